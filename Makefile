@@ -1,7 +1,6 @@
 # statrec. `make help` lists what there is to make.
 #
-# Each folder of src/ becomes one static library; CLOSURE_x names the libraries that x may link,
-# which is also the dependency rule that tests/layers.sh checks on the #include lines.
+# src/MODULES lists the folders of src/; each becomes one static library.
 
 VERSION := 0.1.0
 MODE    ?= release
@@ -18,31 +17,14 @@ JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
 DNNL    ?= 1
 V       ?= 0
 
-LAYERS := base text score parse record engine ranks norm nets decode data task observe train analysis diagnose table plot
-CLOSURE_base   := base
-CLOSURE_record := record base
-CLOSURE_engine := engine base
-CLOSURE_ranks  := ranks base
-CLOSURE_norm   := norm engine base
-CLOSURE_nets   := nets norm engine base
-CLOSURE_text   := text base
-CLOSURE_score  := score text base
-CLOSURE_parse  := parse text base
-CLOSURE_decode := decode nets norm engine base
-CLOSURE_data   := data parse text base
-CLOSURE_task   := task decode nets norm engine data score parse text base
-CLOSURE_observe := observe nets norm engine record base
-CLOSURE_train  := train ranks task observe decode nets norm engine data score parse text record base
-CLOSURE_analysis := analysis record base
-CLOSURE_diagnose := diagnose $(CLOSURE_analysis)
-CLOSURE_table  := table $(CLOSURE_analysis)
-CLOSURE_plot   := plot $(CLOSURE_table)
-CLOSURE_cli    := plot table diagnose analysis $(CLOSURE_train)
-# What the tests of a layer may link beyond it.
-CLOSURE_TEST_norm := norm engine record base
-CLOSURE_TEST_nets := task decode nets norm engine data score parse text base
-CLOSURE_TEST_decode := task decode nets norm engine data score parse text base
-CLOSURE_TEST_observe := $(CLOSURE_train)
+# CLOSURE_x: the libraries of the module x; TESTED_x: those of tests/x; MODULES (tools/modules.awk).
+$(foreach line,$(shell awk -f tools/modules.awk src/MODULES),$(eval $(subst +, ,$(line))))
+MAINS     := src/cli/statrec.c src/plot/statplot.c
+SOURCES   := $(filter-out $(MAINS),$(shell find src -name '*.c' | LC_ALL=C sort))
+# Sources of a module: those of its folder, but for folders that are modules themselves.
+srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(filter src/$(1)/%.c,$(SOURCES)))
+LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),$(m)))
+TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tests/$(m)/),$(wildcard tests/*/))))
 
 OPT_release  := -O3 -g -DNDEBUG
 OPT_debug    := -O1 -g3
@@ -74,7 +56,7 @@ ifeq ($(MODE),fuzz)
 WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
-CPPFLAGS += -Iinclude -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
+CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
 # ARCH=levels: programs and libraries for the first of these, libraries for the others too.
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
@@ -96,15 +78,14 @@ LDFLAGS  += -Wl,--as-needed
 
 Q := $(if $(filter 1,$(V)),,@)
 
-lib_of   = $(BUILD)/lib/lib$(1).a
-libs_of  = $(foreach l,$(CLOSURE_$(1)),$(call lib_of,$(l)))
-test_libs_of = $(foreach l,$(or $(CLOSURE_TEST_$(1)),$(CLOSURE_$(1))),$(call lib_of,$(l)))
-srcs_of  = $(wildcard src/$(1)/*.c)
+lib_of   = $(BUILD)/lib/lib$(subst /,-,$(1)).a
+libs_of  = $(foreach l,$(filter $(LIBRARIES),$(CLOSURE_$(1))),$(call lib_of,$(l)))
+test_libs_of = $(foreach l,$(filter $(LIBRARIES),$(TESTED_$(1))),$(call lib_of,$(l)))
 objs     = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/*.c))
 PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
-TESTS    := $(foreach l,$(LAYERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
+TESTS    := $(foreach l,$(TEST_FOLDERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
 FUZZERS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c,$(wildcard tests/fuzz/fuzz_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/*.c)))
 
@@ -122,6 +103,7 @@ $(BUILD)/flags: FORCE
 # Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
 quick     = $(if $(findstring /test_,$(1)),-O1)
 
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(Q),printf '  CC   %s\n' $<,:)
@@ -145,24 +127,24 @@ $(BUILD)/git: FORCE
 $(BUILD)/obj/src/train/setup.o: $(BUILD)/git
 $(BUILD)/obj/src/train/setup.o: CPPFLAGS += -DSTATREC_GIT='"$(GIT)"'
 
-define layer_rule
+define module_rule
 $(call lib_of,$(1)): $(call objs,$(call srcs_of,$(1)))
 	@mkdir -p $$(@D)
 	$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
-$(foreach l,$(LAYERS),$(eval $(call layer_rule,$(l))))
+$(foreach l,$(LIBRARIES),$(eval $(call module_rule,$(l))))
 
 # With ARCH=levels the programs' libraries are shared ones in a directory that only they look into, beside
 # the same for higher levels: the loader takes the best that the processor knows (ld.so(8), glibc-hwcaps).
 SHARED_DIR := $(BUILD)/lib/statrec
-shareds_of  = $(foreach l,$(1),$(SHARED_DIR)/libstatnet-$(l).so)
+shareds_of  = $(foreach l,$(filter $(LIBRARIES),$(1)),$(SHARED_DIR)/libstatrec-$(subst /,-,$(l)).so)
 define shared_rule
 $(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1))))
 	@mkdir -p $$(@D)
 	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $$^ $(LIBS) -o $$@
 endef
-$(foreach l,$(LAYERS),$(eval $(call shared_rule,$(l))))
-shareds: $(call shareds_of,$(LAYERS))
+$(foreach l,$(LIBRARIES),$(eval $(call shared_rule,$(l))))
+shareds: $(call shareds_of,$(LIBRARIES))
 level-%: FORCE
 	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* shareds
 .PHONY: shareds
@@ -170,7 +152,7 @@ level-%: FORCE
 # What runs programs of ours waits for all of them: the loader would take a library that is half written.
 $(BUILD)/man/man1/statrec.1 $(BUILD)/completions/statrec: | $(addprefix level-,$(HIGHER))
 
-# What a program of a layer is linked with. RPATH, not RUNPATH: it holds for what the libraries need, too.
+# What a program of a module is linked with. RPATH, not RUNPATH: it holds for what the libraries need, too.
 program_libs = $(if $(LEVELS),$(call shareds_of,$(CLOSURE_$(1))),$(libs_of))
 SHARED_PATH  = $(if $(LEVELS),-Wl$(comma)--disable-new-dtags -Wl$(comma)-rpath$(comma)'$$ORIGIN/../lib/statrec')
 comma       := ,
@@ -180,7 +162,7 @@ comma       := ,
 ABI          := 1
 SONAME       := libstatrec.so.$(ABI)
 SO_FILE      := $(SONAME).$(VERSION)
-STATREC_OBJS := $(call objs,$(call srcs_of,record) src/base/status.c)
+STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) src/base/status.c)
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
@@ -196,13 +178,13 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 
 LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call program_libs,cli)
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli)
 	@mkdir -p $(@D)
 	$(LINK)
 
 # A statrec whose calls and allocations fail on demand, for tests.
 FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
-$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec.c $(wildcard src/cli/cmd_*.c src/cli/score_*.c)) $(call libs_of,cli)
+$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
@@ -216,7 +198,7 @@ $(BUILD)/lib/liblinked.a: $(LINKED)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/bin/statplot: $(call objs,src/cli/statplot.c) $(LINKED) $(call program_libs,plot)
+$(BUILD)/bin/statplot: $(call objs,src/plot/statplot.c) $(LINKED) $(call program_libs,plot)
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -227,12 +209,12 @@ $(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.
 # -- tests -------------------------------------------------------------------------------------
 
 # What tests of every room share; a test takes from it what it uses.
-$(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/*.c))
+$(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/testing/*.c))
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
 # Rooms whose tests run programs: with a test the programs are made, so that it never runs older ones.
-RUN_PROGRAMS := record analysis diagnose table plot
+RUN_PROGRAMS := hdf5 runfile analysis diagnose table plot
 $(addprefix $(BUILD)/tests/train/,test_torture test_torture_checkpoints): | $(PROGRAMS) $(BUILD)/faulty/statrec
 
 define test_rule
@@ -240,7 +222,7 @@ $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wi
 	@mkdir -p $$(@D)
 	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
-$(foreach l,$(LAYERS),$(eval $(call test_rule,$(l))))
+$(foreach l,$(TEST_FOLDERS),$(eval $(call test_rule,$(l))))
 
 tests: $(TESTS) $(PROGRAMS) $(BUILD)/faulty/statrec ## build the test programs of this MODE
 .PHONY: tests

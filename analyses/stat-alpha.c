@@ -29,8 +29,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/bf16_number.h"
+#include "analysis/analysis.h"
+#include "base/bf16_number.h"
 
 typedef struct settings {
     option_text site, stat, alpha, kept_in, startup, phase;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct settings {
     option_text metric;

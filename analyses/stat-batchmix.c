@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/batchmix.h"
+#include "analysis/batchmix.h"
 
 typedef struct settings {
     option_text site, startup, phase;

@@ -1,6 +1,6 @@
 /* Two or more runs against the first one: is a statistic larger, at the median and in its tail?
  *
- * Runs of one configuration that differ in nothing but the seed are a group (analysis_groups.c).
+ * Runs of one configuration that differ in nothing but the seed are a group (replicates.c).
  * For every site and statistic that the first group and another one share:
  *
  *     ratio = quantile(other) / quantile(first),   quantile = median, 99 %, maximum over steps,
@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/compare_sample.h"
-#include "statnet/hash.h"
+#include "analysis/compare_sample.h"
+#include "base/hash.h"
 
 typedef struct settings {
     option_text site, stat, match, groups, startup, phase;
@@ -93,7 +93,7 @@ static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
 static bool stands(const comparison *p, const site_choice *at, int stat) {
     if (at->run != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
-    return !end || at == compare_places_find(p->places, NULL, 0, stat);
+    return !end || at == site_matching_find(p->places, NULL, 0, stat);
 }
 
 /* A ratio of numbers in different units means nothing. */
@@ -114,7 +114,7 @@ static const site_choice *next_member(const comparison *p, const site_choice *fi
         const int at = (*run)++;
         if (p->groups->of[at] != group || !same_unit(p, at, stat)) continue;
         const site_choice *found =
-            at == first->run ? first : compare_places_find(p->places, first, at, stat);
+            at == first->run ? first : site_matching_find(p->places, first, at, stat);
         if (found) return found;
     }
     return NULL;
@@ -420,7 +420,7 @@ static sr_status make_groups(const settings *s, const run_set *set, run_groups *
 static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **windows,
                          sr_failure *why) {
     sr_status status = choice_set_sites(c, p->set, p->s->site, FROM_SCALARS, p->table, why);
-    if (status == SR_OK) status = compare_places_make(p->places, c, p->set, p->s->match, why);
+    if (status == SR_OK) status = site_matching_make(p->places, c, p->set, p->s->match, why);
     if (status == SR_OK) status = make_groups(p->s, p->set, g, p->table, why);
     if (status == SR_OK)
         status = windows_make(windows, p->set, p->s->startup, p->s->phase, p->table, why);
@@ -463,7 +463,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         status = print_pairs(&p, why);
     }
     run_groups_free(&groups);
-    compare_places_free(&places);
+    site_matching_free(&places);
     choice_free(&c);
     free(windows);
     return status;

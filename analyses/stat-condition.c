@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/globs.h"
-#include "statnet/svd.h"
+#include "analysis/analysis.h"
+#include "base/globs.h"
+#include "base/svd.h"
 
 enum { PARTS_MAX = 16 };
 

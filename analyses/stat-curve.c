@@ -6,13 +6,13 @@
  * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and grad_norm are NaN except in the last pass of an
  * optimizer update.
  *
- * Reduced (--buckets, analysis_parts.c), a run is cut into parts of equal epochs.
+ * Reduced (--buckets, downsample.c), a run is cut into parts of equal epochs.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct settings {
     bool evals;
@@ -347,7 +347,7 @@ static sr_status curve_parts(curve *c, int64_t buckets, sr_failure *why) {
         status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
     if (status != SR_OK) return status;
     const column_source all = {1 + c->g->columns, c->rows, true, curve_read, c};
-    parts_begin(&p, &all, column_room(), buckets, low, high);
+    parts_begin(&p, &all, column_memory_limit(), buckets, low, high);
     status = curve_reduce(c, &p, why);
     for (int64_t i = 0; i < p.rows && status == SR_OK; i++) curve_print(c, p.row + i * p.columns);
     parts_free(&p);

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct settings {
     option_text site, phase;

@@ -12,11 +12,11 @@
  * runs of different width or scale are not comparable in this form. Roots without eps. --form
  * per-root divides by sqrt(d) instead (root mean square over features), --form relative by the length
  * of the running statistic, of mu by that of the running deviation: neither width nor scale is left.
- * --ranks has nothing of running values: how far the shares of one batch are apart (analysis_shares.c).
+ * --ranks has nothing of running values: how far the shares of one batch are apart (shard_spread.c).
  */
 #include <math.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])

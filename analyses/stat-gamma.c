@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct settings {
     option_text site, steps;
@@ -68,20 +68,20 @@ static void declare_columns(tsv *t, bool per_feature) {
     tsv_header(t);
 }
 
-typedef struct place {
+typedef struct site_step {
     const run_set *set;
     const site_choice *at;
     const sr_run_site *site;
     int64_t step;
-} place;
+} site_step;
 
-static void begin_row(tsv *t, const place *p) {
+static void begin_row(tsv *t, const site_step *p) {
     tsv_text(t, p->set->path[p->at->run]);
     tsv_text(t, p->site->name);
     tsv_int(t, p->step);
 }
 
-static void print_features(tsv *t, const place *p, const double *value) {
+static void print_features(tsv *t, const site_step *p, const double *value) {
     for (int64_t k = 0; k < p->site->width; k++) {
         begin_row(t, p);
         tsv_int(t, k);
@@ -89,7 +89,7 @@ static void print_features(tsv *t, const place *p, const double *value) {
     }
 }
 
-static void print_deciles(tsv *t, const place *p, double *value) {
+static void print_deciles(tsv *t, const site_step *p, double *value) {
     int64_t n = 0, above = 0;
     for (int64_t k = 0; k < p->site->width; k++) {
         if (!isfinite(value[k])) continue;
@@ -104,7 +104,7 @@ static void print_deciles(tsv *t, const place *p, double *value) {
     tsv_real(t, n ? (double)above / (double)n : NAN);
 }
 
-static sr_status read_ratios(const place *p, int64_t row, float *raw, double *value,
+static sr_status read_ratios(const site_step *p, int64_t row, float *raw, double *value,
                              sr_failure *why) {
     const sr_runfile *run = p->set->run[p->at->run];
     const int64_t d = p->site->width;
@@ -118,7 +118,7 @@ static sr_status read_ratios(const place *p, int64_t row, float *raw, double *va
 static sr_status print_site(const settings *s, const run_set *set, const site_choice *at, tsv *t,
                             sr_failure *why) {
     const sr_runfile *run = set->run[at->run];
-    place p = {set, at, sr_run_get_site(run, at->site), 0};
+    site_step p = {set, at, sr_run_get_site(run, at->site), 0};
     const int64_t rows_of_run = sr_run_get_info(run)->vectors;
     float *raw = malloc((size_t)(2 * p.site->width) * sizeof *raw);
     double *value = malloc((size_t)p.site->width * sizeof *value);

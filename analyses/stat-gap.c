@@ -14,7 +14,7 @@
  * run made one, else the mean over the last tenth of the steps; --phase takes the mean over the steps
  * of a phase or half of training instead, without the start-up of the running values.
  *
- * Intervals are over replicates, runs that differ in their seed alone (analysis_groups.c): Student's
+ * Intervals are over replicates, runs that differ in their seed alone (replicates.c): Student's
  * for the mean of the group, the gaps paired by the references that the runs have. A single run has
  * none: how an evaluation or a gap varies from run to run is not in it.
  */
@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/globs.h"
-#include "statnet/table.h"
+#include "base/globs.h"
+#include "table/table.h"
 
 typedef struct settings {
     option_text metric, phase, startup;

@@ -22,7 +22,7 @@
  */
 #include <math.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 #define V(row, name) ((row)->v[SR_##name])
 

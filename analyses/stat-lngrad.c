@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum { GRAD_MEAN, GRAD_VAR, EXACT_MEAN, EXACT_VAR, G_MEAN, G_VAR, FREE_VAR, STATISTICS };
 enum { BLOCK = 1024, SITES = 512 }; /* steps and sites at once */

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct settings {
     option_text site, stat, startup, phase;
@@ -86,7 +86,7 @@ static void column_free(column *c) {
 }
 
 static sr_status column_make(column *c, const series *s, const step_window *w, sr_failure *why) {
-    const int64_t fit = column_room() / (int64_t)(sizeof *c->value + sizeof *c->step);
+    const int64_t fit = column_memory_limit() / (int64_t)(sizeof *c->value + sizeof *c->step);
     *c = (column){.of = *s, .from = w->first > 1 ? w->first : 1, .to = w->last};
     sr_status status = window_rows(w, s, &c->first, &c->count, why);
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
@@ -110,28 +110,28 @@ static sr_status column_hold(column *c, int64_t row, sr_failure *why) {
 /* -- one part of it -------------------------------------------------------------------------- */
 
 /* Rows first .. end - 1 of a column. */
-typedef struct part {
+typedef struct segment {
     int64_t number, first, end;
     summary of;
     double mad;
     int64_t outliers;
     double farthest;       /* the first value of the largest deviation */
     int64_t farthest_step; /* -1: no finite value */
-} part;
+} segment;
 
-static double deviation(const part *p, double value) {
+static double deviation(const segment *p, double value) {
     const double from = value - p->of.median;
     return from == 0 ? 0 : from / p->mad;
 }
 
-static bool is_outlier(const part *p, double value, double k) {
+static bool is_outlier(const segment *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
 /* What the summaries of a part read. */
 typedef struct part_source {
     column *c;
-    const part *p;
+    const segment *p;
 } part_source;
 
 static sr_status read_values(void *context, int64_t first, int64_t count, double *const *value,
@@ -158,7 +158,7 @@ static sr_status read_distances(void *context, int64_t first, int64_t count, dou
     return status;
 }
 
-static sr_status part_summarise(part *p, column *c, sr_failure *why) {
+static sr_status part_summarise(segment *p, column *c, sr_failure *why) {
     part_source s = {c, p};
     const int64_t count = p->end - p->first;
     const column_source values = {1, count, false, read_values, &s};
@@ -170,7 +170,7 @@ static sr_status part_summarise(part *p, column *c, sr_failure *why) {
     return status;
 }
 
-static sr_status part_search(part *p, column *c, double k, sr_failure *why) {
+static sr_status part_search(segment *p, column *c, double k, sr_failure *why) {
     double most = -1;
     sr_status status = SR_OK;
     p->farthest_step = -1;
@@ -194,7 +194,7 @@ static int64_t part_of_step(const column *c, int64_t step, int64_t cuts) {
 }
 
 /* Behind the last row of the part that begins at p->first. */
-static sr_status part_set_end(part *p, column *c, int64_t cuts, sr_failure *why) {
+static sr_status part_set_end(segment *p, column *c, int64_t cuts, sr_failure *why) {
     sr_status status = SR_OK;
     for (p->end = p->first; p->end < c->count; p->end++) {
         status = column_hold(c, p->end, why);
@@ -203,7 +203,7 @@ static sr_status part_set_end(part *p, column *c, int64_t cuts, sr_failure *why)
     return status;
 }
 
-static sr_status part_measure(part *p, column *c, const settings *s, sr_failure *why) {
+static sr_status part_measure(segment *p, column *c, const settings *s, sr_failure *why) {
     sr_status status = part_set_end(p, c, s->parts, why);
     if (status == SR_OK) status = part_summarise(p, c, why);
     return status == SR_OK ? part_search(p, c, s->k, why) : status;
@@ -211,18 +211,18 @@ static sr_status part_measure(part *p, column *c, const settings *s, sr_failure 
 
 /* -- rows of the table ----------------------------------------------------------------------- */
 
-typedef struct place {
+typedef struct row_key {
     const char *run, *site, *statistic;
-} place;
+} row_key;
 
-static void begin_row(tsv *t, const place *at, const part *p) {
+static void begin_row(tsv *t, const row_key *at, const segment *p) {
     tsv_text(t, at->run);
     tsv_text(t, at->site);
     tsv_text(t, at->statistic);
     tsv_int(t, p->number);
 }
 
-static void part_row(tsv *t, const place *at, const part *p, int64_t cuts) {
+static void part_row(tsv *t, const row_key *at, const segment *p, int64_t cuts) {
     const summary *of = &p->of;
     const double real[] = {of->median, p->mad,  of->min, of->q01,
                            of->q25,    of->q75, of->q99, of->max};
@@ -238,7 +238,7 @@ static void part_row(tsv *t, const place *at, const part *p, int64_t cuts) {
     tsv_int(t, p->farthest_step);
 }
 
-static void list_row(tsv *t, const place *at, const column *c, const part *p, int64_t i) {
+static void list_row(tsv *t, const row_key *at, const column *c, const segment *p, int64_t i) {
     const double value = c->value[i - c->held];
     const int64_t step = c->step[i - c->held];
     begin_row(t, at, p);
@@ -248,7 +248,7 @@ static void list_row(tsv *t, const place *at, const column *c, const part *p, in
     tsv_real(t, deviation(p, value));
 }
 
-static sr_status list_rows(tsv *t, const place *at, column *c, const part *p, double k,
+static sr_status list_rows(tsv *t, const row_key *at, column *c, const segment *p, double k,
                            sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t i = p->first; i < p->end && status == SR_OK; i++) {
@@ -298,9 +298,9 @@ static void declare_columns(tsv *t, bool list) {
     tsv_header(t);
 }
 
-static sr_status print_parts(const settings *s, const place *here, column *c, tsv *t,
+static sr_status print_parts(const settings *s, const row_key *here, column *c, tsv *t,
                              sr_failure *why) {
-    part p = {0};
+    segment p = {0};
     sr_status status = SR_OK;
     for (p.number = 1; p.number <= s->parts && status == SR_OK; p.number++) {
         p.first = p.end;
@@ -317,7 +317,7 @@ static sr_status print_column(const settings *s, const run_set *set, const site_
                               const step_window *w, const statistic *stat, tsv *t,
                               sr_failure *why) {
     const series of = {set->run[at->run], at->site, stat, FROM_SCALARS};
-    const place here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
+    const row_key here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
     column c;
     sr_status status = column_make(&c, &of, w, why);
     if (status == SR_OK) status = print_parts(s, &here, &c, t, why);

@@ -3,7 +3,7 @@
  * (stat-distance, stat-gradnorm, stat-tid, stat-lngrad), that one also says where the formula is
  * from.
  */
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 int main(int argc, char **argv) {
     const analysis a = {

@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/svd.h"
+#include "analysis/analysis.h"
+#include "base/svd.h"
 
 typedef struct settings {
     bool all, summary;

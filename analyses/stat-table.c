@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/table.h"
+#include "table/table.h"
 
 enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */
 

@@ -26,8 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/globs.h"
+#include "analysis/analysis.h"
+#include "base/globs.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])

@@ -27,8 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "statnet/progress.h"
-#include "statnet/rng.h"
+#include "base/program/progress.h"
+#include "base/rng.h"
 #include "statrec/record.h"
 
 enum { SITES = 13, WIDTH = 512, READ_ROWS = 64, MOST_ROUNDS = 100, TABLE = 4096 };

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/conv.h"
-#include "statnet/gemm.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "engine/conv/conv.h"
+#include "engine/gemm/gemm.h"
 
 typedef struct layer {
     int64_t size, in, out, stride;

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "statnet/progress.h"
-#include "statnet/rng.h"
+#include "base/program/progress.h"
+#include "base/rng.h"
 #include "statrec/record.h"
 
 enum { METRICS = 5, MOST_RUNS = 3, WIDTH = 512, EVALS = 50, MOST_ROUNDS = 100, MOST_FIGURES = 100 };

@@ -1,5 +1,5 @@
 /* bench_gemm.c -- speed of gemm() on the products of the mini Transformer (1024 tokens, d 128,
- * FFN 256, vocabulary 4000) and of gemm_piece() on those of its attention heads.
+ * FFN 256, vocabulary 4000) and of gemm_chunk() on those of its attention heads.
  *
  *   bench_gemm [THREADS] [ROUNDS]
  *
@@ -15,11 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/engine/product.h"
-#include "statnet/bf16.h"
-#include "statnet/gemm.h"
-#include "statnet/progress.h"
-#include "statnet/rng.h"
+#include "base/program/progress.h"
+#include "base/rng.h"
+#include "engine/gemm/bf16.h"
+#include "engine/gemm/gemm.h"
+#include "engine/gemm_group.h"
 
 typedef struct shape {
     const char *name;
@@ -67,10 +67,11 @@ static void run(const shape *s, way w, int threads, const matrices *x, int i) {
     if (w == ALL_BF16)
         gemm_bf16(&room, threads, s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb, 0, c, s->n, &why);
     else if (w == ALL_LIBRARY)
-        product_by_libraries(
-            &(product){s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb, 0, c, s->n, NULL}, threads);
+        gemm_group_by_libraries(
+            &(gemm_group){s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb, 0, c, s->n, NULL},
+            threads);
     else if (is_head(s))
-        gemm_piece(s->ta, s->tb, s->m, s->n, s->k, 1, a, lda, b, ldb, 0, c, s->n);
+        gemm_chunk(s->ta, s->tb, s->m, s->n, s->k, 1, a, lda, b, ldb, 0, c, s->n);
     else
         gemm(&room, w == ONE_THREAD ? 1 : threads, s->ta, s->tb, s->m, s->n, s->k, a, lda, b, ldb,
              0, c, s->n);

@@ -22,8 +22,8 @@
 #include <dnnl.h>
 #endif
 
-#include "statnet/gemm.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
 
 #if defined(__AVX512F__)
 enum { VECTOR = 64 };
@@ -44,7 +44,7 @@ enum { VECTOR = 16 };
 typedef float vector __attribute__((vector_size(VECTOR)));
 
 enum { CHAINS = 12, FMA_TURNS = 1 << 21, MOST_ROUNDS = 1000, ARRAYS = 3, BLOCK = 4096 };
-enum { PIECE = 64, AHEAD = 1024 }; /* numbers */
+enum { CHUNK = 64, AHEAD = 1024 }; /* numbers */
 
 typedef struct memory {
     real *array[ARRAYS];
@@ -74,10 +74,10 @@ static double run_fma(memory *m, int threads) {
     return 2.0 * CHAINS * FMA_TURNS * VECTOR / sizeof(float) * threads;
 }
 
-/* The lines of a piece that is AHEAD of this one. */
+/* The lines of a chunk that is AHEAD of this one. */
 static void ask(const real *x, int write) {
     const char *line = (const char *)(x + AHEAD);
-    for (size_t at = 0; at < PIECE * sizeof *x; at += 64)
+    for (size_t at = 0; at < CHUNK * sizeof *x; at += 64)
         if (write)
             __builtin_prefetch(line + at, 1);
         else
@@ -85,12 +85,12 @@ static void ask(const real *x, int write) {
 }
 
 static real sum_block(const real *x) {
-    real lane[PIECE] = {0}, sum = 0;
-    for (int i = 0; i < BLOCK; i += PIECE) {
+    real lane[CHUNK] = {0}, sum = 0;
+    for (int i = 0; i < BLOCK; i += CHUNK) {
         ask(x + i, 0);
-        for (int j = 0; j < PIECE; j++) lane[j] += x[i + j];
+        for (int j = 0; j < CHUNK; j++) lane[j] += x[i + j];
     }
-    for (int j = 0; j < PIECE; j++) sum += lane[j];
+    for (int j = 0; j < CHUNK; j++) sum += lane[j];
     return sum;
 }
 
@@ -109,9 +109,9 @@ static double run_copy(memory *m, int threads) {
     real *restrict a = m->array[0];
     const real *restrict b = m->array[1];
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < m->count; i += PIECE) {
+    for (int64_t i = 0; i < m->count; i += CHUNK) {
         ask(b + i, 0), ask(a + i, 1);
-        for (int j = 0; j < PIECE; j++) a[i + j] = 2 * b[i + j];
+        for (int j = 0; j < CHUNK; j++) a[i + j] = 2 * b[i + j];
     }
     return (double)m->count * sizeof(real) * 2;
 }
@@ -120,9 +120,9 @@ static double run_triad(memory *m, int threads) {
     real *restrict a = m->array[0];
     const real *restrict b = m->array[1], *restrict c = m->array[2];
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < m->count; i += PIECE) {
+    for (int64_t i = 0; i < m->count; i += CHUNK) {
         ask(b + i, 0), ask(c + i, 0), ask(a + i, 1);
-        for (int j = 0; j < PIECE; j++) a[i + j] = b[i + j] + 2 * c[i + j];
+        for (int j = 0; j < CHUNK; j++) a[i + j] = b[i + j] + 2 * c[i + j];
     }
     return (double)m->count * sizeof(real) * 3;
 }

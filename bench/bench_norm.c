@@ -20,7 +20,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
 
 enum { ROUNDS = 21, SETS_MAX = 16 };
 
@@ -173,7 +174,7 @@ static void run(const char *name, int64_t rows, int64_t d, int threads, bool wat
         fprintf(stderr, "bench_norm: %s\n", why.text);
         exit(1);
     }
-    if (watched) b->site.backward_watcher = look_at_nothing;
+    if (watched) b->site.backward_hook = look_at_nothing;
     bool twice = !strcmp(m->axis, "batch");
     for (int i = -2; i < ROUNDS; i++) {
         const set *s = &b->set[(i + 2) % b->sets];

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/gemm.h"
-#include "statnet/ops.h"
-#include "statnet/optim.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
+#include "train/optim/optim.h"
 
 enum { MOST_ROUNDS = 1000, LONGEST = 8192 };
 

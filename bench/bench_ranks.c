@@ -2,10 +2,10 @@
  *
  *     mpirun -n R bench_ranks [ROUNDS]
  *
- * gather: ranks_gather of w doubles of each rank, as statistics of a layer and losses take it. sum:
- * one row of gradients of each rank to the owners of its pieces, added up there, and back, as a bucket of
+ * gather: ranks_allgather of w doubles of each rank, as statistics of a layer and losses take it. sum:
+ * one row of gradients of each rank to the owners of its chunks, added up there, and back, as a bucket of
  * gradient_sum.c goes; nothing else is computed meanwhile. add: one row added to another. merge: what one
- * rank makes of the moments of so many ranks (src/norm/sync.c), with a plain loop in place of the exchange.
+ * rank makes of the moments of so many ranks (src/norm/kernels/sync.c), with a plain loop in place of the exchange.
  *
  * A round measures every size once, each as the mean of a few calls behind a gather in which the ranks
  * meet; times are those of the first rank. The last lines are the straight line t = a + b bytes with the
@@ -15,9 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../src/norm/sync.h"
-#include "statnet/progress.h"
-#include "statnet/ranks.h"
+#include "base/program/progress.h"
+#include "norm/kernels/sync.h"
+#include "ranks/ranks.h"
 
 enum {
     GATHER_MOST = 4096,
@@ -62,7 +62,7 @@ static void *need(const bench *b, size_t bytes) {
 /* -- what is measured -------------------------------------------------------------------------- */
 
 static void gather(bench *b, int64_t size) {
-    must(b, ranks_gather(b->ranks, b->all, size, &b->why) == SR_OK);
+    must(b, ranks_allgather(b->ranks, b->all, size, &b->why) == SR_OK);
 }
 
 static void add(real *to, const real *from, int64_t count) {
@@ -73,8 +73,8 @@ static void sum(bench *b, int64_t size) {
     int64_t width;
     ranks_transfer *t = ranks_send_pieces(b->ranks, b->parts, &b->row, size, &b->why);
     must(b, t && ranks_finish(t, &b->why) == SR_OK);
-    real *piece = ranks_pieces(t, &width);
-    for (int r = 1; r < b->world; r++) add(piece, piece + r * width, width);
+    real *chunk = ranks_pieces(t, &width);
+    for (int r = 1; r < b->world; r++) add(chunk, chunk + r * width, width);
     must(b, ranks_return_pieces(t, b->sum, &b->why) == SR_OK);
     must(b, ranks_finish(t, &b->why) == SR_OK);
     ranks_transfer_free(t);

@@ -18,11 +18,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../src/observe/hooks.h"
-#include "statnet/gemm.h"
-#include "statnet/optim.h"
-#include "statnet/progress.h"
-#include "statnet/task.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
+#include "observe/hooks.h"
+#include "task/task.h"
+#include "train/optim/optim.h"
 
 enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 
@@ -47,8 +47,8 @@ static const step_case cases[] = {
 
 /* What looks at a site. */
 typedef struct lookers {
-    norm_watcher_fn *forward, *backward;
-    norm_shadow *shadow;
+    norm_hook_fn *forward, *backward;
+    norm_observer_state *observer;
 } lookers;
 
 typedef struct step_bench {
@@ -149,7 +149,7 @@ static int open_model(step_bench *s) {
         if (norm_site_observe_batch(s->model->site[i], 0.95, &s->why) != SR_OK) return 1;
     s->tape = s->model ? tape_create(s->threads, &s->why) : NULL;
     if (!s->tape) return 1;
-    s->tape->spending = true;
+    s->tape->reuse_activations = true;
     s->optimizer = optim_find(s->of->optimizer);
     s->optim = (optim_options){.momentum = 0.9,
                                .beta1 = 0.9,
@@ -190,7 +190,7 @@ static bool one_step(step_bench *s) {
     pass p = {.tape = s->tape, .batch = &s->batch, .mode = NORM_TRAIN};
     tensor *loss = task_loss(task_of(s->batch.task), &o, s->model, &p, &report);
     tape_backward(s->tape, loss, 1);
-    params_settle_grad(&s->model->params);
+    params_finalize_grad(&s->model->params);
     if (tape_failure(s->tape)) s->why = *tape_failure(s->tape);
     double start = progress_clock();
     if (s->why.status != SR_OK ||
@@ -199,7 +199,7 @@ static bool one_step(step_bench *s) {
     optim_step u = {&s->optim, s->steps, s->of->task == TASK_IMAGES ? 0.1 : 1e-4,
                     1.0 / (double)s->batch.tokens, s->threads};
     optim_apply(s->optimizer, &u, &s->model->params);
-    params_forget_grad(&s->model->params);
+    params_invalidate_grad(&s->model->params);
     s->optimizer_ms += 1e3 * (progress_clock() - start);
     if (s->recorder && !s->bare) end_recording(s);
     s->loss = report.loss / (double)s->batch.tokens;
@@ -275,10 +275,10 @@ static bool warm_up(step_bench *s, bool served) {
 static void swap_lookers(step_bench *s) {
     for (int i = 0; i < s->model->sites; i++) {
         norm_site *site = s->model->site[i];
-        const lookers now = {site->forward_watcher, site->backward_watcher, site->shadow};
-        site->forward_watcher = s->aside[i].forward;
-        site->backward_watcher = s->aside[i].backward;
-        site->shadow = s->aside[i].shadow;
+        const lookers now = {site->forward_hook, site->backward_hook, site->observer};
+        site->forward_hook = s->aside[i].forward;
+        site->backward_hook = s->aside[i].backward;
+        site->observer = s->aside[i].observer;
         s->aside[i] = now;
     }
     s->bare = !s->bare;

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/progress.h"
-#include "statnet/rng.h"
-#include "statnet/svd.h"
+#include "base/program/progress.h"
+#include "base/rng.h"
+#include "base/svd.h"
 
 void openblas_set_num_threads(int count) __attribute__((weak));
 

@@ -1,18 +1,18 @@
 #!/bin/sh
 # usage: analyze.sh FLAG...
-# clang's static analyser, with the compiler flags given, over the rooms of src/ that read what others
-# have written. Exit status 1 after a finding: mend it, or tell the analyser in tests/analyze.h, with a
+# clang's static analyser, with the compiler flags given, over the modules of src/ that read untrusted
+# files (src/MODULES). Exit status 1 after a finding: mend it, or tell the analyser in tests/testing/analyze.h, with a
 # comment, what it cannot see. Skipped, visibly, where clang is missing.
-rooms="base text parse score record data"
 cd "$(dirname "$0")/.." || exit 1
 command -v clang >/dev/null || { echo "analyze: skipped: clang is not installed"; exit 0; }
 findings=$(mktemp) || exit 1
 trap 'rm -f "$findings"' EXIT
 # status.c defines what analyze.h stands in front of, whose headers come before tool.c asks for X/Open
-files=$(for room in $rooms; do ls src/"$room"/*.c; done | grep -v '^src/base/status.c$')
+modules=$(awk -F '[ \t]*[|][ \t]*' '$1 !~ /^[ \t]*[#<"]/ && (" " $4 " ") ~ / untrusted / {print $1}' src/MODULES)
+files=$(for module in $modules; do find "src/$module" -name '*.c'; done | LC_ALL=C sort -u | grep -v '^src/base/status.c$')
 printf '%s\n' "$files" |
     LC_ALL=C xargs -P "${JOBS:-$(nproc 2>/dev/null || echo 1)}" -n 1 \
-        clang --analyze -D_XOPEN_SOURCE=700 -D_GNU_SOURCE= -include tests/analyze.h -Xclang -analyzer-output=text -o /dev/null "$@" 2>"$findings"
+        clang --analyze -D_XOPEN_SOURCE=700 -D_GNU_SOURCE= -include tests/testing/analyze.h -Xclang -analyzer-output=text -o /dev/null "$@" 2>"$findings"
 ran=$?
 count=$(grep -c ': warning: ' "$findings")
 status=$((ran != 0 || count != 0))

@@ -59,9 +59,9 @@ check_files() {
     done
     none_above "$above_v2" x86-64-v2 "$prefix"/bin/* "$private"/*.so "$prefix"/lib/libstatrec.so "$prefix"/lib/libstatrec.a
     none_above "$above_v3" x86-64-v3 "$(place x86-64-v3)"/*.so
-    for layer in engine norm; do
-        uses '%ymm' "$(place x86-64-v3)/libstatnet-$layer.so" || fault "$layer of x86-64-v3 has nothing of it"
-        uses '%zmm' "$(place x86-64-v4)/libstatnet-$layer.so" || fault "$layer of x86-64-v4 has nothing of it"
+    for module in engine-ops norm-kernels; do
+        uses '%ymm' "$(place x86-64-v3)/libstatrec-$module.so" || fault "$module of x86-64-v3 has nothing of it"
+        uses '%zmm' "$(place x86-64-v4)/libstatrec-$module.so" || fault "$module of x86-64-v4 has nothing of it"
     done
 }
 
@@ -71,7 +71,7 @@ check_files() {
 taken() {
     from=$1
     shift
-    "$@" | sed -n 's|.*libstatnet-[a-z]*\.so => \(.*\) (0x.*|\1|p' | while read -r path; do
+    "$@" | sed -n 's|.*libstatrec-[a-z-]*\.so => \(.*\) (0x.*|\1|p' | while read -r path; do
         (cd "$(dirname "$path")" && pwd -P)
     done >"$work/taken"
     [ -s "$work/taken" ] || fault "the program has no libraries of ours"

@@ -1,26 +1,26 @@
 #!/bin/sh
 # usage: lost_objects.sh
 # Some objects and the lists of their headers are lost, others and the library are not: where a header of only those
-# changes, it is in the library that make builds; in a copy of a small room.
+# changes, it is in the library that make builds; in a copy of a small module.
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-room=parse
-mkdir "$work/src" && cp -R "$top/Makefile" "$top/include" "$work" && cp -R "$top/src/$room" "$work/src" || exit 1
+module=parse
+cp -R "$top/Makefile" "$top/include" "$top/tools" "$work" && cp -R "$top/src" "$work" || exit 1
 cd "$work" || exit 1
-library=build/lib$room/lib/lib$room.a
+library=build/lib$module/lib/lib$module.a
 build() {
-    env -u MAKEFLAGS -u MAKELEVEL "${MAKE:-make}" -s BUILD="build/lib$room" "$library" >log 2>&1 ||
+    env -u MAKEFLAGS -u MAKELEVEL "${MAKE:-make}" -s BUILD="build/lib$module" "$library" >log 2>&1 ||
         { cat log; echo 'lost objects: make fails'; exit 1; }
 }
 shows() { nm "$library" | grep -q " $1\$"; }
 build
 shows header_of_now && { echo 'lost objects: the mark is there before it is set'; exit 1; }
 header=tree_lines.h
-users=$(grep -l "\"$header\"" src/$room/*.c)
+users=$(grep -l "\"$module/$header\"" src/$module/*.c)
 [ -n "$users" ] || { echo "lost objects: nobody includes $header"; exit 1; }
-for source in $users; do rm "build/lib$room/obj/${source%.c}".[od] || exit 1; done
-printf '\n__attribute__((weak)) int header_of_now;\n' >>"src/$room/$header" || exit 1
+for source in $users; do rm "build/lib$module/obj/${source%.c}".[od] || exit 1; done
+printf '\n__attribute__((weak)) int header_of_now;\n' >>"src/$module/$header" || exit 1
 build
 shows header_of_now || { echo "lost objects: $header changed, $library did not: objects are gone and make does not miss them"; exit 1; }
 echo 'lost objects: make misses them'

@@ -1,25 +1,23 @@
 #!/bin/sh
 # usage: symbols.sh BUILDDIR
-# The recorder has one caller in training: by the symbols of the object files, only src/observe asks for
-# what the record room defines. Programs that read run files (src/cli, analyses, plot) do too; the
-# engine, its data, tasks and the loop do not. And no two files of src/ need each other, directly or
-# through others. A line for each when all is well.
+# The recorder has one caller in training: by the symbols of the object files, only src/observe uses
+# src/record. A module links only modules that src/MODULES lets it include, and no two files of src/ need
+# each other, directly or through others. A line for each when all is well.
 [ $# -eq 1 ] || { echo "usage: symbols.sh BUILDDIR" >&2; exit 2; }
 names() { sort -u | sed '/^$/d'; }
-# the objects of a room's sources, not of files that are gone
-objects() { (cd "$top" && ls src/"$2"/*.c) | sed "s|^|$1/obj/|; s|c\$|o|"; }
+# objects BUILD FOLDER: those of a folder's sources, not of files that are gone
+objects() { (cd "$top" && find src/"$2" -name '*.c') | sed "s|^|$1/obj/|; s|c\$|o|"; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-# array_file.c stands there for its HDF5 alone; checkpoints are made of it
-objects "$1" record | grep -v '/array_file\.o$' | xargs nm | awk 'NF == 3 && $2 ~ /[TDRB]/ { print $3 }' | names >"$work/defined"
+objects "$1" record | xargs nm | awk 'NF == 3 && $2 ~ /[TDRB]/ { print $3 }' | names >"$work/defined"
 [ -s "$work/defined" ] || { echo "symbols: nothing is built in $1"; exit 1; }
-# what a room asks for of the record room
+# asked BUILD FOLDER: symbols of src/record that the folder uses
 asked() { objects "$1" "$2" | xargs nm -u | awk '{ print $2 }' | names | comm -12 - "$work/defined"; }
 bad=0
-for room in base text score parse engine norm nets decode data task train; do
-    for name in $(asked "$1" $room); do
-        echo "src/$room calls $name, which is the recorder's: only src/observe may"
+for module in base batch ranks text score parse engine norm nets decode data task train; do
+    for name in $(asked "$1" $module); do
+        echo "src/$module calls $name, which is the recorder's: only src/observe may"
         bad=$((bad + 1))
     done
 done
@@ -41,9 +39,8 @@ if [ -f "$lib" ]; then
 fi
 
 # edges "user definer" between object files
-for path in "$top"/src/*/*.c; do
-    room=$(basename "$(dirname "$path")") file=$(basename "$path" .c)
-    nm "$1/obj/src/$room/$file.o" | awk -v file="$room/$file" '
+for path in $(cd "$top" && find src -name '*.c'); do
+    nm "$1/obj/${path%.c}.o" | awk -v file="${path%.c}" '
         NF == 3 && $2 ~ /[TDRBC]/ && $3 != "main" { print "defines", $3, file }
         NF == 2 && $1 == "U" { print "asks", $2, file }'
 done >"$work/all"

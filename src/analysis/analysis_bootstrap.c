@@ -5,7 +5,7 @@
  * wrapping around at the end, cut to n values. Blocks keep the dependence of neighbouring steps,
  * which single values drawn one by one would lose: the intervals would be too short.
  *
- * How long blocks are: analysis_block.c. How quantiles of resamples are found: analysis_resample.c. The
+ * How long blocks are: bootstrap_block_length.c. How quantiles of resamples are found: bootstrap_resample.c. The
  * maximum of a resample cannot exceed the maximum of the series: its interval says how much hangs on
  * single steps, and its upper end is the value itself.
  *
@@ -23,7 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum { RESAMPLES = 1000, LEAST = 20 };
 

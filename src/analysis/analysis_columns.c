@@ -2,7 +2,7 @@
  * /scalars one statistic after the other, as a dataset holds all sites; from /vectors site by site. */
 #include <stdlib.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 typedef struct placed {
     series s;

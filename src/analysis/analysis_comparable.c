@@ -1,5 +1,5 @@
 /* Which of the wanted statistics may not be compared between these runs (statrec/runfile.h). */
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 /* The first chosen site of a run that has the statistic. */
 static const site_choice *site_of_run(const choice *c, int run, int stat) {

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/globs.h"
+#include "analysis/analysis.h"
+#include "base/globs.h"
 
 /* What the losses of a run are divided by, and options that then had no use, of those that are asked
  * for. Whole configurations are of images or of sentence pairs. */

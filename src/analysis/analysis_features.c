@@ -21,7 +21,7 @@
  */
 #include <math.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 static double sum_of(const double *x, int64_t d) {
     double sum = 0;

@@ -23,12 +23,12 @@
  * Where batch statistics are only observed ||dx||_F is the one that bn would give there; for psi no
  * such norm is recorded, and the share is NaN.
  */
-#include "statnet/analysis_forms.h"
+#include "analysis/analysis_forms.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 static double sum_of_terms(const double *term, const form_site *at) {
     (void)at;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/globs.h"
+#include "analysis/analysis.h"
+#include "base/globs.h"
 
 /* -- configurations -------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 #include "statrec/runfile.h"
 
 typedef struct settings {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 /* The first that is declared and was measured. */
 static const sr_run_metric *first_with_values(const sr_runfile *run) {

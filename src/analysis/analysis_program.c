@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 #include "statrec/runfile.h"
 
 /* What every program takes beside its own options. */

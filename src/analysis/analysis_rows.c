@@ -1,5 +1,5 @@
 /* Rows of a series and their steps, without its values. */
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 int64_t series_length(const series *s) {
     const sr_run_info *info = sr_run_get_info(s->run);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
     *set = (run_set){.path = paths};

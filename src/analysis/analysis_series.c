@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/analysis_forms.h"
+#include "analysis/analysis.h"
+#include "analysis/analysis_forms.h"
 
 #define DEFINITION_OF(name, ...) {#name, __VA_ARGS__},
 

@@ -7,7 +7,7 @@
  */
 #include <math.h>
 
-#include "analysis_summary.h"
+#include "analysis/analysis_summary.h"
 
 int64_t quantile_rank(int64_t count, double p) {
     return (int64_t)floor((double)(count - 1) * p);
@@ -90,7 +90,7 @@ static void order_for(double *value, int64_t count, const double *quantile, int 
         ranks = rank_add(rank, ranks, quantile_rank(count, quantile[i]));
         ranks = rank_add(rank, ranks, quantile_rank_above(count, quantile[i]));
     }
-    select_ranks(value, count, rank, count > 0 ? ranks : 0);
+    quickselect_ranks(value, count, rank, count > 0 ? ranks : 0);
 }
 
 void quantiles_find(double *value, int64_t count, const double *quantile, int quantiles,

@@ -1,9 +1,9 @@
 /* analysis_summary.h -- what summaries of columns in memory share with those of columns that are read
  * block by block. */
-#ifndef ANALYSIS_SUMMARY_H
-#define ANALYSIS_SUMMARY_H
+#ifndef ANALYSIS_ANALYSIS_SUMMARY_H
+#define ANALYSIS_ANALYSIS_SUMMARY_H
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 /* The quantiles of a summary, upwards. */
 enum { SUMMARY_QUANTILES = QUANTILES_MOST };
@@ -39,7 +39,7 @@ void quantiles_find(double *value, int64_t count, const double *quantile, int qu
                     double *at);
 double quantile_between(int64_t count, double p, double below, double above);
 
-/* Gives `take` the finite values of the one column of c, in their order, block by block (analysis_stream.c). */
+/* Gives `take` the finite values of the one column of c, in their order, block by block (streaming_quantiles.c). */
 typedef void finite_taker(void *into, const double *value, int64_t count);
 sr_status finite_values(const column_source *c, finite_taker *take, void *into, sr_failure *why);
 

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 #define NAME_OF(name, ...) #name,
 
@@ -199,29 +199,29 @@ static sr_status pass_create(pass *p, int series_count, sr_failure *why) {
 /* -- pieces ---------------------------------------------------------------------------------- */
 
 /* A panel of a band, in the hands of one thread. */
-typedef struct piece {
+typedef struct block_buffer {
     const panel *of;
     int64_t at, count;           /* rows, from the first one wanted */
     float *raw[SR_VECTOR_COUNT]; /* [count, columns of the panel] */
     double *row;                 /* [needed vectors, columns]: one row in double */
     double *rows;                /* [count, sites of the panel] valid rows n; NULL: not asked for */
     float *memory;
-} piece;
+} block_buffer;
 
-static void piece_free(piece *w) {
+static void piece_free(block_buffer *w) {
     free(w->memory);
     free(w->row);
     free(w->rows);
 }
 
-static bool piece_create(piece *w, const pass *p) {
+static bool piece_create(block_buffer *w, const pass *p) {
     int64_t most = 0, sites = 0;
     for (int k = 0; k < p->panels; k++) {
         const int64_t values = p->panel[k].columns * vectors_in(p->panel[k].needs);
         if (values > most) most = values;
         if (p->panel[k].sites > sites) sites = p->panel[k].sites;
     }
-    *w = (piece){0};
+    *w = (block_buffer){0};
     w->memory = malloc((size_t)(most * p->rows + 1) * sizeof *w->memory);
     w->row = malloc((size_t)(most + 1) * sizeof *w->row);
     w->rows = malloc((size_t)(sites * p->rows) * sizeof *w->rows);
@@ -229,7 +229,7 @@ static bool piece_create(piece *w, const pass *p) {
 }
 
 /* n of every row of the band, once for all its panels. */
-static sr_status read_row_counts(pass *p, const piece *w) {
+static sr_status read_row_counts(pass *p, const block_buffer *w) {
     sr_status status =
         sr_run_vector_steps(p->s->run, p->first + w->at, w->count, p->step_of_band, p->why);
     for (int64_t i = 0; i < w->count && status == SR_OK; i++)
@@ -238,14 +238,14 @@ static sr_status read_row_counts(pass *p, const piece *w) {
     return status;
 }
 
-static void copy_row_counts(const pass *p, piece *w) {
+static void copy_row_counts(const pass *p, block_buffer *w) {
     for (int64_t i = 0; i < w->count; i++)
         for (int64_t k = 0; k < w->of->sites; k++)
             w->rows[i * w->of->sites + k] =
                 p->rows_of_band ? p->rows_of_band[i * p->counts.sites + w->of->site + k] : NAN;
 }
 
-static sr_status piece_read(pass *p, piece *w) {
+static sr_status piece_read(pass *p, block_buffer *w) {
     float *to = w->memory;
     sr_status status = p->rows_of_band && p->next == 0 ? read_row_counts(p, w) : SR_OK;
     if (status == SR_OK) copy_row_counts(p, w);
@@ -267,7 +267,7 @@ static int64_t band_rows(const pass *p) {
 }
 
 /* Takes the next piece and reads it; false when there is none, or after a failure. */
-static bool piece_take(pass *p, piece *w) {
+static bool piece_take(pass *p, block_buffer *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
     w->of = &p->panel[p->next];
     w->at = p->at;
@@ -283,7 +283,7 @@ static void widen(double *restrict to, const float *restrict from, int64_t count
 }
 
 /* Row i of a site, in double. */
-static vector_row row_of(const pass *p, const piece *w, const site_part *part, int64_t i) {
+static vector_row row_of(const pass *p, const block_buffer *w, const site_part *part, int64_t i) {
     const sr_run_site *site = part->site;
     const int64_t column = site->offset - sr_run_get_site(p->s->run, w->of->site)->offset;
     vector_row row = {.width = site->width,
@@ -300,7 +300,7 @@ static vector_row row_of(const pass *p, const piece *w, const site_part *part, i
     return row;
 }
 
-static void piece_compute(const pass *p, const piece *w) {
+static void piece_compute(const pass *p, const block_buffer *w) {
     for (int k = w->of->first; k < w->of->first + w->of->parts; k++) {
         const site_part *part = &p->part[k];
         for (int64_t i = 0; i < w->count; i++) {
@@ -313,7 +313,7 @@ static void piece_compute(const pass *p, const piece *w) {
 
 /* -- a pass ---------------------------------------------------------------------------------- */
 
-static void work(pass *p, piece *w) {
+static void work(pass *p, block_buffer *w) {
     for (bool more = true; more;) {
         pthread_mutex_lock(&p->turn);
         more = piece_take(p, w);
@@ -326,7 +326,7 @@ sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t
                        double *const *value, sr_failure *why) {
     pass p = {.s = s, .value = value, .first = first, .count = count, .why = why};
     pthread_mutex_init(&p.turn, NULL);
-    piece w[THREADS] = {{0}};
+    block_buffer w[THREADS] = {{0}};
     const int most = omp_get_max_threads(), threads = most < THREADS ? most : THREADS;
     sr_status status = pass_create(&p, series_count, why);
     if (status != SR_OK) return status;

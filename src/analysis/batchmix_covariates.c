@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/batchmix.h"
+#include "analysis/batchmix.h"
 
 /* Relative differences below this are the rounding of float32. */
 #define CONSTANT 1e-6

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/batchmix.h"
+#include "analysis/batchmix.h"
 
 const char *const mix_part_name[MIX_PARTS] = {
     [MIX_NONE] = "none",           [MIX_POSITION] = "position",

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/batchmix.h"
+#include "analysis/batchmix.h"
 
 #define DEPENDENT 1e-9
 

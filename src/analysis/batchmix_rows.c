@@ -2,27 +2,27 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "statnet/batchmix.h"
+#include "analysis/batchmix.h"
 
 enum { READ = 5, PIECE = 64 };
 static const char *const name[READ] = {"mu_B", "mu", "sigma2", "position_B", "position"};
 enum { MU_B, MU, SIGMA2, POSITION_B, POSITION };
 
-typedef struct piece {
+typedef struct delta_block {
     int64_t rows;
     float *raw[READ];     /* [rows, width]; NULL: not read */
     double *delta, *rest; /* [width] */
-} piece;
+} delta_block;
 
-static void piece_free(piece *p) {
+static void piece_free(delta_block *p) {
     for (int v = 0; v < READ; v++) free(p->raw[v]);
     free(p->delta);
 }
 
-static sr_status piece_create(piece *p, const mix_site *m, sr_failure *why) {
+static sr_status piece_create(delta_block *p, const mix_site *m, sr_failure *why) {
     const int64_t width = m->at->width;
     int64_t columns;
-    *p = (piece){0};
+    *p = (delta_block){0};
     sr_status status = sr_run_vector_block(m->run, name[MU], &p->rows, &columns, why);
     if (status != SR_OK) return status;
     if (p->rows < PIECE) p->rows = PIECE;
@@ -36,7 +36,7 @@ static sr_status piece_create(piece *p, const mix_site *m, sr_failure *why) {
 }
 
 /* Row i of the piece. */
-static mix_row make_row(const piece *p, const mix_site *m, int64_t i, int64_t at) {
+static mix_row make_row(const delta_block *p, const mix_site *m, int64_t i, int64_t at) {
     const int64_t d = m->at->width;
     mix_row r = {.at = at, .y = {p->delta, m->position ? p->rest : NULL}};
     for (int64_t k = i * d, to = 0; to < d; k++, to++) {
@@ -57,7 +57,7 @@ static mix_row make_row(const piece *p, const mix_site *m, int64_t i, int64_t at
 }
 
 sr_status mix_each_row(const mix_site *m, mix_visitor visit, void *context, sr_failure *why) {
-    piece p;
+    delta_block p;
     sr_status status = piece_create(&p, m, why);
     for (int64_t at = 0; at < m->rows && status == SR_OK; at += p.rows) {
         const int64_t some = m->rows - at < p.rows ? m->rows - at : p.rows;

@@ -1,6 +1,6 @@
 /* One series of stat-compare: median and tails of what is in the window, and resamples of them
  * (analysis_bootstrap.c). The values are read for each and do not stay. */
-#include "statnet/compare_sample.h"
+#include "analysis/compare_sample.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* arena.c -- a list of blocks filled front to back, one block after a reset; see arena.h. */
-#include "statnet/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

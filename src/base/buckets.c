@@ -1,12 +1,12 @@
 /* buckets.c -- the smallest, the median and the largest finite value of each part of an axis. No value
  * outside them is lost and, but for medians between two values, none is invented. */
-#include "statnet/buckets.h"
+#include "base/buckets.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "statnet/sort.h"
+#include "base/sort.h"
 
 /* The distance of two ends of double is infinite. */
 double bucket_middle(double low, double high) {
@@ -70,7 +70,7 @@ static bool is_sorted(const double *value, int64_t n) {
 
 static double median_of(double *value, int64_t n) {
     const int64_t rank[2] = {(n - 1) / 2, n / 2};
-    if (!is_sorted(value, n)) select_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
+    if (!is_sorted(value, n)) quickselect_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
     return bucket_middle(value[rank[0]], value[rank[1]]);
 }
 

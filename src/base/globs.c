@@ -1,4 +1,4 @@
-#include "statnet/globs.h"
+#include "base/globs.h"
 
 #include <fnmatch.h>
 #include <stdio.h>

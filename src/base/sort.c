@@ -1,4 +1,4 @@
-#include "statnet/sort.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 

@@ -16,7 +16,7 @@
  * summed by one thread; their sums are added in order. BLAS is held at one thread meanwhile.
  * Memory: PIECES half matrices n x n, and one block of doubles a thread.
  */
-#include "statnet/svd.h"
+#include "base/svd.h"
 
 #include <lapacke.h>
 #include <math.h>

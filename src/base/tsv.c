@@ -1,5 +1,5 @@
 /* tsv.c -- see tsv.h. Write errors stay in the stream; tool_finish reports them. */
-#include "statnet/tsv.h"
+#include "base/tsv.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/digits.h"
-#include "statnet/utf8.h"
+#include "base/float_text.h"
+#include "base/utf8.h"
 
 void tsv_escape(FILE *out, const char *text) {
     for (; *text; text++) {
@@ -253,6 +253,6 @@ void tsv_real(tsv *t, double value) {
     else if (json && isinf(value))
         fputs(value > 0 ? "\"inf\"" : "\"-inf\"", t->out);
     else
-        digits_print(t->out, value);
+        float_text_print(t->out, value);
     end_cell(t);
 }

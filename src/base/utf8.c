@@ -1,4 +1,4 @@
-#include "statnet/utf8.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "train/loaded_model.h"
 
 typedef struct average_values {
     option_text output, data_dir;
@@ -60,15 +60,15 @@ static char *origin_of(const average_values *v, char *const *name, int count) {
 }
 
 static sr_status average(const average_values *v, char *const *name, int count, sr_failure *why) {
-    trained *t = calloc(1, sizeof *t);
+    loaded_model *t = calloc(1, sizeof *t);
     char *origin = origin_of(v, name, count);
-    const trained_options o = {v->data_dir, NULL, (int)v->threads};
+    const loaded_model_options o = {v->data_dir, NULL, (int)v->threads};
     sr_status status = t && origin ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = trained_open(t, name[count - 1], &o, why);
-    if (status == SR_OK) status = trained_average(t, name, count, why);
-    if (status == SR_OK && v->recompute) status = trained_recompute(t, v->batches, why);
-    if (status == SR_OK) status = trained_write(t, v->output, origin, v->force, why);
-    if (t) trained_close(t);
+    if (status == SR_OK) status = loaded_model_open(t, name[count - 1], &o, why);
+    if (status == SR_OK) status = loaded_model_average(t, name, count, why);
+    if (status == SR_OK && v->recompute) status = loaded_model_recompute(t, v->batches, why);
+    if (status == SR_OK) status = loaded_model_write(t, v->output, origin, v->force, why);
+    if (t) loaded_model_close(t);
     free(t), free(origin);
     return status;
 }

@@ -1,9 +1,9 @@
 /* cmd_check.c -- statrec check RUN...: walks through whole run files. */
-#include "commands.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
 #include "statrec/runfile.h"
+#include "train/loaded_model.h"
 
 static int print_help(void) {
     printf(
@@ -29,8 +29,8 @@ static void report_fault(void *context, const sr_failure *fault) {
 static int check_checkpoint(const tool *t, const char *path) {
     checkpoint_card card;
     sr_failure why = {0};
-    sr_status status = checkpoint_card_read(path, &card, &why);
-    checkpoint_card_free(&card);
+    sr_status status = checkpoint_info_read(path, &card, &why);
+    checkpoint_info_free(&card);
     if (status != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, path);
     puts(": whole");

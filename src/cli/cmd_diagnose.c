@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/diagnose.h"
-#include "statnet/options.h"
-#include "statnet/tsv.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "diagnose/diagnose.h"
 
 typedef struct diagnose_values {
     option_text format, healthy;

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "decode_options.h"
-#include "statnet/progress.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
-#include "text_files.h"
+#include "base/program/progress.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "cli/decode_options.h"
+#include "cli/text/text_files.h"
+#include "train/loaded_model.h"
 
 typedef struct evaluate_values {
     decode_values decode; /* first: DECODE_ROWS */
@@ -93,7 +93,7 @@ static bleu_form form_of(const char *word) {
 }
 
 /* The hypotheses scored; NULL on failure, or (*why untouched) after a signal. */
-static bleu_scorer *score(const tool *from, const evaluate_values *v, const trained *t,
+static bleu_scorer *score(const tool *from, const evaluate_values *v, const loaded_model *t,
                           data_split split, const bleu_form *form, sr_failure *why) {
     translator of = {.model = t->model, .codec = data_codec(t->data)};
     decoding d = {.start = progress_clock()};
@@ -109,7 +109,7 @@ static bleu_scorer *score(const tool *from, const evaluate_values *v, const trai
 
 /* -- the table */
 
-static void begin_table(tsv *t, const tool *from, const char *command, const trained *of) {
+static void begin_table(tsv *t, const tool *from, const char *command, const loaded_model *of) {
     tsv_begin(t, stdout, from->name, command);
     tsv_note(t, "checkpoint", "%s, %lld updates", of->path, (long long)of->updates);
     tsv_column(t, "name", "metric of the split, or statistic of a site");
@@ -142,7 +142,7 @@ static const char *name_of(data_split split) {
 }
 
 /* What belongs to the numbers: what was counted, what was left out, what the model saw. */
-static void print_result(const trained *t, data_split split, const task_sums *sum) {
+static void print_result(const loaded_model *t, data_split split, const task_sums *sum) {
     char text[TASK_TEXT];
     int64_t tokens;
     const int64_t left_out = data_left_out(t->data, split, &tokens);
@@ -151,7 +151,7 @@ static void print_result(const trained *t, data_split split, const task_sums *su
     printf("# %s\n", text);
 }
 
-static sr_status measure(trained *t, data_split split, norm_mode mode, task_sums *sum,
+static sr_status measure(loaded_model *t, data_split split, norm_mode mode, task_sums *sum,
                          double value[TASK_METRICS], sr_failure *why) {
     sr_status status =
         task_evaluate(t->task, &t->task_options, t->model, t->tape, t->data, split, mode, sum, why);
@@ -160,7 +160,7 @@ static sr_status measure(trained *t, data_split split, norm_mode mode, task_sums
 }
 
 /* site: NULL where all have the same statistics. */
-static void print_values(const trained *t, tsv *table, data_split split, const char *site,
+static void print_values(const loaded_model *t, tsv *table, data_split split, const char *site,
                          bool of_batch, const double value[TASK_METRICS]) {
     char definition[sizeof(train_metric){0}.definition + 32];
     train_metric m;
@@ -173,7 +173,7 @@ static void print_values(const trained *t, tsv *table, data_split split, const c
 }
 
 /* Running or batch statistics everywhere. */
-static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of_batch,
+static sr_status print_metrics(loaded_model *t, tsv *table, data_split split, bool of_batch,
                                double value[TASK_METRICS], sr_failure *why) {
     task_sums sum;
     const norm_mode mode = of_batch ? NORM_BATCH : NORM_RUNNING;
@@ -186,7 +186,7 @@ static sr_status print_metrics(trained *t, tsv *table, data_split split, bool of
 
 /* Batch statistics at one site after another, all others keep their running ones. of_running,
  * of_batch: the metrics with the same statistics everywhere. */
-static sr_status print_each_site(trained *t, tsv *table, data_split split,
+static sr_status print_each_site(loaded_model *t, tsv *table, data_split split,
                                  const double of_running[TASK_METRICS],
                                  const double of_batch[TASK_METRICS], sr_failure *why) {
     double value[TASK_METRICS];
@@ -209,7 +209,7 @@ static sr_status print_each_site(trained *t, tsv *table, data_split split,
 }
 
 /* The score as a row, its line and interval as `#` lines. */
-static sr_status print_bleu(const tool *from, const evaluate_values *v, const trained *t,
+static sr_status print_bleu(const tool *from, const evaluate_values *v, const loaded_model *t,
                             tsv *table, data_split split, sr_failure *why) {
     const bleu_form form = form_of(v->bleu);
     bleu_interval interval = {.resamples = v->bootstrap, .seed = BLEU_SEED};
@@ -235,12 +235,12 @@ static sr_status print_bleu(const tool *from, const evaluate_values *v, const tr
 }
 
 /* Metrics of sentences that the model writes, where the data have text to compare them with. */
-static bool writes(const evaluate_values *v, const trained *t, data_split split) {
+static bool writes(const evaluate_values *v, const loaded_model *t, data_split split) {
     return strcmp(v->bleu, "off") != 0 && t->task->decode_asked && split != SPLIT_TRAIN &&
            data_reference(t->data, split, 0).byte;
 }
 
-static task_decoding decoding_of(const trained *t, data_split split) {
+static task_decoding decoding_of(const loaded_model *t, data_split split) {
     return (task_decoding){.options = &t->task_options,
                            .model = t->model,
                            .tape = t->tape,
@@ -250,7 +250,8 @@ static task_decoding decoding_of(const trained *t, data_split split) {
 }
 
 /* Metrics of what the model decodes, where the task does it unasked. */
-static sr_status print_decoded(const trained *t, tsv *table, data_split split, sr_failure *why) {
+static sr_status print_decoded(const loaded_model *t, tsv *table, data_split split,
+                               sr_failure *why) {
     double value[TASK_METRICS];
     char text[TASK_DECODED];
     bool stopped = false;
@@ -269,11 +270,11 @@ static sr_status print_decoded(const trained *t, tsv *table, data_split split, s
     return SR_OK;
 }
 
-static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *why) {
+static sr_status print_tid(loaded_model *t, tsv *table, int64_t batches, sr_failure *why) {
     const int sites = t->model->sites;
     double *mean = malloc((size_t)(2 * sites + 1) * sizeof *mean), *var = mean + sites;
     if (!mean) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);
-    sr_status status = trained_tid(t, batches, mean, var, why);
+    sr_status status = loaded_model_tid(t, batches, mean, var, why);
     for (int i = 0; i < sites && status == SR_OK; i++) {
         const char *site = t->model->site[i]->name;
         if (isnan(mean[i]) && isnan(var[i])) continue;
@@ -286,11 +287,11 @@ static sr_status print_tid(trained *t, tsv *table, int64_t batches, sr_failure *
     return status;
 }
 
-static sr_status open_all(const tool *from, const evaluate_values *v, trained *t, data_split split,
-                          sr_failure *why) {
-    const trained_options o = {v->data_dir, v->testpref, (int)v->threads};
-    sr_status status = trained_open(t, from->argv[2], &o, why);
-    if (status == SR_OK) status = trained_open_data(t, why);
+static sr_status open_all(const tool *from, const evaluate_values *v, loaded_model *t,
+                          data_split split, sr_failure *why) {
+    const loaded_model_options o = {v->data_dir, v->testpref, (int)v->threads};
+    sr_status status = loaded_model_open(t, from->argv[2], &o, why);
+    if (status == SR_OK) status = loaded_model_open_data(t, why);
     if (status == SR_OK && !data_has_split(t->data, split))
         status = sr_fail(why, SR_USAGE, "--split: %s has no %s split here", t->config.data.name,
                          v->split);
@@ -298,7 +299,7 @@ static sr_status open_all(const tool *from, const evaluate_values *v, trained *t
 }
 
 static sr_status print_all(const tool *from, const char *command, const evaluate_values *v,
-                           trained *t, data_split split, sr_failure *why) {
+                           loaded_model *t, data_split split, sr_failure *why) {
     tsv table;
     double of_running[TASK_METRICS], of_batch[TASK_METRICS];
     begin_table(&table, from, command, t);
@@ -315,7 +316,7 @@ static sr_status print_all(const tool *from, const char *command, const evaluate
 }
 
 static sr_status evaluate(const tool *from, const char *command, const evaluate_values *v,
-                          trained *t, sr_failure *why) {
+                          loaded_model *t, sr_failure *why) {
     text_output o;
     const data_split split = split_of(v->split);
     sr_status status = open_all(from, v, t, split, why);
@@ -334,10 +335,10 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
 
 static int evaluate_and_report(const tool *t, const evaluate_values *v, const char *command) {
     sr_failure why = {0};
-    trained *of = calloc(1, sizeof *of);
+    loaded_model *of = calloc(1, sizeof *of);
     if (!of) return tool_error(t, TOOL_FAILED, "out of memory");
     sr_status status = evaluate(t, command, v, of, &why);
-    trained_close(of);
+    loaded_model_close(of);
     free(of);
     if (status != SR_OK) return tool_report(t, &why);
     return tool_signal() ? 128 + tool_signal() : TOOL_DONE;

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/diagnose.h"
-#include "statnet/globs.h"
-#include "statnet/npz.h"
-#include "statnet/options.h"
-#include "statnet/trained.h"
-#include "statnet/tsv.h"
+#include "base/globs.h"
+#include "base/npz/npz.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "diagnose/diagnose.h"
 #include "statrec/runfile.h"
+#include "train/loaded_model.h"
 
 typedef struct export_values {
     option_text output, stat, site;
@@ -278,11 +278,11 @@ static sr_status export_run(exporter *e, sr_failure *why) {
 /* -- checkpoints ----------------------------------------------------------------------------- */
 
 static sr_status export_weights(const export_values *v, const char *name, sr_failure *why) {
-    trained *t = calloc(1, sizeof *t);
+    loaded_model *t = calloc(1, sizeof *t);
     if (!t) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = trained_open(t, name, &(trained_options){"", NULL, 1}, why);
+    sr_status status = loaded_model_open(t, name, &(loaded_model_options){"", NULL, 1}, why);
     if (status == SR_OK) status = weights_write_npz(t->model, v->output, v->force, why);
-    trained_close(t);
+    loaded_model_close(t);
     free(t);
     return status;
 }

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/data.h"
-#include "statnet/models.h"
-#include "statnet/norm.h"
-#include "statnet/optim.h"
-#include "statnet/plot.h"
-#include "statnet/train.h"
-#include "statnet/tsv.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "data/data.h"
+#include "nets/models.h"
+#include "norm/norm_options.h"
+#include "plot/plot.h"
 #include "statrec/format.h"
+#include "train/optim/optim.h"
+#include "train/train.h"
 
 enum { LISTING_COLUMNS = 5, CELL = 1024 };
 

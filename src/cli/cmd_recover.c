@@ -2,10 +2,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/diagnose.h"
-#include "statnet/options.h"
-#include "statnet/tsv.h"
+#include "base/options/options.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "diagnose/diagnose.h"
 #include "statrec/runfile.h"
 
 typedef struct recover_values {

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "statnet/progress.h"
-#include "statnet/ranks.h"
-#include "statnet/tool.h"
-#include "statnet/train.h"
-#include "statnet/tsv.h"
+#include "base/program/progress.h"
+#include "base/program/tool.h"
+#include "base/tsv.h"
+#include "cli/commands.h"
+#include "cli/info/cmd_info_parts.h"
+#include "ranks/ranks.h"
 #include "statrec/runfile.h"
-#include "writing.h"
+#include "train/train.h"
 
 typedef struct session {
     tool tool;
@@ -278,7 +278,7 @@ static sr_status check_alone(const char *output, sr_failure *why) {
     long pid = 0;
     snprintf(part, sizeof part, "%s.part", output);
     sr_runfile *f = sr_run_open(part, NULL);
-    const bool alive = f && writing_look(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
+    const bool alive = f && cmd_info_writer(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
     sr_run_close(f);
     return alive ? sr_fail(why, SR_STATE, "%s: process %ld is writing it", part, pid) : SR_OK;
 }

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
-#include "decode_options.h"
-#include "statnet/progress.h"
-#include "statnet/text_lines.h"
-#include "statnet/trained.h"
-#include "text_files.h"
+#include "base/program/progress.h"
+#include "cli/commands.h"
+#include "cli/decode_options.h"
+#include "cli/text/text_files.h"
+#include "text/text_lines.h"
+#include "train/loaded_model.h"
 
 typedef struct translate_values {
     decode_values decode; /* first: DECODE_ROWS */
@@ -181,24 +181,24 @@ static sr_status translate_text(session *s, const char *path, FILE *out, sr_fail
     return status;
 }
 
-static void tell(const session *s, const trained *t) {
+static void tell(const session *s, const loaded_model *t) {
     const double seconds = progress_clock() - s->start;
     if (s->values->quiet) return;
     fprintf(stderr, "%s: %s: %lld lines, %lld words, %.1f s, %.0f words/s\n", s->tool->name,
             t->path, (long long)s->lines, (long long)s->words, seconds, (double)s->words / seconds);
 }
 
-static sr_status open_and_translate(session *s, trained *t, trained_text *text, const char *path,
-                                    FILE *out, sr_failure *why) {
-    const trained_options o = {"", NULL, (int)s->values->threads};
-    sr_status status = trained_open(t, s->tool->argv[2], &o, why);
-    if (status == SR_OK) status = trained_open_text(t, text, why);
+static sr_status open_and_translate(session *s, loaded_model *t, loaded_model_text *text,
+                                    const char *path, FILE *out, sr_failure *why) {
+    const loaded_model_options o = {"", NULL, (int)s->values->threads};
+    sr_status status = loaded_model_open(t, s->tool->argv[2], &o, why);
+    if (status == SR_OK) status = loaded_model_open_text(t, text, why);
     if (status == SR_OK && !text->dictionary[0])
         status = sr_fail(why, SR_USAGE, "%s: model %s writes no sentences", t->path,
                          t->config.model.name);
     if (status != SR_OK) return status;
     s->translator.model = t->model;
-    s->translator.codec = trained_codec(text);
+    s->translator.codec = loaded_model_codec(text);
     decode_choose(&s->values->decode, &s->translator);
     translate_options *d = &s->translator.options;
     d->beam.best = s->values->best;
@@ -212,10 +212,10 @@ static sr_status open_and_translate(session *s, trained *t, trained_text *text, 
 
 static int run(const tool *t, const translate_values *v, const char *path) {
     session s = {.tool = t, .values = v};
-    trained_text text = {0};
+    loaded_model_text text = {0};
     text_output out;
     sr_failure why = {0};
-    trained *of = calloc(1, sizeof *of);
+    loaded_model *of = calloc(1, sizeof *of);
     if (!of) return tool_error(t, TOOL_FAILED, "out of memory");
     if (text_output_open(&out, v->output, v->force, &why) != SR_OK) {
         free(of);
@@ -223,8 +223,8 @@ static int run(const tool *t, const translate_values *v, const char *path) {
     }
     sr_status status = open_and_translate(&s, of, &text, path, out.out, &why);
     int code = text_output_close(&out, t, status, &why);
-    trained_close_text(&text);
-    trained_close(of);
+    loaded_model_close_text(&text);
+    loaded_model_close(of);
     free(of);
     return code == TOOL_DONE && tool_signal() ? 128 + tool_signal() : code;
 }

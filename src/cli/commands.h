@@ -8,7 +8,7 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
-#include "statnet/tool.h"
+#include "base/program/tool.h"
 
 int cmd_train(const tool *t);
 int cmd_resume(const tool *t);

@@ -3,8 +3,8 @@
 #ifndef CLI_DECODE_OPTIONS_H
 #define CLI_DECODE_OPTIONS_H
 
-#include "statnet/options.h"
-#include "statnet/translator.h"
+#include "base/options/options.h"
+#include "task/translator.h"
 
 typedef struct decode_values {
     option_text unknown;

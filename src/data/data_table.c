@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "dataset.h"
-#include "statnet/options.h"
+#include "base/options/options.h"
+#include "data/dataset.h"
 
 #define IMAGES      "batch-size augment"
 #define IMAGE_FILES IMAGES " valid-images"

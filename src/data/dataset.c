@@ -1,6 +1,6 @@
 /* dataset.c -- the last step of opening a data set: its shape, and its numbers in the description.
  */
-#include "dataset.h"
+#include "data/dataset.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,14 +1,14 @@
 /* dataset.h -- what the files of src/data know of each other. */
-#ifndef STATNET_DATASET_H
-#define STATNET_DATASET_H
+#ifndef DATA_DATASET_H
+#define DATA_DATASET_H
 
-#include "image_set.h"
-#include "pair_set.h"
-#include "running_set.h"
-#include "sentence_set.h"
-#include "statnet/data.h"
-#include "statnet/tags.h"
-#include "tree_set.h"
+#include "data/data.h"
+#include "data/sets/image_set.h"
+#include "data/sets/pair_set.h"
+#include "data/sets/running_set.h"
+#include "data/sets/sentence_set.h"
+#include "data/sets/tree_set.h"
+#include "text/tags.h"
 
 enum { DATA_DESCRIBE = 4096 };
 
@@ -49,7 +49,7 @@ struct dataset {
     char describe[DATA_DESCRIBE];
 };
 
-/* meaning.c: the names of classes in their order; what data_shape says of all names. */
+/* label_digest.c: the names of classes in their order; what data_shape says of all names. */
 void dataset_add_class(dataset *d, const char *name);
 int64_t dataset_meaning(const dataset *d);
 

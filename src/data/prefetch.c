@@ -5,7 +5,7 @@
  * that an evaluation leaves the batch ahead alone. A batch is a function of its place: whether it
  * was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
  */
-#include "prefetch.h"
+#include "data/prefetch.h"
 
 #include <pthread.h>
 #include <signal.h>

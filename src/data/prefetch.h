@@ -1,9 +1,9 @@
 /* prefetch.h -- the batch that will be asked for next, made by a thread while the last one is
  * computed with. */
-#ifndef STATNET_PREFETCH_H
-#define STATNET_PREFETCH_H
+#ifndef DATA_PREFETCH_H
+#define DATA_PREFETCH_H
 
-#include "statnet/data.h"
+#include "data/data.h"
 
 enum { PREFETCH_SLOTS = 2 }; /* sets of buffers: one handed out, one being filled */
 

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/decode.h"
+#include "decode/decode.h"
 
 typedef struct node {
     int64_t before; /* number of the node of the word before, -1: none */

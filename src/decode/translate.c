@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/decode.h"
+#include "decode/decode.h"
 
 enum { SOURCE_MAX = 1024 };
 
@@ -94,21 +94,21 @@ static sr_status check(const translator *t, int64_t *refused, sr_failure *why) {
 
 /* -- batches */
 
-typedef struct place {
+typedef struct sentence_length {
     int64_t length, number;
-} place;
+} sentence_length;
 
 static int longer_first(const void *a, const void *b) {
-    const place *x = a, *y = b;
+    const sentence_length *x = a, *y = b;
     if (x->length != y->length) return x->length > y->length ? -1 : 1;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
 static sr_status make_order(translator *t, sr_failure *why) {
-    place *p = malloc((size_t)t->count * sizeof *p);
+    sentence_length *p = malloc((size_t)t->count * sizeof *p);
     t->order = malloc((size_t)t->count * sizeof *t->order);
     if (p && t->order) {
-        for (int64_t i = 0; i < t->count; i++) p[i] = (place){t->source[i].length, i};
+        for (int64_t i = 0; i < t->count; i++) p[i] = (sentence_length){t->source[i].length, i};
         qsort(p, (size_t)t->count, sizeof *p, longer_first);
         for (int64_t i = 0; i < t->count; i++) t->order[i] = p[i].number;
         free(p);

@@ -9,79 +9,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/globs.h"
+#include "base/globs.h"
+#include "diagnose/diagnosis.h"
 
-typedef struct patient {
+typedef struct advice_context {
     const subject *s;
     const answer *a;
     const sr_run_site *site; /* the worst, else the first with a norm; NULL: none */
     run_identity id;
     bool
         alike; /* TID is more than independent samples could show: their number is not what is wrong */
-} patient;
+} advice_context;
 
 /* -- conditions -------------------------------------------------------------------------------- */
 
-typedef bool condition_fn(const patient *p, const char *of);
+typedef bool condition_fn(const advice_context *p, const char *of);
 
-static bool trained(const patient *p, const char *of) {
+static bool trained(const advice_context *p, const char *of) {
     (void)of;
     return p->s->trained;
 }
 
 /* The statistic is the observer's: what the finding is about is not there. */
-static bool observed(const patient *p, const char *of) {
+static bool observed(const advice_context *p, const char *of) {
     (void)of;
     return p->site && p->site->observed &&
            (!sr_run_over_batch(p->site) || sr_run_only_observed(p->site, p->a->statistic));
 }
 
-static bool over_batch(const patient *p, const char *of) {
+static bool over_batch(const advice_context *p, const char *of) {
     (void)of;
     return p->site && sr_run_over_batch(p->site);
 }
 
 /* Divided by psi, and that is what the finding is about. */
-static bool by_psi(const patient *p, const char *of) {
+static bool by_psi(const advice_context *p, const char *of) {
     return !observed(p, of) && over_batch(p, of) && sr_run_uses(p->site, "psi2");
 }
 
-static bool family(const patient *p, const char *of) {
+static bool family(const advice_context *p, const char *of) {
     return p->site && globs_match(of, sr_family_name(p->site->family));
 }
 
-static bool method(const patient *p, const char *of) {
+static bool method(const advice_context *p, const char *of) {
     return p->site && globs_match(of, p->site->norm);
 }
 
-static bool scaled(const patient *p, const char *of) {
+static bool scaled(const advice_context *p, const char *of) {
     (void)of;
     return p->site && p->site->layer_scale > 0;
 }
 
-static bool divides(const patient *p, const char *of) {
+static bool divides(const advice_context *p, const char *of) {
     (void)of;
     return p->site && p->site->family != SR_FAMILY_NONE && p->site->eps > 0;
 }
 
-static bool placed(const patient *p, const char *of) {
+static bool placed(const advice_context *p, const char *of) {
     return strcmp(p->id.placement, of) == 0;
 }
 
-static bool counts(const patient *p, const char *of) {
+static bool counts(const advice_context *p, const char *of) {
     run_word what;
     run_counts(p->s->run, what);
     return strcmp(what, of) == 0;
 }
 
 /* Options of statrec train: another host's may have their names. */
-static bool has(const patient *p, const char *of) {
+static bool has(const advice_context *p, const char *of) {
     return p->s->trained && run_has_option(p->s->run, of);
 }
 
 /* of: "batching=random" */
-static bool set_to(const patient *p, const char *of) {
+static bool set_to(const advice_context *p, const char *of) {
     option_text value;
     run_word key;
     const size_t length = strcspn(of, "=");
@@ -91,21 +91,21 @@ static bool set_to(const patient *p, const char *of) {
 }
 
 /* A number that is more than 0; false too where the run does not say. */
-static bool positive(const patient *p, const char *of) {
+static bool positive(const advice_context *p, const char *of) {
     return p->s->trained && run_option_number(p->s->run, of) > 0;
 }
 
-static bool several(const patient *p, const char *of) {
+static bool several(const advice_context *p, const char *of) {
     return p->s->trained && run_option_number(p->s->run, of) > 1;
 }
 
 /* Of the pieces before. */
-static bool nothing_else(const patient *p, const char *of) {
+static bool nothing_else(const advice_context *p, const char *of) {
     (void)of;
     return !p->a->advice[0];
 }
 
-static bool alike(const patient *p, const char *of) {
+static bool alike(const advice_context *p, const char *of) {
     (void)of;
     return p->alike;
 }
@@ -131,16 +131,16 @@ typedef struct condition {
 #define SYNCHRONISED "bn,pnv,pn,rbn,un,repbn"
 
 enum { CONDITIONS = 3 };
-typedef struct piece {
+typedef struct advice_rule {
     const char *questions; /* ids, separated by commas */
     const char *words,
         *how; /* how: options of statrec train; {site}, {rest}, {norm=METHOD}: below */
     condition when[CONDITIONS];
-} piece;
+} advice_rule;
 
 /* What follows is a table. */
 /* clang-format off */
-static const piece pieces[] = {
+static const advice_rule pieces[] = {
     {"would-bn,outliers,gradient,rows,alike", "{method} as it is, at these sites", "",
      {IF(observed, "")}},
     {"divergence,dead", "a lower learning rate", "--lr", {ALWAYS}},
@@ -249,7 +249,7 @@ static void append(char *text, size_t size, const char *more, size_t length) {
 
 /* The option that gives the site this method: of all sites, of the decoder's, or where sites have methods one by
  * one, which go before these, of this one. */
-static void append_norm(const patient *p, const char *norm, size_t length, char *text,
+static void append_norm(const advice_context *p, const char *norm, size_t length, char *text,
                         size_t size) {
     option_text at;
     char words[256];
@@ -269,7 +269,7 @@ static void append_norm(const patient *p, const char *norm, size_t length, char 
 
 /* {site}: the site's name; {method}: what is there; {norm=METHOD}: the option for another; {rest}: what --norm-at
  * has already, behind a comma. */
-static void append_word(const patient *p, const char *word, char *text, size_t size) {
+static void append_word(const advice_context *p, const char *word, char *text, size_t size) {
     static const char norm[] = "{norm=";
     option_text rest;
     run_option(p->s->run, "norm-at", rest, sizeof rest);
@@ -285,7 +285,7 @@ static void append_word(const patient *p, const char *word, char *text, size_t s
     }
 }
 
-static void expand(const patient *p, const char *from, char *text, size_t size) {
+static void expand(const advice_context *p, const char *from, char *text, size_t size) {
     while (*from) {
         const size_t plain = strcspn(from, "{");
         append(text, size, from, plain);
@@ -296,14 +296,14 @@ static void expand(const patient *p, const char *from, char *text, size_t size) 
     }
 }
 
-static bool applies(const piece *m, const patient *p, const char *id) {
+static bool applies(const advice_rule *m, const advice_context *p, const char *id) {
     if (!globs_match(m->questions, id)) return false;
     for (int i = 0; i < CONDITIONS && m->when[i].holds; i++)
         if (m->when[i].holds(p, m->when[i].of) == m->when[i].no) return false;
     return true;
 }
 
-static void add(const piece *m, const patient *p, char *text, size_t size) {
+static void add(const advice_rule *m, const advice_context *p, char *text, size_t size) {
     append(text, size, text[0] ? "; " : "", 2);
     expand(p, m->words, text, size);
     if (!m->how[0] || !p->s->trained) return;
@@ -312,7 +312,7 @@ static void add(const piece *m, const patient *p, char *text, size_t size) {
     append(text, size, ")", 1);
 }
 
-static sr_status look_alike_at(patient *p, sr_failure *why) {
+static sr_status look_alike_at(advice_context *p, sr_failure *why) {
     estimate like = NO_ESTIMATE;
     if (!p->a->shown || !globs_match("tid_*", p->a->statistic)) return SR_OK;
     sr_status status = measure_alike(p->s, p->a->top[0].site, NULL, &like, why);
@@ -321,7 +321,7 @@ static sr_status look_alike_at(patient *p, sr_failure *why) {
 }
 
 sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why) {
-    patient p = {.s = s, .a = a, .site = sr_run_main_site(s->run)};
+    advice_context p = {.s = s, .a = a, .site = sr_run_main_site(s->run)};
     if (a->shown) p.site = sr_run_get_site(s->run, a->top[0].site);
     run_identify(&p.id, s->run, s->path);
     sr_status status = look_alike_at(&p, why);

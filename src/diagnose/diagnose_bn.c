@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 typedef enum { UNKNOWN, WITHIN, OPEN, BEYOND } side;
 enum { TID_MEAN, TID_VAR, MU_SHARE, SIGMA2_SHARE, QUANTITIES };

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 typedef struct history {
     int64_t steps;
@@ -124,7 +124,7 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
         answer_says(a, " Training went on, and its last step is finite.");
     }
     if (e->site < 0) return;
-    a->top[0] = (place){e->site, a->e};
+    a->top[0] = (site_estimate){e->site, a->e};
     a->shown = 1;
 }
 
@@ -161,7 +161,7 @@ static sr_status find_riser(history *h, const subject *s, int64_t begin, answer 
         if (at < first.row) first = (event){at, k};
     }
     if (status != SR_OK || first.site < 0) return status;
-    a->top[0] = (place){first.site, a->e};
+    a->top[0] = (site_estimate){first.site, a->e};
     a->shown = 1;
     a->at[a->steps_shown++] = h->step[first.row];
     answer_says(a,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 /* dead, largest [count] of the recorded rows of a site. */
 static sr_status read_features(const subject *s, int64_t site, const char *name, int64_t first,

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
     static const char *const names[] = {"g_mu_share", "g_sigma2_share", "g_psi2_share"};

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/diagnose.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/diagnosis.h"
 
 typedef struct measured {
     const char *statistic, *kind;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 static const char gap_name[] = "gap_relative";
 
@@ -160,7 +160,7 @@ static void tell_gap(const gap *g, answer *a) {
 
 static void tell_tid(const subject *s, const answer *tid, answer *a) {
     double final[SR_FINAL_COUNT];
-    const place *worst = &tid->top[0];
+    const site_estimate *worst = &tid->top[0];
     if (!tid->asked) {
         answer_says(a, " Where, no discrepancy says: %s.",
                     tid->reason[0] ? tid->reason : "none is recorded");

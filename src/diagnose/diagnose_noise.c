@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 enum { PART = 50 };
 static const double DEVIATIONS = 10;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/diagnose.h"
-#include "statnet/tsv.h"
+#include "base/tsv.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/diagnosis.h"
 
 enum { WIDTH = 100, LABEL = 12, INDENT = 4 };
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/diagnose.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/diagnosis.h"
 
 const question diagnose_questions[] = {
     {"divergence", "Divergence", "Did it diverge, when, and at which site first?",

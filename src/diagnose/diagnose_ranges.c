@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "healthy_ranges.h"
+#include "diagnose/diagnosis.h"
+#include "diagnose/healthy_ranges.h"
 
 #define RANGE(statistic, kind, low, high, runs, sites) {#statistic, kind, low, high, runs, sites},
 static const healthy_range ranges[] = {

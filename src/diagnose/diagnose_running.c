@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
+#include "diagnose/diagnosis.h"
 
 static const double grid[] = {NAN, 0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
 /* sqrt(2/(1 + alpha)) at alpha 0.8: of independent batches, what an average over (1 + alpha)/(1 -

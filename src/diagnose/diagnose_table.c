@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diagnosis.h"
-#include "statnet/diagnose.h"
+#include "diagnose/diagnose.h"
+#include "diagnose/diagnosis.h"
 
 static void declare_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");

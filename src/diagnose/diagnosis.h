@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
 
 enum {
     LEAST_STEPS = 20, /* of an interval, as in analysis_summary.c */
@@ -22,7 +22,7 @@ enum {
  * what is healthy. */
 #define HEALTHY_MARGIN 1.5
 
-/* -- the run: diagnose_subject.c ------------------------------------------------------------- */
+/* -- the run: diagnosed_run.c ------------------------------------------------------------- */
 
 typedef struct subject {
     const sr_runfile *run;
@@ -104,15 +104,15 @@ const healthy_range *healthy_find(const char *name);
 /* HEALTHY_MARGIN times its upper end; NaN without one. */
 double healthy_limit(const char *name);
 
-/* -- answers: diagnose_answer.c -------------------------------------------------------------- */
+/* -- answers: diagnose_verdict.c -------------------------------------------------------------- */
 
 typedef enum { NOT_ASKED, IN_ORDER, FOUND } verdict;
 typedef enum { MINOR = 1, NOTABLE, SEVERE } severity;
 
-typedef struct place {
+typedef struct site_estimate {
     int64_t site;
     estimate e;
-} place;
+} site_estimate;
 
 typedef struct answer {
     verdict verdict;
@@ -125,7 +125,7 @@ typedef struct answer {
     bool whole;    /* of all steps, the start-up too */
     char unit[16]; /* behind the number, "" for none */
     const char *range_of;
-    place top[SITES_SHOWN]; /* worst first */
+    site_estimate top[SITES_SHOWN]; /* worst first */
     int shown;
     int64_t asked, beyond; /* sites; 0 asked: the question is about the run */
     int64_t from, to;      /* steps that it is from */

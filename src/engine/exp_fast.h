@@ -20,7 +20,7 @@
 #include <immintrin.h>
 #endif
 
-#include "statnet/real.h"
+#include "base/real.h"
 
 #ifdef REAL_DOUBLE
 static inline double exp_fast(double x) {

@@ -1,5 +1,5 @@
 /* params.c -- see params.h. */
-#include "statnet/params.h"
+#include "engine/params.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,12 +129,12 @@ void params_zero_grad(params *p) {
 }
 
 /* Whether there is something in a gradient is known of the block in use alone. */
-void params_forget_grad(params *p) {
+void params_invalidate_grad(params *p) {
     if (p->block) params_zero_grad(p);
     for (int i = 0; i < p->count && !p->block; i++) p->item[i]->t.has_grad = false;
 }
 
-void params_settle_grad(params *p) {
+void params_finalize_grad(params *p) {
     for (int i = 0; i < p->count; i++)
         if (!p->item[i]->t.has_grad) zero_grad(&p->item[i]->t);
 }

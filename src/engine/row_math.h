@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "exp_fast.h"
+#include "engine/exp_fast.h"
 
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
 #include <immintrin.h>

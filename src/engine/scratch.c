@@ -1,5 +1,5 @@
 /* scratch.c -- see scratch.h. */
-#include "statnet/scratch.h"
+#include "engine/scratch.h"
 
 #include <stdlib.h>
 

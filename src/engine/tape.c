@@ -1,12 +1,12 @@
 /* tape.c -- see tape.h. */
-#include "statnet/tape.h"
+#include "engine/tape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/progress.h"
+#include "base/program/progress.h"
 
 tape *tape_create(int threads, sr_failure *why) {
     if (threads < 1) {
@@ -175,10 +175,10 @@ static void give_back(tape *t, tensor *x) {
     if (x->grad && x->grad == x->value) x->value = NULL; /* tape_grad_over */
     x->grad = NULL;
     x->has_grad = false;
-    if (t->spending) give_value(t, x);
+    if (t->reuse_activations) give_value(t, x);
 }
 
-/* From the smallest piece that is large enough, of which the rest is kept. */
+/* From the smallest chunk that is large enough, of which the rest is kept. */
 static real *take_spare(tape *t, int64_t count) {
     struct tape_spare **place = &t->spare;
     while (*place && (*place)->count < count) place = &(*place)->next;
@@ -227,20 +227,20 @@ tensor *tape_with_features(tape *t, const tensor *x, int64_t features) {
     return tape_tensor(t, x->rank, dim);
 }
 
-tensor *tape_consume(tape *t, tensor *x, tensor *y) {
+tensor *tape_release_input(tape *t, tensor *x, tensor *y) {
     if (x && y && x != y && !x->readers) give_value(t, x);
     return y;
 }
 
-tensor *tape_remakes(tape *t, tensor *y, tape_remake_fn *remake) {
+tensor *tape_set_recompute(tape *t, tensor *y, tape_remake_fn *remake) {
     if (!y || !t->last || t->last->out != y) return y;
     t->last->remake = remake;
-    y->maker = t->last;
+    y->producer = t->last;
     return y;
 }
 
-void tape_lapse(tape *t, tensor *x) {
-    if (t->spending && x && x->maker) give_value(t, x);
+void tape_drop_value(tape *t, tensor *x) {
+    if (t->reuse_activations && x && x->producer) give_value(t, x);
 }
 
 static void remake(tape *t, tensor *x);
@@ -252,11 +252,11 @@ static void remake_read(tape *t, const tape_node *n) {
 }
 
 static void remake(tape *t, tensor *x) {
-    if (x->value || !x->maker) return;
-    remake_read(t, x->maker);
+    if (x->value || !x->producer) return;
+    remake_read(t, x->producer);
     x->value = take_reals(t, x->count);
     x->own = x->value != NULL;
-    if (x->value) x->maker->remake(t, x->maker);
+    if (x->value) x->producer->remake(t, x->producer);
 }
 
 /* Memory of x alone for its gradient, with what was there; false when it ran out. */
@@ -284,7 +284,7 @@ real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
     tensor *x = node->in[input];
     const bool reads =
         node->reads & READS_IN(input); /* else the one reader is another, and yet to come */
-    if (t->spending && x->wants_grad && !x->grad && x->own && x->readers == 1 && reads) {
+    if (t->reuse_activations && x->wants_grad && !x->grad && x->own && x->readers == 1 && reads) {
         x->grad = x->value;
         x->own = false;
     }
@@ -308,7 +308,7 @@ static void pair(tensor *a, tensor *b) {
     b->twin = a;
 }
 
-bool tape_hand_grad(tensor *y, tensor *x) {
+bool tape_move_grad(tensor *y, tensor *x) {
     tensor *twin = y->twin;
     if (!x->wants_grad || x->grad || x->count != y->count) return false;
     x->grad = take_grad(y);
@@ -316,7 +316,7 @@ bool tape_hand_grad(tensor *y, tensor *x) {
     return x->has_grad = true;
 }
 
-bool tape_share_grad(tensor *a, tensor *b) {
+bool tape_alias_grad(tensor *a, tensor *b) {
     if (!b->wants_grad || b->grad || a->twin || a->count != b->count) return false;
     b->grad = a->grad;
     pair(a, b);
@@ -325,7 +325,7 @@ bool tape_share_grad(tensor *a, tensor *b) {
 
 real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add) {
     *add = false;
-    return !y->twin && tape_hand_grad(y, x) ? x->grad : tape_grad(t, x, add);
+    return !y->twin && tape_move_grad(y, x) ? x->grad : tape_grad(t, x, add);
 }
 
 real *tape_grad_zeroed(tape *t, tensor *x) {
@@ -337,7 +337,7 @@ real *tape_grad_zeroed(tape *t, tensor *x) {
 
 /* A view shares the value; its gradient is handed or added back. */
 static void reshape_backward(tape *t, const tape_node *node) {
-    if (tape_hand_grad(node->out, node->in[0])) return;
+    if (tape_move_grad(node->out, node->in[0])) return;
     bool add;
     real *g = tape_grad(t, node->in[0], &add);
     for (int64_t i = 0; g && i < node->out->count; i++)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/models.h"
+#include "nets/models.h"
 
 static int64_t value_count(const model_memory *k) {
     return k->layers * k->sequences * k->rows * k->width;

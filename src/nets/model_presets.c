@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "model_rows.h"
+#include "nets/model_rows.h"
 
 const void *model_preset_find(const model_row *m, const char *name, const void *table, size_t count,
                               size_t size, sr_failure *why) {

@@ -2,7 +2,7 @@
 #ifndef NETS_MODEL_ROWS_H
 #define NETS_MODEL_ROWS_H
 
-#include "statnet/models.h"
+#include "nets/models.h"
 
 #define MODELS(X)                                                                                  \
     X(resnet20)                                                                                    \

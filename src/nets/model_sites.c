@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_rows.h"
-#include "statnet/globs.h"
+#include "base/globs.h"
+#include "nets/model_rows.h"
 
 /* One SITES=METHOD of the list. */
 typedef struct assignment {

@@ -1,5 +1,5 @@
 /* pass.c -- rows of normalization sites come from the pass: its mode, its tokens, its penalty. */
-#include "statnet/pass.h"
+#include "nets/pass.h"
 
 #include <string.h>
 

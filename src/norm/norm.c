@@ -1,41 +1,21 @@
 /* norm.c -- what all methods share: valid rows, the call's context, tape node, parameter gradients,
  * layer scale, watchers. */
-#include "statnet/norm.h"
+#include "norm/norm_site.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "columns.h"
-#include "shadow.h"
+#include "norm/bn_observer.h"
+#include "norm/kernels/column_passes.h"
 
 /* One call, from forward to backward. */
 typedef struct applied {
     norm_site *site;
     norm_call call;
-    const real *x;       /* [rows, d] what the method sees */
-    layer_scale scale;   /* in front of the method; groups is 0 where there is none */
-    shadow_call *shadow; /* or NULL */
+    const real *x;              /* [rows, d] what the method sees */
+    layer_scale scale;          /* in front of the method; groups is 0 where there is none */
+    bn_observer_call *observer; /* or NULL */
 } applied;
-
-/* -- rows -------------------------------------------------------------------------------------- */
-
-sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode) {
-    *r = (norm_rows){.rows = rows, .valid = rows, .mode = mode};
-    if (rows < 0 || rows > INT32_MAX)
-        return tape_fail(t, SR_USAGE, "normalization of %lld rows", (long long)rows), SR_USAGE;
-    if (!mask) return SR_OK;
-    int64_t valid = 0;
-    for (int64_t i = 0; i < rows; i++) valid += mask[i] != 0;
-    if (valid == rows) return SR_OK;
-    int32_t *index = tape_alloc(t, (size_t)(valid + 1) * sizeof *index);
-    if (!index) return SR_MEMORY;
-    for (int64_t i = 0, j = 0; i < rows; i++)
-        if (mask[i]) index[j++] = (int32_t)i;
-    r->valid = valid;
-    r->mask = mask;
-    r->index = index;
-    return SR_OK;
-}
 
 _Static_assert(NORM_VECTOR_COUNT <= 32 && NORM_SCALAR_COUNT <= 32, "sets are bits of uint32_t");
 
@@ -92,8 +72,8 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
         .features = s->features,
         .options = &s->options,
         .threads = t->threads,
-        .watched = counts && (s->forward_watcher || s->backward_watcher),
-        .want_rows = counts && s->want_rows && s->backward_watcher,
+        .has_hook = counts && (s->forward_hook || s->backward_hook),
+        .want_rows = counts && s->want_rows && s->backward_hook,
         .gamma = s->gamma ? s->gamma->value : s->ones,
         .beta = s->beta ? s->beta->value : s->zeros,
         .state = s->state,
@@ -111,13 +91,13 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
 }
 
 /* Rows whose layer scale is not made by the first pass of the method. */
-static sr_status rows_to_scale(const applied *a, columns *m) {
+static sr_status rows_to_scale(const applied *a, column_passes *m) {
     const norm_call *c = &a->call;
     const norm_method *method = a->site->method;
     bool fused = method->fuses_scale && c->rows->mode != NORM_RUNNING;
     sr_status status = SR_OK;
-    *m = method->padded ? columns_all(c) : columns_valid(c);
-    if (fused && method->padded) status = columns_padded(c, m);
+    *m = method->padded ? column_passes_all(c) : column_passes_valid(c);
+    if (fused && method->padded) status = column_passes_padded(c, m);
     if (fused && !method->padded) m->rows = 0;
     m->scale = &a->scale;
     return status;
@@ -126,11 +106,11 @@ static sr_status rows_to_scale(const applied *a, columns *m) {
 /* u in memory, in every row that has a scale. */
 static const real *scaled_input(applied *a) {
     norm_call *c = &a->call;
-    columns m = a->site->method->padded ? columns_all(c) : columns_valid(c);
+    column_passes m = a->site->method->padded ? column_passes_all(c) : column_passes_valid(c);
     if (a->scale.u) return a->scale.u;
     a->scale.u = tape_alloc(c->tape, (size_t)(c->rows->rows * c->features) * sizeof(real));
     m.scale = &a->scale;
-    if (a->scale.u) columns_visit(&m, layer_scale_apply);
+    if (a->scale.u) column_passes_visit(&m, layer_scale_apply);
     return a->scale.u;
 }
 
@@ -138,7 +118,7 @@ static const real *scaled_input(applied *a) {
 static sr_status scale_input(applied *a, const tensor *x) {
     norm_call *c = &a->call;
     int64_t groups = c->options->layer_scale;
-    columns m;
+    column_passes m;
     a->x = x->value;
     if (!groups) return SR_OK;
     double *inverse = tape_alloc(c->tape, (size_t)(c->rows->rows * groups) * sizeof *inverse);
@@ -150,7 +130,7 @@ static sr_status scale_input(applied *a, const tensor *x) {
                              .inverse = inverse,
                              .made = c->rows->mode == NORM_RUNNING};
     if (rows_to_scale(a, &m) != SR_OK) return SR_MEMORY;
-    columns_visit(&m, layer_scale_make);
+    column_passes_visit(&m, layer_scale_make);
     if (a->site->method->fuses_scale)
         c->scale = &a->scale;
     else
@@ -174,15 +154,15 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         sr_status status = scale_input(a, x);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
         a->scale.made = true;
-        if (status == SR_OK) status = shadow_forward(s, c, a->x, &a->shadow);
+        if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, y);
         if (s->calls != c->calls) s->calls = c->calls; /* decoders beside one another only read */
     }
     norm_mode mode = c->rows->mode;
-    if (s->forward_watcher && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->watch_frozen)))
-        s->forward_watcher(s->watcher_context,
-                           &(norm_view){.site = s, .call = c, .x = watched_input(a), .y = y});
+    if (s->forward_hook && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->hook_frozen)))
+        s->forward_hook(s->hook_context,
+                        &(norm_view){.site = s, .call = c, .x = watched_input(a), .y = y});
     return SR_OK;
 }
 
@@ -222,13 +202,13 @@ static void add_rows(real *to, const real *from, int64_t count, int threads) {
 static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
     const norm_method *method = a->site->method;
-    columns m = method->padded ? columns_all(c) : columns_valid(c);
+    column_passes m = method->padded ? column_passes_all(c) : column_passes_valid(c);
     if (!a->scale.groups) return method->backward(c, a->x, dy, dx);
     a->scale.du = dx;
     a->scale.dx = out;
     m.scale = &a->scale;
     sr_status status = method->backward(c, a->x, dy, dx);
-    if (status == SR_OK && !c->scale) columns_visit(&m, layer_scale_backward);
+    if (status == SR_OK && !c->scale) column_passes_visit(&m, layer_scale_backward);
     if (status == SR_OK && !method->padded && out != dx) zero_padded(c, out);
     return status;
 }
@@ -243,17 +223,17 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         if (out != dx) memset(out, 0, (size_t)(c->rows->rows * c->features) * sizeof *out);
     } else {
         sr_status status = scaled_backward(a, dy, dx, out);
-        if (status == SR_OK) status = shadow_backward(a->shadow, c, a->x, dy);
+        if (status == SR_OK) status = bn_observer_backward(a->observer, c, a->x, dy);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }
-    if (s->backward_watcher && c->rows->mode == NORM_TRAIN)
-        s->backward_watcher(s->watcher_context,
-                            &(norm_view){.site = s,
-                                         .call = c,
-                                         .x = watched_input(a),
-                                         .dy = dy,
-                                         .dx = a->scale.groups && out == dx ? NULL : dx});
+    if (s->backward_hook && c->rows->mode == NORM_TRAIN)
+        s->backward_hook(s->hook_context,
+                         &(norm_view){.site = s,
+                                      .call = c,
+                                      .x = watched_input(a),
+                                      .dy = dy,
+                                      .dx = a->scale.groups && out == dx ? NULL : dx});
     return SR_OK;
 }
 
@@ -349,5 +329,5 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
     y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
-    return can_again(a) ? tape_remakes(t, y, norm_again) : y;
+    return can_again(a) ? tape_set_recompute(t, y, norm_again) : y;
 }

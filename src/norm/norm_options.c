@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
 
 int norm_param_find(const norm_method *m, const char *name) {
     for (int i = 0; i < NORM_PARAM_MAX && m->param[i].name; i++)

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
 
 static sr_status check_params(const char *name, const norm_method *m, const norm_options *o,
                               sr_failure *why) {
@@ -110,7 +111,7 @@ void norm_site_free(norm_site *s) {
     for (int i = 0; i < NORM_STATE_MAX; i++) free(s->state[i]);
     free(s->ones);
     free(s->zeros);
-    if (s->shadow) free(s->shadow->mu);
-    free(s->shadow);
+    if (s->observer) free(s->observer->mu);
+    free(s->observer);
     *s = (norm_site){0};
 }

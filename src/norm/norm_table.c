@@ -2,7 +2,8 @@
  * and a line here. */
 #include <string.h>
 
-#include "methods.h"
+#include "norm/methods/methods.h"
+#include "norm/norm_options.h"
 
 static const norm_method *const table[] = {
 #define METHOD_ROW(name) &norm_##name,

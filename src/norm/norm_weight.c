@@ -5,7 +5,7 @@
  *     forward   v_kj = w_kj - mean_j[w_kj]
  *     backward  dw_kj = dv_kj - mean_j[dv_kj]     (the projection is its own transpose)
  */
-#include "statnet/norm.h"
+#include "norm/norm_site.h"
 
 static double mean(const real *x, int64_t count) {
     double sum = 0;

@@ -26,7 +26,7 @@
  * Counts are whole numbers and sums are of fixed blocks of rows in fixed order: same bytes for any number of
  * threads and processes.
  */
-#include "activations.h"
+#include "observe/activations.h"
 
 #include <math.h>
 #include <stdlib.h>

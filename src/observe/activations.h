@@ -2,7 +2,7 @@
 #ifndef OBSERVE_ACTIVATIONS_H
 #define OBSERVE_ACTIVATIONS_H
 
-#include "hooks.h"
+#include "observe/hooks.h"
 
 enum { ACTIVATION_NUMBERS = 5, ACTIVATION_TOP = 3, ACTIVATION_BINS = 1 << 13 };
 

@@ -8,14 +8,14 @@
  * logit is the largest of theirs, and the entropy the sum of their sums over queries, in the order of shares,
  * divided by all queries.
  */
-#include "attention_scalars.h"
+#include "observe/attention_scalars.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange.h"
+#include "observe/shard_gather.h"
 
 enum { LOGIT_MAX, ENTROPY, KINDS, HEADS_MAX = SR_DECLARED_MAX / KINDS - 2 };
 
@@ -165,10 +165,10 @@ sr_status attention_scalars_exchange(attention_scalars *a, const run_exchange *x
     const int64_t each = a ? a->heads * (int64_t)(sizeof *a->found / sizeof(double)) : 0;
     double *all;
     if (!a) return SR_OK;
-    sr_status status = exchange_shares(x, (double *)(void *)a->found, each, &all, why);
+    sr_status status = shard_gather_shares(x, (double *)(void *)a->found, each, &all, why);
     if (status != SR_OK) return status;
     for (int i = 0; i < a->model->attentions && a->recorder; i++)
-        if (a->of[i].chosen) put(a, i, (const head_sums *)(void *)all, exchange_count(x));
+        if (a->of[i].chosen) put(a, i, (const head_sums *)(void *)all, shard_gather_count(x));
     free(all);
     return SR_OK;
 }

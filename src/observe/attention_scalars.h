@@ -3,7 +3,7 @@
 #ifndef OBSERVE_ATTENTION_SCALARS_H
 #define OBSERVE_ATTENTION_SCALARS_H
 
-#include "hooks.h"
+#include "observe/hooks.h"
 
 typedef struct attention_scalars attention_scalars;
 

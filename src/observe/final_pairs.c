@@ -16,14 +16,14 @@
  * n is known when the last share has passed, and then the tensors of the others are gone: a batch in
  * shares passes twice, first its rows are counted, then every share takes the entries that are its own.
  */
-#include "final_pairs.h"
+#include "observe/final_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "exchange.h"
-#include "run_record.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
+#include "observe/run_record.h"
+#include "observe/shard_gather.h"
 
 /* Waiting: for a batch with valid rows. Drawing: when that batch passes again. */
 typedef enum { WAITING, DRAWING, DRAWN } pairs_state;
@@ -33,12 +33,12 @@ typedef struct site_pairs {
     final_pairs *owner;
     uint64_t key;
     pairs_state state;
-    int64_t total;            /* valid rows of the batch */
-    float *x, *y;             /* [wanted]; owned */
-    int32_t *feature;         /* -1: of another process, or not drawn */
-    norm_watcher_fn *watcher; /* what the site had before */
+    int64_t total;         /* valid rows of the batch */
+    float *x, *y;          /* [wanted]; owned */
+    int32_t *feature;      /* -1: of another process, or not drawn */
+    norm_hook_fn *watcher; /* what the site had before */
     void *context;
-    bool watch_frozen, want_input;
+    bool hook_frozen, want_input;
 } site_pairs;
 
 struct final_pairs {
@@ -100,10 +100,10 @@ static bool reserve(site_pairs *p, int64_t wanted) {
 }
 
 static void watch(site_pairs *p, norm_site *s) {
-    p->watcher = s->forward_watcher, p->context = s->watcher_context;
-    p->watch_frozen = s->watch_frozen, p->want_input = s->want_input;
-    s->forward_watcher = watch_pass, s->watcher_context = p;
-    s->watch_frozen = s->want_input = true;
+    p->watcher = s->forward_hook, p->context = s->hook_context;
+    p->hook_frozen = s->hook_frozen, p->want_input = s->want_input;
+    s->forward_hook = watch_pass, s->hook_context = p;
+    s->hook_frozen = s->want_input = true;
 }
 
 static void unwatch(final_pairs *f) {
@@ -111,8 +111,8 @@ static void unwatch(final_pairs *f) {
         const site_pairs *p = &f->site[i];
         norm_site *s = f->record->model->site[i];
         if (!p->x) continue;
-        s->forward_watcher = p->watcher, s->watcher_context = p->context;
-        s->watch_frozen = p->watch_frozen, s->want_input = p->want_input;
+        s->forward_hook = p->watcher, s->hook_context = p->context;
+        s->hook_frozen = p->hook_frozen, s->want_input = p->want_input;
     }
     f->watching = false;
 }
@@ -204,10 +204,10 @@ sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again,
     *again = false;
     if (!f || f->record->shares == 1 || end_drawing(f)) return SR_OK;
     const int sites = f->record->model->sites;
-    sr_status status = exchange_shares(x, f->rows, sites, &rows, why);
+    sr_status status = shard_gather_shares(x, f->rows, sites, &rows, why);
     if (status != SR_OK) return status;
     for (int i = 0; i < sites; i++)
-        *again |= begin_drawing(f, i, rows, exchange_count(x), x->first[x->rank]);
+        *again |= begin_drawing(f, i, rows, shard_gather_count(x), x->first[x->rank]);
     for (int i = 0; i < f->record->own_shares * sites; i++) f->rows[i] = 0;
     free(rows);
     return SR_OK;
@@ -215,7 +215,7 @@ sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again,
 
 /* -- all processes --------------------------------------------------------------------------- */
 
-enum { PIECE = 4096, PARTS = 3 };
+enum { CHUNK = 4096, PARTS = 3 };
 
 /* Pairs from `first` on of this process, in the order in which they are sent. */
 static void pack(const site_pairs *p, int64_t first, int64_t count, double *to) {
@@ -236,12 +236,12 @@ static void unpack(site_pairs *p, int64_t first, int64_t count, const double *fr
     }
 }
 
-/* all [ranks, PIECE, PARTS] */
+/* all [ranks, CHUNK, PARTS] */
 static sr_status exchange_site(site_pairs *p, const run_exchange *x, double *all) {
-    const int64_t wanted = p->owner->wanted, width = PIECE * PARTS;
+    const int64_t wanted = p->owner->wanted, width = CHUNK * PARTS;
     sr_status status = SR_OK;
-    for (int64_t i = 0; i < wanted && status == SR_OK; i += PIECE) {
-        const int64_t count = wanted - i < PIECE ? wanted - i : PIECE;
+    for (int64_t i = 0; i < wanted && status == SR_OK; i += CHUNK) {
+        const int64_t count = wanted - i < CHUNK ? wanted - i : CHUNK;
         pack(p, i, count, all + x->rank * width);
         status = x->gather(x->context, all, width);
         for (int k = 0; k < x->ranks && status == SR_OK; k++) unpack(p, i, count, all + k * width);
@@ -253,7 +253,7 @@ sr_status final_pairs_exchange(final_pairs *f, const run_exchange *x, sr_failure
     if (!f) return SR_OK;
     unwatch(f);
     if (x->ranks == 1) return SR_OK;
-    double *all = calloc((size_t)x->ranks * PIECE * PARTS, sizeof *all);
+    double *all = calloc((size_t)x->ranks * CHUNK * PARTS, sizeof *all);
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory for pairs of %d ranks", x->ranks);
     sr_status status = SR_OK;
     for (int i = 0; i < f->record->model->sites && status == SR_OK; i++)

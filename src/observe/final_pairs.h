@@ -1,8 +1,8 @@
-/* final_pairs.h -- see final_pairs.c and statnet/observe.h. */
+/* final_pairs.h -- see final_pairs.c and observe/observe.h. */
 #ifndef OBSERVE_FINAL_PAIRS_H
 #define OBSERVE_FINAL_PAIRS_H
 
-#include "statnet/observe.h"
+#include "observe/observe.h"
 
 /* The pairs into the recorder, of a process that has one; its failure is kept there. NULL is fine. */
 void final_pairs_put(const final_pairs *f);

@@ -8,15 +8,15 @@
  *     tid_var  = mean ||sigma_B - sigma||_2 / ||sigma||_2
  *
  * A site whose method has no running mean and variance of its own, but that is observed (--observe
- * batch, shadow.c), has the observer's mu and sigma2, which stand still here, and mu_B and sigma2_B
+ * batch, bn_observer.c), has the observer's mu and sigma2, which stand still here, and mu_B and sigma2_B
  * of the valid rows of the x that the method sees: mean[x] and mean[(x - mu_B)^2], two passes in
  * double. All other sites have NaN. Weights and running values stay as they are.
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "final_pairs.h"
-#include "run_record.h"
+#include "observe/final_pairs.h"
+#include "observe/run_record.h"
 #include "statrec/moments.h"
 
 /* Sums of one site. */
@@ -72,13 +72,13 @@ static void add_observed_batch(void *context, const norm_view *o) {
     int64_t d = o->call->features;
     if (o->call->rows->mode != NORM_BATCH || o->call->rows->valid == 0) return;
     moments_of_rows(o->call->rows, o->x, d, t->batch, t->batch + d);
-    add_statistics(t, d, t->batch, t->batch + d, o->site->shadow->mu, o->site->shadow->sigma2);
+    add_statistics(t, d, t->batch, t->batch + d, o->site->observer->mu, o->site->observer->sigma2);
 }
 
 /* -- watching -------------------------------------------------------------------------------- */
 
 static bool watched(const norm_site *s) {
-    return has_running(s) || s->shadow;
+    return has_running(s) || s->observer;
 }
 
 static void free_sums(const model *m, tid_sum *sum) {
@@ -105,11 +105,11 @@ static void watch(model *m, tid_sum *sum) {
     for (int i = 0; i < m->sites; i++) {
         norm_site *s = m->site[i];
         if (!watched(s)) continue;
-        sum[i].context = s->watcher_context;
+        sum[i].context = s->hook_context;
         sum[i].want_input = s->want_input;
-        s->watcher_context = &sum[i];
-        s->forward_watcher = sum[i].batch ? add_observed_batch : add_batch;
-        s->watch_frozen = true;
+        s->hook_context = &sum[i];
+        s->forward_hook = sum[i].batch ? add_observed_batch : add_batch;
+        s->hook_frozen = true;
         s->want_input |= sum[i].batch != NULL;
     }
 }
@@ -118,10 +118,10 @@ static void unwatch(model *m, const tid_sum *sum) {
     for (int i = 0; i < m->sites; i++) {
         norm_site *s = m->site[i];
         if (!watched(s)) continue;
-        s->watcher_context = sum[i].context;
+        s->hook_context = sum[i].context;
         s->want_input = sum[i].want_input;
-        s->forward_watcher = NULL;
-        s->watch_frozen = false;
+        s->forward_hook = NULL;
+        s->hook_frozen = false;
     }
 }
 

@@ -2,17 +2,17 @@
  * file that knows both. After a layer's backward pass its norm_call holds the statistics of both
  * passes, and their vectors are copied; only spectra, where wanted, are computed now (spectra.c).
  */
-#include "hooks.h"
+#include "observe/hooks.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "exchange.h"
-#include "spectra.h"
-#include "statnet/globs.h"
-#include "statnet/progress.h"
+#include "base/globs.h"
+#include "base/program/progress.h"
+#include "observe/shard_gather.h"
+#include "observe/spectra.h"
 
 typedef struct hook {
     hooks *owner;
@@ -31,8 +31,8 @@ struct hooks {
     hooks_look_fn *look_at; /* forward passes are shown to it; NULL: to nobody */
     void *look_context;
     hooks_shares shares;
-    int number;       /* of this process's shares, that passes */
-    parcels *parcels; /* what is sent to the first process; NULL: nothing is */
+    int number;           /* of this process's shares, that passes */
+    shard_stats *parcels; /* what is sent to the first process; NULL: nothing is */
     int *
         replica; /* [shares - 1, sites of the model] numbers in the recorder of NAME@1 ..., of each */
     sr_failure failure;
@@ -145,7 +145,7 @@ static void watch(void *context, const norm_view *o) {
     hook *k = context;
     double start = progress_clock();
     hooks *h = k->owner;
-    if (h->parcels) parcels_take(h->parcels, h->number, (int)(k - h->hook), o);
+    if (h->parcels) shard_stats_take(h->parcels, h->number, (int)(k - h->hook), o);
     if (h->recorder && h->number == 0) {
         hand_over(k, o);
         if (h->spectra) hand_over_spectra(k, o);
@@ -164,7 +164,7 @@ static void watch_forward(void *context, const norm_view *o) {
 }
 
 static double alpha_of(const norm_site *s) {
-    if (s->shadow) return s->shadow->alpha;
+    if (s->observer) return s->observer->alpha;
     return s->method->alpha > 0 ? s->options.alpha : NAN;
 }
 
@@ -184,7 +184,7 @@ static void write_uses(uint32_t bits, char text[SR_KIND_SIZE]) {
 }
 
 static int declare_as(sr_recorder *r, const norm_site *s, const char *name) {
-    const norm_shadow *shadow = s->shadow;
+    const norm_observer_state *shadow = s->observer;
     const norm_method *m = s->method;
     char uses[SR_KIND_SIZE], constants[SR_KIND_SIZE];
     write_uses(m->uses, uses);
@@ -237,7 +237,7 @@ static const char *name_of_site(const void *context, int64_t i) {
 
 static bool any_layer(const void *context, int64_t i, bool bn) {
     const norm_site *s = ((const model *)context)->site[i];
-    return !bn || s->shadow || s->method->vectors & NORM_BIT(psi2_B);
+    return !bn || s->observer || s->method->vectors & NORM_BIT(psi2_B);
 }
 
 /* Observed, every layer has batch statistics. */
@@ -276,8 +276,8 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
         if (failed) return sr_fail(why, failed->status, "%s", failed->text);
         sr_status status = watch_position(&h->hook[i], s, why);
         if (status != SR_OK) return status;
-        s->backward_watcher = watch;
-        s->watcher_context = &h->hook[i];
+        s->backward_hook = watch;
+        s->hook_context = &h->hook[i];
         s->want_rows = want_rows;
     }
     return SR_OK;
@@ -285,7 +285,8 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
 
 static sr_status watch_shares(hooks *h, const bool *chosen, bool vectors, sr_failure *why) {
     if (!h->shares.each && !h->shares.together) return SR_OK;
-    h->parcels = parcels_create(h->model, chosen, h->shares.own, h->shares.each && vectors, why);
+    h->parcels =
+        shard_stats_create(h->model, chosen, h->shares.own, h->shares.each && vectors, why);
     return h->parcels ? declare_replicas(h, chosen, why) : why->status;
 }
 
@@ -311,11 +312,11 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
 void hooks_free(hooks *h) {
     if (!h) return;
     for (int i = 0; h->model && i < h->model->sites; i++) {
-        h->model->site[i]->forward_watcher = h->model->site[i]->backward_watcher = NULL;
-        h->model->site[i]->watcher_context = NULL;
+        h->model->site[i]->forward_hook = h->model->site[i]->backward_hook = NULL;
+        h->model->site[i]->hook_context = NULL;
         free(h->hook[i].position);
     }
-    parcels_free(h->parcels);
+    shard_stats_free(h->parcels);
     free(h->replica);
     free(h->hook);
     free(h);
@@ -324,7 +325,7 @@ void hooks_free(hooks *h) {
 /* -- several passes and processes */
 
 void hooks_begin_step(hooks *h) {
-    if (h->parcels) parcels_clear(h->parcels);
+    if (h->parcels) shard_stats_clear(h->parcels);
 }
 
 void hooks_enter(hooks *h, int number) {
@@ -335,7 +336,7 @@ static void put_merged_position(const hook *k, const parcel *part, int count) {
     const int64_t d = k->owner->model->site[k - k->owner->hook]->features;
     double *mean = malloc((size_t)d * sizeof *mean);
     if (mean) {
-        parcels_merge_positions(part, count, d, mean);
+        shard_stats_merge_positions(part, count, d, mean);
         hand_over_position(k, mean, d);
     } else {
         sr_fail(&k->owner->failure, SR_MEMORY, "out of memory for positions of %lld features",
@@ -350,8 +351,8 @@ static sr_status put_merged(hooks *h, int shares, const double *all, sr_failure 
     if (!part) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", shares);
     for (int i = 0; i < h->model->sites; i++) {
         if (h->hook[i].site < 0) continue;
-        for (int k = 0; k < shares; k++) part[k] = parcels_at(h->parcels, all, k, i);
-        const parcel whole = parcels_merge(part, shares);
+        for (int k = 0; k < shares; k++) part[k] = shard_stats_at(h->parcels, all, k, i);
+        const parcel whole = shard_stats_merge(part, shares);
         put_scalars(h->recorder, h->hook[i].site, h->model->site[i], &whole);
         if (h->hook[i].position && whole.rows > 0) put_merged_position(&h->hook[i], part, shares);
     }
@@ -361,7 +362,7 @@ static sr_status put_merged(hooks *h, int shares, const double *all, sr_failure 
 
 static void put_replica(hooks *h, int share, const double *all) {
     for (int i = 0; i < h->model->sites; i++) {
-        const parcel found = parcels_at(h->parcels, all, share, i);
+        const parcel found = shard_stats_at(h->parcels, all, share, i);
         const int site = h->replica[(share - 1) * h->model->sites + i];
         if (h->hook[i].site < 0 || isnan(found.rows)) continue;
         put_scalars(h->recorder, site, h->model->site[i], &found);
@@ -371,11 +372,11 @@ static void put_replica(hooks *h, int share, const double *all) {
 }
 
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
-    const int shares = exchange_count(x);
+    const int shares = shard_gather_count(x);
     double *all;
     if (!h->parcels) return SR_OK;
-    sr_status status =
-        exchange_shares(x, parcels_numbers(h->parcels), parcels_each(h->parcels), &all, why);
+    sr_status status = shard_gather_shares(x, shard_stats_numbers(h->parcels),
+                                           shard_stats_each(h->parcels), &all, why);
     if (status != SR_OK) return status;
     if (h->recorder && h->shares.together) status = put_merged(h, shares, all, why);
     for (int k = 1; k < shares && h->recorder && h->shares.each; k++) put_replica(h, k, all);
@@ -393,11 +394,11 @@ void hooks_want_spectra(hooks *h, bool wanted) {
     want_inputs(h);
 }
 
-void hooks_want_looks(hooks *h, hooks_look_fn *fn, void *context) {
+void hooks_on_forward(hooks *h, hooks_look_fn *fn, void *context) {
     h->look_at = fn, h->look_context = context;
     want_inputs(h);
     for (int i = 0; i < h->model->sites; i++)
-        if (hooks_watches(h, i)) h->model->site[i]->forward_watcher = fn ? watch_forward : NULL;
+        if (hooks_watches(h, i)) h->model->site[i]->forward_hook = fn ? watch_forward : NULL;
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

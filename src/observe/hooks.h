@@ -2,9 +2,9 @@
 #ifndef OBSERVE_HOOKS_H
 #define OBSERVE_HOOKS_H
 
-#include "parcels.h"
-#include "statnet/models.h"
-#include "statnet/observe.h"
+#include "nets/models.h"
+#include "observe/observe.h"
+#include "observe/shard_stats.h"
 #include "statrec/record.h"
 
 typedef struct hooks hooks;
@@ -15,7 +15,7 @@ typedef void hooks_look_fn(void *context, int site, const norm_view *o, sr_failu
  * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
  * means no site. */
 bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why);
-/* Where batches are shared out (src/train/shares.c). */
+/* Where batches are shared out (src/train/shards.c). */
 typedef struct hooks_shares {
     int shares, own; /* of every batch, of this process */
     bool each;     /* every share's statistics are recorded, as sites NAME@1 ... behind the first */
@@ -40,7 +40,7 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 /* Whether the steps from now on also record the spectra of every site's x and dx. */
 void hooks_want_spectra(hooks *h, bool wanted);
 /* Who looks at the forward passes from now on; fn NULL: nobody. The context outlives that. */
-void hooks_want_looks(hooks *h, hooks_look_fn *fn, void *context);
+void hooks_on_forward(hooks *h, hooks_look_fn *fn, void *context);
 /* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
 /* Whether a site of the model is watched, and its number in the recorder of this process; -1: none. */

@@ -13,16 +13,16 @@
  * those made after it, up to the next site. A longer common beginning goes before. What belongs to no site
  * (embeddings, the output) is a number per step, by the first part of its name: layer_grad_norm.embedding.
  *
- * Sums are in double over fixed pieces in fixed order: same bytes for any number of threads.
+ * Sums are in double over fixed chunks in fixed order: same bytes for any number of threads.
  */
-#include "layer_norms.h"
+#include "observe/layer_norms.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 16384, KINDS = 4, OTHERS = 12 };
+enum { CHUNK = 16384, KINDS = 4, OTHERS = 12 };
 
 typedef struct squares {
     double grad, weight, update;
@@ -41,8 +41,8 @@ struct layer_norms {
     char other[OTHERS][PARAM_NAME];
     int other_id[OTHERS][KINDS];
     real **old;     /* [parameters][count] weights before the update */
-    int64_t pieces; /* of all parameters */
-    squares *part;  /* [pieces] */
+    int64_t chunks; /* of all parameters */
+    squares *part;  /* [chunks] */
     squares *sum;   /* [groups] */
 };
 
@@ -132,8 +132,8 @@ static void declare(layer_norms *n) {
     }
 }
 
-static int64_t pieces_of(const param *x) {
-    return (x->t.count + PIECE - 1) / PIECE;
+static int64_t chunks_of(const param *x) {
+    return (x->t.count + CHUNK - 1) / CHUNK;
 }
 
 static bool make_memory(layer_norms *n) {
@@ -143,11 +143,11 @@ static bool make_memory(layer_norms *n) {
     n->old = calloc((size_t)p->count + 1, sizeof *n->old);
     bool made = n->group && n->site && n->old;
     for (int i = 0; i < p->count && made; i++) {
-        n->pieces += pieces_of(p->item[i]);
+        n->chunks += chunks_of(p->item[i]);
         n->old[i] = malloc((size_t)(p->item[i]->t.count + 1) * sizeof(real));
         made = n->old[i] != NULL;
     }
-    n->part = calloc((size_t)n->pieces + 1, sizeof *n->part);
+    n->part = calloc((size_t)n->chunks + 1, sizeof *n->part);
     n->sum = calloc((size_t)(n->model->sites + OTHERS), sizeof *n->sum);
     return made && n->part && n->sum;
 }
@@ -205,15 +205,15 @@ static double squares_of_change(const real *w, const real *old, int64_t count) {
     return sum;
 }
 
-static void take_pieces(layer_norms *n, bool before, int threads) {
+static void take_chunks(layer_norms *n, bool before, int threads) {
     const params *p = &n->model->params;
 #pragma omp parallel num_threads(threads)
-    for (int64_t i = 0, first = 0; i < p->count; first += pieces_of(p->item[i++])) {
+    for (int64_t i = 0, first = 0; i < p->count; first += chunks_of(p->item[i++])) {
         const tensor *x = &p->item[i]->t;
-        const int64_t pieces = pieces_of(p->item[i]);
+        const int64_t chunks = chunks_of(p->item[i]);
 #pragma omp for schedule(static) nowait
-        for (int64_t k = 0; k < pieces; k++) {
-            const int64_t at = k * PIECE, count = x->count - at < PIECE ? x->count - at : PIECE;
+        for (int64_t k = 0; k < chunks; k++) {
+            const int64_t at = k * CHUNK, count = x->count - at < CHUNK ? x->count - at : CHUNK;
             real *w = x->value + at, *old = n->old[i] + at;
             if (before)
                 n->part[first + k] = squares_before(w, x->grad + at, old, count);
@@ -226,7 +226,7 @@ static void take_pieces(layer_norms *n, bool before, int threads) {
 void layer_norms_before(layer_norms *n, int64_t update, double scale, int threads) {
     n->due = update % n->every == 0;
     n->scale = scale;
-    if (n->due) take_pieces(n, true, threads);
+    if (n->due) take_chunks(n, true, threads);
 }
 
 static void sum_groups(layer_norms *n) {
@@ -234,7 +234,7 @@ static void sum_groups(layer_norms *n) {
     for (int i = 0; i < n->groups; i++) n->sum[i] = (squares){0, 0, 0};
     for (int64_t i = 0, at = 0; i < p->count; i++) {
         squares *to = &n->sum[n->group[i]];
-        for (const int64_t end = at + pieces_of(p->item[i]); at < end; at++) {
+        for (const int64_t end = at + chunks_of(p->item[i]); at < end; at++) {
             to->grad += n->part[at].grad;
             to->weight += n->part[at].weight;
             to->update += n->part[at].update;
@@ -253,7 +253,7 @@ static void norms_of(const squares *s, double scale, double value[KINDS]) {
 void layer_norms_after(layer_norms *n, int threads) {
     if (!n->due) return;
     n->due = false;
-    take_pieces(n, false, threads);
+    take_chunks(n, false, threads);
     sum_groups(n);
     for (int i = 0; i < n->groups; i++) {
         double value[KINDS];

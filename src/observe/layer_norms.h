@@ -2,7 +2,7 @@
 #ifndef OBSERVE_LAYER_NORMS_H
 #define OBSERVE_LAYER_NORMS_H
 
-#include "hooks.h"
+#include "observe/hooks.h"
 
 /* The site of the model that a parameter belongs to; -1: to none. */
 int layer_norms_site(const model *m, int parameter);

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run_record.h"
-#include "statnet/svd.h"
+#include "base/svd.h"
+#include "observe/run_record.h"
 #include "statrec/runfile.h"
 
 /* -- opening and closing */
@@ -99,7 +99,7 @@ static const tensor *embedding_at(const model *m, int i, const char **name) {
 }
 
 /* Numbers of this trainer's own that every process looks for in the passes of its shares. */
-static sr_status open_watchers(run_record *r, const run_record_options *o, sr_failure *why) {
+static sr_status open_extra_hooks(run_record *r, const run_record_options *o, sr_failure *why) {
     if (o->attention)
         r->attention =
             attention_scalars_create(r->model, r->recorder, r->hooks, r->own_shares, why);
@@ -111,7 +111,7 @@ static sr_status open_watchers(run_record *r, const run_record_options *o, sr_fa
 
 /* And the others. */
 static sr_status declare_own(run_record *r, const run_record_options *o, sr_failure *why) {
-    if (open_watchers(r, o, why) != SR_OK) return why->status;
+    if (open_extra_hooks(r, o, why) != SR_OK) return why->status;
     if (o->layer_norms_every == 0) return SR_OK;
     r->norms = layer_norms_create(r->model, r->recorder, r->hooks, o->layer_norms_every, why);
     return r->norms ? SR_OK : why->status;
@@ -158,7 +158,7 @@ run_record *run_record_create(model *m, const run_record_options *o, sr_failure 
 run_record *run_record_follow(model *m, const run_record_options *o, sr_failure *why) {
     run_record *r = make(m, o, why);
     if (!r || !o->scalars) return r;
-    if (open_hooks(r, o, why) == SR_OK && open_watchers(r, o, why) == SR_OK) return r;
+    if (open_hooks(r, o, why) == SR_OK && open_extra_hooks(r, o, why) == SR_OK) return r;
     forget(r);
     return NULL;
 }
@@ -202,8 +202,8 @@ static bool copy_text(const char *text, char **to) {
     return *to != NULL;
 }
 
-sr_status run_record_open_look(const char *path, run_record_look *look, sr_failure *why) {
-    *look = (run_record_look){0};
+sr_status run_record_open_look(const char *path, run_record_info *look, sr_failure *why) {
+    *look = (run_record_info){0};
     sr_runfile *f = sr_run_open(path, why);
     if (!f) return why->status;
     const sr_run_info *info = sr_run_get_info(f);
@@ -219,11 +219,11 @@ sr_status run_record_open_look(const char *path, run_record_look *look, sr_failu
     return status;
 }
 
-void run_record_close_look(run_record_look *look) {
+void run_record_close_look(run_record_info *look) {
     free(look->config);
     free(look->command);
     free(look->parent);
-    *look = (run_record_look){0};
+    *look = (run_record_info){0};
 }
 
 sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
@@ -276,7 +276,7 @@ void run_record_begin_step(run_record *r, int64_t step, bool spectra) {
 void run_record_want_activations(run_record *r, bool wanted) {
     if (!r || !r->activations) return;
     activations_begin_step(r->activations, wanted);
-    hooks_want_looks(r->hooks, wanted ? activations_take : NULL, r->activations);
+    hooks_on_forward(r->hooks, wanted ? activations_take : NULL, r->activations);
 }
 
 void run_record_before_update(run_record *r, int64_t update, double scale, int threads) {
@@ -318,7 +318,7 @@ double run_record_seconds(run_record *r) {
     return r && r->hooks ? hooks_seconds(r->hooks) : 0;
 }
 
-const sr_failure *run_record_watcher_failed(const run_record *r) {
+const sr_failure *run_record_hook_failed(const run_record *r) {
     return r && r->hooks ? hooks_failure(r->hooks) : NULL;
 }
 
@@ -375,7 +375,7 @@ sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why) {
 
 static sr_status visit_shadow(const norm_site *s, state_visit_fn *visit, void *context,
                               sr_failure *why) {
-    const norm_shadow *shadow = s->shadow;
+    const norm_observer_state *shadow = s->observer;
     double *const value[] = {shadow->mu, shadow->sigma2, shadow->psi2};
     static const char *const names[] = {"mu", "sigma2", "psi2"};
     sr_status status = SR_OK;
@@ -404,7 +404,7 @@ sr_status run_record_state_each(run_record *r, state_visit_fn *visit, void *cont
     sr_status status = SR_OK;
     if (!r || !r->hooks) return SR_OK;
     for (int i = 0; i < r->model->sites && status == SR_OK; i++) {
-        if (r->model->site[i]->shadow)
+        if (r->model->site[i]->observer)
             status = visit_shadow(r->model->site[i], visit, context, why);
         if (status == SR_OK) status = visit_position(r, i, visit, context, why);
     }

@@ -2,11 +2,11 @@
 #ifndef OBSERVE_RUN_RECORD_H
 #define OBSERVE_RUN_RECORD_H
 
-#include "activations.h"
-#include "attention_scalars.h"
-#include "hooks.h"
-#include "layer_norms.h"
-#include "statnet/observe.h"
+#include "observe/activations.h"
+#include "observe/attention_scalars.h"
+#include "observe/hooks.h"
+#include "observe/layer_norms.h"
+#include "observe/observe.h"
 
 struct run_record {
     sr_recorder *recorder;

@@ -4,11 +4,11 @@
  * (svd.h), descending. Values under about 5e-7 of the largest are rounding errors, values past the
  * N-th are 0, without a row or with one that is not finite all are NaN.
  */
-#include "spectra.h"
+#include "observe/spectra.h"
 
 #include <stdlib.h>
 
-#include "statnet/svd.h"
+#include "base/svd.h"
 
 #ifdef REAL_DOUBLE
 /* The double build's rows as float. */

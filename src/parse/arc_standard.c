@@ -5,7 +5,7 @@
  * A word gets its left dependents from the nearest to the farthest, as they come off the stack, and its
  * right ones likewise: the newest is the outermost, so two numbers a side are all that places need.
  */
-#include "statnet/arc_standard.h"
+#include "parse/arc_standard.h"
 
 #include <stdlib.h>
 #include <string.h>

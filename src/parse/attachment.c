@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "statnet/trees.h"
-#include "statnet/unicode.h"
+#include "parse/trees.h"
+#include "text/unicode.h"
 
 tree_rules tree_rules_for(const tree_rules *rules, tree_format format) {
     tree_rules r = *rules;

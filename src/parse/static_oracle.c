@@ -4,7 +4,7 @@
  *   RIGHT  if head(top) = second and top has got all of its dependents
  *   SHIFT  else; where the buffer is empty there is no way on: the tree is not projective
  */
-#include "statnet/arc_standard.h"
+#include "parse/arc_standard.h"
 
 bool arc_oracle_begin(arc_state *s, const int32_t *head, int32_t words) {
     if (!arc_begin(s, words, false)) return false;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tree_lines.h"
+#include "parse/tree_lines.h"
 
 static sr_status check_heads(const treebank *t, const tree_word *word, int32_t words,
                              sr_failure *why) {

@@ -1,7 +1,7 @@
 /* tree_columns.c -- a line of each format as a word, and what is wrong with it. */
 #include <string.h>
 
-#include "tree_lines.h"
+#include "parse/tree_lines.h"
 
 enum { MOST_WORDS = 1 << 24 };
 

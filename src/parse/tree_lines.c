@@ -1,5 +1,5 @@
 /* tree_lines.c -- lines of a file of trees, their columns, and which format that is. */
-#include "tree_lines.h"
+#include "parse/tree_lines.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef PARSE_TREE_LINES_H
 #define PARSE_TREE_LINES_H
 
-#include "statnet/trees.h"
+#include "parse/trees.h"
 
 enum { TREE_COLUMNS = 10, TREE_MANY = TREE_COLUMNS + 1 };
 

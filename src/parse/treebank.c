@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/text.h"
-#include "tree_lines.h"
+#include "parse/tree_lines.h"
+#include "text/text.h"
 
 /* -- storage */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 typedef struct command {
     char **argv; /* ends with NULL */
@@ -173,7 +173,7 @@ static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources
 static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, sr_failure *why) {
     sr_status status = list_fill(l, from, waiting, why);
     if (status == SR_OK)
-        status = plot_answers_run(from->answers, l->process, l->count, l->each, why);
+        status = plot_table_cache_run(from->answers, l->process, l->count, l->each, why);
     return status;
 }
 

@@ -1,8 +1,8 @@
 /* Drawing two runs in one panel invites to compare them: says where that is wrong. */
 #include <string.h>
 
-#include "statnet/analysis.h"
-#include "statnet/plot.h"
+#include "analysis/analysis.h"
+#include "plot/plot.h"
 
 enum { RUNS = 64 };
 

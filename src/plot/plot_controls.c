@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 static const char *const words[PLOT_CONTROLS] = {"x", "y", "scale", "smooth", "steps"};
 

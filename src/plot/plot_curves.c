@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/buckets.h"
-#include "statnet/digits.h"
-#include "statnet/plot.h"
+#include "base/buckets.h"
+#include "base/float_text.h"
+#include "plot/plot.h"
 
 /* A table file while it is read: column numbers of what the figure wants. */
 typedef struct reader {
@@ -185,11 +185,11 @@ static sr_status points_smooth(points *p, int most, sr_failure *why) {
 static void points_write(const points *p, FILE *out) {
     for (int64_t i = 0; i < p->rows; i++) {
         const double *row = p->cell + i * p->columns;
-        digits_print(out, row[0]);
+        float_text_print(out, row[0]);
         for (int c = 1; c < p->columns; c += 3) {
             for (int k = c; k < c + 3; k++) {
                 fputc('\t', out);
-                digits_print(out, isnan(row[c + 1]) ? NAN : row[k]);
+                float_text_print(out, isnan(row[c + 1]) ? NAN : row[k]);
             }
         }
         fputc('\n', out);

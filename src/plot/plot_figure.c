@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 /* -- temporary directory --------------------------------------------------------------------- */
 
@@ -87,20 +87,21 @@ static sr_status draw(plot_sources *from, const plot_request *r, const plot_labe
 /* And what the runs say of the statistic. */
 static sr_status make_labels(plot_labels *labels, plot_template *t, const plot_request *r,
                              sr_failure *why) {
-    plot_facts *facts = NULL;
+    plot_run_info *facts = NULL;
     sr_status status = SR_OK;
     if (!r->facts)
-        status = plot_facts_read(&facts, r->path, r->runs, why);
-    else if (!(facts = plot_facts_choose(r->facts, r->place, r->runs)))
+        status = plot_run_info_read(&facts, r->path, r->runs, why);
+    else if (!(facts = plot_run_info_choose(r->facts, r->place, r->runs)))
         status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK)
-        t->stat_own = plot_own_unit(t->stat, facts, r->runs, t->stat_unit, sizeof t->stat_unit);
+        t->stat_own =
+            plot_custom_stat_unit(t->stat, facts, r->runs, t->stat_unit, sizeof t->stat_unit);
     if (status == SR_OK) status = plot_labels_make(labels, facts, r->path, r->runs, r->labels, why);
     if (status == SR_OK) plot_labels_mark(labels, t, facts, r->labels[0] != 0);
     if (r->facts)
         free(facts);
     else
-        plot_facts_free(facts, r->runs);
+        plot_run_info_free(facts, r->runs);
     return status;
 }
 

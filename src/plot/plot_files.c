@@ -1,10 +1,10 @@
 /* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads them. */
-#include "statnet/plot.h"
-#include "statnet/share.h"
-#include "statnet/utf8.h"
+#include "base/program/install_files.h"
+#include "base/utf8.h"
+#include "plot/plot.h"
 
 const char *plot_directory(int i, char path[PLOT_PATH]) {
-    return share_directory("STATREC_PLOTS", "plots", i, path);
+    return install_files_directory("STATREC_PLOTS", "plots", i, path);
 }
 
 void plot_quote(FILE *out, const char *text) {

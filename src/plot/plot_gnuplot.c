@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 /* Figures take one or two, of the largest reports some; a run file may hold what nobody thought of. */
 enum { GNUPLOT_SECONDS = 60 };

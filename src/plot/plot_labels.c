@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot_facts.h"
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
+#include "plot/plot_run_info.h"
 
 enum {
     PART = FACTS_PART,
@@ -20,7 +20,7 @@ static void append(char *text, size_t size, const char *part) {
     snprintf(text + used, size - used, "%s%s", used ? ", " : "", part);
 }
 
-static bool differs(const plot_facts *p, int runs, int part) {
+static bool differs(const plot_run_info *p, int runs, int part) {
     for (int i = 1; i < runs; i++)
         if (strcmp(p[i].text[part], p[0].text[part]) != 0) return true;
     return false;
@@ -33,7 +33,7 @@ static bool distinct(const plot_labels *l) {
     return true;
 }
 
-static void label_by_parts(plot_labels *l, const plot_facts *p) {
+static void label_by_parts(plot_labels *l, const plot_run_info *p) {
     for (int part = 0; part < PARTS; part++) {
         const bool seed = part == SEED, other = differs(p, l->runs, part), alike = !distinct(l);
         for (int i = 0; i < l->runs; i++) {
@@ -59,7 +59,7 @@ static bool tells_nothing(const char *line) {
     return false;
 }
 
-static bool same_option(const plot_facts *a, const plot_facts *b, const option_line *l) {
+static bool same_option(const plot_run_info *a, const plot_run_info *b, const option_line *l) {
     option_line one, other;
     const bool here = options_find_line(a->config, l->key, l->key_length, &one);
     if (options_find_line(b->config, l->key, l->key_length, &other) != here)
@@ -75,7 +75,7 @@ static bool is_of(const char *line, const char *norm) {
 }
 
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
-static bool of_norm(const plot_facts *p, const char *line) {
+static bool of_norm(const plot_run_info *p, const char *line) {
     bool found = strncmp(line, "norm-", 5) == 0;
     for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
         found = is_of(line, at);
@@ -109,7 +109,7 @@ static const char *word_of_zero(const option_line *l) {
 }
 
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
-static void append_option(char *label, size_t size, const plot_facts *p, const option_line *l) {
+static void append_option(char *label, size_t size, const plot_run_info *p, const option_line *l) {
     char part[PART];
     option_line own;
     if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
@@ -128,14 +128,14 @@ static void append_option(char *label, size_t size, const plot_facts *p, const o
     append(label, size, part);
 }
 
-static bool same_parts(const plot_facts *a, const plot_facts *b) {
+static bool same_parts(const plot_run_info *a, const plot_run_info *b) {
     for (int i = 0; i < PARTS; i++)
         if (strcmp(a->text[i], b->text[i]) != 0) return false;
     return true;
 }
 
 /* One option among the runs that agree with run `of` in model, norm, data and seed. */
-static void try_option(plot_labels *l, const plot_facts *p, int of, const option_line *line) {
+static void try_option(plot_labels *l, const plot_run_info *p, int of, const option_line *line) {
     bool differs = false, agree = false;
     for (int i = 0; i < l->runs && !differs; i++)
         differs = same_parts(&p[i], &p[of]) && !same_option(&p[i], &p[of], line);
@@ -147,7 +147,7 @@ static void try_option(plot_labels *l, const plot_facts *p, int of, const option
 }
 
 /* Once for each set of runs that agree in their parts. */
-static void label_by_options(plot_labels *l, const plot_facts *p) {
+static void label_by_options(plot_labels *l, const plot_run_info *p) {
     for (int i = 0; i < l->runs; i++) {
         bool done = false;
         for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
@@ -209,7 +209,7 @@ static bool labels_reserve(plot_labels *l) {
     return l->label && l->full && l->norm && l->task && l->uses && l->startup;
 }
 
-sr_status plot_labels_make(plot_labels *l, const plot_facts *p, char **paths, int count,
+sr_status plot_labels_make(plot_labels *l, const plot_run_info *p, char **paths, int count,
                            const char *given, sr_failure *why) {
     *l = (plot_labels){.runs = count};
     sr_status status = labels_reserve(l) ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");

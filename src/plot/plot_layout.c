@@ -6,8 +6,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
-#include "statnet/table.h"
+#include "plot/plot.h"
+#include "table/table.h"
 
 /* -- the layouts ----------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "plot_facts.h"
+#include "plot/plot_run_info.h"
 
 /* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
  * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which
@@ -35,17 +35,17 @@ static void append(char text[128]) {
 }
 
 /* The first normalization speaks for the run, as in its label; of what a host declares itself it says it itself. */
-static bool only_observed(const plot_template *t, const plot_facts *p, int run) {
+static bool only_observed(const plot_template *t, const plot_run_info *p, int run) {
     for (int k = 0; k < t->tables && p->has_site; k++) {
         const char *statistic = statistic_of(&t->table[k], run);
-        if (statistic[0] && !plot_facts_find(p, statistic) &&
+        if (statistic[0] && !plot_run_info_find(p, statistic) &&
             sr_run_only_observed(&p->site, statistic))
             return true;
     }
     return false;
 }
 
-void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_facts *p, bool given) {
+void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run_info *p, bool given) {
     for (int i = 0; i < l->runs; i++) {
         if (!only_observed(t, &p[i], i + 1)) continue;
         if (!given) append(l->label[i]);

@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
-#include "statnet/share.h"
-#include "statnet/tool.h"
-#include "statnet/utf8.h"
+#include "base/program/install_files.h"
+#include "base/program/tool.h"
+#include "base/utf8.h"
+#include "plot/plot.h"
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 
@@ -92,7 +92,7 @@ static void run_program(char *const *argv) {
     char beside[PLOT_PATH + 64];
     const plot_program *program = find_link(argv[0]);
     if (program) run_linked(program, argv);
-    share_program_directory(beside);
+    install_files_program_directory(beside);
     const size_t used = strlen(beside);
     if (used && !strchr(argv[0], '/')) {
         snprintf(beside + used, sizeof beside - used, "%s", argv[0]);

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/globs.h"
-#include "statnet/plot.h"
-#include "statnet/table.h"
+#include "base/globs.h"
+#include "plot/plot.h"
+#include "table/table.h"
 
 /* Beside the template, else where templates are. */
 static sr_status find_file(const plot_template *t, char path[2 * PLOT_PATH], sr_failure *why) {

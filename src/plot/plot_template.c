@@ -8,7 +8,7 @@
  *   #: metric NAME                        the same with --metric
  *   #: tasks one                          its axes are for runs of one model and data set
  *   #: controls WORDS                     what --xrange and others may change (plot_controls.c)
- *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_words.c)
+ *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_placeholders.c)
  *   #: word NAME CHOICE TEXT|TEXT...      {NAME} follows the choice
  *   #: published TABLES METRICS           the figure takes --published: globs, names
  *   #: table NAME COMMAND...              {run}: once per run; {run1}: that run; {runs}: all at
@@ -22,8 +22,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "statnet/plot.h"
-#include "statnet/share.h"
+#include "base/program/install_files.h"
+#include "plot/plot.h"
 
 /* -- sample runs ----------------------------------------------------------------------------- */
 
@@ -31,7 +31,7 @@
 static sr_status find_sample(const char *name, char path[2 * PLOT_PATH], sr_failure *why) {
     const char *set = getenv("STATREC_SAMPLES");
     char directory[PLOT_PATH];
-    for (int i = 0; share_directory("STATREC_SAMPLES", "sample_runs", i, directory); i++) {
+    for (int i = 0; install_files_directory("STATREC_SAMPLES", "sample_runs", i, directory); i++) {
         snprintf(path, 2 * PLOT_PATH, "%s/%s.h5", directory, name);
         if (access(path, R_OK) == 0) return SR_OK;
         if (set && *set) break;
@@ -80,12 +80,13 @@ static sr_status find_path(const char *figure, char path[PLOT_PATH], sr_failure 
 
 /* -- the lines ------------------------------------------------------------------------------- */
 
-typedef struct place {
+typedef struct template_line {
     plot_template *t;
     int line;
-} place;
+} template_line;
 
-static sr_status wrong(const place *p, sr_failure *why, const char *what, const char *word) {
+static sr_status wrong(const template_line *p, sr_failure *why, const char *what,
+                       const char *word) {
     return sr_fail(why, SR_FORMAT, "%s:%d: %s '%s'", p->t->path, p->line, what, word ? word : "");
 }
 
@@ -117,7 +118,7 @@ static plot_table *find_table(plot_template *t, const char *name) {
     return NULL;
 }
 
-static sr_status read_runs(place *p, char *rest, sr_failure *why) {
+static sr_status read_runs(template_line *p, char *rest, sr_failure *why) {
     char *end, *text = rest;
     p->t->least_runs = p->t->most_runs = (int)strtol(text, &end, 10);
     if (end == text || p->t->least_runs < 1) return wrong(p, why, "not a number of runs:", text);
@@ -126,7 +127,7 @@ static sr_status read_runs(place *p, char *rest, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status read_size(place *p, char *rest, sr_failure *why) {
+static sr_status read_size(template_line *p, char *rest, sr_failure *why) {
     char *middle, *end;
     p->t->width = strtod(rest, &middle);
     p->t->height = strtod(middle, &end);
@@ -134,7 +135,7 @@ static sr_status read_size(place *p, char *rest, sr_failure *why) {
     return wrong(p, why, "not a size in inches:", rest);
 }
 
-static sr_status read_table(place *p, char *rest, bool optional, sr_failure *why) {
+static sr_status read_table(template_line *p, char *rest, bool optional, sr_failure *why) {
     char *word = strtok_r(rest, " \t", &rest);
     if (!word || !is_name(word) || find_table(p->t, word))
         return wrong(p, why, "no name, or one used before:", word);
@@ -149,7 +150,7 @@ static sr_status read_table(place *p, char *rest, bool optional, sr_failure *why
     return table->words ? SR_OK : wrong(p, why, "no command for table", table->name);
 }
 
-static sr_status read_curves(place *p, char *rest, sr_failure *why) {
+static sr_status read_curves(template_line *p, char *rest, sr_failure *why) {
     char *word = strtok_r(rest, " \t", &rest), *value = NULL;
     plot_table *table = word ? find_table(p->t, word) : NULL;
     if (!table) return wrong(p, why, "no table named", word);
@@ -172,7 +173,7 @@ static sr_status read_curves(place *p, char *rest, sr_failure *why) {
     return wrong(p, why, "curves need `x COLUMN y COLUMNS`:", table->name);
 }
 
-static sr_status read_published(place *p, char *rest, sr_failure *why) {
+static sr_status read_published(template_line *p, char *rest, sr_failure *why) {
     char *tables = strtok_r(rest, " \t", &rest), *metrics = tables ? next_word(&rest) : NULL;
     if (!metrics) return wrong(p, why, "published needs TABLES and METRICS, not", tables);
     snprintf(p->t->published, sizeof p->t->published, "%s", tables);
@@ -181,24 +182,24 @@ static sr_status read_published(place *p, char *rest, sr_failure *why) {
 }
 
 /* NAME WORD|WORD... HELP */
-static sr_status read_choice(place *p, char *rest, sr_failure *why) {
+static sr_status read_choice(template_line *p, char *rest, sr_failure *why) {
     char *name = strtok_r(rest, " \t", &rest), *words = name ? next_word(&rest) : NULL;
     if (!words || !is_name(name)) return wrong(p, why, "choice needs NAME WORD|WORD, not", name);
-    const char *fault = plot_words_choice(p->t, name, words, rest + strspn(rest, " \t"));
+    const char *fault = plot_placeholders_choice(p->t, name, words, rest + strspn(rest, " \t"));
     return fault ? wrong(p, why, fault, name) : SR_OK;
 }
 
 /* NAME CHOICE TEXT|TEXT... */
-static sr_status read_word(place *p, char *rest, sr_failure *why) {
+static sr_status read_word(template_line *p, char *rest, sr_failure *why) {
     char *name = strtok_r(rest, " \t", &rest), *choice = name ? next_word(&rest) : NULL;
     char *texts = choice ? next_word(&rest) : NULL;
     if (!texts || !is_name(name))
         return wrong(p, why, "word needs NAME CHOICE TEXT|TEXT, not", name);
-    const char *fault = plot_words_follow(p->t, name, choice, texts);
+    const char *fault = plot_placeholders_follow(p->t, name, choice, texts);
     return fault ? wrong(p, why, fault, name) : SR_OK;
 }
 
-static sr_status read_line(place *p, char *line, sr_failure *why) {
+static sr_status read_line(template_line *p, char *line, sr_failure *why) {
     char *rest = line + strcspn(line, " \t");
     if (*rest) *rest++ = 0;
     rest += strspn(rest, " \t");
@@ -233,7 +234,7 @@ static sr_status read_line(place *p, char *line, sr_failure *why) {
 
 static sr_status read_text(const char *path, char **text, sr_failure *why) {
     size_t size = 0;
-    sr_status status = share_check_file(path, why);
+    sr_status status = install_files_check_file(path, why);
     if (status != SR_OK) return status;
     FILE *in = fopen(path, "r");
     if (!in) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
@@ -260,7 +261,7 @@ sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why
     snprintf(t->path, sizeof t->path, "%s", path);
     set_name(t);
     sr_status status = read_text(path, &t->text, why);
-    place p = {t, 0};
+    template_line p = {t, 0};
     char *next = t->text;
     while (next && status == SR_OK) {
         char *line = next;
@@ -300,7 +301,8 @@ static sr_status choose_column(const plot_template *t, plot_name column, sr_fail
                        : strcmp(column, "{metric}") == 0 ? "metric"
                                                          : "column";
     if (!strchr(column, '{')) return SR_OK;
-    if (!plot_words_fill(t, column, filled, sizeof filled) || !is_column(filled, is_open(column)))
+    if (!plot_placeholders_fill(t, column, filled, sizeof filled) ||
+        !is_column(filled, is_open(column)))
         return sr_fail(why, SR_USAGE, "figure %s takes one %s, not '%.80s'", t->name, what, filled);
     snprintf(column, PLOT_NAME, "%.63s", filled);
     return SR_OK;
@@ -332,9 +334,9 @@ sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failur
     if (status == SR_OK) status = choose(t, "--stat", c->stat, t->stat, sizeof t->stat, why);
     if (status == SR_OK)
         status = choose(t, "--metric", c->metric, t->metric, sizeof t->metric, why);
-    if (status == SR_OK) status = plot_words_choose(t, c, why);
+    if (status == SR_OK) status = plot_placeholders_choose(t, c, why);
     if (status == SR_OK) status = choose_published(t, c, why);
-    if (status == SR_OK) status = plot_words_fill_commands(t, why);
+    if (status == SR_OK) status = plot_placeholders_fill_commands(t, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         plot_table *table = &t->table[i];
         status = choose_column(t, table->x, why);

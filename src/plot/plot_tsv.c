@@ -1,10 +1,10 @@
-/* Reads the tables that analyses print (statnet/tsv.h) and notices when one is not whole. */
+/* Reads the tables that analyses print (base/tsv.h) and notices when one is not whole. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/digits.h"
-#include "statnet/plot.h"
+#include "base/float_text.h"
+#include "plot/plot.h"
 
 enum { COLUMNS = PLOT_COLUMNS };
 
@@ -73,7 +73,7 @@ sr_status plot_tsv_next(plot_tsv *t, bool *more, sr_failure *why) {
 
 sr_status plot_tsv_real(const plot_tsv *t, int column, double *value, sr_failure *why) {
     char *end;
-    *value = digits_read(t->cell[column], &end);
+    *value = float_text_read(t->cell[column], &end);
     if (end != t->cell[column] && !*end) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s:%lld: '%.40s' in column %s is no number", t->path,
                    (long long)t->at, t->cell[column], t->column[column]);

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks_inner.h"
-#include "statnet/hash.h"
+#include "base/hash.h"
+#include "ranks/ranks_private.h"
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
@@ -82,13 +82,13 @@ static sr_status keep_broken(ranks *k, sr_status status) {
     return status;
 }
 
-sr_status ranks_gather(ranks *k, double *all, int64_t width, sr_failure *why) {
+sr_status ranks_allgather(ranks *k, double *all, int64_t width, sr_failure *why) {
     if (check_whole(k, why) != SR_OK) return SR_STATE;
     k->all_know = false; /* the run went on */
     return keep_broken(k, k->kind->gather(k, all, width, why));
 }
 
-sr_status ranks_from_first(ranks *k, void *data, size_t bytes, sr_failure *why) {
+sr_status ranks_broadcast(ranks *k, void *data, size_t bytes, sr_failure *why) {
     if (check_whole(k, why) != SR_OK) return SR_STATE;
     return keep_broken(k, k->kind->broadcast(k, 0, data, bytes, why));
 }
@@ -103,11 +103,11 @@ static int first_set(const ranks *k, const double *all) {
 sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why) {
     char first_is_here = 0;
     if (k->count == 1 || k->broken) return own;
-    if (ranks_from_first(k, &first_is_here, 1, why) != SR_OK) return why->status;
+    if (ranks_broadcast(k, &first_is_here, 1, why) != SR_OK) return why->status;
     double *all = calloc((size_t)k->count, sizeof *all);
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
     all[k->rank] = (double)own;
-    sr_status status = ranks_gather(k, all, 1, why);
+    sr_status status = ranks_allgather(k, all, 1, why);
     const int failed = status == SR_OK ? first_set(k, all) : -1;
     const sr_status theirs = failed < 0 ? SR_OK : (sr_status)all[failed];
     free(all);
@@ -144,7 +144,7 @@ sr_status ranks_compare(ranks *k, const char *text, const char *what, sr_failure
     double *all = calloc((size_t)k->count, sizeof *all);
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
     all[k->rank] = fingerprint(text);
-    sr_status status = ranks_gather(k, all, 1, why);
+    sr_status status = ranks_allgather(k, all, 1, why);
     const int other = status == SR_OK ? first_other(k, all) : -1;
     free(all);
     if (other < 0) return status;

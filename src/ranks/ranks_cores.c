@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ranks_inner.h"
+#include "ranks/ranks_private.h"
 
 enum { ASK_TEXT = 80 };
 
@@ -76,7 +76,7 @@ sr_status ranks_look_at_cores(ranks *k, int threads, char text[RANKS_TEXT], sr_f
     char own[RANKS_TEXT];
     complain(k, threads, own);
     all[k->rank] = *own != 0;
-    sr_status status = ranks_gather(k, all, 1, why);
+    sr_status status = ranks_allgather(k, all, 1, why);
     int first = 0;
     while (first < k->count && all[first] == 0) first++;
     free(all);

@@ -1,7 +1,7 @@
 /* ranks_launcher.c -- what mpirun and srun say in the environment of the processes they start. */
 #include <stdlib.h>
 
-#include "ranks_inner.h"
+#include "ranks/ranks_private.h"
 
 /* 0: not there, or no number. */
 static int number_in(const char *variable) {

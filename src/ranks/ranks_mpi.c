@@ -19,9 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ranks_inner.h"
-#include "statnet/hash.h"
-#include "statnet/progress.h"
+#include "base/hash.h"
+#include "base/program/progress.h"
+#include "ranks/ranks_private.h"
 
 enum { TELL_TAG = 1, TELL_SIZE = 512, HOST_TEXT = 256 };
 /* Seconds: between two looks for the dead; awake; with short naps. */
@@ -52,7 +52,7 @@ static sr_status mpi_failed(int code, const char *what, sr_failure *why) {
 /* -- waiting ----------------------------------------------------------------------------------- */
 
 /* What another rank has told of its failure. */
-static sr_status hear(const ranks *k, sr_failure *why) {
+static sr_status receive_failure(const ranks *k, sr_failure *why) {
     char text[TELL_SIZE];
     int there = 0;
     MPI_Status from;
@@ -71,7 +71,7 @@ static bool is_gone(const ranks *k, int rank) {
            errno == ESRCH;
 }
 
-static sr_status look_for_the_dead(const ranks *k, sr_failure *why) {
+static sr_status check_peers(const ranks *k, sr_failure *why) {
     for (int r = 0; r < k->count; r++)
         if (is_gone(k, r))
             return sr_fail(why, SR_STATE, "rank %d (process %lld) is gone", r,
@@ -102,7 +102,7 @@ static sr_status settle(ranks *k, MPI_Request *request, bool patient, sr_failure
         pause_for(now - began);
         if (now - looked < look_every) continue;
         looked = now;
-        if (hear(k, why) != SR_OK || look_for_the_dead(k, why) != SR_OK) return SR_STATE;
+        if (receive_failure(k, why) != SR_OK || check_peers(k, why) != SR_OK) return SR_STATE;
         if (!patient && k->seconds > 0 && now - began > k->seconds)
             return sr_fail(why, SR_STATE, "rank %d: no answer from the other ranks within %g s",
                            k->rank, k->seconds);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 static run_metric *find_metric(sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.metrics; i++)
@@ -52,7 +52,7 @@ sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, cons
 /* -- putting --------------------------------------------------------------------------------- */
 
 sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (r->in_eval)
         return sr_fail(&r->failure, SR_STATE,
                        "%s: evaluation at step %lld begun inside that of %lld", r->path,
@@ -65,7 +65,7 @@ sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch) {
         r->writer.metric[i].put = false;
     }
     r->eval_step = step, r->eval_epoch = epoch, r->in_eval = true;
-    return flushing_when_due(r);
+    return flush_policy_when_due(r);
 }
 
 static sr_status refuse_unknown(sr_recorder *r, const char *name) {
@@ -80,7 +80,7 @@ static sr_status refuse_unknown(sr_recorder *r, const char *name) {
 }
 
 sr_status sr_put_metric(sr_recorder *r, const char *name, double value) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (!r->in_eval)
         return sr_fail(&r->failure, SR_STATE, "%s: metric '%.80s' outside an evaluation", r->path,
                        name ? name : "");
@@ -94,10 +94,10 @@ sr_status sr_put_metric(sr_recorder *r, const char *name, double value) {
 }
 
 sr_status sr_end_eval(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (!r->in_eval)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_eval outside an evaluation", r->path);
     r->in_eval = false;
     sr_status status = writer_put_eval(&r->writer, r->eval_step, r->eval_epoch, &r->failure);
-    return status == SR_OK ? flushing_beside(r) : status;
+    return status == SR_OK ? flush_policy_beside(r) : status;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 sr_status recorder_reserve_spectra(sr_recorder *r) {
     spectra_row *s = &r->writer.spectra;
@@ -50,5 +50,5 @@ sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const valu
         return sr_fail(&r->failure, r->options.final ? SR_USAGE : SR_STATE, "%s: sr_put_final %s",
                        r->path, r->options.final ? "without values" : "without sr_options.final");
     sr_status status = writer_put_final(&r->writer, batches, value, &r->failure);
-    return writer_keep(&r->writer, status) == SR_OK ? flushing_beside(r) : status;
+    return writer_keep(&r->writer, status) == SR_OK ? flush_policy_beside(r) : status;
 }

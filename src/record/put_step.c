@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 #include "statrec/moments.h"
 
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {
@@ -94,7 +94,7 @@ sr_status sr_put_scalar(sr_recorder *r, int site, int which, double value) {
 }
 
 sr_status sr_put_step_scalar(sr_recorder *r, int which, double value) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (!r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_put_step_scalar outside a step", r->path);
     return put_declared(r, 0, which, SR_PER_STEP, value);

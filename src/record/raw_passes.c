@@ -8,12 +8,12 @@
  *   mean = mean_a + delta n_b / n        variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) / n
  *   sum_gc about a reference c, the mean of the first pass: + sum_gc_b + (mean_b - c) sum_g_b
  */
-#include "raw_passes.h"
+#include "record/raw_passes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 #include "statrec/moments.h"
 
 /* -- memory ---------------------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static bool is_countable(const sr_tensor *x) {
 /* Takes over the caller's tensor, of whichever size. */
 static sr_status take_tensor(sr_recorder *r, int site, sr_tensor *x, const sr_tensor *from,
                              const char *call) {
-    sr_status status = struct_take(x, sizeof *x, from, "sr_tensor", &r->failure);
+    sr_status status = abi_struct_take(x, sizeof *x, from, "sr_tensor", &r->failure);
     if (status != SR_OK) return status;
     const bool fits = x->outer >= 0 && x->inner >= 0 && x->channels == r->site[site].width &&
                       (unsigned)x->element <= SR_FLOAT16 && x->samples >= 0 &&
@@ -176,7 +176,7 @@ sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const fl
 sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *from) {
     sr_forward f = {0};
     if (!recorder_site(r, site, "sr_put_forward") ||
-        struct_take(&f, sizeof f, from, "sr_forward", &r->failure) != SR_OK)
+        abi_struct_take(&f, sizeof f, from, "sr_forward", &r->failure) != SR_OK)
         return recorder_check(r);
     if (f.rows < 0 || f.samples < 0 || f.padded < 0 ||
         (f.rows > 0 && (!f.mean || !f.variance || !f.mean_square)))
@@ -247,7 +247,7 @@ sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy) {
 sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *from) {
     sr_backward b = {0};
     if (!recorder_site(r, site, "sr_put_backward") ||
-        struct_take(&b, sizeof b, from, "sr_backward", &r->failure) != SR_OK)
+        abi_struct_take(&b, sizeof b, from, "sr_backward", &r->failure) != SR_OK)
         return recorder_check(r);
     const raw_pass *p = top_pass(r, site, "sr_put_backward");
     if (!p) return recorder_check(r);

@@ -1,6 +1,6 @@
 /* raw_passes.h -- forward and backward passes of a site in the current step, on their way from
  * sr_take_*, sr_put_forward and sr_put_backward (raw_passes.c) to the vectors of the step
- * (raw_statistics.c). Vectors are double [width]. Internal to src/record. */
+ * (raw_statistics.c). Vectors are double [width]. */
 #ifndef RECORD_RAW_PASSES_H
 #define RECORD_RAW_PASSES_H
 

@@ -24,8 +24,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "raw_passes.h"
-#include "recorder.h"
+#include "record/raw_passes.h"
+#include "record/recorder.h"
 
 /* One site at the end of a step; vectors are [width]. */
 typedef struct ending {

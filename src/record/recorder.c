@@ -1,7 +1,7 @@
 /* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
  * r->failure and turns every later call into nothing. */
-#include "recorder.h"
-#include "durable.h"
+#include "record/recorder.h"
+#include "journal/file_sync.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "alive.h"
+#include "journal/writer_lock.h"
 
 /* -- small things ---------------------------------------------------------------------------- */
 
@@ -46,7 +46,7 @@ static void free_recorder(sr_recorder *r) {
     RUN_TEXTS(FREE)
     FREE(ranks)
 #undef FREE
-    site_names_free(&r->names);
+    site_index_free(&r->names);
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
     free(r->embedding), free(r->path), free(r->part);
     free(r);
@@ -58,7 +58,7 @@ static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failur
     const sr_options defaults = SR_OPTIONS_DEFAULT;
     r->options = defaults;
     if (!given) return SR_OK;
-    sr_status status = struct_take(&r->options, sizeof r->options, given, "sr_options", why);
+    sr_status status = abi_struct_take(&r->options, sizeof r->options, given, "sr_options", why);
     if (status != SR_OK) return status;
     const sr_options *o = &r->options;
     if (o->vectors_every < -1 || o->planned_steps < 0 || o->planned_spectra < 0 ||
@@ -110,7 +110,7 @@ static sr_status create_file(sr_recorder *r, sr_failure *why) {
     if (stat(r->part, &s) != 0)
         return sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
     r->device = s.st_dev, r->inode = s.st_ino;
-    alive_hold(h5_descriptor(r->writer.file));
+    writer_lock_acquire(h5_descriptor(r->writer.file));
     return SR_OK;
 }
 
@@ -128,7 +128,7 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
     r->owner = getpid();
     r->clock_start = r->clock_flush = recorder_clock();
     sr_status status = take_options(r, options, why);
-    if (status == SR_OK) status = naming_reserve(r, path, why);
+    if (status == SR_OK) status = part_file_reserve(r, path, why);
     if (status == SR_OK) status = copy_info(r, why);
     if (status == SR_OK) status = create_file(r, why);
     if (status == SR_OK) return r;
@@ -181,7 +181,7 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
                        "family %s",
                        r->path, s->name, s->axis ? s->axis : "", s->uses ? s->uses : "",
                        s->constants ? s->constants : "", sr_family_name(s->family));
-    if (site_names_find(&r->names, r->site, s->name) >= 0)
+    if (site_index_find(&r->names, r->site, s->name) >= 0)
         return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
     return SR_OK;
 }
@@ -197,7 +197,7 @@ static uint32_t scalars_of(const sr_run_site *s) {
 int sr_add_site(sr_recorder *r, const sr_site *given) {
     sr_site taken = {0}, *s = &taken;
     if (!r || recorder_too_late(r, "sr_add_site") ||
-        struct_take(s, sizeof *s, given, "sr_site", &r->failure) != SR_OK ||
+        abi_struct_take(s, sizeof *s, given, "sr_site", &r->failure) != SR_OK ||
         check_site(r, s) != SR_OK || reserve_site(r) != SR_OK)
         return -1;
     sr_run_site *at = &r->site[r->sites];
@@ -217,7 +217,7 @@ int sr_add_site(sr_recorder *r, const sr_site *given) {
     r->expected[r->sites] = run_family_vectors(s->family);
     r->expected_scalars[r->sites] = scalars_of(at);
     r->width += s->width;
-    if (!site_names_add(&r->names, r->site, r->sites))
+    if (!site_index_add(&r->names, r->site, r->sites))
         return sr_fail(&r->failure, SR_MEMORY, "%s: names of sites", r->path), -1;
     return (int)r->sites++;
 }
@@ -339,34 +339,35 @@ int64_t sr_projected_bytes(const sr_recorder *r) {
 
 sr_status recorder_start(sr_recorder *r) {
     const double began = recorder_clock();
-    if (r->failure.status != SR_OK || recorder_is_alien(r) || r->started) return recorder_check(r);
+    if (r->failure.status != SR_OK || recorder_in_fork(r) || r->started) return recorder_check(r);
     r->every = r->least_every = sr_vectors_every(r);
-    pacing_declare(r);
+    overhead_limit_declare(r);
     if (r->failure.status != SR_OK) return recorder_check(r);
     run_writer *w = &r->writer;
     w->layout = make_layout(r);
     w->embedding = r->embedding, w->embeddings = r->embeddings;
-    w->sync = r->options.sync;
+    w->sync_flushes = r->options.sync == SR_SYNC_FLUSH;
+    w->sync_end = r->options.sync != SR_SYNC_NONE;
     w->flush_steps = r->options.flush_steps < 4096 ? r->options.flush_steps : 4096;
     r->started = writer_declare(w, &r->info, &r->failure) == SR_OK &&
-                 (w->sync != SR_SYNC_FLUSH || durable_directory(r->part, &r->failure) == SR_OK);
+                 (!w->sync_flushes || file_sync_directory(r->part, &r->failure) == SR_OK);
     r->clock_flush = r->clock_row = recorder_clock();
     r->own_seconds += r->clock_flush - began;
     return recorder_check(r);
 }
 
 sr_status sr_begin_step(sr_recorder *r, int64_t step) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: step %lld begun inside step %lld", r->path,
                        (long long)step, (long long)r->step);
     if (step < 0 || step <= r->step)
         return sr_fail(&r->failure, SR_USAGE, "%s: step %lld after step %lld", r->path,
                        (long long)step, (long long)r->step);
-    if (recorder_start(r) != SR_OK || flushing_when_due(r) != SR_OK) return recorder_check(r);
+    if (recorder_start(r) != SR_OK || flush_policy_when_due(r) != SR_OK) return recorder_check(r);
     const double began = recorder_clock();
-    pacing_begin_step(r);
-    r->keeps_vectors = spacing_wants_vectors(r, step);
+    overhead_limit_begin_step(r);
+    r->keeps_vectors = vector_sampling_wants_vectors(r, step);
     if (writer_begin_step(&r->writer, r->keeps_vectors, &r->failure) != SR_OK)
         return recorder_check(r);
     putting_begin(r);
@@ -383,26 +384,26 @@ static void end_row(sr_recorder *r, const sr_step *row) {
     const int64_t ints[RUN_STEP_INTS] = {r->step, row->update, row->tokens};
     double seconds = r->seconds_before + recorder_clock() - r->clock_start;
     const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
-    pacing_end_step(r);
+    overhead_limit_end_step(r);
     writer_end_step(&r->writer, ints, reals);
     r->in_step = false, r->ended = r->step;
-    flushing_ended(r);
+    flush_policy_ended(r);
 }
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     const double began = recorder_clock();
     sr_step row = {0};
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r)) return recorder_check(r);
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (!r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_step outside a step", r->path);
-    if (struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
+    if (abi_struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
         raw_end_step(r) != SR_OK || putting_end(r) != SR_OK)
         return recorder_check(r);
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
     end_row(r, &row);
-    return flushing_when_due(r);
+    return flush_policy_when_due(r);
 }
 
 /* -- beside the steps ------------------------------------------------------------------------ */
@@ -414,7 +415,7 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
         if (strcmp(r->embedding[i].name, name) == 0)
             return writer_put_singular_values(&r->writer, &r->embedding[i], step, values,
                                               &r->failure) == SR_OK
-                       ? flushing_beside(r)
+                       ? flush_policy_beside(r)
                        : recorder_check(r);
     return sr_fail(&r->failure, SR_USAGE, "%s: no embedding '%s', or no values", r->path,
                    name ? name : "");
@@ -423,7 +424,7 @@ sr_status sr_put_singular_values(sr_recorder *r, const char *name, int64_t step,
 /* -- the end --------------------------------------------------------------------------------- */
 
 static sr_status take_finish(sr_finish *finish, const sr_finish *given, sr_failure *why) {
-    if (struct_take(finish, sizeof *finish, given, "sr_close: sr_finish", why) != SR_OK)
+    if (abi_struct_take(finish, sizeof *finish, given, "sr_close: sr_finish", why) != SR_OK)
         return why->status;
     const char *s = finish->status;
     static const char *const known[] = {"complete", "diverged", "interrupted", "failed"};
@@ -452,7 +453,7 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     if (!r->started) status = recorder_start(r);
     if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);
-    if (status == SR_OK) naming_publish(r, &late);
+    if (status == SR_OK) part_file_publish(r, &late);
     if (r->failure.status == SR_OK && late.status != SR_OK) r->failure = late;
 }
 
@@ -464,7 +465,7 @@ static void forget_useless(const sr_recorder *r) {
 sr_status sr_close(sr_recorder *r, const sr_finish *given, sr_failure *why) {
     if (!r) return SR_OK;
     sr_finish finish = {0};
-    const bool alien = recorder_is_alien(r);
+    const bool alien = recorder_in_fork(r);
     take_finish(&finish, given, &r->failure);
     if (!r->writer.broken && !r->resuming) finish_file(r, &finish);
     sr_status status = r->failure.status;
@@ -476,6 +477,6 @@ sr_status sr_close(sr_recorder *r, const sr_finish *given, sr_failure *why) {
 
 void sr_abandon(sr_recorder *r) {
     if (!r) return;
-    if (!recorder_is_alien(r)) forget_useless(r);
+    if (!recorder_in_fork(r)) forget_useless(r);
     free_recorder(r);
 }

@@ -5,11 +5,11 @@
 
 #include <sys/types.h>
 
-#include "raw_passes.h"
-#include "site_names.h"
+#include "record/raw_passes.h"
+#include "runfile/abi_struct.h"
+#include "runfile/site_index.h"
+#include "runfile/write/writer.h"
 #include "statrec/record.h"
-#include "struct_size.h"
-#include "writer.h"
 
 /* One site in the current step. */
 typedef struct site_state {
@@ -22,7 +22,7 @@ typedef struct site_state {
     raw_state raw;
 } site_state;
 
-/* What recording took since the spacing of vectors was looked at last (pacing.c). */
+/* What recording took since the spacing of vectors was looked at last (overhead_limit.c). */
 typedef struct pacing {
     double since, own; /* clock and own seconds then; 0: not yet */
     int64_t steps, rows;
@@ -30,7 +30,7 @@ typedef struct pacing {
     int seconds_scalar, every_scalar; /* ids of the two columns */
 } pacing;
 
-struct copy_losses; /* losses.h */
+struct unreadable_data; /* unreadable_data.h */
 
 struct sr_recorder {
     char *path, *part;
@@ -43,7 +43,7 @@ struct sr_recorder {
     sr_run_site *site;                     /* [site_capacity] */
     site_state *state;                     /* [site_capacity] */
     uint32_t *expected, *expected_scalars; /* [site_capacity] */
-    site_names names;
+    site_index names;
     run_embedding *embedding;
     int embeddings;
 
@@ -89,40 +89,40 @@ site_state *recorder_site(sr_recorder *r, int site, const char *call);
 /* Seconds of a clock that only runs forward. */
 double recorder_clock(void);
 
-/* pacing.c: the columns that tell of it are declared; a step begins; it ends, and the spacing of vectors
+/* overhead_limit.c: the columns that tell of it are declared; a step begins; it ends, and the spacing of vectors
  * follows. */
-void pacing_declare(sr_recorder *r);
-void pacing_begin_step(sr_recorder *r);
-void pacing_end_step(sr_recorder *r);
+void overhead_limit_declare(sr_recorder *r);
+void overhead_limit_begin_step(sr_recorder *r);
+void overhead_limit_end_step(sr_recorder *r);
 
-/* spacing.c: whether the vectors of this step are to be kept; the spacing widens as the run goes on. */
-bool spacing_wants_vectors(sr_recorder *r, int64_t step);
+/* vector_sampling.c: whether the vectors of this step are to be kept; the spacing widens as the run goes on. */
+bool vector_sampling_wants_vectors(sr_recorder *r, int64_t step);
 
-/* flushing.c: a row of /steps has ended; something else waits (an evaluation, singular values); flushes
+/* flush_policy.c: a row of /steps has ended; something else waits (an evaluation, singular values); flushes
  * what has waited for long enough, in the middle of a step too. */
-void flushing_ended(sr_recorder *r);
-sr_status flushing_now(sr_recorder *r);
-sr_status flushing_beside(sr_recorder *r);
-sr_status flushing_when_due(sr_recorder *r);
+void flush_policy_ended(sr_recorder *r);
+sr_status flush_policy_now(sr_recorder *r);
+sr_status flush_policy_beside(sr_recorder *r);
+sr_status flush_policy_when_due(sr_recorder *r);
 
 /* running.c: a row of /running with the values as they are now, where any site has some. */
 sr_status running_put(sr_recorder *r);
 /* Of f into the recorder and its file: rows with step <= up_to (< 0: all). *step: of the row that the
  * recorder goes on from, -1: none. */
 sr_status running_copy(sr_recorder *r, const struct sr_runfile *f, int64_t up_to, int64_t *step,
-                       struct copy_losses *losses);
+                       struct unreadable_data *losses);
 /* raw_passes.c: memory of a site's passes and running values. */
 sr_status raw_reserve(sr_recorder *r, int site);
 
 /* recorder_state.c: true, after keeping a failure, in another process than the one that made it. */
-bool recorder_is_alien(sr_recorder *r);
+bool recorder_in_fork(sr_recorder *r);
 /* True (after keeping a failure) when it is too late to declare anything. */
 bool recorder_too_late(sr_recorder *r, const char *call);
 /* Whether a metric or scalar may be called this, with such texts. */
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition);
 
-/* declared.c: whether the options ask for columns of what recording takes; and sr_declare_scalar of any
+/* custom_scalars.c: whether the options ask for columns of what recording takes; and sr_declare_scalar of any
  * name that is free, theirs too. */
 #define RECORDER_SECONDS "recorder_seconds"
 #define RECORDER_EVERY   "vectors_every"
@@ -140,35 +140,16 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
 void putting_begin(sr_recorder *r);
 sr_status putting_end(sr_recorder *r);
 
-/* copy_rows.c: all that can be read of a broken file into a recorder that was declared like it; notes in
- * `losses` what cannot. */
-sr_status recorder_copy_rows(sr_recorder *r, struct sr_runfile *from, int64_t up_to_step,
-                             struct sr_recovery *result, struct copy_losses *losses);
 bool recorder_has_metric(const sr_recorder *r, const char *name); /* metrics.c */
 
-/* copy_match.c: SR_USAGE where the file is of other sites, embeddings, metrics or scalars; scalars of its
- * host's that the recorder has not are declared. */
-sr_status recorder_copy_match(sr_recorder *r, const struct sr_runfile *f,
-                              struct copy_losses *losses);
-
-/* copy_spectra.c: rows of a run file into the recorder (step <= up_to; < 0: all). */
-sr_status recorder_copy_spectra(sr_recorder *r, const struct sr_runfile *f, int64_t up_to,
-                                struct copy_losses *losses);
-sr_status recorder_copy_final(sr_recorder *r, const struct sr_runfile *f,
-                              struct copy_losses *losses);
-
-/* pairs.c: those of /final, once it is known whether the pass was made. */
-sr_status recorder_copy_pairs(sr_recorder *r, const struct sr_runfile *f, bool passed,
-                              struct copy_losses *losses);
-
-sr_status naming_reserve(sr_recorder *r, const char *path, sr_failure *why); /* naming.c */
+sr_status part_file_reserve(sr_recorder *r, const char *path, sr_failure *why); /* part_file.c */
 /* The new file, which has taken over all of PATH.part that it resumes, becomes PATH.part. */
-sr_status naming_take_over(sr_recorder *r, sr_failure *why);
-sr_status naming_publish(sr_recorder *r, sr_failure *why);
+sr_status part_file_take_over(sr_recorder *r, sr_failure *why);
+sr_status part_file_publish(sr_recorder *r, sr_failure *why);
 /* SR_IO when the file that is being written is not under its name any more. */
-sr_status naming_check(const sr_recorder *r, sr_failure *why);
+sr_status part_file_check(const sr_recorder *r, sr_failure *why);
 
-/* method.c: what the method of a site is, as the host says it or as it follows from the family.
+/* take_method.c: what the method of a site is, as the host says it or as it follows from the family.
  * False when it contradicts the family. */
 bool recorder_take_method(sr_run_site *to, const sr_site *s);
 

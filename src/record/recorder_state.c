@@ -3,7 +3,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder.h"
+#include "record/recorder.h"
 
 double recorder_clock(void) {
     struct timespec t;
@@ -19,7 +19,7 @@ const sr_failure *sr_failed(const sr_recorder *r) {
     return r && r->failure.status != SR_OK ? &r->failure : NULL;
 }
 
-bool recorder_is_alien(sr_recorder *r) {
+bool recorder_in_fork(sr_recorder *r) {
     if (getpid() == r->owner) return false;
     sr_fail(&r->failure, SR_STATE, "%s: belongs to process %lld, this is %lld", r->path,
             (long long)r->owner, (long long)getpid());
@@ -28,7 +28,7 @@ bool recorder_is_alien(sr_recorder *r) {
 }
 
 bool recorder_too_late(sr_recorder *r, const char *call) {
-    if (r->failure.status != SR_OK || recorder_is_alien(r)) return true;
+    if (r->failure.status != SR_OK || recorder_in_fork(r)) return true;
     if (!r->started) return false;
     sr_fail(&r->failure, SR_STATE, "%s: %s after the first step", r->path, call);
     return true;

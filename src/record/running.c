@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "losses.h"
-#include "reader.h"
-#include "recorder.h"
+#include "record/recorder.h"
+#include "runfile/read/reader.h"
+#include "runfile/unreadable_data.h"
 
 static double *value_of(const raw_state *raw, int which) {
     return (double *const[RUN_RUNNING]){raw->mu, raw->sigma2, raw->psi2, raw->nu}[which];
@@ -45,19 +45,19 @@ sr_status running_put(sr_recorder *r) {
 }
 
 sr_status sr_flush(sr_recorder *r) {
-    if (!r || r->failure.status != SR_OK || recorder_is_alien(r) || !r->started)
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r) || !r->started)
         return recorder_check(r);
     const double began = recorder_clock();
     if (running_put(r) != SR_OK) return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
-    return flushing_now(r);
+    return flush_policy_now(r);
 }
 
 /* -- copying --------------------------------------------------------------------------------- */
 
 /* Rows of one column; what cannot be read is noted. */
 static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *rows, void *value,
-                      copy_losses *losses) {
+                      unreadable_data *losses) {
     h5_id set;
     h5_shape shape;
     sr_failure why = {0};
@@ -68,7 +68,7 @@ static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *r
     return status == SR_OK;
 }
 
-static bool read_row(const sr_runfile *f, int64_t at, double *all, copy_losses *losses) {
+static bool read_row(const sr_runfile *f, int64_t at, double *all, unreadable_data *losses) {
     const int64_t width = f->info.width;
     const h5_rows row = {at, 1, 0, width, width};
     bool whole = true;
@@ -100,7 +100,7 @@ static sr_status take_row(sr_recorder *r, const double *all) {
 
 /* A row that cannot be read is left out: an older one serves. */
 static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64_t step,
-                          double *all, int64_t *last, copy_losses *losses) {
+                          double *all, int64_t *last, unreadable_data *losses) {
     const double *row[RUN_RUNNING];
     if (!read_row(f, at, all, losses)) return SR_OK;
     for (int i = 0; i < RUN_RUNNING; i++) row[i] = all + i * r->width;
@@ -110,7 +110,8 @@ static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64
 }
 
 /* Steps of the rows; how many there are. Every column is looked at. */
-static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT], copy_losses *losses) {
+static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT],
+                          unreadable_data *losses) {
     h5_id set;
     h5_shape shape = {0};
     const h5_rows none = {.columns = 1, .stride = 1};
@@ -133,7 +134,7 @@ static int64_t next_row(const int64_t *step, int64_t count, int64_t after) {
 }
 
 sr_status running_copy(sr_recorder *r, const sr_runfile *f, int64_t up_to, int64_t *step,
-                       copy_losses *losses) {
+                       unreadable_data *losses) {
     int64_t of_row[SR_RUNNING_KEPT];
     const int64_t count = read_steps(f, of_row, losses);
     *step = -1;

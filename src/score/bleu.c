@@ -22,7 +22,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "statnet/score.h"
+#include "score/score.h"
 
 static const double LOG_OF_ZERO = -9999999999.0;
 

@@ -4,9 +4,9 @@
  * N on either side. */
 #include <stdlib.h>
 
-#include "scorer.h"
-#include "statnet/rng.h"
-#include "statnet/sort.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "score/scorer.h"
 
 /* Resample r has a random stream of its own. */
 static double score_resample(const bleu_scorer *s, const rng *seed, int64_t r) {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scorer.h"
+#include "score/scorer.h"
 
 /* The number-th word of "13a|intl|none". */
 static void print_word(const char *words, int number, char *text, size_t size) {

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scorer.h"
-#include "statnet/unicode.h"
+#include "score/scorer.h"
+#include "text/unicode.h"
 
 bleu_scorer *bleu_create(const bleu_form *form) {
     bleu_scorer *s = calloc(1, sizeof *s);

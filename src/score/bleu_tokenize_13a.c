@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "score_text.h"
+#include "score/score_text.h"
 
 static bool is_digit(uint8_t c) {
     return c >= '0' && c <= '9';

@@ -8,8 +8,8 @@
  *   2  and before what is no number
  *   3  symbols (S) stand alone
  */
-#include "score_text.h"
-#include "statnet/unicode.h"
+#include "score/score_text.h"
+#include "text/unicode.h"
 
 typedef struct letter {
     const uint8_t *byte;

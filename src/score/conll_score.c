@@ -11,12 +11,12 @@
  * ends nor begins a phrase, but by its type; S, and any part that is not one of B I O E . [ ], does so by
  * its type alone; phrases without a type have two lines of their own when both texts have such.
  */
-#include "statnet/conll_score.h"
+#include "score/conll_score.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/tags.h"
+#include "text/tags.h"
 
 typedef enum { PART_O, PART_B, PART_I, PART_E, PART_DOT, PART_BRACKET, PART_OTHER } part;
 

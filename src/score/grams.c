@@ -3,13 +3,13 @@
  * An n-gram is known by the number of its first n-1 words and that of its last, so one hash table of
  * pairs serves every order, and a sentence takes time in proportion to its words.
  */
-#include "grams.h"
+#include "score/grams.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/hash.h"
-#include "statnet/unicode.h"
+#include "base/hash.h"
+#include "text/unicode.h"
 
 enum { GRAMS_MOST = 1 << 30 };
 

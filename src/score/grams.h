@@ -2,8 +2,8 @@
 #ifndef SCORE_GRAMS_H
 #define SCORE_GRAMS_H
 
-#include "score_text.h"
-#include "statnet/score.h"
+#include "score/score.h"
+#include "score/score_text.h"
 
 /* Arrays [capacity] over the words of a sentence, its hypothesis first. The number of a word or of an
  * n-gram is the place where it stands first. */

@@ -1,5 +1,5 @@
 /* score_text.c -- see score_text.h. */
-#include "score_text.h"
+#include "score/score_text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SCORE_SCORER_H
 #define SCORE_SCORER_H
 
-#include "grams.h"
+#include "score/grams.h"
 
 struct bleu_scorer {
     bleu_form form;

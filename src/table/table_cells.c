@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/table.h"
+#include "table/table.h"
 
 static int decimals_of(const char *text) {
     const char *point = strchr(text, '.');

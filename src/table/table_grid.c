@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/globs.h"
-#include "statnet/table.h"
+#include "base/globs.h"
+#include "table/table.h"
 
 /* -- what belongs to what -------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/globs.h"
-#include "statnet/table.h"
+#include "base/globs.h"
+#include "table/table.h"
 
 enum { NAME, PART, LABEL, SETTINGS }; /* cells; KEY=VALUE from SETTINGS on */
 

@@ -5,18 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/share.h"
-#include "statnet/table.h"
+#include "base/program/install_files.h"
+#include "table/table.h"
 
 sr_status table_lines_open(table_lines *l, const char *given, const char *name,
                            char path[TABLE_PATH], sr_failure *why) {
     *l = (table_lines){.path = path};
     snprintf(path, TABLE_PATH, "%s", given);
     if (!given[0]) {
-        sr_status status = share_find("STATREC_PLOTS", "plots", name, path, why);
+        sr_status status = install_files_find("STATREC_PLOTS", "plots", name, path, why);
         if (status != SR_OK) return status;
     }
-    sr_status status = share_check_file(path, why);
+    sr_status status = install_files_check_file(path, why);
     if (status != SR_OK) return status;
     l->in = fopen(path, "r");
     return l->in ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));

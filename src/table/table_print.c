@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/table.h"
+#include "table/table.h"
 
 /* -- what is said about a table --------------------------------------------------------------- */
 

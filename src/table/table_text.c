@@ -1,8 +1,8 @@
 /* Text of any origin (labels, names in run files) in the formats of result tables. */
 #include <stdio.h>
 
-#include "statnet/table.h"
-#include "statnet/utf8.h"
+#include "base/utf8.h"
+#include "table/table.h"
 
 /* What stands for a character; NULL: itself. */
 static const char *latex_of(char c) {

@@ -2,7 +2,7 @@
  * gives_nll, metrics. */
 #include <math.h>
 
-#include "task_rows.h"
+#include "task/task_rows.h"
 
 double task_smoothing(const task_options *o, const task_row *row) {
     return isnan(o->label_smoothing) ? row->label_smoothing : o->label_smoothing;

@@ -1,5 +1,5 @@
 /* evaluate.c -- a pass forward with its loss, and the sums of a split. */
-#include "statnet/task.h"
+#include "task/task.h"
 
 tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p, task_sums *sum) {
     task_sums unheard;

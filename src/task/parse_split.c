@@ -2,7 +2,7 @@
  * logit, the lowest class on ties. Many sentences go on together, and one that is done makes room for the
  * next; what becomes of a sentence depends on no other (model_scorer).
  */
-#include "parse_split.h"
+#include "task/parse_split.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #ifndef TASK_PARSE_SPLIT_H
 #define TASK_PARSE_SPLIT_H
 
-#include "statnet/task.h"
-#include "statnet/tree_data.h"
+#include "data/sets/tree_data.h"
+#include "task/task.h"
 
 typedef struct parsed_split {
     data_trees of;

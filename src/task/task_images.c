@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "task_rows.h"
+#include "task/task_rows.h"
 
 enum { TOP = 5, METRIC_TOP5 = METRIC_ACCURACY + 1 };
 enum { COUNT_TOP5, COUNT_RANKED, COUNTS }; /* of task_sums */

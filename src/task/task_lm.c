@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "task_rows.h"
+#include "task/task_rows.h"
 
 enum { METRIC_BPC = METRIC_ACCURACY + 1, COUNT_BYTES = 0 };
 

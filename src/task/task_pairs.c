@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "statnet/translator.h"
-#include "task_rows.h"
+#include "task/task_rows.h"
+#include "task/translator.h"
 
 static tensor *pairs_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
     return task_cross_entropy(o, &task_pairs, p, output, p->batch->target_out, TOKEN_PAD, TOKEN_UNK,

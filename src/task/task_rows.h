@@ -2,7 +2,7 @@
 #ifndef TASK_TASK_ROWS_H
 #define TASK_TASK_ROWS_H
 
-#include "statnet/task.h"
+#include "task/task.h"
 
 #define TASKS(X)                                                                                   \
     X(images)                                                                                      \

@@ -2,7 +2,7 @@
  * share of them whose class has the largest logit (docs/models.md 6). */
 #include <stdio.h>
 
-#include "task_rows.h"
+#include "task/task_rows.h"
 
 static tensor *sentences_loss(const task_options *o, const pass *p, tensor *output,
                               task_sums *sum) {

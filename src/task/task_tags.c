@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/tags.h"
-#include "task_rows.h"
+#include "task/task_rows.h"
+#include "text/tags.h"
 
 /* task_sums' count. */
 enum { COUNT_RIGHT, COUNT_PREDICTED, COUNT_GOLD, COUNT_WORDS, COUNTS };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "parse_split.h"
-#include "task_rows.h"
+#include "task/parse_split.h"
+#include "task/task_rows.h"
 
 enum { UAS, LAS, UAS_NOPUNCT, LAS_NOPUNCT };
 

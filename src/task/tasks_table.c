@@ -1,5 +1,5 @@
 /* tasks_table.c -- the table of tasks and lookups in it. */
-#include "task_rows.h"
+#include "task/task_rows.h"
 
 static const task_row *const rows[] = {
 #define TASK_ROW(name) &task_##name,

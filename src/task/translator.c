@@ -1,5 +1,5 @@
 /* translator.c -- see translator.h. */
-#include "statnet/translator.h"
+#include "task/translator.h"
 
 #include <stdlib.h>
 #include <string.h>

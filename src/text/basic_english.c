@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/line_step.h"
-#include "statnet/unicode.h"
+#include "text/line_transform.h"
+#include "text/unicode.h"
 
 static const char line_break[] = "<br />";
 
@@ -50,6 +50,6 @@ static sr_status basic_english(void *self, int side, const char *line, size_t le
     return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a line of text");
 }
 
-line_step basic_english_step(void) {
-    return (line_step){.name = BASIC_ENGLISH, .apply = basic_english};
+line_transform basic_english_step(void) {
+    return (line_transform){.name = BASIC_ENGLISH, .apply = basic_english};
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/text.h"
+#include "text/text.h"
 
 enum { HIGH = 0x80, LATIN = 0xa0 };
 

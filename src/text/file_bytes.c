@@ -1,5 +1,5 @@
 /* file_bytes.c -- see file_bytes.h. */
-#include "statnet/file_bytes.h"
+#include "text/file_bytes.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tag_letters.h"
+#include "text/tag_letters.h"
 
 /* -- types */
 

@@ -2,7 +2,7 @@
 #ifndef TEXT_TAG_LETTERS_H
 #define TEXT_TAG_LETTERS_H
 
-#include "statnet/tags.h"
+#include "text/tags.h"
 
 /* In the order of tag_part: three of IOB, else five. */
 const char *tag_scheme_letters(tag_scheme scheme);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tag_letters.h"
+#include "text/tag_letters.h"
 
 /* In the order of tag_part. */
 static const struct {

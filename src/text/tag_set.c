@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tag_letters.h"
+#include "text/tag_letters.h"
 
 static int parts_of(tag_scheme scheme) {
     return (int)strlen(tag_scheme_letters(scheme)) - 1; /* without O */

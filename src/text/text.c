@@ -1,11 +1,11 @@
 /* text.c -- see text.h. Only '\n' ends a line; the blanks between words are those at which Python's
  * str.split cuts, and with it fairseq's tokenizer. */
-#include "statnet/text.h"
+#include "text/text.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "statnet/unicode.h"
+#include "text/unicode.h"
 
 sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
     size_t line_start = 0;

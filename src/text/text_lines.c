@@ -1,5 +1,5 @@
 /* text_lines.c -- see text_lines.h. */
-#include "statnet/text_lines.h"
+#include "text/text_lines.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "statnet/file_bytes.h"
-#include "statnet/utf8.h"
+#include "base/utf8.h"
+#include "text/file_bytes.h"
 
 enum { CHUNK = 1 << 16, LONGEST = 1 << 30 };
 

@@ -1,5 +1,5 @@
 /* unicode.c -- see unicode.h. The only file that asks libunistring. */
-#include "statnet/unicode.h"
+#include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* vocab.c -- see vocab.h. A hash table with open addressing over words that are stored once. */
-#include "statnet/vocab.h"
+#include "text/vocab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/batch.h"
-#include "statnet/hash.h"
+#include "base/hash.h"
+#include "batch/batch.h"
 
 typedef struct entry {
     char *word; /* NUL-terminated */

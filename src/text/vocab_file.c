@@ -1,9 +1,9 @@
 /* vocab_file.c -- dictionaries in fairseq's text form, read (docs/models.md 10.4). */
 #include <string.h>
 
-#include "statnet/batch.h"
-#include "statnet/text.h"
-#include "statnet/vocab.h"
+#include "batch/batch.h"
+#include "text/text.h"
+#include "text/vocab.h"
 
 enum { FIELDS = 3, SHOWN = 40 /* bytes of a word in a message */ };
 

@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 
 enum { DUMP_NAME = 2 * PARAM_NAME };
 

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "shares.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "train/shards.h"
 
 /* The failure of a pass that gave no loss. */
 static sr_status pass_failed(const trainer *r, sr_failure *why) {
@@ -25,9 +25,9 @@ static sr_status frozen_share(trainer *r, const batch *b, int64_t index, int i, 
     r->tape->profiling = false;
     tape_reset(r->tape, rng_split(&r->random, (uint64_t)(r->result->steps + 1 + index)), true,
                false);
-    const batch part = shares_own(r, b, i, &p);
+    const batch part = shards_own(r, b, i, &p);
     p.batch = &part;
-    shares_enter(r, i);
+    shards_enter(r, i);
     if (part.count == 0) return SR_OK;
     return task_loss(r->task, &r->task_options, r->model, &p, NULL) ? SR_OK : pass_failed(r, why);
 }
@@ -39,7 +39,7 @@ static sr_status frozen_pass(trainer *r, int64_t index, int shares, model_memory
     sr_status status = data_batch(r->data, SPLIT_TRAIN, (int64_t)ceil(r->epoch), index, &b, why);
     for (int i = 0; i < shares && status == SR_OK; i++)
         status = frozen_share(r, &b, index, i, k, why);
-    shares_enter(r, 0);
+    shards_enter(r, 0);
     r->tape->samples = r->tape->sample_first = 0;
     return status;
 }
@@ -54,12 +54,12 @@ static int64_t frozen_batches(const trainer *r) {
 /* (all) The passes that pairs are drawn in. */
 static sr_status pass_pairs(trainer *r, final_pairs *pairs, sr_failure *why) {
     const int64_t count = frozen_batches(r);
-    const run_exchange x = shares_exchange(r);
+    const run_exchange x = shards_exchange(r);
     bool again = false;
     model_memory k;
     sr_status status = task_memory(&k, r->model, r->data, SPLIT_TRAIN, true, why);
     for (int64_t i = 0; i < count && final_pairs_wanted(pairs) && status == SR_OK; i += !again) {
-        status = frozen_pass(r, i, shares_of_rank(r), &k, why);
+        status = frozen_pass(r, i, shards_of_rank(r), &k, why);
         status = ranks_agree(r->ranks, status, why);
         if (status == SR_OK) status = final_pairs_passed(pairs, &x, &again, why);
     }
@@ -112,7 +112,7 @@ static sr_status discrepancy(trainer *r, const final_pairs *pairs, sr_failure *w
     if (trainer_writes(r) || r->config->sync_norm) status = pass_frozen(r, pairs, why);
     status = ranks_agree(r->ranks, status, why);
     if (status != SR_OK) return status;
-    return ranks_from_first(r->ranks, &r->finished, sizeof r->finished, why);
+    return ranks_broadcast(r->ranks, &r->finished, sizeof r->finished, why);
 }
 
 sr_status trainer_final_pass(trainer *r, sr_failure *why) {

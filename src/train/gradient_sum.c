@@ -13,7 +13,7 @@
  * A bucket may leave when every node of the tape that has one of its parameters as an input is passed.
  * Ranks begin exchanges in the order of buckets, so that they match.
  */
-#include "gradient_sum.h"
+#include "train/gradient_sum.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
 #ifndef TRAIN_GRADIENT_SUM_H
 #define TRAIN_GRADIENT_SUM_H
 
-#include "statnet/params.h"
-#include "statnet/ranks.h"
+#include "engine/params.h"
+#include "ranks/ranks.h"
 
 typedef struct gradient_sum gradient_sum;
 

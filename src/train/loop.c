@@ -8,15 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "checkpoint.h"
-#include "shares.h"
-#include "statnet/progress.h"
+#include "base/program/progress.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/shards.h"
 
 /* -- one update */
 
 /* Several ranks stop at the same step: when all know of it. */
 static bool should_stop(const trainer *r) {
-    if (ranks_count(r->ranks) > 1) return shares_stop(r);
+    if (ranks_count(r->ranks) > 1) return shards_stop(r);
     return r->events->stop && r->events->stop(r->events->context);
 }
 
@@ -57,7 +57,7 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
         r->result->skipped++;
     }
     run_record_after_update(r->record, r->threads);
-    params_forget_grad(&r->model->params);
+    params_invalidate_grad(&r->model->params);
     r->accumulated = r->accumulated_tokens = 0;
     return SR_OK;
 }
@@ -107,7 +107,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
         run_record_want_activations(r->record, is_due(r, r->config->activations_every));
     double sum = 0, norm = 0, mark;
     const bool update = r->accumulated + 1 == r->config->update_freq || last;
-    sr_status status = shares_pass(r, b, update, &sum, why);
+    sr_status status = shards_pass(r, b, update, &sum, why);
     if (status != SR_OK) return status;
     r->accumulated++;
     r->accumulated_tokens += b->tokens;

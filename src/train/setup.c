@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shares.h"
-#include "statnet/gemm.h"
-#include "statnet/hash.h"
-#include "statnet/progress.h"
-#include "statnet/trained.h"
-#include "trainer.h"
+#include "base/hash.h"
+#include "base/program/progress.h"
+#include "engine/gemm/gemm.h"
+#include "train/loaded_model.h"
+#include "train/shards.h"
+#include "train/trainer.h"
 
 /* -- schedule */
 
@@ -161,7 +161,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .seed = (uint64_t)c->seed,
         .threads = r->threads,
         .shares = r->shares,
-        .own_shares = shares_of_rank(r),
+        .own_shares = shards_of_rank(r),
         .each_share = c->record_ranks && r->shares > 1 && !c->sync_norm,
         .synchronised = c->sync_norm && r->shares > 1,
         .ranks = r->shares > 1 ? whose_rows(r) : NULL,
@@ -291,7 +291,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
     if (status == SR_OK)
         status = task_memory(&r->memory, r->model, r->data, SPLIT_TRAIN, true, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
-    if (status == SR_OK) r->tape->spending = true;
+    if (status == SR_OK) r->tape->reuse_activations = true;
     if (status == SR_OK) r->tape->bf16 = c->bf16;
     return status;
 }
@@ -304,10 +304,10 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     sr_status status = join_ranks(r, why);
     if (status != SR_OK) return status;
     status = compare_ranks(r, open_inputs(r, why), why);
-    if (status == SR_OK) status = shares_open(r, why);
+    if (status == SR_OK) status = shards_open(r, why);
     if (status == SR_OK) status = trainer_checkpoints_open(r, why);
     if (status == SR_OK) status = open_record(r, command, why);
-    if (status == SR_OK) status = shares_recorded(r, why);
+    if (status == SR_OK) status = shards_recorded(r, why);
     if (status == SR_OK && trainer_writes(r)) status = trainer_dump_weights(r, why);
     return ranks_agree(r->ranks, status, why);
 }
@@ -337,7 +337,7 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
         *why = r->checkpoint_lost, so_far = why->status;
     sr_status status = close_record(r, so_far, why);
     tape_free(r->tape);
-    shares_close(r);
+    shards_close(r);
     ranks_close(r->alone, NULL);
     model_memory_free(&r->memory);
     model_free(r->model);

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "trainer.h"
+#include "train/trainer.h"
 
 void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
                        train_metric *m) {

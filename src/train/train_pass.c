@@ -1,14 +1,14 @@
 /* train_pass.c -- one forward and backward pass of a batch or a share of one. */
 #include <math.h>
 
-#include "gradient_sum.h"
-#include "statnet/progress.h"
-#include "trainer.h"
+#include "base/program/progress.h"
+#include "train/gradient_sum.h"
+#include "train/trainer.h"
 
 static sr_status pass_failure(const trainer *r, sr_failure *why) {
     const sr_failure *f = tape_failure(r->tape);
     if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
-    if (!f) f = run_record_watcher_failed(r->record);
+    if (!f) f = run_record_hook_failed(r->record);
     if (!f) return SR_OK;
     return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
 }
@@ -27,7 +27,7 @@ sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why) {
     times->forward += progress_lap(&mark);
     if (r->leaving) gradient_sum_watch(r->leaving, r->tape);
     tape_backward(r->tape, value, p->absent ? 0 : 1);
-    params_settle_grad(&r->model->params);
+    params_finalize_grad(&r->model->params);
     const double recorder = run_record_seconds(r->record);
     times->recorder += recorder;
     times->backward += progress_lap(&mark) - recorder;

@@ -2,13 +2,13 @@
 #ifndef TRAIN_TRAINER_H
 #define TRAIN_TRAINER_H
 
-#include "statnet/npz.h"
-#include "statnet/observe.h"
-#include "statnet/pass.h"
-#include "statnet/ranks.h"
-#include "statnet/state.h"
-#include "statnet/train.h"
-#include "statnet/trained.h"
+#include "base/npz/npz.h"
+#include "nets/pass.h"
+#include "observe/observe.h"
+#include "observe/state.h"
+#include "ranks/ranks.h"
+#include "train/loaded_model.h"
+#include "train/train.h"
 
 /* How often: in updates, seconds or epochs. */
 typedef enum { EVERY_NONE, EVERY_END, EVERY_UPDATES, EVERY_SECONDS, EVERY_EPOCHS } train_every;
@@ -38,7 +38,7 @@ typedef struct trainer {
     ranks *ranks;                 /* the processes of the run */
     ranks *alone;                 /* owned: where nobody gave any */
     int shares;                   /* of every batch, over all ranks */
-    struct shares *sharing;       /* this rank's; owned (shares.c) */
+    struct shares *sharing;       /* this rank's; owned (shards.c) */
     struct gradient_sum *leaving; /* watches the backward pass that comes next; NULL: none */
     sr_failure exchange_failed;   /* of the normalizations */
     run_record *record; /* NULL without a run file, and on ranks that find nothing for it */
@@ -108,7 +108,7 @@ void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
 /* An evaluation of a split; recorded and told, unless a signal cuts its decoding short (unevaluated). */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
-/* Early stopping (patience.c). Check: of the options alone. Open: SR_USAGE when there is nothing to
+/* Early stopping (early_stopping.c). Check: of the options alone. Open: SR_USAGE when there is nothing to
  * wait for. See: after every validation. */
 sr_status trainer_check_patience(const train_config *c, sr_failure *why);
 sr_status trainer_open_patience(trainer *r, sr_failure *why);
@@ -143,7 +143,7 @@ sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_s
                             sr_failure *why);
 sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
-/* Checkpoints (checkpoint_when.c). Open: says which metric is to be kept. Evaluated: after a
+/* Checkpoints (checkpoint_policy.c). Open: says which metric is to be kept. Evaluated: after a
  * validation. Between: after an update, when it is time for one. Last: when a signal ends the run. */
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "statnet/progress.h"
-#include "trainer.h"
+#include "base/program/progress.h"
+#include "train/trainer.h"
 
 /* -- the run file */
 
@@ -88,9 +88,9 @@ static sr_status share_result(trainer *r, train_eval *e, sr_status status, sr_fa
     if (ranks_count(r->ranks) == 1) return status;
     const train_eval own = *e;
     status = ranks_agree(r->ranks, status, why);
-    if (status == SR_OK) status = ranks_from_first(r->ranks, e, sizeof *e, why);
+    if (status == SR_OK) status = ranks_broadcast(r->ranks, e, sizeof *e, why);
     if (status == SR_OK)
-        status = ranks_from_first(r->ranks, &r->unevaluated, sizeof r->unevaluated, why);
+        status = ranks_broadcast(r->ranks, &r->unevaluated, sizeof r->unevaluated, why);
     e->task = own.task, e->condition = own.condition; /* addresses of this process */
     trainer_parameters_digest(r->model, digest);
     if (status == SR_OK) status = ranks_compare(r->ranks, digest, "parameters", why);

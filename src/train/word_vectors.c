@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/text_lines.h"
-#include "trainer.h"
+#include "text/text_lines.h"
+#include "train/trainer.h"
 
 enum { LINE_TEXT = 160 };
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_ANALYSIS_REFUSED_H
 #define TESTS_ANALYSIS_REFUSED_H
 
-#include "statnet/rng.h"
+#include "base/rng.h"
 
 /* A stream whose number i is 0, which is refused where 2^64 is no multiple of n: rng_at mixes 0 into 0. */
 static inline rng refused_at(uint64_t i) {

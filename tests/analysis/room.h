@@ -1,4 +1,4 @@
-/* room.h -- another room for columns than that of analysis_room.c, so that short ones are read as those
+/* room.h -- another room for columns than that of memory_limit.c, so that short ones are read as those
  * that do not fit into memory: for a test program that holds the main() of an analysis. */
 #ifndef TESTS_ANALYSIS_ROOM_H
 #define TESTS_ANALYSIS_ROOM_H
@@ -8,13 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static int64_t room = 64 << 20;
 
-int64_t column_room(void) {
+int64_t column_memory_limit(void) {
     return room;
 }
 

@@ -7,13 +7,13 @@
  * At `mid` (d = 1, eps = 0): psi2_B = 4, psi2 = 1: dist_psi2 = 3, dist_psi = 1; c_psi = 3/2 * 2 = 3
  * = g_psi2.
  */
-#include "../programs.h"
+#include "testing/programs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 static int write_runs(void **state) {
     (void)state;

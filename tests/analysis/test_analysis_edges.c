@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
 #include "statrec/format.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* One site of the LN family; row_grad_mean is infinite, 1, 2, NaN, 7, 7; row_grad_var is -5 once, 3
  * once and else 0. */

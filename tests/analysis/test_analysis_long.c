@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { ROWS = 777, SITES = 4, MOST = 300, SCALARS = 6, LONG = 5000 };
 

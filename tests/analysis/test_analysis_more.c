@@ -1,12 +1,12 @@
 /* stat-tid, stat-lngrad, stat-outlier, stat-gamma, stat-svd and stat-alpha against numbers by hand,
  * from the run of write_small_run (see test_analysis.c). */
-#include "../programs.h"
+#include "testing/programs.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/bf16_number.h"
+#include "base/bf16_number.h"
+#include "testing/check.h"
 
 static int write_runs(void **state) {
     (void)state;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { WIDTH = 8, PARTS = 5 };
 

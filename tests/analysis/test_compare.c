@@ -1,12 +1,12 @@
 /* stat-batch, and stat-compare: ratios and intervals that follow by hand, planted differences, and
  * how often an interval misses when there is none, of single runs and of several seeds. */
-#include "../programs.h"
+#include "testing/programs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 /* -- runs of chosen numbers ------------------------------------------------------------------ */
 

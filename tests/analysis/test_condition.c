@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../oracle_file.h"
-#include "../programs.h"
-#include "statnet/svd.h"
+#include "base/svd.h"
+#include "testing/check.h"
+#include "testing/oracle_file.h"
+#include "testing/programs.h"
 
 /* A run of one site with one spectrum for X and for dL/dX. */
 static void write_run(const char *name, int width, int64_t rows, const double *input,

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { D = 4, STEPS = 12, WINDOW = 3, STATISTICS = 6 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* The four cases of the theorem, and two sites of which it says nothing; the second step of case d is
  * off by a tenth. */

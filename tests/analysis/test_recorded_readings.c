@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../oracle_file.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/oracle_file.h"
+#include "testing/programs.h"
 
 enum { WIDTH_CAPACITY = 64 };
 

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/analysis.h"
-#include "statnet/rng.h"
+#include "analysis/analysis.h"
+#include "base/rng.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static int64_t looked; /* rows of /steps/step */
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/analysis.h"
+#include "analysis/analysis.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 #define LEFT_OUT "# options without effect are left out\n"
 

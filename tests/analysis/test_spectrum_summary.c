@@ -1,10 +1,10 @@
 /* stat-svd --summary: spectra whose ranks and slopes follow by hand, and those that have none. */
-#include "../programs.h"
+#include "testing/programs.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 enum { VALUES = 4, POWER_VALUES = 8 };
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { STEPS = 40 };
 

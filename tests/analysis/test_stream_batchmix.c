@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../bounded.h"
-#include "../check.h"
-#include "../programs.h"
+#include "analysis/analysis.h"
+#include "analysis/batchmix.h"
+#include "base/rng.h"
 #include "room.h"
-#include "statnet/analysis.h"
-#include "statnet/batchmix.h"
-#include "statnet/rng.h"
+#include "testing/bounded.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* The program, to be called with a room of our own. */
 int stat_batchmix_main(int argc, char **argv);

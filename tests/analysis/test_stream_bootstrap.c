@@ -8,14 +8,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "../../src/analysis/resample_pool.h"
-#include "../check.h"
-#include "../failing_malloc.h"
-#include "../programs.h"
+#include "analysis/analysis.h"
+#include "analysis/bootstrap_draws.h"
+#include "base/rng.h"
 #include "refused.h"
 #include "room.h"
-#include "statnet/analysis.h"
-#include "statnet/rng.h"
+#include "testing/check.h"
+#include "testing/failing_malloc.h"
+#include "testing/programs.h"
 
 /* The programs, to be called with a room of our own. */
 int stat_scalar_main(int argc, char **argv);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "analysis/analysis.h"
+#include "base/rng.h"
 #include "room.h"
-#include "statnet/analysis.h"
-#include "statnet/rng.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* The program, to be called with a room of our own. */
 int stat_outlier_main(int argc, char **argv);

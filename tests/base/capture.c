@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 static int open_file(const char *path) {
     int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);

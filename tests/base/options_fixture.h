@@ -2,8 +2,8 @@
 #ifndef TESTS_BASE_OPTIONS_FIXTURE_H
 #define TESTS_BASE_OPTIONS_FIXTURE_H
 
-#include "../check.h"
-#include "statnet/options.h"
+#include "base/options/options.h"
+#include "testing/check.h"
 
 typedef struct values {
     int64_t steps, seed, any, below;

@@ -1,9 +1,9 @@
-#include "../check.h"
+#include "testing/check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/arena.h"
+#include "base/arena.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>

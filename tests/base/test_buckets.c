@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/buckets.h"
-#include "statnet/rng.h"
+#include "base/buckets.h"
+#include "base/rng.h"
+#include "testing/check.h"
 
 static void extremes_stay(void **state) {
     (void)state;

@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/globs.h"
+#include "base/globs.h"
+#include "testing/check.h"
 
 static void globs_match_names(void **state) {
     (void)state;

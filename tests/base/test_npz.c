@@ -1,6 +1,6 @@
 /* Archives of arrays: what is written is read again, by us and by numpy; names and shapes at their
  * limits; what is wrong with a file or a place is said in one line and leaves nothing behind. */
-#include "../check.h"
+#include "testing/check.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "statnet/npz.h"
+#include "base/npz/npz.h"
 
 /* A path in the temporary directory; valid until the next call. */
 static const char *path_of(const char *name) {

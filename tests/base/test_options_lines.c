@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "options_fixture.h"
+#include "testing/check.h"
 
 static const char text[] = "# of the resnet20: lr = 7\n"
                            "lr = 0.1\n"

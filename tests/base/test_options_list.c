@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/options.h"
+#include "base/options/options.h"
+#include "testing/check.h"
 
 typedef struct list_values {
     option_list ref;

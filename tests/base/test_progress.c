@@ -1,11 +1,11 @@
-#include "../check.h"
+#include "testing/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/program/progress.h"
 #include "capture.h"
-#include "statnet/progress.h"
 
 static void clock_goes_forward(void **state) {
     (void)state;

@@ -1,10 +1,10 @@
-#include "../check.h"
+#include "testing/check.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/rng.h"
+#include "base/rng.h"
 
 /* The published first values of SplitMix64 with state 1234567. */
 static void rng_at_is_splitmix64(void **state) {

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/rng.h"
-#include "statnet/sort.h"
+#include "base/rng.h"
+#include "base/sort.h"
+#include "testing/check.h"
 
 static void reals_in_order(void **state) {
     (void)state;
@@ -41,7 +41,7 @@ static void expect_ranks(const double *value, int count, const int64_t *rank, in
     double selected[MOST], sorted[MOST];
     memcpy(selected, value, (size_t)count * sizeof *value);
     memcpy(sorted, value, (size_t)count * sizeof *value);
-    select_ranks(selected, count, rank, ranks);
+    quickselect_ranks(selected, count, rank, ranks);
     sort_reals(sorted, count);
     for (int i = 0; i < ranks; i++)
         if (!(selected[rank[i]] <= sorted[rank[i]] && selected[rank[i]] >= sorted[rank[i]]))

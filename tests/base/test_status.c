@@ -1,4 +1,4 @@
-#include "../check.h"
+#include "testing/check.h"
 
 #include <string.h>
 

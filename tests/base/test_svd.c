@@ -1,14 +1,14 @@
 /* Singular values against matrices whose values are known: products of orthogonal factors whose
  * entries a float holds exactly, and an independent one-sided Jacobi in double. */
-#include "../check.h"
+#include "testing/check.h"
 
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/rng.h"
-#include "statnet/svd.h"
+#include "base/rng.h"
+#include "base/svd.h"
 
 void openblas_set_num_threads(int count) __attribute__((weak));
 int openblas_get_num_threads(void) __attribute__((weak));

@@ -1,5 +1,5 @@
 #define _XOPEN_SOURCE 700 /* sigaltstack */
-#include "../check.h"
+#include "testing/check.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/program/tool.h"
 #include "capture.h"
-#include "statnet/tool.h"
 
 static char *arguments[8] = {0};
 static tool program = {.name = "statrec train", .argc = 0, .argv = arguments};

@@ -1,11 +1,11 @@
-#include "../check.h"
+#include "testing/check.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/tsv.h"
+#include "base/tsv.h"
 
 static char *text;
 static size_t size;

@@ -109,7 +109,7 @@ uint64_t digest_batch(const batch *b) {
     return digest(h, b->target_mask, target);
 }
 
-static uint64_t digest_of(dataset *d, data_split split, int64_t epoch, int64_t index) {
+static uint64_t weights_digest_of(dataset *d, data_split split, int64_t epoch, int64_t index) {
     batch b;
     sr_failure why = {0};
     check_ok(data_batch(d, split, epoch, index, &b, &why), &why);
@@ -122,10 +122,10 @@ void check_pure(const data_options *o, data_split split) {
     assert_true(n > 1);
     uint64_t *want = malloc((size_t)n * sizeof *want);
     assert_non_null(want);
-    for (int64_t i = 0; i < n; i++) want[i] = digest_of(d, split, 3, i);
+    for (int64_t i = 0; i < n; i++) want[i] = weights_digest_of(d, split, 3, i);
     for (int64_t i = n - 1; i >= 0; i--) {
-        digest_of(again, SPLIT_TRAIN, i, 0);
-        assert_true(digest_of(again, split, 3, i) == want[i]);
+        weights_digest_of(again, SPLIT_TRAIN, i, 0);
+        assert_true(weights_digest_of(again, split, 3, i) == want[i]);
     }
     free(want);
     data_close(d);

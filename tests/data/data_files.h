@@ -2,8 +2,8 @@
 #ifndef TESTS_DATA_FILES_H
 #define TESTS_DATA_FILES_H
 
-#include "../check.h"
-#include "statnet/data.h"
+#include "data/data.h"
+#include "testing/check.h"
 
 /* A fresh directory below check_temporary(). Static storage of a few results. */
 const char *make_folder(void);

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/sets/batch_plan.h"
 #include "data_files.h"
-#include "statnet/batch_plan.h"
 
 enum { MOST = 3000 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../failing_malloc.h"
 #include "data_files.h"
+#include "testing/failing_malloc.h"
 
 static char tried[4096]; /* " cifar10 idx ..." */
 
@@ -95,7 +95,7 @@ static sr_status copy_line(void *self, int side, const char *line, size_t length
 
 static void dictionaries_and_steps_survive(void **state) {
     (void)state;
-    const line_step step = {.name = "copy", .apply = copy_line};
+    const line_transform step = {.name = "copy", .apply = copy_line};
     const char *dir = make_folder();
     write_text(dir, "train.de", "ein hund\nein kleiner hund\n");
     write_text(dir, "train.en", "a dog\na small dog\n");
@@ -137,7 +137,7 @@ static void running_bytes_survive(void **state) {
 
 static void trees_survive(void **state) {
     (void)state;
-    const line_step step = {.name = "copy", .apply = copy_line};
+    const line_transform step = {.name = "copy", .apply = copy_line};
     const char *dir = make_folder();
     write_text(dir, "train.gz", "a\tX\t2\tl\nb\tY\t0\tm\n\nc\tX\t0\tm\n");
     write_text(dir, "valid", "a\tX\t0\tm\n");
@@ -154,7 +154,7 @@ static void trees_survive(void **state) {
 
 static void classified_sentences_survive(void **state) {
     (void)state;
-    const line_step step = {.name = "copy", .apply = copy_line};
+    const line_transform step = {.name = "copy", .apply = copy_line};
     const char *dir = make_folder();
     write_text(dir, "train", "0 a b\n1 b \xe9\n");
     write_text(dir, "test.gz", "1 a\n");

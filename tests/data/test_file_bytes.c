@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "data_files.h"
-#include "statnet/file_bytes.h"
+#include "text/file_bytes.h"
 
 static void fill(unsigned char *bytes, size_t size) {
     uint64_t state = 1;

@@ -151,7 +151,7 @@ static sr_status lower(void *self, int side, const char *line, size_t length, li
 static void lines_go_through_the_tokenizer(void **state) {
     (void)state;
     int calls = 0;
-    line_step step = {.name = "lower", .apply = lower, .self = &calls};
+    line_transform step = {.name = "lower", .apply = lower, .self = &calls};
     const char *dir = write_pairs();
     write_text(dir, "valid.de", "HUND\nEin\n");
     write_text(dir, "valid.en", "Dog\nA\n");
@@ -196,7 +196,7 @@ static sr_status as_it_is(void *self, int side, const char *line, size_t length,
 static void a_step_learns_from_training_lines(void **state) {
     (void)state;
     learner l = {0};
-    line_step step = {.name = "learn", .begin = learn, .apply = as_it_is, .self = &l};
+    line_transform step = {.name = "learn", .begin = learn, .apply = as_it_is, .self = &l};
     const char *dir = write_pairs();
     data_options o = default_options("parallel", dir);
     o.tokenizer = &step, o.limit = 2;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../../src/data/prefetch.h"
+#include "data/prefetch.h"
 #include "data_files.h"
 
 enum { SIZE = 4096 };
@@ -124,7 +124,7 @@ static void failures_arrive_with_their_batch(void **state) {
 
 /* -- data sets */
 
-static uint64_t digest_of(dataset *d, data_split split, int64_t epoch, int64_t index) {
+static uint64_t weights_digest_of(dataset *d, data_split split, int64_t epoch, int64_t index) {
     batch b;
     sr_failure why = {0};
     check_ok(data_batch(d, split, epoch, index, &b, &why), &why);
@@ -143,11 +143,11 @@ static uint64_t *walk(const data_options *o, int64_t *count) {
     *count = 0;
     for (int64_t epoch = 0; epoch < 3; epoch++)
         for (int64_t i = 0; i < n; i++) {
-            seen[(*count)++] = digest_of(d, SPLIT_TRAIN, epoch, i);
+            seen[(*count)++] = weights_digest_of(d, SPLIT_TRAIN, epoch, i);
             for (int64_t k = 0; i % 3 == 2 && k < v; k++)
-                seen[(*count)++] = digest_of(d, SPLIT_VALID, 0, k);
+                seen[(*count)++] = weights_digest_of(d, SPLIT_VALID, 0, k);
         }
-    for (int64_t i = n - 1; i >= 0; i--) seen[(*count)++] = digest_of(d, SPLIT_TRAIN, 1, i);
+    for (int64_t i = n - 1; i >= 0; i--) seen[(*count)++] = weights_digest_of(d, SPLIT_TRAIN, 1, i);
     data_close(d);
     return seen;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/data/sentence_set.h"
+#include "data/sets/sentence_set.h"
 #include "data_files.h"
 
 static data_options options(int64_t batch_size) {

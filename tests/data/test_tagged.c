@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "data_files.h"
-#include "statnet/line_step.h"
-#include "statnet/tags.h"
+#include "text/line_transform.h"
+#include "text/tags.h"
 
 /* IOB1, as CoNLL-2003; two sentences of a document, one of another. */
 static const char train[] =
@@ -170,7 +170,7 @@ static sr_status shrink(void *self, int side, const char *line, size_t length, l
 /* Words are made small, characters keep their case; digits stay when they are told to. */
 static void case_and_digits(void **state) {
     (void)state;
-    const line_step step = {.name = "shrink", .apply = shrink};
+    const line_transform step = {.name = "shrink", .apply = shrink};
     sr_failure why = {0};
     batch b;
     data_options o = options_of(folder_of("Aa7 B-P\naA1 O\n", "AA O\n"));

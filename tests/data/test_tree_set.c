@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/sets/tree_data.h"
 #include "data_files.h"
-#include "statnet/tree_data.h"
 
 #define ROW(id, form, pos, head, label)                                                            \
     id "\t" form "\t_\tC\t" pos "\t_\t" head "\t" label "\t_\t_\n"
@@ -195,7 +195,7 @@ static sr_status small_letters(void *self, int side, const char *line, size_t le
 /* A step of lines changes words, not tags; POS columns; several roots. */
 static void options_have_effects(void **state) {
     (void)state;
-    const line_step step = {.name = "small", .apply = small_letters};
+    const line_transform step = {.name = "small", .apply = small_letters};
     data_options o = small(NULL);
     write_text(o.dir, "train.gz", ROW("1", "Has", "VB", "0", "a") ROW("2", "has", "vb", "0", "b"));
     for (int i = 0; i < 2; i++) {

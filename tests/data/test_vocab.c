@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "data_files.h"
-#include "statnet/text.h"
-#include "statnet/vocab.h"
+#include "text/text.h"
+#include "text/vocab.h"
 
 static void count(vocab *v, const char *word, int64_t times) {
     assert_true(vocab_count(v, word, strlen(word), times));

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
+#include "testing/check.h"
 
 typedef struct path {
     int32_t word[PLAIN_WORDS];

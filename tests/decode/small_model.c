@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 static void wear_site(norm_site *s, rng *r) {
     for (int64_t k = 0; s->gamma && k < s->features; k++) {

@@ -4,7 +4,7 @@
 #ifndef TESTS_SMALL_MODEL_H
 #define TESTS_SMALL_MODEL_H
 
-#include "statnet/models.h"
+#include "nets/models.h"
 
 enum { SMALL_WORDS = 131 };
 

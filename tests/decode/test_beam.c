@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "plain_beam.h"
+#include "testing/check.h"
 #include "written_words.h"
 
 enum { BOS = TOKEN_BOS, EOS = TOKEN_EOS, UNK = TOKEN_UNK, A = 4, B = 5, C = 6, V = 7, ROWS = 1024 };

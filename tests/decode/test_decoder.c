@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "base/rng.h"
 #include "small_model.h"
-#include "statnet/rng.h"
+#include "testing/check.h"
 #include "written_words.h"
 
 enum { SENTENCES = 4, ROWS = 11, STEPS = 9, V = SMALL_WORDS };
@@ -210,9 +210,9 @@ static void looked_at(void **state) {
     for (int i = 0; i < m->sites; i++)
         if (!strcmp(m->site[i]->name, "encoder.final")) last = m->site[i];
     assert_non_null(last);
-    last->forward_watcher = keep_memory;
-    last->watcher_context = memory;
-    last->watch_frozen = true;
+    last->forward_hook = keep_memory;
+    last->hook_context = memory;
+    last->hook_frozen = true;
     for (int i = 1; i < COUNT; i++) {
         small_forward(m, &source[i], NULL, 0, NORM_BATCH, log_p);
         assert_int_equal(at[i], expected_place(memory, source[i].length - 1, D, HEADS));

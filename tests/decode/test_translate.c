@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "../check.h"
+#include "engine/gemm/gemm.h"
 #include "plain_beam.h"
 #include "small_model.h"
-#include "statnet/gemm.h"
+#include "testing/check.h"
 
 /* -- against whole sentences */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 program_result diagnose(const char *options) {
     program_result r = program_run("statrec diagnose %s run.h5", options);

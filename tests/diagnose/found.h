@@ -2,8 +2,8 @@
 #ifndef TESTS_DIAGNOSE_FOUND_H
 #define TESTS_DIAGNOSE_FOUND_H
 
-#include "../programs.h"
 #include "planted.h"
+#include "testing/programs.h"
 
 /* Must succeed. */
 program_result diagnose(const char *options);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { STEPS = 300, WIDTH = 8, SIGMA_SITES = 3 };
 

@@ -1,8 +1,8 @@
 /* What statrec diagnose advises: what applies to the run and its worst site, and nothing else. */
 #include <string.h>
 
-#include "../check.h"
 #include "found.h"
+#include "testing/check.h"
 
 /* A host of its own has no option of statrec train. */
 static void advice_of_hosts(void **state) {

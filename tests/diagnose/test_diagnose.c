@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
 #include "found.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* -- planted faults -------------------------------------------------------------------------- */
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "found.h"
+#include "testing/check.h"
 
 /* Sites a, b, c observed; what is beyond is c, and the sites that are left may be tried. */
 static void would_bn(void **state) {

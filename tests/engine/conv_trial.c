@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "../check.h"
 #include "reals.h"
+#include "testing/check.h"
 
 conv_shape conv_trial_shape(int64_t images, int64_t height, int64_t width, int64_t in, int64_t out,
                             int64_t kernel, int64_t stride, int64_t pad) {

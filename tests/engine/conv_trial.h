@@ -2,7 +2,7 @@
 #ifndef TESTS_ENGINE_CONV_TRIAL_H
 #define TESTS_ENGINE_CONV_TRIAL_H
 
-#include "statnet/conv.h"
+#include "engine/conv/conv.h"
 
 conv_shape conv_trial_shape(int64_t images, int64_t height, int64_t width, int64_t in, int64_t out,
                             int64_t kernel, int64_t stride, int64_t pad);

@@ -1,4 +1,5 @@
 #include "gradcheck_cases.h"
+#include "testing/extra_ops.h"
 
 /* -- element-wise ------------------------------------------------------------------------------ */
 
@@ -54,12 +55,12 @@ static tensor *hyperbolic_tangent_skip(tape *t, tensor *const *in, void *row) {
 
 static tensor *product(tape *t, tensor *const *in, void *row) {
     (void)row;
-    return op_product(t, in[0], in[1]);
+    return op_multiply(t, in[0], in[1]);
 }
 
 static tensor *product_self(tape *t, tensor *const *in, void *row) {
     (void)row;
-    return op_add(t, in[0], op_product(t, in[0], in[0]));
+    return op_add(t, in[0], op_multiply(t, in[0], in[0]));
 }
 
 /* a the axis. */
@@ -139,7 +140,7 @@ static const int32_t numbers[12] = {5, 3, 0, 2, 7, 2, 1, 1, 4, 4, 0, 0};
 static tensor *features(tape *t, tensor *const *in, void *row) {
     const engine_case *c = row;
     const feature_table table[3] = {{in[0], 2}, {in[1], 1}, {in[1], 1}};
-    return op_features(t, table, 3, c->extra, c->a);
+    return op_feature_embedding(t, table, 3, c->extra, c->a);
 }
 
 /* -- attention --------------------------------------------------------------------------------- */
@@ -232,7 +233,7 @@ static tensor *crf_twice(tape *t, tensor *const *in, void *row) {
 
 /* a the width. */
 static tensor *windows(tape *t, tensor *const *in, void *row) {
-    return op_windows(t, in[0], ((const engine_case *)row)->a);
+    return op_unfold(t, in[0], ((const engine_case *)row)->a);
 }
 
 static tensor *windows_twice(tape *t, tensor *const *in, void *row) {
@@ -290,7 +291,7 @@ static tensor *linears(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *y[3], *const w[3] = {in[1], in[2], in[3]}, *const b[3] = {in[4], in[5], NULL};
     op_linears(t, in[0], 3, w, b, y);
-    return op_add(t, op_product(t, y[0], y[1]), y[2]);
+    return op_add(t, op_multiply(t, y[0], y[1]), y[2]);
 }
 
 /* Nobody takes the second; the sum hands its gradient to the first, which keeps it. */
@@ -306,7 +307,7 @@ static tensor *linears_tied(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *y[3], *const w[3] = {in[1], in[2], in[1]}, *const b[3] = {in[3], NULL, in[3]};
     op_linears(t, in[0], 3, w, b, y);
-    return op_add(t, op_product(t, y[1], y[2]), op_add(t, y[0], y[0]));
+    return op_add(t, op_multiply(t, y[1], y[2]), op_add(t, y[0], y[0]));
 }
 
 /* a heads: queries, keys and values are one result. */
@@ -338,7 +339,7 @@ static tensor *sum_and_reader(tape *t, tensor *const *in, void *row) {
 static tensor *reader_and_sum(tape *t, tensor *const *in, void *row) {
     (void)row;
     tensor *z = op_tanh(t, op_add(t, in[0], in[1])), *sum = op_add(t, z, in[0]);
-    return op_product(t, sum, op_sigmoid(t, z));
+    return op_multiply(t, sum, op_sigmoid(t, z));
 }
 
 /* -- images ------------------------------------------------------------------------------------ */

@@ -2,8 +2,8 @@
 #ifndef TESTS_ENGINE_GRADCHECK_CASES_H
 #define TESTS_ENGINE_GRADCHECK_CASES_H
 
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "engine/ops/ops.h"
+#include "testing/gradcheck.h"
 
 enum { CASE_INPUTS = 7 };
 
@@ -17,7 +17,7 @@ typedef struct engine_case {
     const char *name;
     gradcheck_fn *build; /* context: the row itself */
     case_input input[CASE_INPUTS];
-    bool large; /* several pieces of work: too slow for numeric differences */
+    bool large; /* several chunks of work: too slow for numeric differences */
     int a, b;   /* settings that build reads: heads, stride, smoothing ... */
     double p;
     const void *extra; /* tokens, targets, masks */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 real *reals_random(int64_t count, uint64_t seed) {
     real *x = malloc((size_t)count * sizeof *x);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "statnet/tape.h"
+#include "engine/tape.h"
 
 /* malloc'd, normal(0, 1) from the seed, exact in float. */
 real *reals_random(int64_t count, uint64_t seed);

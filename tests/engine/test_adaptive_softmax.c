@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 enum { H, W, B, WC, BC, INPUTS };
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 enum { HEADS = 3, DH = 4, WIDTH = HEADS * DH, B = 4, MOST = 40 };
 

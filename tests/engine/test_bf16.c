@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "base/bf16_number.h"
+#include "engine/gemm/bf16.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/bf16.h"
-#include "statnet/bf16_number.h"
-#include "statnet/gemm.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 static void rounding(void **state) {
     (void)state;

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/gemm/gemm.h"
 #include "gradcheck_cases.h"
-#include "statnet/gemm.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 #ifdef REAL_DOUBLE
 static const double STEP = 1e-5, TOLERANCE = 1e-6;
@@ -150,8 +151,8 @@ static tensor *squares_op(tape *t, tensor *const *in, void *context) {
     const bool undeclared = s->is == READS_UNDECLARED || s->is == MAKES_FROM_UNDECLARED;
     y = tape_push_reading(t, "squares", squares_backward, y, (tensor *[]){in[0], NULL}, s,
                           undeclared ? READS_NOTHING : READS_IN(0));
-    if (s->is != READS_UNDECLARED) y = tape_remakes(t, y, squares_again);
-    return undeclared ? y : op_product(t, y, y);
+    if (s->is != READS_UNDECLARED) y = tape_set_recompute(t, y, squares_again);
+    return undeclared ? y : op_multiply(t, y, y);
 }
 
 static void what_is_wrong_is_seen(void **state) {

@@ -1,11 +1,11 @@
-/* op_windows and op_masked_max, and both with op_linear between them: a 1-D convolution over
+/* op_unfold and op_masked_max, and both with op_linear between them: a 1-D convolution over
  * characters and its maximum against plain loops in double; what padding does. */
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 enum { N = 5, C = 6, D = 4, F = 7, WIDTH = 3 };
 
@@ -18,13 +18,13 @@ static void window_values(void **state) {
     tape *t = reals_tape(1);
     tensor *x = tape_tensor(t, 3, (int64_t[]){2, 3, 1});
     for (int i = 0; i < 6; i++) x->value[i] = (real)(i + 1);
-    tensor *y = op_windows(t, x, 3), *same = op_windows(t, x, 1), *wide = op_windows(t, x, 5);
+    tensor *y = op_unfold(t, x, 3), *same = op_unfold(t, x, 1), *wide = op_unfold(t, x, 5);
     reals_check_tape(t);
     const double want[18] = {0, 1, 2, 1, 2, 3, 2, 3, 0, 0, 4, 5, 4, 5, 6, 5, 6, 0};
     reals_check("three", y->value, want, 18, 0, 0);
     reals_check_bytes("one", same->value, x->value, 6);
     reals_check("five", wide->value, (const double[]){0, 0, 1, 2, 3, 0, 1, 2, 3, 0}, 10, 0, 0);
-    assert_null(op_windows(t, x, 2));
+    assert_null(op_unfold(t, x, 2));
     check_failure(tape_failure(t), SR_USAGE, "windows: rank 3, windows of 2");
     tape_free(t);
 }
@@ -90,7 +90,7 @@ static void convolution_over_characters(void **state) {
         if (!valid[i]) memset(x->value + i * D, 0, D * sizeof(real));
     double want[N * F];
     for (int n = 0; n < N; n++) plain_word(x, w, b, n, want + n * F);
-    tensor *y = op_linear(t, op_windows(t, x, WIDTH), w, b);
+    tensor *y = op_linear(t, op_unfold(t, x, WIDTH), w, b);
     y = op_relu(t, op_masked_max(t, y, valid));
     reals_check_tape(t);
     reals_check("features", y->value, want, N * F, 1e-5, 1e-5);

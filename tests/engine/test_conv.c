@@ -1,13 +1,13 @@
-/* op_conv2d against loops in double (whole pieces, parts of pieces, odd shapes); im2col by itself; adding to gradients that exist; same bytes for any number of
+/* op_conv2d against loops in double (whole chunks, parts of chunks, odd shapes); im2col by itself; adding to gradients that exist; same bytes for any number of
  * threads and on every call; central differences; wrong shapes. */
 #include <stdlib.h>
 
-#include "../check.h"
 #include "conv_trial.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 static const bool is_float = sizeof(real) == 4;
 
@@ -68,10 +68,10 @@ static void check_reference(const conv_trial *from, int threads) {
     real *dx = got, *dw = dx + conv_trial_x(s), *y = dw + conv_trial_w(s);
     conv_arrays forward = {from->x, from->w, y, false}, data = {dx, from->w, from->dy, false};
     conv_arrays weights = {from->x, dw, from->dy, false};
-    check_ok(conv_reference(threads, CONV_FORWARD, s, &forward, &why), &why);
+    check_ok(conv_im2col(threads, CONV_FORWARD, s, &forward, &why), &why);
     for (int times = 1; times <= 2; times++) {
-        check_ok(conv_reference(threads, CONV_BACKWARD_DATA, s, &data, &why), &why);
-        check_ok(conv_reference(threads, CONV_BACKWARD_WEIGHTS, s, &weights, &why), &why);
+        check_ok(conv_im2col(threads, CONV_BACKWARD_DATA, s, &data, &why), &why);
+        check_ok(conv_im2col(threads, CONV_BACKWARD_WEIGHTS, s, &weights, &why), &why);
         check_scaled("im2col y", y, from->y, conv_trial_y(s), 1);
         check_scaled("im2col dx", dx, from->dx, conv_trial_x(s), times);
         check_scaled("im2col dw", dw, from->dw, conv_trial_w(s), times);

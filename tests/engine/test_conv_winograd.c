@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "conv_trial.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 static const double epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
 static const char *const names[] = {"y", "dx", "dw"};
@@ -100,7 +100,7 @@ static void rounding(void **unused) {
     close_engine(&e);
 }
 
-/* Strips wider than a block, last strips and tiles that reach out, several pieces. */
+/* Strips wider than a block, last strips and tiles that reach out, several chunks. */
 static const int64_t odd[][5] = {{1, 4, 139, 16, 16}, {3, 7, 6, 16, 32}, {17, 3, 3, 32, 16},
                                  {9, 13, 4, 48, 16},  {1, 3, 4, 16, 80}, {11, 8, 15, 16, 16}};
 enum { ODD = sizeof odd / sizeof odd[0] };

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 enum { B = 4, T = 5, MOST_TAGS = 4, MOST_PATHS = 1024 };
 

@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../check.h"
-#include "../oracle/ops_values.h"
+#include "engine/ops/ops.h"
+#include "oracle/ops_values.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 typedef struct outcome {
     cross_entropy_report report;
@@ -136,22 +136,22 @@ static void ignored_rows_are_untouched(void **state) {
     free(o.dlogits);
 }
 
-/* On a spending tape the gradient of logits that nobody else reads stands where they did. */
+/* On a reuse_activations tape the gradient of logits that nobody else reads stands where they did. */
 static void over_the_logits(void **state) {
     (void)state;
     enum { ROWS = 5, V = 37 };
     const int32_t target[ROWS] = {3, 1, 36, 0, 1};
     tensor *x[2];
-    for (int spending = 0; spending < 2; spending++) {
-        x[spending] = gradcheck_tensor(2, (int64_t[]){ROWS, V}, 1, true);
+    for (int reuse_activations = 0; reuse_activations < 2; reuse_activations++) {
+        x[reuse_activations] = gradcheck_tensor(2, (int64_t[]){ROWS, V}, 1, true);
         tape *t = reals_tape(1);
-        t->spending = spending;
-        tensor *logits = op_scale(t, x[spending], 1);
+        t->reuse_activations = reuse_activations;
+        tensor *logits = op_scale(t, x[reuse_activations], 1);
         const real *place = logits->value;
         tensor *loss = op_cross_entropy(t, logits, target, 1, -1, 0.1, SMOOTHING_OTHERS, NULL);
         tape_backward(t, loss, 1);
         reals_check_tape(t);
-        assert_true((logits->value == place) == !spending);
+        assert_true((logits->value == place) == !reuse_activations);
         tape_free(t);
     }
     assert_memory_equal(x[0]->grad, x[1]->grad, ROWS * V * sizeof(real));

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/engine/dropout_mask.h"
-#include "../check.h"
-#include "../oracle/ops_values.h"
+#include "engine/ops/dropout_mask.h"
+#include "engine/ops/ops.h"
+#include "oracle/ops_values.h"
 #include "reals.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 enum { N = 400000 };
 

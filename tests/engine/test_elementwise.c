@@ -3,10 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
+#include "testing/gradcheck.h"
 
 static void relu_values(void **state) {
     (void)state;
@@ -23,7 +24,7 @@ static void relu_values(void **state) {
     tape_free(t);
 }
 
-/* Whatever is left over by vectors, blocks and pieces, to the last number; twice, so that a gradient is added to. */
+/* Whatever is left over by vectors, blocks and chunks, to the last number; twice, so that a gradient is added to. */
 static void relu_at_any_end(void **state) {
     (void)state;
     static const int64_t length[] = {1, 15, 16, 17, 511, 513, 8192 + 530};
@@ -116,7 +117,7 @@ static void fresh_gradients(void **state) {
     tape *t = reals_tape(2);
     tensor *x[4];
     for (int i = 0; i < 4; i++) x[i] = reals_tensor(t, 1, (int64_t[]){N}, (uint64_t)i + 1);
-    tensor *part[] = {op_sigmoid(t, x[0]), op_tanh(t, x[1]), op_product(t, x[2], x[3])};
+    tensor *part[] = {op_sigmoid(t, x[0]), op_tanh(t, x[1]), op_multiply(t, x[2], x[3])};
     tensor *y = op_concat(t, part, 3, 0);
     real *dy = reals_random(3 * N, 9);
     double *want = malloc(4 * N * sizeof *want);
@@ -140,11 +141,11 @@ static void product_values(void **state) {
     const double want[4] = {5, -12, -21, INFINITY};
     tape *t = reals_tape(1);
     tensor *x = tape_wrap(t, 2, (int64_t[]){2, 2}, a), *y = tape_wrap(t, 1, (int64_t[]){4}, b);
-    tensor *z = op_product(t, x, y);
+    tensor *z = op_multiply(t, x, y);
     reals_check_tape(t);
     assert_int_equal(z->rank, 2);
     reals_check("a b", z->value, want, 4, 0, 0);
-    assert_null(op_product(t, x, tape_tensor(t, 1, (int64_t[]){3})));
+    assert_null(op_multiply(t, x, tape_tensor(t, 1, (int64_t[]){3})));
     check_failure(tape_failure(t), SR_USAGE, "product: 4 numbers by 3");
     tape_free(t);
 }

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 enum { PAD = 1, VOCABULARY = 9, WIDTH = 70, B = 3, T = 5, P = 12 };
 static const int32_t token[B * T] = {5, 2, 5, 3, 2, PAD, PAD, 4, 8, 2, 0, 2, PAD, PAD, PAD};

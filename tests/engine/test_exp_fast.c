@@ -1,11 +1,11 @@
 /* exp_fast.h against exp in double, over every 61st float. */
-#include "../check.h"
+#include "testing/check.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/engine/exp_fast.h"
+#include "engine/exp_fast.h"
 
 #ifndef REAL_DOUBLE
 static float from_bits(uint32_t bits) {

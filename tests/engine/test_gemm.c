@@ -1,6 +1,6 @@
 /* Products against a triple loop in double, for every way of cutting; same bytes for any number of
  * threads. */
-#include "statnet/gemm.h"
+#include "engine/gemm/gemm.h"
 
 #include <math.h>
 #include <omp.h>
@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "reals.h"
+#include "testing/check.h"
 
 typedef struct sizes {
     int64_t m, n, k;
 } sizes;
 
-/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last piece is a part. Of the products by AMX: one step
+/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last chunk is a part. Of the products by AMX: one step
  * and several, by slabs of one step (the two last but two) and of three, the narrower operand packed by all threads. */
 static const sizes cases[] = {
     {1, 1, 1},        {3, 5, 7},        {16, 16, 32},   {33, 31, 29},     {37, 41, 130},
@@ -100,7 +100,7 @@ static void check_values_and_threads(void **state) {
             for (int beta = 0; beta < 3; beta++) run_trial(cases[i], t & 1, t & 2, beta * 0.5);
 }
 
-/* The bias joins in the pieces, whatever side is cut. */
+/* The bias joins in the chunks, whatever side is cut. */
 static void biased(void **state) {
     (void)state;
     for (int i = 0; i < CASES; i++) {
@@ -247,22 +247,22 @@ static void not_finite(void **state) {
         }
 }
 
-static void piece_with_alpha(void **state) {
+static void chunk_with_alpha(void **state) {
     (void)state;
     for (int i = 0; i < 6; i++) {
         trial t = trial_create(cases[i], false, true);
         double *want = trial_want(&t, 0.25, 1);
-        gemm_piece(false, true, t.s.m, t.s.n, t.s.k, (real)0.25, t.a, t.lda, t.b, t.ldb, 1, t.c,
+        gemm_chunk(false, true, t.s.m, t.s.n, t.s.k, (real)0.25, t.a, t.lda, t.b, t.ldb, 1, t.c,
                    t.ldc);
-        reals_check("gemm_piece", t.c, want, t.s.m * t.ldc, 1e-5, 1e-5);
+        reals_check("gemm_chunk", t.c, want, t.s.m * t.ldc, 1e-5, 1e-5);
         free(want);
         trial_free(&t);
     }
 }
 
-/* A piece is the same bytes alone, in a region of one thread and in one of three, and leaves the
+/* A chunk is the same bytes alone, in a region of one thread and in one of three, and leaves the
  * caller's number of threads as it was. */
-static void piece_anywhere(void **state) {
+static void chunk_anywhere(void **state) {
     (void)state;
     omp_set_num_threads(8); /* enough for dnnl_sgemm to cut the depth */
     trial t = trial_create((sizes){64, 64, 6000}, false, false);
@@ -273,14 +273,14 @@ static void piece_anywhere(void **state) {
         assert_non_null(got[i]);
         memcpy(got[i], t.c, (size_t)count * sizeof(real));
     }
-#define PIECE(c) gemm_piece(0, 0, t.s.m, t.s.n, t.s.k, 1, t.a, t.lda, t.b, t.ldb, 0, c, t.ldc)
-    PIECE(got[0]);
+#define CHUNK(c) gemm_chunk(0, 0, t.s.m, t.s.n, t.s.k, 1, t.a, t.lda, t.b, t.ldb, 0, c, t.ldc)
+    CHUNK(got[0]);
     assert_int_equal(omp_get_max_threads(), 8);
 #pragma omp parallel num_threads(1)
-    PIECE(got[1]);
+    CHUNK(got[1]);
 #pragma omp parallel for num_threads(3)
-    for (int i = 2; i < 5; i++) PIECE(got[i]);
-    for (int i = 1; i < 5; i++) reals_check_bytes("piece", got[i], got[0], count);
+    for (int i = 2; i < 5; i++) CHUNK(got[i]);
+    for (int i = 1; i < 5; i++) reals_check_bytes("chunk", got[i], got[0], count);
     for (int i = 0; i < 5; i++) free(got[i]);
     trial_free(&t);
 }
@@ -322,8 +322,8 @@ int main(void) {
         cmocka_unit_test(biased),
         cmocka_unit_test(as_exact_as_plain),
         cmocka_unit_test(not_finite),
-        cmocka_unit_test(piece_with_alpha),
-        cmocka_unit_test(piece_anywhere),
+        cmocka_unit_test(chunk_with_alpha),
+        cmocka_unit_test(chunk_anywhere),
         cmocka_unit_test(denormals_are_flushed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

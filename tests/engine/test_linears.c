@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 enum { MOST = 4 };
 
@@ -55,7 +56,7 @@ static void numbers_run(numbers *n, const problem *c, int unused, bool together)
         if (i == unused) continue;
         tensor *dy = reals_tensor(n->t, 2, n->y[i]->dim, (uint64_t)i + 40);
         dy->wants_grad = false;
-        tensor *part = op_sum(n->t, op_product(n->t, n->y[i], dy));
+        tensor *part = op_sum(n->t, op_multiply(n->t, n->y[i], dy));
         loss = loss ? op_add(n->t, loss, part) : part;
     }
     tape_backward(n->t, loss, 1);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/gemm.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 enum { SEQS = 2, T = 3, K = 5, R = 4, CORES = 2 };
 

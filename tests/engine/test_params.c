@@ -1,10 +1,11 @@
 /* test_params.c -- gradients of parameters between one update and the next. */
 #include <math.h>
 
-#include "../check.h"
+#include "engine/ops/ops.h"
+#include "engine/params.h"
 #include "reals.h"
-#include "statnet/ops.h"
-#include "statnet/params.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 enum { COUNT = 5 };
 
@@ -33,9 +34,9 @@ static void fill(tensor *x, real value) {
 /* d/dx sum x^2 = 2 x = 4 */
 static void pass(two *w) {
     tape_reset(w->t, rng_create(1), true, true);
-    tape_backward(w->t, op_sum(w->t, op_product(w->t, w->used, w->used)), 1);
+    tape_backward(w->t, op_sum(w->t, op_multiply(w->t, w->used, w->used)), 1);
     reals_check_tape(w->t);
-    params_settle_grad(&w->p);
+    params_finalize_grad(&w->p);
     assert_true(w->used->has_grad && w->unused->has_grad);
 }
 
@@ -50,7 +51,7 @@ static void forgotten(void **state) {
     two_open(&w);
     for (int update = 0; update < 2; update++) {
         fill(w.used, (real)NAN), fill(w.unused, (real)NAN);
-        params_forget_grad(&w.p);
+        params_invalidate_grad(&w.p);
         pass(&w);
         check_all(w.used, 4), check_all(w.unused, 0);
         pass(&w);
@@ -64,7 +65,7 @@ static void zeroed(void **state) {
     two w;
     two_open(&w);
     fill(w.used, 7), fill(w.unused, 7);
-    params_forget_grad(&w.p);
+    params_invalidate_grad(&w.p);
     params_zero_grad(&w.p);
     check_all(w.used, 0), check_all(w.unused, 0);
     pass(&w);
@@ -81,7 +82,7 @@ static void taken_in_turn(void **state) {
     for (int last = 0; last < 4; last++) { /* the one of the second pass, or of both */
         const int order[2] = {last < 2 ? 1 - last : last - 2, last % 2};
         double want[2] = {0, 0};
-        params_forget_grad(&w.p);
+        params_invalidate_grad(&w.p);
         for (int k = 0; k < 2; k++) {
             w.used = both[order[k]];
             pass(&w);
@@ -104,7 +105,7 @@ static void blocks(void **state) {
             pass(&w);
             check_all(w.used, 4), check_all(w.unused, 0);
         }
-        params_forget_grad(&w.p);
+        params_invalidate_grad(&w.p);
     }
     two_close(&w);
 }

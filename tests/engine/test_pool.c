@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 static tensor *input(tape *t, int64_t n, int64_t h, int64_t w, int64_t c) {
     return reals_tensor(t, 4, (int64_t[]){n, h, w, c}, 5);

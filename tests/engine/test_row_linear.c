@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "engine/gemm/row_ops.h"
 #include "reals.h"
-#include "statnet/row_ops.h"
+#include "testing/check.h"
 
 typedef struct sizes {
     int64_t rows, in, out;

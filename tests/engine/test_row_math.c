@@ -1,13 +1,13 @@
 /* Rows of every length: exponentials bit for bit those of exp_fast, their sums and the largest, numbers
  * that are none, and nothing written behind the end. */
-#include "../check.h"
+#include "testing/check.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "../../src/engine/row_math.h"
-#include "statnet/rng.h"
-#include "statnet/row_ops.h"
+#include "base/rng.h"
+#include "engine/gemm/row_ops.h"
+#include "engine/row_math.h"
 
 enum { MOST = 150, GUARD = 16 };
 

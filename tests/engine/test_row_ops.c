@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "base/rng.h"
+#include "engine/gemm/row_ops.h"
 #include "reals.h"
-#include "statnet/rng.h"
-#include "statnet/row_ops.h"
+#include "testing/check.h"
 
 #ifdef REAL_DOUBLE
 static const double RTOL = 1e-10, ATOL = 1e-11;

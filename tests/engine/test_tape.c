@@ -1,7 +1,8 @@
 /* test_tape.c -- memory of values: what ops have taken serves later results, what a backward function reads does not. */
-#include "../check.h"
-#include "statnet/ops.h"
-#include "statnet/tape.h"
+#include "engine/ops/ops.h"
+#include "engine/tape.h"
+#include "testing/check.h"
+#include "testing/extra_ops.h"
 
 enum { COUNT = 64 };
 
@@ -27,7 +28,7 @@ static void consumed(void **state) {
     tape *t = begin(true);
     tensor in, *x = op_scale(t, leaf(t, &in), 2);
     const real *memory = x->value;
-    tensor *y = tape_consume(t, x, op_scale(t, x, 3));
+    tensor *y = tape_release_input(t, x, op_scale(t, x, 3));
     assert_null(x->value);
     tensor *z = op_scale(t, y, 4);
     assert_ptr_equal(z->value, memory);
@@ -41,19 +42,19 @@ static void not_consumed(void **state) {
     (void)state;
     tape *t = begin(true);
     tensor in, *x = op_tanh(t, leaf(t, &in)); /* its own backward function reads it */
-    assert_ptr_equal(tape_consume(t, x, x), x);
-    tape_consume(t, x, op_scale(t, x, 3));
+    assert_ptr_equal(tape_release_input(t, x, x), x);
+    tape_release_input(t, x, op_scale(t, x, 3));
     assert_non_null(x->value);
     tensor *y = op_scale(t, x, 2);
-    tape_consume(t, y, op_product(t, y, x)); /* that of the op that takes it does */
+    tape_release_input(t, y, op_multiply(t, y, x)); /* that of the op that takes it does */
     assert_non_null(y->value);
     tensor *z = op_scale(t, x, 2), *view = tape_reshape(t, z, 2, (int64_t[]){2, COUNT / 2});
-    tape_consume(t, z, view);
-    tape_consume(t, view, op_scale(t, view, 2));
+    tape_release_input(t, z, view);
+    tape_release_input(t, view, op_scale(t, view, 2));
     assert_true(z->value && view->value == z->value);
-    tape_consume(t, &in, op_scale(t, &in, 2)); /* memory of somebody else */
+    tape_release_input(t, &in, op_scale(t, &in, 2)); /* memory of somebody else */
     assert_ptr_equal(in.value, numbers);
-    assert_null(tape_consume(t, NULL, NULL));
+    assert_null(tape_release_input(t, NULL, NULL));
     tape_free(t);
 }
 
@@ -62,23 +63,24 @@ static void consumed_in_evaluation(void **state) {
     (void)state;
     tape *t = begin(false);
     tensor in, *x = op_relu(t, leaf(t, &in));
-    tape_consume(t, x, op_scale(t, x, 3));
+    tape_release_input(t, x, op_scale(t, x, 3));
     assert_null(x->value);
     tensor *z = op_scale(t, &in, 2), *view = tape_reshape(t, z, 2, (int64_t[]){2, COUNT / 2});
-    tape_consume(t, z, view);
-    tape_consume(t, view, op_scale(t, view, 2));
+    tape_release_input(t, z, view);
+    tape_release_input(t, view, op_scale(t, view, 2));
     assert_true(z->value && view->value == z->value); /* of whom would it be? */
     tape_free(t);
 }
 
 static void spent(void **state) {
     (void)state;
-    for (int spending = 0; spending < 2; spending++) {
+    for (int reuse_activations = 0; reuse_activations < 2; reuse_activations++) {
         tape *t = begin(true);
-        t->spending = spending;
+        t->reuse_activations = reuse_activations;
         tensor in, *x = op_tanh(t, leaf(t, &in)), *y = op_scale(t, x, 3), *loss = op_sum(t, y);
         tape_backward(t, loss, 1);
-        assert_true((x->value != NULL) == !spending && (y->value != NULL) == !spending);
+        assert_true((x->value != NULL) == !reuse_activations &&
+                    (y->value != NULL) == !reuse_activations);
         assert_true(in.grad[10] == 3 && in.grad[COUNT - 1] == 0); /* x was read before it went */
         assert_true(loss->value[0] > 128.9 && loss->value[0] < 129.1); /* tanh(-10) .. tanh(53) */
         tape_free(t);
@@ -91,7 +93,7 @@ static void written_over(void **state) {
     for (int readers = 1; readers <= 2; readers++)
         for (int reads = 0; reads < 2; reads++) {
             tape *t = begin(true);
-            t->spending = true;
+            t->reuse_activations = true;
             bool add = true;
             tensor in, *x = op_scale(t, leaf(t, &in), 2);
             const real *value = x->value;
@@ -112,19 +114,19 @@ static void handed(void **state) {
     bool add;
     tensor in, other, *x = op_scale(t, leaf(t, &in), 2), *y = op_scale(t, x, 3);
     real *g = tape_grad(t, y, &add);
-    assert_true(tape_hand_grad(y, x));
+    assert_true(tape_move_grad(y, x));
     assert_true(x->grad == g && x->has_grad && !y->grad);
     g = tape_grad(t, y, &add);
-    assert_false(tape_hand_grad(y, x)); /* that one adds */
+    assert_false(tape_move_grad(y, x)); /* that one adds */
     assert_ptr_equal(y->grad, g);
     *leaf(t, &other) = *tape_wrap(t, 1, (int64_t[]){COUNT}, numbers);
-    assert_false(tape_hand_grad(y, &other));
+    assert_false(tape_move_grad(y, &other));
     other.wants_grad = true;
     other.count--;
-    assert_false(tape_hand_grad(y, &other)); /* has not as many numbers */
+    assert_false(tape_move_grad(y, &other)); /* has not as many numbers */
     assert_true(y->grad == g && !other.grad);
     other.count++;
-    assert_true(tape_hand_grad(y, &other));
+    assert_true(tape_move_grad(y, &other));
     tape_free(t);
 }
 
@@ -166,7 +168,7 @@ static tape *begin_shared(tensor *x, tensor *y[3]) {
     for (int i = 0; i < 3; i++) y[i] = op_scale(t, x, i + 1);
     real *g = tape_grad(t, y[0], &add);
     for (int i = 0; i < COUNT; i++) g[i] = 1;
-    assert_true(tape_share_grad(y[0], y[1]));
+    assert_true(tape_alias_grad(y[0], y[1]));
     assert_true(y[1]->grad == g && y[1]->has_grad);
     return t;
 }
@@ -177,14 +179,14 @@ static void shared(void **state) {
     tensor in, *y[3];
     tape *t = begin_shared(&in, y);
     tensor *a = y[0], *b = y[1], *c = y[2];
-    assert_false(tape_share_grad(a, c) || tape_share_grad(b, c) || tape_share_grad(c, a));
+    assert_false(tape_alias_grad(a, c) || tape_alias_grad(b, c) || tape_alias_grad(c, a));
     real *before = a->grad,
          *g = tape_grad(t, b, &add); /* who is written to has memory of its own */
     assert_true(add && g != before && g[0] == 1 && g[COUNT - 1] == 1 && a->grad == before);
     assert_ptr_equal(tape_grad(t, a, &add), before);
-    assert_false(tape_share_grad(a, b)); /* it has one */
+    assert_false(tape_alias_grad(a, b)); /* it has one */
     in.wants_grad = false;
-    assert_false(tape_share_grad(a, &in));
+    assert_false(tape_alias_grad(a, &in));
     tape_free(t);
 }
 
@@ -195,7 +197,7 @@ static void shared_and_moved(void **state) {
     tensor in, *x = &in, *y[3];
     tape *t = begin_shared(x, y);
     tensor *a = y[0], *b = y[1], *c = y[2];
-    assert_true(tape_hand_grad(a, c));
+    assert_true(tape_move_grad(a, c));
     real *both = c->grad;
     assert_true(both == b->grad && c->twin == b && b->twin == c && !a->twin);
     assert_ptr_not_equal(tape_grad_in_place(t, b, x, &add), both);
@@ -205,7 +207,7 @@ static void shared_and_moved(void **state) {
     tape_free(t);
 }
 
-/* Of a sum whose terms go on: one piece of memory for three gradients, and what is passed on first does not give it away. */
+/* Of a sum whose terms go on: one chunk of memory for three gradients, and what is passed on first does not give it away. */
 static void shared_in_a_sum(void **state) {
     (void)state;
     tape *t = begin(true);
@@ -250,22 +252,22 @@ static tensor *op_twice(tape *t, tensor *x) {
     tensor *y = tape_like(t, x);
     for (int64_t i = 0; i < y->count; i++) y->value[i] = 2 * x->value[i];
     y = tape_push_reading(t, "twice", twice_backward, y, (tensor *[]){x, NULL}, NULL, READS_IN(0));
-    return tape_remakes(t, y, twice);
+    return tape_set_recompute(t, y, twice);
 }
 
 /* Two products read what is away, and what it is made from is away too. Sum of y (x + x), y = 2 x: 8 x. */
 static void lapsed(void **state) {
     (void)state;
     tape *t = begin(true);
-    t->spending = true;
+    t->reuse_activations = true;
     made = 0;
     tensor in, *x = op_twice(t, op_scale(t, leaf(t, &in), 1)), *y = op_twice(t, x);
     const real *memory = y->value;
-    tensor *z = op_add(t, op_product(t, y, &in), op_product(t, y, &in));
-    tape_lapse(t, y);
+    tensor *z = op_add(t, op_multiply(t, y, &in), op_multiply(t, y, &in));
+    tape_drop_value(t, y);
     assert_null(y->value);
     assert_ptr_equal(op_scale(t, &in, 5)->value, memory);
-    tape_lapse(t, x);
+    tape_drop_value(t, x);
     assert_null(x->value);
     tape_backward(t, op_sum(t, z), 1);
     assert_int_equal(made, 2);
@@ -276,22 +278,22 @@ static void lapsed(void **state) {
 
 static void not_lapsed(void **state) {
     (void)state;
-    for (int spending = 0; spending < 2; spending++) {
-        tape *t = begin(spending);
-        t->spending = spending;
+    for (int reuse_activations = 0; reuse_activations < 2; reuse_activations++) {
+        tape *t = begin(reuse_activations);
+        t->reuse_activations = reuse_activations;
         tensor in, *x = op_twice(t, leaf(t, &in)), *y = op_scale(t, x, 3), *view;
-        tape_lapse(t, y); /* cannot be made again */
-        tape_lapse(t, &in);
-        tape_lapse(t, NULL);
+        tape_drop_value(t, y); /* cannot be made again */
+        tape_drop_value(t, &in);
+        tape_drop_value(t, NULL);
         view = tape_reshape(t, x, 2, (int64_t[]){2, COUNT / 2});
-        tape_lapse(t, x); /* the tape keeps everything, or somebody else has the memory too */
+        tape_drop_value(t, x); /* the tape keeps everything, or somebody else has the memory too */
         assert_true(y->value && in.value && view->value && x->value == view->value);
         tape_free(t);
     }
     tape *t = begin(false); /* no backward pass would make it */
-    t->spending = true;
+    t->reuse_activations = true;
     tensor in, *x = op_twice(t, leaf(t, &in));
-    tape_lapse(t, x);
+    tape_drop_value(t, x);
     assert_non_null(x->value);
     tape_free(t);
 }
@@ -301,7 +303,7 @@ static void borrowed(void **state) {
     tape *t = begin(true);
     tensor in, *x = op_scale(t, leaf(t, &in), 2);
     void *memory = x->value;
-    tape_consume(t, x, op_scale(t, x, 3));
+    tape_release_input(t, x, op_scale(t, x, 3));
     void *room = tape_borrow(t, COUNT * sizeof(real) - 1);
     assert_ptr_equal(room, memory);
     assert_ptr_not_equal(op_scale(t, &in, 2)->value, memory);

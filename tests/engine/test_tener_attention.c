@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/engine/dropout_mask.h"
-#include "../check.h"
+#include "engine/ops/dropout_mask.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
 
 #ifdef REAL_DOUBLE
 static const double RTOL = 1e-9, ATOL = 1e-10;

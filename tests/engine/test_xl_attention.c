@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/engine/dropout_mask.h"
-#include "../check.h"
+#include "engine/gemm/gemm.h"
+#include "engine/ops/dropout_mask.h"
+#include "engine/ops/ops.h"
 #include "reals.h"
-#include "statnet/gemm.h"
-#include "statnet/gradcheck.h"
-#include "statnet/ops.h"
+#include "testing/check.h"
+#include "testing/gradcheck.h"
 
 #ifdef REAL_DOUBLE
 static const double RTOL = 1e-10, ATOL = 1e-11;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "statnet/tool.h"
+#include "base/program/tool.h"
 #include "statrec/base.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "statnet/bpe.h"
-#include "statnet/text_lines.h"
+#include "text/bpe/bpe.h"
+#include "text/text_lines.h"
 
 typedef struct pieces {
     bpe_codes *codes;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "statnet/train.h"
+#include "train/train.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static train_config c;

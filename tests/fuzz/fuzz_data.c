@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "statnet/tags.h"
+#include "text/tags.h"
 
 enum { BATCHES = 3 }; /* of a split, and the last one */
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
+#include "data/data.h"
 #include "fuzz.h"
-#include "statnet/data.h"
 
 typedef struct fuzz_reader {
     const char *name;                             /* of the data set */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "fuzz.h"
-#include "statnet/vocab.h"
+#include "text/vocab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "statnet/file_bytes.h"
-#include "statnet/text_lines.h"
+#include "text/file_bytes.h"
+#include "text/text_lines.h"
 
 /* Lines are checked as UTF-8, so that they may end earlier. */
 static void compare(const char *path, const file_bytes *f) {

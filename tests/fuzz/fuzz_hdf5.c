@@ -1,4 +1,4 @@
-/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that begins with a signature ends in a sum of its bytes (h5_sum.c). */
+/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that begins with a signature ends in a sum of its bytes (h5_checksum.c). */
 #include "fuzz_hdf5.h"
 
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../../src/record/h5_sum.h"
-#include "statnet/train.h"
+#include "hdf5/v1_10/h5_checksum.h"
 #include "statrec/record.h"
 #include "statrec/runfile.h"
+#include "train/train.h"
 
 enum { BLOCKS = 4096, LONGEST = 2048, CHANGE = 4, WHOLE_MOST = 1 << 20 };
 
@@ -53,7 +53,7 @@ static bool is_signature(const uint8_t *b) {
 /* How long a block is its parent says; here it is where the checksum fits. */
 static size_t block_size(const fuzz_image *m, size_t at) {
     for (size_t size = 8; size < LONGEST && at + size + 4 <= m->size; size++)
-        if (h5_sum(m->byte + at, size) == stored(m->byte + at + size)) return size;
+        if (h5_checksum(m->byte + at, size) == stored(m->byte + at + size)) return size;
     return 0;
 }
 
@@ -94,7 +94,7 @@ static size_t place_of(const fuzz_image *m, const uint8_t *change) {
 static void repair(const fuzz_image *m, uint8_t *byte) {
     for (int i = 0; i < m->blocks; i++) {
         const block *b = &m->block[i];
-        const uint32_t sum = h5_sum(byte + b->at, b->size);
+        const uint32_t sum = h5_checksum(byte + b->at, b->size);
         for (int k = 0; k < 4; k++) byte[b->at + b->size + (size_t)k] = (uint8_t)(sum >> 8 * k);
     }
 }

@@ -1,7 +1,7 @@
 /* Layouts of tables, as of plots/layouts.tsv. */
 
 #include "fuzz.h"
-#include "statnet/table.h"
+#include "table/table.h"
 
 static void look(void *context, const layout *l) {
     (void)context;

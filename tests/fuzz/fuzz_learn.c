@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "statnet/bpe.h"
-#include "statnet/text_lines.h"
+#include "text/bpe/bpe.h"
+#include "text/text_lines.h"
 
 /* A word with a CR in it cannot stand in a file of merges. */
 static const char *store_text(fuzz_part part) {

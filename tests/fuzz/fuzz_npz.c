@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/npz/npz.h"
 #include "fuzz.h"
-#include "statnet/npz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "statnet/train.h"
+#include "train/train.h"
 
 enum { WORDS = 40 };
 

@@ -1,7 +1,7 @@
 /* Values that papers print, as of plots/published.tsv. */
 
 #include "fuzz.h"
-#include "statnet/table.h"
+#include "table/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};

@@ -1,6 +1,6 @@
 /* `statrec score bleu` and `multi-bleu`: options by a letter, a hypothesis and references. */
 
-#include "../../src/cli/scores.h"
+#include "cli/score/scores.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,6 +1,6 @@
 /* `statrec score dep`: trees and what a parser made of them. */
 
-#include "../../src/cli/scores.h"
+#include "cli/score/scores.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

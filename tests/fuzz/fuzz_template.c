@@ -1,7 +1,7 @@
 /* Templates of figures. */
 
 #include "fuzz.h"
-#include "statnet/plot.h"
+#include "plot/plot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};

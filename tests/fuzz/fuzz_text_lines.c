@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "fuzz.h"
-#include "statnet/score.h"
-#include "statnet/text_lines.h"
+#include "score/score.h"
+#include "text/text_lines.h"
 
 static void make_words(const char *line, size_t length) {
     const bleu_form forms[] = {BLEU_FORM,

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tsv.h"
 #include "fuzz.h"
-#include "statnet/tsv.h"
 
 static char *write_table(const char *format, const char *text, double value) {
     char *table = NULL;

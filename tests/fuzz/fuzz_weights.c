@@ -7,7 +7,7 @@
 #include <zip.h>
 
 #include "fuzz_hdf5.h"
-#include "statnet/trained.h"
+#include "train/loaded_model.h"
 
 static bool add_entry(zip_t *z, fuzz_part part) {
     const uint8_t *end = memchr(part.byte, '\n', part.size);

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "batch/batch.h"
 #include "fuzz.h"
-#include "statnet/batch.h"
-#include "statnet/trained.h"
+#include "train/loaded_model.h"
 
 enum { WIDTH = 3, WORDS = 3, ROWS = TOKEN_FIRST_WORD + WORDS };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/ops.h"
+#include "engine/ops/ops.h"
+#include "testing/check.h"
 
 static const real *value_of(const plain *p, const char *name) {
     for (int i = 0; i < p->m->params.count; i++)

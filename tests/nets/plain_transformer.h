@@ -3,7 +3,7 @@
 #ifndef TESTS_NETS_PLAIN_TRANSFORMER_H
 #define TESTS_NETS_PLAIN_TRANSFORMER_H
 
-#include "statnet/models.h"
+#include "nets/models.h"
 
 enum { D = 12, FFN = 10, HEADS = 3, DH = D / HEADS, LAYERS = 3, WORDS = 15, LONGEST = 7 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 static const int lengths[TAGGED] = {5, 3, 1};
 /* Words by sentence; their characters follow from the word. */

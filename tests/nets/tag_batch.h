@@ -3,7 +3,7 @@
 #ifndef TESTS_NETS_TAG_BATCH_H
 #define TESTS_NETS_TAG_BATCH_H
 
-#include "statnet/models.h"
+#include "nets/models.h"
 
 enum {
     TAGGED = 3,            /* sentences of 5, 3 and 1 words */

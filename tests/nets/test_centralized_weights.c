@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { SIDE = 16, IMAGES = 2, PIXELS = IMAGES * SIDE * SIDE, CLASSES = 4 };
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/layers.h"
-#include "statnet/models.h"
+#include "nets/layers/layers.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 static model_options options(const char *preset, const char *norm) {
     model_options o = {.norm_eps = NAN,

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 static model_options options(const char *name, const char *preset, const char *placement) {
     model_options o = {.norm_eps = NAN,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { WIDTH = 32, COUNT = 4, LENGTH = 8, NUMBERS = COUNT * LENGTH * WIDTH, SITES = 7, WORDS = 20 };
 /* Sites of one pre-norm layer on each side. */
@@ -52,8 +52,8 @@ static fixture *make(const char *preset, double residual, double attention, doub
     f->t = tape_create(2, &why);
     assert_non_null(f->t);
     for (int i = 0; i < SITES; i++) {
-        f->m->site[i]->forward_watcher = keep;
-        f->m->site[i]->watcher_context = f;
+        f->m->site[i]->forward_hook = keep;
+        f->m->site[i]->hook_context = f;
     }
     return f;
 }

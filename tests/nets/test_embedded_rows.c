@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { WIDTH = 8, COUNT = 2, LENGTH = 3, WORDS = 20, NUMBERS = COUNT * LENGTH * WIDTH };
 
@@ -39,8 +39,8 @@ static model *create(seen *s) {
     for (int i = 0; i < m->sites; i++) {
         const char *name = m->site[i]->name;
         if (strcmp(name, "encoder.0.norm1") && strcmp(name, "decoder.0.self")) continue;
-        m->site[i]->forward_watcher = keep;
-        m->site[i]->watcher_context = s;
+        m->site[i]->forward_hook = keep;
+        m->site[i]->hook_context = s;
     }
     return m;
 }

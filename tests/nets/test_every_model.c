@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../failing_malloc.h"
-#include "statnet/options.h"
-#include "statnet/task.h"
+#include "base/options/options.h"
+#include "task/task.h"
+#include "testing/check.h"
+#include "testing/failing_malloc.h"
 
 /* -- a small data set of each task */
 
@@ -210,9 +210,10 @@ static void gradients(void **state) {
 #endif
 
 /* One thread on a tape that keeps what it made, against the other. */
-static void same_bytes(const model_options *o, int threads, bool spending, const char *what) {
+static void same_bytes(const model_options *o, int threads, bool reuse_activations,
+                       const char *what) {
     trial plain = trial_open(o, 1), other = trial_open(o, threads);
-    other.tape->spending = spending;
+    other.tape->reuse_activations = reuse_activations;
     const double a = loss_of(plain.m, &plain.b, plain.tape, true, true);
     const double b = loss_of(other.m, &other.b, other.tape, true, true);
     if (a != b || !isfinite(a)) fail_msg("%s: losses %.17g and %.17g", o->name, a, b);
@@ -231,10 +232,10 @@ static void threads(void **state) {
     for (int i = 0; case_at(i, &o); i++) same_bytes(&o, 3, false, "on three threads");
 }
 
-static void spending(void **state) {
+static void reuse_activations(void **state) {
     (void)state;
     model_options o;
-    for (int i = 0; case_at(i, &o); i++) same_bytes(&o, 1, true, "of a spending tape");
+    for (int i = 0; case_at(i, &o); i++) same_bytes(&o, 1, true, "of a reuse_activations tape");
 }
 
 static void sites(void **state) {
@@ -306,11 +307,8 @@ int main(void) {
 #ifdef REAL_DOUBLE
         cmocka_unit_test(gradients),
 #endif
-        cmocka_unit_test(threads),
-        cmocka_unit_test(spending),
-        cmocka_unit_test(sites),
-        cmocka_unit_test(dropout),
-        cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(threads),   cmocka_unit_test(reuse_activations),   cmocka_unit_test(sites),
+        cmocka_unit_test(dropout),   cmocka_unit_test(failing_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

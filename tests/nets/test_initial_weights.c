@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/globs.h"
-#include "statnet/models.h"
+#include "base/globs.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { WIDTH = 64, FFN = 96 };
 typedef enum { CONSTANT, UNIFORM, NORMAL } kind;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/gemm.h"
-#include "statnet/models.h"
+#include "engine/gemm/gemm.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 static model_options options(const char *name, const char *preset) {
     model_options o = {.norm_eps = NAN,
@@ -69,7 +69,7 @@ static void transformer_lm_counts(void **state) {
     expect(&o, 100, 32, 100 * d + 3 * layer, 6);
 }
 
-static void site_names(void **state) {
+static void site_index(void **state) {
     (void)state;
     static const char *const want[] = {"layer.0.norm1", "layer.0.norm2", "layer.1.norm1",
                                        "layer.1.norm2", "layer.final"};
@@ -370,7 +370,7 @@ int main(void) {
     gemm_setup(2);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensorized_counts), cmocka_unit_test(transformer_lm_counts),
-        cmocka_unit_test(site_names),        cmocka_unit_test(initial_weights),
+        cmocka_unit_test(site_index),        cmocka_unit_test(initial_weights),
         cmocka_unit_test(who_sees_what),     cmocka_unit_test(gradients),
         cmocka_unit_test(dropout_sites),     cmocka_unit_test(position_mean),
         cmocka_unit_test(conditions),        cmocka_unit_test(refusals),

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum {
     WORDS = 20,

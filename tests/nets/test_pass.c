@@ -1,6 +1,6 @@
 /* test_pass.c -- rows of normalization sites are those of their pass. */
-#include "../check.h"
-#include "statnet/pass.h"
+#include "nets/pass.h"
+#include "testing/check.h"
 
 static sr_status gather(void *context, double *all, int64_t width) {
     (void)context, (void)all, (void)width;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "plain_transformer.h"
+#include "testing/check.h"
 
 static const char *const placements[] = {"post", "pre", "peri", "scaled"};
 
@@ -311,8 +311,8 @@ static void rows_of_heads(void **state) {
             of[i].mask = !strncmp(name, "encoder", 7) || strstr(name, "cross_attention.k_norm")
                              ? s.source_mask
                              : s.target_mask;
-            m->site[i]->forward_watcher = see;
-            m->site[i]->watcher_context = &of[i];
+            m->site[i]->forward_hook = see;
+            m->site[i]->hook_context = &of[i];
         }
         forward(m, &s, t, NORM_TRAIN);
         for (int i = 0; i < m->sites; i++) {
@@ -362,8 +362,8 @@ static void dropout_of_peri(void **state) {
     tape *t = fresh_tape();
     sentences_make(&s, TASK_SENTENCES);
     for (int i = 0; i < SITES; i++) {
-        m->site[i]->forward_watcher = keep;
-        m->site[i]->watcher_context = &of[i];
+        m->site[i]->forward_hook = keep;
+        m->site[i]->hook_context = &of[i];
     }
     forward(m, &s, t, NORM_TRAIN);
     int dropped[2] = {0}, kept[2] = {0};

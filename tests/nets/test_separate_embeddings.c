@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/task.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 enum { WIDTH = 8, COUNT = 2, LENGTH = 4, WORDS = 20, TARGET_WORDS = 12 };
 

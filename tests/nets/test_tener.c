@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
 #include "tag_batch.h"
+#include "testing/check.h"
 
 #ifdef REAL_DOUBLE
 static const double CLOSE = 1e-10;
@@ -243,8 +243,8 @@ static void characters_are_post(void **state) {
         tape *t = make_tape(1);
         double nll[TAGGED];
         for (int i = 0; i < 2; i++) {
-            m->site[i]->forward_watcher = keep_sum;
-            m->site[i]->watcher_context = &sum[pre][i];
+            m->site[i]->forward_hook = keep_sum;
+            m->site[i]->hook_context = &sum[pre][i];
         }
         tag_batch_fill(&said, 5, 4);
         tagger_run(m, t, &said.b, true, nll);

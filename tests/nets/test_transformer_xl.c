@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/gemm.h"
-#include "statnet/models.h"
+#include "engine/gemm/gemm.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 static model_options options(const char *preset) {
     model_options o = {.norm_eps = NAN,

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/task.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 enum { HEIGHT = 20, WIDTH = 16, CHANNELS = 2, CLASSES = 7, IMAGES = 3, LARGEST = 16 * 12 * 20 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/task.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 enum { SIDE = 8, CHANNELS = 3, CLASSES = 10, IMAGES = 4, WIDEST = 128 };
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "tag_batch.h"
+#include "testing/check.h"
 
 #ifdef REAL_DOUBLE
 static const double CLOSE = 1e-9;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/models.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 #ifdef REAL_DOUBLE
 static const double CLOSE = 1e-9;
@@ -380,9 +380,9 @@ static void told_of_own_rows(void **state) {
         for (int i = 0; i < p->m->sites; i++) {
             norm_site *s = p->m->site[i];
             if (!is_of_heads(s)) continue;
-            s->forward_watcher = s->backward_watcher = count;
-            s->watcher_context = &calls[strstr(s->name, "k_norm") != NULL];
-            s->watch_frozen = true;
+            s->forward_hook = s->backward_hook = count;
+            s->hook_context = &calls[strstr(s->name, "k_norm") != NULL];
+            s->hook_frozen = true;
         }
         tensor *y = forward(p, true);
         tape_backward(p->t, op_cross_entropy(p->t, y, next_words, -1, -1, 0, SMOOTHING_ALL, NULL),

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/gemm.h"
-#include "statnet/models.h"
+#include "engine/gemm/gemm.h"
+#include "nets/models.h"
+#include "testing/check.h"
 
 enum { WORDS = 23, SEQS = 2, LENGTH = 12 };
 

@@ -2,8 +2,9 @@
 #ifndef TESTS_NORM_LAYER_H
 #define TESTS_NORM_LAYER_H
 
-#include "../check.h"
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
+#include "testing/check.h"
 
 /* A layer whose gain, bias and other parameters are random. */
 typedef struct layer {

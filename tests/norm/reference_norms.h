@@ -3,7 +3,8 @@
 #ifndef TESTS_NORM_REFERENCE_NORMS_H
 #define TESTS_NORM_REFERENCE_NORMS_H
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
 
 /* One call of one layer, forward and backward. Matrices are [rows, d]. */
 typedef struct reference_call {

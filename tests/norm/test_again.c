@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "layer.h"
-#include "statnet/ops.h"
+#include "testing/extra_ops.h"
 
 enum { ROWS = 70, WIDTH = 19, COUNT = ROWS * WIDTH };
 
@@ -33,7 +34,7 @@ static void soil(tape *t) {
 
 /* Of sum(factor n(2 x)): the product's backward function reads n(2 x). Two passes, so that running values have
  * moved. */
-static gradients *run(const norm_method *m, bool padded, bool spending) {
+static gradients *run(const norm_method *m, bool padded, bool reuse_activations) {
     gradients *g = calloc(1, sizeof *g);
     real *x = layer_numbers(ROWS, WIDTH, 1, 2, 1), *factor = layer_numbers(ROWS, WIDTH, 2, 0.3, 1);
     uint8_t mask[ROWS];
@@ -41,7 +42,7 @@ static gradients *run(const norm_method *m, bool padded, bool spending) {
     sr_failure why = {0};
     tape *t = tape_create(2, &why);
     layer_make(&l, m, WIDTH, 0);
-    t->spending = spending;
+    t->reuse_activations = reuse_activations;
     for (int i = 0; i < ROWS; i++) mask[i] = i % 5 != 2;
     for (int pass = 0; pass < 2; pass++) {
         norm_rows rows;
@@ -52,8 +53,8 @@ static gradients *run(const norm_method *m, bool padded, bool spending) {
         tensor *y = norm_apply(&l.site, t, op_scale(t, in, 2), &rows);
         assert_non_null(y);
         memcpy(g->y, y->value, sizeof g->y);
-        tensor *z = op_product(t, y, times);
-        tape_lapse(t, y);
+        tensor *z = op_multiply(t, y, times);
+        tape_drop_value(t, y);
         g->away = !y->value;
         op_scale(t, times, 7); /* takes the memory */
         tape_backward(t, op_sum(t, z), 1);
@@ -95,11 +96,11 @@ static void scaled_stays(void **state) {
     norm_rows rows;
     tape *t = tape_create(1, &why);
     layer_make(&l, norm_find("bn"), 20, 4);
-    t->spending = true;
+    t->reuse_activations = true;
     tape_reset(t, rng_create(1), true, true);
     check_ok(norm_rows_init(&rows, t, ROWS, NULL, NORM_TRAIN), &why);
     tensor *in = tape_wrap(t, 2, (int64_t[]){ROWS, 20}, x), *y = norm_apply(&l.site, t, in, &rows);
-    tape_lapse(t, y);
+    tape_drop_value(t, y);
     assert_non_null(y->value);
     layer_free(&l);
     tape_free(t);

@@ -62,7 +62,7 @@ static void pass(const char *method, int64_t groups, const data *d, bool observe
     assert_non_null(t);
     layer_make(&l, norm_find(method), width, groups);
     if (observe) check_ok(norm_site_observe_batch(&l.site, 0.9, &why), &why);
-    l.site.backward_watcher = see;
+    l.site.backward_hook = see;
     l.site.want_input = l.site.want_rows = true;
     for (int i = 0; i < 2; i++) layer_pass(&l, t, d->x, d->dy, ROWS, d->mask, NORM_TRAIN, NULL, dx);
     layer_free(&l);
@@ -164,7 +164,7 @@ static double row_norms_by_hand(const data *d, const real *gain) {
     return total / n / (double)width;
 }
 
-/* 700 rows, the last piece of which does not end with eight, or 560, where it does; rows of one tile of columns or
+/* 700 rows, the last chunk of which does not end with eight, or 560, where it does; rows of one tile of columns or
  * of several, of which the last is whole, half or has single columns behind it. */
 static void norms_of_bn_by_hand(void **state) {
     (void)state;

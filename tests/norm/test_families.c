@@ -3,8 +3,9 @@
  * told by the numbers (tests/observe/test_gradient_parts.c). */
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
+#include "testing/check.h"
 
 #define BATCH   (NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B))
 #define RUNNING (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2))

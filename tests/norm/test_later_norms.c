@@ -162,8 +162,8 @@ static void gain_of_unit(void **state) {
         make_layer(&l, i ? "unit" : "bn", i ? "s_init=3 s_scale=0.7" : "", D, false);
         for (int k = 0; k < D && !i; k++) l.site.gamma->value[k] = 3;
         check_ok(norm_site_observe_batch(&l.site, 0.9, NULL), NULL);
-        l.site.shadow->eps = norm_find("bn")->eps;
-        l.site.backward_watcher = take_bn;
+        l.site.observer->eps = norm_find("bn")->eps;
+        l.site.backward_hook = take_bn;
         layer_pass(&l, t, x, dy, N, NULL, NORM_TRAIN, NULL, NULL);
         near("gain", gain, 3);
         if (i) near("dx_norm_bn", bn_norm, norm_of_bn);
@@ -318,8 +318,8 @@ static void on_threads(void **state) {
             layer l;
             tape *t = make_tape(1 + 2 * k);
             make_layer(&l, settled[i].method, settled[i].values, WIDE_ROWS, true);
-            l.site.backward_watcher = take_norms;
-            l.site.watcher_context = &o[k];
+            l.site.backward_hook = take_norms;
+            l.site.hook_context = &o[k];
             for (uint64_t s = 0; s < STEPS; s++) {
                 real *x = layer_numbers(MANY, WIDE_ROWS, 10 + s, 0.3, 1),
                      *dy = layer_numbers(MANY, WIDE_ROWS, 20 + s, 0.2, 1);

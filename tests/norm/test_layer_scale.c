@@ -79,8 +79,8 @@ static void run(const norm_method *m, const shape *p, int64_t groups, const real
     layer_make(&l, m, p->d, groups);
     l.site.want_input = watched;
     l.site.want_rows = true;
-    l.site.backward_watcher = keep_scalars;
-    l.site.watcher_context = out;
+    l.site.backward_hook = keep_scalars;
+    l.site.hook_context = out;
     layer_pass(&l, t, x, dy, p->rows, mask, mode, out->y, out->dx);
     layer_free(&l);
     tape_free(t);

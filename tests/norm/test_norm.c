@@ -43,8 +43,8 @@ static outcome *train(const norm_method *m, int threads, bool watched, const uin
     l.sample = sample_numbers();
     l.samples = SAMPLES;
     if (watched) {
-        l.site.forward_watcher = l.site.backward_watcher = ignore;
-        l.site.watcher_context = &calls;
+        l.site.forward_hook = l.site.backward_hook = ignore;
+        l.site.hook_context = &calls;
         l.site.want_rows = true;
     }
     for (int step = 0; step < 3; step++)
@@ -164,8 +164,8 @@ static void test_no_valid_row(void **state) {
         real x[N * D] = {1, 2, 3}, y[N * D], dx[N * D];
         layer_make(&l, norm_at(i), D, 0);
         layer_make(&fresh, norm_at(i), D, 0);
-        l.site.forward_watcher = l.site.backward_watcher = see_nothing;
-        l.site.watcher_context = &seen;
+        l.site.forward_hook = l.site.backward_hook = see_nothing;
+        l.site.hook_context = &seen;
         layer_pass(&l, t, x, x, N, mask, NORM_TRAIN, y, dx);
         assert_int_equal(seen, 2);
         assert_int_equal(l.site.calls, 0);

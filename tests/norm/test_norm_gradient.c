@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "layer.h"
-#include "statnet/gradcheck.h"
+#include "testing/gradcheck.h"
 
 #ifdef REAL_DOUBLE
 static const double step = 1e-5, tolerance = 1e-6;

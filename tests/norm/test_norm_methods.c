@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "layer.h"
-#include "statnet/gradcheck.h"
+#include "testing/gradcheck.h"
 
 enum { N = 12, D = 6 };
 

@@ -67,7 +67,7 @@ typedef struct shape {
     int64_t rows, d;
 } shape;
 
-/* The last ones are several pieces of rows. */
+/* The last ones are several chunks of rows. */
 static const shape shapes[] = {
     {1, 1},  {1, 3},   {1, 64},  {1, 65},   {1, 200}, {2, 1},    {2, 3},   {2, 64},
     {2, 65}, {2, 200}, {7, 1},   {7, 3},    {7, 64},  {7, 65},   {7, 200}, {67, 1},
@@ -197,8 +197,8 @@ static bool trial_open(trial *t) {
     set_gain(t);
     make_rows(t);
     make_reference(t);
-    t->l.site.backward_watcher = see;
-    t->l.site.watcher_context = t;
+    t->l.site.backward_hook = see;
+    t->l.site.hook_context = t;
     return true;
 }
 

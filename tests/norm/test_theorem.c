@@ -45,8 +45,8 @@ static told watch(layer *l, const double second[4]) {
     fill(g + D, 100, 30);
     fill(x + 2 * D, second[0], second[1]);
     fill(g + 2 * D, second[2], second[3]);
-    l->site.backward_watcher = see;
-    l->site.watcher_context = &seen;
+    l->site.backward_hook = see;
+    l->site.hook_context = &seen;
     layer_pass(l, t, x, g, ROWS, mask, NORM_TRAIN, NULL, NULL);
     tape_free(t);
     return seen;

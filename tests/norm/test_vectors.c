@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 #include "vectors.h"
 
 typedef struct tally {

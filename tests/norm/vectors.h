@@ -6,7 +6,8 @@
 #include <hdf5.h>
 #include <stdbool.h>
 
-#include "statnet/norm.h"
+#include "norm/norm_options.h"
+#include "norm/norm_site.h"
 
 enum { VECTORS_POOL = 256, VECTORS_RANKS = 8 };
 

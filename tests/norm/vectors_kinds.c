@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "statnet/svd.h"
+#include "base/svd.h"
 #include "statrec/moments.h"
 #include "vectors.h"
 
@@ -67,9 +67,9 @@ static bool run_layer(vector_case *c, const char *method, const double *x, const
     bool good = t && norm_site_init(&site, &p, "site", "encoder", 0, d, m, &o, &why) == SR_OK;
     if (good) {
         for (int64_t k = 0; gamma && k < d; k++) site.gamma->value[k] = (real)gamma[k];
-        site.forward_watcher = take_forward;
-        site.backward_watcher = take_backward;
-        site.watcher_context = s;
+        site.forward_hook = take_forward;
+        site.backward_hook = take_backward;
+        site.hook_context = s;
         site.want_rows = true;
         good = pass(&site, t, x, dy, rows);
         norm_site_free(&site);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/norm/columns.h"
+#include "norm/kernels/column_passes.h"
 #include "vectors.h"
 
 /* One rank: its own layer, tape and rows. */
@@ -51,9 +51,9 @@ static sr_status gather_rows(void *context, double *all, int64_t width) {
 
 /* Batch statistics of a layer that needs none itself, by the kernel of those that do. */
 static void add_batch_statistics(vector_step *o, const norm_call *c, const real *x) {
-    columns m = columns_valid(c);
+    column_passes m = column_passes_valid(c);
     double *mean = o->stat[NORM_mu_B], *variance = o->stat[NORM_sigma2_B];
-    if (columns_moments(&m, x, mean, variance) != SR_OK) return;
+    if (column_passes_moments(&m, x, mean, variance) != SR_OK) return;
     for (int64_t k = 0; k < c->features; k++) {
         variance[k] /= (double)c->rows->valid;
         o->stat[NORM_psi2_B][k] = variance[k] + mean[k] * mean[k];
@@ -71,7 +71,7 @@ static void take_stats(vector_step *o, const norm_call *c) {
 static void forward_seen(void *context, const norm_view *o) {
     rank_run *r = context;
     take_stats(&r->out, o->call);
-    /* Row methods keep mean and deviation of each valid row (src/norm/rows.c). */
+    /* Row methods keep mean and deviation of each valid row (src/norm/kernels/row_stats.c). */
     bool rows = r->setup->method->scalars & NORM_SCALAR_BIT(row_grad_var);
     for (int64_t i = 0; rows && i < o->call->rows->valid; i++) {
         const double *kept = o->call->kept;
@@ -229,9 +229,9 @@ static bool start_rank(rank_run *r) {
     if (!r->t || norm_site_init(&r->site, &r->p, "site", "encoder", 0, c->d, r->setup->method,
                                 &r->setup->options, &r->why) != SR_OK)
         return false;
-    r->site.forward_watcher = forward_seen;
-    r->site.backward_watcher = backward_seen;
-    r->site.watcher_context = r;
+    r->site.forward_hook = forward_seen;
+    r->site.backward_hook = backward_seen;
+    r->site.hook_context = r;
     r->site.want_rows = true;
     const double *gamma = vector_read(c, "in/gamma", NULL), *beta = vector_read(c, "in/beta", NULL);
     for (int64_t k = 0; gamma && beta && r->site.gamma && k < c->d; k++) {

@@ -3,9 +3,9 @@
 #ifndef TESTS_OBSERVE_BARE_SITE_H
 #define TESTS_OBSERVE_BARE_SITE_H
 
-#include "../../src/observe/hooks.h"
-#include "../../src/observe/run_record.h"
-#include "statnet/observe.h"
+#include "observe/hooks.h"
+#include "observe/observe.h"
+#include "observe/run_record.h"
 
 enum { ROWS = 10, D = 6, PADDED_ROW = 3 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../check.h"
+#include "testing/check.h"
 #include "thread_ranks.h"
 
 const char *pairs_path(const char *name) {

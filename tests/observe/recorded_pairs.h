@@ -3,9 +3,9 @@
 #ifndef TESTS_OBSERVE_RECORDED_PAIRS_H
 #define TESTS_OBSERVE_RECORDED_PAIRS_H
 
-#include "statnet/observe.h"
-#include "statnet/task.h"
+#include "observe/observe.h"
 #include "statrec/runfile.h"
+#include "task/task.h"
 
 enum { D = 128, SITES = 7 };
 

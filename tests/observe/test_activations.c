@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/activations.h"
-#include "../check.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
+#include "observe/activations.h"
+#include "testing/check.h"
 
 enum { ROWS = 700, D = 6 };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/run_record.h"
-#include "../check.h"
+#include "observe/run_record.h"
 #include "recorded_pairs.h"
+#include "testing/check.h"
 
 enum { HEADS = 4, DH = D / HEADS };
 
@@ -112,9 +112,9 @@ static void against_plain_loops(void **state) {
     o.attention = true;
     run_record *r = pairs_begin(&x, &o);
     for (int i = 0; i < SITES; i++) {
-        x.m->site[i]->forward_watcher = keep;
-        x.m->site[i]->watcher_context = &of[i];
-        x.m->site[i]->backward_watcher = NULL;
+        x.m->site[i]->forward_hook = keep;
+        x.m->site[i]->hook_context = &of[i];
+        x.m->site[i]->backward_hook = NULL;
     }
     pairs_step(&x, r, 1, false);
     sr_runfile *f = pairs_end(r, "complete", "attention.h5");

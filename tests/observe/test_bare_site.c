@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "bare_site.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
 
 enum { VALID_ROW = 4 };
 
@@ -153,7 +153,7 @@ static void final_pass(void **state) {
         bare_open(&b, observed ? "ln" : "bn", false, 0);
         if (observed) check_ok(norm_site_observe_batch(&b.site, 0.5, &why), &why);
         one_pass(&b, 1);
-        void *context = b.site.watcher_context;
+        void *context = b.site.hook_context;
         for (int wanted = 0; wanted < 2; wanted++) {
             b.site.want_input = wanted;
             final_tid *f = final_tid_begin(&b.m, &why);
@@ -165,17 +165,17 @@ static void final_pass(void **state) {
                 for (int i = 0; i < ROWS; i++) b.mask[i] = turn != 1 && i != 2 + turn;
                 bare_forward(&b, NORM_BATCH, &r);
                 if (turn != 1)
-                    final_by_hand(&b, observed ? b.site.shadow->mu : b.site.state[0],
-                                  observed ? b.site.shadow->sigma2 : b.site.state[1], want);
+                    final_by_hand(&b, observed ? b.site.observer->mu : b.site.state[0],
+                                  observed ? b.site.observer->sigma2 : b.site.state[1], want);
                 if (turn == 0) bare_forward(&b, NORM_TRAIN, &r);
             }
             assert_true(final_tid_of(f, 0, &got[0], &got[1]));
             for (int m = 0; m < 2; m++) want[m] /= 2;
             check_near_double("tid", got, want, 2, 1e-5, 0);
             final_tid_end(f);
-            assert_ptr_equal(b.site.watcher_context, context);
-            assert_null(b.site.forward_watcher);
-            assert_false(b.site.watch_frozen);
+            assert_ptr_equal(b.site.hook_context, context);
+            assert_null(b.site.forward_hook);
+            assert_false(b.site.hook_frozen);
             assert_int_equal(b.site.want_input, wanted);
         }
         bare_close(&b);

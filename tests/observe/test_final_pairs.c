@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/final_pairs.h"
-#include "../check.h"
 #include "bare_site.h"
+#include "observe/final_pairs.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
 #include "thread_ranks.h"
 
 enum { VALID = ROWS - 2, PAIRS = 4800, NO_GAIN = 2 };
@@ -43,8 +43,8 @@ static void finish(bare *b, final_tid *tid, final_pairs *f, int64_t batches, fou
     check_ok(run_record_final(&b->record, tid, f, batches, &why), &why);
     final_pairs_end(f);
     final_tid_end(tid);
-    assert_null(b->site.forward_watcher);
-    assert_false(b->site.watch_frozen || b->site.want_input);
+    assert_null(b->site.forward_hook);
+    assert_false(b->site.hook_frozen || b->site.want_input);
     check_ok(sr_close(b->record.recorder, &complete, &why), &why);
     b->record.recorder = NULL;
     sr_runfile *r = sr_run_open(bare_path(), &why);
@@ -69,7 +69,7 @@ static final_pairs *begin(bare *b, uint64_t seed, bool pairs) {
 static void end(bare *b, final_pairs *f, found *got) {
     sr_failure why = {0};
     thread_ranks_call(1, (const int[]){0, 1}, exchange, (void *const[]){f});
-    assert_null(b->site.forward_watcher);
+    assert_null(b->site.forward_hook);
     final_tid *tid = final_tid_begin(&b->m, &why);
     forward(b);
     finish(b, tid, f, 1, got);

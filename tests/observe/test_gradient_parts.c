@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/hooks.h"
-#include "../check.h"
+#include "observe/hooks.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
 
 enum { ROWS = 60, D = 8, STEPS = 4, METHODS = 64 };
 

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/hooks.h"
-#include "../check.h"
-#include "statnet/task.h"
+#include "observe/hooks.h"
 #include "statrec/runfile.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 enum { SITES = 32 };
 
 /* One site of one step, raw. */
 typedef struct capture {
-    norm_watcher_fn *next;
+    norm_hook_fn *next;
     void *next_context;
     const norm_site *site;
     double *x, *g, *running[2]; /* [n, d], [n, d], state before the step */
@@ -39,14 +39,14 @@ static void keep(void *context, const norm_view *o) {
 }
 
 static void wrap(capture *c, norm_site *s) {
-    *c = (capture){.next = s->backward_watcher, .next_context = s->watcher_context, .site = s};
+    *c = (capture){.next = s->backward_hook, .next_context = s->hook_context, .site = s};
     for (int i = 0; i < 2; i++) {
         if (!s->state[i]) continue;
         c->running[i] = malloc((size_t)s->features * sizeof(double));
         memcpy(c->running[i], s->state[i], (size_t)s->features * sizeof(double));
     }
-    s->backward_watcher = keep;
-    s->watcher_context = c;
+    s->backward_hook = keep;
+    s->hook_context = c;
 }
 
 static void capture_free(capture *c) {

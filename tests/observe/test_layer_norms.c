@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/observe/layer_norms.h"
-#include "../check.h"
+#include "observe/layer_norms.h"
 #include "recorded_pairs.h"
+#include "testing/check.h"
 
 /* -- groups ---------------------------------------------------------------------------------- */
 

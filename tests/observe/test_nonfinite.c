@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/observe.h"
-#include "statnet/task.h"
+#include "observe/observe.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 /* A recorded model of two encoder and two decoder layers on generated pairs. */
 typedef struct fixture {

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/observe/run_record.h"
-#include "../check.h"
+#include "base/svd.h"
+#include "observe/run_record.h"
 #include "recorded_pairs.h"
-#include "statnet/file_bytes.h"
-#include "statnet/svd.h"
+#include "testing/check.h"
+#include "text/file_bytes.h"
 
 /* -- texts and numbers */
 

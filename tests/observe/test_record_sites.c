@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/observe/run_record.h"
-#include "../check.h"
+#include "observe/run_record.h"
 #include "recorded_pairs.h"
+#include "testing/check.h"
 
 /* -- a run that goes on */
 
@@ -54,7 +54,7 @@ static void look_back(void **state) {
     static const char *const status[] = {"complete", "diverged", "interrupted", "failed"};
     pairs_model x = pairs_make("ln");
     for (int i = 0; i < 4; i++) {
-        run_record_look k;
+        run_record_info k;
         sr_failure why = {0};
         three_steps(&x, "v.h5", status[i]);
         check_ok(run_record_open_look(pairs_path("v.h5"), &k, &why), &why);
@@ -135,7 +135,7 @@ static sr_status visit(void *context, const state_item *item, sr_failure *why) {
     assert_int_equal(item->array.dim[0], D);
     for (int i = 0; i < SITES; i++) {
         const norm_site *s = w->x->m->site[i];
-        const double *const value[] = {s->shadow->mu, s->shadow->sigma2, s->shadow->psi2,
+        const double *const value[] = {s->observer->mu, s->observer->sigma2, s->observer->psi2,
                                        hooks_position(w->r->hooks, i)};
         for (int k = 0; k < 4; k++) {
             char name[600];
@@ -162,7 +162,7 @@ static void state_of_observers(void **state) {
     check_ok(run_record_state_each(r, visit, &w, &why), &why);
     for (int i = 0; i < SITES; i++) {
         assert_int_equal(w.items[i], x.m->site[i]->takes_positions ? 15 : 7);
-        assert_true(x.m->site[i]->shadow->alpha == 0.625);
+        assert_true(x.m->site[i]->observer->alpha == 0.625);
     }
     run_record_abandon(r);
     pairs_free(&x);
@@ -181,8 +181,8 @@ static void chosen_sites(void **state) {
         run_record *r = pairs_begin(&x, &o);
         for (int i = 0; i < SITES; i++) {
             const bool chosen = i == (observed ? SITES - 2 : 1);
-            assert_int_equal(x.m->site[i]->backward_watcher != NULL, chosen);
-            assert_int_equal(x.m->site[i]->shadow != NULL, chosen && observed);
+            assert_int_equal(x.m->site[i]->backward_hook != NULL, chosen);
+            assert_int_equal(x.m->site[i]->observer != NULL, chosen && observed);
         }
         pairs_step(&x, r, 1, false);
         sr_runfile *f = pairs_end(r, "complete", "c.h5");
@@ -190,8 +190,8 @@ static void chosen_sites(void **state) {
         assert_string_equal(sr_run_get_site(f, 0)->name, x.m->site[observed ? SITES - 2 : 1]->name);
         sr_run_close(f);
         for (int i = 0; i < SITES; i++) {
-            assert_null(x.m->site[i]->backward_watcher);
-            assert_null(x.m->site[i]->watcher_context);
+            assert_null(x.m->site[i]->backward_hook);
+            assert_null(x.m->site[i]->hook_context);
         }
         pairs_free(&x);
     }

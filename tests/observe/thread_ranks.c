@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 enum {
     SECONDS = 60

@@ -3,7 +3,7 @@
 #ifndef TESTS_OBSERVE_THREAD_RANKS_H
 #define TESTS_OBSERVE_THREAD_RANKS_H
 
-#include "statnet/observe.h"
+#include "observe/observe.h"
 
 enum { THREAD_RANKS_MAX = 8 };
 

@@ -2,8 +2,8 @@
  * transitions build every projective tree of up to five words and no other. */
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/arc_standard.h"
+#include "parse/arc_standard.h"
+#include "testing/check.h"
 
 /* "He has good control .": has is the root. */
 static const int32_t control[5] = {2, 0, 4, 2, 2};

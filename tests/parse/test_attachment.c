@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/trees.h"
+#include "parse/trees.h"
+#include "testing/check.h"
 
 static tree_field field(const char *text) {
     return (tree_field){text, (int32_t)strlen(text)};

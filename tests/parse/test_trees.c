@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/trees.h"
+#include "parse/trees.h"
+#include "testing/check.h"
 
 static const char *put(const char *name, const char *text) {
     static char path[512];

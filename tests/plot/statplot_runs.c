@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 int statplot_runs(void **state) {
     (void)state;

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../programs.h"
+#include "testing/programs.h"
 
 /* For cmocka: writes cv.h5 and nlp.h5, of which figures may ask for everything; one with hostile names, ho*.h5, which
  * make the files tick, dollar and quote where a shell sees them; ln.h5; one.h5, two.h5 and six.h5, called by their

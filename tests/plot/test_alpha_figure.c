@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 #include "time_figures.h"
 
 /* As float32 in the file. */

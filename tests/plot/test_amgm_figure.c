@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 #include "time_figures.h"
 
 /* The table by itself, whose numbers test_feature_power.c checks. */

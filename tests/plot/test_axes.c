@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
 #include "svg_axes.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static svg_figure figure;
 

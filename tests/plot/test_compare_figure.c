@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static void write_run(const char *name, int sites) {
     sr_failure why = {0};

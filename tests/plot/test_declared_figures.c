@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../declared_run.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/declared_run.h"
+#include "testing/programs.h"
 
 static int write_runs(void **state) {
     (void)state;

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/plot.h"
+#include "plot/plot.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { STEPS = 200, SITES = 3, SECONDS = 20 };
 

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* nine.gp draws nine points of stat-nine, which prints what it was told into `words`. */
 static int write_templates(void **state) {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/plot.h"
+#include "plot/plot.h"
+#include "testing/check.h"
 
 enum { RUNS = 1500 };
 

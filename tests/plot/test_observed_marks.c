@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static void write_run(const char *name, const char *norm, sr_family family, bool observed) {
     sr_failure why = {0};

@@ -10,9 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "statnet/plot.h"
-#include "statnet/tool.h"
+#include "base/program/tool.h"
+#include "plot/plot.h"
+#include "testing/check.h"
 
 enum { JOBS = 9 };
 

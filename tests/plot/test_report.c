@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../check.h"
 #include "statplot_runs.h"
+#include "testing/check.h"
 
 static void test_report(void **state) {
     (void)state;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 enum { STEPS = 1000000, SPIKE = 531977, DIP = 17 };
 

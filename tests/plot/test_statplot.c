@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../check.h"
 #include "statplot_runs.h"
+#include "testing/check.h"
 
 /* A program for templates of tests, found on PATH. */
 static void write_program(const char *name, const char *script) {

@@ -1,6 +1,6 @@
 /* statplot: what a template leaves to the user, from the option to the command, the columns and
  * the variables of gnuplot. */
-#include "../programs.h"
+#include "testing/programs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 /* plots/open.gp has two choices, plots/more.gp one of the same name with another word, and
  * plots/closed.gp none. stat-words prints its arguments into the file `words`, and a table. */

@@ -1,6 +1,6 @@
 /* stat-gap by hand, and what figures do with runs of several tasks, published values, diverged runs
  * and runs that lack a statistic. */
-#include "../programs.h"
+#include "testing/programs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
 #include "statrec/record.h"
+#include "testing/check.h"
 
 /* A run of five steps with two sites of width 1, and one evaluation. */
 typedef struct short_run {

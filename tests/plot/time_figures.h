@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "../programs.h"
+#include "testing/programs.h"
 
 enum { TIME_STEPS = 30, TIME_WIDTH = 2 };
 

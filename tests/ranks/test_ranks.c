@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/ranks/ranks_inner.h"
-#include "../check.h"
-#include "statnet/ranks.h"
+#include "ranks/ranks.h"
+#include "ranks/ranks_private.h"
+#include "testing/check.h"
 
 static const char *const launchers[] = {
     "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE",          "PMI_RANK", "PMIX_RANK",
@@ -29,9 +29,9 @@ static void one_rank(void **state) {
     assert_string_equal(ranks_describe(k), "1 rank");
     double row[3] = {1, 2, 3};
     int number = 7;
-    assert_int_equal(ranks_gather(k, row, 3, &why), SR_OK);
+    assert_int_equal(ranks_allgather(k, row, 3, &why), SR_OK);
     assert_true(row[0] == 1 && row[2] == 3);
-    assert_int_equal(ranks_from_first(k, &number, sizeof number, &why), SR_OK);
+    assert_int_equal(ranks_broadcast(k, &number, sizeof number, &why), SR_OK);
     assert_int_equal(number, 7);
     assert_int_equal(ranks_compare(k, "text", "options", &why), SR_OK);
     assert_int_equal(ranks_agree(k, SR_OK, &why), SR_OK);

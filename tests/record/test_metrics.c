@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "metric_runs.h"
-#include "sample_run.h"
+#include "testing/check.h"
+#include "testing/metric_runs.h"
+#include "testing/sample_run.h"
 
 static void check_own(const char *path) {
     static const sr_run_metric want[] = {

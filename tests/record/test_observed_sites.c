@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "sample_run.h"
 #include "statrec/moments.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
 
 enum { WIDTH = 5, ROWS = 40, STEPS = 4 };
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "pass_script.h"
-#include "sample_run.h"
 #include "statrec/moments.h"
+#include "testing/check.h"
+#include "testing/pass_script.h"
+#include "testing/sample_run.h"
 
 static const script_case base = {.site = {.size = sizeof(sr_site),
                                           .name = "site",

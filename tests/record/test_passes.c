@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "pass_script.h"
-#include "sample_run.h"
+#include "testing/check.h"
+#include "testing/pass_script.h"
+#include "testing/sample_run.h"
 
 static void compare(const char *label, const script_record *got, const script_record *want,
                     bool merged) {

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../check.h"
-#include "sample_run.h"
 #include "statrec/moments.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
 
 enum { WIDTH = 5, OUTER = 6, INNER = 4, ROWS = OUTER * INNER, STEPS = 4, EMPTY_STEP = 2 };
 

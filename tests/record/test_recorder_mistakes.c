@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "sample_run.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
 
 static const sr_finish complete = {
     .size = sizeof(sr_finish), "complete", "", "0123456789abcdef0123456789abcdef"};

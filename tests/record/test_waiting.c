@@ -3,8 +3,8 @@
 #include <math.h>
 #include <time.h>
 
-#include "../check.h"
-#include "sample_run.h"
+#include "testing/check.h"
+#include "testing/sample_run.h"
 
 static const sr_finish complete = {sizeof(sr_finish), "complete", "", ""};
 

@@ -2,8 +2,8 @@
 #ifndef TESTS_SCORE_BLEU_CASES_H
 #define TESTS_SCORE_BLEU_CASES_H
 
-#include "../check.h"
-#include "statnet/score.h"
+#include "score/score.h"
+#include "testing/check.h"
 
 bleu_text text_of(const char *line);
 /* Counts of one hypothesis against references, closed by NULL. */

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/conll_score.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
+#include "score/conll_score.h"
+#include "testing/check.h"
 
 static conll_tag tag_of(const char *text) {
     return (conll_tag){text, strlen(text)};

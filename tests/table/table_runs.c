@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 /* Three evaluations of a translation run, one site in its encoder. */
 typedef struct toy {

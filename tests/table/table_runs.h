@@ -2,7 +2,7 @@
 #ifndef TESTS_TABLE_TABLE_RUNS_H
 #define TESTS_TABLE_TABLE_RUNS_H
 
-#include "../programs.h"
+#include "testing/programs.h"
 
 /* For cmocka: writes the toys of table_runs.c, three evaluations of a translation run each; ppl.h5 and ptb.h5 with a
  * perplexity; cv.h5 with an accuracy, and evil.h5, whose names would break a table. */

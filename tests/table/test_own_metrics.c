@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* Three evaluations of f1 (more is better), wer (less) and size (neither). */
 typedef struct own_run {

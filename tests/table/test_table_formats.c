@@ -2,8 +2,8 @@
  * names. */
 #include <string.h>
 
-#include "../check.h"
 #include "table_runs.h"
+#include "testing/check.h"
 
 static void test_published_only(void **state) {
     (void)state;

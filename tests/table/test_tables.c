@@ -2,8 +2,8 @@
  * out by hand. */
 #include <string.h>
 
-#include "../check.h"
 #include "table_runs.h"
+#include "testing/check.h"
 
 #define HEAD                                                                                       \
     "row\tsettings\t" TWO "\t" BLEU "\t" NAME " sd\t" NAME " runs\tWMT14 En-De published bleu ↑"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 static int write_run(void **state) {
     (void)state;

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../programs.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 
 /* A translation run of one step and one evaluation, one site in its encoder. */
 typedef struct toy {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/task.h"
-#include "statnet/tree_data.h"
+#include "data/sets/tree_data.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 enum { SENTENCES = 600, LONGEST = 12 };
 

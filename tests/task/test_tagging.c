@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/tags.h"
-#include "statnet/task.h"
+#include "task/task.h"
+#include "testing/check.h"
+#include "text/tags.h"
 
 static void write_lines(const char *name, const char *text) {
     char path[600];

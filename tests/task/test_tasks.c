@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/task.h"
+#include "task/task.h"
+#include "testing/check.h"
 
 static int metric_of(const task_row *row, const char *name) {
     for (int i = 0; i < task_metrics(row); i++)

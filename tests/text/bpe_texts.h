@@ -2,8 +2,8 @@
 #ifndef TESTS_BPE_TEXTS_H
 #define TESTS_BPE_TEXTS_H
 
-#include "../check.h"
-#include "statnet/bpe.h"
+#include "testing/check.h"
+#include "text/bpe/bpe.h"
 
 /* A file of this text; its bytes are the text's own. */
 file_bytes text_file(const char *text);

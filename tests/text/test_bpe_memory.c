@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../failing_malloc.h"
 #include "bpe_texts.h"
+#include "testing/failing_malloc.h"
 
 /* Many different words, some with white space inside. */
 static void make_line(char *line, size_t size) {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../check.h"
-#include "statnet/line_step.h"
-#include "statnet/text.h"
+#include "testing/check.h"
+#include "text/line_transform.h"
+#include "text/text.h"
 
 static const char *write_file(const char *name, const char *bytes, size_t size) {
     static char path[512];
@@ -83,7 +83,7 @@ static void what_is_refused(void **state) {
 /* -- basic_english: what torchtext's rules make of a line, split at blanks and joined by one */
 
 static void expect_words(const char *line, const char *want) {
-    const line_step step = basic_english_step();
+    const line_transform step = basic_english_step();
     line_buffer out = {0};
     sr_failure why = {0};
     char got[512] = "";

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/rng.h"
-#include "statnet/tags.h"
+#include "base/rng.h"
+#include "testing/check.h"
+#include "text/tags.h"
 
 enum { WORDS = 40 };
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "../failing_malloc.h"
-#include "statnet/tags.h"
+#include "testing/check.h"
+#include "testing/failing_malloc.h"
+#include "text/tags.h"
 
 static sr_status make(sr_failure *why) {
     tag_types types = {0};

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "../check.h"
-#include "statnet/text_lines.h"
+#include "testing/check.h"
+#include "text/text_lines.h"
 
 static const char *write_file(const char *name, const char *text, size_t length) {
     static char path[4200];

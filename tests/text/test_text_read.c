@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/line_step.h"
-#include "statnet/text.h"
+#include "testing/check.h"
+#include "text/line_transform.h"
+#include "text/text.h"
 
 static const char *write_file(const char *bytes, size_t size) {
     static char path[512];
@@ -108,9 +108,9 @@ static void steps_follow_each_other(void **state) {
     int calls = 0;
     line_buffer out = {0};
     sr_failure why = {0};
-    line_step step[] = {{.name = "double", .apply = double_it, .self = &calls},
-                        {.name = "double", .apply = double_it, .self = &calls},
-                        {.name = "no x", .apply = refuse_x}};
+    line_transform step[] = {{.name = "double", .apply = double_it, .self = &calls},
+                             {.name = "double", .apply = double_it, .self = &calls},
+                             {.name = "no x", .apply = refuse_x}};
     static const char *const want[] = {"ab", "abLab", "abLabLabLab", "abLabLabLab"};
     for (int n = 0; n < 4; n++) {
         check_ok(line_steps_apply(step, n, 0, "ab", 2, &out, &why), &why);
@@ -127,22 +127,22 @@ static void texts_take_steps_line_by_line(void **state) {
     (void)state;
     int calls = 0;
     sr_failure why = {0};
-    line_step step = {.name = "double", .apply = double_it, .self = &calls};
+    line_transform step = {.name = "double", .apply = double_it, .self = &calls};
     static const char text[] = "a\r\n\nbc";
     file_bytes from = {.byte = (uint8_t *)(uintptr_t)text, .size = strlen(text), .path = "t.de"};
     file_bytes to;
-    check_ok(line_step_text(&step, 1, &from, &to, &why), &why);
+    check_ok(line_transform_text(&step, 1, &from, &to, &why), &why);
     assert_string_equal((char *)to.byte, "aRa\nR\nbcRbc\n");
     assert_string_equal(to.path, "t.de");
     assert_int_equal(calls, 3);
     file_free(&to);
     from.size = 0;
-    check_ok(line_step_text(&step, 1, &from, &to, &why), &why);
+    check_ok(line_transform_text(&step, 1, &from, &to, &why), &why);
     assert_true(to.byte && to.size == 0);
     file_free(&to);
     step.apply = refuse_x;
     from = (file_bytes){.byte = (uint8_t *)(uintptr_t) "x", .size = 1, .path = "t.de"};
-    assert_int_equal(line_step_text(&step, 1, &from, &to, &why), SR_FORMAT);
+    assert_int_equal(line_transform_text(&step, 1, &from, &to, &why), SR_FORMAT);
     assert_null(to.byte);
 }
 

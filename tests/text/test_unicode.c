@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/unicode.h"
+#include "testing/check.h"
+#include "text/unicode.h"
 
 static void check_lower(const char *text, const char *want) {
     size_t size = 0;

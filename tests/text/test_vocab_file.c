@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/batch.h"
-#include "statnet/vocab.h"
+#include "batch/batch.h"
+#include "testing/check.h"
+#include "text/vocab.h"
 
 static vocab *parse(const char *text, sr_failure *why) {
     file_bytes f = {.byte = (uint8_t *)(uintptr_t)text, .size = strlen(text), .path = "dict.txt"};

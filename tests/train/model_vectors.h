@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "statnet/tape.h"
+#include "engine/tape.h"
 
 typedef struct kept kept; /* memory that lives as long as its case */
 

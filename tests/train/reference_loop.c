@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 /* -- what the sites see */
 
@@ -204,9 +204,9 @@ void reference_run(reference *r, const train_config *c) {
     assert_true(r->m->sites <= SITE_CAPACITY && r->m->params.count <= PARAM_CAPACITY);
     for (int i = 0; i < r->m->sites; i++) {
         assert_true(r->m->site[i]->features <= WIDTH_CAPACITY);
-        r->m->site[i]->forward_watcher = add_penalty;
-        r->m->site[i]->backward_watcher = add_gradients;
-        r->m->site[i]->watcher_context = r;
+        r->m->site[i]->forward_hook = add_penalty;
+        r->m->site[i]->backward_hook = add_gradients;
+        r->m->site[i]->hook_context = r;
     }
     for (int i = 0; i < r->m->params.count; i++) {
         int64_t count = r->m->params.item[i]->t.count;

@@ -4,7 +4,7 @@
 #ifndef TESTS_TRAIN_REFERENCE_LOOP_H
 #define TESTS_TRAIN_REFERENCE_LOOP_H
 
-#include "statnet/train.h"
+#include "train/train.h"
 
 enum {
     PASSES_MAX = 64,

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
+#include "testing/check.h"
 
 enum { ARGS_MAX = 80, TEXT = 4096 };
 

@@ -3,8 +3,8 @@
 #ifndef TESTS_TRAIN_SMALL_RUN_H
 #define TESTS_TRAIN_SMALL_RUN_H
 
-#include "statnet/train.h"
 #include "statrec/runfile.h"
+#include "train/train.h"
 
 /* The data of the runs that follow, in check_temporary(): lines of each side. Validation pairs may
  * be NULL: none. */

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "../check.h"
 #include "small_run.h"
+#include "testing/check.h"
 
 enum { UPDATES = 5, PASSES = 12, WIDTH = 16 };
 

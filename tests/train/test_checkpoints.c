@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../src/train/checkpoint.h"
-#include "../check.h"
 #include "small_run.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/loaded_model.h"
 
 enum { MOST = 32 };
 
@@ -130,20 +130,20 @@ static void best_is_kept(void **state) {
                                     "--checkpoint-every=end",
                                     NULL};
         train_result r;
-        trained t;
+        loaded_model t;
         double value[24];
         sr_failure why = {0};
         clean();
         sr_runfile *f = small_run(args, NULL, &r);
         small_evals(f, metric[m], 24, value);
         sr_run_close(f);
-        check_ok(
-            trained_open(&t, path_of("small-best.ckpt"), &(trained_options){"", NULL, 1}, &why),
-            &why);
+        check_ok(loaded_model_open(&t, path_of("small-best.ckpt"),
+                                   &(loaded_model_options){"", NULL, 1}, &why),
+                 &why);
         const int best = largest(value, 24, m ? 1 : -1);
         assert_in_range(best, 1, 22); /* or nothing was tested */
         assert_int_equal(t.updates, 3 * (best + 1));
-        trained_close(&t);
+        loaded_model_close(&t);
     }
 }
 
@@ -458,15 +458,17 @@ static void weights_of_the_start(void **state) {
                                 "--checkpoint-every=end", NULL};
     static train_config c;
     told t = {.stop_after = 2};
-    trained from;
+    loaded_model from;
     train_result r;
     sr_failure why = {0};
     clean();
     small_write_pairs(6);
     sr_run_close(small_run(before, NULL, &r));
-    check_ok(trained_open(&from, path_of("small.h5"), &(trained_options){"", NULL, 1}, &why), &why);
+    check_ok(
+        loaded_model_open(&from, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
+        &why);
     check_ok(weights_write_npz(from.model, path_of("start.npz"), true, &why), &why);
-    trained_close(&from);
+    loaded_model_close(&from);
     small_parse(&c, args);
     run(&c, NULL, &t, &r);
     assert_int_equal(unlink(path_of("start.npz")), 0);

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/train/gradient_sum.h"
-#include "../check.h"
-#include "statnet/ops.h"
+#include "engine/ops/ops.h"
+#include "testing/check.h"
+#include "train/gradient_sum.h"
 
 enum { MOST = 9, ROWS = 3, WIDE = 700, LARGE = (1 << 20) + 7 };
 

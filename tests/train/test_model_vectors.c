@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
+#include "engine/gemm/gemm.h"
 #include "model_vectors.h"
-#include "statnet/gemm.h"
+#include "testing/check.h"
 
 static void shared_vectors(void **state) {
     (void)state;

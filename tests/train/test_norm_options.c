@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 static int row_of(const char *key) {
     const option_table t = train_options();

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 enum { ARGS_MAX = 64, STEPS = 4, ENCODER = 3 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 /* warm-up of 4 updates to 0.8, then constant; update 0 runs with init. */
 static void warmup_by_hand(void **state) {
@@ -113,11 +113,11 @@ static void grad_norm(void **state) {
         assert_true(again == got);
     }
     sr_failure why = {0};
-    params_forget_grad(&p);
+    params_invalidate_grad(&p);
     a->has_grad = true; /* a pass came to this one */
     optim_grad_norm(&p, 2, &got, &why);
     check_failure(&why, SR_USAGE, "the gradient of b is forgotten and not settled");
-    params_settle_grad(&p);
+    params_finalize_grad(&p);
     check_ok(optim_grad_norm(&p, 2, &again, NULL), NULL);
     assert_true(again < 500); /* b's is zero */
     params_free(&p);

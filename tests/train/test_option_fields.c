@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 enum { ARGS_MAX = 80 };
 

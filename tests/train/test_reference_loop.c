@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "reference_loop.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
 
 enum { ARGS_MAX = 80 };
 

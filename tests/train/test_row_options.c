@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/train/config_rows.h"
-#include "../check.h"
+#include "testing/check.h"
+#include "train/config/config_rows.h"
 
 enum { WORD = 64 };
 

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "statnet/train.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 enum { ARGS_MAX = 64 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 enum { STEPS = 3 };
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "small_run.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "train/loaded_model.h"
 
 enum { ARGS_MAX = 80 };
 
@@ -123,9 +123,10 @@ static void checkpoint_says_the_same(void **state) {
     check_ok(sr_run_final(f, &batches, value, &why), &why);
     sr_run_close(f);
     assert_int_equal(batches, 4);
-    static trained t;
-    check_ok(trained_open(&t, path_of("small.h5"), &(trained_options){"", NULL, 1}, &why), &why);
-    check_ok(trained_tid(&t, 0, mean, var, &why), &why);
+    static loaded_model t;
+    check_ok(loaded_model_open(&t, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
+             &why);
+    check_ok(loaded_model_tid(&t, 0, mean, var, &why), &why);
     for (int i = 0; i < 4; i++)
         assert_true(mean[i] > 0 && fabs(mean[i] - tid[SR_FINAL_tid_mean][i]) < 1e-9 &&
                     fabs(var[i] - tid[SR_FINAL_tid_var][i]) < 1e-9);
@@ -140,11 +141,11 @@ static void checkpoint_says_the_same(void **state) {
     double mu[2][8];
     for (int without = 0; without < 2; without++) {
         if (without) t.model->memory_rows = 0;
-        check_ok(trained_recompute(&t, 0, &why), &why);
+        check_ok(loaded_model_recompute(&t, 0, &why), &why);
         memcpy(mu[without], t.model->site[0]->state[0], sizeof mu[0]);
     }
     assert_true(memcmp(mu[0], mu[1], sizeof mu[0]) != 0);
-    trained_close(&t);
+    loaded_model_close(&t);
 }
 
 typedef struct countdown {

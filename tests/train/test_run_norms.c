@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "small_run.h"
+#include "testing/check.h"
 
 enum { UPDATES = 6, MOST = 64 };
 

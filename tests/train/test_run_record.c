@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../check.h"
 #include "small_run.h"
+#include "testing/check.h"
 
 enum { STEPS = 6, SITES = 7, NOTES = 4096 };
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "../check.h"
 #include "small_run.h"
+#include "testing/check.h"
 
 enum { UPDATES = 6 };
 

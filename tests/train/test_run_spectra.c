@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/observe/spectra.h"
-#include "../check.h"
-#include "statnet/train.h"
+#include "observe/spectra.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 enum { ARGS_MAX = 64, WIDTH_MAX = 512, SITES_MAX = 64 };
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/train/checkpoint.h"
-#include "../check.h"
 #include "small_run.h"
+#include "testing/check.h"
+#include "train/checkpoint/checkpoint.h"
 
 /* Numbers of which no two are alike. */
 static void number(trainer *r, int64_t n) {

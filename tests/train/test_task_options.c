@@ -2,8 +2,8 @@
  * where nobody sets them. (Those of all runs: test_option_fields.c.) */
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/train.h"
+#include "testing/check.h"
+#include "train/train.h"
 
 enum { ARGS_MAX = 80 };
 

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/rng.h"
+#include "base/rng.h"
 #include "statrec/runfile.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 #include "torture.h"
 
 enum { STEPS = 24 };

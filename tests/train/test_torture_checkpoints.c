@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../check.h"
-#include "../programs.h"
-#include "statnet/trained.h"
+#include "testing/check.h"
+#include "testing/programs.h"
 #include "torture.h"
+#include "train/loaded_model.h"
 
 enum { STEPS = 6, FLIPS = 40 /* for each place */ };
 
@@ -44,17 +44,17 @@ static void store(const char *path, const char *bytes, size_t size) {
 
 /* The weights of a checkpoint, as bytes; NULL: it is refused, in a line. */
 static char *weights_of(const char *path, size_t *size) {
-    static trained t;
-    const trained_options o = {.data_dir = "", .threads = 1};
+    static loaded_model t;
+    const loaded_model_options o = {.data_dir = "", .threads = 1};
     const char *copy = program_file("weights.npz");
     checkpoint_card card = {0};
     sr_failure why = {0};
-    t = (trained){0};
-    sr_status status = checkpoint_card_read(path, &card, &why);
-    checkpoint_card_free(&card);
-    if (status == SR_OK) status = trained_open(&t, path, &o, &why);
+    t = (loaded_model){0};
+    sr_status status = checkpoint_info_read(path, &card, &why);
+    checkpoint_info_free(&card);
+    if (status == SR_OK) status = loaded_model_open(&t, path, &o, &why);
     if (status == SR_OK) check_ok(weights_write_npz(t.model, copy, true, &why), &why);
-    trained_close(&t);
+    loaded_model_close(&t);
     if (status == SR_OK) return load(copy, size);
     if (strlen(why.text) < 10 || why.status == SR_MEMORY) fail_msg("%s: '%s'", path, why.text);
     return NULL;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
+#include "hdf5/array_file.h"
 #include "small_run.h"
-#include "statnet/array_file.h"
-#include "statnet/trained.h"
-#include "statnet/translator.h"
+#include "task/translator.h"
+#include "testing/check.h"
+#include "train/loaded_model.h"
 
 static char *path_of(const char *name) {
     static char path[4][600];
@@ -31,20 +31,21 @@ static const char *const joint[] = {
 static const char *const separate[] = {"--dictionary=separate", "--checkpoint-every=end",
                                        "--epochs=1", NULL};
 
-static trained *train_and_open(const char *const *args) {
+static loaded_model *train_and_open(const char *const *args) {
     train_result r;
     sr_failure why = {0};
-    trained *t = malloc(sizeof *t);
+    loaded_model *t = malloc(sizeof *t);
     assert_non_null(t);
     write_text();
     sr_run_close(small_run(args, NULL, &r));
-    check_ok(trained_open(t, path_of("small.h5"), &(trained_options){"", NULL, 1}, &why), &why);
-    check_ok(trained_open_data(t, &why), &why);
+    check_ok(loaded_model_open(t, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
+             &why);
+    check_ok(loaded_model_open_data(t, &why), &why);
     return t;
 }
 
-static void close_trained(trained *t) {
-    trained_close(t);
+static void close_trained(loaded_model *t) {
+    loaded_model_close(t);
     free(t);
 }
 
@@ -60,14 +61,14 @@ static void same_dictionary(const vocab *got, const vocab *want) {
 }
 
 /* The codec of the checkpoint at `path` against that of the data. */
-static void same_codec(const trained *t, const char *path) {
+static void same_codec(const loaded_model *t, const char *path) {
     static const char line[] = "Der Kater, Zwei schlaeft.";
-    trained_text text;
-    trained of = *t;
+    loaded_model_text text;
+    loaded_model of = *t;
     sr_failure why = {0};
     snprintf(of.path, sizeof of.path, "%s", path);
-    check_ok(trained_open_text(&of, &text, &why), &why);
-    const text_codec got = trained_codec(&text), want = data_codec(t->data);
+    check_ok(loaded_model_open_text(&of, &text, &why), &why);
+    const text_codec got = loaded_model_codec(&text), want = data_codec(t->data);
     assert_int_equal(got.steps, want.steps);
     for (int side = 0; side < CODEC_SIDES; side++) {
         int32_t id[2][64] = {{0}};
@@ -82,13 +83,13 @@ static void same_codec(const trained *t, const char *path) {
     }
     assert_int_equal(got.dictionary[0] == got.dictionary[1],
                      want.dictionary[0] == want.dictionary[1]);
-    trained_close_text(&text);
+    loaded_model_close_text(&text);
 }
 
 static void text_of_a_checkpoint(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        trained *t = train_and_open(i ? separate : joint);
+        loaded_model *t = train_and_open(i ? separate : joint);
         assert_int_equal(data_codec(t->data).steps, i ? 0 : 2);
         same_codec(t, t->path);
         close_trained(t);
@@ -99,16 +100,17 @@ static void text_of_a_checkpoint(void **state) {
 static void text_of_a_mean(void **state) {
     (void)state;
     sr_failure why = {0};
-    trained *t = train_and_open(joint), mean;
+    loaded_model *t = train_and_open(joint), mean;
     char *origin;
-    check_ok(trained_average(t, (char *[]){t->path, t->path}, 2, &why), &why);
-    check_ok(trained_write(t, path_of("mean.ckpt"), "twice the same", true, &why), &why);
+    check_ok(loaded_model_average(t, (char *[]){t->path, t->path}, 2, &why), &why);
+    check_ok(loaded_model_write(t, path_of("mean.ckpt"), "twice the same", true, &why), &why);
     same_codec(t, path_of("mean.ckpt"));
-    check_ok(trained_open(&mean, path_of("mean.ckpt"), &(trained_options){"", NULL, 1}, &why),
-             &why);
+    check_ok(
+        loaded_model_open(&mean, path_of("mean.ckpt"), &(loaded_model_options){"", NULL, 1}, &why),
+        &why);
     assert_true(mean.updates == t->updates && t->updates > 0);
-    assert_int_equal(trained_write(t, path_of("mean.ckpt"), "", false, &why), SR_EXISTS);
-    trained_close(&mean);
+    assert_int_equal(loaded_model_write(t, path_of("mean.ckpt"), "", false, &why), SR_EXISTS);
+    loaded_model_close(&mean);
     array_reader *f = array_reader_open(path_of("mean.ckpt"), "statrec-checkpoint", 1, &why);
     assert_non_null(f);
     check_ok(array_reader_text(f, "origin", &origin, &why), &why);
@@ -132,13 +134,13 @@ static void forms(void **state) {
         bleu_form form;
         line_buffer out = {0};
         sr_failure why = {0};
-        const line_step s = text_form_step(row[i].tokenize, row[i].lowercase, &form);
+        const line_transform s = tokenizer_option_step(row[i].tokenize, row[i].lowercase, &form);
         assert_non_null(s.apply);
         check_ok(s.apply(s.self, 0, "Ein Hund, Ja", 12, &out, &why), &why);
         assert_string_equal(out.byte, row[i].want);
         line_free(&out);
     }
-    assert_null(text_form_step("none", false, &(bleu_form){0}).apply);
+    assert_null(tokenizer_option_step("none", false, &(bleu_form){0}).apply);
 }
 
 /* -- from tokens to text */
@@ -156,7 +158,7 @@ static void expect_text(const translator *t, const hypothesis *h, const char *wa
 /* dog <unk> The: the unknown word was chosen while the model looked at the source's second. */
 static void words_of_a_hypothesis(void **state) {
     (void)state;
-    trained *t = train_and_open(separate);
+    loaded_model *t = train_and_open(separate);
     translator of = {.model = t->model, .codec = data_codec(t->data)};
     const vocab *words = of.codec.dictionary[1];
     int32_t token[] = {vocab_id(words, "dog", 3), TOKEN_UNK, vocab_id(words, "The", 3), TOKEN_EOS},

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../check.h"
-#include "statnet/batch.h"
-#include "statnet/trained.h"
+#include "batch/batch.h"
+#include "testing/check.h"
+#include "train/loaded_model.h"
 
 enum { WIDTH = 3, WORDS = 4, ROWS = TOKEN_FIRST_WORD + WORDS };
 

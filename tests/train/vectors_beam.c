@@ -1,8 +1,8 @@
 /* vectors_beam.c -- beam.h5: beam search over tables of log probabilities, each case alone and as
  * three sentences at once. */
-#include "../decode/written_words.h"
+#include "decode/decode.h"
+#include "decode/written_words.h"
 #include "model_vectors.h"
-#include "statnet/decode.h"
 
 /* log_p [steps, V, V]: of a word at a step behind the word before. */
 typedef struct table {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/score.h"
+#include "score/score.h"
 
 /* Takes the first line off; a last one without a newline is a line. */
 static bleu_text cut_line(bleu_text *text) {

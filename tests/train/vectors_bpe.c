@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/bpe.h"
-#include "statnet/text.h"
-#include "statnet/vocab.h"
+#include "text/bpe/bpe.h"
+#include "text/text.h"
+#include "text/vocab.h"
 
 /* What a function wrote, and what was wrong with it; free(byte). */
 typedef struct written {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../src/nets/site_layers.h"
-#include "statnet/ops.h"
+#include "engine/ops/ops.h"
+#include "nets/layers/site_layers.h"
 #include "vectors_layers.h"
 
 /* y and d_x, and nothing else. */

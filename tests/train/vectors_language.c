@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/layers.h"
+#include "nets/layers/layers.h"
+#include "norm/norm_options.h"
 
 /* -- moving numbers: a block of x, x behind other rows, x with its first two dimensions swapped */
 

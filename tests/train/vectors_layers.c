@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/nets/site_layers.h"
 #include "model_vectors.h"
+#include "nets/layers/site_layers.h"
 #include "vectors_layers.h"
 
 /* -- any layer */

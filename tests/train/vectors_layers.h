@@ -4,7 +4,7 @@
 #define TESTS_TRAIN_VECTORS_LAYERS_H
 
 #include "model_vectors.h"
-#include "statnet/models.h"
+#include "nets/models.h"
 
 typedef struct layer_case {
     model_case *c;

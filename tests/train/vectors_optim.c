@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/optim.h"
+#include "train/optim/optim.h"
 
 /* -- optimizers */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/tags.h"
+#include "text/tags.h"
 
 typedef struct side {
     int64_t words, spans;

@@ -1,8 +1,8 @@
 /* vectors_tagging.c -- crf.h5 and tener_attention.h5. */
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "model_vectors.h"
-#include "statnet/ops.h"
 
 /* -- conditional random field */
 

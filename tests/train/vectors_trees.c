@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/arc_standard.h"
-#include "statnet/trees.h"
+#include "parse/arc_standard.h"
+#include "parse/trees.h"
 
 /* -- oracle */
 

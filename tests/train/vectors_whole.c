@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "statnet/task.h"
+#include "task/task.h"
 
 /* -- names */
 

@@ -1,8 +1,8 @@
 /* vectors_words.c -- positions.h5 and label_smoothing.h5. */
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "model_vectors.h"
-#include "statnet/ops.h"
 
 /* -- positions */
 

@@ -1,0 +1,246 @@
+/* shard_values.c -- see shard_values.h. Formulas: shard_spread.c. */
+#include "analysis/shard_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/globs.h"
+
+/* Of what is read at once on the way to the values. */
+static int64_t piece_bytes(void) {
+    return column_memory_limit() / 16;
+}
+
+/* -- which sites ----------------------------------------------------------------------------- */
+
+/* A site has batch statistics where this has a value. */
+static double any_value(const vector_row *r) {
+    return r->v[SR_mu_B][0] + r->v[SR_sigma2_B][0];
+}
+
+static const statistic batch_statistics = {"mu_B",    "mu_B", "", NEEDS(mu_B) | NEEDS(sigma2_B),
+                                           any_value, NULL};
+
+/* The number of share k of the site; -1 when there is none. */
+static int64_t share_of(const sr_runfile *run, int64_t site, int k) {
+    char name[SR_NAME_SIZE + 16];
+    snprintf(name, sizeof name, "%s@%d", sr_run_get_site(run, site)->name, k);
+    return k ? sr_run_find_site(run, name) : site;
+}
+
+static const char *name_of_site(const void *context, int64_t i) {
+    return sr_run_get_site(((const shared_run *)context)->run, i)->name;
+}
+
+static bool may_be_meant(const void *context, int64_t i, bool bn) {
+    const shared_run *r = context;
+    return r->recorded[i] && share_of(r->run, i, 1) >= 0 &&
+           (!bn || choice_is_bn_layer(sr_run_get_site(r->run, i)));
+}
+
+static sr_status add_site(shared_run *r, int64_t number, sr_failure *why) {
+    shared_site *s = &r->site[r->sites++];
+    const int64_t width = sr_run_get_site(r->run, number)->width;
+    *s = (shared_site){.number = number};
+    while (share_of(r->run, number, s->shares) >= 0) s->shares++;
+    s->of = malloc((size_t)s->shares * sizeof *s->of);
+    if (!s->of) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < s->shares; k++) {
+        s->of[k] = share_of(r->run, number, k);
+        const sr_run_site *share = sr_run_get_site(r->run, s->of[k]);
+        if (share->width != width)
+            return sr_fail(why, SR_FORMAT, "%s: site %s has %lld features, not %lld as %s", r->path,
+                           share->name, (long long)share->width, (long long)width,
+                           sr_run_get_site(r->run, number)->name);
+    }
+    return SR_OK;
+}
+
+sr_status shared_choose_sites(shared_run *r, const char *list, sr_failure *why) {
+    const int64_t count = sr_run_get_info(r->run)->sites;
+    const globs_sites sites = {count, r, name_of_site, may_be_meant};
+    char unused[GLOBS_WORD]; /* a run without any is told as such */
+    bool *chosen = calloc((size_t)count + 1, sizeof *chosen);
+    r->recorded = calloc((size_t)count + 1, sizeof *r->recorded);
+    r->site = calloc((size_t)count + 1, sizeof *r->site);
+    sr_status status =
+        chosen && r->recorded && r->site
+            ? series_recorded(r->run, &batch_statistics, FROM_VECTORS, r->recorded, why)
+            : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) globs_choose(list, &sites, chosen, unused);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        r->replicas += globs_is_replica(name_of_site(r, i));
+        if (chosen[i] && may_be_meant(r, i, false)) status = add_site(r, i, why);
+    }
+    free(chosen);
+    return status;
+}
+
+void shared_free(shared_run *r) {
+    for (int64_t i = 0; i < r->sites; i++) free(r->site[i].of);
+    free(r->site);
+    free(r->recorded);
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
+/* rows [sites of the run] of the step of row i of the values. */
+static void take_rows(const shared_site *s, const float *rows, double *const *value, int64_t i) {
+    const double shares = s->shares;
+    double sum = 0, inverse = 0;
+    for (int k = 0; k < s->shares; k++) {
+        const double n = (double)rows[s->of[k]];
+        sum += n > 0 ? n : NAN;
+        inverse += 1 / n;
+    }
+    if (isnan(sum)) return;
+    value[ROWS][i] = sum / shares;
+    value[EXPECTED][i] = sqrt((1 - 1 / shares) * inverse / shares);
+}
+
+/* Rows of /steps, of which /vectors has fewer: those from step wanted[0] to wanted[count - 1]. */
+static sr_status find_steps(const shared_run *r, const int64_t *wanted, int64_t count,
+                            int64_t *first, int64_t *steps, sr_failure *why) {
+    const series all = {r->run, 0, &batch_statistics, FROM_SCALARS};
+    const int64_t last = wanted[count - 1] < r->last ? wanted[count - 1] : r->last;
+    const step_window of = {.first = wanted[0], .last = last};
+    return window_rows(&of, &all, first, steps, why);
+}
+
+/* Those of the steps wanted [count] into value [sites of the group, VALUES]. */
+static sr_status take_steps(const site_group *g, const int64_t *wanted, int64_t count,
+                            double *const *value, sr_failure *why) {
+    const int64_t sites = sr_run_get_info(g->r->run)->sites,
+                  block = 1 + piece_bytes() / (4 * sites);
+    int64_t *step = malloc((size_t)block * sizeof *step), at = 0, from = 0, steps = 0;
+    float *rows = malloc((size_t)(block * sites) * sizeof *rows);
+    sr_status status = step && rows ? find_steps(g->r, wanted, count, &from, &steps, why)
+                                    : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t done = 0; done < steps && at < count && status == SR_OK; done += block) {
+        const int64_t m = steps - done < block ? steps - done : block;
+        status = sr_run_step_ints(g->r->run, "step", from + done, m, step, why);
+        if (status == SR_OK)
+            status = sr_run_scalar(g->r->run, "rows", -1, from + done, m, rows, why);
+        for (int64_t i = 0; i < m && status == SR_OK; i++) {
+            while (at < count && wanted[at] < step[i]) at++;
+            if (at == count || wanted[at] != step[i]) continue;
+            for (int64_t k = 0; k < g->sites; k++)
+                take_rows(&g->site[k], rows + i * sites, value + k * VALUES, at);
+        }
+    }
+    free(step);
+    free(rows);
+    return status;
+}
+
+static sr_status read_rows(const site_group *g, int64_t first, int64_t count, double *const *value,
+                           sr_failure *why) {
+    if (!sr_run_has_scalar(g->r->run, "rows")) return SR_OK;
+    int64_t *wanted = malloc((size_t)count * sizeof *wanted);
+    sr_status status = wanted ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK)
+        status = sr_run_vector_steps(g->r->run, g->r->first + first, count, wanted, why);
+    if (status == SR_OK) status = take_steps(g, wanted, count, value, why);
+    free(wanted);
+    return status;
+}
+
+/* -- scatter --------------------------------------------------------------------------------- */
+
+/* About their mean: sum of the squares of the deviations. */
+static double scatter(const double *value, int shares, double mean) {
+    double sum = 0;
+    for (int k = 0; k < shares; k++) sum += (value[k] - mean) * (value[k] - mean);
+    return sum;
+}
+
+static double mean_of(const double *value, int shares) {
+    double sum = 0;
+    for (int k = 0; k < shares; k++) sum += value[k];
+    return sum / shares;
+}
+
+/* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value [VALUES], of
+ * which row i is filled. */
+static void measure_row(const shared_site *s, float *const *raw, int64_t from, int64_t width,
+                        double *one, double *const *value, int64_t i) {
+    double means = 0, deviations = 0, length = 0;
+    for (int64_t j = from; j < from + width; j++) {
+        for (int k = 0; k < s->shares; k++) one[k] = (double)raw[k][j];
+        means += scatter(one, s->shares, mean_of(one, s->shares));
+        for (int k = 0; k < s->shares; k++) one[k] = sqrt((double)raw[s->shares + k][j]);
+        const double bar = mean_of(one, s->shares);
+        deviations += scatter(one, s->shares, bar);
+        length += bar * bar;
+    }
+    value[SPREAD_MEAN][i] = sqrt(means / s->shares) / sqrt(length);
+    value[SPREAD_STD][i] = sqrt(deviations / s->shares) / sqrt(length);
+    value[RATIO][i] = value[SPREAD_MEAN][i] / value[EXPECTED][i];
+}
+
+/* Rows at .. at + m - 1 of both vectors of all shares into raw. */
+static sr_status read_piece(const shared_run *r, const shared_site *s, int64_t at, int64_t m,
+                            float *const *raw, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int k = 0; k < 2 * s->shares && status == SR_OK; k++)
+        status = sr_run_vector(r->run, k < s->shares ? "mu_B" : "sigma2_B", s->of[k % s->shares],
+                               r->first + at, m, raw[k], why);
+    return status;
+}
+
+/* Rows first .. first + count - 1; value [VALUES]. */
+static sr_status measure_site(const shared_run *r, const shared_site *s, int64_t first,
+                              int64_t count, double *const *value, sr_failure *why) {
+    const int64_t width = sr_run_get_site(r->run, s->number)->width;
+    const int64_t fit = piece_bytes() / (8 * s->shares * width), most = fit < 1 ? 1 : fit;
+    const int64_t block = most < count ? most : count;
+    float *memory = malloc((size_t)(2 * s->shares * block * width) * sizeof *memory);
+    float **raw = malloc(2 * (size_t)s->shares * sizeof *raw);
+    double *one = malloc((size_t)s->shares * sizeof *one);
+    sr_status status = memory && raw && one ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < 2 * s->shares && status == SR_OK; k++) raw[k] = memory + k * block * width;
+    for (int64_t at = 0; at < count && status == SR_OK; at += block) {
+        const int64_t m = count - at < block ? count - at : block;
+        status = read_piece(r, s, first + at, m, raw, why);
+        for (int64_t i = 0; i < m && status == SR_OK; i++)
+            measure_row(s, raw, i * width, width, one, value, at + i);
+    }
+    free(memory);
+    free(raw);
+    free(one);
+    return status;
+}
+
+/* -- columns --------------------------------------------------------------------------------- */
+
+sr_status group_measure(const site_group *g, int64_t first, int64_t count, double *const *value,
+                        sr_failure *why) {
+    for (int64_t c = 0; c < VALUES * g->sites; c++)
+        for (int64_t i = 0; i < count; i++) value[c][i] = NAN;
+    sr_status status = read_rows(g, first, count, value, why);
+    for (int64_t k = 0; k < g->sites && status == SR_OK; k++)
+        status = measure_site(g->r, &g->site[k], first, count, value + k * VALUES, why);
+    return status;
+}
+
+/* Of a column_source: value [sites, VALUES]. */
+sr_status group_read(void *context, int64_t first, int64_t count, double *const *value,
+                     sr_failure *why) {
+    const site_group *g = context;
+    if (!g->kept) return group_measure(g, first, count, value, why);
+    for (int64_t c = 0; c < VALUES * g->sites; c++)
+        memcpy(value[c], g->kept + c * g->r->count + first, (size_t)count * sizeof *value[c]);
+    return SR_OK;
+}
+
+site_group group_site(const site_group *g, int64_t k) {
+    const double *kept = g->kept ? g->kept + k * VALUES * g->r->count : NULL;
+    return (site_group){g->r, &g->site[k], 1, kept};
+}
+
+sr_status shared_find_rows(shared_run *r, const step_window *w, sr_failure *why) {
+    const series all = {r->run, 0, &batch_statistics, FROM_VECTORS};
+    sr_status status = run_last_step(r->run, &r->last, why);
+    return status == SR_OK ? window_rows(w, &all, &r->first, &r->count, why) : status;
+}

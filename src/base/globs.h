@@ -1,0 +1,39 @@
+/* globs.h -- names against lists of words, as in `--site 'first,encoder.*'`: the one syntax of every
+ * option that takes sites. */
+#ifndef BASE_GLOBS_H
+#define BASE_GLOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* True when the name fits one of the globs (fnmatch: * ? [...]), which commas separate. Empty ones
+ * fit nothing. */
+bool globs_match(const char *globs, const char *name);
+
+/* The sites that a list is about, in forward order. */
+typedef struct globs_sites {
+    int64_t count;
+    const void *context;
+    const char *(*name)(const void *context, int64_t i);
+    /* Whether "first", "middle" and "last" may mean site i; with bn: "last-bn". */
+    bool (*may)(const void *context, int64_t i, bool bn);
+} globs_sites;
+
+enum { GLOBS_WORD = 1024 };
+
+/* Sets chosen[i] where a word of the list means site i: a glob (replicas only where it has an @), or
+ * "first", "middle", "last" or "last-bn". False when a word means none: it is in missed, a glob before the others. */
+bool globs_choose(const char *list, const globs_sites *sites, bool *chosen,
+                  char missed[GLOBS_WORD]);
+/* True of "first", "middle", "last" and "last-bn". */
+bool globs_is_place(const char *word);
+
+/* True of NAME@K, K a number from 1: site NAME of a model as another share of the batch saw it
+ * (share 0 is NAME itself). It is no site of the model: who walks over the sites of a run passes it
+ * over, and no word of a list means it but a glob with an @. */
+bool globs_is_replica(const char *name);
+
+/* True of NAME.final, the norm behind a stack, which "last-bn" never means. */
+bool globs_is_final(const char *name);
+
+#endif

@@ -1,0 +1,283 @@
+/* npz_write.c -- writes archives of arrays (npz.h): entries that are stored, in a zip file as PKWARE's APPNOTE 6.3
+ * has it (4.3.7 local headers, 4.3.12 the central directory, 4.3.14 to 4.3.16 its end; 4.5.3 numbers of 64
+ * bits where those of 16 and 32 are too short).
+ *
+ * An array takes its bytes and some hundred more until it is written: of a run with 100,000 sites there are
+ * 200,000, and libzip has a kilobyte for each.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/hash.h"
+#include "base/npz/npz_format.h"
+
+enum {
+    NPZ_PART = NPZ_PATH + 8,
+    SHORT_MOST = 0xffff,
+    STORED_VERSION = 10,
+    LONG_VERSION = 45,
+    UTF8 = 1 << 11
+};
+enum { DAY = 1 << 5 | 1 }; /* the first that a zip file can name: 1 January 1980 */
+static const uint64_t long_most = 0xffffffff;
+
+typedef struct entry {
+    struct entry *next, *same_hash;
+    uint64_t size, place; /* of its bytes; of its header in the file */
+    uint32_t sum;
+    uint16_t name; /* bytes of it, which come first */
+    char bytes[];
+} entry;
+
+struct npz_writer {
+    char path[NPZ_PATH];
+    bool force;
+    entry *first, **last;
+    entry **bucket; /* [buckets], by the hash of the name */
+    uint64_t buckets;
+    int64_t count;
+};
+
+/* -- paths ----------------------------------------------------------------------------------- */
+
+/* The directory that holds the path. */
+static void directory_of(char out[NPZ_PATH], const char *path) {
+    strcpy(out, path);
+    char *slash = strrchr(out, '/');
+    if (!slash)
+        strcpy(out, ".");
+    else
+        slash[slash == out] = 0; /* "/" keeps its slash */
+}
+
+sr_status npz_check_path(const char *path, bool force, sr_failure *why) {
+    char directory[NPZ_PATH];
+    struct stat s;
+    if (strlen(path) >= NPZ_PATH)
+        return sr_fail(why, SR_USAGE, "%.64s...: %s", path, strerror(ENAMETOOLONG));
+    if (!*path) return sr_fail(why, SR_USAGE, "an archive of arrays with an empty name");
+    if (lstat(path, &s) == 0 && !S_ISREG(s.st_mode))
+        return sr_fail(why, SR_EXISTS, "%s: exists and is no regular file", path);
+    if (access(path, F_OK) == 0 && !force) {
+        sr_fail(why, SR_EXISTS, "%s: exists", path);
+        sr_hint(why, "another name, or --force to replace it");
+        return SR_EXISTS;
+    }
+    directory_of(directory, path);
+    if (access(directory, W_OK | X_OK) != 0)
+        return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    return SR_OK;
+}
+
+/* -- entries --------------------------------------------------------------------------------- */
+
+npz_writer *npz_create(const char *path, bool force, sr_failure *why) {
+    if (npz_check_path(path, force, why) != SR_OK) return NULL;
+    npz_writer *w = calloc(1, sizeof *w);
+    if (!w) {
+        sr_fail(why, SR_MEMORY, "%s: out of memory", path);
+        return NULL;
+    }
+    strcpy(w->path, path);
+    w->force = force, w->last = &w->first;
+    return w;
+}
+
+static entry **bucket_of(const npz_writer *w, const char *name, size_t length) {
+    return &w->bucket[hash_bytes(name, length) & (w->buckets - 1)];
+}
+
+/* Room for one more; false without memory. */
+static bool grow(npz_writer *w) {
+    if ((uint64_t)w->count < w->buckets) return true;
+    const uint64_t buckets = w->buckets ? 2 * w->buckets : 64;
+    entry **bucket = calloc(buckets, sizeof *bucket);
+    if (!bucket) return false;
+    free(w->bucket);
+    w->bucket = bucket, w->buckets = buckets;
+    for (entry *e = w->first; e; e = e->next) {
+        entry **at = bucket_of(w, e->bytes, e->name);
+        e->same_hash = *at, *at = e;
+    }
+    return true;
+}
+
+static bool is_taken(const npz_writer *w, const char *name, size_t length) {
+    for (const entry *e = *bucket_of(w, name, length); e; e = e->same_hash)
+        if (e->name == length && memcmp(e->bytes, name, length) == 0) return true;
+    return false;
+}
+
+static uint32_t sum_of(const char *bytes, uint64_t size) {
+    uLong sum = crc32(0, NULL, 0);
+    for (uint64_t part; size; bytes += part, size -= part) {
+        part = size < 1 << 30 ? size : 1 << 30;
+        sum = crc32(sum, (const Bytef *)bytes, (uInt)part);
+    }
+    return (uint32_t)sum;
+}
+
+/* malloc'd; NULL when out of memory. */
+static entry *make_entry(const char *name, size_t length, const npz_array *a) {
+    char header[NPY_HEADER_MAX];
+    const size_t start = npy_write_header(header, a);
+    const size_t bytes = (size_t)(npz_count(a) * npy_item_bytes(a->type));
+    entry *e = malloc(sizeof *e + length + start + bytes);
+    if (!e) return NULL;
+    *e = (entry){.size = start + bytes, .name = (uint16_t)length};
+    memcpy(e->bytes, name, length);
+    memcpy(e->bytes + length, header, start);
+    if (bytes) memcpy(e->bytes + length + start, a->data, bytes);
+    e->sum = sum_of(e->bytes + length, e->size);
+    return e;
+}
+
+sr_status npz_add(npz_writer *w, const char *name, const npz_array *a, sr_failure *why) {
+    char full[NPZ_ENTRY];
+    sr_status status = npz_entry_name(full, w->path, name, why);
+    if (status != SR_OK) return status;
+    const size_t length = strlen(full);
+    if (!grow(w)) return sr_fail(why, SR_MEMORY, "%s: %s: out of memory", w->path, name);
+    if (is_taken(w, full, length))
+        return sr_fail(why, SR_IO, "%s: %s: File already exists", w->path, full);
+    entry *e = make_entry(full, length, a), **at = bucket_of(w, full, length);
+    if (!e) return sr_fail(why, SR_MEMORY, "%s: %s: out of memory", w->path, name);
+    e->same_hash = *at, *at = e;
+    *w->last = e, w->last = &e->next;
+    w->count++;
+    return SR_OK;
+}
+
+int64_t npz_added(const npz_writer *w) {
+    return w->count;
+}
+
+/* -- the file -------------------------------------------------------------------------------- */
+
+/* Bytes on their way, little-endian. */
+typedef struct output {
+    FILE *file;
+    uint64_t at;
+} output;
+
+static void put_bytes(output *o, const void *bytes, size_t size) {
+    fwrite(bytes, 1, size, o->file); /* ferror tells, once */
+    o->at += size;
+}
+
+static void put(output *o, int bytes, uint64_t value) {
+    unsigned char b[8];
+    for (int i = 0; i < bytes; i++) b[i] = (unsigned char)(value >> 8 * i);
+    put_bytes(o, b, (size_t)bytes);
+}
+
+static uint64_t short_of(uint64_t value, uint64_t most) {
+    return value < most ? value : most;
+}
+
+/* What both headers of an entry have: version, flags, method, time and day, sum, sizes, bytes of the name and
+ * of what follows it. */
+static void put_common(output *o, const entry *e, bool is_long, int more) {
+    put(o, 2, is_long ? LONG_VERSION : STORED_VERSION), put(o, 2, UTF8), put(o, 2, 0);
+    put(o, 2, 0), put(o, 2, DAY), put(o, 4, e->sum);
+    put(o, 4, short_of(e->size, long_most)), put(o, 4, short_of(e->size, long_most));
+    put(o, 2, e->name), put(o, 2, (uint64_t)more);
+}
+
+static void put_entry(output *o, entry *e) {
+    const bool is_long = e->size >= long_most;
+    e->place = o->at;
+    put_bytes(o, "PK\3\4", 4);
+    put_common(o, e, is_long, is_long ? 20 : 0);
+    put_bytes(o, e->bytes, e->name);
+    if (is_long) put(o, 2, 1), put(o, 2, 16), put(o, 8, e->size), put(o, 8, e->size);
+    put_bytes(o, e->bytes + e->name, e->size);
+}
+
+static void put_directory_entry(output *o, const entry *e) {
+    const bool large = e->size >= long_most, far = e->place >= long_most;
+    const int numbers = (large ? 16 : 0) + (far ? 8 : 0);
+    put_bytes(o, "PK\1\2", 4);
+    put(o, 2, 3 << 8 | LONG_VERSION); /* made under Unix */
+    put_common(o, e, numbers > 0, numbers ? 4 + numbers : 0);
+    put(o, 2, 0), put(o, 2, 0), put(o, 2, 0), put(o, 4, (uint64_t)0100644 << 16);
+    put(o, 4, short_of(e->place, long_most));
+    put_bytes(o, e->bytes, e->name);
+    if (numbers) put(o, 2, 1), put(o, 2, (uint64_t)numbers);
+    if (large) put(o, 8, e->size), put(o, 8, e->size);
+    if (far) put(o, 8, e->place);
+}
+
+static void put_end(output *o, uint64_t count, uint64_t directory) {
+    const uint64_t size = o->at - directory, end = o->at;
+    if (count >= SHORT_MOST || end >= long_most) {
+        put_bytes(o, "PK\6\6", 4), put(o, 8, 44);
+        put(o, 2, LONG_VERSION), put(o, 2, LONG_VERSION), put(o, 4, 0), put(o, 4, 0);
+        put(o, 8, count), put(o, 8, count), put(o, 8, size), put(o, 8, directory);
+        put_bytes(o, "PK\6\7", 4), put(o, 4, 0), put(o, 8, end), put(o, 4, 1);
+    }
+    put_bytes(o, "PK\5\6", 4), put(o, 2, 0), put(o, 2, 0);
+    put(o, 2, short_of(count, SHORT_MOST)), put(o, 2, short_of(count, SHORT_MOST));
+    put(o, 4, short_of(size, long_most)), put(o, 4, short_of(directory, long_most)), put(o, 2, 0);
+}
+
+/* What is written is on the disk; file systems that know nothing of it are fine. */
+static bool synchronise(FILE *file) {
+    return fdatasync(fileno(file)) == 0 || errno == EINVAL || errno == ENOSYS;
+}
+
+/* All of it, before it gets its name. False with errno. */
+static bool put_archive(const npz_writer *w, FILE *file) {
+    output o = {file, 0};
+    for (entry *e = w->first; e && !ferror(file); e = e->next) put_entry(&o, e);
+    const uint64_t directory = o.at;
+    for (entry *e = w->first; e && !ferror(file); e = e->next) put_directory_entry(&o, e);
+    put_end(&o, (uint64_t)w->count, directory);
+    return !ferror(file) && fflush(file) == 0 && synchronise(file);
+}
+
+/* A new file beside the archive's place; its name to part. */
+static int open_part(const npz_writer *w, char part[NPZ_PART]) {
+    for (int i = 0;; i++) {
+        snprintf(part, NPZ_PART, "%s.%06ld", w->path, ((long)getpid() + i) % 1000000);
+        const int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST || i == 1000) return fd;
+    }
+}
+
+static sr_status write_file(const npz_writer *w, sr_failure *why) {
+    char part[NPZ_PART];
+    const int fd = open_part(w, part);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "wb");
+    bool ok = file && put_archive(w, file);
+    int reason = errno;
+    if (file && fclose(file) != 0 && ok) ok = false, reason = errno;
+    if (!file && fd >= 0) close(fd);
+    if (ok && rename(part, w->path) != 0) ok = false, reason = errno;
+    if (!ok && fd >= 0) unlink(part);
+    return ok ? SR_OK : sr_fail(why, SR_IO, "%s: %s", w->path, strerror(reason));
+}
+
+sr_status npz_write(npz_writer *w, sr_failure *why) {
+    /* the run may have taken days since npz_create */
+    sr_status status = npz_check_path(w->path, w->force, why);
+    if (status == SR_OK) status = write_file(w, why);
+    npz_abandon(w);
+    return status;
+}
+
+void npz_abandon(npz_writer *w) {
+    if (!w) return;
+    for (entry *e = w->first, *next; e; e = next) {
+        next = e->next;
+        free(e);
+    }
+    free(w->bucket);
+    free(w);
+}

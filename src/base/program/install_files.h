@@ -1,0 +1,27 @@
+/* install_files.h -- files that belong to the programs: plots/ and sample_runs/, in a checkout or
+ * installed.
+ */
+#ifndef BASE_PROGRAM_INSTALL_FILES_H
+#define BASE_PROGRAM_INSTALL_FILES_H
+
+#include "statrec/base.h"
+
+enum { INSTALL_FILES_PATH = 1024 };
+
+/* Directory of the running program, with a slash at its end; "" when it cannot be told. */
+void install_files_program_directory(char path[INSTALL_FILES_PATH]);
+
+/* i-th directory that may be `name`, best first: what the environment variable says, beside the
+ * program, in the checkout of its build tree, installed. NULL past the end. */
+const char *install_files_directory(const char *variable, const char *name, int i,
+                                    char path[INSTALL_FILES_PATH]);
+
+/* First directory/file that can be read. */
+sr_status install_files_find(const char *variable, const char *name, const char *file,
+                             char path[2 * INSTALL_FILES_PATH], sr_failure *why);
+
+/* A small file that somebody names: SR_OK when there is one and it ends; else it is not opened, since a pipe
+ * would wait for its writer and a device has no end. */
+sr_status install_files_check_file(const char *path, sr_failure *why);
+
+#endif

@@ -1,0 +1,264 @@
+/* tool.c -- see tool.h. */
+#define _XOPEN_SOURCE 700 /* sigaltstack */
+#include "base/program/tool.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+/* -- messages ---------------------------------------------------------------------------------- */
+
+/* A file name may hold a line break or an escape sequence; a message is one line all the same. */
+static void write_line(const tool *t, const char *label, const char *text) {
+    char line[2 * SR_FAILURE_TEXT];
+    snprintf(line, sizeof line, "%s: %s%s", t->name, label, text);
+    for (char *c = line; *c;) {
+        const int bytes = utf8_shown(c);
+        if (!bytes) *c = '?';
+        c += bytes ? bytes : 1;
+    }
+    fflush(stdout);
+    fprintf(stderr, "%s\n", line);
+}
+
+int tool_report(const tool *t, const sr_failure *why) {
+    write_line(t, "", why->text[0] ? why->text : sr_status_name(why->status));
+    if (why->hint[0]) tool_hint(t, why->hint);
+    return why->status == SR_USAGE ? TOOL_USAGE : TOOL_FAILED;
+}
+
+void tool_hint(const tool *t, const char *text) {
+    write_line(t, "hint: ", text);
+}
+
+int tool_error(const tool *t, int exit_status, const char *format, ...) {
+    char text[SR_FAILURE_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    write_line(t, "", text);
+    return exit_status;
+}
+
+void tool_warn(const tool *t, const char *format, ...) {
+    char text[SR_FAILURE_TEXT];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    write_line(t, "warning: ", text);
+}
+
+int tool_finish(const tool *t, int exit_status) {
+    errno = 0;
+    bool failed = ferror(stdout) != 0; /* an earlier write; its errno is gone */
+    if (fflush(stdout) != 0) failed = true;
+    int reason = errno;
+    if (fclose(stdout) != 0) {
+        /* A caller may start us without a standard output; that is no loss if nothing was written.
+         */
+        if (errno != EBADF || failed) failed = true, reason = reason ? reason : errno;
+    }
+    if (!failed) return exit_status;
+    write_line(t, "standard output: ", reason ? strerror(reason) : "write failed");
+    return exit_status ? exit_status : TOOL_FAILED;
+}
+
+/* -- the command line -------------------------------------------------------------------------- */
+
+bool tool_wants_help(const tool *t) {
+    for (int i = 1; i < t->argc && strcmp(t->argv[i], "--") != 0; i++)
+        if (strcmp(t->argv[i], "--help") == 0 || strcmp(t->argv[i], "-h") == 0) return true;
+    return false;
+}
+
+bool tool_wants_version(const tool *t) {
+    for (int i = 1; i < t->argc && strcmp(t->argv[i], "--") != 0; i++)
+        if (strcmp(t->argv[i], "--version") == 0) return true;
+    return false;
+}
+
+int tool_print_version(const tool *t) {
+    printf("%s %s\n", t->name, STATREC_VERSION);
+    return tool_finish(t, TOOL_DONE);
+}
+
+static bool needs_quotes(const char *text) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:=,+@%";
+    return !*text || text[strspn(text, plain)];
+}
+
+/* Appends one argument as a shell would want it; `out` has room for it. Returns the new end. */
+static char *append_argument(char *out, const char *text) {
+    if (!needs_quotes(text)) {
+        size_t length = strlen(text);
+        memcpy(out, text, length);
+        return out + length;
+    }
+    *out++ = '\'';
+    for (; *text; text++) {
+        if (*text == '\'') {
+            memcpy(out, "'\\''", 4);
+            out += 4;
+        } else {
+            *out++ = *text;
+        }
+    }
+    *out++ = '\'';
+    return out;
+}
+
+char *tool_argument(const char *text) {
+    char *argument = malloc(4 * strlen(text) + 3);
+    if (argument) *append_argument(argument, text) = 0;
+    return argument;
+}
+
+char *tool_command(const tool *t) {
+    size_t capacity = 1;
+    for (int i = 0; i < t->argc; i++) capacity += 4 * strlen(t->argv[i]) + 3;
+    char *command = malloc(capacity), *at = command;
+    if (!command) return NULL;
+    for (int i = 0; i < t->argc; i++) {
+        const char *slash = i ? NULL : strrchr(t->argv[0], '/');
+        if (i) *at++ = ' ';
+        at = append_argument(at, slash ? slash + 1 : t->argv[i]);
+    }
+    *at = 0;
+    return command;
+}
+
+/* -- nearest name ------------------------------------------------------------------------------ */
+
+enum { NAME_MAX_LENGTH = 63 };
+
+static char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static int least(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* Levenshtein distance, capital letters equal to small ones; both at most NAME_MAX_LENGTH. */
+static int edit_distance(const char *a, const char *b) {
+    int row[NAME_MAX_LENGTH + 1], length = (int)strlen(b);
+    for (int j = 0; j <= length; j++) row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= length; j++) {
+            int replaced = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+            diagonal = row[j];
+            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[length];
+}
+
+const char *tool_nearest(const char *given, const char *const *names, int count) {
+    const char *nearest = NULL;
+    int best = 3, length = (int)strlen(given);
+    if (length > NAME_MAX_LENGTH) return NULL;
+    for (int i = 0; i < count; i++) {
+        int other = (int)strlen(names[i]);
+        if (other > NAME_MAX_LENGTH) continue;
+        int distance = edit_distance(given, names[i]);
+        /* At least half of the letters must agree: "xx" is not a misspelt "bn". */
+        if (distance < best && 2 * distance <= (length > other ? length : other))
+            best = distance, nearest = names[i];
+    }
+    return nearest;
+}
+
+/* -- signals ----------------------------------------------------------------------------------- */
+
+static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+static volatile sig_atomic_t arrived; /* a handler has no other place to leave its news */
+static struct timespec arrived_at;
+
+/* `timeout` signals us and then our process group, and means it once. A person who asks again takes longer. */
+enum { AS_ONE = 250 }; /* milliseconds */
+
+static bool is_the_same_again(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return 1000.0 * (double)(now.tv_sec - arrived_at.tv_sec) +
+               1e-6 * (double)(now.tv_nsec - arrived_at.tv_nsec) <
+           AS_ONE;
+}
+
+/* The others that are caught wait meanwhile. */
+static void note_signal(int number) {
+    if (arrived && is_the_same_again()) return;
+    if (arrived) {
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &arrived_at);
+    arrived = number;
+}
+
+/* A signal that comes in the middle of dnnl_sgemm (oneDNN 2.6) must not have its frame pushed on
+ * the stack at work: the heap was found destroyed afterwards, one time in fifteen. The library
+ * seems to keep data further below the stack pointer than the system knows of. */
+static void give_handlers_a_stack(void) {
+    static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
+    stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};
+    if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
+}
+
+void tool_refuse_plugins(void) {
+    setenv("HDF5_PLUGIN_PRELOAD", "::", 1);
+}
+
+void tool_survive_file_limit(void) {
+#ifdef SIGXFSZ
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGXFSZ, &ignore, NULL);
+#endif
+}
+
+void tool_catch_signals(void) {
+    struct sigaction catch = {.sa_handler = note_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old;
+    sigemptyset(&catch.sa_mask);
+    for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)
+        sigaddset(&catch.sa_mask, caught[i]);
+    sigemptyset(&ignore.sa_mask);
+    give_handlers_a_stack();
+    for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)
+        /* nohup and `command &` start us with signals ignored on purpose */
+        if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(caught[i], &catch, NULL);
+    sigaction(SIGPIPE, &ignore, NULL);
+    tool_survive_file_limit();
+}
+
+int tool_signal(void) {
+    return arrived;
+}
+
+/* -- threads ----------------------------------------------------------------------------------- */
+
+void tool_wait_briefly(const tool *t) {
+    const char *preload = getenv("LD_PRELOAD");
+    char path[4096];
+    if (getenv("OMP_WAIT_POLICY") || getenv("GOMP_SPINCOUNT")) return;
+    if (preload && strstr(preload, "vgpreload")) return; /* /proc/self/exe is valgrind there */
+    /* by its own path, or it would be called "exe" in lists of processes */
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length <= 0 || setenv("GOMP_SPINCOUNT", "100000", 1) != 0) return;
+    path[length] = 0;
+    execv(path, t->argv);
+}

@@ -1,0 +1,271 @@
+/* score_bleu.c -- `statrec score bleu` and `statrec score multi-bleu`. */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/options/options.h"
+#include "cli/score/scores.h"
+#include "score/score.h"
+#include "text/text.h"
+
+enum { FIRST = 3, FILES = 1 + BLEU_REFERENCES };
+
+typedef struct bleu_options {
+    option_list ref;
+    option_text tokenize, smooth;
+    double smooth_value;
+    bool lowercase;
+    int64_t bootstrap, seed, digits;
+} bleu_options;
+
+static bool has_smooth_value(const void *values) {
+    const bleu_options *o = values;
+    return strcmp(o->smooth, "floor") == 0 || strcmp(o->smooth, "add-k") == 0;
+}
+
+static bool draws(const void *values) {
+    return ((const bleu_options *)values)->bootstrap > 0;
+}
+
+static const option_use of_smooth = {.with = "smooth", .holds = has_smooth_value};
+static const option_use of_bootstrap = {.with = "bootstrap", .holds = draws};
+
+#define AT(field) offsetof(bleu_options, field)
+#define SHARED_ROWS                                                                                \
+    LIST_OPTION(NULL, "ref", AT(ref), "references, a line for each of the text; may be repeated",  \
+                .value = "FILE"),                                                                  \
+        INT_OPTION(NULL, "bootstrap", AT(bootstrap), "0", 0, 1000000, "resamples",                 \
+                   "95 % interval from so many, 1000 as a rule; 0: none"),                         \
+        INT_OPTION(NULL, "seed", AT(seed), "12345", 0, 9007199254740992, "", "of the resamples",   \
+                   .use = &of_bootstrap)
+
+static const option multi_rows[] = {
+    SHARED_ROWS,
+    FLAG_OPTION(NULL, "lowercase", AT(lowercase), "no", "compare ASCII letters in lower case"),
+};
+static const option bleu_rows[] = {
+    SHARED_ROWS,
+    FLAG_OPTION(NULL, "lowercase", AT(lowercase), "no", "compare all letters in lower case"),
+    CHOICE_OPTION(NULL, "tokenize", AT(tokenize), "13a", BLEU_TOKENIZER_WORDS,
+                  "how the lines are cut into words"),
+    CHOICE_OPTION(NULL, "smooth", AT(smooth), "exp", BLEU_SMOOTHING_WORDS,
+                  "what stands for a precision of 0"),
+    REAL_OPTION(NULL, "smooth-value", AT(smooth_value), "nan", 0, 1e9, "",
+                "of floor (nan: 0.1) and add-k (nan: 1)", .use = &of_smooth),
+    INT_OPTION(NULL, "digits", AT(digits), "2", 0, 15, "", "of the score behind the point"),
+};
+static const option_table multi_table = {multi_rows, sizeof multi_rows / sizeof multi_rows[0]};
+static const option_table bleu_table = {bleu_rows, sizeof bleu_rows / sizeof bleu_rows[0]};
+enum { ROWS = sizeof bleu_rows / sizeof bleu_rows[0] };
+
+static int print_help(bool multi) {
+    printf("usage: statrec score %s --ref REF [--ref REF2 ...] [OPTIONS] < HYP\n"
+           "       statrec score %s --ref REF [--ref REF2 ...] [OPTIONS] HYP\n\n",
+           multi ? "multi-bleu" : "bleu", multi ? "multi-bleu" : "bleu");
+    if (multi)
+        printf(
+            "The line of multi-bleu.perl: HYP and REF are tokenized already, words stand between\n"
+            "ASCII blanks. The signature goes to standard error.\n");
+    else
+        printf(
+            "BLEU as sacreBLEU 2 computes it: HYP and REF are text as people write it, UTF-8, and\n"
+            "are cut into words here. The score comes with its signature.\n");
+    printf("REF0, REF1 ... are taken where there is no file REF. Files may be gzip (.gz).\n\n");
+    options_help(multi ? multi_table : bleu_table, stdout);
+    printf("\nExit status: 0 done, 1 failed%s, 2 usage.\n",
+           multi ? " or references without a word" : "");
+    return TOOL_DONE;
+}
+
+/* -- files ---------------------------------------------------------------------------------------- */
+
+/* The hypotheses, then the references. */
+typedef struct bleu_files {
+    file_bytes file[FILES];
+    int count;
+} bleu_files;
+
+static sr_status read_next(bleu_files *f, const char *path, sr_failure *why) {
+    if (f->count == FILES)
+        return sr_fail(why, SR_USAGE, "%s: one reference too many; at most %d", path,
+                       BLEU_REFERENCES);
+    const sr_status status = file_read(path, &f->file[f->count], why);
+    if (status == SR_OK) f->count++;
+    return status;
+}
+
+/* REF or REF.gz, else REF0, REF1 ... as long as there are such files. */
+static sr_status read_references(bleu_files *f, const char *name, sr_failure *why) {
+    char path[FILE_PATH], numbered[OPTION_TEXT_SIZE + 16];
+    bool found;
+    sr_status status = file_find("", name, path, &found, why);
+    if (status != SR_OK || found) return status == SR_OK ? read_next(f, path, why) : status;
+    for (int i = 0;; i++) {
+        snprintf(numbered, sizeof numbered, "%s%d", name, i);
+        status = file_find("", numbered, path, &found, why);
+        if (status == SR_OK && found) status = read_next(f, path, why);
+        if (status != SR_OK) return status;
+        if (!found && i) return SR_OK;
+        if (!found) return sr_fail(why, SR_IO, "%s: no such file, nor %s", name, numbered);
+    }
+}
+
+static sr_status read_files(bleu_files *f, const char *hyp, const option_list *ref,
+                            sr_failure *why) {
+    sr_status status = read_next(f, hyp ? hyp : "/dev/stdin", why);
+    if (status == SR_OK && !hyp)
+        snprintf(f->file[0].path, sizeof f->file[0].path, "standard input");
+    for (int i = 0; status == SR_OK && i < ref->count; i++)
+        status = read_references(f, ref->text[i], why);
+    return status;
+}
+
+static sr_status count_lines(const file_bytes *f, bool multi, int64_t *lines, sr_failure *why) {
+    if (!multi) return text_check(f, lines, why);
+    *lines = 0;
+    for (size_t i = 0; i < f->size; i++) *lines += f->byte[i] == '\n';
+    *lines += f->size && f->byte[f->size - 1] != '\n';
+    return SR_OK;
+}
+
+/* As many references as hypotheses; multi-bleu.perl takes what is missing for empty lines. */
+static sr_status compare_lines(const bleu_files *f, bool multi, int64_t *lines, sr_failure *why) {
+    sr_status status = count_lines(&f->file[0], multi, lines, why);
+    for (int i = 1; status == SR_OK && i < f->count; i++) {
+        int64_t of_ref;
+        status = count_lines(&f->file[i], multi, &of_ref, why);
+        if (status == SR_OK && of_ref != *lines)
+            status = sr_fail(why, SR_FORMAT, "%s has %lld lines, %s has %lld", f->file[0].path,
+                             (long long)*lines, f->file[i].path, (long long)of_ref);
+    }
+    if (status == SR_OK && *lines == 0)
+        status = sr_fail(why, SR_FORMAT, "%s: no line to score", f->file[0].path);
+    return status;
+}
+
+/* What counts in a way that nobody would expect, but the original program does so too. */
+static void warn_of_traps(const tool *t, const file_bytes *f, bool multi) {
+    if (f->size >= 3 && memcmp(f->byte, "\xef\xbb\xbf", 3) == 0)
+        tool_warn(t, "%s: the byte order mark at its start is taken for part of the first word",
+                  f->path);
+    if (multi && f->size && f->byte[f->size - 1] != '\n')
+        tool_warn(t, "%s: no newline at its end; the last byte is cut off, as multi-bleu.perl does",
+                  f->path);
+}
+
+/* The next line. multi-bleu.perl cuts off the last byte of a line, newline or not. */
+static bleu_text next_line(const file_bytes *f, size_t *at, bool multi) {
+    const char *from = (const char *)f->byte + *at;
+    const char *newline = memchr(from, '\n', f->size - *at);
+    const size_t left = f->size - *at;
+    const size_t size = newline ? (size_t)(newline - from) : multi && left ? left - 1 : left;
+    *at = newline ? *at + size + 1 : f->size;
+    return (bleu_text){from, size};
+}
+
+/* -- scores --------------------------------------------------------------------------------------- */
+
+static sr_status score_lines(bleu_scorer *s, const bleu_files *f, bool multi, int64_t lines,
+                             sr_failure *why) {
+    size_t at[FILES] = {0};
+    sr_status status = SR_OK;
+    for (int64_t n = 0; status == SR_OK && n < lines; n++) {
+        bleu_text line[FILES];
+        sr_failure reason = {0};
+        for (int i = 0; i < f->count; i++) line[i] = next_line(&f->file[i], &at[i], multi);
+        status = bleu_add(s, line[0], line + 1, f->count - 1, &reason);
+        if (status != SR_OK)
+            sr_fail(why, status, "%s:%lld: %s", f->file[0].path, (long long)n + 1, reason.text);
+    }
+    return status;
+}
+
+static bleu_form form_of(const bleu_options *o, bool multi) {
+    bleu_form form = {.multi = multi, .lowercase = o->lowercase};
+    if (multi) return form;
+    form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, o->tokenize);
+    form.smoothing = (bleu_smoothing)bleu_find_word(BLEU_SMOOTHING_WORDS, o->smooth);
+    form.smooth_value =
+        isnan(o->smooth_value) ? bleu_smooth_default(form.smoothing) : o->smooth_value;
+    return form;
+}
+
+static int print_multi(const tool *t, const bleu_scorer *s, const bleu_interval *interval) {
+    char line[BLEU_LINE], signature[BLEU_LINE];
+    const bleu_counts sum = bleu_sum(s);
+    bleu_print_multi(&sum, line, sizeof line);
+    puts(line);
+    fflush(
+        stdout); /* the two stay in this order in one file; tool_finish reports what went wrong */
+    bleu_signature(s, interval, signature, sizeof signature);
+    fprintf(stderr, "%s: signature %s\n", t->name, signature);
+    return sum.ref_len ? TOOL_DONE : TOOL_FAILED;
+}
+
+static int print_scores(const tool *t, const bleu_scorer *s, const bleu_options *o, bool multi) {
+    char line[BLEU_LINE];
+    sr_failure why = {0};
+    bleu_interval interval = {.resamples = o->bootstrap, .seed = (uint64_t)o->seed};
+    const bleu_interval *drawn = o->bootstrap ? &interval : NULL;
+    const int digits = multi ? 2 : (int)o->digits;
+    int status = TOOL_DONE;
+    if (drawn && bleu_bootstrap(s, &interval, &why) != SR_OK) return tool_report(t, &why);
+    if (multi) {
+        status = print_multi(t, s, drawn);
+    } else {
+        bleu_print(s, digits, drawn, line, sizeof line);
+        puts(line);
+    }
+    if (drawn) {
+        bleu_print_interval(drawn, digits, line, sizeof line);
+        puts(line);
+    }
+    return status;
+}
+
+static int score_files(const tool *t, const bleu_files *f, const bleu_options *o, bool multi) {
+    sr_failure why = {0};
+    int64_t lines = 0;
+    const bleu_form form = form_of(o, multi);
+    if (compare_lines(f, multi, &lines, &why) != SR_OK) return tool_report(t, &why);
+    for (int i = 0; i < f->count; i++) warn_of_traps(t, &f->file[i], multi);
+    bleu_scorer *s = bleu_create(&form);
+    if (!s) return tool_error(t, TOOL_FAILED, "no memory");
+    const int status = score_lines(s, f, multi, lines, &why) == SR_OK ? print_scores(t, s, o, multi)
+                                                                      : tool_report(t, &why);
+    bleu_free(s);
+    return status;
+}
+
+static sr_status parse(const tool *t, option_table table, bleu_options *o, int *hyps,
+                       sr_failure *why) {
+    option_origin origin[ROWS];
+    options_set_defaults(table, o);
+    sr_status status = options_parse_noting(table, o, origin, t->argc, t->argv, FIRST, hyps, why);
+    return status == SR_OK ? options_check_use(table, o, o, origin, why) : status;
+}
+
+static int score(const tool *t, bool multi) {
+    bleu_options o = {0};
+    bleu_files files = {0};
+    sr_failure why = {0};
+    int hyps = 0;
+    if (tool_wants_help(t)) return print_help(multi);
+    if (parse(t, multi ? multi_table : bleu_table, &o, &hyps, &why) != SR_OK)
+        return tool_report(t, &why);
+    if (o.ref.count == 0) return tool_error(t, TOOL_USAGE, "--ref REF is missing");
+    if (hyps > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", hyps);
+    const sr_status status = read_files(&files, hyps ? t->argv[FIRST] : NULL, &o.ref, &why);
+    const int code = status == SR_OK ? score_files(t, &files, &o, multi) : tool_report(t, &why);
+    for (int i = 0; i < files.count; i++) file_free(&files.file[i]);
+    return code;
+}
+
+int score_multi_bleu(const tool *t) {
+    return score(t, true);
+}
+
+int score_bleu(const tool *t) {
+    return score(t, false);
+}

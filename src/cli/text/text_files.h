@@ -1,0 +1,34 @@
+/* text_files.h -- commands that read texts and write one. */
+#ifndef CLI_TEXT_TEXT_FILES_H
+#define CLI_TEXT_TEXT_FILES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/program/tool.h"
+
+/* Takes one line of a text; its reason for SR_FORMAT is given the file and line by the reader. */
+typedef sr_status (*text_taker)(void *context, const char *line, size_t length, sr_failure *why);
+
+/* Gives every line of the files, or of standard input when there are none, to `take`. Lines are those
+ * of text_first_line. */
+sr_status text_files_read(char *const *path, int files, text_taker take, void *context,
+                          sr_failure *why);
+
+/* Standard output, or a file that gets its name when it is whole. */
+typedef struct text_output {
+    const char *path; /* "": standard output */
+    char *part;       /* NULL: written in place */
+    FILE *out;
+} text_output;
+
+/* SR_EXISTS when the file is there, unless forced. */
+sr_status text_output_open(text_output *o, const char *path, bool force, sr_failure *why);
+/* After `status`: the file gets its name, or is taken away if anything failed. Returns `status`, or its
+ * own failure when that was SR_OK. */
+sr_status text_output_finish(text_output *o, sr_status status, sr_failure *why);
+/* After `status`: the file gets its name, or is taken away if anything failed; standard output stays open.
+ * Reports a failure, but for one of standard output, which tool_finish tells. Returns the exit status. */
+int text_output_close(text_output *o, const tool *t, sr_status status, sr_failure *why);
+
+#endif

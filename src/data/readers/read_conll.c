@@ -1,0 +1,286 @@
+/* read_conll.c -- words with the tags of their entities, a file for each split, DIR/PREFIX or
+ * DIR/PREFIX.gz (plain preferred), its prefix the whole name. The name "" of validation or test means
+ * none; the test file may also be missing. A line is a word, in columns between blanks or tabs, as many
+ * in every line; blank lines, and lines that begin with -DOCSTART-, stand between sentences. The forms
+ * of CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder), of the Chinese Resume set (a character a
+ * line) and others that have a tag in one of the columns.
+ *
+ * Tags are read by what they mean (docs/models.md 10.2) and converted to the scheme of the options; the
+ * dictionary of tags has the types of all files, those of training first. ASCII digits become 0 in words and their characters
+ * unless zero_digits says no; the line step (small letters) is done to words alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/readers/sentence_lines.h"
+
+typedef struct conll {
+    dataset *d;
+    const data_options *options;
+    data_split split;
+    line_walk at;
+    tag_types types;
+    tag_column column;
+    int scheme; /* of the tags of training */
+    int64_t columns, line_of_columns;
+    /* the sentence that is open */
+    tag_mark *mark;  /* [room] */
+    data_line *word; /* [room], into the file */
+    int64_t words, room;
+    int64_t offset; /* of its first line */
+    line_buffer folded, spelled;
+} conll;
+
+/* Until the types are known: a number for each tag, 0 for O. */
+static int32_t code_of(tag_mark m) {
+    return m.part == TAG_OUTSIDE ? 0 : m.type * TAG_PARTS + (int32_t)m.part;
+}
+
+static tag_mark mark_of(int32_t code, const int32_t *number) {
+    if (code == 0) return (tag_mark){TAG_OUTSIDE, -1};
+    return (tag_mark){(tag_part)(code % TAG_PARTS), number[code / TAG_PARTS]};
+}
+
+/* -- lines */
+
+/* Column `number` of a line, from 1; 0: the last one. */
+static data_line column_of(const char *line, size_t length, int64_t number, int64_t *columns) {
+    data_line found = {0};
+    *columns = 0;
+    for (size_t at = 0; at < length;) {
+        while (at < length && is_blank(line[at])) at++;
+        const size_t from = at;
+        while (at < length && !is_blank(line[at])) at++;
+        if (at == from) break;
+        ++*columns;
+        if (number == 0 || *columns == number) found = (data_line){line + from, at - from};
+    }
+    return found;
+}
+
+static sr_status check_columns(conll *c, int64_t columns, sr_failure *why) {
+    const data_options *o = c->options;
+    const int64_t wanted = o->word_column > o->tag_column ? o->word_column : o->tag_column;
+    if (!c->columns) c->columns = columns, c->line_of_columns = c->at.number;
+    if (columns != c->columns)
+        return sr_fail(why, SR_FORMAT, "%s:%lld: %lld column%s, line %lld has %lld",
+                       c->at.file->path, (long long)c->at.number, (long long)columns,
+                       columns == 1 ? "" : "s", (long long)c->line_of_columns,
+                       (long long)c->columns);
+    if (columns >= wanted && (o->tag_column || columns > o->word_column)) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s:%lld: %lld column%s, word and tag are columns %lld and %lld",
+                   c->at.file->path, (long long)c->at.number, (long long)columns,
+                   columns == 1 ? "" : "s", (long long)o->word_column,
+                   (long long)(o->tag_column ? o->tag_column : wanted + 1));
+}
+
+static sr_status make_room(conll *c, sr_failure *why) {
+    if (c->words < c->room) return SR_OK;
+    const int64_t room = c->room ? 2 * c->room : 256;
+    tag_mark *mark = realloc(c->mark, (size_t)room * sizeof *mark);
+    if (mark) c->mark = mark;
+    data_line *word = realloc(c->word, (size_t)room * sizeof *word);
+    if (word) c->word = word;
+    if (!mark || !word) return sr_fail(why, SR_MEMORY, "no memory for a sentence");
+    c->room = room;
+    return SR_OK;
+}
+
+static sr_status add_word(conll *c, sr_failure *why) {
+    const data_options *o = c->options;
+    const line_walk *w = &c->at;
+    int64_t columns;
+    const data_line word = column_of(w->line, w->length, o->word_column, &columns);
+    const data_line tag = column_of(w->line, w->length, o->tag_column, &columns);
+    sr_status status = check_columns(c, columns, why);
+    if (status == SR_OK) status = make_room(c, why);
+    if (status == SR_OK)
+        status = tag_column_add(&c->column, &c->types, w->number, tag.byte, tag.length,
+                                &c->mark[c->words], why);
+    if (status != SR_OK) return status;
+    if (c->words == 0) c->offset = w->line - (const char *)w->file->byte;
+    c->word[c->words++] = word;
+    return SR_OK;
+}
+
+/* -- sentences */
+
+static sr_status fold(conll *c, data_line word, sr_failure *why) {
+    c->spelled.size = 0;
+    if (!line_put(&c->spelled, word.byte, word.length))
+        return sr_fail(why, SR_MEMORY, "no memory for a word");
+    for (size_t i = 0; c->options->zero_digits && i < word.length; i++)
+        if (c->spelled.byte[i] >= '0' && c->spelled.byte[i] <= '9') c->spelled.byte[i] = '0';
+    const line_transform *step = c->options->tokenizer;
+    return line_steps_apply(step, step ? 1 : 0, 0, c->spelled.byte, c->spelled.size, &c->folded,
+                            why);
+}
+
+static sr_status put_word(conll *c, int64_t i, sr_failure *why) {
+    const sr_status status = fold(c, c->word[i], why);
+    if (status != SR_OK) return status;
+    const sentence_word w = {c->folded.byte, c->folded.size, c->spelled.byte, c->spelled.size,
+                             code_of(c->mark[i])};
+    return sentence_set_word(&c->d->sentences, c->split, &w, why);
+}
+
+static sr_status end_sentence(conll *c, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (c->words == 0) return SR_OK;
+    tag_column_end_sentence(&c->column);
+    tag_convert((tag_scheme)c->scheme, c->mark, c->words, c->mark);
+    for (int64_t i = 0; status == SR_OK && i < c->words; i++) status = put_word(c, i, why);
+    c->words = 0;
+    if (status != SR_OK) return status;
+    return sentence_set_end(&c->d->sentences, c->split, 0, c->offset, why);
+}
+
+static bool is_document(data_line first) {
+    static const char mark[] = "-DOCSTART-";
+    return first.length == sizeof mark - 1 && !memcmp(first.byte, mark, first.length);
+}
+
+static sr_status read_lines(conll *c, sr_failure *why) {
+    sr_status status = SR_OK;
+    while (status == SR_OK && next_line(&c->at)) {
+        int64_t columns;
+        const data_line first = column_of(c->at.line, c->at.length, 1, &columns);
+        status = columns == 0 || is_document(first) ? end_sentence(c, why) : add_word(c, why);
+    }
+    return status == SR_OK ? end_sentence(c, why) : status;
+}
+
+/* -- files */
+
+static void note_tags(const conll *c) {
+    const tag_scheme scheme = tag_column_scheme(&c->column);
+    const int64_t illegal = c->column.illegal[scheme];
+    dataset_note(c->d, " (%s", tag_scheme_name(scheme));
+    if (illegal)
+        dataset_note(c->d, ", %lld tag%s against its grammar", (long long)illegal,
+                     illegal == 1 ? "" : "s");
+    dataset_note(c->d, ")");
+}
+
+static sr_status read_split(conll *c, data_split split, const char *name, sr_failure *why) {
+    const data_options *o = c->options;
+    file_bytes *f = &c->d->tagged_file[split];
+    bool found = false;
+    if (split == SPLIT_TRAIN && !*name) return sr_fail(why, SR_USAGE, "trainpref is empty");
+    if (!*name) return SR_OK;
+    sr_status status = read_text_file(c->d, o, name, split == SPLIT_TEST, f, &found, why);
+    if (status != SR_OK || !found) return status;
+    c->split = split;
+    c->at = (line_walk){.file = f};
+    c->columns = 0;
+    c->column = tag_column_start(f->path, *o->file_tag_scheme && strcmp(o->file_tag_scheme, "auto")
+                                              ? tag_scheme_find(o->file_tag_scheme)
+                                              : TAG_ANY);
+    const int32_t types = c->types.count;
+    status = read_lines(c, why);
+    if (status != SR_OK) return status;
+    note_tags(c);
+    if (split == SPLIT_TRAIN) c->types.trained = c->types.count;
+    for (int32_t i = types; split != SPLIT_TRAIN && i < c->types.count; i++)
+        dataset_note(c->d, " (type %s is not in the training file)", c->types.name[i]);
+    if (c->d->sentences.split[split].count > 0) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: no sentence in %lld lines", f->path,
+                   (long long)c->at.number);
+}
+
+/* Numbers of tags for their codes. */
+static sr_status number_tags(conll *c, sr_failure *why) {
+    sentence_set *s = &c->d->sentences;
+    int32_t *number = malloc(((size_t)c->types.count + 1) * sizeof *number);
+    tag_set *set = number ? tag_set_create((tag_scheme)c->scheme, &c->types, number) : NULL;
+    if (!set) {
+        free(number);
+        return sr_fail(why, SR_MEMORY, "no memory for a dictionary of tags");
+    }
+    for (int k = 0; k < SENTENCE_SPLITS; k++)
+        for (int64_t i = 0; i < s->split[k].words; i++)
+            s->split[k].tag[i] = tag_set_id(set, mark_of(s->split[k].tag[i], number));
+    free(number);
+    c->d->tags = set;
+    s->tags = set, s->allowed = set->allowed;
+    if (c->types.count) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: every tag is O", c->d->tagged_file[SPLIT_TRAIN].path);
+}
+
+static sr_status check_options(conll *c, sr_failure *why) {
+    const data_options *o = c->options;
+    c->scheme = *o->tag_scheme ? tag_scheme_find(o->tag_scheme) : TAG_BIOES;
+    if (c->scheme == TAG_ANY)
+        return sr_fail(why, SR_USAGE, "tag-scheme '%.40s' is not one of " TAG_SCHEME_WORDS,
+                       o->tag_scheme);
+    if (o->word_column == o->tag_column)
+        return sr_fail(why, SR_USAGE, "word-column and tag-column are both %lld",
+                       (long long)o->tag_column);
+    return SR_OK;
+}
+
+/* Where the tags of the training file are from, then what becomes of them. */
+static void note_entities(const conll *c) {
+    static const char *const names[SENTENCE_SPLITS] = {"training", "validation", "test"};
+    const tag_set *set = c->d->tags;
+    dataset_note(c->d, "; tags of %lld type%s as %s", (long long)set->types,
+                 set->types == 1 ? "" : "s", tag_scheme_name(set->scheme));
+    for (int k = 0; k < SENTENCE_SPLITS; k++) {
+        const sentence_split *p = &c->d->sentences.split[k];
+        int64_t entities = 0;
+        for (int64_t i = 0; i < p->count; i++)
+            entities +=
+                tag_set_spans(set, p->tag + p->first[i], p->first[i + 1] - p->first[i], NULL);
+        if (p->count) dataset_note(c->d, ", %lld %s", (long long)entities, names[k]);
+    }
+    dataset_note(c->d, " entities");
+    if (c->options->zero_digits) dataset_note(c->d, "; digits as 0");
+    if (c->options->tokenizer)
+        dataset_note(c->d, "; words through %s", c->options->tokenizer->name);
+}
+
+static sr_status read_files(conll *c, sr_failure *why) {
+    const data_options *o = c->options;
+    const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
+    sr_status status = check_options(c, why);
+    for (int i = 0; status == SR_OK && i < SENTENCE_SPLITS; i++)
+        status = read_split(c, (data_split)i, name[i], why);
+    return status == SR_OK ? number_tags(c, why) : status;
+}
+
+sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
+    data_options own = *o;
+    conll c = {.d = d, .options = &own};
+    own.max_length = own.pad_to = 0; /* a sentence is tagged as a whole */
+    own.mark_start = own.mark_end = false;
+    if (!own.word_column && !own.tag_column) own.word_column = 1;
+    dataset_note(d, "%s: from", d->row->name);
+    sr_status status = sentence_set_create(&d->sentences, &own, why);
+    d->sentences.task = TASK_TAGS;
+    d->sentences.spelled = true;
+    if (status == SR_OK) status = read_files(&c, why);
+    if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
+    if (status == SR_OK) dataset_finish_sentences(d, d->tags->count);
+    if (status == SR_OK) note_entities(&c);
+    d->shape.longest = 0; /* taggers know distances alone: other tests may have longer sentences */
+    d->word_column = own.word_column;
+    tag_types_free(&c.types);
+    free(c.mark);
+    free(c.word);
+    line_free(&c.folded);
+    line_free(&c.spelled);
+    return status;
+}
+
+const tag_set *data_tags(const dataset *d) {
+    return d->tags;
+}
+
+data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word) {
+    const sentence_split *p = &d->sentences.split[split];
+    line_walk w = {.file = &d->tagged_file[split], .at = (size_t)p->line[sentence]};
+    int64_t columns;
+    for (int64_t i = 0; i <= word; i++)
+        if (!next_line(&w)) return (data_line){0};
+    return column_of(w.line, w.length, d->word_column, &columns);
+}

@@ -1,0 +1,228 @@
+/* read_labelled.c -- classified texts, a file for each split, DIR/PREFIX or DIR/PREFIX.gz (plain
+ * preferred), its prefix the whole name.
+ *
+ * "labelled": a line is the label, one blank or TAB, the text. "labelled-csv": a line is
+ * `"label","text"`, or with more columns, as `"label","title","text"`, which are one text with a blank
+ * between them; `""` in quotes is one quote, `\n` a blank (the files of Zhang, Zhao and LeCun, NeurIPS
+ * 2015).
+ *
+ * The classes are those of the training file, integers sorted by value, other labels by bytes. Without a
+ * validation file the share valid_share (a tenth, unless told) of the lines of the training file, drawn
+ * by the seed, is validation; the test file may be missing. A line without a text is counted and left out.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/readers/sentence_lines.h"
+
+typedef struct labelled {
+    dataset *d;
+    const data_options *options;
+    bool csv;
+    file_bytes
+        file[SENTENCE_SPLITS]; /* byte NULL: no such split, or a share of the training file */
+    label_set labels;
+    line_buffer text; /* of the columns of a line */
+} labelled;
+
+/* What a line holds; label.length 0: it is blank. */
+typedef struct labelled_line {
+    data_line label, text;
+} labelled_line;
+
+/* What is wrong, or NULL. */
+static const char *cut_label(const char *line, size_t length, labelled_line *found) {
+    size_t text = 0, end = 0;
+    while (text < length && is_blank(line[text])) text++;
+    if (text == length) return NULL; /* a blank line */
+    if (text > 0) return "the line begins with a blank, not with a label";
+    while (end < length && !is_blank(line[end])) end++;
+    *found = (labelled_line){{line, end}, {line + end, length - end}};
+    return NULL;
+}
+
+/* -- columns */
+
+/* Appends the column at *at, which ends behind its comma or at the end; NULL or what is wrong. */
+static const char *read_column(const char *line, size_t length, size_t *at, line_buffer *out,
+                               bool *done) {
+    const bool quoted = *at < length && line[*at] == '"';
+    size_t i = *at + quoted;
+    for (; *done && i < length; i++) {
+        if (quoted && line[i] == '"' && (i + 1 == length || line[i + 1] != '"')) break;
+        if (!quoted && line[i] == ',') break;
+        const bool newline = line[i] == '\\' && i + 1 < length && line[i + 1] == 'n';
+        if (newline || (quoted && line[i] == '"')) i++;
+        *done = line_put(out, newline ? " " : line + i, 1);
+    }
+    if (quoted && i == length) return "a quoted column does not end on this line";
+    i += quoted;
+    if (i < length && line[i] != ',') return "neither a comma nor the end follows a quoted column";
+    *at = i + 1;
+    return NULL;
+}
+
+/* The columns in l->text, the label first. */
+static const char *cut_columns(labelled *l, const char *line, size_t length, labelled_line *found,
+                               bool *done) {
+    size_t label = 0;
+    int columns = 0;
+    l->text.size = 0;
+    *done = line_put(&l->text, "", 0);
+    for (size_t at = 0; *done && at <= length; columns++) {
+        if (columns) *done = *done && line_put(&l->text, " ", 1);
+        const char *wrong = read_column(line, length, &at, &l->text, done);
+        if (wrong) return wrong;
+        if (columns == 0) label = l->text.size;
+    }
+    if (*done && columns < 2) return "one column, but label and text are two";
+    *found = (labelled_line){{l->text.byte, label}, {l->text.byte + label, l->text.size - label}};
+    return NULL;
+}
+
+/* -- lines */
+
+/* Fails with the place of a line in front. */
+static sr_status fail_at(const line_walk *w, sr_status status, const char *text, sr_failure *why) {
+    return sr_fail(why, status, "%s:%lld: %s", w->file->path, (long long)w->number, text);
+}
+
+static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found, sr_failure *why) {
+    bool done = true;
+    const char *wrong = NULL;
+    *found = (labelled_line){0};
+    if (!l->csv) wrong = cut_label(w->line, w->length, found);
+    if (l->csv && w->length > 0) {
+        wrong = cut_columns(l, w->line, w->length, found, &done);
+        if (!wrong && found->label.length == 0) wrong = "the label is empty";
+    }
+    if (!done) return fail_at(w, SR_MEMORY, "no memory for its columns", why);
+    return wrong ? fail_at(w, SR_FORMAT, wrong, why) : SR_OK;
+}
+
+/* The labels of the training file; its lines. */
+static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
+    line_walk w = {.file = &l->file[SPLIT_TRAIN]};
+    sr_status status = SR_OK;
+    while (status == SR_OK && next_line(&w)) {
+        labelled_line line;
+        sr_failure wrong = {0};
+        status = read_line(l, &w, &line, why);
+        if (status != SR_OK || line.label.length == 0) continue;
+        status = label_set_add(&l->labels, line.label.byte, line.label.length, &wrong);
+        if (status != SR_OK) fail_at(&w, status, wrong.text, why);
+    }
+    *lines = w.number;
+    label_set_sort(&l->labels);
+    if (status != SR_OK || l->labels.count > 1) return status;
+    return sr_fail(why, SR_FORMAT, "%s: %s in %lld lines, at least two classes are wanted",
+                   w.file->path, l->labels.count ? "one label" : "no label", (long long)w.number);
+}
+
+static sr_status unknown_label(const labelled *l, const line_walk *w, data_line label,
+                               sr_failure *why) {
+    return sr_fail(why, SR_FORMAT, "%s:%lld: label '%.*s' is none of the %d of %s", w->file->path,
+                   (long long)w->number, (int)(label.length < 40 ? label.length : 40), label.byte,
+                   l->labels.count, l->file[SPLIT_TRAIN].path);
+}
+
+/* is_valid [lines of the file]: to validation instead; NULL: none. */
+static sr_status add_file(labelled *l, data_split split, const bool *is_valid, sr_failure *why) {
+    line_walk w = {.file = &l->file[split]};
+    sr_status status = SR_OK;
+    while (status == SR_OK && next_line(&w)) {
+        const data_split to = is_valid && is_valid[w.number - 1] ? SPLIT_VALID : split;
+        labelled_line line;
+        status = read_line(l, &w, &line, why);
+        if (status != SR_OK) break;
+        const bool blank = line.label.length == 0;
+        const int label =
+            blank ? 0 : label_set_find(&l->labels, line.label.byte, line.label.length);
+        if (label < 0) return unknown_label(l, &w, line.label, why);
+        status = sentence_set_line(&l->d->sentences, l->options, to, line.text.byte,
+                                   line.text.length, label, w.number - 1, why);
+    }
+    return status;
+}
+
+/* -- files */
+
+/* Which lines of the training file are validation. */
+static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_failure *why) {
+    const data_options *o = l->options;
+    const double share = dataset_share(o->valid_share, 0.1);
+    const int64_t count = share >= 0 && share <= 1 ? llround(share * (double)lines) : 0;
+    if (count < 1 || count >= lines)
+        return sr_fail(why, SR_USAGE, "valid-share %g of %lld lines leaves %s", share,
+                       (long long)lines, count < 1 ? "no validation" : "nothing for training");
+    int64_t *order = draw_order(o->seed, lines);
+    *is_valid = order ? calloc((size_t)lines, sizeof **is_valid) : NULL;
+    for (int64_t i = 0; *is_valid && i < count; i++) (*is_valid)[order[i]] = true;
+    free(order);
+    if (!*is_valid)
+        return sr_fail(why, SR_MEMORY, "no memory to split %lld lines", (long long)lines);
+    dataset_note(l->d, "; %lld of %lld lines drawn for validation by seed %llu", (long long)count,
+                 (long long)lines, (unsigned long long)o->seed);
+    return SR_OK;
+}
+
+static sr_status read_files(labelled *l, sr_failure *why) {
+    const data_options *o = l->options;
+    const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
+    sr_status status = SR_OK;
+    if (!*o->trainpref) return sr_fail(why, SR_USAGE, "trainpref is empty");
+    for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++) {
+        bool found;
+        if (*name[i])
+            status = read_text_file(l->d, o, name[i], i == SPLIT_TEST, &l->file[i], &found, why);
+    }
+    return status;
+}
+
+static sr_status add_files(labelled *l, sr_failure *why) {
+    int64_t lines = 0;
+    bool *is_valid = NULL;
+    sr_status status = collect_labels(l, &lines, why);
+    if (status == SR_OK && !l->file[SPLIT_VALID].byte)
+        status = draw_valid(l, lines, &is_valid, why);
+    if (status == SR_OK) status = add_file(l, SPLIT_TRAIN, is_valid, why);
+    for (int i = SPLIT_VALID; i < SENTENCE_SPLITS && status == SR_OK; i++)
+        if (l->file[i].byte) status = add_file(l, (data_split)i, NULL, why);
+    free(is_valid);
+    return status;
+}
+
+/* The classes by name, in their order, so that a heading taken for a class is seen. */
+static void note_labels(dataset *d, const label_set *l) {
+    const int shown = l->count > 10 ? 9 : l->count;
+    for (int i = 0; i < shown; i++) dataset_note(d, "%s %s", i ? "," : "; labels", l->name[i]);
+    if (shown < l->count) dataset_note(d, " ... %s", l->name[l->count - 1]);
+}
+
+static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
+    labelled l = {.d = d, .options = o, .csv = csv};
+    dataset_note(d, "%s: from", d->row->name);
+    sr_status status = sentence_set_create(&d->sentences, o, why);
+    if (status == SR_OK) status = read_files(&l, why);
+    if (status == SR_OK) status = add_files(&l, why);
+    if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
+    for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
+    if (status == SR_OK) {
+        note_labels(d, &l.labels);
+        dataset_finish_sentences(d, l.labels.count);
+    }
+    for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);
+    label_set_free(&l.labels);
+    line_free(&l.text);
+    return status;
+}
+
+sr_status labelled_open(dataset *d, const data_options *o, sr_failure *why) {
+    return open_labelled(d, o, false, why);
+}
+
+sr_status labelled_csv_open(dataset *d, const data_options *o, sr_failure *why) {
+    return open_labelled(d, o, true, why);
+}

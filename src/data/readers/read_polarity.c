@@ -1,0 +1,135 @@
+/* read_polarity.c -- sentence polarity as Pang and Lee published it: DIR/PREFIX.neg and DIR/PREFIX.pos,
+ * plain or .gz, one snippet a line, not UTF-8.
+ *
+ * There is no official split: the n lines of both files are put in random order by the seed. Of that
+ * order the first test_count lines are the test, the next valid_count validation, the rest training
+ * (docs/models.md 6). With fold K/N the order is cut into N pieces, number i beginning at i n/N: piece
+ * K is the test, the one behind it, in a circle, validation.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/readers/sentence_lines.h"
+
+enum { POLARITIES = 2, FOLDS_MAX = 1000, VALID_COUNT = 964, TEST_COUNT = 1090 };
+
+static const char *const suffix[POLARITIES] = {"neg", "pos"};
+
+/* Places of the order that are of a split; the others are training. */
+typedef struct pieces {
+    int64_t test, test_end, valid, valid_end;
+} pieces;
+
+typedef struct polarity {
+    dataset *d;
+    const data_options *options;
+    file_bytes file[POLARITIES];
+    int64_t lines, negative; /* of both files, of the first */
+    data_line *line;         /* [lines] */
+    pieces pieces;
+} polarity;
+
+/* "3/10"; false: it is not K/N. */
+static bool read_fold(const char *text, int *fold, int *folds) {
+    char rest;
+    if (sscanf(text, "%4d/%4d%c", fold, folds, &rest) != 2) return false;
+    return *fold >= 1 && *fold <= *folds && *folds >= 3 && *folds <= FOLDS_MAX;
+}
+
+static sr_status choose_fold(polarity *p, sr_failure *why) {
+    const data_options *o = p->options;
+    const int64_t n = p->lines;
+    int fold, folds;
+    if (!read_fold(o->fold, &fold, &folds))
+        return sr_fail(why, SR_USAGE,
+                       "fold '%.40s' is not K/N, as 1/10, with K from 1 to N and N from 3 to %d",
+                       o->fold, FOLDS_MAX);
+    if (n < folds)
+        return sr_fail(why, SR_USAGE, "fold '%s': %lld lines are fewer than the folds", o->fold,
+                       (long long)n);
+    const int test = fold - 1, valid = fold % folds;
+    p->pieces = (pieces){n * test / folds, n * (test + 1) / folds, n * valid / folds,
+                         n * (valid + 1) / folds};
+    dataset_note(p->d, "; fold %d of %d by seed %llu", fold, folds, (unsigned long long)o->seed);
+    return SR_OK;
+}
+
+static sr_status choose_pieces(polarity *p, sr_failure *why) {
+    const data_options *o = p->options;
+    const int64_t test = o->test_count < 0 ? TEST_COUNT : o->test_count,
+                  valid = o->valid_count < 0 ? VALID_COUNT : o->valid_count;
+    if (*o->fold) return choose_fold(p, why);
+    if (test >= p->lines || valid >= p->lines - test)
+        return sr_fail(
+            why, SR_USAGE,
+            "valid-count %lld and test-count %lld leave nothing of %lld lines for training",
+            (long long)valid, (long long)test, (long long)p->lines);
+    p->pieces = (pieces){0, test, test, test + valid};
+    dataset_note(p->d, "; split at random by seed %llu", (unsigned long long)o->seed);
+    return SR_OK;
+}
+
+static data_split split_at(const pieces *p, int64_t place) {
+    if (place >= p->test && place < p->test_end) return SPLIT_TEST;
+    return place >= p->valid && place < p->valid_end ? SPLIT_VALID : SPLIT_TRAIN;
+}
+
+/* Of both files; where the first one ends. */
+static sr_status find_lines(polarity *p, sr_failure *why) {
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t n = 0;
+        for (int i = 0; i < POLARITIES; i++) {
+            line_walk w = {.file = &p->file[i]};
+            for (; next_line(&w); n++)
+                if (pass) p->line[n] = (data_line){w.line, w.length};
+            if (i == 0) p->negative = n;
+        }
+        p->lines = n;
+        if (pass == 0) p->line = malloc((size_t)(n + 1) * sizeof *p->line);
+        if (!p->line) return sr_fail(why, SR_MEMORY, "no memory for %lld lines", (long long)n);
+    }
+    return SR_OK;
+}
+
+/* In the drawn order, so that the first sentences of training are of both classes. */
+static sr_status add_lines(const polarity *p, sr_failure *why) {
+    int64_t *order = draw_order(p->options->seed, p->lines);
+    sr_status status = SR_OK;
+    if (!order)
+        return sr_fail(why, SR_MEMORY, "no memory to split %lld lines", (long long)p->lines);
+    for (int64_t i = 0; i < p->lines && status == SR_OK; i++) {
+        const int64_t k = order[i];
+        status = sentence_set_line(&p->d->sentences, p->options, split_at(&p->pieces, i),
+                                   p->line[k].byte, p->line[k].length, k >= p->negative, k, why);
+    }
+    free(order);
+    return status;
+}
+
+static sr_status read_files(polarity *p, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (!*p->options->trainpref) return sr_fail(why, SR_USAGE, "trainpref is empty");
+    for (int i = 0; i < POLARITIES && status == SR_OK; i++) {
+        char name[DATA_TEXT + 8];
+        bool found;
+        snprintf(name, sizeof name, "%s.%s", p->options->trainpref, suffix[i]);
+        status = read_text_file(p->d, p->options, name, false, &p->file[i], &found, why);
+    }
+    return status;
+}
+
+sr_status polarity_open(dataset *d, const data_options *o, sr_failure *why) {
+    polarity p = {.d = d, .options = o};
+    dataset_note(d, "polarity: from");
+    sr_status status = sentence_set_create(&d->sentences, o, why);
+    if (status == SR_OK) status = read_files(&p, why);
+    if (status == SR_OK) status = find_lines(&p, why);
+    if (status == SR_OK) status = choose_pieces(&p, why);
+    if (status == SR_OK) status = add_lines(&p, why);
+    free(p.line);
+    for (int i = 0; i < POLARITIES; i++) file_free(&p.file[i]);
+    if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
+    if (status == SR_OK) dataset_finish_sentences(d, POLARITIES);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* read_tabbed.c -- sentence pairs in the columns of one file, as Tatoeba's are exchanged:
+ * `English TAB German` lines, possibly with further columns, which are passed over.
+ *
+ * Such a file has no official split, and a sentence stands in it once for each of its translations.
+ * The first column decides: with h the FNV-1a hash of its sentence, mixed as in rng.h, and
+ * u = h / 2^64,
+ *     u < test share: test;  else u < test share + valid share: validation;  else training
+ * so that no sentence of that column stands in two splits, whatever the seed, the direction and the
+ * other lines. Sentences of the other column may.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "data/dataset.h"
+
+enum { COLUMNS = 16 };
+
+typedef struct tabbed {
+    const data_options *options;
+    double valid_share, test_share;
+    int column[SIDES]; /* of source and target, from 0 */
+    file_bytes file;
+    int64_t lines;
+    line_buffer text[PAIR_SPLITS][SIDES];
+    int64_t count[PAIR_SPLITS]; /* lines */
+} tabbed;
+
+/* Number of a language in "en,de", -1 when it is not there. */
+static int find_column(const char *columns, const char *language) {
+    const size_t length = strlen(language);
+    int column = 0;
+    for (const char *at = columns;; at++, column++) {
+        const size_t n = strcspn(at, ",");
+        if (n == length && n > 0 && !memcmp(at, language, n)) return column < COLUMNS ? column : -1;
+        if (!at[n]) return -1;
+        at += n;
+    }
+}
+
+static sr_status choose_columns(tabbed *t, sr_failure *why) {
+    const data_options *o = t->options;
+    const char *const language[SIDES] = {o->source, o->target};
+    for (int i = 0; i < SIDES; i++) {
+        t->column[i] = find_column(o->columns, language[i]);
+        if (t->column[i] < 0)
+            return sr_fail(why, SR_USAGE, "%s language '%.40s' is not one of the columns '%.80s'",
+                           i ? "target" : "source", language[i], o->columns);
+    }
+    if (t->column[0] == t->column[1])
+        return sr_fail(why, SR_USAGE, "source and target are one language, '%.40s'", o->source);
+    t->valid_share = dataset_share(o->valid_share, 0.01);
+    t->test_share = dataset_share(o->test_share, 0.01);
+    if (t->valid_share >= 0 && t->test_share >= 0 && t->valid_share + t->test_share < 1)
+        return SR_OK;
+    return sr_fail(why, SR_USAGE, "valid-share %g and test-share %g leave nothing for training",
+                   t->valid_share, t->test_share);
+}
+
+static sr_status read_file(tabbed *t, sr_failure *why) {
+    char path[FILE_PATH];
+    bool found;
+    sr_status status = file_find(t->options->dir, t->options->file, path, &found, why);
+    if (status == SR_OK && !found) return file_missing(path, why);
+    return status == SR_OK ? text_read(path, &t->file, &t->lines, why) : status;
+}
+
+/* Without ASCII blanks at its ends. */
+static data_line trim(const char *byte, size_t length) {
+    while (length && (byte[0] == ' ' || byte[0] == '\r')) byte++, length--;
+    while (length && (byte[length - 1] == ' ' || byte[length - 1] == '\r')) length--;
+    return (data_line){byte, length};
+}
+
+/* The columns of a line; how many there are, at most COLUMNS. */
+static int split_columns(const char *line, size_t length, data_line column[COLUMNS]) {
+    int n = 0;
+    for (const char *end = line + length; n < COLUMNS;) {
+        const char *tab = memchr(line, '\t', (size_t)(end - line));
+        column[n++] = trim(line, (size_t)((tab ? tab : end) - line));
+        if (!tab) break;
+        line = tab + 1;
+    }
+    return n;
+}
+
+/* [0, 1) */
+static double place_of(data_line sentence) {
+    const uint64_t h = hash_bytes(sentence.byte, sentence.length);
+    return (double)(rng_at(h, 0) >> 11) * 0x1p-53;
+}
+
+static data_split split_of(const tabbed *t, data_line sentence) {
+    const double u = place_of(sentence);
+    if (u < t->test_share) return SPLIT_TEST;
+    return u < t->test_share + t->valid_share ? SPLIT_VALID : SPLIT_TRAIN;
+}
+
+/* A blank line is a pair of empty sentences. */
+static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t length,
+                          sr_failure *why) {
+    data_line column[COLUMNS];
+    const int columns = split_columns(line, length, column);
+    const bool blank = columns == 1 && column[0].length == 0;
+    const data_split split = split_of(t, column[0]);
+    t->count[split]++;
+    for (int i = 0; i < SIDES; i++) {
+        line_buffer *b = &t->text[split][i];
+        if (!blank && t->column[i] >= columns)
+            return sr_fail(why, SR_FORMAT, "%s:%lld: %d column%s, but %s is column %d",
+                           t->file.path, (long long)number, columns, columns == 1 ? "" : "s",
+                           i ? t->options->target : t->options->source, t->column[i] + 1);
+        const data_line side = column[blank ? 0 : t->column[i]];
+        if (!line_put(b, side.byte, side.length) || !line_put(b, "\n", 1))
+            return sr_fail(why, SR_MEMORY, "%s: no memory for its columns", t->file.path);
+    }
+    return SR_OK;
+}
+
+static sr_status split_lines(tabbed *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    size_t at = 0;
+    for (int64_t number = 1; at < t->file.size && status == SR_OK; number++) {
+        const char *line = (const char *)t->file.byte + at;
+        const char *end = memchr(line, '\n', t->file.size - at);
+        const size_t length = end ? (size_t)(end - line) : t->file.size - at;
+        status = add_line(t, number, line, length, why);
+        at += length + 1;
+    }
+    if (status != SR_OK || t->count[SPLIT_TRAIN] > 0) return status;
+    return sr_fail(why, SR_FORMAT, "%s: none of %lld lines is left for training", t->file.path,
+                   (long long)t->lines);
+}
+
+/* The buffers become the texts. */
+static void move_texts(tabbed *t, pair_text text[PAIR_SPLITS]) {
+    for (int s = 0; s < PAIR_SPLITS; s++) {
+        text[s].lines = t->count[s];
+        for (int i = 0; i < SIDES; i++) {
+            file_bytes *f = &text[s].side[i];
+            f->byte = (uint8_t *)t->text[s][i].byte, f->size = t->text[s][i].size;
+            memcpy(f->path, t->file.path, sizeof f->path);
+            t->text[s][i] = (line_buffer){0};
+        }
+    }
+}
+
+static void tabbed_free(tabbed *t) {
+    for (int s = 0; s < PAIR_SPLITS; s++)
+        for (int i = 0; i < SIDES; i++) line_free(&t->text[s][i]);
+    file_free(&t->file);
+}
+
+static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PAIR_SPLITS],
+                            sr_failure *why) {
+    tabbed t = {.options = o};
+    sr_status status = choose_columns(&t, why);
+    if (status == SR_OK) status = read_file(&t, why);
+    if (status == SR_OK) status = split_lines(&t, why);
+    if (status == SR_OK) {
+        dataset_note(d, "tabbed %s-%s: from %s, %lld lines, split by the first column", o->source,
+                     o->target, t.file.path, (long long)t.lines);
+        move_texts(&t, text);
+    }
+    tabbed_free(&t);
+    return status;
+}
+
+sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why) {
+    pair_text text[PAIR_SPLITS] = {0};
+    sr_status status = pair_set_create(&d->pairs, o, why);
+    if (status == SR_OK) status = pair_set_prepare(&d->pairs, o, why);
+    if (status == SR_OK) status = read_texts(d, o, text, why);
+    if (status == SR_OK) status = pair_set_build(&d->pairs, text, why);
+    for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&text[i]);
+    if (status == SR_OK) dataset_finish_pairs(d);
+    return status;
+}

@@ -1,0 +1,54 @@
+/* sentence_lines.h -- what the readers of classified sentences share: names of the classes, lines of a
+ * text made into sentences, lines drawn for a split. */
+#ifndef DATA_READERS_SENTENCE_LINES_H
+#define DATA_READERS_SENTENCE_LINES_H
+
+#include "data/dataset.h"
+#include "text/text.h"
+
+enum { LABELS_MAX = 1000, LABEL_BYTES = 64 };
+
+/* Names of the classes; begins as {0}. */
+typedef struct label_set {
+    char (*name)[LABEL_BYTES]; /* [count], zero-terminated */
+    int count, room;
+} label_set;
+
+void label_set_free(label_set *l);
+/* Adds a name that is not there yet. SR_FORMAT without a place: longer than LABEL_BYTES - 1 bytes, or
+ * one more than LABELS_MAX. */
+sr_status label_set_add(label_set *l, const char *name, size_t length, sr_failure *why);
+/* Integers by value, when all are, else bytes by value. */
+void label_set_sort(label_set *l);
+/* -1: none is called so. */
+int label_set_find(const label_set *l, const char *name, size_t length);
+
+/* The words of a line, after the tokenizer of the options, as a sentence. */
+sr_status sentence_set_line(sentence_set *s, const data_options *o, data_split split,
+                            const char *line, size_t length, int32_t label, int64_t number,
+                            sr_failure *why);
+
+/* Numbers 0 .. count - 1 in an order drawn by the seed. NULL when out of memory. */
+int64_t *draw_order(uint64_t seed, int64_t count);
+
+/* What stands between columns. */
+static inline bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+/* A line of a text, without its end; its number from 1. */
+typedef struct line_walk {
+    const file_bytes *file;
+    size_t at;
+    const char *line;
+    size_t length;
+    int64_t number;
+} line_walk;
+bool next_line(line_walk *w); /* false behind the last one */
+
+/* DIR/NAME or DIR/NAME.gz in the options' encoding, noted in the description. *found false: neither is
+ * there, and `optional`. */
+sr_status read_text_file(dataset *d, const data_options *o, const char *name, bool optional,
+                         file_bytes *f, bool *found, sr_failure *why);
+
+#endif

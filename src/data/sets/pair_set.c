@@ -1,0 +1,221 @@
+/* pair_set.c -- from two texts to token ids. */
+#include "data/sets/pair_set.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/bpe/bpe_step.h"
+
+static batching batching_of(const char *word) {
+    if (!strcmp(word, "random")) return BATCHING_RANDOM;
+    return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
+}
+
+sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
+    const bool valid_only = !strcmp(o->max_tokens_of, "valid");
+    *s = (pair_set){.max_tokens = o->max_tokens,
+                    .rule = {batching_of(o->batching), o->max_tokens, valid_only},
+                    .vocab_size = o->vocab_size,
+                    .limit = o->limit,
+                    .shuffle_sources = o->shuffle_sources,
+                    .separate = !strcmp(o->dictionary, "separate"),
+                    .seed = o->seed,
+                    .entropy = NAN};
+    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
+    if (o->max_tokens < 2)
+        return sr_fail(why, SR_USAGE, "max-tokens %lld is below 2", (long long)o->max_tokens);
+    if (o->vocab_size < 0 || (o->vocab_size > 0 && o->vocab_size <= TOKEN_FIRST_WORD))
+        return sr_fail(why, SR_USAGE, "vocab-size %lld leaves no room for words beside %d specials",
+                       (long long)o->vocab_size, TOKEN_FIRST_WORD);
+    s->dictionary[SIDE_SOURCE] = vocab_create();
+    s->dictionary[SIDE_TARGET] = s->separate ? vocab_create() : s->dictionary[SIDE_SOURCE];
+    if (s->dictionary[SIDE_SOURCE] && s->dictionary[SIDE_TARGET]) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+}
+
+static void free_split(pair_split *p) {
+    for (int i = 0; i < SIDES; i++) {
+        free(p->side[i].id), free(p->side[i].first);
+        free(p->start[i]);
+    }
+    pair_text_free(&p->raw);
+    free(p->record);
+    free(p->partner);
+    batch_plan_free(&p->plan);
+}
+
+static void free_buffers(pair_buffers *b) {
+    free(b->order);
+    free(b->source), free(b->target_in), free(b->target_out);
+    free(b->source_mask), free(b->target_mask);
+}
+
+static void free_dictionaries(pair_set *s) {
+    const bool joint = s->dictionary[SIDE_SOURCE] == s->dictionary[SIDE_TARGET];
+    vocab_free(s->dictionary[SIDE_SOURCE]);
+    if (!joint) vocab_free(s->dictionary[SIDE_TARGET]);
+}
+
+void pair_set_free(pair_set *s) {
+    for (int i = 0; i < PAIR_SPLITS; i++) free_split(&s->split[i]);
+    free_dictionaries(s);
+    for (int i = 0; i < s->steps; i++)
+        if (s->step[i].free) s->step[i].free(s->step[i].self);
+    for (int i = 0; i < PREFETCH_SLOTS; i++) free_buffers(&s->slot[i]);
+    *s = (pair_set){0};
+}
+
+/* -- dictionaries */
+
+/* In place of an empty one, of both sides where it is joint. */
+static sr_status read_dictionary(pair_set *s, data_side side, const char *path, sr_failure *why) {
+    vocab *read = vocab_read(path, why);
+    if (!read) return why ? why->status : SR_FORMAT;
+    vocab_free(s->dictionary[side]);
+    if (!s->separate) s->dictionary[SIDE_SOURCE] = s->dictionary[SIDE_TARGET] = read;
+    s->dictionary[side] = read;
+    s->dictionary_read[side] = true;
+    if (!s->separate) s->dictionary_read[SIDE_SOURCE] = s->dictionary_read[SIDE_TARGET] = true;
+    return SR_OK;
+}
+
+static sr_status read_dictionaries(pair_set *s, const data_options *o, sr_failure *why) {
+    const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
+    if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
+        return sr_fail(why, SR_USAGE,
+                       "source-dictionary and target-dictionary are both given, but the dictionary "
+                       "is joint");
+    sr_status status = SR_OK;
+    for (int i = 0; i < SIDES && status == SR_OK; i++)
+        if (*path[i]) status = read_dictionary(s, (data_side)i, path[i], why);
+    return status;
+}
+
+static sr_status add_subwords(pair_set *s, const data_options *o, sr_failure *why) {
+    if (*o->bpe_codes && o->bpe_merges)
+        return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
+    const line_transform step = bpe_step(o->bpe_codes, o->bpe_merges, why);
+    return step.apply ? pair_set_add_step(s, step, why) : SR_MEMORY;
+}
+
+sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (o->tokenizer) {
+        line_transform tokenizer = *o->tokenizer;
+        tokenizer.free = NULL; /* it is the caller's */
+        status = pair_set_add_step(s, tokenizer, why);
+    }
+    if (status == SR_OK && (*o->bpe_codes || o->bpe_merges)) status = add_subwords(s, o, why);
+    return status == SR_OK ? read_dictionaries(s, o, why) : status;
+}
+
+static bool count_words(vocab *words, const file_bytes *f, int64_t lines) {
+    text_walk w = {f, 0};
+    const char *word;
+    size_t length;
+    for (int64_t i = 0; i < lines; i++)
+        while (text_word(&w, &word, &length))
+            if (!vocab_count(words, word, length, 1)) return false;
+    return true;
+}
+
+/* The words of training, by their frequency; one that was read stays as it is. */
+static sr_status make_dictionaries(pair_set *s, const pair_text *train, sr_failure *why) {
+    int64_t lines = pair_set_lines(s, SPLIT_TRAIN, train);
+    bool done = true;
+    for (int i = 0; i < SIDES; i++)
+        if (!s->dictionary_read[i])
+            done = done && count_words(s->dictionary[i], &train->side[i], lines);
+    for (int i = 0; i < SIDES; i++)
+        if (!s->dictionary_read[i] && (s->separate || i == SIDE_SOURCE))
+            done = done && vocab_finish(s->dictionary[i], s->vocab_size);
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
+}
+
+/* -- ids */
+
+/* Room for every word and line of the text: a word and its blank are two bytes. */
+static bool allocate_split(pair_split *p, const pair_text *t, int64_t lines) {
+    for (int i = 0; i < SIDES; i++) {
+        p->side[i].id = malloc((t->side[i].size / 2 + 1) * sizeof *p->side[i].id);
+        p->side[i].first = malloc((size_t)(lines + 1) * sizeof *p->side[i].first);
+        if (!p->side[i].id || !p->side[i].first) return false;
+        p->side[i].first[0] = 0;
+    }
+    p->record = malloc((size_t)(lines + 1) * sizeof *p->record);
+    p->partner = malloc((size_t)(lines + 1) * sizeof *p->partner);
+    return p->record && p->partner;
+}
+
+static void keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES]) {
+    const pair_side *target = &p->side[SIDE_TARGET];
+    for (int64_t i = 0; i < length[SIDE_TARGET]; i++)
+        p->unknown += target->id[target->first[p->count] + i] == TOKEN_UNK;
+    p->tokens += length[SIDE_TARGET] + 1;
+    p->record[p->count] = line;
+    p->partner[p->count] = p->count;
+    for (int i = 0; i < SIDES; i++)
+        p->side[i].first[p->count + 1] = p->side[i].first[p->count] + length[i];
+    p->count++;
+}
+
+/* Pairs with an empty side, or with one longer than `most` (</s> included), are dropped and
+ * counted. */
+static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t lines,
+                         int64_t most) {
+    text_walk walk[SIDES] = {{&t->side[0], 0}, {&t->side[1], 0}};
+    for (int64_t line = 0; line < lines; line++) {
+        int64_t length[SIDES];
+        bool empty = false, large = false;
+        for (int i = 0; i < SIDES; i++) {
+            pair_side *side = &p->side[i];
+            length[i] =
+                text_codec_ids(s->dictionary[i], &walk[i], side->id + side->first[p->count], most);
+            empty = empty || length[i] == 0;
+            large = large || length[i] + 1 > most;
+        }
+        p->dropped_empty += empty;
+        p->dropped_long += large && !empty;
+        if (!empty && !large) keep_pair(p, line, length);
+    }
+}
+
+/* Training pairs must fit into a batch, all into the models' positions: runs with other batches are
+ * evaluated on the same pairs. */
+static int64_t longest_kept(const pair_set *s, data_split split) {
+    return split == SPLIT_TRAIN && s->max_tokens < PAIR_LONGEST ? s->max_tokens : PAIR_LONGEST;
+}
+
+static sr_status encode_split(pair_set *s, data_split split, const pair_text *t, sr_failure *why) {
+    pair_split *p = &s->split[split];
+    if (!t->side[SIDE_SOURCE].byte) return SR_OK;
+    int64_t lines = pair_set_lines(s, split, t);
+    if (!allocate_split(p, t, lines))
+        return sr_fail(why, SR_MEMORY, "%s: no memory for its tokens", t->side[0].path);
+    const int64_t most = longest_kept(s, split);
+    encode_lines(s, p, t, lines, most);
+    if (p->count > 0) return SR_OK;
+    return sr_fail(why, SR_FORMAT,
+                   "%s: none of %lld pairs is left: %lld have an empty side, %lld are longer than "
+                   "%lld tokens",
+                   t->side[0].path, (long long)lines, (long long)p->dropped_empty,
+                   (long long)p->dropped_long, (long long)most);
+}
+
+static sr_status make_ids(pair_set *s, const pair_text text[PAIR_SPLITS], sr_failure *why) {
+    sr_status status = make_dictionaries(s, &text[SPLIT_TRAIN], why);
+    for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++)
+        status = encode_split(s, (data_split)i, &text[i], why);
+    return status;
+}
+
+sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *why) {
+    pair_text ready[PAIR_SPLITS] = {0};
+    sr_status status = pair_text_take_steps(s, text, ready, why);
+    if (status == SR_OK) status = make_ids(s, s->steps ? ready : text, why);
+    for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&ready[i]);
+    for (int i = SPLIT_TRAIN + 1; status == SR_OK && i < PAIR_SPLITS; i++)
+        status = pair_split_keep_raw(&s->split[i], &text[i], why);
+    return status == SR_OK ? pair_set_plan(s, why) : status;
+}

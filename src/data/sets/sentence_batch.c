@@ -1,0 +1,227 @@
+/* sentence_batch.c -- batches of sentences.
+ *
+ * Batches are planned once per split (batch_plan.c) and in training taken in another order in each
+ * epoch, unless batching is sorted. Where a batch is so many sentences at random, training draws the
+ * sentences of the batches anew in every epoch: epoch e has the permutation of (seed, e), cut into
+ * pieces. A row is <s> where sentences start with it, the words, </s> where they end with it, and
+ * padding up to the longest row of the batch or to pad_to.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "data/dataset.h"
+
+static rng stream(const sentence_set *s, uint64_t use, uint64_t part) {
+    rng root = rng_create(s->seed), uses = rng_split(&root, use);
+    return rng_split(&uses, part);
+}
+
+/* With its marks. */
+static int64_t row_length(const sentence_set *s, const sentence_split *p, int64_t sentence) {
+    return p->first[sentence + 1] - p->first[sentence] + s->starts + s->ends;
+}
+
+static int64_t padded_length(const sentence_set *s, const sentence_split *p, int64_t sentence) {
+    return s->pad_to ? s->pad_to : row_length(s, p, sentence);
+}
+
+/* -- plans */
+
+/* A sentence longer than max_tokens makes the batches of an evaluation larger, in training it is refused. */
+static sr_status plan_by_length(const sentence_set *s, data_split split, const int64_t *length,
+                                sentence_split *p, sr_failure *why) {
+    batch_rule rule = s->rule;
+    int64_t longest = 0;
+    for (int64_t i = 0; i < p->count; i++)
+        if (length[i] > longest) longest = length[i];
+    if (longest > rule.max_tokens && !rule.pairs && split == SPLIT_TRAIN) {
+        sr_fail(why, SR_USAGE, "a row of %lld tokens is longer than max-tokens %lld",
+                (long long)longest, (long long)rule.max_tokens);
+        sr_hint(why, "--max-length bounds sentences");
+        return SR_USAGE;
+    }
+    if (longest > rule.max_tokens) rule.max_tokens = longest;
+    rng random = stream(s, STREAM_PLAN, split);
+    return batch_plan_make(&p->plan, length, length, p->count, &rule, random, why);
+}
+
+static sr_status plan_split(sentence_set *s, data_split split, sr_failure *why) {
+    sentence_split *p = &s->split[split];
+    int64_t *length = malloc((size_t)(p->count + 1) * sizeof *length);
+    if (!length) return sr_fail(why, SR_MEMORY, "no memory to plan batches");
+    for (int64_t i = 0; i < p->count; i++) {
+        length[i] = padded_length(s, p, i);
+        if (length[i] > s->longest) s->longest = length[i];
+    }
+    sr_status status = plan_by_length(s, split, length, p, why);
+    free(length);
+    return status;
+}
+
+static bool is_drawn(const sentence_set *s, data_split split) {
+    return s->drawn && split == SPLIT_TRAIN;
+}
+
+/* Numbers of the sentences of batch k, `*count` of them. */
+static const int64_t *batch_of(const sentence_set *s, const sentence_buffers *from,
+                               data_split split, int64_t k, int64_t *count) {
+    const sentence_split *p = &s->split[split];
+    const int64_t first = p->plan.first[k];
+    *count = p->plan.first[k + 1] - first;
+    return (is_drawn(s, split) ? from->order : p->plan.pair) + first;
+}
+
+/* Row length of batch k; the longest of all where sentences are drawn anew. */
+static int64_t longest_row(const sentence_set *s, data_split split, int64_t k) {
+    const sentence_split *p = &s->split[split];
+    int64_t longest = 0;
+    if (is_drawn(s, split)) return s->longest;
+    for (int64_t i = p->plan.first[k]; i < p->plan.first[k + 1]; i++) {
+        const int64_t length = padded_length(s, p, p->plan.pair[i]);
+        if (length > longest) longest = length;
+    }
+    return longest;
+}
+
+/* Rows and positions of the largest batches of a split. */
+static void measure_split(const sentence_set *s, data_split split, int64_t *rows, int64_t *size) {
+    const sentence_split *p = &s->split[split];
+    for (int64_t k = 0; k < p->plan.count; k++) {
+        const int64_t count = p->plan.first[k + 1] - p->plan.first[k];
+        const int64_t longest = longest_row(s, split, k);
+        if (count > *rows) *rows = count;
+        if (count * longest > *size) *size = count * longest;
+    }
+}
+
+static bool make_buffers(const sentence_set *s, sentence_buffers *b, int64_t rows, int64_t size) {
+    const bool tags = s->task == TASK_TAGS;
+    const int64_t letters = s->spelled && s->longest_spelling ? s->longest_spelling : 1;
+    const sentence_split *train = &s->split[SPLIT_TRAIN];
+    const int64_t order = s->drawn ? train->count : train->plan.count;
+    b->order = malloc((size_t)(order + 1) * sizeof *b->order);
+    b->source = malloc((size_t)size * sizeof *b->source);
+    b->mask = malloc((size_t)size);
+    b->label = malloc((size_t)rows * sizeof *b->label);
+    b->tag = malloc((size_t)(tags ? size : 1) * sizeof *b->tag);
+    b->character = malloc((size_t)(s->spelled ? size * letters : 1) * sizeof *b->character);
+    return b->order && b->source && b->mask && b->label && b->tag && b->character;
+}
+
+sr_status sentence_set_plan(sentence_set *s, sr_failure *why) {
+    sr_status status = SR_OK;
+    int64_t rows = 1, size = 1;
+    for (int i = 0; status == SR_OK && i < SENTENCE_SPLITS; i++)
+        if (s->split[i].count > 0) status = plan_split(s, (data_split)i, why);
+    if (status != SR_OK) return status;
+    for (int i = 0; i < SENTENCE_SPLITS; i++) measure_split(s, (data_split)i, &rows, &size);
+    bool made = true;
+    for (int i = 0; i < PREFETCH_SLOTS; i++)
+        made = made && make_buffers(s, &s->slot[i], rows, size);
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+}
+
+int64_t sentence_set_batches(const sentence_set *s, data_split split) {
+    return s->split[split].plan.count;
+}
+
+/* -- batches */
+
+static void shuffle_for(const sentence_set *s, sentence_buffers *to, int64_t epoch) {
+    if (to->order_epoch == epoch) return;
+    const sentence_split *train = &s->split[SPLIT_TRAIN];
+    rng random = stream(s, STREAM_ORDER, (uint64_t)epoch);
+    const int64_t count = s->drawn ? train->count : train->plan.count;
+    for (int64_t i = 0; i < count; i++) to->order[i] = i;
+    if (s->rule.batching != BATCHING_SORTED) rng_shuffle(&random, to->order, count);
+    to->order_epoch = epoch;
+}
+
+static void put_row(const sentence_set *s, const sentence_split *p, int64_t sentence,
+                    int64_t padded, int32_t *row, uint8_t *mask) {
+    const int64_t words = p->first[sentence + 1] - p->first[sentence];
+    int64_t n = 0;
+    if (s->starts) row[n++] = TOKEN_BOS;
+    memcpy(row + n, p->id + p->first[sentence], (size_t)words * sizeof *row);
+    n += words;
+    if (s->ends) row[n++] = TOKEN_EOS;
+    for (int64_t i = 0; i < padded; i++) mask[i] = i < n;
+    for (int64_t i = n; i < padded; i++) row[i] = TOKEN_PAD;
+}
+
+/* The place of each word's tag; 0 where there is no word. */
+static void put_tags(const sentence_set *s, const sentence_split *p, int64_t sentence,
+                     int64_t padded, int32_t *row) {
+    const int64_t words = p->first[sentence + 1] - p->first[sentence];
+    memset(row, 0, (size_t)padded * sizeof *row);
+    memcpy(row + s->starts, p->tag + p->first[sentence], (size_t)words * sizeof *row);
+}
+
+static void put_characters(const sentence_set *s, const sentence_split *p, int64_t sentence,
+                           int64_t padded, int64_t letters, int32_t *row) {
+    memset(row, 0, (size_t)(padded * letters) * sizeof *row); /* CHARACTER_PAD */
+    row += s->starts * letters;
+    for (int64_t w = p->first[sentence]; w < p->first[sentence + 1]; w++, row += letters)
+        memcpy(row, p->character + p->letter[w],
+               (size_t)(p->letter[w + 1] - p->letter[w]) * sizeof *row);
+}
+
+static int64_t longest_word(const sentence_split *p, const int64_t *sentence, int64_t count) {
+    int64_t longest = 1;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t w = p->first[sentence[i]]; w < p->first[sentence[i] + 1]; w++)
+            if (p->letter[w + 1] - p->letter[w] > longest)
+                longest = p->letter[w + 1] - p->letter[w];
+    return longest;
+}
+
+static void put_words(sentence_set *s, const sentence_split *p, sentence_buffers *to, batch *b) {
+    const int64_t T = b->source_length;
+    if (s->spelled) b->word_length = longest_word(p, b->pair, b->count);
+    for (int64_t i = 0; i < b->count; i++) {
+        const int64_t sentence = b->pair[i];
+        to->label[i] = p->label[sentence];
+        put_row(s, p, sentence, T, to->source + i * T, to->mask + i * T);
+        if (s->task == TASK_TAGS) put_tags(s, p, sentence, T, to->tag + i * T);
+        if (s->spelled)
+            put_characters(s, p, sentence, T, b->word_length,
+                           to->character + i * T * b->word_length);
+    }
+    b->source = to->source, b->source_mask = to->mask;
+    if (s->task == TASK_TAGS) b->tag = to->tag, b->tags = s->tags, b->allowed = s->allowed;
+    if (s->task == TASK_SENTENCES) b->label = to->label;
+    if (s->spelled) b->character = to->character;
+}
+
+void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                        batch *b) {
+    sentence_buffers *to = &s->slot[slot];
+    const sentence_split *p = &s->split[split];
+    if (split == SPLIT_TRAIN) shuffle_for(s, to, epoch);
+    if (split == SPLIT_TRAIN && !s->drawn) index = to->order[index];
+    *b = (batch){.task = s->task};
+    b->pair = batch_of(s, to, split, index, &b->count);
+    b->tokens = b->count;
+    for (int64_t i = 0; i < b->count; i++) {
+        const int64_t length = padded_length(s, p, b->pair[i]);
+        if (length > b->source_length) b->source_length = length;
+    }
+    put_words(s, p, to, b);
+}
+
+void sentence_set_fill(sentence_set *s, data_split split, int64_t *words, int64_t *positions) {
+    const sentence_split *p = &s->split[split];
+    *words = *positions = 0;
+    if (split == SPLIT_TRAIN && p->count) shuffle_for(s, &s->slot[0], 0);
+    for (int64_t k = 0; k < p->plan.count; k++) {
+        int64_t count, longest = 0;
+        const int64_t *sentence = batch_of(s, &s->slot[0], split, k, &count);
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t length = padded_length(s, p, sentence[i]);
+            *words += row_length(s, p, sentence[i]);
+            if (length > longest) longest = length;
+        }
+        *positions += count * longest;
+    }
+}

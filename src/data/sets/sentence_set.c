@@ -1,0 +1,272 @@
+/* sentence_set.c -- from words to ids: what a loader gives is kept as text until the words of training
+ * are counted.
+ *
+ * Dictionary: <s>, <pad>, </s>, <unk>, then the words of the training text that are counted at least
+ * min_count times, by count descending, ties by string ascending; no filler. Characters, of training
+ * too: 0 padding, 1 unknown, then by count alike.
+ */
+#include "data/sets/sentence_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+static sr_status check_options(const data_options *o, sr_failure *why) {
+    const int64_t marks = o->mark_start + o->mark_end;
+    const bool by_tokens = !strcmp(o->batch_by, "tokens");
+    if (!by_tokens && o->batch_size < 1)
+        return sr_fail(why, SR_USAGE, "batch-size %lld is below 1", (long long)o->batch_size);
+    if (by_tokens && o->max_tokens < 2)
+        return sr_fail(why, SR_USAGE, "max-tokens %lld is below 2", (long long)o->max_tokens);
+    if (o->vocab_size < 0 || (o->vocab_size > 0 && o->vocab_size <= TOKEN_FIRST_WORD))
+        return sr_fail(why, SR_USAGE, "vocab-size %lld leaves no room for words beside %d specials",
+                       (long long)o->vocab_size, TOKEN_FIRST_WORD);
+    if (o->max_length && o->max_length <= marks)
+        return sr_fail(why, SR_USAGE, "max-length %lld leaves no room for words beside %lld mark%s",
+                       (long long)o->max_length, (long long)marks, marks == 1 ? "" : "s");
+    if (!o->pad_to) return SR_OK;
+    if (o->pad_to <= marks)
+        return sr_fail(why, SR_USAGE, "pad-to %lld leaves no room for words beside %lld mark%s",
+                       (long long)o->pad_to, (long long)marks, marks == 1 ? "" : "s");
+    if (o->max_length <= o->pad_to) return SR_OK;
+    return sr_fail(why, SR_USAGE, "max-length %lld is above pad-to %lld", (long long)o->max_length,
+                   (long long)o->pad_to);
+}
+
+static batching batching_of(const char *word) {
+    if (!strcmp(word, "random")) return BATCHING_RANDOM;
+    return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
+}
+
+sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure *why) {
+    const bool by_tokens = !strcmp(o->batch_by, "tokens");
+    *s = (sentence_set){.task = TASK_SENTENCES,
+                        .rule = {.batching = batching_of(o->batching),
+                                 .max_tokens = o->max_tokens,
+                                 .valid_only = !strcmp(o->max_tokens_of, "valid"),
+                                 .pairs = by_tokens ? 0 : o->batch_size},
+                        .starts = o->mark_start,
+                        .ends = o->mark_end,
+                        .min_count = o->min_count,
+                        .vocab_size = o->vocab_size,
+                        .limit = o->limit,
+                        .max_length = o->max_length ? o->max_length : o->pad_to,
+                        .pad_to = o->pad_to,
+                        .seed = o->seed};
+    s->drawn = s->rule.pairs > 0 && s->rule.batching == BATCHING_RANDOM;
+    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
+    if (check_options(o, why) != SR_OK) return SR_USAGE;
+    s->dictionary = vocab_create();
+    s->characters = vocab_create();
+    return s->dictionary && s->characters ? SR_OK
+                                          : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+}
+
+static void free_split(sentence_split *p) {
+    free(p->first), free(p->label), free(p->line);
+    free(p->id), free(p->tag);
+    free(p->character), free(p->letter);
+    line_free(&p->text), line_free(&p->spelling);
+    batch_plan_free(&p->plan);
+}
+
+void sentence_set_free(sentence_set *s) {
+    for (int i = 0; i < SENTENCE_SPLITS; i++) free_split(&s->split[i]);
+    vocab_free(s->dictionary);
+    vocab_free(s->characters);
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        sentence_buffers *b = &s->slot[i];
+        free(b->order), free(b->mask);
+        free(b->source), free(b->label), free(b->tag), free(b->character);
+    }
+    *s = (sentence_set){0};
+}
+
+/* -- sentences as they come */
+
+static bool grow_sentences(sentence_split *p) {
+    if (p->count + 1 < p->sentence_room) return true;
+    const int64_t room = p->sentence_room ? 2 * p->sentence_room : 1024;
+    int64_t *first = realloc(p->first, (size_t)room * sizeof *first);
+    if (first) p->first = first;
+    int64_t *line = realloc(p->line, (size_t)room * sizeof *line);
+    if (line) p->line = line;
+    int32_t *label = realloc(p->label, (size_t)room * sizeof *label);
+    if (label) p->label = label;
+    if (!first || !line || !label) return false;
+    if (!p->sentence_room) p->first[0] = 0;
+    p->sentence_room = room;
+    return true;
+}
+
+static bool grow_words(sentence_split *p) {
+    if (p->words < p->word_room) return true;
+    const int64_t room = p->word_room ? 2 * p->word_room : 8192;
+    int32_t *tag = realloc(p->tag, (size_t)room * sizeof *tag);
+    if (!tag) return false;
+    p->tag = tag, p->word_room = room;
+    return true;
+}
+
+static bool put_word(line_buffer *b, const char *word, size_t length) {
+    return line_put(b, word, length) && line_put(b, "\n", 1);
+}
+
+static bool is_left_out(const sentence_set *s, data_split split) {
+    return split == SPLIT_TRAIN && s->limit > 0 && s->split[split].count >= s->limit;
+}
+
+sr_status sentence_set_word(sentence_set *s, data_split split, const sentence_word *w,
+                            sr_failure *why) {
+    sentence_split *p = &s->split[split];
+    const int64_t marks = s->starts + s->ends;
+    if (is_left_out(s, split)) return SR_OK;
+    bool done = grow_sentences(p) && grow_words(p);
+    if (done && s->max_length && p->words - p->first[p->count] + marks >= s->max_length) {
+        p->open_cut = true;
+        return SR_OK;
+    }
+    done = done && put_word(&p->text, w->word, w->length);
+    if (done && s->spelled) done = put_word(&p->spelling, w->spelling, w->spelling_length);
+    if (!done) return sr_fail(why, SR_MEMORY, "no memory for the words of sentences");
+    p->tag[p->words++] = w->tag;
+    return SR_OK;
+}
+
+sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int64_t line,
+                           sr_failure *why) {
+    sentence_split *p = &s->split[split];
+    if (is_left_out(s, split)) return SR_OK;
+    if (!grow_sentences(p)) return sr_fail(why, SR_MEMORY, "no memory for sentences");
+    p->cut += p->open_cut;
+    p->open_cut = false;
+    if (p->words == p->first[p->count]) {
+        p->empty++;
+        return SR_OK;
+    }
+    p->label[p->count] = label;
+    p->line[p->count++] = line;
+    p->first[p->count] = p->words;
+    return SR_OK;
+}
+
+/* -- dictionaries and ids */
+
+/* A place in a buffer of words; begins as {buffer, 0}. */
+typedef struct word_walk {
+    const line_buffer *buffer;
+    size_t at;
+} word_walk;
+
+static bool next_word(word_walk *w, const char **word, size_t *length) {
+    if (w->at >= w->buffer->size) return false;
+    *word = w->buffer->byte + w->at;
+    *length = (size_t)(strchr(*word, '\n') - *word);
+    w->at += *length + 1;
+    return true;
+}
+
+/* Of what the bytes are no UTF-8 of, one. */
+static size_t character_size(const char *text) {
+    const int n = utf8_bytes(text);
+    return n > 0 ? (size_t)n : 1;
+}
+
+/* Characters of a word that count. */
+static int64_t count_letters(const sentence_set *s, const char *word, size_t length) {
+    int64_t n = 0;
+    for (size_t at = 0; at < length; at += character_size(word + at)) n++;
+    return s->letters && n > s->letters ? s->letters : n;
+}
+
+static bool count_words(vocab *v, const line_buffer *b) {
+    word_walk w = {b, 0};
+    const char *word;
+    size_t length;
+    bool done = true;
+    while (done && next_word(&w, &word, &length)) done = vocab_count(v, word, length, 1);
+    return done;
+}
+
+static bool count_characters(vocab *v, const line_buffer *b) {
+    bool done = true;
+    for (size_t at = 0; done && at < b->size;) {
+        const size_t n = character_size(b->byte + at);
+        if (b->byte[at] != '\n') done = vocab_count(v, b->byte + at, n, 1);
+        at += n;
+    }
+    return done;
+}
+
+static sr_status make_dictionaries(sentence_set *s, sr_failure *why) {
+    const sentence_split *train = &s->split[SPLIT_TRAIN];
+    bool done = count_words(s->dictionary, &train->text);
+    if (done && s->spelled) done = count_characters(s->characters, &train->spelling);
+    int64_t size = TOKEN_FIRST_WORD + vocab_frequent(s->dictionary, s->min_count);
+    if (s->vocab_size && s->vocab_size < size) size = s->vocab_size;
+    done = done && vocab_finish_padded(s->dictionary, size, 1) &&
+           vocab_finish_padded(s->characters, 0, 1);
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
+}
+
+int64_t sentence_set_characters(const sentence_set *s) {
+    if (!s->spelled) return 0;
+    return vocab_size(s->characters) - TOKEN_FIRST_WORD + CHARACTER_FIRST;
+}
+
+static bool encode_words(sentence_set *s, sentence_split *p) {
+    word_walk w = {&p->text, 0};
+    const char *word;
+    size_t length;
+    p->id = malloc((size_t)(p->words + 1) * sizeof *p->id);
+    for (int64_t i = 0; p->id && next_word(&w, &word, &length); i++) {
+        p->id[i] = vocab_id(s->dictionary, word, length);
+        p->unknown += p->id[i] == TOKEN_UNK;
+    }
+    line_free(&p->text);
+    return p->id != NULL;
+}
+
+static int32_t character_id(const sentence_set *s, const char *text, size_t length) {
+    const int32_t id = vocab_id(s->characters, text, length);
+    return id < TOKEN_FIRST_WORD ? CHARACTER_UNKNOWN : id - TOKEN_FIRST_WORD + CHARACTER_FIRST;
+}
+
+/* A character is at least one byte. */
+static bool encode_characters(sentence_set *s, sentence_split *p) {
+    word_walk w = {&p->spelling, 0};
+    const char *word;
+    size_t length;
+    p->character = malloc((p->spelling.size + 1) * sizeof *p->character);
+    p->letter = malloc((size_t)(p->words + 1) * sizeof *p->letter);
+    if (!p->character || !p->letter) return false;
+    p->letter[0] = 0;
+    for (int64_t i = 0; next_word(&w, &word, &length); i++) {
+        const int64_t n = count_letters(s, word, length);
+        for (int64_t k = 0; k < n; k++) {
+            const size_t size = character_size(word);
+            p->character[p->letter[i] + k] = character_id(s, word, size);
+            word += size;
+        }
+        p->letter[i + 1] = p->letter[i] + n;
+        if (n > s->longest_spelling) s->longest_spelling = n;
+    }
+    line_free(&p->spelling);
+    return true;
+}
+
+sr_status sentence_set_build(sentence_set *s, sr_failure *why) {
+    if (s->split[SPLIT_TRAIN].count == 0)
+        return sr_fail(why, SR_FORMAT, "no training sentence is left, %lld are empty",
+                       (long long)s->split[SPLIT_TRAIN].empty);
+    sr_status status = make_dictionaries(s, why);
+    for (int i = 0; status == SR_OK && i < SENTENCE_SPLITS; i++) {
+        sentence_split *p = &s->split[i];
+        if (p->count == 0) continue;
+        bool done = encode_words(s, p);
+        if (done && s->spelled) done = encode_characters(s, p);
+        if (!done) status = sr_fail(why, SR_MEMORY, "no memory for the words of sentences");
+    }
+    return status == SR_OK ? sentence_set_plan(s, why) : status;
+}

@@ -1,0 +1,111 @@
+/* sentence_set.h -- sentences of one text in memory, each with a class or with a tag for every word,
+ * and the batches made of them; what read_*.c of sentences fill:
+ *
+ *     sentence_set_create(s, o, why);
+ *     for each split, each sentence: sentence_set_word(...)*, sentence_set_end(...)
+ *     sentence_set_build(s, why);
+ */
+#ifndef DATA_SETS_SENTENCE_SET_H
+#define DATA_SETS_SENTENCE_SET_H
+
+#include "data/prefetch.h"
+#include "data/sets/batch_plan.h"
+#include "text/line_transform.h"
+#include "text/vocab.h"
+
+enum {
+    SENTENCE_SPLITS = 3,
+    CHARACTER_PAD = 0, /* ids of characters */
+    CHARACTER_UNKNOWN = 1,
+    CHARACTER_FIRST = 2
+};
+
+/* A word as the loader gives it. */
+typedef struct sentence_word {
+    const char *word; /* as the dictionary has it: no newline, not empty */
+    size_t length;
+    const char *spelling; /* UTF-8, whose characters are taken; of sets with characters only */
+    size_t spelling_length;
+    int32_t tag; /* of sets with tags only */
+} sentence_word;
+
+typedef struct sentence_split {
+    int64_t count;        /* sentences kept; 0: no such split */
+    int64_t words;        /* of all of them */
+    int64_t *first;       /* [count + 1]: sentence i is id[first[i]] .. id[first[i + 1] - 1] */
+    int32_t *label;       /* [count] */
+    int64_t *line;        /* [count], what sentence_set_end was told */
+    int32_t *id;          /* [words], without marks at the ends; NULL before the build */
+    int32_t *tag;         /* [words] */
+    int32_t *character;   /* of all words, NULL: none */
+    int64_t *letter;      /* [words + 1]: word w is character[letter[w]] .. letter[w + 1] - 1 */
+    int64_t empty;        /* sentences without a word, which are left out */
+    int64_t cut;          /* sentences that max_length made shorter */
+    int64_t unknown;      /* words that are <unk> */
+    batch_plan plan;      /* one for all epochs, unless s->drawn */
+    line_buffer text;     /* words, each with a newline behind; before the build */
+    line_buffer spelling; /* the same of spellings */
+    bool open_cut;        /* the sentence that is open is longer than max_length */
+    int64_t sentence_room, word_room;
+} sentence_split;
+
+/* What a batch is made in. */
+typedef struct sentence_buffers {
+    int64_t *order;      /* of batches, or of sentences where they are drawn for each epoch */
+    int64_t order_epoch; /* -1: none yet */
+    int32_t *source, *label, *tag, *character;
+    uint8_t *mask;
+} sentence_buffers;
+
+struct tag_set;
+
+typedef struct sentence_set {
+    /* What the loader says before the first sentence, after sentence_set_create. */
+    task task;              /* TASK_SENTENCES (default) or TASK_TAGS: label or tag counts */
+    bool spelled;           /* words have characters */
+    int64_t letters;        /* characters of a word, the rest left out; 0: all */
+    const uint8_t *allowed; /* handed on with each batch, as it has them */
+    const struct tag_set *tags;
+
+    vocab *dictionary;
+    vocab *characters; /* id - CHARACTER_FIRST is that of its dictionary behind the specials */
+    sentence_split split[SENTENCE_SPLITS];
+    batch_rule rule;
+    bool drawn;                /* random, so many sentences each: drawn anew in every epoch */
+    bool starts, ends;         /* <s> in front of a sentence, which serves as <cls>; </s> behind */
+    int64_t min_count;         /* rarer words of the training text are <unk> */
+    int64_t vocab_size, limit; /* as options name them */
+    int64_t max_length, pad_to;
+    int64_t longest;          /* of a batch, marks included */
+    int64_t longest_spelling; /* of a word */
+    uint64_t seed;
+    sentence_buffers slot[PREFETCH_SLOTS];
+} sentence_set;
+
+sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure *why);
+void sentence_set_free(sentence_set *s);
+/* The next word of the sentence that is open. */
+sr_status sentence_set_word(sentence_set *s, data_split split, const sentence_word *w,
+                            sr_failure *why);
+/* Ends the sentence; one without words is counted and left out, and so are training sentences
+ * behind the first `limit`. label: of sets with tags, any. line: its number in its file or set, for
+ * the loader's own use. */
+sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int64_t line,
+                           sr_failure *why);
+/* After the last sentence: cuts to max_length, counts the words of training, makes the dictionaries,
+ * turns words into ids, plans batches. SR_FORMAT without training sentences. */
+sr_status sentence_set_build(sentence_set *s, sr_failure *why);
+
+/* sentence_batch.c */
+sr_status sentence_set_plan(sentence_set *s, sr_failure *why);
+int64_t sentence_set_batches(const sentence_set *s, data_split split);
+/* In the buffers of a slot. pair [count] has the numbers of the sentences in their split. */
+void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                        batch *b);
+/* Positions of a batch that hold a word or a mark, and all of them, over the batches of the first
+ * epoch. */
+void sentence_set_fill(sentence_set *s, data_split split, int64_t *words, int64_t *positions);
+/* Size of the dictionary of characters, with padding and unknown; 0: there are none. */
+int64_t sentence_set_characters(const sentence_set *s);
+
+#endif

@@ -1,0 +1,302 @@
+/* tree_set.c -- trees as transitions of the arc-standard system (docs/models.md 8).
+ *
+ * Dictionaries are of the training sentences: words that are counted at least min_count times, spelled
+ * as they stand in the file unless the step of lines makes small letters of them (Chen and Manning keep
+ * capitals); every POS tag; every label. By count descending, ties by string ascending; no filler.
+ *
+ * Batches of training: the transitions of the static oracle of all its sentences, in random order by (seed,
+ * epoch); of evaluation: sentence by sentence. The last batch of a pass may be smaller. Sentences that are
+ * not projective have none and are left out of batches, and so are those of evaluation with a label that
+ * training does not have, for it is no class. A state is not stored: it follows from the transitions
+ * before it in its sentence.
+ */
+#include "data/sets/tree_set.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "data/dataset.h"
+
+sr_status tree_set_create(tree_set *s, const data_options *o, sr_failure *why) {
+    *s = (tree_set){
+        .batch_size = o->batch_size, .min_count = o->min_count, .limit = o->limit, .seed = o->seed};
+    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
+    if (o->batch_size < 1)
+        return sr_fail(why, SR_USAGE, "batch-size %lld is below 1", (long long)o->batch_size);
+    s->words = vocab_create();
+    s->pos = vocab_create();
+    return s->words && s->pos ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+}
+
+void tree_set_free(tree_set *s) {
+    for (int i = 0; i < TREE_SPLITS; i++) {
+        tree_bank *b = &s->bank[i];
+        treebank_free(&b->bank);
+        free(b->word), free(b->pos), free(b->label), free(b->head);
+        free(s->split[i].kept), free(s->split[i].start), free(s->split[i].kind);
+    }
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        tree_buffers *p = &s->slot[i];
+        free(p->order), free(p->feature), free(p->label);
+        arc_free(&p->state);
+    }
+    vocab_free(s->words), vocab_free(s->pos), vocab_free(s->labels);
+    *s = (tree_set){0};
+}
+
+/* -- dictionaries and ids */
+
+/* The word as the dictionary has it; the text of `made` is good until the next one. */
+static sr_status spell(const data_options *o, const tree_field *form, line_buffer *made,
+                       tree_field *to, sr_failure *why) {
+    *to = *form;
+    if (!o->tokenizer) return SR_OK;
+    const sr_status status =
+        line_steps_apply(o->tokenizer, 1, SIDE_SOURCE, form->byte, (size_t)form->size, made, why);
+    /* a word of blanks alone stays as it is */
+    if (status == SR_OK && made->size) *to = (tree_field){made->byte, (int32_t)made->size};
+    return status;
+}
+
+static bool count_field(vocab *v, const tree_field *f) {
+    return vocab_count(v, f->byte, (size_t)f->size, 1);
+}
+
+static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why) {
+    const tree_split *p = &s->split[SPLIT_TRAIN];
+    const treebank *t = &p->of->bank;
+    line_buffer made = {0};
+    sr_status status = SR_OK;
+    for (int64_t i = t->start[p->first]; i < t->start[p->first + p->count] && status == SR_OK;
+         i++) {
+        const tree_word *w = &t->word[i];
+        tree_field form;
+        status = spell(o, &w->form, &made, &form, why);
+        if (status == SR_OK && (!count_field(s->words, &form) ||
+                                !count_field(s->pos, tree_pos_of(t, w, s->pos_column)) ||
+                                (s->labels && !count_field(s->labels, &w->label))))
+            status = sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    }
+    line_free(&made);
+    return status;
+}
+
+static sr_status make_dictionaries(tree_set *s, const data_options *o, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (s->split[SPLIT_TRAIN].of->bank.labelled && !(s->labels = vocab_create()))
+        status = sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    if (status == SR_OK) status = count_words(s, o, why);
+    if (status != SR_OK) return status;
+    const int64_t words = TOKEN_FIRST_WORD + vocab_frequent(s->words, s->min_count);
+    if (!vocab_finish_padded(s->words, words, 1) || !vocab_finish_padded(s->pos, 0, 1) ||
+        (s->labels && !vocab_finish_padded(s->labels, 0, 1)))
+        return sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    return SR_OK;
+}
+
+static sr_status encode_bank(const tree_set *s, const data_options *o, tree_bank *b,
+                             sr_failure *why) {
+    const treebank *t = &b->bank;
+    const size_t bytes = (size_t)(t->words + 1) * sizeof(int32_t);
+    line_buffer made = {0};
+    sr_status status = SR_OK;
+    b->word = malloc(bytes), b->pos = malloc(bytes), b->label = malloc(bytes);
+    b->head = malloc(bytes);
+    if (!b->word || !b->pos || !b->label || !b->head)
+        return sr_fail(why, SR_MEMORY, "%s: no memory for its words", t->file.path);
+    for (int64_t i = 0; i < t->words && status == SR_OK; i++) {
+        const tree_word *w = &t->word[i];
+        const tree_field *pos = tree_pos_of(t, w, s->pos_column), *label = &w->label;
+        tree_field form;
+        status = spell(o, &w->form, &made, &form, why);
+        if (status != SR_OK) break;
+        b->word[i] = vocab_id(s->words, form.byte, (size_t)form.size);
+        b->pos[i] = vocab_id(s->pos, pos->byte, (size_t)pos->size);
+        const int32_t id =
+            s->labels ? vocab_id(s->labels, label->byte, (size_t)label->size) : TOKEN_FIRST_WORD;
+        b->label[i] = id < TOKEN_FIRST_WORD ? -1 : id - TOKEN_FIRST_WORD;
+        b->head[i] = w->head;
+    }
+    line_free(&made);
+    return status;
+}
+
+/* -- transitions */
+
+static bool has_roots(const tree_bank *b, int64_t sentence, int most) {
+    int roots = 0;
+    for (int64_t i = b->bank.start[sentence]; i < b->bank.start[sentence + 1]; i++)
+        roots += b->head[i] == 0;
+    return roots <= most;
+}
+
+static bool has_labels(const tree_bank *b, int64_t sentence) {
+    for (int64_t i = b->bank.start[sentence]; i < b->bank.start[sentence + 1]; i++)
+        if (b->label[i] < 0) return false;
+    return true;
+}
+
+/* The oracle's transitions of a sentence behind those before, where it has them all. */
+static bool plan_sentence(tree_split *p, arc_state *state, int64_t sentence) {
+    const tree_bank *b = p->of;
+    const int64_t start = b->bank.start[sentence], at = p->start[p->keeps];
+    const int32_t words = (int32_t)(b->bank.start[sentence + 1] - start);
+    const int64_t made = arc_oracle_run(state, b->head + start, words, p->kind + at);
+    const bool projective = made == 2 * words, labels = has_labels(b, sentence);
+    if (made < 0) return false;
+    p->crossing += !projective;
+    p->unlabelled += projective && !labels;
+    if (!projective || !labels) return true;
+    p->kept[p->keeps++] = sentence;
+    p->start[p->keeps] = at + made;
+    return true;
+}
+
+static sr_status plan_split(tree_split *p, sr_failure *why) {
+    const treebank *t = &p->of->bank;
+    const int64_t first = t->start[p->first], end = t->start[p->first + p->count];
+    arc_state state = {0};
+    p->words = end - first;
+    for (int64_t i = first; i < end; i++) p->unknown += p->of->word[i] == TOKEN_UNK;
+    p->kept = malloc((size_t)(p->count + 1) * sizeof *p->kept);
+    p->start = calloc((size_t)(p->count + 1), sizeof *p->start);
+    p->kind = malloc((size_t)(2 * p->words + 1));
+    bool made = p->kept && p->start && p->kind;
+    for (int64_t i = 0; i < p->count && made; i++) made = plan_sentence(p, &state, p->first + i);
+    arc_free(&state);
+    if (!made) return sr_fail(why, SR_MEMORY, "%s: no memory for its transitions", t->file.path);
+    if (p->keeps > 0) return SR_OK;
+    return sr_fail(why, SR_FORMAT,
+                   "%s: no sentence of %lld has transitions: %lld are not projective, %lld have "
+                   "labels that training lacks",
+                   t->file.path, (long long)p->count, (long long)p->crossing,
+                   (long long)p->unlabelled);
+}
+
+static sr_status allocate_buffers(tree_set *s, sr_failure *why) {
+    const tree_split *p = &s->split[SPLIT_TRAIN];
+    data_trees t;
+    tree_set_trees(s, SPLIT_TRAIN, &t);
+    const size_t rows = (size_t)s->batch_size, features = (size_t)data_tree_features(&t);
+    int32_t longest = 0;
+    bool made = true;
+    for (int i = 0; i < TREE_SPLITS; i++)
+        for (int64_t k = 0; s->split[i].of && k < s->split[i].keeps; k++) {
+            int32_t words;
+            treebank_sentence(&s->split[i].of->bank, s->split[i].kept[k], &words);
+            if (words > longest) longest = words;
+        }
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        tree_buffers *b = &s->slot[i];
+        b->order = malloc((size_t)p->start[p->keeps] * sizeof *b->order);
+        b->feature = malloc(rows * features * sizeof *b->feature);
+        b->label = malloc(rows * sizeof *b->label);
+        /* so that making a batch allocates nothing */
+        made = made && b->order && b->feature && b->label && arc_begin(&b->state, longest, false);
+    }
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+}
+
+sr_status tree_set_build(tree_set *s, const data_options *o, sr_failure *why) {
+    tree_split *train = &s->split[SPLIT_TRAIN];
+    if (s->limit > 0 && s->limit < train->count) train->count = s->limit;
+    sr_status status = make_dictionaries(s, o, why);
+    for (int i = 0; i < TREE_SPLITS && status == SR_OK; i++)
+        if (s->bank[i].bank.sentences) status = encode_bank(s, o, &s->bank[i], why);
+    for (int i = 0; i < TREE_SPLITS && status == SR_OK; i++)
+        if (s->split[i].of) status = plan_split(&s->split[i], why);
+    if (status != SR_OK) return status;
+    s->one_root = true;
+    for (int64_t i = 0; i < train->count; i++)
+        s->one_root &= has_roots(train->of, train->first + i, 1);
+    return allocate_buffers(s, why);
+}
+
+/* -- batches */
+
+int64_t tree_set_batches(const tree_set *s, data_split split) {
+    const tree_split *p = &s->split[split];
+    const int64_t count = p->of ? p->start[p->keeps] : 0;
+    return count / s->batch_size + (count % s->batch_size > 0);
+}
+
+static void shuffle_for(const tree_set *s, tree_buffers *to, int64_t epoch) {
+    const tree_split *p = &s->split[SPLIT_TRAIN];
+    const int64_t count = p->start[p->keeps];
+    if (to->order_epoch == epoch) return;
+    rng root = rng_create(s->seed), orders = rng_split(&root, STREAM_ORDER);
+    rng r = rng_split(&orders, (uint64_t)epoch);
+    for (int64_t i = 0; i < count; i++) to->order[i] = i;
+    rng_shuffle(&r, to->order, count);
+    to->order_epoch = epoch;
+}
+
+/* Which of the kept sentences has this transition. */
+static int64_t find_sentence(const tree_split *p, int64_t transition) {
+    int64_t low = 0, high = p->keeps;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (p->start[middle] <= transition)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The label of the arc that a transition makes now: that of the word that becomes a dependent. */
+static int32_t label_of(const arc_state *s, arc_kind kind, const int32_t *label) {
+    if (kind == ARC_SHIFT) return ARC_NONE;
+    return label[s->stack[s->depth - (kind == ARC_LEFT ? 2 : 1)] - 1];
+}
+
+static void make_row(const tree_split *p, const data_trees *t, int64_t transition, arc_state *state,
+                     int32_t *feature, int32_t *class) {
+    const int64_t k = find_sentence(p, transition), start = t->bank->start[p->kept[k]];
+    const int32_t words = (int32_t)(t->bank->start[p->kept[k] + 1] - start);
+    const int32_t *label = p->of->label + start;
+    arc_begin(state, words, false); /* has room for the longest */
+    for (int64_t i = p->start[k]; i < transition; i++) {
+        const arc_kind kind = (arc_kind)p->kind[i];
+        arc_apply(state, kind, label_of(state, kind, label));
+    }
+    const arc_kind kind = (arc_kind)p->kind[transition];
+    data_tree_feature(t, start, state, feature);
+    *class = arc_class(kind, label_of(state, kind, label), t->arc_labels);
+}
+
+void tree_set_batch(tree_set *s, int slot, data_split split, int64_t epoch, int64_t index,
+                    batch *b) {
+    const tree_split *p = &s->split[split];
+    tree_buffers *to = &s->slot[slot];
+    data_trees t;
+    if (!tree_set_trees(s, split, &t)) return; /* a split without batches */
+    const int64_t first = index * s->batch_size, left = p->start[p->keeps] - first;
+    const int64_t features = data_tree_features(&t);
+    const bool train = split == SPLIT_TRAIN;
+    *b = (batch){.task = TASK_TREES,
+                 .count = left < s->batch_size ? left : s->batch_size,
+                 .label = to->label,
+                 .features = features,
+                 .feature = to->feature};
+    b->tokens = b->count;
+    if (train) shuffle_for(s, to, epoch);
+    for (int64_t i = 0; i < b->count; i++)
+        make_row(p, &t, train ? to->order[first + i] : first + i, &to->state,
+                 to->feature + i * features, to->label + i);
+}
+
+bool tree_set_trees(const tree_set *s, data_split split, data_trees *t) {
+    const tree_split *p = &s->split[split];
+    if (!p->of) return false;
+    *t = (data_trees){.bank = &p->of->bank,
+                      .word = p->of->word,
+                      .pos = p->of->pos,
+                      .first = p->first,
+                      .count = p->count,
+                      .labels = s->labels,
+                      .arc_labels = s->labels ? (int32_t)vocab_words(s->labels) : 1,
+                      .one_root = s->one_root,
+                      .rules = tree_rules_for(&s->rules, p->of->bank.format)};
+    return true;
+}

@@ -1,0 +1,23 @@
+/* diagnose.h -- what is wrong with a run's normalization, and where: questions put to run files. */
+#ifndef DIAGNOSE_DIAGNOSE_H
+#define DIAGNOSE_DIAGNOSE_H
+
+#include <stdio.h>
+
+#include "base/program/tool.h"
+#include "statrec/base.h"
+
+/* One page of text for each of paths[count]. */
+sr_status diagnose_page(char **paths, int count, FILE *out, sr_failure *why);
+/* A row for each run and question; program "statrec diagnose", tsv.h decides the format. */
+sr_status diagnose_table(char **paths, int count, const char *command, FILE *out, sr_failure *why);
+/* The ranges of healthy runs, as src/diagnose/healthy_ranges.h has them: those that are said of "vision"
+ * or of "text" runs. */
+sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
+/* Every question with its criterion and source, for --help. */
+void diagnose_list(FILE *out);
+
+/* A line on standard error for each of these files of which something was read from its second copy. */
+void diagnose_warn_mended(const tool *t, int count, char **paths);
+
+#endif

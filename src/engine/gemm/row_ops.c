@@ -1,0 +1,215 @@
+/* row_ops.c -- see row_ops.h.
+ *
+ *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (small_gemm.h), then b
+ *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
+ *              with many queries both are products of small_gemm.h, over rising k and j
+ *   log sum    m + log sum exp(x - m)                  m the largest x
+ *
+ * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
+ * through once for each block of rows; where the CPU has tiles, packed for them too (gemm_amx_rows.h). Sums along q k_j of one query and over exponentials (these in
+ * double) are by vector lanes: their order follows from the length and the CPU type (row_math.h).
+ */
+#include "engine/gemm/row_ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/amx/gemm_amx_rows.h"
+#include "engine/gemm/small_gemm.h"
+#include "engine/row_math.h"
+
+enum { PANEL = 2 * TILE_LANES, ROW_BLOCK = 32 };
+
+/* -- linear */
+
+static int64_t panel_count(const row_weight *r) {
+    return (r->out + PANEL - 1) / PANEL;
+}
+
+/* For tiles too, where there are some. */
+static sr_status weight_pack(row_weight *r, const tensor *w, sr_failure *why) {
+    const size_t bytes = gemm_amx_rows_bytes(r->out, r->in);
+    if (!bytes) return SR_OK;
+    r->packed = aligned_alloc(64, bytes);
+    if (!r->packed) {
+        row_weight_free(r);
+        return sr_fail(why, SR_MEMORY, "out of memory for a packed weight of %lld x %lld",
+                       (long long)r->out, (long long)r->in);
+    }
+    if (gemm_amx_rows_pack(r->out, r->in, w->value, r->packed)) return SR_OK;
+    free(r->packed);
+    r->packed = NULL;
+    return SR_OK;
+}
+
+sr_status row_weight_init(row_weight *r, const tensor *w, sr_failure *why) {
+    const int64_t out = w->dim[0], in = w->dim[1];
+    *r = (row_weight){.in = in, .out = out};
+    r->value = malloc((size_t)(panel_count(r) * in * PANEL) * sizeof *r->value);
+    if (!r->value)
+        return sr_fail(why, SR_MEMORY, "out of memory for a weight of %lld x %lld", (long long)out,
+                       (long long)in);
+    for (int64_t j = 0; j < panel_count(r) * PANEL; j++)
+        for (int64_t p = 0; p < in; p++)
+            r->value[(j / PANEL * in + p) * PANEL + j % PANEL] = j < out ? w->value[j * in + p] : 0;
+    return weight_pack(r, w, why);
+}
+
+void row_weight_free(row_weight *r) {
+    free(r->value);
+    free(r->packed);
+    r->value = NULL;
+    r->packed = NULL;
+}
+
+/* Columns first .. of `rows` rows. */
+static void linear_block(int64_t rows, const real *x, const row_weight *w, int64_t first,
+                         const real *b, real *y) {
+    real sum[ROW_BLOCK * PANEL];
+    const int64_t width = w->out - first < PANEL ? w->out - first : PANEL;
+    small_gemm_product(rows, PANEL, w->in, (small_gemm_rest){x, w->in, 1}, w->value + first * w->in,
+                       PANEL, false, sum, PANEL);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < width; j++)
+            y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
+}
+
+/* A row whose numbers tiles cannot take, as any other CPU computes it. */
+static void odd_rows(int64_t rows, const real *x, const row_weight *w, const real *b, real *y) {
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; gemm_amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
+            linear_block(1, x + r * w->in, w, j, b, y + r * w->out);
+}
+
+static void linear_by_tiles(int threads, int64_t rows, const real *x, const row_weight *w,
+                            const real *b, real *y) {
+    const int64_t share = (rows + threads - 1) / threads;
+    const int64_t group = (share + AMX_ROWS - 1) / AMX_ROWS * AMX_ROWS;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t from = 0; from < rows; from += group) {
+        const int64_t count = rows - from < group ? rows - from : group;
+        const real *in = x + from * w->in;
+        real *out = y + from * w->out;
+        if (!gemm_amx_rows(count, in, w->out, w->in, w->packed, b, out))
+            odd_rows(count, in, w, b, out);
+    }
+}
+
+void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, const real *b,
+                real *y) {
+    if (w->packed) {
+        linear_by_tiles(threads, rows, x, w, b, y);
+        return;
+    }
+    const int64_t blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < panel_count(w) * blocks; i++) {
+        const int64_t from = i % blocks * ROW_BLOCK, left = rows - from;
+        linear_block(left < ROW_BLOCK ? left : ROW_BLOCK, x + from * w->in, w, i / blocks * PANEL,
+                     b, y + from * w->out);
+    }
+}
+
+/* -- attention */
+
+static int64_t lanes_up(int64_t n) {
+    return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
+}
+
+/* y = sum_j share_j value_j, the `width` numbers at `at` of each: in registers as many as there are. */
+static void weigh(int64_t at, int64_t width, int64_t n, const real *share, const real *const *value,
+                  real *y) {
+    enum { WIDE = 2 * TILE_VECTOR };
+    int64_t k = at;
+    for (; k + WIDE <= at + width; k += WIDE) {
+        small_gemm_vector low = {0}, high = {0}, left, right;
+        for (int64_t j = 0; j < n; j++) {
+            memcpy(&left, value[j] + k, sizeof left);
+            memcpy(&right, value[j] + k + TILE_VECTOR, sizeof right);
+            low += share[j] * left;
+            high += share[j] * right;
+        }
+        memcpy(y + k, &low, sizeof low);
+        memcpy(y + k + TILE_VECTOR, &high, sizeof high);
+    }
+    for (; k < at + width; k++) {
+        real sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += share[j] * value[j][k];
+        y[k] = sum;
+    }
+}
+
+static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
+                           const real *const *key, const real *const *value, real *share, real *y) {
+    row_shares(n, width, q + at, key, at, share);
+    weigh(at, width, n, share, value, y);
+}
+
+int64_t row_attention_scratch(int64_t n) {
+    return lanes_up(n);
+}
+
+void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
+                   const real *const *value, real *share, real *y) {
+    for (int h = 0; h < heads; h++)
+        head_attention(h * (d / heads), d / heads, n, q, key, value, share, y);
+}
+
+/* -- attention of many queries to the same keys */
+
+int64_t row_memory_size(int64_t d, int heads, int64_t n) {
+    return d * lanes_up(n) + heads * n * lanes_up(d / heads);
+}
+
+row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, const real *value,
+                           real *at) {
+    const int64_t width = d / heads;
+    const row_memory m = {n, lanes_up(n), width, lanes_up(width), at, at + d * lanes_up(n)};
+    small_transpose(n, d, key, d, m.key, m.room);
+    for (int64_t h = 0; h < heads; h++)
+        for (int64_t j = 0; j < n; j++) {
+            real *to = m.value + (h * n + j) * m.wide;
+            memcpy(to, value + j * d + h * width, (size_t)width * sizeof *to);
+            memset(to + width, 0, (size_t)(m.wide - width) * sizeof *to);
+        }
+    return m;
+}
+
+int64_t row_memory_scratch(const row_memory *m, int64_t rows) {
+    return rows * (m->room + m->wide);
+}
+
+/* Head h of all queries: share [rows, room], y [rows, d]. */
+static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t rows, const real *q,
+                            real *share, real *y) {
+    real *sum = share + rows * m->room;
+    small_gemm_product(rows, m->room, m->width, (small_gemm_rest){q + h * m->width, d, 1},
+                       m->key + h * m->width * m->room, m->room, false, share, m->room);
+    for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, share + r * m->room);
+    small_gemm_product(rows, m->wide, m->keys, (small_gemm_rest){share, m->room, 1},
+                       m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(y + r * d + h * m->width, sum + r * m->wide, (size_t)m->width * sizeof *y);
+}
+
+void row_memory_attention(const row_memory *m, int heads, int64_t rows, const real *q,
+                          real *scratch, real *average, int64_t step, real *y) {
+    for (int64_t h = 0; h < heads; h++) {
+        head_attentions(m, heads * m->width, h, rows, q, scratch, y);
+        for (int64_t r = 0; average && r < rows; r++)
+            for (int64_t j = 0; j < m->keys; j++)
+                average[r * step + j] =
+                    (h ? average[r * step + j] : 0) + scratch[r * m->room + j] / (real)heads;
+    }
+}
+
+/* -- softmax */
+
+double row_log_sum(int64_t n, const real *x, int64_t block, real *largest) {
+    int64_t blocks = 0;
+    for (int64_t j = 0; j < n; j += block)
+        largest[blocks++] = row_max(j + block < n ? block : n - j, x + j);
+    const real m = row_max(blocks, largest);
+    return (double)m + log(row_exp_sum(n, x, m));
+}

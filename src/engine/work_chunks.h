@@ -1,0 +1,27 @@
+/* work_chunks.h -- how work is cut. That of the element-wise ops: into fixed chunks of CHUNK elements, whatever the
+ * number of threads, so that no result depends on it. */
+#ifndef ENGINE_WORK_CHUNKS_H
+#define ENGINE_WORK_CHUNKS_H
+
+#include <stdint.h>
+
+enum { CHUNK = 8192 };
+
+static inline int64_t lesser(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t chunk_count(int64_t count) {
+    return (count + CHUNK - 1) / CHUNK;
+}
+
+static inline int64_t chunk_length(int64_t chunk, int64_t count) {
+    return lesser(CHUNK, count - chunk * CHUNK);
+}
+
+/* The same for rows: as many as hold about CHUNK elements, at least one. */
+static inline int64_t chunk_rows(int64_t features) {
+    return features < CHUNK ? CHUNK / features : 1;
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* h5_guard.c -- the one way to what a file holds: every group, dataset and attribute that is read is
+ * reached and looked at here first, since the file may be anybody's.
+ *
+ * HDF5 follows links into other files, keeps values of a dataset in files of any name, makes a
+ * dataset up from others, loads a plugin for a filter, and takes what a file says of sizes for true.
+ * A run file and a checkpoint have none of it: groups and datasets stand where they were made (hard
+ * links), values in the file itself, contiguous, in chunks or in the object's header, under no filter
+ * but HDF5's checksum, of the few types of h5.h. Everything else is refused, and the reason told by
+ * the error stack as HDF5's own (h5_end).
+ *
+ * Sizes, n bytes of the file: what is of fixed size has its bytes in the file; rows may be declared
+ * that nobody wrote, but not more chunks than CHUNKS_LEAST + 4 n, through which HDF5 walks to add
+ * up what is stored, nor a chunk above CHUNK_LEAST + 2 n, which it holds in memory; a chunk under a sum is
+ * as long as its values and the sum.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "hdf5/h5_private.h"
+
+enum { CHUNKS_LEAST = 1 << 18, CHUNK_LEAST = 1 << 20, SUMMED_MOST = 4096, SUM_BYTES = 4 };
+
+const char h5_guard_name[] = "guard";
+
+/* Puts the reason on the error stack, which no later call of HDF5 may clear before h5_end. */
+static bool refuse(const char *reason) {
+    H5Eclear2(H5E_DEFAULT);
+    H5Epush2(H5E_DEFAULT, __FILE__, h5_guard_name, __LINE__, H5E_ERR_CLS, H5E_ARGS, H5E_BADVALUE,
+             "%s", reason);
+    return false;
+}
+
+/* -- the way there --------------------------------------------------------------------------- */
+
+static bool is_hard(H5L_type_t type) {
+    if (type == H5L_TYPE_HARD) return true;
+    if (type == H5L_TYPE_SOFT) return refuse("a soft link, not the object itself");
+    if (type == H5L_TYPE_EXTERNAL) return refuse("a link into another file");
+    return refuse("a link of a kind that no run file has");
+}
+
+/* Links of a group may themselves lie under filters: it has the message of a filter pipeline then (file
+ * format specification IV.A.2.l). To open the group and copy its properties takes several times as long. */
+static bool is_plain_group(hid_t file, const char *path) {
+    enum { PIPELINE = 0x000b };
+    H5O_info_t info;
+    if (H5Oget_info_by_name2(file, path, &info, H5O_INFO_BASIC | H5O_INFO_HDR, H5P_DEFAULT) < 0)
+        return false;
+    if (info.type != H5O_TYPE_GROUP) return refuse("not a group");
+    return !(info.hdr.mesg.present >> PIPELINE & 1) || refuse("a group under filters");
+}
+
+static bool is_hard_link(hid_t file, const char *path) {
+    H5L_info_t link;
+    return H5Lget_info(file, path, &link, H5P_DEFAULT) >= 0 && is_hard(link.type);
+}
+
+htri_t h5_reach(hid_t file, const char *path) {
+    char way[H5_NAME_SIZE];
+    if (strlen(path) >= sizeof way) return 0;
+    if (!is_plain_group(file, "/")) return -1;
+    for (const char *at = path + (*path == '/'); *at; at++) {
+        at += strcspn(at, "/");
+        snprintf(way, sizeof way, "%.*s", (int)(at - path), path);
+        const htri_t found = H5Lexists(file, way, H5P_DEFAULT);
+        if (found <= 0) return found;
+        if (!is_hard_link(file, way)) return -1;
+        if (!*at) break;
+        if (!is_plain_group(file, way)) return -1;
+    }
+    return 1;
+}
+
+/* HDF5 1.10 crashes where it lists a group of which one link cannot be read; whoever looks for a name that
+ * nobody has reads them all. */
+bool h5_guard_links(hid_t at, const char *group) {
+    char name[2 * H5_NAME_SIZE];
+    if (snprintf(name, sizeof name, "%s/\x01", group) >= (int)sizeof name) return false;
+    return H5Lexists(at, name, H5P_DEFAULT) >= 0;
+}
+
+/* -- what is there --------------------------------------------------------------------------- */
+
+static bool check_type(hid_t type) {
+    if (H5Tcommitted(type) > 0) return refuse("of a type that is an object of its own");
+    const H5T_class_t class = H5Tget_class(type);
+    if (class == H5T_STRING)
+        return H5Tis_variable_str(type) == 0 || refuse("a text of variable length");
+    const hid_t known[] = {H5T_STD_I32LE,  H5T_STD_I64LE,  H5T_STD_U64LE,
+                           H5T_IEEE_F32LE, H5T_IEEE_F64LE, H5T_STD_U8LE};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (H5Tequal(type, known[i]) > 0) return true;
+    return refuse("of a type that no run file has");
+}
+
+static bool check_filters(hid_t properties) {
+    const int filters = H5Pget_nfilters(properties);
+    for (int i = 0; i < filters; i++) {
+        unsigned flags, config[8];
+        size_t count = sizeof config / sizeof *config;
+        const H5Z_filter_t filter =
+            H5Pget_filter2(properties, (unsigned)i, &flags, &count, config, 0, NULL, NULL);
+        if (filter != H5Z_FILTER_FLETCHER32) return refuse("under a filter that no run file has");
+    }
+    return filters >= 0;
+}
+
+/* Before anything else is asked of a dataset: what it is made of may be elsewhere. */
+static bool check_storage(hid_t properties) {
+    const H5D_layout_t layout = H5Pget_layout(properties);
+    if (layout == H5D_VIRTUAL) return refuse("a virtual dataset, made up from others");
+    if (layout < 0 || layout > H5D_CHUNKED) return refuse("of an unknown layout");
+    if (layout != H5D_CHUNKED && H5Pget_external_count(properties) != 0)
+        return refuse("its values are in another file");
+    return check_filters(properties);
+}
+
+typedef struct extent {
+    int rank;
+    hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
+    hsize_t bytes; /* of one value */
+    hsize_t file;  /* of the file */
+} extent;
+
+static bool multiply(hsize_t *to, hsize_t by) {
+    return !__builtin_mul_overflow(*to, by, to);
+}
+
+static bool read_extent(hid_t set, extent *e) {
+    hid_t space = H5Dget_space(set), type = space < 0 ? -1 : H5Dget_type(set);
+    const H5S_class_t class = type < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
+    bool ok = type >= 0;
+    if (ok && class == H5S_SIMPLE) {
+        e->rank = H5Sget_simple_extent_dims(space, e->dims, e->most);
+        ok = e->rank >= 0;
+    } else if (ok && class != H5S_SCALAR)
+        ok = refuse("without a shape");
+    ok = ok && check_type(type);
+    if (ok) e->bytes = H5Tget_size(type);
+    h5_release(type), h5_release(space);
+    return ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
+}
+
+/* Every value has its place among the bytes of the file. */
+static bool check_stored(hid_t set, const extent *e) {
+    hsize_t bytes = e->bytes;
+    bool fits = true;
+    for (int i = 0; i < e->rank; i++) fits = multiply(&bytes, e->dims[i]) && fits;
+    for (int i = 0; i < e->rank; i++)
+        if (e->dims[i] == 0) return true;
+    if (fits && bytes <= e->file && bytes <= H5Dget_storage_size(set)) return true;
+    return refuse("larger than what is stored of it");
+}
+
+static bool check_chunks(hid_t properties, const extent *e) {
+    hsize_t chunk[H5S_MAX_RANK], bytes = e->bytes, count = 1;
+    bool fits = H5Pget_chunk(properties, H5S_MAX_RANK, chunk) == e->rank;
+    for (int i = 0; i < e->rank && fits; i++) {
+        fits = chunk[i] > 0 && multiply(&bytes, chunk[i]);
+        if (fits && e->dims[i] > 0) fits = multiply(&count, (e->dims[i] - 1) / chunk[i] + 1);
+    }
+    if (!fits || bytes > CHUNK_LEAST + 2 * e->file)
+        return refuse("in chunks larger than the file has bytes for");
+    return count <= CHUNKS_LEAST + 4 * e->file ||
+           refuse("of more rows than the file has bytes for");
+}
+
+/* HDF5 1.10 takes as many values out of a chunk as it is said to hold, whatever its filters left. */
+static bool check_summed(hid_t set, hid_t properties, const extent *e) {
+    hsize_t chunk[H5S_MAX_RANK], bytes = e->bytes, count = 0, stored = 0;
+    unsigned skipped = 0;
+    if (H5Pget_nfilters(properties) == 0) return true;
+    if (H5Pget_chunk(properties, H5S_MAX_RANK, chunk) != e->rank) return false;
+    for (int i = 0; i < e->rank; i++) bytes *= chunk[i];
+    hid_t space = H5Dget_space(set);
+    bool ok = space >= 0 && H5Dget_num_chunks(set, space, &count) >= 0;
+    if (ok && count > SUMMED_MOST) ok = refuse("in more chunks with sums than a file has");
+    for (hsize_t i = 0; i < count && ok; i++) {
+        haddr_t at;
+        ok = H5Dget_chunk_info(set, space, i, NULL, &skipped, &at, &stored) >= 0;
+        if (ok && stored != bytes + (skipped ? 0 : SUM_BYTES))
+            ok = refuse("a chunk is not as long as its values");
+    }
+    h5_release(space);
+    return ok;
+}
+
+static bool check_sizes(hid_t set, hid_t properties, const extent *e) {
+    const bool chunked = H5Pget_layout(properties) == H5D_CHUNKED;
+    if (chunked && !(check_chunks(properties, e) && check_summed(set, properties, e))) return false;
+    if (chunked && e->rank > 0 && e->most[0] == H5S_UNLIMITED) return true;
+    return check_stored(set, e);
+}
+
+bool h5_guard_dataset(hid_t set, int64_t file_bytes) {
+    extent e = {.file = (hsize_t)file_bytes};
+    hid_t properties = H5Dget_create_plist(set);
+    const bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e) &&
+                    check_sizes(set, properties, &e);
+    h5_release(properties);
+    return ok;
+}
+
+bool h5_guard_stored(hid_t set, int64_t file_bytes) {
+    extent e = {.file = (hsize_t)file_bytes};
+    return read_extent(set, &e) && check_stored(set, &e);
+}
+
+/* One value of a known type, whose bytes are in the file; size of a value to *size. */
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size) {
+    hid_t type = H5Aget_type(attribute), space = type < 0 ? -1 : H5Aget_space(attribute);
+    bool ok = space >= 0 && check_type(type);
+    if (ok && (H5Tget_class(type) != class || H5Sget_simple_extent_npoints(space) != 1))
+        ok = refuse(class == H5T_STRING ? "not one text of fixed length" : "not one whole number");
+    *size = ok ? H5Tget_size(type) : 0;
+    h5_release(type), h5_release(space);
+    return ok && ((int64_t)*size <= file_bytes || refuse("longer than the file"));
+}

@@ -1,0 +1,146 @@
+/* extent_map.c -- see extent_map.h. Files grow at their end, so most extents are put behind all others. */
+#include "journal/extent_map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void extent_map_free(extent_map *m) {
+    for (size_t i = 0; i < m->count; i++) free(m->e[i].copy);
+    free(m->e);
+    *m = (extent_map){0};
+}
+
+static bool reserve(extent_map *m, size_t count) {
+    if (count <= m->capacity) return true;
+    const size_t capacity = m->capacity ? 2 * m->capacity : 256;
+    extent *grown = realloc(m->e, capacity * sizeof *grown);
+    if (!grown) return false;
+    m->e = grown, m->capacity = capacity;
+    return true;
+}
+
+static uint64_t end_of(const extent *e) {
+    return e->at + (uint64_t)e->length * ((uint64_t)e->more + 1);
+}
+
+size_t extent_map_find(const extent_map *m, uint64_t at) {
+    size_t low = 0, high = m->count;
+    if (m->count && end_of(&m->e[m->count - 1]) <= at) return m->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (end_of(&m->e[middle]) <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void delete_at(extent_map *m, size_t i) {
+    free(m->e[i].copy);
+    memmove(&m->e[i], &m->e[i + 1], (m->count - i - 1) * sizeof *m->e);
+    m->count--;
+}
+
+static extent *insert(extent_map *m, size_t i, const extent *new) {
+    if (!reserve(m, m->count + 1)) return NULL;
+    memmove(&m->e[i + 1], &m->e[i], (m->count - i) * sizeof *m->e);
+    m->e[i] = *new;
+    m->count++;
+    return &m->e[i];
+}
+
+/* Cuts the first `count` of the extents that stand as one at i off the others. */
+static bool split(extent_map *m, size_t i, uint64_t count) {
+    extent rest = m->e[i];
+    rest.at += count * rest.length, rest.more -= (uint32_t)count;
+    if (!insert(m, i + 1, &rest)) return false;
+    m->e[i].more = (uint32_t)count - 1;
+    return true;
+}
+
+/* Each extent that lies partly in [at, end) stands for itself. */
+static bool expose(extent_map *m, uint64_t at, uint64_t end) {
+    for (size_t i = extent_map_find(m, at); i < m->count && m->e[i].at < end; i++) {
+        const extent *e = &m->e[i];
+        if (!e->more || (at <= e->at && end_of(e) <= end)) continue;
+        const uint64_t before = at > e->at ? (at - e->at) / e->length : 0;
+        const uint64_t within = at > e->at ? 1 : (end - e->at) / e->length;
+        if (!split(m, i, before ? before : within ? within : 1)) return false;
+    }
+    return true;
+}
+
+/* One that new makes one more of. */
+static bool join(extent *e, const extent *new) {
+    const bool values = e->kind == EXTENT_VALUES && new->kind == EXTENT_VALUES && !e->copy;
+    const bool behind = end_of(e) == new->at && e->length == new->length;
+    const bool alike = values && behind && e->more < UINT32_MAX - 1;
+    if (alike) e->more++;
+    return alike;
+}
+
+/* Takes [at, end) away from the extents from i on; i is where one of that place belongs then. What lies on
+ * both sides of it keeps its left part alone: the right one was never written by itself. */
+static size_t make_room(extent_map *m, size_t i, uint64_t at, uint64_t end) {
+    if (i < m->count && m->e[i].at < at) {
+        m->e[i].length = (uint32_t)(at - m->e[i].at);
+        i++;
+    }
+    while (i < m->count && end_of(&m->e[i]) <= end) delete_at(m, i);
+    if (i < m->count && m->e[i].at < end) {
+        extent *e = &m->e[i];
+        const uint32_t cut = (uint32_t)(end - e->at);
+        if (e->copy) memmove(e->copy, e->copy + cut, e->length - cut);
+        e->at += cut, e->length -= cut;
+    }
+    return i;
+}
+
+extent *extent_map_add(extent_map *m, const extent *new) {
+    return insert(m, extent_map_find(m, new->at), new);
+}
+
+bool extent_is_settled(const extent *e) {
+    return e->kind == EXTENT_STEPS && !e->copy;
+}
+
+void extent_map_settle(extent_map *m, const crc_table *table) {
+    for (size_t i = 0; i < m->count; i++) {
+        extent *e = &m->e[i];
+        if (e->kind == EXTENT_STEPS && e->copy && !e->changed) {
+            e->sum = crc_add(table, 0, e->copy, e->length);
+            free(e->copy);
+            e->copy = NULL;
+        }
+        e->changed = false;
+    }
+}
+
+/* Where it lies, whatever was there. */
+static bool put_new(extent_map *m, const extent *new) {
+    const uint64_t end = end_of(new);
+    if (!expose(m, new->at, end)) return false;
+    const size_t i = make_room(m, extent_map_find(m, new->at), new->at, end);
+    return (i > 0 && join(&m->e[i - 1], new)) || insert(m, i, new);
+}
+
+bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
+                    const unsigned char *bytes) {
+    const size_t i = extent_map_find(m, at);
+    extent *in = i < m->count ? &m->e[i] : NULL;
+    if (length == 0) return true;
+    if (in && in->at <= at && at + length <= end_of(in) && (in->copy || kind == EXTENT_VALUES)) {
+        if (in->copy) memcpy(in->copy + (at - in->at), bytes, length);
+        in->changed = true;
+        return true;
+    }
+    extent new = {.at = at, .length = length, .kind = (uint8_t)kind, .changed = true};
+    if (kind != EXTENT_VALUES) {
+        if (!(new.copy = malloc(length))) return false;
+        memcpy(new.copy, bytes, length);
+    }
+    if (put_new(m, &new)) return true;
+    free(new.copy);
+    return false;
+}

@@ -1,0 +1,281 @@
+/* moments.c -- mean, biased variance and mean square per feature over the valid rows of a tensor,
+ * and the three sums of the backward pass.
+ *
+ *   mean[c] = sum_i x[i,c] / n      variance[c] = sum_i (x[i,c] - mean[c])^2 / n
+ *   mean_square[c] = sum_i x[i,c]^2 / n
+ *   sum_g[c] = sum_i g[i,c]         sum_gc[c] = sum_i g[i,c] (x[i,c] - center[c])
+ *   sum_gg[c] = sum_i g[i,c]^2
+ *
+ * x, g: element (o, c, i) of [outer, channels, inner]; a row is one (o, i), valid [outer * inner]
+ * or NULL. Memory is read once. A block of n_b valid values is added by its deviations from the mean
+ * of the n_a before it, the pairwise update of Chan, Golub and LeVeque (1979) in another form:
+ *
+ *   S = sum (x - mean), Q = sum (x - mean)^2, n = n_a + n_b:   mean += S / n;  M2 += Q - S^2 / n
+ *
+ * S^2 <= n_b Q, so at most n_b / n of Q is taken away again: half of it once as many values came
+ * before. The first block, which nothing came before, deviates from one of its own values where it
+ * is of ROWS rows, and from its own mean where it is longer. mean_square = M2 / n + mean^2, a sum of
+ * what is positive. Everything is added in double, whatever the elements.
+ */
+#include "statrec/moments.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "moments/simd_load.h"
+
+/* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one feature
+ * are taken at once; rows and values are asked for when as many bytes are still before them. */
+enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384, PLANE_AHEAD = 4096 };
+
+/* Where the backward pass adds: sum g, sum g (x - center), sum g^2, each [channels]. */
+typedef struct gradient_sums {
+    double *g, *gc, *gg;
+} gradient_sums;
+
+/* Rows of gradients and of inputs, and those that come later. */
+typedef struct row_pairs {
+    const void *g[PAIRS], *x[PAIRS], *g_later[PAIRS], *x_later[PAIRS];
+} row_pairs;
+
+/* What is done with elements of one type. */
+typedef struct kernels {
+    size_t size; /* of an element */
+    void (*read)(const void *x, int64_t n, double *to);
+    void (*merge_rows)(const void *const *rows, const void *const *later, int n, int64_t width,
+                       double share, double *mean, double *m2);
+    void (*add_pairs)(const row_pairs *rows, int n, int64_t width, const double *center,
+                      gradient_sums to);
+    void (*sum_values)(const void *x, int64_t n, double pivot, double *sum, double *square);
+    void (*sum_gradients)(const void *g, const void *x, int64_t n, double center, double sums[3]);
+    int64_t (*keep_valid)(const void *x, int64_t n, const uint8_t *valid, void *kept);
+} kernels;
+
+static int64_t least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+#define ELEMENT float
+#define NAME(x) x##_float
+#include "moments/moments_kernels.h"
+#define ELEMENT double
+#define NAME(x) x##_double
+#include "moments/moments_kernels.h"
+#define ELEMENT uint16_t
+#define NAME(x) x##_bfloat16
+#include "moments/moments_kernels.h"
+#define ELEMENT uint16_t
+#define NAME(x) x##_half
+#include "moments/moments_kernels.h"
+
+static const kernels *kernels_of(sr_element element) {
+    static const kernels *const of[] = {
+        [SR_FLOAT32] = &kernels_float,
+        [SR_FLOAT64] = &kernels_double,
+        [SR_BFLOAT16] = &kernels_bfloat16,
+        [SR_FLOAT16] = &kernels_half,
+    };
+    return of[element];
+}
+
+static const void *element_at(const sr_tensor *t, int64_t i) {
+    return (const char *)t->data + (size_t)i * kernels_of(t->element)->size;
+}
+
+/* -- features innermost (inner = 1) -------------------------------------------------------------- */
+
+/* Valid rows in their order, and ahead of them those whose turn comes AHEAD_BYTES later. */
+typedef struct row_cursor {
+    const sr_tensor *t;
+    int most; /* rows at once */
+    int64_t at, later_at, row[ROWS], later[ROWS];
+} row_cursor;
+
+/* The next valid rows from *at on, at most `most`. */
+static int next_rows(const sr_tensor *t, int64_t *at, int most, int64_t *row) {
+    int n = 0;
+    for (; *at < t->outer && n < most; ++*at)
+        if (!t->valid || t->valid[*at]) row[n++] = *at;
+    return n;
+}
+
+static row_cursor walk_rows(const sr_tensor *t, int most) {
+    row_cursor w = {.t = t, .most = most};
+    const int64_t bytes = t->channels * (int64_t)kernels_of(t->element)->size;
+    for (int64_t ahead = 0; ahead < AHEAD_BYTES && w.later_at < t->outer; ahead += most * bytes)
+        next_rows(t, &w.later_at, most, w.later);
+    return w;
+}
+
+static int walk_on(row_cursor *w) {
+    const int n = next_rows(w->t, &w->at, w->most, w->row);
+    const int there = next_rows(w->t, &w->later_at, w->most, w->later);
+    for (int r = there; r < n; r++) w->later[r] = w->row[r];
+    return n;
+}
+
+static const void *row_at(const sr_tensor *t, int64_t row, int64_t c) {
+    return element_at(t, row * t->channels + c);
+}
+
+static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) {
+    const kernels *kernel = kernels_of(t->element);
+    const void *x[ROWS], *later[ROWS];
+    row_cursor w = walk_rows(t, ROWS);
+    int64_t before = 0;
+    for (int n; (n = walk_on(&w)) > 0; before += n) {
+        for (int r = 0; r < n; r++)
+            x[r] = row_at(t, w.row[r], 0), later[r] = row_at(t, w.later[r], 0);
+        if (before == 0) kernel->read(x[0], t->channels, mean);
+        kernel->merge_rows(x, later, n, t->channels, 1 / (double)(before + n), mean, m2);
+    }
+    return before;
+}
+
+/* -- features outermost or in the middle (inner > 1) --------------------------------------------- */
+
+/* Mean of n values, the first ones of a feature. */
+static double first_mean(const kernels *kernel, const void *x, int64_t n) {
+    double first, sum, square;
+    kernel->read(x, 1, &first);
+    kernel->sum_values(x, n, first, &sum, &square);
+    return first + sum / (double)n;
+}
+
+/* Merges n values of one feature; share = 1 / (values before + n). */
+static void merge_values(const kernels *kernel, const void *x, int64_t n, double share,
+                         double *mean, double *m2) {
+    double sum, square;
+    kernel->sum_values(x, n, *mean, &sum, &square);
+    const double step = sum * share;
+    *mean += step, *m2 += square - sum * step;
+}
+
+/* At most RUN neighbouring places, of which n are valid; the first at `at` of the first feature. */
+typedef struct run {
+    int64_t at, length, n;
+    const uint8_t *valid;
+} run;
+
+static run run_of(const sr_tensor *t, int64_t o, int64_t i) {
+    run r = {.at = o * t->channels * t->inner + i,
+             .length = t->inner - i < RUN ? t->inner - i : RUN,
+             .valid = t->valid ? t->valid + o * t->inner + i : NULL};
+    r.n = r.valid ? 0 : r.length;
+    for (int64_t k = 0; k < r.length && r.valid; k++) r.n += r.valid[k] != 0;
+    return r;
+}
+
+/* The run's valid values of a feature; they are where they were or in scratch. */
+static const void *valid_of(const sr_tensor *t, const run *r, int64_t c, double *scratch) {
+    const void *x = element_at(t, r->at + c * t->inner);
+    if (!r->valid) return x;
+    kernels_of(t->element)->keep_valid(x, r->length, r->valid, scratch);
+    return scratch;
+}
+
+static void merge_run(const sr_tensor *t, const run *r, int64_t before, double *mean, double *m2) {
+    double scratch[RUN];
+    const kernels *kernel = kernels_of(t->element);
+    const double share = 1 / (double)(before + r->n);
+    for (int64_t c = 0; c < t->channels && r->n > 0; c++) {
+        const void *x = valid_of(t, r, c, scratch);
+        if (before == 0) mean[c] = first_mean(kernel, x, r->n);
+        merge_values(kernel, x, r->n, share, mean + c, m2 + c);
+    }
+}
+
+static int64_t moments_of_planes(const sr_tensor *t, double *mean, double *m2) {
+    int64_t before = 0;
+    for (int64_t o = 0; o < t->outer; o++)
+        for (int64_t i = 0; i < t->inner; i += RUN) {
+            const run r = run_of(t, o, i);
+            merge_run(t, &r, before, mean, m2);
+            before += r.n;
+        }
+    return before;
+}
+
+int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *mean_square) {
+    const size_t bytes = (size_t)x->channels * sizeof *mean;
+    memset(mean, 0, bytes), memset(variance, 0, bytes);
+    const int64_t n = (x->inner == 1 ? moments_of_columns : moments_of_planes)(x, mean, variance);
+    for (int64_t c = 0; c < x->channels; c++) {
+        if (n == 0) mean[c] = NAN;
+        variance[c] = n ? variance[c] / (double)n : NAN;
+        mean_square[c] = variance[c] + mean[c] * mean[c];
+    }
+    return n;
+}
+
+/* -- backward ------------------------------------------------------------------------------------ */
+
+/* Elements of one type are added as they are stored, those of two as double. */
+typedef struct pair {
+    const sr_tensor *g, *x;
+    bool alike;
+    const kernels *kernel;
+    const double *center;
+    gradient_sums to;
+} pair;
+
+/* n elements of t from x on, as the pair's kernels want them. */
+static const void *as_alike(const pair *p, const sr_tensor *t, const void *x, int64_t n,
+                            double *scratch) {
+    if (p->alike) return x;
+    kernels_of(t->element)->read(x, n, scratch);
+    return scratch;
+}
+
+static void add_tile(const pair *p, const row_cursor *w, int n, int64_t c, int64_t width) {
+    double of_g[PAIRS][TILE], of_x[PAIRS][TILE];
+    const gradient_sums to = {p->to.g + c, p->to.gc + c, p->to.gg + c};
+    row_pairs rows;
+    for (int r = 0; r < n; r++) {
+        rows.g[r] = as_alike(p, p->g, row_at(p->g, w->row[r], c), width, of_g[r]);
+        rows.x[r] = as_alike(p, p->x, row_at(p->x, w->row[r], c), width, of_x[r]);
+        rows.g_later[r] = row_at(p->g, w->later[r], c);
+        rows.x_later[r] = row_at(p->x, w->later[r], c);
+    }
+    p->kernel->add_pairs(&rows, n, width, p->center + c, to);
+}
+
+static void sums_of_columns(const pair *p) {
+    row_cursor w = walk_rows(p->x, PAIRS);
+    for (int n; (n = walk_on(&w)) > 0;)
+        for (int64_t c = 0; c < p->x->channels; c += TILE)
+            add_tile(p, &w, n, c, least(p->x->channels - c, TILE));
+}
+
+static void sums_of_run(const pair *p, const run *r) {
+    double of_g[RUN], of_x[RUN], alike_g[RUN], alike_x[RUN], sums[3];
+    for (int64_t c = 0; c < p->x->channels; c++) {
+        const void *g = as_alike(p, p->g, valid_of(p->g, r, c, of_g), r->n, alike_g);
+        const void *x = as_alike(p, p->x, valid_of(p->x, r, c, of_x), r->n, alike_x);
+        p->kernel->sum_gradients(g, x, r->n, p->center[c], sums);
+        p->to.g[c] += sums[0], p->to.gc[c] += sums[1], p->to.gg[c] += sums[2];
+    }
+}
+
+static void sums_of_planes(const pair *p) {
+    for (int64_t o = 0; o < p->x->outer; o++)
+        for (int64_t i = 0; i < p->x->inner; i += RUN) {
+            const run r = run_of(p->x, o, i);
+            sums_of_run(p, &r);
+        }
+}
+
+void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
+                      double *sum_gc, double *sum_gg) {
+    const size_t bytes = (size_t)x->channels * sizeof *sum_g;
+    const bool alike = g->element == x->element;
+    const pair p = {.g = g,
+                    .x = x,
+                    .alike = alike,
+                    .kernel = alike ? kernels_of(x->element) : &kernels_double,
+                    .center = center,
+                    .to = {sum_g, sum_gc, sum_gg}};
+    memset(sum_g, 0, bytes), memset(sum_gc, 0, bytes), memset(sum_gg, 0, bytes);
+    (x->inner == 1 ? sums_of_columns : sums_of_planes)(&p);
+}

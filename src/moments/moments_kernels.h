@@ -1,0 +1,142 @@
+/* moments_kernels.h -- the inner loops of moments.c for one type of element, which the includer
+ * defines: ELEMENT, and NAME(x) for the names, of which value and load are in simd_load.h. No guard: it
+ * is included once per type. */
+
+/* n elements as double. */
+static void NAME(read)(const void *x, int64_t n, double *to) {
+    for (int64_t k = 0; k < n; k++) to[k] = NAME(value)((const ELEMENT *)x + k);
+}
+
+/* -- features innermost -------------------------------------------------------------------------- */
+
+INLINE void NAME(merge_feature)(const ELEMENT *const *row, int n, int64_t k, double share,
+                                double *mean, double *m2) {
+    double sum = 0, square = 0;
+    for (int r = 0; r < n; r++) {
+        const double delta = NAME(value)(row[r] + k) - mean[k];
+        sum += delta, square += delta * delta;
+    }
+    const double step = sum * share;
+    mean[k] += step, m2[k] += square - sum * step;
+}
+
+/* The same of ROWS rows and the features k .. k + LANES - 1. */
+INLINE void NAME(merge_lanes)(const ELEMENT *const *row, const ELEMENT *const *later, int64_t k,
+                              double share, double *mean, double *m2) {
+    lanes sum = {0}, square = {0}, delta, center, m;
+    load_double(&center, mean + k), load_double(&m, m2 + k);
+#pragma GCC unroll 8
+    for (int r = 0; r < ROWS; r++) {
+        __builtin_prefetch(later[r] + k);
+        NAME(load)(&delta, row[r] + k);
+        delta -= center, sum += delta, square += delta * delta;
+    }
+    const lanes step = sum * share;
+    center += step, m += square - sum * step;
+    memcpy(mean + k, &center, sizeof center), memcpy(m2 + k, &m, sizeof m);
+}
+
+/* Merges n rows of one block into the moments; share = 1 / (rows before + n). */
+static void NAME(merge_rows)(const void *const *rows, const void *const *rows_later, int n,
+                             int64_t width, double share, double *restrict mean,
+                             double *restrict m2) {
+    const ELEMENT *x[ROWS], *later[ROWS];
+    int64_t k = 0;
+    for (int r = 0; r < n; r++) x[r] = rows[r], later[r] = rows_later[r];
+    for (; n == ROWS && k + LANES <= width; k += LANES)
+        NAME(merge_lanes)(x, later, k, share, mean, m2);
+    for (; k < width; k++) NAME(merge_feature)(x, n, k, share, mean, m2);
+}
+
+INLINE void NAME(add_feature)(const ELEMENT *g, const ELEMENT *x, int64_t k, double center,
+                              gradient_sums to) {
+    const double v = NAME(value)(g + k);
+    to.g[k] += v, to.gc[k] += v * (NAME(value)(x + k) - center), to.gg[k] += v * v;
+}
+
+INLINE void NAME(add_lanes)(const ELEMENT *const *g, const ELEMENT *const *x, int64_t k,
+                            const double *at, gradient_sums to) {
+    lanes a, b, e, v, delta, center;
+    load_double(&a, to.g + k), load_double(&b, to.gc + k), load_double(&e, to.gg + k);
+    load_double(&center, at + k);
+#pragma GCC unroll 8
+    for (int r = 0; r < PAIRS; r++) {
+        NAME(load)(&v, g[r] + k), NAME(load)(&delta, x[r] + k);
+        delta -= center, a += v, b += v * delta, e += v * v;
+    }
+    memcpy(to.g + k, &a, sizeof a), memcpy(to.gc + k, &b, sizeof b),
+        memcpy(to.gg + k, &e, sizeof e);
+}
+
+/* Adds n rows of gradients and inputs. */
+static void NAME(add_pairs)(const row_pairs *rows, int n, int64_t width, const double *center,
+                            gradient_sums to) {
+    const row_pairs p = *rows;
+    const ELEMENT *const *g = (const ELEMENT *const *)p.g, *const *x = (const ELEMENT *const *)p.x;
+    int64_t k = 0;
+    for (; n == PAIRS && k + LANES <= width; k += LANES) {
+        for (int r = 0; r < PAIRS; r++)
+            __builtin_prefetch((const ELEMENT *)p.g_later[r] + k),
+                __builtin_prefetch((const ELEMENT *)p.x_later[r] + k);
+        NAME(add_lanes)(g, x, k, center, to);
+    }
+    for (; k < width; k++)
+        for (int r = 0; r < n; r++) NAME(add_feature)(g[r], x[r], k, center[k], to);
+}
+
+/* -- features outermost or in the middle: n values of one feature -------------------------------- */
+
+/* Value i goes to lane i mod LANES of accumulator i / LANES mod 2, the last ones to one sum. */
+static void NAME(sum_values)(const void *values, int64_t n, double pivot, double *sum,
+                             double *square) {
+    const ELEMENT *x = values;
+    lanes a = {0}, b = {0}, c = {0}, d = {0}, v, w;
+    int64_t i = 0;
+    for (; i + 2 * LANES <= n; i += 2 * LANES) {
+        __builtin_prefetch(
+            (const void *)((uintptr_t)(x + i) + PLANE_AHEAD)); /* may be no address */
+        NAME(load)(&v, x + i), NAME(load)(&w, x + i + LANES);
+        v -= pivot, w -= pivot;
+        a += v, b += v * v, c += w, d += w * w;
+    }
+    a += c, b += d;
+    *sum = lanes_sum(&a), *square = lanes_sum(&b);
+    for (; i < n; i++) {
+        const double delta = NAME(value)(x + i) - pivot;
+        *sum += delta, *square += delta * delta;
+    }
+}
+
+static void NAME(sum_gradients)(const void *gradients, const void *inputs, int64_t n, double center,
+                                double sums[3]) {
+    const ELEMENT *g = gradients, *x = inputs;
+    lanes a = {0}, b = {0}, e = {0}, v, delta;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        NAME(load)(&v, g + i), NAME(load)(&delta, x + i);
+        delta -= center, a += v, b += v * delta, e += v * v;
+    }
+    sums[0] = lanes_sum(&a), sums[1] = lanes_sum(&b), sums[2] = lanes_sum(&e);
+    for (; i < n; i++) {
+        const double u = NAME(value)(g + i);
+        sums[0] += u, sums[1] += u * (NAME(value)(x + i) - center), sums[2] += u * u;
+    }
+}
+
+/* Those of n values that are valid, in order; their number. */
+static int64_t NAME(keep_valid)(const void *values, int64_t n, const uint8_t *valid, void *kept) {
+    const ELEMENT *x = values;
+    ELEMENT *to = kept;
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (valid[i]) to[count++] = x[i];
+    return count;
+}
+
+static const kernels NAME(kernels) = {
+    sizeof(ELEMENT),  NAME(read),          NAME(merge_rows), NAME(add_pairs),
+    NAME(sum_values), NAME(sum_gradients), NAME(keep_valid),
+};
+
+#undef ELEMENT
+#undef NAME

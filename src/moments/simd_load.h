@@ -1,0 +1,103 @@
+/* simd_load.h -- the elements of a host's tensor as doubles, one and eight at once. GCC and Clang vector
+ * types: any CPU, as wide as it has. Vectors go by pointer, so that no calling convention depends on
+ * the CPU. */
+#ifndef MOMENTS_SIMD_LOAD_H
+#define MOMENTS_SIMD_LOAD_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#define SIMD_LOAD_AVX512
+#include <immintrin.h>
+#endif
+
+enum { LANES = 8 };
+
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef float float_lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef uint16_t half_lanes __attribute__((vector_size(LANES * sizeof(uint16_t))));
+typedef uint32_t word_lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE float from_bits(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* -- one element --------------------------------------------------------------------------------- */
+
+INLINE double value_float(const float *x) {
+    return *x;
+}
+
+INLINE double value_double(const double *x) {
+    return *x;
+}
+
+/* The upper half of a binary32. */
+INLINE double value_bfloat16(const uint16_t *x) {
+    return from_bits((uint32_t)*x << 16);
+}
+
+/* binary16: the exponent's bias grows from 15 to 127 by a multiplication, which also makes subnormal
+ * numbers right; all ones stay all ones. */
+INLINE double value_half(const uint16_t *x) {
+    const uint32_t magnitude = (uint32_t)(*x & 0x7fffu) << 13, sign = (uint32_t)(*x & 0x8000u)
+                                                                      << 16;
+    const float value = from_bits(magnitude) * 0x1p112f;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (magnitude >= 0x0f800000u) bits |= 0x7f800000u;
+    return from_bits(bits | sign);
+}
+
+/* -- eight elements ------------------------------------------------------------------------------ */
+
+INLINE void load_double(lanes *to, const double *x) {
+    memcpy(to, x, sizeof *to);
+}
+
+#if defined(SIMD_LOAD_AVX512) /* what the conversions below mean; GCC 12 makes two halves of them */
+INLINE void load_float(lanes *to, const float *x) {
+    *to = (lanes)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+}
+
+INLINE void load_bfloat16(lanes *to, const uint16_t *x) {
+    const __m256i from = _mm256_setr_epi16(0, 0, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 7);
+    const __m256i half = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)x));
+    *to = (lanes)_mm512_cvtps_pd(
+        _mm256_castsi256_ps(_mm256_maskz_permutexvar_epi16(0xaaaa, from, half)));
+}
+
+INLINE void load_half(lanes *to, const uint16_t *x) {
+    *to = (lanes)_mm512_cvtps_pd(_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)x)));
+}
+#else
+INLINE void load_float(lanes *to, const float *x) {
+    float_lanes v;
+    memcpy(&v, x, sizeof v);
+    *to = __builtin_convertvector(v, lanes);
+}
+
+INLINE void load_bfloat16(lanes *to, const uint16_t *x) {
+    half_lanes v;
+    memcpy(&v, x, sizeof v);
+    const word_lanes words = __builtin_convertvector(v, word_lanes) << 16;
+    load_float(to, (const float *)&words);
+}
+
+INLINE void load_half(lanes *to, const uint16_t *x) {
+    for (int i = 0; i < LANES; i++) (*to)[i] = value_half(x + i);
+}
+#endif
+
+/* The sum of the eight, pairwise. */
+INLINE double lanes_sum(const lanes *v) {
+    const lanes a = *v;
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* layer_embedding.c -- word embedding with sinusoidal positions (docs/models.md 2.1):
+ *
+ *   x[s, i] = sqrt(d) E[token[s, i]] + P[position i]      padding has no position
+ *
+ * E ~ N(0, std^2), std = 1/sqrt(d) unless the params say otherwise, the row of <pad> zero; it may serve as the output matrix too.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "nets/layers/site_layers.h"
+
+embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
+                               int64_t longest, int32_t pad) {
+    const int64_t count = longest + pad + 2; /* positions begin behind <pad>'s number */
+    embedding_layer e = {.pad = pad};
+    const double std = p->embed_std > 0 ? p->embed_std : 1 / sqrt((double)d);
+    e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, std);
+    e.positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
+    e.positions.value = malloc((size_t)(count * d) * sizeof(real));
+    if (!e.weight || !e.positions.value) return e;
+    for (int64_t k = 0; pad >= 0 && k < d; k++) e.weight->value[pad * d + k] = 0;
+    op_embedding_positions(e.positions.value, count, d, pad);
+    return e;
+}
+
+sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
+                          int64_t d, int32_t pad) {
+    *e = embedding_init(&b->m->params, "embedding", shape->vocabulary, d, shape->longest, pad);
+    if (!e->weight || !e->positions.value)
+        return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
+                       (long long)shape->vocabulary, (long long)d);
+    b->m->embedding = b->m->target_embedding = e->weight;
+    return SR_OK;
+}
+
+void embedding_free(embedding_layer *e) {
+    free(e->positions.value);
+    e->positions.value = NULL;
+}
+
+tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
+                        int64_t length) {
+    const double scale = sqrt((double)e->positions.dim[1]);
+    return op_embedding(t, e->weight, token, count, length, scale, &e->positions, e->pad);
+}
+
+/* [d] mean over n rows of P[position]; the words of a sentence come first, its padding has none. */
+static double *mean_position(const embedding_layer *e, tape *t, int64_t count, int64_t length,
+                             const uint8_t *mask, int64_t n) {
+    const int64_t d = e->positions.dim[1];
+    double *mean = tape_alloc(t, (size_t)d * sizeof *mean);
+    for (int64_t k = 0; mean && k < d; k++) mean[k] = 0;
+    for (int64_t i = 0; mean && i < length; i++) {
+        const real *here = e->positions.value + (e->pad + 1 + i) * d;
+        int64_t words = mask ? 0 : count;
+        for (int64_t s = 0; mask && s < count; s++) words += mask[s * length + i] != 0;
+        for (int64_t k = 0; k < d; k++) mean[k] += (double)words / (double)n * (double)here[k];
+    }
+    return mean;
+}
+
+norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int64_t length,
+                          const uint8_t *mask, bool count_padding) {
+    norm_rows *r = pass_rows(p, count, length, count_padding ? NULL : mask);
+    if (!r) return NULL;
+    r->position_mean = mean_position(e, p->tape, count, length, mask, r->valid ? r->valid : 1);
+    return r->position_mean ? r : NULL;
+}

@@ -1,0 +1,87 @@
+/* layer_tener.c -- the layer of the entity tagger (docs/models.md 5):
+ *
+ *   post  x = n1(x + attention(x));  x = n2(x + drop(W2 drop(relu(W1 x + b1)) + b2))
+ *   pre   x = x + attention(n1(x));  x = x + drop(W2 drop(relu(W1 n2(x) + b1)) + b2)
+ *
+ * and the other placements of layer_residual.c; attention is op_tener_attention of [q, k, v] = x Wqkv^T,
+ * without bias, output projection and scaling; nothing is dropped out between it and the sum.
+ *
+ * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, a decision of ours) it takes
+ *
+ *   [n_q(q), n_k(k), v]
+ *
+ * so that u and z are added behind n_q, and what k meets of positions, k.R, is of the normalized k too.
+ *
+ * Initialisation: linear layers as PyTorch has them, U(1/sqrt(in)); u and z Xavier-normal of
+ * [heads, d/heads].
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "nets/layers/tener_layers.h"
+
+static void part_name(char name[2 * PARAM_NAME], const char *side, int i, const char *part) {
+    if (i < 0)
+        snprintf(name, 2 * PARAM_NAME, "%s.%s", side, part);
+    else
+        snprintf(name, 2 * PARAM_NAME, "%s.%d.%s", side, i, part);
+}
+
+linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out) {
+    const layer_init init = {INIT_UNIFORM, 1 / sqrt((double)in)};
+    return linear_init(p, name, in, out, init, init);
+}
+
+tener_layer tener_layer_init(const site_builder *b, const layer_size *s, const char *side, int i) {
+    params *p = &b->m->params;
+    const int64_t d = s->d, by_head[2] = {s->heads, d / s->heads};
+    const double bias = sqrt(2.0 / (double)(by_head[0] + by_head[1]));
+    char name[2 * PARAM_NAME];
+    tener_layer l;
+    l.norms = layer_attention_sites(b, s, side, i, "attention", "norm1", by_head[1], &l.norm1);
+    part_name(name, side, i, "attention.qkv.weight");
+    l.qkv = params_add(p, name, 2, (int64_t[]){3 * d, d}, INIT_UNIFORM, 1 / sqrt((double)d));
+    part_name(name, side, i, "attention.u");
+    l.u = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
+    part_name(name, side, i, "attention.z");
+    l.z = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
+    residual_norms_end(b, s, side, i, "norm1", &l.norm1);
+    l.seen = model_add_attention(b->m, residual_norms_site(&l.norm1), s->heads, b->why);
+    l.norm2 = residual_norms_init(b, s, side, i, "norm2");
+    part_name(name, side, i, "ffn_block.in");
+    l.in = tener_linear(p, name, d, s->ffn);
+    part_name(name, side, i, "ffn_block.out");
+    l.out = tener_linear(p, name, s->ffn, d);
+    residual_norms_end(b, s, side, i, "norm2", &l.norm2);
+    return l;
+}
+
+/* qkv [N, T, 3 d] */
+static tensor *normalized_heads(const tener_layer *l, const text_pass *p, tensor *qkv) {
+    tape *t = p->pass->tape;
+    const int64_t d = p->size->d;
+    if (!l->norms.q) return qkv;
+    tensor *q = op_slice(t, qkv, 2, 0, d), *k = op_slice(t, qkv, 2, d, d);
+    q = attention_normalize_heads(l->norms.q, t, q, (int)p->size->heads, p->source);
+    k = attention_normalize_heads(l->norms.k, t, k, (int)p->size->heads, p->source);
+    return op_concat(t, (tensor *[]){q, k, op_slice(t, qkv, 2, 2 * d, d)}, 3, 2);
+}
+
+static tensor *attend(const tener_layer *l, const text_pass *p, tensor *x) {
+    tape *t = p->pass->tape;
+    attention_report *report = layer_report(p, l->seen, p->source_mask);
+    tensor *qkv = normalized_heads(l, p, op_linear(t, x, l->qkv, NULL));
+    tensor *y = op_tener_attention(t, qkv, l->u, l->z, (int)p->size->heads, p->source_mask, false,
+                                   p->size->attention_dropout, report);
+    layer_report_tell(l->seen, report);
+    return y;
+}
+
+tensor *tener_layer_apply(const tener_layer *l, const text_pass *p, tensor *x) {
+    tape *t = p->pass->tape;
+    tensor *y = attend(l, p, layer_before(p, &l->norm1, x, p->source));
+    x = layer_after_plain(p, &l->norm1, x, y, p->source);
+    tensor *h = op_relu(t, linear_apply(&l->in, t, layer_before(p, &l->norm2, x, p->source)));
+    h = linear_apply(&l->out, t, op_dropout(t, h, p->size->relu_dropout));
+    return layer_after(p, &l->norm2, x, h, p->source);
+}

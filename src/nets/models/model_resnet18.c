@@ -1,0 +1,44 @@
+/* model_resnet18.c -- ResNet18 in its form for 32x32 images (He et al., CVPR 2016;
+ * docs/models.md 1.2): residual_net.c with 4 stages of 2 blocks, 64/128/256/512 filters, option-B
+ * shortcuts, no max pooling behind the stem.
+ *
+ * 11,173,962 parameters for 3 channels and 10 classes, 20 normalization sites, those of the
+ * shortcuts among them. Preset "mini" has a quarter of the filters (701,466 parameters), for two
+ * cores.
+ */
+#include <string.h>
+
+#include "nets/model_rows.h"
+#include "nets/models/residual_net.h"
+
+static const struct {
+    const char *name;
+    residual_plan plan;
+} presets[] = {
+    {"resnet18", {4, 2, {64, 128, 256, 512}, true}},
+    {"mini", {4, 2, {16, 32, 64, 128}, true}},
+};
+
+static sr_status resnet18_build(model *m, const model_options *o, const data_shape *shape,
+                                sr_failure *why) {
+    const char *name = *o->preset ? o->preset : presets[0].name;
+    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
+        if (!strcmp(presets[i].name, name))
+            return residual_net_build(m, o, shape, &presets[i].plan, why);
+    return sr_fail(why, SR_USAGE, "preset '%s' of model resnet18 is not one of %s", name,
+                   m->row->presets);
+}
+
+const model_row model_resnet18 = {
+    .name = "resnet18",
+    .citation = "He et al., CVPR 2016",
+    .summary = "residual network of 18 layers, form for small images, option-B shortcuts; mini: a "
+               "quarter of its filters",
+    .task = TASK_IMAGES,
+    .presets = "resnet18|mini",
+    .options = "init conv",
+    .build = resnet18_build,
+    .forward = residual_net_forward,
+    .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
+    .free = residual_net_free,
+};

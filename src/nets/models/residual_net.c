@@ -1,0 +1,82 @@
+/* residual_net.c -- residual networks for small images (He et al., CVPR 2016; docs/models.md 1.1,
+ * 1.2):
+ *
+ *   stem: conv 3x3, norm, relu
+ *   stages of basic blocks (layer_basic_block.c), the first one of every stage but the first with
+ *   stride 2
+ *   mean over positions, linear -> classes
+ *
+ * Convolutions N(sqrt(2/fan_in)); linear U(1/sqrt(in)), PyTorch's default, with zero bias: He's rule
+ * for it, N(sqrt(2/in)), starts ResNet20 with a loss of 2.9 nats and costs a point or two of
+ * accuracy after ten epochs. --init pytorch: the defaults of its layers, U(1/sqrt(fan_in)) for all
+ * weights and the bias.
+ */
+#include "nets/models/residual_net.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct residual_net {
+    residual_plan plan;
+    conv_norm stem;
+    basic_block block[RESIDUAL_STAGES][RESIDUAL_BLOCKS];
+    linear_layer classify;
+} residual_net;
+
+/* Each stage but the first halves the sides. */
+static sr_status check_sides(const model *m, const residual_plan *plan, const data_shape *shape,
+                             sr_failure *why) {
+    const int64_t part = (int64_t)1 << (plan->stages - 1);
+    if (shape->height % part == 0 && shape->width % part == 0) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s wants image sides divisible by %lld, not %lld x %lld",
+                   m->row->name, (long long)part, (long long)shape->height,
+                   (long long)shape->width);
+}
+
+static void build_blocks(residual_net *net, const site_builder *b) {
+    int64_t in = net->plan.filters[0];
+    for (int s = 0; s < net->plan.stages; s++)
+        for (int i = 0; i < net->plan.blocks; i++) {
+            char name[PARAM_NAME];
+            snprintf(name, sizeof name, "stage%d.%d", s + 1, i);
+            net->block[s][i] =
+                basic_block_init(b, name, in, net->plan.filters[s], net->plan.project);
+            in = net->plan.filters[s];
+        }
+}
+
+sr_status residual_net_build(model *m, const model_options *o, const data_shape *shape,
+                             const residual_plan *plan, sr_failure *why) {
+    const site_builder b = {m, o, why};
+    const int64_t in = plan->filters[plan->stages - 1];
+    const layer_init narrow = {INIT_UNIFORM, 1 / sqrt((double)in)};
+    sr_status status = check_sides(m, plan, shape, why);
+    if (status != SR_OK) return status;
+    residual_net *net = m->self = calloc(1, sizeof *net);
+    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model %s", m->row->name);
+    net->plan = *plan;
+    net->stem = conv_norm_init(&b, "stem", "stem", shape->channels, plan->filters[0], 3, 1);
+    build_blocks(net, &b);
+    net->classify =
+        linear_init(&m->params, "classify", in, shape->classes, narrow,
+                    !strcmp(o->init, "pytorch") ? narrow : (layer_init){INIT_CONSTANT, 0});
+    return why && why->status != SR_OK ? why->status : m->params.failure.status;
+}
+
+void residual_net_free(model *m) {
+    free(m->self);
+}
+
+/* [count, classes] */
+tensor *residual_net_forward(model *m, pass *p) {
+    const residual_net *net = m->self;
+    image_pass images = {.pass = p};
+    tensor *x = conv_norm_apply(&net->stem, &images, image_input(&images));
+    x = tape_release_input(p->tape, x, op_relu(p->tape, x));
+    for (int s = 0; s < net->plan.stages; s++)
+        for (int i = 0; i < net->plan.blocks; i++)
+            x = basic_block_apply(&net->block[s][i], &images, x);
+    return linear_apply(&net->classify, p->tape, op_average_pool(p->tape, x));
+}

@@ -1,0 +1,21 @@
+/* residual_net.h -- what the residual networks for small images share. */
+#ifndef NETS_MODELS_RESIDUAL_NET_H
+#define NETS_MODELS_RESIDUAL_NET_H
+
+#include "nets/layers/site_layers.h"
+
+enum { RESIDUAL_STAGES = 4, RESIDUAL_BLOCKS = 18 };
+
+typedef struct residual_plan {
+    int stages, blocks; /* blocks of each stage */
+    int64_t filters[RESIDUAL_STAGES];
+    bool project; /* option-B shortcuts, else option A */
+} residual_plan;
+
+/* model_row.build, forward and free of a model whose `self` is theirs. */
+sr_status residual_net_build(model *m, const model_options *o, const data_shape *shape,
+                             const residual_plan *plan, sr_failure *why);
+tensor *residual_net_forward(model *m, pass *p);
+void residual_net_free(model *m);
+
+#endif

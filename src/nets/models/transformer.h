@@ -1,0 +1,50 @@
+/* transformer.h -- the encoder-decoder transformer as its files see it: model_transformer.c builds it
+ * and passes whole sentences through; transformer_encode.c is what they share, transformer_decoder.c writes
+ * sentences word by word, with the weights of transformer_packed.c.
+ */
+#ifndef NETS_MODELS_TRANSFORMER_H
+#define NETS_MODELS_TRANSFORMER_H
+
+#include "engine/gemm/row_ops.h"
+#include "nets/layers/site_layers.h"
+
+enum { LAYERS_MAX = 64 };
+
+typedef struct preset {
+    const char *name;
+    int64_t encoder_layers, decoder_layers;
+    layer_size layer;
+} preset;
+
+typedef struct transformer {
+    preset size;                    /* after the options */
+    embedding_layer source, target; /* the same one when the dictionary is joint */
+    encoder_layer encoder[LAYERS_MAX];
+    decoder_layer decoder[LAYERS_MAX];
+    norm_site *encoder_embedding, *decoder_embedding; /* NULL where the placement has none, */
+    norm_site *encoder_final, *decoder_final;         /* as behind the last layers */
+    bool count_padding; /* padded rows are rows like others to the normalizations */
+} transformer;
+
+/* The encoder's result [count, source length, d] for the sources of the pass's batch. */
+tensor *transformer_encode(const transformer *net, const text_pass *p);
+
+/* Weights of a decoder layer as rows are multiplied with them (row_ops.h). */
+typedef struct layer_rows {
+    row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
+} layer_rows;
+
+/* Of all layers, and of the logits; several decoders may share them. */
+typedef struct turned_weights {
+    layer_rows layer[LAYERS_MAX];
+    row_weight output;
+} turned_weights;
+
+/* Copies of the decoder's weights as they are now (transformer_packed.c); NULL: out of memory. Free with
+ * turned_weights_free (NULL is fine). */
+turned_weights *turned_weights_make(const transformer *net, sr_failure *why);
+void turned_weights_free(turned_weights *w);
+
+extern const model_decoder transformer_decoder;
+
+#endif

@@ -1,0 +1,177 @@
+/* bn_observer.c -- what would BN do here? The statistics of bn.c and pnv.c at a site whose method uses
+ * others or none, taken beside it and without changing it (docs/norms.md 2, 10, 18).
+ *
+ * Per feature over the n valid rows of the x that the method sees (behind a layer scale), g = dL/dy
+ * as it arrives at the site:
+ *
+ *     forward   mu_B = mean[x]  sigma2_B = mean[(x - mu_B)^2]  psi2_B = mean[x^2]
+ *               s = sqrt(sigma2_B + eps)  xhat = (x - mu_B)/s
+ *     state     v <- alpha v + (1-alpha) v_B  for v = mu, sigma2, psi2, from 0, 1, 1; biased
+ *     backward  sum_g = sum g    sum_gx = sum g xhat
+ *               direct_norm_bn = ||gamma/s g||_F    dx_norm_bn = the root of its square less
+ *                   sum_k (gamma/s)^2 (sum_g^2 + (2 - Q) sum_gx^2)/n,  Q = sigma2_B/(sigma2_B + eps)
+ *
+ * From these follow the parts of dx that BN and PN-V would have with the gain of this site (1 where
+ * the method has none) at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V
+ * sum g x/psi = (s sum_gx + mu_B sum_g)/psi. They answer for this one call: had BN stood here from
+ * the start, weights, x and g would be others.
+ *
+ * What the method computes itself is not computed again: the batch statistics and its own running
+ * values for every method over a batch, the sums for those of NORM_FAMILY_SIGMA (xhat is the one
+ * above, or what a release has for it). The others' sum_gx
+ * belongs to another xhat; for watchers the shadow's takes its place, while dgamma and dbeta stay
+ * the method's. A method that counts padded rows (norm_method.padded) is not synchronised, nor is
+ * its shadow.
+ *
+ * eps and alpha are the site's; eps of a method that has none is bn's. Kept: center, 1/s and the
+ * sums [d].
+ */
+#include "norm/bn_observer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "norm/kernels/batch_stats.h"
+#include "norm/kernels/sync.h"
+#include "norm/methods/methods.h"
+
+#define BATCH   (NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B))
+#define RUNNING (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2))
+#define SUMS    (NORM_BIT(sum_g) | NORM_BIT(sum_gx))
+
+struct bn_observer_call {
+    const norm_observer_state *observer;
+    norm_call call; /* the layer's, with the shadow's options, kept memory and sums */
+    norm_rows rows;
+    norm_options options;
+};
+
+/* -- the site ---------------------------------------------------------------------------------- */
+
+/* What the method does not already have as BN and PN-V would. */
+static uint32_t missing_vectors(const norm_method *m) {
+    uint32_t missing = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
+    return m->family == NORM_FAMILY_SIGMA ? missing : missing | SUMS;
+}
+
+const norm_method *norm_observer(void) {
+    return &norm_bn;
+}
+
+sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {
+    const norm_method *m = s->method;
+    int64_t d = s->features;
+    if (s->observer) return SR_OK;
+    if (!(alpha >= 0 && alpha <= 1))
+        return sr_fail(why, SR_USAGE, "%s: alpha is %g, not between 0 and 1", s->name, alpha);
+    norm_observer_state *shadow = calloc(1, sizeof *shadow);
+    double *state = malloc(3 * (size_t)d * sizeof *state);
+    if (!shadow || !state) {
+        free(shadow), free(state);
+        return sr_fail(why, SR_MEMORY, "out of memory for the batch statistics of %s", s->name);
+    }
+    shadow->eps = m->eps > 0 || s->options.eps > 0 ? s->options.eps : norm_bn.eps;
+    shadow->alpha = m->alpha > 0 ? s->options.alpha : alpha;
+    shadow->vectors = missing_vectors(m);
+    shadow->mu = state, shadow->sigma2 = state + d, shadow->psi2 = state + 2 * d;
+    for (int64_t k = 0; k < d; k++) shadow->mu[k] = 0, shadow->sigma2[k] = shadow->psi2[k] = 1;
+    s->observer = shadow;
+    return SR_OK;
+}
+
+uint32_t norm_site_vectors(const norm_site *s) {
+    return s->method->vectors | (s->observer ? s->observer->vectors : 0);
+}
+
+/* -- one call ---------------------------------------------------------------------------------- */
+
+static batch_kept *start_kept(bn_observer_call *k) {
+    size_t bytes = batch_kept_bytes(&k->call);
+    k->call.kept = tape_alloc(k->call.tape, bytes);
+    if (!k->call.kept) return NULL;
+    memset(k->call.kept, 0, bytes);
+    return batch_kept_start(&k->call);
+}
+
+static bn_observer_call *start_call(const norm_site *site, const norm_call *c) {
+    bn_observer_call *k = tape_alloc(c->tape, sizeof *k);
+    double *sums = tape_alloc(c->tape, 2 * (size_t)c->features * sizeof *sums);
+    if (!k || !sums) return NULL;
+    *k = (bn_observer_call){
+        .observer = site->observer, .call = *c, .rows = *c->rows, .options = *c->options};
+    k->options.eps = site->observer->eps;
+    k->options.alpha = site->observer->alpha;
+    if (site->method->padded) k->rows.gather = NULL;
+    k->call.options = &k->options;
+    k->call.rows = &k->rows;
+    k->call.stat[NORM_sum_g] = sums;
+    k->call.stat[NORM_sum_gx] = sums + c->features;
+    return k;
+}
+
+static void advance(const bn_observer_call *k, const batch_kept *kept, norm_vector v,
+                    norm_vector batch, double *state) {
+    const norm_call *c = &k->call;
+    if (!(k->observer->vectors >> v & 1)) return;
+    memcpy(c->stat[v], state, (size_t)c->features * sizeof *state);
+    batch_advance(c, kept, state, c->stat[batch], 1);
+}
+
+sr_status bn_observer_forward(const norm_site *site, norm_call *c, const real *x,
+                              bn_observer_call **kept) {
+    const norm_observer_state *s = site->observer;
+    *kept = NULL;
+    if (!s || c->rows->mode != NORM_TRAIN) return SR_OK;
+    bn_observer_call *k = start_call(site, c);
+    batch_kept *b = k ? start_kept(k) : NULL;
+    if (!b) return SR_MEMORY;
+    sr_status status =
+        s->vectors & NORM_BIT(mu_B) ? batch_statistics(&k->call, b, x) : sync_rows(&k->call, &b->n);
+    if (status != SR_OK) return status;
+    advance(k, b, NORM_mu, NORM_mu_B, s->mu);
+    advance(k, b, NORM_sigma2, NORM_sigma2_B, s->sigma2);
+    advance(k, b, NORM_psi2, NORM_psi2_B, s->psi2);
+    batch_divide(&k->call, b, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    *kept = k;
+    return SR_OK;
+}
+
+uint32_t norm_site_scalars(const norm_site *s) {
+    const uint32_t own = NORM_SCALAR_BIT(dx_norm) | NORM_SCALAR_BIT(direct_norm);
+    const uint32_t shadow = NORM_SCALAR_BIT(dx_norm_bn) | NORM_SCALAR_BIT(direct_norm_bn);
+    const bool sums = s->observer && s->observer->vectors & NORM_BIT(sum_gx);
+    return s->method->scalars | own | (sums ? shadow : 0);
+}
+
+/* What bn would write here, without writing it. A process that has v of the n rows, which the sums are
+ * of, leaves roots of its own parts: of dx_norm_bn^2 its square less v/n of what is taken off, with the
+ * part's sign, so that the parts' squares add up to the whole. */
+static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) {
+    const batch_kept *k = own->kept;
+    column_passes m = column_passes_valid(own);
+    double square, off = 0, *a = k->scratch;
+    m.scale = NULL; /* dy stands for itself */
+    for (int64_t j = 0; j < own->features; j++) a[j] = (double)own->gamma[j] * k->inverse[j];
+    sr_status status = column_passes_squares(&m, dy, a, &square);
+    if (status != SR_OK) return status;
+    c->scalar[NORM_SCALAR_direct_norm_bn] = sqrt(square);
+    for (int64_t j = 0; j < own->features; j++) {
+        const double variance = own->stat[NORM_sigma2_B][j];
+        const double q = variance / (variance + own->options->eps);
+        const double g = own->stat[NORM_sum_g][j], gx = own->stat[NORM_sum_gx][j];
+        off += a[j] * a[j] * (g * g + (2 - q) * gx * gx) / k->n;
+    }
+    square -= off * ((double)own->rows->valid / k->n);
+    const bool part = own->rows->gather != NULL; /* a whole is below 0 by rounding alone */
+    c->scalar[NORM_SCALAR_dx_norm_bn] = square >= 0 ? sqrt(square) : part ? -sqrt(-square) : 0;
+    return SR_OK;
+}
+
+sr_status bn_observer_backward(bn_observer_call *k, norm_call *c, const real *x, const real *dy) {
+    if (!k || !(k->observer->vectors & NORM_BIT(sum_gx))) return SR_OK;
+    sr_status status = batch_gradient_sums(&k->call, k->call.kept, x, dy);
+    c->stat[NORM_sum_g] = k->call.stat[NORM_sum_g];
+    c->stat[NORM_sum_gx] = k->call.stat[NORM_sum_gx];
+    return status == SR_OK ? measure_dx(&k->call, c, dy) : status;
+}

@@ -1,0 +1,193 @@
+/* batch_stats.c -- the common part of the methods whose statistics are taken over the valid rows of
+ * a batch (docs/norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of
+ * valid rows of all processes, xhat = (x - center)/s, and s is the method's divisor.
+ *
+ * mean over rows of the row norm of the scale statistic's part of dx (18.2), divided by d:
+ *
+ *     1/(n d) sum_i || c * xhat_i ||_2,  c_k = gamma_k/s_k * sum_gx_k/n
+ *
+ * taken in the same sweep that writes dx, while the rows are in cache. Over several processes it is
+ * the mean over this process's rows.
+ */
+#include "norm/kernels/batch_stats.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "norm/kernels/sync.h"
+
+enum { KEPT_ARRAYS = 8 };
+
+size_t batch_kept_bytes(const norm_call *c) {
+    return sizeof(batch_kept) + KEPT_ARRAYS * (size_t)c->features * sizeof(double);
+}
+
+batch_kept *batch_kept_start(const norm_call *c) {
+    batch_kept *k = c->kept;
+    double *a = (double *)(k + 1);
+    int64_t d = c->features;
+    k->center = a;
+    k->inverse = a + d;
+    k->part_g = a + 2 * d;
+    k->part_gx = a + 3 * d;
+    k->scratch = a + 4 * d;
+    return k;
+}
+
+/* mu_B and, in sigma2_B, the sums of squared deviations. */
+static sr_status own_moments(norm_call *c, const real *x) {
+    column_passes m = column_passes_valid(c);
+    m.makes_scale = m.scale && !m.scale->made;
+    return column_passes_moments(&m, x, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+}
+
+static void divide_moments(norm_call *c, double n) {
+    double *mean = c->stat[NORM_mu_B], *variance = c->stat[NORM_sigma2_B];
+    for (int64_t j = 0; j < c->features; j++) {
+        variance[j] /= n;
+        c->stat[NORM_psi2_B][j] = variance[j] + mean[j] * mean[j];
+    }
+}
+
+sr_status batch_own_statistics(norm_call *c, batch_kept *k, double count, const real *x) {
+    sr_status status = own_moments(c, x);
+    k->n = count;
+    divide_moments(c, count);
+    return status;
+}
+
+sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x) {
+    sr_status status = own_moments(c, x);
+    if (status == SR_OK)
+        status = sync_moments(c, &k->n, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    if (status == SR_OK) divide_moments(c, k->n);
+    return status;
+}
+
+sr_status batch_fill_padded(const norm_call *c, const double *value, real *y) {
+    column_passes padded;
+    sr_status status = column_passes_padded(c, &padded);
+    if (status != SR_OK) return status;
+    column_passes_fill(&padded, value, y);
+    return SR_OK;
+}
+
+void batch_advance(const norm_call *c, const batch_kept *k, double *state, const double *batch,
+                   double factor) {
+    double alpha = c->options->alpha;
+    if (c->rows->mode != NORM_TRAIN || !(k->n > 0)) return;
+    for (int64_t j = 0; j < c->features; j++)
+        state[j] = alpha * state[j] + (1 - alpha) * (batch[j] * factor);
+}
+
+sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *mu, double *sigma2,
+                            bool unbiased) {
+    const size_t bytes = (size_t)c->features * sizeof *mu;
+    memcpy(c->stat[NORM_mu], mu, bytes);
+    memcpy(c->stat[NORM_sigma2], sigma2, bytes);
+    if (c->rows->mode == NORM_RUNNING) return batch_divide(c, k, mu, sigma2), SR_OK;
+    sr_status status = batch_statistics(c, k, x);
+    if (status != SR_OK) return status;
+    batch_divide(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
+    batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
+    batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B],
+                  unbiased && k->n > 1 ? k->n / (k->n - 1) : 1);
+    return SR_OK;
+}
+
+void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y) {
+    double *scale = k->scratch, *shift = scale + c->features;
+    for (int64_t j = 0; j < c->features; j++) {
+        scale[j] = (double)c->gamma[j] * k->inverse[j];
+        shift[j] = (double)c->beta[j];
+    }
+    column_passes m = column_passes_valid(c);
+    column_passes_scale(&m, x, k->center, scale, shift, y);
+}
+
+sr_status batch_again(norm_call *c, const real *x, real *y) {
+    batch_normalise(c, c->kept, x, y);
+    return SR_OK;
+}
+
+sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy) {
+    double *sum_g = c->stat[NORM_sum_g], *sum_gx = c->stat[NORM_sum_gx];
+    size_t bytes = (size_t)c->features * sizeof(double);
+    column_passes m = column_passes_valid(c);
+    sr_status status = column_passes_gradient_sums(&m, x, dy, k->center, k->inverse, sum_g, sum_gx);
+    if (status != SR_OK || !c->rows->gather) return status;
+    c->dbeta = memcpy(k->part_g, sum_g, bytes);
+    c->dgamma = memcpy(k->part_gx, sum_gx, bytes);
+    return sync_sums(c, sum_g, sum_gx);
+}
+
+void batch_divide(const norm_call *c, batch_kept *k, const double *center, const double *square) {
+    for (int64_t j = 0; j < c->features; j++) {
+        k->center[j] = center ? center[j] : 0;
+        k->inverse[j] = 1 / sqrt(square[j] + c->options->eps);
+    }
+}
+
+batch_terms batch_terms_start(const norm_call *c, const batch_kept *k) {
+    int64_t d = c->features;
+    batch_terms t = {k->scratch, k->scratch + d, k->scratch + 2 * d};
+    for (int64_t j = 0; j < d; j++) {
+        t.a[j] = (double)c->gamma[j] * k->inverse[j];
+        t.b[j] = t.slope[j] = 0;
+    }
+    return t;
+}
+
+void batch_tell_norms(norm_call *c, const dx_norms *look) {
+    if (!c->has_hook) return;
+    c->scalar[NORM_SCALAR_dx_norm] = sqrt(look->dx2);
+    c->scalar[NORM_SCALAR_direct_norm] = sqrt(look->direct2);
+}
+
+double batch_part(const norm_call *c, const double *slope, norm_vector square) {
+    double sum = 0;
+    for (int64_t j = 0; j < c->features; j++) sum += slope[j] * slope[j] * c->stat[square][j];
+    return sqrt(sum) / (double)c->features;
+}
+
+sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
+                        const double *weight, const real *x, const real *dy, norm_scalar rowmean,
+                        real *dx) {
+    column_passes m = column_passes_valid(c);
+    column_passes_line line = {k->center, terms->a, terms->b, terms->slope};
+    dx_norms look = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
+    sr_status status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &look : NULL);
+    if (c->want_rows) c->scalar[rowmean] = look.row_norm / (double)m.rows / (double)c->features;
+    batch_tell_norms(c, &look);
+    return status;
+}
+
+batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part) {
+    batch_terms t = batch_terms_start(c, k);
+    for (int64_t j = 0; j < c->features; j++) {
+        if (mean_part) t.b[j] = -t.a[j] * (c->stat[NORM_sum_g][j] / k->n);
+        t.slope[j] = -t.a[j] * (c->stat[NORM_sum_gx][j] / k->n) * k->inverse[j];
+    }
+    return t;
+}
+
+sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
+                         bool mean_part, real *dx) {
+    batch_terms t = batch_statistic_terms(c, k, mean_part);
+    return batch_combine(c, k, &t, NULL, x, dy,
+                         mean_part ? NORM_SCALAR_g_sigma2_rowmean : NORM_SCALAR_g_psi2_rowmean, dx);
+}
+
+sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *dy, real *dx) {
+    double *a = k->scratch, *zero = a + c->features;
+    for (int64_t j = 0; j < c->features; j++) {
+        a[j] = (double)c->gamma[j] * k->inverse[j];
+        zero[j] = 0;
+    }
+    column_passes m = column_passes_valid(c);
+    m.scale = NULL; /* dy stands for itself */
+    column_passes_scale(&m, dy, zero, a, zero, dx);
+    m.scale = c->scale;
+    if (m.scale) column_passes_visit(&m, layer_scale_backward);
+    return SR_OK;
+}

@@ -1,0 +1,79 @@
+/* column_passes.h -- passes over the columns of a row-major matrix, for methods whose statistics are
+ * taken over a batch.
+ *
+ * Rows are cut into fixed chunks by their number only and the chunks' sums are merged in order, so
+ * the result has the same bytes for any number of threads.
+ *
+ * Behind a layer scale x is divided on the way, so that x/s needs no memory. What column_passes_scale,
+ * column_passes_fill and column_passes_combine write while the scale has a `dx` is a gradient: it goes on
+ * through the layer scale while the rows are in cache.
+ */
+#ifndef NORM_KERNELS_COLUMN_PASSES_H
+#define NORM_KERNELS_COLUMN_PASSES_H
+
+#include "norm/kernels/layer_scale.h"
+
+/* The rows of one pass. */
+typedef struct column_passes {
+    int64_t rows;         /* that take part */
+    int64_t features;     /* d */
+    const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
+    int threads;
+    tape *tape;               /* scratch memory, where there is no room: */
+    double *capacity;         /* [column_passes_capacity] doubles of the caller's, or NULL */
+    const layer_scale *scale; /* x stands for x/s in every pass; NULL: for itself */
+    bool makes_scale;         /* column_passes_moments: 1/s is not known yet, make it on the way */
+} column_passes;
+
+static inline int64_t column_passes_row(const column_passes *m, int64_t i) {
+    return m->index ? m->index[i] : i;
+}
+
+/* What any of these passes needs for this many rows. */
+int64_t column_passes_capacity(int64_t rows, int64_t features);
+
+column_passes column_passes_valid(const norm_call *c); /* valid rows */
+column_passes column_passes_all(const norm_call *c);   /* padded rows too */
+/* The padded rows alone, with an index in memory of the tape. */
+sr_status column_passes_padded(const norm_call *c, column_passes *m);
+
+/* Calls rows(m, first, count) for chunks of the rows, from several threads. */
+void column_passes_visit(const column_passes *m,
+                         void (*rows)(const column_passes *m, int64_t first, int64_t count));
+
+/* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
+sr_status column_passes_moments(const column_passes *m, const real *x, double *mean, double *m2);
+
+/* sum_g [d] = sum g, sum_gx [d] = sum g * (x - center) * scale. */
+sr_status column_passes_gradient_sums(const column_passes *m, const real *x, const real *g,
+                                      const double *center, const double *scale, double *sum_g,
+                                      double *sum_gx);
+
+/* y = (x - center) * scale + shift in every row of the pass. */
+void column_passes_scale(const column_passes *m, const real *x, const double *center,
+                         const double *scale, const double *shift, real *y);
+
+/* y = value in every row of the pass. */
+void column_passes_fill(const column_passes *m, const double *value, real *y);
+
+/* dx = a*g + b + c*(x - center) in every row of the pass. all [d]. */
+typedef struct column_passes_line {
+    const double *center, *a, *b, *c;
+} column_passes_line;
+
+/* What a watcher wants to know of dx, taken while the rows are in cache. */
+typedef struct dx_norms {
+    const double *weight; /* [d], or NULL: no row_norm */
+    double row_norm;      /* sum over rows of sqrt(sum_k (weight_k (x_k - center_k))^2) */
+    double dx2, direct2;  /* sums over rows and columns of dx^2, as written, and of (a g)^2 */
+} dx_norms;
+
+/* look: NULL when nobody looks. */
+sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
+                                const column_passes_line *line, real *dx, dx_norms *look);
+
+/* Sum over rows and columns of (weight g)^2; weight [d], NULL: ones. */
+sr_status column_passes_squares(const column_passes *m, const real *g, const double *weight,
+                                double *sum);
+
+#endif

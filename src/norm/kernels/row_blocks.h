@@ -1,0 +1,92 @@
+/* row_blocks.h -- how the passes of column_passes.c and column_writes.c walk over rows.
+ *
+ * Speed: these passes should cost what their memory traffic costs. A chunk is walked in strips of
+ * rows, a strip in tiles of 16 columns whose sums or coefficients stay in registers while the rows
+ * of the strip go by; two rows at a time hide the latency of an addition. Narrow rows make strips
+ * of a whole chunk; wide rows go by twos, fours and eights, because the tiles of a strip have to find its
+ * rows in the first cache, and the processor fetches memory ahead only along long runs; the passes ask for
+ * theirs themselves.
+ */
+#ifndef NORM_KERNELS_ROW_BLOCKS_H
+#define NORM_KERNELS_ROW_BLOCKS_H
+
+#include "norm/kernels/column_passes.h"
+#include "norm/kernels/simd_double.h"
+
+/* NARROW, ONE_TILE: the widest rows that make strips of a chunk in passes that sum, and in those that write.
+ * AHEAD_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
+enum { CHUNK = 256, NARROW = 32, ONE_TILE = 2 * WIDE, PAIR = 2, PAD = 24, AHEAD_OF_THREE = 4096 };
+
+typedef struct row_chunk {
+    int64_t first, end; /* rows of the pass */
+} row_chunk;
+
+/* Rows that are walked together: where each starts. */
+typedef struct strip {
+    int64_t first, rows, at[CHUNK];
+    int64_t unit[CHUNK]; /* the row's first number in layer_scale.inverse */
+} strip;
+
+static inline int64_t chunk_count(const column_passes *m) {
+    return (m->rows + CHUNK - 1) / CHUNK;
+}
+
+static inline row_chunk chunk_at(const column_passes *m, int64_t number) {
+    int64_t first = number * CHUNK, end = first + CHUNK;
+    return (row_chunk){first, end < m->rows ? end : m->rows};
+}
+
+/* The rows of a strip: of rows no wider than `narrow` a whole chunk, else `few`. */
+static inline int64_t strip_rows(const column_passes *m, int64_t narrow, int64_t few) {
+    return m->features <= narrow ? CHUNK : few;
+}
+
+/* The next rows of the chunk, at most `most`; false at its end. */
+static inline bool next_strip(const column_passes *m, row_chunk *p, int64_t most, strip *s) {
+    int64_t left = p->end - p->first;
+    s->first = p->first;
+    s->rows = left < most ? left : most;
+    for (int64_t i = 0; i < s->rows; i++)
+        s->at[i] = column_passes_row(m, p->first + i) * m->features;
+    for (int64_t i = 0; m->scale && i < s->rows; i++)
+        s->unit[i] = column_passes_row(m, p->first + i) * m->scale->groups;
+    p->first += s->rows;
+    return s->rows > 0;
+}
+
+/* -- values behind a layer scale --------------------------------------------------------------- */
+
+/* 1/s of two times eight columns: factor[j][unit of the row]; NULL without a layer scale. */
+typedef struct tile_factors {
+    const double *factor[2];
+} tile_factors;
+
+SIMD_DOUBLE_INLINE tile_factors factors_at(const column_passes *m, int64_t k) {
+    tile_factors f;
+    for (int j = 0; j < 2; j++) f.factor[j] = m->scale->inverse + (k + j * WIDE) / m->scale->width;
+    return f;
+}
+
+/* The columns before this one go by eights. */
+static inline int64_t wide_end(const column_passes *m) {
+    bool divided = m->scale && m->scale->width % WIDE;
+    return divided ? 0 : m->features / WIDE * WIDE;
+}
+
+/* u = eight values of row r; scaled is a constant. */
+SIMD_DOUBLE_INLINE void load_scaled(simd_double *u, const strip *s, int64_t r, const real *x,
+                                    bool scaled, const double *factor) {
+    simd_double_load(u, x);
+    if (scaled) *u *= factor[s->unit[r]];
+}
+
+static inline double value_at(const column_passes *m, const strip *s, int64_t r, int64_t k,
+                              const real *x) {
+    double value = (double)x[s->at[r] + k];
+    return m->scale ? value * m->scale->inverse[s->unit[r] + k / m->scale->width] : value;
+}
+
+/* [column_passes_capacity] doubles: the caller's, or of the tape; NULL when there is no memory. */
+double *column_passes_scratch(const column_passes *m);
+
+#endif

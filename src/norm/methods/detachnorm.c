@@ -1,0 +1,93 @@
+/* detachnorm.c -- DetachNorm (Xu et al., NeurIPS 2019; docs/norms.md 5): the forward pass of
+ * LayerNorm-simple, with statistics taken for constants in the backward pass.
+ *
+ * Per row over its d features, g = dL/dy, y = (x - mean[x])/s:
+ *
+ *     detach-mean   dx = (g - y mean[g y]) / s
+ *     detach-std    dx = (g - mean[g]) / s
+ *     detach-both   dx = g / s
+ *
+ * What detach-std cuts off is the standard deviation as a whole. Three methods in one file because
+ * they differ in two flags. As released: see ln_simple.c. Kernel and what is kept: row_stats.c.
+ */
+#include "norm/kernels/row_stats.h"
+#include "norm/methods/methods.h"
+
+static sr_status forward(norm_call *c, const real *x, real *y) {
+    row_rule rule = row_stats_rule(c);
+    return row_stats_forward(c, &rule, x, y);
+}
+
+static sr_status detached(norm_call *c, bool mean, bool std, const real *x, const real *dy,
+                          real *dx) {
+    row_rule rule = row_stats_rule(c);
+    rule.detach_mean = mean;
+    rule.detach_std = std;
+    return row_stats_backward(c, &rule, x, dy, dx);
+}
+
+static sr_status backward_mean(norm_call *c, const real *x, const real *dy, real *dx) {
+    return detached(c, true, false, x, dy, dx);
+}
+
+static sr_status backward_std(norm_call *c, const real *x, const real *dy, real *dx) {
+    return detached(c, false, true, x, dy, dx);
+}
+
+static sr_status backward_both(norm_call *c, const real *x, const real *dy, real *dx) {
+    return detached(c, true, true, x, dy, dx);
+}
+
+const norm_method norm_detach_mean = {
+    .name = "detach-mean",
+    .citation = "Xu et al., NeurIPS 2019",
+    .axis = "row",
+    .family = NORM_FAMILY_ROW,
+    .uses = NORM_BIT(mu) | NORM_BIT(sigma2),
+    .constants = NORM_BIT(mu),
+    .summary = "LayerNorm-simple, no gradient through the mean",
+    .eps = 1e-5,
+    .param = {ROW_STATS_RELEASE_PARAMS},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
+    .forward = forward,
+    .again = forward, /* there is no state */
+    .backward = backward_mean,
+};
+
+const norm_method norm_detach_std = {
+    .name = "detach-std",
+    .citation = "Xu et al., NeurIPS 2019",
+    .axis = "row",
+    .family = NORM_FAMILY_ROW,
+    .uses = NORM_BIT(mu) | NORM_BIT(sigma2),
+    .constants = NORM_BIT(sigma2),
+    .summary = "LayerNorm-simple, no gradient through the standard deviation",
+    .eps = 1e-5,
+    .param = {ROW_STATS_RELEASE_PARAMS},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
+    .forward = forward,
+    .again = forward, /* there is no state */
+    .backward = backward_std,
+};
+
+const norm_method norm_detach_both = {
+    .name = "detach-both",
+    .citation = "Xu et al., NeurIPS 2019",
+    .axis = "row",
+    .family = NORM_FAMILY_ROW,
+    .uses = NORM_BIT(mu) | NORM_BIT(sigma2),
+    .constants = NORM_BIT(mu) | NORM_BIT(sigma2),
+    .summary = "LayerNorm-simple, no gradient through mean and standard deviation",
+    .eps = 1e-5,
+    .param = {ROW_STATS_RELEASE_PARAMS},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
+    .forward = forward,
+    .again = forward, /* there is no state */
+    .backward = backward_both,
+};

@@ -1,0 +1,49 @@
+/* ln.c -- layer normalization (Ba, Kiros and Hinton, 2016; docs/norms.md 3).
+ *
+ * Per row over its d features, g = dL/dy, q = gamma g:
+ *
+ *     forward   mu = mean[x]  v = mean[(x - mu)^2]  s = sqrt(v + eps)  xhat = (x - mu)/s
+ *               y = gamma xhat + beta
+ *     backward  dx = (q - mean[q] - xhat mean[q xhat]) / s
+ *               sum_g = sum over rows of g (= dbeta)    sum_gx = sum over rows of g xhat (= dgamma)
+ *
+ * Option unbiased: the variance is sum/(d-1), as the RBN release's option layer_1 has it; then the
+ * last term is xhat sum[q xhat]/(d-1), and d = 1 gives NaN. Kernel and what is kept: row_stats.c.
+ */
+#include "norm/kernels/row_stats.h"
+#include "norm/methods/methods.h"
+
+enum { PARAM_UNBIASED };
+
+static row_rule rule_of(const norm_call *c) {
+    return (row_rule){
+        .center = true, .ddof = c->options->param[PARAM_UNBIASED] != 0, .gain = true, .C = 1};
+}
+
+static sr_status forward(norm_call *c, const real *x, real *y) {
+    row_rule rule = rule_of(c);
+    return row_stats_forward(c, &rule, x, y);
+}
+
+static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
+    row_rule rule = rule_of(c);
+    return row_stats_backward(c, &rule, x, dy, dx);
+}
+
+const norm_method norm_ln = {
+    .name = "ln",
+    .citation = "Ba, Kiros and Hinton, 2016",
+    .axis = "row",
+    .family = NORM_FAMILY_ROW,
+    .uses = NORM_BIT(mu) | NORM_BIT(sigma2),
+    .summary = "layer normalization",
+    .affine = true,
+    .eps = 1e-5,
+    .param = {{"unbiased", 0, 0, 1, NULL, "1: variance over d-1 (RBN release, layer_1)", true}},
+    .vectors = ROW_STATS_VECTORS,
+    .scalars = ROW_STATS_THEOREM_SCALARS,
+    .kept_bytes = row_stats_kept_bytes,
+    .forward = forward,
+    .again = forward, /* there is no state */
+    .backward = backward,
+};

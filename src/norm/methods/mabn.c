@@ -1,0 +1,159 @@
+/* mabn.c -- moving average batch normalization as released (Yan et al., ICLR 2020;
+ * docs/norms.md 16).
+ *
+ * Per feature over the n valid rows, c counts calls from 1, K = buffer, W = warmup, g = dL/dy:
+ *
+ *     forward   x2 = mean[x^2]    buf_x2[c mod K] = x2    early = c <= K or c < W
+ *               var = x2 if early, else mean of buf_x2
+ *               z = x/sqrt(var + eps)
+ *               r = sqrt(var + eps)/sqrt(run + eps), a constant, run from before the update;
+ *                   clipped to 1 while c <= max(clip_calls, W) and to [1/5, 5] afterwards
+ *               y = gamma r z + beta
+ *     state     run <- alpha run + (1-alpha) var
+ *     backward  q = gamma r g    gz = mean[q z]    buf_gz[c mod K] = gz
+ *               mgz = gz if early, else mean of buf_gz
+ *               dx = (q - z mgz)/sqrt(var + eps)
+ *               dgamma = sum g r z    dbeta = sum g
+ *
+ * Inference: gamma x/sqrt(run + eps) + beta. The mean is removed from the weights in front of the
+ * layer instead of the activations (norm_weight.c): from the convolutions of ResNet20. In a
+ * Transformer a residual sum stands in front of every site and no weight is centralised. Slot
+ * c mod K: slot 0 is first filled at c = K.
+ *
+ * Recorded so that PN-V's formulas hold while early: gamma stands for gamma r, sum_gx for sum g z.
+ * Afterwards var and mgz are averages that are not recorded, so the part of dx that flows through
+ * the statistic is measured here, g_psi2 = ||mgz sqrt(x2)/(var + eps)||_2/d. Calls outside NORM_TRAIN
+ * change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r, dgamma [d].
+ */
+#include <math.h>
+#include <string.h>
+
+#include "norm/kernels/batch_stats.h"
+#include "norm/methods/methods.h"
+
+enum { STATE_RUN, STATE_BUF_X2, STATE_BUF_GZ };
+enum { PARAM_BUFFER, PARAM_WARMUP, PARAM_CLIP_CALLS };
+
+static const double clip_ratio = 5;
+
+/* Behind batch_kept: [2 d] r, dgamma. */
+static size_t kept_bytes(const norm_call *c) {
+    return batch_kept_bytes(c) + 2 * (size_t)c->features * sizeof(double);
+}
+
+static double *kept_ratio(const norm_call *c) {
+    return (double *)((char *)c->kept + batch_kept_bytes(c));
+}
+
+static bool is_early(const norm_call *c) {
+    double calls = (double)c->calls;
+    return c->rows->mode != NORM_TRAIN || calls <= c->options->param[PARAM_BUFFER] ||
+           calls < c->options->param[PARAM_WARMUP];
+}
+
+/* Puts now [d] into its slot; average [d] = now while early, else the mean over the slots. */
+static void use_buffer(const norm_call *c, const batch_kept *k, double *buffer, const double *now,
+                       double *average) {
+    int64_t d = c->features, slots = (int64_t)c->options->param[PARAM_BUFFER];
+    bool early = is_early(c);
+    if (c->rows->mode == NORM_TRAIN && k->n > 0)
+        memcpy(buffer + c->calls % slots * d, now, (size_t)d * sizeof *now);
+    for (int64_t j = 0; j < d; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < slots; i++) sum += buffer[i * d + j];
+        average[j] = early ? now[j] : sum / (double)slots;
+    }
+}
+
+static double limit_of(const norm_call *c) {
+    double last = c->options->param[PARAM_CLIP_CALLS];
+    if (last < c->options->param[PARAM_WARMUP]) last = c->options->param[PARAM_WARMUP];
+    return (double)c->calls <= last ? 1 : clip_ratio;
+}
+
+static void find_ratio(norm_call *c, const batch_kept *k, double *r) {
+    const double *run = c->state[STATE_RUN];
+    double limit = limit_of(c);
+    for (int64_t j = 0; j < c->features; j++) {
+        double ratio = 1 / k->inverse[j] / sqrt(run[j] + c->options->eps);
+        if (ratio > limit) ratio = limit;
+        if (ratio < 1 / limit) ratio = 1 / limit;
+        r[j] = ratio;
+        c->stat[NORM_gamma][j] = (double)c->gamma[j] * ratio;
+    }
+}
+
+static sr_status forward(norm_call *c, const real *x, real *y) {
+    batch_kept *k = batch_kept_start(c);
+    int64_t d = c->features;
+    double *run = c->state[STATE_RUN], *r = kept_ratio(c), *var = k->scratch + 2 * d;
+    memcpy(c->stat[NORM_psi2], run, (size_t)d * sizeof *run);
+    if (c->rows->mode == NORM_RUNNING) {
+        batch_divide(c, k, NULL, run);
+        batch_normalise(c, k, x, y);
+        return SR_OK;
+    }
+    sr_status status = batch_statistics(c, k, x);
+    if (status != SR_OK) return status;
+    use_buffer(c, k, c->state[STATE_BUF_X2], c->stat[NORM_psi2_B], var);
+    batch_divide(c, k, NULL, var);
+    find_ratio(c, k, r);
+    batch_advance(c, k, run, var, 1);
+    double *a = k->scratch, *shift = a + d;
+    for (int64_t j = 0; j < d; j++) {
+        a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
+        shift[j] = (double)c->beta[j];
+    }
+    column_passes m = column_passes_valid(c);
+    column_passes_scale(&m, x, k->center, a, shift, y);
+    return SR_OK;
+}
+
+static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
+    batch_kept *k = c->kept;
+    int64_t d = c->features;
+    const double *r = kept_ratio(c);
+    double *dgamma = kept_ratio(c) + d, *gz = k->scratch + 3 * d;
+    sr_status status = batch_gradient_sums(c, k, x, dy);
+    if (status != SR_OK) return status;
+    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
+    for (int64_t j = 0; j < d; j++) {
+        dgamma[j] = r[j] * c->dgamma[j];
+        gz[j] = c->stat[NORM_gamma][j] * c->stat[NORM_sum_gx][j] / k->n;
+    }
+    c->dgamma = dgamma;
+    batch_terms t = batch_terms_start(c, k);
+    use_buffer(c, k, c->state[STATE_BUF_GZ], gz, t.slope);
+    for (int64_t j = 0; j < d; j++) {
+        t.a[j] *= r[j];
+        t.slope[j] *= -k->inverse[j] * k->inverse[j];
+    }
+    c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
+    return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_psi2_rowmean, dx);
+}
+
+const norm_method norm_mabn = {
+    .name = "mabn",
+    .citation = "Yan et al., ICLR 2020",
+    .axis = "batch",
+    .family = NORM_FAMILY_OWN,
+    .uses = NORM_BIT(psi2),
+    .summary = "moving average BN: statistics averaged over the last calls, both passes",
+    .affine = true,
+    .fuses_scale = true,
+    .centralize = true,
+    .eps = 1e-5,
+    .alpha = 0.98,
+    .param = {{"buffer", 16, 1, 4096, NULL, "calls that statistics are averaged over", true,
+               .option = "mabn-buffer", .place = 17},
+              {"warmup", 100, 0, 1e12, NULL, "calls before averages are used", true},
+              {"clip_calls", 1000, 0, 1e12, NULL, "calls with r = 1", true,
+               .option = "mabn-clip-calls", .place = 18}},
+    .state = {{"psi2", 1, NULL}, {"buf_x2", 0, "buffer"}, {"buf_gz", 0, "buffer"}},
+    .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
+               NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
+    .scalars = NORM_SCALAR_BIT(g_psi2) | NORM_SCALAR_BIT(g_psi2_rowmean),
+    .kept_bytes = kept_bytes,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,0 +1,100 @@
+/* norm_cli_options.c -- the options of a training run that set parameters of methods: every parameter of
+ * every row of the table, those of one option together. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "norm/norm_options.h"
+
+static void write_key(const norm_param_row *p, char key[NORM_OPTION_KEY]) {
+    snprintf(key, NORM_OPTION_KEY, "%s%s", p->option ? "" : "norm-",
+             p->option ? p->option : p->name);
+    for (char *c = key; *c && !p->option; c++) *c = *c == '_' ? '-' : (char)tolower(*c);
+}
+
+int norm_option_param(const norm_option *o, const norm_method *m) {
+    char key[NORM_OPTION_KEY];
+    for (int k = 0; k < NORM_PARAM_MAX && m->param[k].name; k++) {
+        write_key(&m->param[k], key);
+        if (!strcmp(key, o->key)) return k;
+    }
+    return -1;
+}
+
+/* -- help ------------------------------------------------------------------------------------ */
+
+static void append(norm_option *o, const char *before, const char *text) {
+    const size_t used = strlen(o->help);
+    snprintf(o->help + used, sizeof o->help - used, "%s%s", before, text);
+}
+
+static const norm_param_row *param_at(const norm_option *o, int method) {
+    const int k = norm_option_param(o, norm_at(method));
+    return k < 0 ? NULL : &norm_at(method)->param[k];
+}
+
+static bool same_help(const norm_param_row *a, const norm_param_row *b) {
+    return a && b && !strcmp(a->help, b->help);
+}
+
+/* Methods from `first` on that say the same of this parameter, unless one before it does. */
+static void append_methods(norm_option *o, int first) {
+    const norm_param_row *p = param_at(o, first);
+    for (int i = 0; i < first; i++)
+        if (same_help(param_at(o, i), p)) return;
+    append(o, o->help[0] ? "; " : "", norm_at(first)->name);
+    for (int i = first + 1; norm_at(i); i++)
+        if (same_help(param_at(o, i), p)) append(o, ", ", norm_at(i)->name);
+    append(o, ": ", p->help);
+    if (p->words) {
+        append(o, " (", p->words);
+        append(o, ")", "");
+    }
+}
+
+static void write_help(norm_option *o) {
+    for (int i = 0; norm_at(i); i++)
+        if (param_at(o, i)) append_methods(o, i);
+    append(o, "; empty: ", "the method's, see `statrec list norms`");
+}
+
+/* -- the table ------------------------------------------------------------------------------- */
+
+static norm_option table[NORM_OPTION_MAX];
+static int options;
+
+static void add(const norm_param_row *p) {
+    char key[NORM_OPTION_KEY];
+    int i = 0;
+    write_key(p, key);
+    while (i < options && strcmp(table[i].key, key) != 0) i++;
+    if (i == NORM_OPTION_MAX) return; /* a test counts them */
+    if (i == options) memcpy(table[options++].key, key, sizeof key);
+    if (p->place && (!table[i].place || p->place < table[i].place)) table[i].place = p->place;
+}
+
+static bool comes_before(const norm_option *a, const norm_option *b) {
+    return a->place && (!b->place || a->place < b->place);
+}
+
+static void order(void) {
+    for (int i = 1; i < options; i++)
+        for (int k = i; k > 0 && comes_before(&table[k], &table[k - 1]); k--) {
+            const norm_option moved = table[k];
+            table[k] = table[k - 1];
+            table[k - 1] = moved;
+        }
+}
+
+static void gather(void) {
+    for (int i = 0; norm_at(i); i++)
+        for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
+            add(&norm_at(i)->param[k]);
+    order();
+    for (int i = 0; i < options; i++) write_help(&table[i]);
+}
+
+const norm_option *norm_option_at(int i) {
+    if (!options) gather();
+    return i >= 0 && i < options ? &table[i] : NULL;
+}

@@ -1,0 +1,125 @@
+/* trees.h -- dependency trees read from files, and how well heads and labels agree with them.
+ *
+ * Formats (docs/models.md 8), columns between tabs, a blank line behind each sentence (or the end of the
+ * file), lines ending in LF or CR LF, UTF-8, plain or gzip:
+ *
+ *   conllx    10 columns: ID FORM LEMMA CPOSTAG POSTAG FEATS HEAD DEPREL PHEAD PDEPREL
+ *   conllu    10 columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC; lines of comments in front of
+ *             a sentence, of multiword tokens (3-4) and of empty nodes (8.1) are no words
+ *   malt-tab  3 or 4 columns: FORM POSTAG HEAD [DEPREL]; words are numbered from 1
+ *
+ * HEAD is the number of a word of the sentence, 0: it is a root. Trees of conllu have exactly one root,
+ * those of the others at least one. `_` as DEPREL of every word: there are no labels.
+ */
+#ifndef PARSE_TREES_H
+#define PARSE_TREES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "text/file_bytes.h"
+
+/* Words for command lines, in the order of the enums; the function finds the number of one, -1: none. */
+#define TREE_FORMAT_WORDS      "auto|conllx|conllu|malt-tab"
+#define TREE_POS_WORDS         "auto|coarse|fine"
+#define TREE_PUNCTUATION_WORDS "auto|unicode|ptb-tags|upos"
+#define TREE_SUBTYPES_WORDS    "auto|compare|ignore"
+int tree_find_word(const char *words, const char *word);
+
+/* AUTO: by the columns of the first line of words; of 10 columns conllu where a comment, a multiword
+ * token or an empty node stands, or the file is called .conllu, else conllx. */
+typedef enum { TREES_AUTO, TREES_CONLLX, TREES_CONLLU, TREES_MALT_TAB } tree_format;
+/* Coarse: CPOSTAG or UPOS, fine: POSTAG or XPOS. AUTO: coarse of conllu, else fine. */
+typedef enum { TREE_POS_AUTO, TREE_POS_COARSE, TREE_POS_FINE } tree_pos;
+/* What is punctuation. UNICODE: every character of the word is of general category P, as in eval.pl of
+ * CoNLL-X; PTB_TAGS: the fine POS is one of `` '' : , . (Chen and Manning); UPOS: the coarse POS is
+ * PUNCT. AUTO: ptb-tags of malt-tab, else unicode. */
+typedef enum {
+    TREE_PUNCTUATION_AUTO,
+    TREE_PUNCTUATION_UNICODE,
+    TREE_PUNCTUATION_PTB_TAGS,
+    TREE_PUNCTUATION_UPOS,
+} tree_punctuation;
+/* Labels with what stands behind a colon (nsubj:pass) or without it. AUTO: ignored of conllu, as
+ * conll18_ud_eval.py does, else compared. */
+typedef enum { TREE_SUBTYPES_AUTO, TREE_SUBTYPES_COMPARE, TREE_SUBTYPES_IGNORE } tree_subtypes;
+
+/* Bytes of a column in the file's text. */
+typedef struct tree_field {
+    const char *byte;
+    int32_t size;
+} tree_field;
+
+typedef struct tree_word {
+    tree_field form, coarse, fine,
+        label; /* coarse is fine where there is one POS; label "_": none */
+    int32_t head;
+    int64_t line;    /* of the file, from 1 */
+    size_t at, size; /* bytes of that line in the file, without its end */
+} tree_word;
+
+/* Sentence i has the words start[i] .. start[i+1]-1. */
+typedef struct treebank {
+    file_bytes file; /* its text; the fields point into it */
+    tree_format format;
+    int columns;
+    bool labelled;
+    tree_word *word; /* [words] */
+    int64_t words, word_room;
+    int64_t *start; /* [sentences + 1] */
+    int64_t sentences, start_room;
+} treebank;
+
+typedef struct treebank_options {
+    tree_format format;
+    bool any_heads; /* heads need not make trees: written by a parser that does not see to it */
+} treebank_options;
+
+/* path "-": standard input. What treebank_free frees; nothing on failure: SR_FORMAT
+ * ("PATH:LINE: head 9 of word 3 'x'; the sentence has 7 words") and what file_read says. */
+sr_status treebank_read(const char *path, const treebank_options *o, treebank *t, sr_failure *why);
+void treebank_free(treebank *t); /* zeros are fine */
+/* Words of sentence i. */
+const tree_word *treebank_sentence(const treebank *t, int64_t i, int32_t *words);
+/* Writes sentence i as it stands in its file with other heads [words], labels [words] (NULL, or NULL
+ * in it: as they are, `_` where there are none) and a blank line. Columns that repeat the tree (DEPS,
+ * PHEAD, PDEPREL) become `_`. False when a write failed. */
+bool treebank_write(const treebank *t, int64_t i, const int32_t *head, const char *const *label,
+                    FILE *out);
+
+const char *tree_format_name(tree_format format);
+const tree_field *tree_pos_of(const treebank *t, const tree_word *w, tree_pos pos);
+
+/* -- scores */
+
+typedef struct tree_rules {
+    tree_punctuation punctuation;
+    tree_subtypes subtypes;
+} tree_rules;
+
+/* AUTO replaced by what it is for that format. */
+tree_rules tree_rules_for(const tree_rules *rules, tree_format format);
+/* One line each on what is punctuation and how labels are compared. */
+const char *tree_punctuation_text(tree_punctuation p);
+const char *tree_subtypes_text(tree_subtypes s);
+/* The rules with AUTO replaced. */
+bool tree_is_punctuation(const tree_word *w, tree_punctuation p);
+bool tree_labels_agree(const tree_field *a, const tree_field *b, tree_subtypes s);
+
+/* Words, and of how many the head, the label, and both are right. */
+typedef struct attachment {
+    int64_t words, head, label, both;
+} attachment;
+
+typedef struct attachments {
+    attachment all, plain; /* plain: without punctuation */
+} attachments;
+
+/* Counts one word of the reference. */
+void attachment_count(attachments *sum, const tree_rules *rules, const tree_word *gold,
+                      int32_t head, const tree_field *label);
+/* Percent; NaN of no words. */
+double attachment_percent(int64_t right, int64_t words);
+
+#endif

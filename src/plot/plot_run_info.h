@@ -1,0 +1,37 @@
+/* plot_run_info.h -- what is read of a run file for the labels of its curves. */
+#ifndef PLOT_PLOT_RUN_INFO_H
+#define PLOT_PLOT_RUN_INFO_H
+
+#include "plot/plot.h"
+#include "statrec/runfile.h"
+
+enum {
+    FACTS_PARTS = 4,
+    FACTS_PART = 80,
+    FACTS_MODEL = 0,
+    FACTS_NORM = 1,
+    FACTS_DATA = 2,
+    FACTS_SEED = 3
+};
+
+typedef struct facts_declared {
+    char name[SR_NAME_SIZE], unit[SR_NAME_SIZE];
+    bool of_steps; /* a number of steps, not of sites */
+} facts_declared;
+
+struct plot_run_info {
+    char text[FACTS_PARTS][FACTS_PART]; /* model, norm, data, seed */
+    char *config;                       /* owned */
+    facts_declared *declared;           /* [declares], owned: what the run declares */
+    int declares;
+    char norms[FACTS_PART]; /* methods of all sites, each with a blank behind it */
+    char uses[SR_KIND_SIZE];
+    bool has_site;
+    sr_run_site site; /* the main one */
+    double startup;
+};
+
+/* NULL when the run declares no number of this name. */
+const facts_declared *plot_run_info_find(const plot_run_info *p, const char *name);
+
+#endif

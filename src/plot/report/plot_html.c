@@ -1,0 +1,179 @@
+/* Parts of a report's page: text, tables of analyses, the settings of a run. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/analysis.h"
+#include "base/globs.h"
+#include "base/utf8.h"
+#include "plot/plot.h"
+
+void plot_html_text(FILE *out, const char *text) {
+    for (int bytes; *text; text += bytes ? bytes : 1) {
+        const unsigned char c = (unsigned char)*text;
+        bytes = utf8_shown(text);
+        if (c == '<')
+            fputs("&lt;", out);
+        else if (c == '>')
+            fputs("&gt;", out);
+        else if (c == '&')
+            fputs("&amp;", out);
+        else if (c == '"')
+            fputs("&quot;", out);
+        else
+            fwrite(bytes ? text : " ", 1, bytes ? (size_t)bytes : 1, out);
+    }
+}
+
+/* -- tables ---------------------------------------------------------------------------------- */
+
+/* A number with as many digits as one compares by eye; the file beside the page has all. */
+static void write_cell(FILE *page, const char *cell) {
+    char *end;
+    const double value = strtod(cell, &end);
+    if (end == cell || *end) {
+        fputs("<td>", page);
+        plot_html_text(page, cell);
+    } else if (strpbrk(cell, ".e")) {
+        fprintf(page, "<td class=\"n\">%.4g", value);
+    } else {
+        fputs("<td class=\"n\">", page);
+        plot_html_text(page, cell);
+    }
+    fputs("</td>", page);
+}
+
+static bool among(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; length && (at = strstr(at, word)); at += length)
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length])) return true;
+    return false;
+}
+
+static void write_header(FILE *page, const plot_tsv *t, const char *omit) {
+    fputs("<table class=\"data\"><thead><tr>", page);
+    for (int i = 0; i < t->columns; i++) {
+        if (among(omit, t->column[i])) continue;
+        fputs("<th>", page);
+        plot_html_text(page, t->column[i]);
+        fputs("</th>", page);
+    }
+    fputs("</tr></thead>\n<tbody>\n", page);
+}
+
+/* The `# column NAME: TEXT` and `# note: TEXT` lines of a table. */
+static void write_notes(FILE *page, const char *path) {
+    char *line = NULL;
+    size_t size = 0;
+    ssize_t length;
+    FILE *in = fopen(path, "r");
+    if (!in) return;
+    fputs("<details><summary>Definitions</summary>\n<dl>\n", page);
+    while ((length = getline(&line, &size, in)) > 1 && line[0] == '#') {
+        line[length - 1] = 0;
+        char *text = line + 2, *colon = strstr(text, ": ");
+        if (!colon || strncmp(text, "program", 7) == 0 || strncmp(text, "run:", 4) == 0) continue;
+        *colon = 0;
+        if (strncmp(text, "column ", 7) == 0) text += 7;
+        fputs("<dt>", page);
+        plot_html_text(page, text);
+        fputs("</dt><dd>", page);
+        plot_html_text(page, colon + 2);
+        fputs("</dd>\n", page);
+    }
+    fputs("</dl></details>\n", page);
+    free(line);
+    fclose(in);
+}
+
+sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,
+                          sr_failure *why) {
+    plot_tsv t;
+    bool more;
+    sr_status status = plot_tsv_open(&t, path, why);
+    if (status != SR_OK) return status;
+    write_header(page, &t, omit);
+    while ((status = plot_tsv_next(&t, &more, why)) == SR_OK && more) {
+        fputs("<tr>", page);
+        for (int i = 0; i < t.columns; i++)
+            if (!among(omit, t.column[i])) write_cell(page, t.cell[i]);
+        fputs("</tr>\n", page);
+    }
+    fputs("</tbody></table>\n<p><a href=\"", page);
+    plot_html_text(page, link);
+    fputs("\">", page);
+    plot_html_text(page, link);
+    fputs("</a>: the whole table with every digit</p>\n", page);
+    plot_tsv_close(&t);
+    write_notes(page, path);
+    return status;
+}
+
+/* -- settings -------------------------------------------------------------------------------- */
+
+static void write_setting(FILE *page, const char *name, const char *value) {
+    if (!value || !value[0]) return;
+    fprintf(page, "<tr><th>%s</th><td>", name);
+    plot_html_text(page, value);
+    fputs("</td></tr>\n", page);
+}
+
+static void write_sites(FILE *page, const sr_runfile *run) {
+    const sr_run_site *site;
+    fputs("<tr><th>sites</th><td>", page);
+    bool any = false;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name)) continue;
+        fputs(any ? ", " : "", page);
+        any = true;
+        plot_html_text(page, site->name);
+        fputs(" (", page);
+        plot_html_text(page, site->norm);
+        fprintf(page, " %lld%s)", (long long)site->width, site->observed ? ", observed" : "");
+    }
+    fputs("</td></tr>\n", page);
+}
+
+static void write_config(FILE *page, const char *config) {
+    if (!config || !config[0]) return;
+    fputs("<details><summary>Configuration</summary><pre>", page);
+    for (const char *at = config; *at;) {
+        char line[1024];
+        const size_t length = strcspn(at, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)(length < 1000 ? length : 1000), at);
+        plot_html_text(page, line);
+        fputc('\n', page);
+        at += length + (at[length] == '\n');
+    }
+    fputs("</pre></details>\n", page);
+}
+
+sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why) {
+    char text[128];
+    sr_runfile *run = run_open(path, NULL, why);
+    if (!run) return why->status;
+    const sr_run_info *info = sr_run_get_info(run);
+    fputs("<table class=\"settings\">\n", page);
+    write_setting(page, "file", path);
+    write_setting(page, "status", info->status);
+    write_setting(page, "reason", info->reason);
+    write_setting(page, "model", info->model);
+    write_setting(page, "data", info->data);
+    write_setting(page, "task", info->task);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)info->seed);
+    write_setting(page, "seed", text);
+    snprintf(text, sizeof text, "%lld, %lld with vectors, %lld evaluations", (long long)info->steps,
+             (long long)info->vectors, (long long)info->evals);
+    write_setting(page, "steps", text);
+    snprintf(text, sizeof text, "%.60s %.60s", info->program, info->version);
+    write_setting(page, "program", text);
+    write_setting(page, "command", info->command);
+    write_setting(page, "git", info->git);
+    write_setting(page, "created", info->created);
+    write_setting(page, "finished", info->finished);
+    write_sites(page, run);
+    fputs("</table>\n", page);
+    write_config(page, info->config);
+    run_close(run);
+    return SR_OK;
+}

@@ -1,0 +1,246 @@
+/* plot_report_figures.c -- the section of a figure: once for each run, once, for each task, or with all runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plot/report/plot_report.h"
+
+/* Runs that a figure has not shown yet, by their place in the report; room: as many more may be shown. */
+typedef struct waiting {
+    int *run, count, room;
+} waiting;
+
+static void waiting_remove(waiting *w, int first, int count) {
+    memmove(w->run + first, w->run + first + count,
+            (size_t)(w->count - first - count) * sizeof *w->run);
+    w->count -= count;
+}
+
+/* A number of steps, a vector of sites (of what is averaged: mu, psi2_B), or a scalar of them. */
+typedef enum stat_kind { OF_STEPS, VECTOR_OF_SITES, SCALAR_OF_SITES } stat_kind;
+
+static stat_kind kind_of(const report *r, const char *stat) {
+    if (plot_is_of_steps(stat, r->facts, r->request->runs)) return OF_STEPS;
+    return plot_is_vector(stat) ? VECTOR_OF_SITES : SCALAR_OF_SITES;
+}
+
+/* The figure takes what it can of the choice: a statistic of the kind that its own is. */
+static plot_choice choice_for(const report *r, const plot_template *t, plot_choice c) {
+    if (!t->site[0]) c.site = "";
+    if (!t->stat[0] || (c.stat[0] && kind_of(r, c.stat) != kind_of(r, t->stat))) c.stat = "";
+    if (!t->metric[0]) c.metric = "";
+    if (!t->prints) c.published = false, c.published_tables = "";
+    int words = 0;
+    for (int i = 0; i < c.words; i++)
+        if (plot_placeholders_take(t, c.word[i].name, c.word[i].value)) c.word[words++] = c.word[i];
+    c.words = words;
+    return c;
+}
+
+static plot_controls controls_for(const plot_template *t, plot_controls c) {
+    if (!t->takes_control[PLOT_X]) c.xrange = "";
+    if (!t->takes_control[PLOT_Y]) c.yrange = "";
+    if (!t->takes_control[PLOT_SCALE]) c.log = c.linear = false;
+    if (!t->takes_control[PLOT_SMOOTH]) c.smooth = 0;
+    if (!t->takes_control[PLOT_STEPS]) c.steps = "";
+    return c;
+}
+
+/* The labels of these runs, as for --labels, when the user gave any; text has room for them. */
+static void labels_for(const report *r, const int *run, int runs, char *text) {
+    for (int i = 0; r->request->labels[0] && i < runs; i++) {
+        if (i) *text++ = ',';
+        for (const char *c = r->labels.label[run[i]]; *c; *text++ = *c++)
+            if (*c == ',' || *c == '\\') *text++ = '\\';
+    }
+    *text = 0;
+}
+
+/* Beside the figure, as a reader of the page sees nothing else. */
+static void write_warning(void *context, const char *line) {
+    fputs("<p class=\"missing\">Note: ", context);
+    plot_html_text(context, line);
+    fputs("</p>\n", context);
+}
+
+static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
+                           int *failed, sr_failure *why) {
+    char output[2 * PLOT_PATH + 32];
+    const size_t capacity = 2 * (size_t)runs * sizeof *r->labels.label + 1;
+    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(capacity);
+    sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) {
+        snprintf(output, sizeof output, "%s/%s", r->request->output, name);
+        labels_for(r, run, runs, labels);
+        for (int i = 0; i < runs; i++) path[i] = r->request->path[run[i]];
+        plot_request request = *r->request;
+        request.path = path;
+        request.runs = runs;
+        request.place = run;
+        request.facts = r->facts;
+        request.answers = r->answers;
+        request.failed_run = failed;
+        request.warnings = (plot_warnings){write_warning, r->page};
+        request.output = output;
+        request.labels = labels;
+        request.choice = choice_for(r, t, r->request->choice);
+        request.controls = controls_for(t, r->request->controls);
+        status = report_note_file(r, name, why);
+        if (status == SR_OK) status = plot_figure(t, &request, why);
+    }
+    free(path);
+    free(labels);
+    return status;
+}
+
+/* Figures of one column of a paper would be as wide as the page with letters twice as large. */
+static void write_image(report *r, const plot_template *t, const char *name) {
+    fprintf(r->page, "<p><img%s src=\"", t->width < 5 ? " class=\"narrow\"" : "");
+    plot_html_text(r->page, name);
+    fputs("\" alt=\"", r->page);
+    plot_html_text(r->page, t->title);
+    fputs("\"></p>\n", r->page);
+    r->drawn++;
+}
+
+/* One drawing of as many of the waiting runs as the figure takes; a run that an analysis refuses
+ * makes place for the next one, and so do request->each others. number: behind the name of the file, 0 for none. */
+static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
+                           sr_failure *why) {
+    char name[PLOT_PATH + 32], part[16] = "";
+    if (number) snprintf(part, sizeof part, ".%d", number);
+    snprintf(name, sizeof name, "%s%s.svg", t->name, part);
+    for (int refused = 0;; refused++) {
+        sr_failure one = {0};
+        int failed = 0;
+        int runs = w->count < w->room ? w->count : w->room;
+        if (t->most_runs && t->most_runs < runs) runs = t->most_runs;
+        const sr_status status = draw_runs(r, t, w->run, runs, name, &failed, &one);
+        if (report_is_fatal(status)) return *why = one, status;
+        if (status == SR_OK) {
+            write_image(r, t, name);
+            w->room -= runs;
+            return waiting_remove(w, 0, runs), SR_OK;
+        }
+        if (!failed || w->count <= t->least_runs || refused == r->request->each) {
+            report_missing(notes, "Not drawn", &one);
+            return w->count = 0, SR_OK;
+        }
+        report_missing(notes, "Left out", &one);
+        waiting_remove(w, failed - 1, 1);
+    }
+}
+
+/* A figure of one run, once for each of the first runs. */
+static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
+        int run = i;
+        waiting w = {&run, 1, 1};
+        report_run_title(r, i);
+        status = draw_next(r, t, &w, i + 1, r->page, why);
+    }
+    report_others(r);
+    return status;
+}
+
+/* A figure of a fixed number of runs: with the first of one task that it takes, once. */
+static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    const int before = r->drawn, runs = r->request->runs;
+    sr_status status = SR_OK;
+    for (int i = 0; i < runs && status == SR_OK && r->drawn == before; i++) {
+        bool told = false;
+        w->count = 0;
+        for (int k = 0; k < runs; k++) {
+            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            told = told || k < i;
+            w->run[w->count++] = k;
+        }
+        if (!told && w->count >= t->least_runs) status = draw_next(r, t, w, 0, notes, why);
+    }
+    if (status != SR_OK || r->drawn > before) return status;
+    fprintf(notes, "<p class=\"missing\">Not drawn: takes %d runs of one task</p>\n",
+            t->least_runs);
+    return SR_OK;
+}
+
+/* The waiting runs in one drawing, or in as many as it takes, each run once; number: behind the name
+ * of the last file. */
+static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *number, FILE *notes,
+                              sr_failure *why) {
+    sr_status status = SR_OK;
+    for (bool more = true; more && status == SR_OK;) {
+        ++*number;
+        status = draw_next(r, t, w, *number > 1 ? *number : 0, notes, why);
+        more = t->most_runs > t->least_runs && w->count && w->count >= t->least_runs &&
+               w->room >= t->least_runs;
+    }
+    if (status == SR_OK && w->count && w->room < t->least_runs)
+        fprintf(notes, "<p class=\"missing\">Left out: %d more run%s (--each %d)</p>\n", w->count,
+                w->count > 1 ? "s" : "", r->request->each);
+    return status;
+}
+
+/* The runs of the task of run `of`; none when an earlier run has it too. */
+static void take_task(const report *r, int of, waiting *w, int room) {
+    w->count = 0;
+    w->room = room;
+    for (int i = 0; i < r->request->runs; i++) {
+        if (strcmp(r->labels.task[i], r->labels.task[of]) != 0) continue;
+        if (i < of) return;
+        w->run[w->count++] = i;
+    }
+}
+
+/* Losses of images and of text have nothing to do on one axis: a drawing for each task. */
+static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
+    sr_status status = SR_OK;
+    const int room = w->room;
+    int number = 0;
+    for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
+        take_task(r, i, w, room);
+        if (!w->count) continue;
+        if (w->count < r->request->runs) report_title(r, 3, r->labels.task[i]);
+        if (w->count >= t->least_runs)
+            status = draw_waiting(r, t, w, &number, notes, why);
+        else
+            fprintf(r->page, "<p class=\"missing\">Not drawn: takes at least %d runs</p>\n",
+                    t->least_runs);
+    }
+    return status;
+}
+
+/* A run that has a line of its own in a figure counts as one with a figure of its own; points of an
+ * analysis of all runs do not. */
+static int room_of(const report *r, const plot_template *t) {
+    for (int i = 0; i < t->tables; i++)
+        if (plot_table_of_each(&t->table[i])) return r->request->each;
+    return r->request->runs;
+}
+
+sr_status report_figure(report *r, plot_template *t, sr_failure *why) {
+    char *text = NULL;
+    size_t size = 0;
+    int number = 0;
+    report_section(r, t->name, t->name);
+    fputs("<p>", r->page);
+    plot_html_text(r->page, t->title);
+    fputs("</p>\n", r->page);
+    const int runs = r->request->runs, room = room_of(r, t);
+    waiting w = {calloc((size_t)runs, sizeof *w.run), runs,
+                 room < t->least_runs ? t->least_runs : room};
+    FILE *notes = open_memstream(&text, &size);
+    sr_status status = w.run && notes ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; w.run && i < w.count; i++) w.run[i] = i;
+    if (status == SR_OK && t->most_runs == 1 && w.count > 1)
+        status = draw_each(r, t, why);
+    else if (status == SR_OK && t->most_runs > 1 && t->most_runs == t->least_runs)
+        status = draw_once(r, t, &w, notes, why);
+    else if (status == SR_OK && t->one_task)
+        status = draw_tasks(r, t, &w, notes, why);
+    else if (status == SR_OK)
+        status = draw_waiting(r, t, &w, &number, notes, why);
+    if (notes && fclose(notes) == 0) fputs(text, r->page);
+    free(text);
+    free(w.run);
+    return status;
+}

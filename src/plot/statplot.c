@@ -1,0 +1,397 @@
+/* statplot: figures from run files. Runs the analyses that a template names, reduces their tables
+ * to what a page can show, and lets gnuplot draw. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "base/options/options.h"
+#include "base/program/tool.h"
+#include "plot/plot.h"
+#include "statrec/runfile.h"
+
+enum { CHOICES = 32 }; /* of all figures */
+#define EACH "24"      /* runs of a report with things of their own */
+
+typedef struct settings {
+    option_text output, labels, title, size, site, stat, metric, published_table, xrange, yrange,
+        steps;
+    bool keep, force, published, log, linear;
+    int64_t smooth, each;
+    option_text word[CHOICES];
+} settings;
+
+#define AT(field) offsetof(settings, field)
+#define AXES      "Axes and curves, in figures where it means something"
+static const option rows[] = {
+    {.group = "Output",
+     .key = "output",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .offset = offsetof(settings, output),
+     .default_text = "",
+     .unit = "",
+     .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf",
+     .value = "FILE"},
+    TEXT_OPTION("Output", "labels", AT(labels), "",
+                "legend labels of the runs, separated by commas (\\, is a comma in a label); "
+                "default: what differs between them"),
+    TEXT_OPTION("Output", "title", AT(title), "", "text above the figure"),
+    TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
+    FLAG_OPTION("Output", "force", AT(force), "no",
+                "report: replace an index.html that is none of a report"),
+    INT_OPTION("Output", "each", AT(each), EACH, 1, 1000000, "",
+               "report: so many runs at most get figures and tables of their own, or a line in a "
+               "figure of several"),
+    FLAG_OPTION("Output", "keep", AT(keep), "no",
+                "keep the directory with tables, data files and gnuplot script, and name it"),
+    TEXT_OPTION(
+        "Content of figures that leave it open", "site", AT(site), "",
+        "sites, separated by commas: globs, first, middle, last, last-bn (the last with batch "
+        "statistics, no stack's final norm); default: the figure's",
+        .value = "SITE,..."),
+    TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
+                "statistic, or a number that the runs declare; default: the figure's",
+                .value = "STAT"),
+    TEXT_OPTION("Content of figures that leave it open", "metric", AT(metric), "",
+                "name below /evals; default: the figure's", .value = "METRIC"),
+    TEXT_OPTION(AXES, "xrange", AT(xrange), "", "FROM:TO, the ends of the x axes"),
+    TEXT_OPTION(AXES, "yrange", AT(yrange), "",
+                "FROM:TO, the ends of the y axes, or of the colours"),
+    FLAG_OPTION(AXES, "log", AT(log), "no", "logarithmic y axes"),
+    FLAG_OPTION(AXES, "linear", AT(linear), "no", "linear y axes"),
+    INT_OPTION(AXES, "smooth", AT(smooth), "0", 3, 999, "buckets",
+               "running medians over N buckets of training, N odd; 0: none"),
+    TEXT_OPTION(AXES, "steps", AT(steps), "", "FROM:TO, only these steps of the runs"),
+    FLAG_OPTION("The papers' values, in figures that can show them", "published", AT(published),
+                "no", "draw them beside the measured ones"),
+    TEXT_OPTION("The papers' values, in figures that can show them", "published-table",
+                AT(published_table), "",
+                "the same with these tables of plots/published.tsv: globs separated by commas",
+                .value = "PUBLISHED,..."),
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* -- options that figures declare ------------------------------------------------------------ */
+
+/* The rows above and one for every choice. Those of the figure that is asked for have its words
+ * and its default; those of other figures are there to be told apart from misspellings. */
+typedef struct choices {
+    option row[ROWS + CHOICES];
+    struct {
+        plot_name name;
+        char words[2 * PLOT_PART], help[PLOT_PART], default_text[PLOT_PART];
+    } of[CHOICES];
+    int count, own; /* the first `own` are the figure's */
+} choices;
+
+static option_table choices_table(const choices *c) {
+    return (option_table){c->row, ROWS + c->count};
+}
+
+static int find_choice(const choices *c, const char *name) {
+    for (int i = 0; i < c->count; i++)
+        if (strcmp(c->of[i].name, name) == 0) return i;
+    return -1;
+}
+
+static void add_choice(choices *c, const plot_template *t, const plot_word *w, bool own) {
+    if (c->count == CHOICES) return;
+    const int i = c->count++;
+    snprintf(c->of[i].name, PLOT_NAME, "%s", w->name);
+    snprintf(c->of[i].words, sizeof c->of[i].words, "%s", w->texts);
+    snprintf(c->of[i].default_text, PLOT_PART, "%s", own ? w->value : "");
+    snprintf(c->of[i].help, PLOT_PART, "%s%.60s%s%.180s", own ? "" : "of ", own ? "" : t->name,
+             own ? "" : ": ", w->help[0] ? w->help : "see the figure's template");
+    c->row[ROWS + i] = (option)CHOICE_OPTION(
+        own ? "Choices of this figure" : "Choices of some figures", c->of[i].name,
+        offsetof(settings, word) + (size_t)i * sizeof(option_text), c->of[i].default_text,
+        c->of[i].words, c->of[i].help);
+}
+
+/* Words of a choice that another figure has too. */
+static void merge_words(choices *c, int i, const plot_word *w) {
+    char *words = c->of[i].words, part[PLOT_PART + 2], all[2 * PLOT_PART + 2];
+    for (const char *at = w->texts; *at; at += strcspn(at, "|"), at += *at == '|') {
+        snprintf(part, sizeof part, "|%.*s|", (int)strcspn(at, "|"), at);
+        snprintf(all, sizeof all, "|%s|", words);
+        const size_t used = strlen(words), more = strlen(part) - 1;
+        if (!strstr(all, part) && used + more < sizeof c->of[i].words)
+            snprintf(words + used, sizeof c->of[i].words - used, "%.*s", (int)more, part);
+    }
+}
+
+static void add_choices(choices *c, const plot_template *t, bool own) {
+    for (int k = 0; k < t->words; k++) {
+        const int i = find_choice(c, t->word[k].name);
+        if (t->word[k].choice != k || (i >= 0 && i < c->own)) continue;
+        if (i < 0)
+            add_choice(c, t, &t->word[k], own);
+        else
+            merge_words(c, i, &t->word[k]);
+    }
+    if (own) c->own = c->count;
+}
+
+static sr_status add_others(plot_template *t, void *self, sr_failure *why) {
+    (void)why;
+    add_choices(self, t, false);
+    return SR_OK;
+}
+
+/* figure: NULL, or the template whose choices come first. */
+static void choices_make(choices *c, const plot_template *figure) {
+    sr_failure ignored = {0}; /* drawing tells what is wrong with the templates */
+    *c = (choices){.count = 0};
+    memcpy(c->row, rows, sizeof rows);
+    if (figure) add_choices(c, figure, true);
+    plot_template_each(add_others, c, &ignored);
+}
+
+/* Whether the figure (NULL: a table) takes one of the rows that all figures share. */
+static bool takes_row(const plot_template *t, const char *key) {
+    static const struct {
+        const char *key;
+        plot_control control;
+    } of[] = {{"xrange", PLOT_X},     {"yrange", PLOT_Y},      {"log", PLOT_SCALE},
+              {"linear", PLOT_SCALE}, {"smooth", PLOT_SMOOTH}, {"steps", PLOT_STEPS}};
+    if (strcmp(key, "output") == 0 || strcmp(key, "keep") == 0) return true;
+    if (!t || strcmp(key, "force") == 0 || strcmp(key, "each") == 0) return false;
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        if (strcmp(key, of[i].key) == 0) return t->takes_control[of[i].control];
+    if (strcmp(key, "site") == 0) return t->site[0];
+    if (strcmp(key, "stat") == 0) return t->stat[0];
+    if (strcmp(key, "metric") == 0) return t->metric[0];
+    if (strncmp(key, "published", 9) == 0) return t->prints > 0;
+    return true;
+}
+
+/* What is left is what the figure takes: its help has nothing that it refuses. */
+static void keep_own(choices *c, const plot_template *t) {
+    int kept = 0;
+    for (int i = 0; i < ROWS + (t ? c->own : 0); i++)
+        if (i >= ROWS || takes_row(t, c->row[i].key)) c->row[kept++] = c->row[i];
+    c->count = kept - ROWS;
+}
+
+static void choices_take(const choices *c, const settings *s, plot_choice *to) {
+    for (int i = 0; i < c->count && to->words < PLOT_CHOICES; i++) {
+        if (!s->word[i][0]) continue;
+        to->word[to->words].name = c->of[i].name;
+        to->word[to->words++].value = s->word[i];
+    }
+}
+
+/* The first argument that is no option, nor an option's value: options that are not in the table
+ * are choices, which have one. NULL without any. */
+static const char *first_argument(int argc, char **argv) {
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (word[0] != '-' || !word[1]) return word;
+        if (strcmp(word, "--") == 0) return i + 1 < argc ? argv[i + 1] : NULL;
+        bool flag = strncmp(word, "--no-", 5) == 0 || strcmp(word, "--help") == 0 ||
+                    strcmp(word, "-h") == 0 || strchr(word, '=') || (word[1] != '-' && word[2]);
+        for (int k = 0; k < ROWS; k++)
+            flag = flag || (rows[k].type == OPTION_FLAG && strcmp(word + 2, rows[k].key) == 0);
+        if (!flag) i++;
+    }
+    return NULL;
+}
+
+/* False when it is no figure. */
+static bool find_figure(const char *name, plot_template *t) {
+    sr_failure ignored = {0};
+    return name && plot_template_find(name, t, &ignored) == SR_OK;
+}
+
+/* -- help and running ------------------------------------------------------------------------ */
+
+static void print_general_help(void) {
+    printf(
+        "usage: statplot FIGURE [RUN.h5...] [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n"
+        "       statplot TABLE [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-]\n"
+        "       statplot report RUN.h5... -o DIRECTORY\n"
+        "       statplot list\n\n"
+        "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
+        "gnuplot template of your own (its first lines say which analyses it needs). TABLE is a\n"
+        "result table of a paper: what the runs measured beside what is printed there, as\n"
+        "stat-table --layout makes it. Without run files a figure shows small recorded ones.\n"
+        "`report` draws every figure that the runs allow, and a page index.html with them.\n"
+        "`statplot FIGURE --help` tells what one figure takes.\n\n");
+}
+
+static void print_figure_help(const plot_template *t) {
+    char takes[2 * PLOT_PATH];
+    plot_template_takes(t, takes, sizeof takes);
+    printf("usage: statplot %s %s [-o OUT.pdf|OUT.svg|OUT.png|-] [--keep]\n\n%s.\n", t->name, takes,
+           t->title);
+    if (t->samples[0]) printf("Without run files: the sample runs %s.\n", t->samples);
+    if (t->site[0]) printf("--site: %s unless given.\n", t->site);
+    if (t->stat[0]) printf("--stat: %s unless given.\n", t->stat);
+    if (t->metric[0]) printf("--metric: %s unless given.\n", t->metric);
+    putchar('\n');
+}
+
+static void print_layout_help(const plot_layout *l) {
+    printf("usage: statplot %s [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-] [--keep]\n\n%s.\n",
+           l->name, l->title);
+    if (l->samples[0]) printf("Without run files: the sample runs %s.\n", l->samples);
+    putchar('\n');
+}
+
+static void print_help(int argc, char **argv) {
+    plot_template t;
+    plot_layout l;
+    choices c;
+    const char *name = first_argument(argc, argv);
+    const bool table = name && plot_layout_find(name, &l), figure = !table && find_figure(name, &t);
+    choices_make(&c, figure ? &t : NULL);
+    if (figure)
+        print_figure_help(&t);
+    else if (table)
+        print_layout_help(&l);
+    else
+        print_general_help();
+    if (figure || table) keep_own(&c, figure ? &t : NULL);
+    if (figure) plot_template_free(&t);
+    options_help(choices_table(&c), stdout);
+    printf(
+        "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
+        "runs that are searched first.\n");
+}
+
+/* The analyses are part of this program: their processes load nothing, and find the runs open. */
+#define ANALYSES(DO)                                                                               \
+    DO(alpha)                                                                                      \
+    DO(amgm)                                                                                       \
+    DO(batch)                                                                                      \
+    DO(batchmix)                                                                                   \
+    DO(compare)                                                                                    \
+    DO(condition)                                                                                  \
+    DO(curve)                                                                                      \
+    DO(depth)                                                                                      \
+    DO(distance)                                                                                   \
+    DO(features)                                                                                   \
+    DO(gamma)                                                                                      \
+    DO(gap)                                                                                        \
+    DO(gradnorm)                                                                                   \
+    DO(lngrad)                                                                                     \
+    DO(outlier)                                                                                    \
+    DO(pairs)                                                                                      \
+    DO(scalar)                                                                                     \
+    DO(svd)                                                                                        \
+    DO(table)                                                                                      \
+    DO(tid)
+#define DECLARE(name) int stat_##name##_main(int argc, char **argv);
+#define LINK(name)    {"stat-" #name, stat_##name##_main},
+ANALYSES(DECLARE)
+static const plot_program analyses[] = {ANALYSES(LINK)};
+
+/* The programs that make a figure's tables say it too, to nobody. */
+static void warn_mended(const plot_request *r) {
+    const tool t = {.name = "statplot"};
+    run_warn_mended_paths(&t, r->runs, r->path);
+}
+
+static sr_status draw_figure(const char *figure, plot_request *request, sr_failure *why) {
+    plot_template t;
+    plot_samples samples = {.runs = 0};
+    plot_layout layout;
+    if (plot_layout_find(figure, &layout)) return plot_layout_write(&layout, request, why);
+    sr_status status = plot_template_find(figure, &t, why);
+    if (status != SR_OK) return status;
+    if (request->runs == 0) {
+        status = plot_samples_find(t.samples, &samples, why);
+        request->path = samples.path;
+        request->runs = samples.runs;
+        request->controls.samples = t.samples;
+    }
+    if (status == SR_OK) status = plot_figure(&t, request, why);
+    if (status == SR_OK && request->controls.samples[0])
+        fprintf(stderr, "statplot: no run file given: drawn are the sample runs %s\n", t.samples);
+    plot_template_free(&t);
+    return status;
+}
+
+static sr_status refuse_of_report(const settings *s, sr_failure *why) {
+    if (s->force || s->each != atoi(EACH))
+        return sr_fail(why, SR_USAGE, "--%s is of report alone", s->force ? "force" : "each");
+    return SR_OK;
+}
+
+static sr_status list_all(sr_failure *why) {
+    sr_status status = plot_template_list(stdout, why);
+    if (status == SR_OK) plot_layout_list(stdout);
+    return status;
+}
+
+static sr_status read_options(int argc, char **argv, choices *c, settings *s, int *positional,
+                              sr_failure *why) {
+    plot_template t;
+    const bool figure = find_figure(first_argument(argc, argv), &t);
+    choices_make(c, figure ? &t : NULL);
+    if (figure) plot_template_free(&t);
+    options_set_defaults(choices_table(c), s);
+    return options_parse(choices_table(c), s, argc, argv, 1, positional, why);
+}
+
+static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
+    settings s;
+    choices c;
+    int positional = 0;
+    sr_status status = read_options(argc, argv, &c, &s, &positional, why);
+    if (status != SR_OK) return status;
+    if (positional == 0) {
+        sr_fail(why, SR_USAGE, "no figure given");
+        sr_hint(why, "statplot list names the figures; try --help");
+        return SR_USAGE;
+    }
+    plot_request request = {.path = argv + 2,
+                            .runs = positional - 1,
+                            .output = s.output,
+                            .labels = s.labels,
+                            .choice = {.site = s.site,
+                                       .stat = s.stat,
+                                       .metric = s.metric,
+                                       .published = s.published,
+                                       .published_tables = s.published_table},
+                            .controls = {.title = s.title,
+                                         .size = s.size,
+                                         .xrange = s.xrange,
+                                         .yrange = s.yrange,
+                                         .steps = s.steps,
+                                         .log = s.log,
+                                         .linear = s.linear,
+                                         .smooth = s.smooth,
+                                         .samples = ""},
+                            .keep = s.keep,
+                            .force = s.force,
+                            .each = (int)s.each};
+    choices_take(&c, &s, &request.choice);
+    if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
+        request.output = "-"; /* `statplot fig2 -` */
+        request.runs--;
+    }
+    if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
+    run_cache_enable();
+    plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
+    warn_mended(&request);
+    if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
+    status = refuse_of_report(&s, why);
+    return status == SR_OK ? draw_figure(argv[1], &request, why) : status;
+}
+
+int main(int argc, char **argv) {
+    tool t = {"statplot", argc, argv};
+    sr_failure why = {0};
+    sr_own_process();
+    if (tool_wants_help(&t)) {
+        print_help(argc, argv);
+        return tool_finish(&t, TOOL_DONE);
+    }
+    if (tool_wants_version(&t)) return tool_print_version(&t);
+    tool_catch_signals();
+    tool_refuse_plugins();
+    const sr_status status = run_statplot(argc, argv, &why);
+    if (tool_signal()) return 128 + tool_signal();
+    return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));
+}

@@ -1,0 +1,172 @@
+/* part_file.c -- PATH.part while recording, PATH afterwards, without replacing anybody's file. */
+#define _GNU_SOURCE /* renameat2 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "journal/file_sync.h"
+#include "journal/writer_lock.h"
+#include "record/recorder.h"
+
+static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
+    sr_status status = sr_fail(why, SR_EXISTS, "%s: exists", path);
+    sr_hint(why, "%s", hint);
+    return status;
+}
+
+/* `size` bytes hold path.part. */
+static void part_of(const char *path, char *part, size_t size) {
+    snprintf(part, size, "%s.part", path);
+}
+
+/* PATH when it is there and may not be replaced. */
+static sr_status check_old(const char *path, bool force, sr_failure *why) {
+    struct stat s;
+    if (lstat(path, &s) != 0) return SR_OK;
+    if (S_ISDIR(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: is a directory", path);
+    if (!force) return refuse(path, "another name, or --force to replace it", why);
+    if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_EXISTS, "%s: not a regular file", path);
+    return SR_OK;
+}
+
+/* A file that somebody writes is nobody else's, whatever force says. */
+static sr_status check_writer(const char *part, sr_failure *why) {
+    if (!writer_lock_is_held(part)) return SR_OK;
+    sr_fail(why, SR_EXISTS, "%s: a living program is writing it", part);
+    sr_hint(why, "another name, or end that program first");
+    return SR_EXISTS;
+}
+
+/* Whether PATH.part can be made: its directory is there and takes files. */
+static sr_status check_directory(const char *path, const char *part, sr_failure *why) {
+    const char *slash = strrchr(path, '/');
+    const int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
+    char directory[PATH_MAX];
+    struct stat s;
+    snprintf(directory, sizeof directory, "%.*s", length, slash ? path : ".");
+    int wrong = stat(directory, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+    if (!wrong && access(directory, W_OK | X_OK) != 0) wrong = errno;
+    return wrong ? sr_fail(why, SR_IO, "%s: create: %s", part, strerror(wrong)) : SR_OK;
+}
+
+sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
+    char part[PATH_MAX];
+    struct stat s;
+    if (!path || !*path) return sr_fail(why, SR_USAGE, "no path for the run file");
+    if (strlen(path) + sizeof ".part" > sizeof part)
+        return sr_fail(why, SR_USAGE, "%.80s...: the path is longer than %d bytes", path,
+                       PATH_MAX - (int)sizeof ".part");
+    part_of(path, part, sizeof part);
+    sr_status status = check_old(path, force, why);
+    if (status != SR_OK) return status;
+    if (lstat(part, &s) != 0) return check_directory(path, part, why);
+    if (S_ISREG(s.st_mode)) status = check_writer(part, why);
+    if (status != SR_OK) return status;
+    if (!force)
+        return refuse(part, "an unfinished run: `statrec recover` saves it, --force replaces it",
+                      why);
+    return S_ISDIR(s.st_mode) ? sr_fail(why, SR_EXISTS, "%s: is a directory", part)
+                              : check_directory(path, part, why);
+}
+
+/* PATH.part; PATH.part.new while a run that goes on is still read from PATH.part. */
+static sr_status name_part(sr_recorder *r, const char *path, sr_failure *why) {
+    const size_t length = strlen(path), size = length + sizeof ".part.new";
+    struct stat s;
+    r->path = malloc(length + 1), r->part = malloc(size);
+    if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
+    memcpy(r->path, path, length + 1);
+    part_of(path, r->part, size);
+    r->resuming = r->options.resume;
+    if (r->resuming && lstat(r->part, &s) == 0) strcat(r->part, ".new");
+    return SR_OK;
+}
+
+/* Fills r->path and r->part; refuses or makes room for what is there. */
+sr_status part_file_reserve(sr_recorder *r, const char *path, sr_failure *why) {
+    sr_status status = sr_check_path(path, r->options.force || r->options.resume, why);
+    if (status == SR_OK) status = name_part(r, path, why);
+    if (status != SR_OK) return status;
+    struct stat s;
+    if (stat(".", &s) == 0) r->home_device = s.st_dev, r->home_inode = s.st_ino;
+    if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
+    status = check_writer(r->part, why); /* .part.new of another that resumes the run */
+    if (status != SR_OK || unlink(r->part) == 0 || errno == ENOENT) return status;
+    return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
+}
+
+sr_status part_file_take_over(sr_recorder *r, sr_failure *why) {
+    const size_t length = strlen(r->path) + sizeof ".part" - 1;
+    char *old = malloc(strlen(r->part) + 1);
+    if (!old) return sr_fail(why, SR_MEMORY, "%s: no memory for its name", r->part);
+    strcpy(old, r->part);
+    r->part[length] = 0; /* the writer knows the file by this text */
+    int failed = strcmp(old, r->part) && rename(old, r->part) != 0 ? errno : 0;
+    if (failed) strcpy(r->part, old);
+    free(old);
+    r->resuming = failed != 0;
+    return failed ? sr_fail(why, SR_IO, "%s: rename: %s", r->part, strerror(failed)) : SR_OK;
+}
+
+static sr_status fail_rename(const sr_recorder *r, sr_failure *why) {
+    if (errno == EEXIST) {
+        sr_fail(why, SR_EXISTS, "%s: appeared while recording; the run is in %s", r->path, r->part);
+        sr_hint(why, "move one of the two away");
+        return SR_EXISTS;
+    }
+    return sr_fail(why, SR_IO, "%s: rename to %s: %s", r->part, r->path, strerror(errno));
+}
+
+/* True when `path` is still the file that was there at the start. */
+static bool same_file(const char *path, dev_t device, ino_t inode) {
+    struct stat s;
+    return lstat(path, &s) == 0 && s.st_dev == device && s.st_ino == inode;
+}
+
+/* rename(2) replaces; these do not. File systems without hard links have renameat2 or, at the last,
+ * an empty file of our own at PATH that rename may replace. */
+static int rename_new(const char *from, const char *to) {
+    if (link(from, to) == 0) {
+        unlink(from);
+        return 0;
+    }
+    if (errno == EEXIST) return -1;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+    if (errno == EEXIST) return -1;
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd < 0) return -1;
+    close(fd);
+    return rename(from, to);
+}
+
+/* A name without a directory in front is another one after the host has gone elsewhere. */
+static bool is_elsewhere(const sr_recorder *r) {
+    return *r->part != '/' && !same_file(".", r->home_device, r->home_inode);
+}
+
+sr_status part_file_check(const sr_recorder *r, sr_failure *why) {
+    struct stat s = {0};
+    if (same_file(r->part, r->device, r->inode)) return SR_OK;
+    const int fd = h5_descriptor(r->writer.file);
+    const bool left = fd >= 0 && fstat(fd, &s) == 0 && s.st_nlink > 0;
+    if (left && is_elsewhere(r)) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: %s while recording", r->part,
+                   left ? "moved or replaced" : "removed or replaced");
+}
+
+sr_status part_file_publish(sr_recorder *r, sr_failure *why) {
+    if (!same_file(r->part, r->device, r->inode))
+        return sr_fail(why, SR_IO, "%s: removed or replaced while recording", r->part);
+    const bool sync = r->options.sync != SR_SYNC_NONE;
+    sr_status status = sync ? file_sync(r->part, why) : SR_OK;
+    if (status != SR_OK) return status;
+    bool replace = r->replaces && same_file(r->path, r->old_device, r->old_inode);
+    int failed = replace ? rename(r->part, r->path) : rename_new(r->part, r->path);
+    if (failed) return fail_rename(r, why);
+    return sync ? file_sync_directory(r->path, why) : SR_OK;
+}

@@ -1,0 +1,17 @@
+/* site_arguments.c -- what every call about a site of the current step asks first. Rows that have waited for
+ * long enough go to the file on the way. */
+#include "record/recorder.h"
+
+site_state *recorder_site(sr_recorder *r, int site, const char *call) {
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return NULL;
+    if (r->in_step && flush_policy_when_due(r) != SR_OK) return NULL;
+    if (!r->in_step) {
+        sr_fail(&r->failure, SR_STATE, "%s: %s outside a step", r->path, call);
+    } else if (site < 0 || site >= r->sites) {
+        sr_fail(&r->failure, SR_USAGE, "%s: %s: site %d of %lld", r->path, call, site,
+                (long long)r->sites);
+    } else {
+        return &r->state[site];
+    }
+    return NULL;
+}

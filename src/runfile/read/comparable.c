@@ -1,0 +1,207 @@
+/* comparable.c -- which statistics may be compared between runs, and what to compare instead.
+ *
+ * A quantity depends on what a run was built of: the width d it is divided by, the scale of the
+ * activations, whether gradients are those of the loss's sum or mean (and of how many tokens), the
+ * number of rows that a batch statistic is taken over, how batches are made up, the weight alpha of
+ * the running value. No form is free of the last three: the noise of a batch mean falls with the
+ * root of its independent rows, and how many of the rows of an image or a sentence are independent
+ * is not known. What depends on nothing here has no row in the table.
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runfile/abi_struct.h"
+#include "statrec/runfile.h"
+
+/* Statistics whose name begins and ends so: with anything between where `begin` ends in _. */
+typedef struct comparability {
+    const char *begin, *end;
+    unsigned depends;
+    const char *instead; /* `begin` without the quantity, this behind it; NULL: none */
+    const char *reason;
+} comparability;
+
+#define SCALAR_NAME(name, ...) #name,
+
+#define BATCH                  (SR_DEPENDS_ROWS | SR_DEPENDS_BATCHES)
+#define RUNNING                (BATCH | SR_DEPENDS_ALPHA)
+#define SUM                    (SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS)
+#define SAMPLING               "holds sampling noise, which falls with the root of the rows that are independent"
+
+static const comparability rows[] = {
+    {"dist_", "_excess", RUNNING, NULL,
+     "is against independent rows: where rows of a sample are alike it grows with their number"},
+    {"g_", "_excess", BATCH, NULL,
+     "is against independent rows: where rows of a sample are alike it grows with their number"},
+    {"dist_", "_relative", RUNNING, NULL, SAMPLING},
+    {"dist_", "_per_root", RUNNING | SR_DEPENDS_SCALE, "_relative",
+     "carries the scale of the activations"},
+    {"dist_", "", RUNNING | SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE, "_relative",
+     "is divided by d and carries the scale of the activations"},
+    {"g_", "_share", BATCH, NULL, SAMPLING},
+    {"g_", "_mean", SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE, "_share",
+     "is divided by d and carries the scale of the gradient"},
+    {"g_", "_sum", SUM, "_share", "is of the summed loss, divided by d"},
+    {"g_", "", SUM, "_share", "is of the loss as the run reduced it, divided by d"},
+    {"tid_", "", RUNNING, NULL, SAMPLING},
+    {"rel_", "", RUNNING, NULL, SAMPLING},
+    {"row_", "", SUM, NULL, "is of the loss as the run reduced it, for single rows"},
+    {"dx_norm_", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
+    {"dx_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
+    {"direct_norm_", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
+    {"direct_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
+};
+
+/* Behind forms stand the names of format.h; tid_total is the sum of two. What a host calls g_ something
+ * is none of these. */
+static bool is_known(const char *name, size_t length) {
+    static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) return true;
+    return false;
+}
+
+static bool fits(const comparability *c, const char *name) {
+    const size_t begin = strlen(c->begin), end = strlen(c->end), length = strlen(name);
+    const bool open = begin > 0 && c->begin[begin - 1] == '_';
+    return (open ? length >= begin + end : length == begin + end) &&
+           strncmp(name, c->begin, begin) == 0 && strcmp(name + length - end, c->end) == 0 &&
+           is_known(name, length - end);
+}
+
+unsigned sr_depends(const char *statistic, sr_instead *instead) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const comparability *c = &rows[i];
+        if (!fits(c, statistic)) continue;
+        const size_t stem = strlen(statistic) - strlen(c->end);
+        sr_instead ours = SR_INIT(sr_instead, .reason = c->reason);
+        if (c->instead && stem + strlen(c->instead) < sizeof ours.name) {
+            memcpy(ours.name, statistic, stem);
+            strcpy(ours.name + stem, c->instead);
+        }
+        abi_struct_give(instead, &ours, sizeof ours, "sr_instead", NULL);
+        return c->depends;
+    }
+    return 0;
+}
+
+/* -- two runs -------------------------------------------------------------------------------- */
+
+enum { LOOKS = 64 }; /* steps, spread over the run */
+
+/* Mean of the finite ones; NaN without any. */
+static double mean_of(const double *value, int count) {
+    double sum = 0;
+    int n = 0;
+    for (int i = 0; i < count; i++)
+        if (isfinite(value[i])) sum += value[i], n++;
+    return n ? sum / n : NAN;
+}
+
+/* Tokens of a pass, and valid rows of the site. */
+static void look_at_run(const sr_runfile *f, int64_t site, double *tokens, double *rows_here) {
+    const int64_t steps = sr_run_get_info(f)->steps;
+    const int looks = steps < LOOKS ? (int)steps : LOOKS;
+    double of_tokens[LOOKS], of_rows[LOOKS];
+    for (int i = 0; i < looks; i++) {
+        float raw = NAN;
+        int64_t n;
+        const bool read = sr_run_step_ints(f, "tokens", i * steps / looks, 1, &n, NULL) == SR_OK;
+        of_tokens[i] = read ? (double)n : NAN;
+        sr_run_scalar(f, "rows", site, i * steps / looks, 1, &raw, NULL);
+        of_rows[i] = (double)raw;
+    }
+    *tokens = mean_of(of_tokens, looks);
+    *rows_here = mean_of(of_rows, looks);
+}
+
+static bool differ(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") != 0;
+}
+
+/* By more than a tenth. */
+static bool apart(double a, double b) {
+    return a > 1.1 * b || b > 1.1 * a;
+}
+
+/* The line `key = value` of a run's configuration, its end excluded; length 0: none. */
+static const char *config_line(const sr_runfile *f, const char *key, size_t *length) {
+    const char *at = sr_run_get_info(f)->config;
+    const size_t size = strlen(key);
+    for (; at && *at; at += strcspn(at, "\n"), at += *at == '\n') {
+        *length = strcspn(at, "\n");
+        if (*length > size && strncmp(at, key, size) == 0 && at[size] == ' ') return at;
+    }
+    *length = 0;
+    return "";
+}
+
+/* Lines that say how batches are made up; a run that does not say is not told apart. */
+static bool batches_differ(const sr_runfile *a, const sr_runfile *b) {
+    static const char *const keys[] = {"batching", "max-tokens-of", "count-padding",
+                                       "shuffle-sources"};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        size_t m, n;
+        const char *x = config_line(a, keys[i], &m), *y = config_line(b, keys[i], &n);
+        if (m && n && (m != n || strncmp(x, y, m) != 0)) return true;
+    }
+    return false;
+}
+
+unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b, int64_t site_b) {
+    const sr_run_info *x = sr_run_get_info(a), *y = sr_run_get_info(b);
+    const sr_run_site *at = sr_run_get_site(a, site_a), *other = sr_run_get_site(b, site_b);
+    double tokens[2], rows_of[2];
+    unsigned found = 0;
+    if (a == b && site_a == site_b) return 0;
+    look_at_run(a, site_a, &tokens[0], &rows_of[0]);
+    look_at_run(b, site_b, &tokens[1], &rows_of[1]);
+    if (at->width != other->width) found |= SR_DEPENDS_WIDTH;
+    if (differ(x->model, y->model) || differ(x->data, y->data)) found |= SR_DEPENDS_SCALE;
+    if (differ(x->loss_reduction, y->loss_reduction) || apart(tokens[0], tokens[1]))
+        found |= SR_DEPENDS_LOSS;
+    if (apart(rows_of[0], rows_of[1])) found |= SR_DEPENDS_ROWS;
+    if (batches_differ(a, b)) found |= SR_DEPENDS_BATCHES;
+    if (at->alpha < other->alpha || at->alpha > other->alpha) found |= SR_DEPENDS_ALPHA;
+    return found;
+}
+
+static const struct {
+    unsigned bit;
+    const char *name;
+} causes[] = {{SR_DEPENDS_WIDTH, "width"},
+              {SR_DEPENDS_SCALE, "model or data"},
+              {SR_DEPENDS_LOSS, "loss reduction or tokens of a pass"},
+              {SR_DEPENDS_ROWS, "rows of a batch"},
+              {SR_DEPENDS_BATCHES, "batching"},
+              {SR_DEPENDS_ALPHA, "alpha"}};
+
+/* "width, rows of a batch" */
+static void list_causes(unsigned bits, char *text, size_t size) {
+    text[0] = 0;
+    for (size_t i = 0; i < sizeof causes / sizeof causes[0]; i++) {
+        const size_t used = strlen(text);
+        if (bits & causes[i].bit)
+            snprintf(text + used, size - used, "%s%s", used ? ", " : "", causes[i].name);
+    }
+}
+
+bool sr_comparable(const char *statistic, unsigned differences, char *text, size_t size) {
+    sr_instead instead = SR_INIT(sr_instead, .reason = ""), unused = instead;
+    char why[128], rest[256] = "";
+    const unsigned wrong = sr_depends(statistic, &instead) & differences;
+    if (!wrong) return true;
+    list_causes(wrong, why, sizeof why);
+    const unsigned left = instead.name[0] ? sr_depends(instead.name, &unused) & differences : 0;
+    if (instead.name[0] && !left) snprintf(rest, sizeof rest, "; comparable: %s", instead.name);
+    if (instead.name[0] && left) {
+        char still[128];
+        list_causes(left, still, sizeof still);
+        snprintf(rest, sizeof rest, "; better: %s (still different: %s)", instead.name, still);
+    }
+    snprintf(text, size, "%s is not comparable between these runs (different %s): it %s%s",
+             statistic, why, instead.reason, rest);
+    return false;
+}

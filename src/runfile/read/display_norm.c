@@ -1,0 +1,24 @@
+/* display_norm.c -- what sites and runs are called by their norms. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runfile/read/reader.h"
+
+void reader_call_site(sr_run_site *site) {
+    snprintf(site->called, sizeof site->called, "%s%s", site->norm,
+             site->layer_scale > 0 && !site->layer_scale_own ? "+ls" : "");
+}
+
+/* "none" is the one name that the format knows: a host may leave the family of its own methods
+ * open. */
+const sr_run_site *sr_run_main_site(const sr_runfile *f) {
+    const sr_run_site *site;
+    for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++)
+        if (strcmp(site->norm, "none") != 0) return site;
+    return NULL;
+}
+
+const char *sr_run_main_norm(const sr_runfile *f) {
+    const sr_run_site *site = sr_run_main_site(f);
+    return site ? site->called : "none";
+}

@@ -1,0 +1,489 @@
+/* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
+ * file is believed before its type, rank and size were looked at. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runfile/read/reader.h"
+
+/* Bytes that every site has had in /sites since the first version, and every column. */
+enum { SITES_MAX = 1 << 20, SITE_BYTES = 2 * SR_NAME_SIZE + SR_KIND_SIZE + 32, COLUMN_BYTES = 4 };
+
+/* Memory is taken by the number of sites and columns: the file has bytes for them. */
+static sr_status check_room(const sr_runfile *f, const char *what, int64_t count, int64_t bytes,
+                            sr_failure *why) {
+    const int64_t file = h5_file_bytes(reader_file(f));
+    if (count <= file / bytes) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /sites: %lld %s in a file of %lld bytes", f->path,
+                   (long long)count, what, (long long)file);
+}
+
+/* -- / and /state ---------------------------------------------------------------------------- */
+
+static sr_status check_format(const sr_runfile *f, sr_failure *why) {
+    void *text = NULL;
+    int64_t version = 0;
+    sr_failure inner = {0};
+    if (h5_get_attribute(reader_file(f), "/", "format", H5_TEXT, &text, NULL, &inner) != SR_OK ||
+        strcmp(text, SR_FORMAT_NAME) != 0) {
+        sr_status status = inner.status == SR_MEMORY ? SR_MEMORY : SR_FORMAT;
+        sr_fail(why, status, "%s: HDF5, but not a run file (no attribute format = %s)", f->path,
+                SR_FORMAT_NAME);
+        free(text);
+        return status;
+    }
+    free(text);
+    sr_status status =
+        h5_get_attribute(reader_file(f), "/", "format_version", H5_INT64, NULL, &version, why);
+    if (status == SR_OK && version != SR_FORMAT_VERSION)
+        status = sr_fail(why, SR_FORMAT, "%s: format_version %lld; this library reads %d", f->path,
+                         (long long)version, SR_FORMAT_VERSION);
+    return status;
+}
+
+/* A text of the root; "" where it is damaged. malloc'd. */
+static sr_status read_text(sr_runfile *f, const char *name, const char **at, sr_failure *why) {
+    void *text = NULL;
+    sr_failure own = {0};
+    h5_get_attribute(reader_file(f), "/", name, H5_TEXT, &text, NULL, &own);
+    sr_status status = reader_forgive(f, &own, why);
+    if (status == SR_OK && !text && !(text = calloc(1, 1)))
+        status = sr_fail(why, SR_MEMORY, "%s: attribute %s", f->path, name);
+    *at = text;
+    return status;
+}
+
+static sr_status read_root(sr_runfile *f, sr_failure *why) {
+    sr_status status = check_format(f, why);
+    sr_run_info *info = &f->info;
+    sr_failure seed = {0}, other = {0};
+#define READ(name)                                                                                 \
+    if (status == SR_OK) status = read_text(f, #name, &info->name, why);
+    RUN_TEXTS(READ)
+#undef READ
+    int64_t threads = 0;
+    if (status != SR_OK) return status;
+    h5_get_attribute(reader_file(f), "/", "seed", H5_UINT64, NULL, &info->seed, &seed);
+    h5_get_attribute(reader_file(f), "/", "threads", H5_INT64, NULL, &threads, &other);
+    info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
+    status = reader_forgive(f, &seed, why);
+    return status == SR_OK ? reader_forgive(f, &other, why) : status;
+}
+
+/* One fixed-length text of /state, NUL-terminated; `otherwise` where it is damaged. */
+static sr_status read_state_text(sr_runfile *f, const char *path, size_t size,
+                                 const char *otherwise, const char **text, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_failure own = {0};
+    char *field = calloc(size + 1, 1);
+    if (!(*text = field)) return sr_fail(why, SR_MEMORY, "%s: %s", f->path, path);
+    sr_status status = reader_open_fixed(f, path, H5_TEXT, 0, &set, &shape, &own);
+    if (status == SR_OK && shape.text != size)
+        status =
+            sr_fail(&own, SR_FORMAT, "%s: %s: %zu bytes, not %zu", f->path, path, shape.text, size);
+    if (status == SR_OK) status = h5_read_all(set, H5_TEXT, size, field, &own);
+    h5_close_dataset(set);
+    if (status != SR_OK) snprintf(field, size, "%s", otherwise);
+    return reader_forgive(f, &own, why);
+}
+
+static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void *value,
+                             sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open_fixed(f, path, type, 0, &set, &shape, why);
+    if (status == SR_OK) status = h5_read_all(set, type, 0, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+static sr_status read_committed(sr_runfile *f, int which, sr_failure *why) {
+    char path[64];
+    sr_failure own = {0};
+    int64_t count = -1;
+    snprintf(path, sizeof path, "/state/%s", run_committed_names[which]);
+    sr_status status = read_number(f, path, H5_INT64, &count, &own);
+    if (status == SR_OK && count < 0)
+        sr_fail(&own, SR_FORMAT, "%s: %s: %lld", f->path, path, (long long)count);
+    f->committed[which] = own.status == SR_OK ? count : -1;
+    return reader_forgive(f, &own, why);
+}
+
+static sr_status read_state(sr_runfile *f, sr_failure *why) {
+    sr_run_info *info = &f->info;
+    sr_status status = SR_OK;
+    sr_failure own = {0};
+    /* against the order in which a writer that is alive writes them: no row that is counted belongs to a
+     * step that is not */
+    for (int i = COMMITTED_COUNT; i-- > 0 && status == SR_OK;) status = read_committed(f, i, why);
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/status", SR_STATUS_SIZE, "damaged", &info->status, why);
+    if (status == SR_OK && !*info->status) /* every writer's is at least "running" */
+        status = sr_fail(why, SR_FORMAT, "%s: /state/status: empty", f->path);
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/reason", SR_REASON_SIZE, "", &info->reason, why);
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/finished", RUN_FINISHED_SIZE, "", &info->finished, why);
+    if (status == SR_OK)
+        status = read_state_text(f, "/state/weights_digest", SR_DIGEST_SIZE, "",
+                                 &info->weights_digest, why);
+    if (status != SR_OK) return status;
+    info->wall_seconds = NAN;
+    if (read_number(f, "/state/wall_seconds", H5_FLOAT64, &info->wall_seconds, &own) != SR_OK)
+        info->wall_seconds = NAN;
+    return reader_forgive(f, &own, why);
+}
+
+/* -- /sites ---------------------------------------------------------------------------------- */
+
+/* Reads one fixed array [count] of /sites into value. */
+static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_t text,
+                            int64_t count, void *value, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open_fixed(f, path, type, 1, &set, &shape, why);
+    if (status == SR_OK && (shape.dims[0] != count || shape.text != text))
+        status =
+            sr_fail(why, SR_FORMAT, "%s: %s: not of the size of the table of sites", f->path, path);
+    if (status == SR_OK && count > 0) status = h5_read_all(set, type, text, value, why);
+    h5_close_dataset(set);
+    return status;
+}
+
+/* Older files do not tell what their methods are. */
+static bool tells_methods(const sr_runfile *f) {
+#define HAS(field, ...) h5_has(reader_file(f), "/sites/" #field) ||
+    return SR_METHOD_TEXTS(HAS) h5_has(reader_file(f), "/sites/family");
+#undef HAS
+}
+
+static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
+    int64_t count = f->info.sites;
+    sr_status status = read_array(f, "/sites/family", H5_TEXT, SR_KIND_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        char name[SR_KIND_SIZE] = "";
+        memcpy(name, scratch + i * SR_KIND_SIZE, SR_KIND_SIZE - 1);
+        const sr_family family = sr_family_find(name);
+        f->site[i].family = family == SR_FAMILY_COUNT ? SR_FAMILY_NONE : family;
+        if (family == SR_FAMILY_COUNT)
+            status = sr_fail(why, SR_FORMAT, "%s: /sites/family: '%s' at site %lld is none",
+                             f->path, name, (long long)i);
+    }
+    return status;
+}
+
+static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) {
+    int64_t count = f->info.sites;
+    sr_status status = read_array(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        memcpy(f->site[i].name, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
+#define READ(field, size, definition)                                                              \
+    if (status == SR_OK && strcmp(#field, "name") != 0) {                                          \
+        sr_failure own = {0};                                                                      \
+        read_array(f, "/sites/" #field, H5_TEXT, size, count, scratch, &own);                      \
+        for (int64_t i = 0; i < count && own.status == SR_OK; i++)                                 \
+            memcpy(f->site[i].field, scratch + i * (size), (size)-1);                              \
+        damaged = damaged || own.status != SR_OK;                                                  \
+        status = reader_forgive(f, &own, why);                                                     \
+    }
+    bool damaged = false;
+    SR_SITE_TEXTS(READ)
+    if (!tells_methods(f)) {
+        for (int64_t i = 0; i < count; i++) method_guess(&f->site[i]);
+        return status;
+    }
+    damaged = false;
+    SR_METHOD_TEXTS(READ)
+#undef READ
+    sr_failure families = {0};
+    if (status == SR_OK) read_families(f, scratch, &families);
+    for (int64_t i = 0; i < count && (damaged || families.status != SR_OK); i++)
+        method_forget(&f->site[i]);
+    return status == SR_OK ? reader_forgive(f, &families, why) : status;
+}
+
+static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why) {
+    int64_t count = f->info.sites;
+    sr_status status = SR_OK;
+    const int32_t *whole = scratch;
+    const double *real = scratch;
+#define READ(field, type, from)                                                                    \
+    if (status == SR_OK) status = read_array(f, "/sites/" #field, type, 0, count, scratch, why);   \
+    for (int64_t i = 0; i < count && status == SR_OK; i++) f->site[i].field = from[i];
+#define READ_IF_WHOLE(field, type, from, otherwise)                                                \
+    if (status == SR_OK) {                                                                         \
+        sr_failure own = {0};                                                                      \
+        read_array(f, "/sites/" #field, type, 0, count, scratch, &own);                            \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            f->site[i].field = own.status == SR_OK ? from[i] : (otherwise);                        \
+        status = reader_forgive(f, &own, why);                                                     \
+    }
+    READ(offset, H5_INT32, whole)
+    READ(width, H5_INT32, whole)
+    READ_IF_WHOLE(depth, H5_INT32, whole, i)
+    READ_IF_WHOLE(layer_scale, H5_INT32, whole, 0)
+    READ_IF_WHOLE(eps, H5_FLOAT64, real, NAN)
+    READ_IF_WHOLE(alpha, H5_FLOAT64, real, NAN)
+    if (h5_has(reader_file(f), "/sites/observed")) { /* absent in the first files of this version */
+        READ_IF_WHOLE(observed, H5_INT32, whole, 0)
+    }
+    if (h5_has(reader_file(f), "/sites/merged")) { /* absent before passes could be merged */
+        READ_IF_WHOLE(merged, H5_INT32, whole, 0)
+    }
+    if (tells_methods(f)) {
+        READ_IF_WHOLE(layer_scale_own, H5_INT32, whole, 0)
+    }
+#undef READ
+#undef READ_IF_WHOLE
+    for (int64_t i = 0; i < count && status == SR_OK; i++) reader_call_site(&f->site[i]);
+    return status;
+}
+
+static sr_status check_sites(sr_runfile *f, sr_failure *why) {
+    int64_t at = 0;
+    for (int64_t i = 0; i < f->info.sites; i++) {
+        const sr_run_site *s = &f->site[i];
+        if (s->offset != at || s->width < 1 || !s->name[0])
+            return sr_fail(why, SR_FORMAT, "%s: /sites: site %lld '%s' at column %lld, width %lld",
+                           f->path, (long long)i, s->name, (long long)s->offset,
+                           (long long)s->width);
+        at += s->width;
+    }
+    if (check_room(f, "columns", at, COLUMN_BYTES, why) != SR_OK) return why->status;
+    if (f->info.width < 0) f->info.width = at; /* /sites/column_site is damaged */
+    if (at == f->info.width) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /sites/column_site has %lld columns, the sites %lld",
+                   f->path, (long long)f->info.width, (long long)at);
+}
+
+/* Number of elements of a fixed array, from its shape alone. */
+static sr_status read_length(sr_runfile *f, const char *path, h5_type type, int64_t most,
+                             int64_t *count, sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open_fixed(f, path, type, 1, &set, &shape, why);
+    if (status == SR_OK && shape.dims[0] > most)
+        status = sr_fail(why, SR_FORMAT, "%s: %s: %lld elements", f->path, path,
+                         (long long)shape.dims[0]);
+    *count = shape.dims[0];
+    h5_close_dataset(set);
+    return status;
+}
+
+static sr_status read_sites(sr_runfile *f, sr_failure *why) {
+    sr_run_info *info = &f->info;
+    sr_status status = read_length(f, "/sites/name", H5_TEXT, SITES_MAX, &info->sites, why);
+    sr_failure own = {0};
+    if (status == SR_OK &&
+        read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, &own) != SR_OK)
+        info->width = -1;
+    if (status == SR_OK) status = reader_forgive(f, &own, why);
+    if (status == SR_OK) status = check_room(f, "sites", info->sites, SITE_BYTES, why);
+    if (status != SR_OK) return status;
+    char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
+    f->site = calloc((size_t)info->sites + 1, sizeof *f->site);
+    for (int64_t i = 0; f->site && i < info->sites; i++) f->site[i].size = sizeof *f->site;
+    if (!f->site || !scratch)
+        status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
+    if (status == SR_OK) status = read_site_texts(f, scratch, why);
+    if (status == SR_OK) status = read_site_numbers(f, scratch, why);
+    if (status == SR_OK) status = check_sites(f, why);
+    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
+        if (!site_index_add(&f->site_of, f->site, i))
+            status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
+    free(scratch);
+    return status;
+}
+
+/* -- how many rows --------------------------------------------------------------------------- */
+
+/* Rows that a filled column, one with a value in every row, has space for, to *stored. */
+static sr_status check_stored(sr_runfile *f, const run_column *c, h5_id set, int64_t rows,
+                              int64_t *stored, sr_failure *why) {
+    const int64_t bytes = h5_stored_bytes_or(set, why);
+    *stored = bytes < 0 ? 0 : bytes / 8;
+    if (bytes < 0) return why->status;
+    if (*stored >= rows) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /%s/%s: damaged: %lld of %lld rows are stored", f->path,
+                   c->group, c->name, (long long)*stored, (long long)rows);
+}
+
+typedef enum {
+    FILLED,  /* has a value in every row that is counted */
+    SPARSE,  /* may have fewer */
+    OPTIONAL /* may be missing */
+} column_kind;
+
+/* Takes one column's extent into account. An extent may claim anything, allocated space cannot: no
+ * more rows are readable than the best of the filled columns has space for. */
+static sr_status count_column(sr_runfile *f, const run_column *c, int which, column_kind kind,
+                              sr_failure *why) {
+    const bool filled = kind == FILLED;
+    h5_id set;
+    h5_shape shape;
+    sr_failure own = {0};
+    sr_status status = reader_open_column(f, c, &set, &shape, &own);
+    if (status != SR_OK && kind == OPTIONAL && !reader_has_column(f, c)) return SR_OK;
+    if (status != SR_OK) return reader_forgive(f, &own, why);
+    int64_t rows = shape.dims[0], stored = 0, claimed = f->committed[which];
+    if (rows > f->extent_most[which]) f->extent_most[which] = rows;
+    if (f->cut_at) rows = h5_whole_rows(set, rows, f->cut_at);
+    if (rows < f->extent_least[which]) f->extent_least[which] = rows;
+    if (filled && claimed < 0) claimed = rows;
+    if (filled) check_stored(f, c, set, rows < claimed ? rows : claimed, &stored, &own);
+    if (stored > f->stored_most[which]) f->stored_most[which] = stored;
+    if (filled && f->cut_at && stored < f->extent_least[which]) f->extent_least[which] = stored;
+    h5_close_dataset(set);
+    return f->cut_at ? SR_OK : reader_forgive(f, &own, why);
+}
+
+static sr_status count_columns(sr_runfile *f, const run_column *c, int count, int which,
+                               sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++)
+        status = count_column(f, &c[i], which, OPTIONAL, why);
+    return status;
+}
+
+static int64_t readable(const sr_runfile *f, int which) {
+    int64_t rows = f->extent_least[which];
+    if (f->stored_most[which] < rows) rows = f->stored_most[which];
+    return f->committed[which] >= 0 && f->committed[which] < rows ? f->committed[which] : rows;
+}
+
+/* The committed counts were read before: a writer that goes on only makes extents longer. */
+static sr_status count_rows(sr_runfile *f, sr_failure *why) {
+    for (int i = 0; i < COMMITTED_COUNT; i++)
+        f->extent_least[i] = INT64_MAX, f->extent_most[i] = f->stored_most[i] = 0;
+    sr_status status = SR_OK;
+    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
+        status = count_column(f, &run_step_ints[i], COMMITTED_STEPS, FILLED, why);
+    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
+        status = count_column(f, &run_step_reals[i], COMMITTED_STEPS, FILLED, why);
+    if (status == SR_OK)
+        status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
+    for (int i = 0; i < f->declared_count && status == SR_OK; i++)
+        status = count_column(f, &f->declared[i].column, COMMITTED_STEPS, SPARSE, why);
+    if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, FILLED, why);
+    if (status == SR_OK)
+        status = count_columns(f, run_vectors, SR_VECTOR_COUNT, COMMITTED_VECTORS, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, FILLED, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_epoch, COMMITTED_EVALS, SPARSE, why);
+    for (int i = 0; i < f->metrics && status == SR_OK; i++)
+        status = count_column(f, &f->metric[i].column, COMMITTED_EVALS, SPARSE, why);
+    f->info.steps = readable(f, COMMITTED_STEPS);
+    f->info.vectors = readable(f, COMMITTED_VECTORS);
+    f->info.evals = readable(f, COMMITTED_EVALS);
+    return status;
+}
+
+/* -- opening and closing --------------------------------------------------------------------- */
+
+/* The reason that a writer could not give. */
+static void note_cut(sr_runfile *f) {
+    char *reason = (char *)(uintptr_t)f->info.reason;
+    if (f->cut_at && !*reason)
+        snprintf(reason, SR_REASON_SIZE, "truncated to %lld bytes", (long long)f->cut_at);
+}
+
+static sr_status read_file(sr_runfile *f, sr_failure *why) {
+    sr_status status = reader_load_end(f, why);
+    if (status == SR_OK)
+        status =
+            reader_open_file(f->path, f->end, &f->unfinished, &f->cut_at, &f->shelf->file, why);
+    if (status == SR_OK) status = reader_tell_end(f, why);
+    if (status == SR_OK) status = read_root(f, why);
+    if (status == SR_OK) status = read_state(f, why);
+    if (status == SR_OK) note_cut(f);
+    if (status == SR_OK) status = read_sites(f, why);
+    if (status == SR_OK) status = reader_list_metrics(f, why);
+    if (status == SR_OK) status = reader_list_declared(f, why);
+    if (status == SR_OK) status = count_rows(f, why);
+    if (status == SR_OK) status = reader_count_spectra(f, why);
+    if (status == SR_OK) status = reader_count_pairs(f, why);
+    return status == SR_OK ? reader_list_names(f, why) : status;
+}
+
+void sr_own_process(void) {
+    h5_disown_exit();
+}
+
+static sr_runfile *open_once(const char *path, sr_failure *why) {
+    sr_failure own = {0};
+    char *chosen = reader_choose_path(path, why);
+    if (!chosen) return NULL;
+    sr_runfile *f = calloc(1, sizeof *f);
+    reader_text **texts = calloc(1, sizeof *texts);
+    reader_shelf *shelf = calloc(1, sizeof *shelf);
+    if (!f || !texts || !shelf) {
+        sr_fail(why, SR_MEMORY, "%s: open", path);
+        free(f), free(texts), free(shelf), free(chosen);
+        return NULL;
+    }
+    f->info.size = sizeof f->info;
+    f->path = chosen, f->info.path = chosen, f->texts = texts, f->shelf = shelf;
+    if (read_file(f, &own) == SR_OK) return f;
+    if (own.status == SR_FORMAT && f->cut_at)
+        sr_fail(why, SR_FORMAT, "%s: truncated to %lld bytes: nothing of the run is left", f->path,
+                (long long)f->cut_at);
+    else if (why && why->status == SR_OK)
+        *why = own;
+    sr_run_close(f);
+    return NULL;
+}
+
+/* A file that grows may be caught in the middle of something, or renamed on the way. */
+sr_runfile *sr_run_open(const char *path, sr_failure *why) {
+    if (!path || !*path) {
+        sr_fail(why, SR_USAGE, "no path of a run file");
+        return NULL;
+    }
+    for (int looks = 0;; looks++) {
+        sr_failure own = {0};
+        const bool live = reader_is_live(path);
+        sr_runfile *f = open_once(path, &own);
+        if (!f && reader_looks_again(path, live, &own, looks)) continue;
+        if (!f && why && why->status == SR_OK) *why = own;
+        return f;
+    }
+}
+
+sr_runfile *sr_run_open_beside(const char *path, const sr_runfile *beside, sr_failure *why) {
+    sr_runfile *f = sr_run_open(path, why);
+    if (!f) return NULL;
+    if (reader_join(f, beside, why) == SR_OK) return f;
+    sr_run_close(f);
+    return NULL;
+}
+
+static void free_text(const char *text) {
+    free((void *)(uintptr_t)text);
+}
+
+void sr_run_close(sr_runfile *f) {
+    if (!f) return;
+    reader_leave(f);
+    if (f->shelf) h5_close(f->shelf->file, NULL);
+    if (f->end) trailer_free(f->end);
+    free(f->end);
+#define FREE(name) free_text(f->info.name);
+    RUN_TEXTS(FREE)
+#undef FREE
+    free_text(f->info.status), free_text(f->info.reason);
+    free_text(f->info.finished), free_text(f->info.weights_digest), free_text(f->info.ranks);
+    free(f->declared);
+    for (int i = 0; i < READER_GROUPS; i++) free(f->names[i].name);
+    for (reader_text *t = *f->texts, *next; t; t = next) {
+        next = t->next;
+        free(t->dataset), free(t->text), free(t);
+    }
+    for (reader_damage *d = f->damage, *next; d; d = next) {
+        next = d->next;
+        free(d);
+    }
+    scalar_cache_free(f), site_index_free(&f->site_of);
+    free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
+    free(f);
+}

@@ -1,0 +1,93 @@
+/* read_trailer.c -- what a file's end matter (trailer.h) tells its reader: which objects were read from their
+ * second copies, and what of the file is not as it was written. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "journal/writer_lock.h"
+#include "runfile/read/reader.h"
+
+sr_status reader_load_end(sr_runfile *f, sr_failure *why) {
+    f->end = calloc(1, sizeof *f->end);
+    if (!f->end) return sr_fail(why, SR_MEMORY, "%s: its end matter", f->path);
+    const bool live = writer_lock_is_held(f->path);
+    sr_status status = trailer_load(f->end, f->path, why);
+    /* a log is for those who come after its writer */
+    if (status != SR_OK || f->end->kind != END_LOG || !live) return status;
+    trailer_free(f->end);
+    return SR_OK;
+}
+
+/* The object that begins in these bytes, or the bytes. */
+static void describe(const sr_runfile *f, const extent *x, char what[H5_PATH_SIZE + 64]) {
+    char name[H5_PATH_SIZE];
+    if (h5_name_of(reader_file(f), (int64_t)x->at, x->length, name))
+        snprintf(what, H5_PATH_SIZE + 64, "%s", name);
+    else
+        snprintf(what, H5_PATH_SIZE + 64, "bytes %llu to %llu", (unsigned long long)x->at,
+                 (unsigned long long)(x->at + x->length - 1));
+}
+
+static void tell_copy(const sr_runfile *f, const extent *x, sr_failure *own) {
+    char what[H5_PATH_SIZE + 64];
+    describe(f, x, what);
+    if (x->changed)
+        sr_fail(own, SR_FORMAT, "%s: %s: damaged, and read from its second copy", f->path, what);
+    else if (!x->looked)
+        sr_fail(own, SR_FORMAT, "%s: %s: its second copy is damaged", f->path, what);
+    else
+        sr_fail(own, SR_FORMAT, "%s: %s: damaged, its second copy too", f->path, what);
+}
+
+/* Told as damage, by which nothing is lost. */
+static sr_status forgive(sr_runfile *f, const sr_failure *own, bool mended, sr_failure *why) {
+    reader_damage **last = &f->damage;
+    while (*last) last = &(*last)->next;
+    sr_status status = reader_forgive(f, own, why);
+    if (*last) (*last)->mended = mended;
+    return status;
+}
+
+/* What a log is ahead of the file is no damage. */
+sr_status reader_tell_end(sr_runfile *f, sr_failure *why) {
+    const trailer *e = f->end;
+    sr_status status = SR_OK;
+    sr_failure own = {0};
+    const bool strange =
+        e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(reader_file(f));
+    if (e->damaged || strange)
+        sr_fail(&own, SR_FORMAT,
+                "%s: end matter: damaged, values cannot be held against their sums", f->path);
+    status = forgive(f, &own, true, why);
+    for (size_t i = 0; i < e->map.count && status == SR_OK && e->kind == END_SEAL; i++) {
+        const extent *x = &e->map.e[i];
+        sr_failure part = {0};
+        if (x->kind == EXTENT_VALUES || !x->bad) continue;
+        tell_copy(f, x, &part);
+        status = forgive(f, &part, x->changed || !x->looked, why);
+    }
+    return status;
+}
+
+bool sr_run_has_sums(const sr_runfile *f) {
+    return f->end->kind == END_SEAL && !f->end->damaged;
+}
+
+void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
+                      void *context) {
+    bool gaps;
+    sr_failure own = {0};
+    if (trailer_verify(f->end, f->path, &gaps, &own) != SR_OK) tell(context, &own);
+    for (size_t i = 0; i < f->end->map.count; i++) {
+        const extent *x = &f->end->map.e[i];
+        sr_failure part = {0};
+        if (x->kind != EXTENT_VALUES || !x->bad || x->told) continue;
+        sr_fail(&part, SR_FORMAT, "%s: bytes %llu to %llu: not those that were written", f->path,
+                (unsigned long long)x->at, (unsigned long long)(x->at + x->length - 1));
+        tell(context, &part);
+    }
+    sr_failure between = {0};
+    if (gaps) return;
+    sr_fail(&between, SR_FORMAT, "%s: bytes that nothing uses: not those that were written",
+            f->path);
+    tell(context, &between);
+}

@@ -1,0 +1,374 @@
+/* read_values.c -- values of an open run file (statrec/runfile.h). */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runfile/abi_struct.h"
+#include "runfile/read/reader.h"
+
+const sr_run_info *sr_run_get_info(const sr_runfile *f) {
+    return &f->info;
+}
+
+const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site) {
+    return site >= 0 && site < f->info.sites ? &f->site[site] : NULL;
+}
+
+int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
+    return site_index_find(&f->site_of, f->site, name);
+}
+
+/* -- names ----------------------------------------------------------------------------------- */
+
+static const run_column *find_column(const run_column *c, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(c[i].name, name) == 0) return &c[i];
+    return NULL;
+}
+
+/* A scalar of the format or of the host's own. */
+static const run_column *find_scalar(const sr_runfile *f, const char *name) {
+    const run_column *c = find_column(run_scalars, SR_SCALAR_COUNT, name);
+    return c ? c : reader_declared_column(f, name, SR_PER_SITE);
+}
+
+static bool look_for_values(const sr_runfile *f, const run_column *c, int64_t rows) {
+    h5_id set;
+    h5_shape shape;
+    if (reader_open_column(f, c, &set, &shape, NULL) != SR_OK) return reader_has_column(f, c);
+    bool has = rows == 0 || h5_stored_bytes_or(set, NULL) != 0;
+    h5_close_dataset(set);
+    return has;
+}
+
+/* Of a file that is growing the answer may become another. */
+static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
+    reader_shelf *shelf = f->shelf;
+    if (!c) return false;
+    for (int i = 0; i < shelf->answers; i++)
+        if (shelf->answer[i].column == c) return shelf->answer[i].has;
+    const bool has = look_for_values(f, c, rows);
+    const int room = sizeof shelf->answer / sizeof shelf->answer[0];
+    if (!f->unfinished && shelf->answers < room)
+        shelf->answer[shelf->answers++] = (reader_answer){c, has};
+    return has;
+}
+
+bool sr_run_has_scalar(const sr_runfile *f, const char *name) {
+    return has_values(f, find_scalar(f, name), f->info.steps);
+}
+
+bool sr_run_has_vector(const sr_runfile *f, const char *name) {
+    return has_values(f, find_column(run_vectors, SR_VECTOR_COUNT, name), f->info.vectors);
+}
+
+bool sr_run_has_eval(const sr_runfile *f, const char *name) {
+    return has_values(f, reader_eval_column(f, name), f->info.evals);
+}
+
+const char *sr_run_name(const sr_runfile *f, const char *group, int i) {
+    for (int g = 0; g < READER_GROUPS; g++)
+        if (strcmp(reader_group_names[g], group) == 0)
+            return i >= 0 && i < f->names[g].count ? f->names[g].name[i] : NULL;
+    return NULL;
+}
+
+static reader_text *read_definition(const sr_runfile *f, const char *dataset) {
+    reader_text *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    size_t size = strlen(dataset) + 1;
+    t->dataset = malloc(size);
+    if (!t->dataset) {
+        free(t);
+        return NULL;
+    }
+    memcpy(t->dataset, dataset, size);
+    char path[256];
+    snprintf(path, sizeof path, "%s%s", dataset[0] == '/' ? "" : "/", dataset);
+    void *text = NULL;
+    if (h5_has(reader_file(f), path))
+        h5_get_attribute(reader_file(f), path, "definition", H5_TEXT, &text, NULL, NULL);
+    t->text = text;
+    return t;
+}
+
+const char *sr_run_definition(const sr_runfile *f, const char *dataset) {
+    reader_text *t = *f->texts;
+    while (t && strcmp(t->dataset, dataset) != 0) t = t->next;
+    if (!t) {
+        t = read_definition(f, dataset);
+        if (!t) return "";
+        t->next = *f->texts;
+        *f->texts = t;
+    }
+    return t->text ? t->text : "";
+}
+
+/* -- rows ------------------------------------------------------------------------------------ */
+
+static sr_status check_range(const sr_runfile *f, const run_column *c, const char *name,
+                             int64_t first, int64_t count, int64_t rows, sr_failure *why) {
+    if (!c) return sr_fail(why, SR_USAGE, "%s: no column '%s' in a run file", f->path, name);
+    if (first >= 0 && count >= 0 && first <= rows && count <= rows - first) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s: %lld rows from %lld of %s/%s, which has %lld", f->path,
+                   (long long)count, (long long)first, c->group, name, (long long)rows);
+}
+
+static sr_status open_kept(const sr_runfile *f, reader_kept *k, const run_column *c, bool direct,
+                           sr_failure *why) {
+    h5_shape shape;
+    h5_close_dataset(k->set);
+    *k = (reader_kept){.direct = direct};
+    sr_status status = direct ? reader_open_direct(f, c, &k->set, &shape, why)
+                              : reader_open_column(f, c, &k->set, &shape, why);
+    if (status != SR_OK) return status;
+    k->column = c;
+    h5_get_chunk(k->set, k->chunk);
+    return SR_OK;
+}
+
+/* The column, opened now or before. */
+static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_kept **kept,
+                             sr_failure *why) {
+    reader_shelf *shelf = f->shelf;
+    const int places = sizeof shelf->kept / sizeof shelf->kept[0];
+    for (int i = 0; i < places; i++) {
+        *kept = &shelf->kept[i];
+        if ((*kept)->column == c) return SR_OK;
+    }
+    *kept = &shelf->kept[shelf->next];
+    shelf->next = (shelf->next + 1) % places;
+    return open_kept(f, *kept, c, false, why);
+}
+
+static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                             h5_type type, void *value, sr_failure *why) {
+    reader_kept *k;
+    if (rows->count == 0) return SR_OK;
+    sr_status status = keep_column(f, c, &k, why);
+    return status == SR_OK ? h5_read_rows(k->set, rows, type, value, why) : status;
+}
+
+/* A chunk is the rows of one site: it needs no stop on its way to the reader. */
+static bool sites_are_chunks(const sr_runfile *f, const reader_kept *k) {
+    for (int64_t i = 0; i < f->info.sites; i++)
+        if (f->site[i].width != k->chunk[1]) return false;
+    return true;
+}
+
+static sr_status read_vector(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                             float *value, sr_failure *why) {
+    reader_kept *k;
+    if (rows->count == 0) return SR_OK;
+    sr_status status = keep_column(f, c, &k, why);
+    const bool direct = status == SR_OK && rows->columns == k->chunk[1] && sites_are_chunks(f, k);
+    if (status == SR_OK && direct != k->direct) status = open_kept(f, k, c, direct, why);
+    return status == SR_OK ? h5_read_rows(k->set, rows, H5_FLOAT32, value, why) : status;
+}
+
+static h5_rows one_column(int64_t first, int64_t count) {
+    return (h5_rows){.first = first, .count = count, .columns = 1, .stride = 1};
+}
+
+sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                           int64_t *value, sr_failure *why) {
+    const run_column *c = find_column(run_step_ints, RUN_STEP_INTS, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, c, &rows, H5_INT64, value, why);
+}
+
+sr_status sr_run_step_reals(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                            double *value, sr_failure *why) {
+    const run_column *c = find_column(run_step_reals, RUN_STEP_REALS, name);
+    if (!c) c = find_column(run_step_ints, RUN_STEP_INTS, name);
+    if (!c) c = reader_declared_column(f, name, SR_PER_STEP);
+    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, c, &rows, H5_FLOAT64, value, why);
+}
+
+static sr_status check_site(const sr_runfile *f, int64_t site, sr_failure *why) {
+    if (site >= -1 && site < f->info.sites) return SR_OK;
+    return sr_fail(why, SR_USAGE, "%s: site %lld of %lld", f->path, (long long)site,
+                   (long long)f->info.sites);
+}
+
+sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int64_t first,
+                        int64_t count, float *value, sr_failure *why) {
+    const run_column *c = find_scalar(f, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
+    if (status == SR_OK) status = check_site(f, site, why);
+    if (status != SR_OK) return status;
+    int64_t columns = site < 0 ? f->info.sites : 1;
+    h5_rows rows = {first, count, site < 0 ? 0 : site, columns, columns};
+    if (site >= 0 && scalar_cache_holds(f, count))
+        return scalar_cache_read(f, c, &rows, read_column, value, why);
+    return read_column(f, c, &rows, H5_FLOAT32, value, why);
+}
+
+sr_status sr_run_vector_steps(const sr_runfile *f, int64_t first, int64_t count, int64_t *step,
+                              sr_failure *why) {
+    sr_status status = check_range(f, &run_vector_step, "step", first, count, f->info.vectors, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, &run_vector_step, &rows, H5_INT64, step, why);
+}
+
+sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int64_t first,
+                        int64_t count, float *value, sr_failure *why) {
+    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
+    if (status == SR_OK) status = check_site(f, site, why);
+    if (status != SR_OK) return status;
+    int64_t offset = site < 0 ? 0 : f->site[site].offset;
+    int64_t width = site < 0 ? f->info.width : f->site[site].width;
+    h5_rows rows = {first, count, offset, width, width};
+    return read_vector(f, c, &rows, value, why);
+}
+
+sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_site, int64_t sites,
+                         int64_t first, int64_t count, float *value, sr_failure *why) {
+    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
+    if (status == SR_OK && sites < 1) status = check_site(f, f->info.sites, why);
+    if (status == SR_OK) status = check_site(f, first_site < 0 ? -2 : first_site, why);
+    if (status == SR_OK) status = check_site(f, first_site + sites - 1, why);
+    if (status != SR_OK) return status;
+    const sr_run_site *from = &f->site[first_site], *to = from + sites - 1;
+    const int64_t columns = to->offset + to->width - from->offset;
+    h5_rows rows = {first, count, from->offset, columns, columns};
+    return read_vector(f, c, &rows, value, why);
+}
+
+sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *rows,
+                              int64_t *columns, sr_failure *why) {
+    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    reader_kept *k;
+    sr_status status = check_range(f, c, name, 0, 0, 0, why);
+    if (status == SR_OK) status = keep_column(f, c, &k, why);
+    if (status != SR_OK) return status;
+    *rows = k->chunk[0], *columns = k->chunk[1];
+    return SR_OK;
+}
+
+sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
+                      double *value, sr_failure *why) {
+    const run_column *c = strcmp(name, "step") == 0 ? &run_eval_step : reader_eval_column(f, name);
+    sr_status status = check_range(f, c, name, first, count, f->info.evals, why);
+    if (status != SR_OK) return status;
+    h5_rows rows = one_column(first, count);
+    return read_column(f, c, &rows, H5_FLOAT64, value, why);
+}
+
+/* -- embeddings ------------------------------------------------------------------------------ */
+
+/* Opens /embeddings/<name>/<what>. */
+static sr_status open_embedding(const sr_runfile *f, const char *name, const char *what,
+                                h5_type type, int64_t columns, h5_id *set, h5_shape *shape,
+                                sr_failure *why) {
+    char path[2 * SR_NAME_SIZE];
+    snprintf(path, sizeof path, "/embeddings/%.*s/%s", SR_NAME_SIZE - 1, name, what);
+    return reader_open(f, path, type, columns > 0 ? 2 : 1, columns, set, shape, why);
+}
+
+/* What is open of an embedding; 0: nothing. */
+typedef struct embedding_sets {
+    h5_id step, values;
+} embedding_sets;
+
+static void close_embedding(embedding_sets *s) {
+    h5_close_dataset(s->step), h5_close_dataset(s->values);
+}
+
+/* Leaves both open, also after a failure. */
+static sr_status open_records(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                              embedding_sets *s, sr_failure *why) {
+    h5_shape steps, values;
+    sr_status status = open_embedding(f, name, "step", H5_INT64, 0, &s->step, &steps, why);
+    if (status != SR_OK) return status;
+    int64_t stored = h5_stored_bytes(s->step) / 8;
+    if (f->cut_at) stored = h5_whole_rows(s->step, stored, f->cut_at);
+    status =
+        open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &s->values, &values, why);
+    if (status != SR_OK) return status;
+    if (f->cut_at) stored = h5_whole_rows(s->values, stored, f->cut_at);
+    const int64_t whole = h5_stored_bytes(s->values) / 8 / e->values;
+    if (whole < stored && !f->cut_at) stored = whole;
+    e->records = steps.dims[0] < values.dims[0] ? steps.dims[0] : values.dims[0];
+    if (stored < e->records) e->records = stored;
+    return SR_OK;
+}
+
+/* All but the method; *s is to be closed, whatever is returned. */
+static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                                embedding_sets *s, sr_failure *why) {
+    *s = (embedding_sets){0};
+    *e = SR_INIT(sr_run_embedding, .rows = 0);
+    int known = 0;
+    for (int i = 0; i < f->names[READER_GROUPS - 1].count; i++)
+        known |= strcmp(f->names[READER_GROUPS - 1].name[i], name) == 0;
+    if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
+    char group[2 * SR_NAME_SIZE];
+    snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
+    sr_status status =
+        h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
+    if (status == SR_OK)
+        status = h5_get_attribute(reader_file(f), group, "cols", H5_INT64, NULL, &e->cols, why);
+    if (status != SR_OK) return status;
+    e->values = e->rows < e->cols ? e->rows : e->cols;
+    if (e->values < 1) return sr_fail(why, SR_FORMAT, "%s: %s: no values", f->path, group);
+    if (e->values > h5_file_bytes(reader_file(f)) / 8)
+        return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
+                       group, (long long)e->values, (long long)h5_file_bytes(reader_file(f)));
+    return open_records(f, name, e, s, why);
+}
+
+/* Older files have none. */
+static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                             sr_failure *why) {
+    sr_failure inner = {0};
+    void *text = NULL;
+    char group[2 * SR_NAME_SIZE];
+    snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
+    h5_get_attribute(reader_file(f), group, "method", H5_TEXT, &text, NULL, &inner);
+    if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
+    if (text) snprintf(e->method, sizeof e->method, "%s", (const char *)text);
+    free(text);
+    return SR_OK;
+}
+
+sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
+                               sr_failure *why) {
+    sr_run_embedding ours;
+    embedding_sets sets;
+    sr_status status = find_embedding(f, name, &ours, &sets, why);
+    close_embedding(&sets);
+    if (status == SR_OK) status = read_method(f, name, &ours, why);
+    return status == SR_OK ? abi_struct_give(e, &ours, sizeof ours, "sr_run_embedding", why)
+                           : status;
+}
+
+static sr_status read_record(const sr_runfile *f, const char *name, const sr_run_embedding *e,
+                             const embedding_sets *s, int64_t i, int64_t *step, double *value,
+                             sr_failure *why) {
+    if (i < 0 || i >= e->records)
+        return sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,
+                       (long long)i, (long long)e->records, name);
+    const h5_rows one = one_column(i, 1), row = {i, 1, 0, e->values, e->values};
+    sr_status status = h5_read_rows(s->step, &one, H5_INT64, step, why);
+    return status == SR_OK ? h5_read_rows(s->values, &row, H5_FLOAT64, value, why) : status;
+}
+
+sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
+                                 double *value, sr_failure *why) {
+    sr_run_embedding e;
+    embedding_sets sets;
+    sr_status status = find_embedding(f, name, &e, &sets, why);
+    if (status == SR_OK) status = read_record(f, name, &e, &sets, i, step, value, why);
+    close_embedding(&sets);
+    return status;
+}

@@ -1,0 +1,29 @@
+/* copy_pairs.c -- pairs of a run file into the recorder. */
+#include "runfile/read/reader.h"
+#include "runfile/repair/copy.h"
+#include "runfile/unreadable_data.h"
+
+/* A pair is none without all of its parts. */
+static void copy_site(sr_recorder *r, const sr_runfile *f, int64_t site, bool passed,
+                      const reader_pairs *p, unreadable_data *losses) {
+    sr_failure why = {0};
+    const run_column *missing = reader_read_pairs(f, site, p, &why);
+    if (!missing && reader_check_site_pairs(f, site, passed, p, &why) != SR_OK)
+        missing = &run_pairs[SR_PAIR_feature];
+    if (missing)
+        copy_missed(losses, missing->group, missing->name, -1, &why);
+    else
+        sr_put_pairs(r, (int)site, p->x, p->y, p->feature);
+}
+
+sr_status recorder_copy_pairs(sr_recorder *r, const sr_runfile *f, bool passed,
+                              unreadable_data *losses) {
+    reader_pairs p;
+    if (!r->options.pairs || r->options.pairs != f->info.pairs) return recorder_check(r);
+    const bool made = reader_pairs_init(&p, f->info.pairs);
+    if (!made) sr_fail(&r->failure, SR_MEMORY, "%s: pairs of a site", f->path);
+    for (int64_t i = 0; i < f->info.sites && made && recorder_check(r) == SR_OK; i++)
+        copy_site(r, f, i, passed, &p, losses);
+    reader_pairs_free(&p);
+    return recorder_check(r);
+}

@@ -1,0 +1,456 @@
+/* copy_rows.c -- copies the readable rows of a run file into a recorder that has not begun: for a
+ * broken file, and for a run that goes on from a checkpoint. Columns are read in batches of rows; a batch
+ * that cannot be read is tried again row by row, so that damage costs what it touches: values of one
+ * column in some rows. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runfile/repair/copy.h"
+
+/* Until steps are flushed their numbers, and what HDF5 writes of its own, wait in memory: of HELD_STEPS. */
+enum { HELD_STEPS = 16384 };
+enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES = 32 << 20 };
+
+typedef struct copier {
+    sr_recorder *r;
+    sr_runfile *f;
+    bool recovers; /* the recorder lacks what could not be declared like the file's */
+    int64_t up_to, embeddings_up_to;
+    sr_recovery count;
+    unreadable_data *losses;
+
+    int64_t batch;                    /* steps in memory at most */
+    int64_t *step_int[RUN_STEP_INTS]; /* [batch] */
+    double *step_real[RUN_STEP_REALS];
+    float *scalar[SR_SCALAR_COUNT]; /* [batch, S]; NULL where the file has none */
+    void *own[RUN_DECLARED_MAX];    /* of scalars of the host's: the same, or double [batch] */
+
+    int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
+    int64_t *vector_step;                                /* [vector_capacity] */
+    float *vector[SR_VECTOR_COUNT]; /* [vector_capacity, W]; NULL where there are none */
+} copier;
+
+/* -- memory ---------------------------------------------------------------------------------- */
+
+static bool allocate(void *at, int64_t count, size_t size) {
+    void **p = at;
+    *p = calloc((size_t)count + 1, size);
+    return *p != NULL;
+}
+
+static int64_t own_columns(const sr_runfile *f, int i) {
+    return f->declared[i].shown.scope == SR_PER_SITE ? f->info.sites : 1;
+}
+
+/* Steps at a time: those of many sites one by one. */
+static int64_t steps_at_once(const copier *c) {
+    const int64_t columns = SR_SCALAR_COUNT + 2 * c->f->declared_count;
+    const int64_t bytes = (c->f->info.sites + 1) * columns * (int64_t)sizeof(float);
+    const int64_t rows = STEP_BYTES / bytes;
+    return rows < 1 ? 1 : rows > STEP_BATCH ? STEP_BATCH : rows;
+}
+
+/* A row of every vector waits here and in the writer. Of a file that has hardly any value of so wide
+ * a row that is more memory than the file can ask for. */
+static sr_status check_wide(copier *c, int64_t row, int vectors) {
+    const int64_t most = WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f));
+    if (2 * row * vectors <= most) return SR_OK;
+    return sr_fail(&c->r->failure, SR_FORMAT,
+                   "%s: /vectors: rows of %lld columns, of which hardly any value is stored",
+                   c->f->path, (long long)c->f->info.width);
+}
+
+static sr_status allocate_vectors(copier *c) {
+    const sr_run_info *info = &c->f->info;
+    const int64_t row = info->width * (int64_t)sizeof(float);
+    bool has[SR_VECTOR_COUNT] = {false}, ok = true;
+    int vectors = 0;
+    c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
+    for (int v = 0; v < SR_VECTOR_COUNT && c->r->options.vectors; v++)
+        vectors += has[v] = info->vectors > 0 && sr_run_has_vector(c->f, run_vectors[v].name);
+    sr_status status = check_wide(c, row, vectors);
+    if (status != SR_OK) return status;
+    ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
+    for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
+        if (has[v]) ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
+    if (ok) return SR_OK;
+    return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy vectors", c->f->path);
+}
+
+static sr_status copier_allocate(copier *c) {
+    const sr_run_info *info = &c->f->info;
+    bool ok = true;
+    c->batch = steps_at_once(c);
+    for (int i = 0; i < RUN_STEP_INTS && ok; i++)
+        ok = allocate(&c->step_int[i], c->batch, sizeof(int64_t));
+    for (int i = 0; i < RUN_STEP_REALS && ok; i++)
+        ok = allocate(&c->step_real[i], c->batch, sizeof(double));
+    for (int i = 0; i < SR_SCALAR_COUNT && ok && c->r->options.scalars; i++)
+        if (sr_run_has_scalar(c->f, run_scalars[i].name))
+            ok = allocate(&c->scalar[i], c->batch * info->sites, sizeof(float));
+    for (int i = 0; i < c->f->declared_count && ok; i++)
+        ok = allocate(&c->own[i], c->batch * own_columns(c->f, i), sizeof(double));
+    if (ok) return allocate_vectors(c);
+    return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy rows", c->f->path);
+}
+
+static void copier_free(copier *c) {
+    for (int i = 0; i < RUN_STEP_INTS; i++) free(c->step_int[i]);
+    for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
+    for (int i = 0; i < RUN_DECLARED_MAX; i++) free(c->own[i]);
+    free(c->vector_step);
+}
+
+/* -- columns --------------------------------------------------------------------------------- */
+
+/* Rows of any column, as wide as the file has them. */
+static sr_status read_any(const copier *c, const run_column *k, int64_t first, int64_t count,
+                          void *to, sr_failure *why) {
+    if (k == &run_vector_step) return sr_run_vector_steps(c->f, first, count, to, why);
+    if (k->type == H5_INT64) return sr_run_step_ints(c->f, k->name, first, count, to, why);
+    if (k->type == H5_FLOAT64) return sr_run_step_reals(c->f, k->name, first, count, to, why);
+    if (strcmp(k->group, "scalars") == 0)
+        return sr_run_scalar(c->f, k->name, -1, first, count, to, why);
+    return sr_run_vector(c->f, k->name, -1, first, count, to, why);
+}
+
+static void fill(const run_column *k, int64_t columns, void *to) {
+    for (int64_t i = 0; i < columns; i++) {
+        if (k->type == H5_INT64) ((int64_t *)to)[i] = -1;
+        if (k->type == H5_FLOAT64) ((double *)to)[i] = NAN;
+        if (k->type == H5_FLOAT32) ((float *)to)[i] = NAN;
+    }
+}
+
+/* A row of vectors may be whole at other sites. */
+static void read_sites(const copier *c, const run_column *k, int64_t row, float *to) {
+    for (int64_t i = 0; i < c->f->info.sites; i++) {
+        const sr_run_site *s = &c->f->site[i];
+        if (sr_run_vector(c->f, k->name, i, row, 1, to + s->offset, NULL) != SR_OK)
+            fill(k, s->width, to + s->offset);
+    }
+}
+
+/* What cannot be read becomes NaN or -1. columns: of the dataset. */
+static void read_what_is_whole(copier *c, const run_column *k, int64_t columns, int64_t first,
+                               int64_t count, void *to) {
+    const int64_t row = columns * (k->type == H5_FLOAT32 ? 4 : 8);
+    if (read_any(c, k, first, count, to, NULL) == SR_OK) return;
+    for (int64_t i = 0; i < count; i++) {
+        sr_failure why = {0};
+        char *at = (char *)to + i * row;
+        if (read_any(c, k, first + i, 1, at, &why) == SR_OK) continue;
+        copy_missed(c->losses, k->group, k->name, 1, &why);
+        if (k->type == H5_FLOAT32 && strcmp(k->group, "vectors") == 0)
+            read_sites(c, k, first + i, (float *)at);
+        else
+            fill(k, columns, at);
+    }
+}
+
+/* -- vectors --------------------------------------------------------------------------------- */
+
+/* Makes row `at` of /vectors readable from memory. */
+static void hold_vectors(copier *c, int64_t at) {
+    if (at >= c->vector_first && at < c->vector_first + c->vector_count) return;
+    const int64_t left = c->f->info.vectors - at;
+    c->vector_first = at, c->vector_count = left < c->vector_capacity ? left : c->vector_capacity;
+    read_what_is_whole(c, &run_vector_step, 1, at, c->vector_count, c->vector_step);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (c->vector[v])
+            read_what_is_whole(c, &run_vectors[v], c->f->info.width, at, c->vector_count,
+                               c->vector[v]);
+}
+
+/* Advances *at to the row of `step`; rows that belong to no copied step are lost. */
+static bool find_vectors(copier *c, int64_t step, int64_t *at) {
+    for (; *at < c->f->info.vectors; ++*at) {
+        hold_vectors(c, *at);
+        int64_t here = c->vector_step[*at - c->vector_first];
+        if (here == step) return true;
+        if (here > step) return false;
+        c->count.lost_vectors++;
+    }
+    return false;
+}
+
+static bool any_value(const float *value, int64_t count) {
+    for (int64_t k = 0; k < count; k++)
+        if (!isnan(value[k])) return true;
+    return false;
+}
+
+static sr_status copy_vector_row(copier *c, int64_t at) {
+    sr_recorder *r = c->r;
+    int64_t width = c->f->info.width, row = at - c->vector_first;
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        for (int64_t i = 0; i < r->sites && c->vector[v]; i++) {
+            const float *from = c->vector[v] + row * width + r->site[i].offset;
+            size_t bytes = (size_t)r->site[i].width * sizeof *from;
+            if (!any_value(from, r->site[i].width)) continue; /* NaN already */
+            float *to = writer_vector_row(&r->writer, v, i, &r->failure);
+            if (!to) return recorder_check(r);
+            memcpy(to, from, bytes);
+        }
+    c->count.vectors++;
+    return SR_OK;
+}
+
+/* -- steps ----------------------------------------------------------------------------------- */
+
+static void load_steps(copier *c, int64_t first, int64_t count) {
+    for (int i = 0; i < RUN_STEP_INTS; i++)
+        read_what_is_whole(c, &run_step_ints[i], 1, first, count, c->step_int[i]);
+    for (int i = 0; i < RUN_STEP_REALS; i++)
+        read_what_is_whole(c, &run_step_reals[i], 1, first, count, c->step_real[i]);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++)
+        if (c->scalar[i])
+            read_what_is_whole(c, &run_scalars[i], c->f->info.sites, first, count, c->scalar[i]);
+    for (int i = 0; i < c->f->declared_count; i++)
+        read_what_is_whole(c, &c->f->declared[i].column, own_columns(c->f, i), first, count,
+                           c->own[i]);
+}
+
+static sr_status copy_own(copier *c, int64_t row) {
+    run_writer *w = &c->r->writer;
+    for (int i = 0; i < c->f->declared_count; i++) {
+        const int64_t columns = own_columns(c->f, i);
+        const bool site = c->f->declared[i].shown.scope == SR_PER_SITE;
+        int to = 0;
+        while (to < w->declared_count && strcmp(w->declared[to].name, c->f->declared[i].name) != 0)
+            to++;
+        for (int64_t k = 0; k < columns && to < w->declared_count; k++) {
+            const double value =
+                site ? ((float *)c->own[i])[row * columns + k] : ((double *)c->own[i])[row];
+            if (!isnan(value) && writer_put_declared(w, to, k, value, &c->r->failure) != SR_OK)
+                return recorder_check(c->r);
+        }
+    }
+    return SR_OK;
+}
+
+static sr_status copy_scalars(copier *c, int64_t row) {
+    sr_recorder *r = c->r;
+    size_t bytes = (size_t)r->sites * sizeof(float);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++) {
+        if (!c->scalar[i]) continue;
+        float *to = writer_scalar_row(&r->writer, i, &r->failure);
+        if (!to) return recorder_check(r);
+        memcpy(to, c->scalar[i] + row * r->sites, bytes);
+    }
+    return SR_OK;
+}
+
+/* One loaded row of /steps with its scalars and, when there, its row of /vectors. */
+static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
+    sr_recorder *r = c->r;
+    int64_t ints[RUN_STEP_INTS];
+    double reals[RUN_STEP_REALS];
+    for (int i = 0; i < RUN_STEP_INTS; i++) ints[i] = c->step_int[i][row];
+    for (int i = 0; i < RUN_STEP_REALS; i++) reals[i] = c->step_real[i][row];
+    if (ints[0] <= r->step) { /* unreadable, or damaged: steps increase */
+        c->count.lost_steps++;
+        return SR_OK;
+    }
+    bool vectors = r->options.vectors && find_vectors(c, ints[0], vector_at);
+    sr_status status = writer_begin_step(&r->writer, vectors, &r->failure);
+    if (status == SR_OK) status = copy_scalars(c, row);
+    if (status == SR_OK) status = copy_own(c, row);
+    if (status == SR_OK && vectors) status = copy_vector_row(c, (*vector_at)++);
+    if (status != SR_OK) return status;
+    writer_end_step(&r->writer, ints, reals);
+    r->step = ints[0];
+    double seconds = reals[RUN_STEP_REALS - 1];
+    if (seconds > r->seconds_before) r->seconds_before = seconds;
+    c->count.steps++;
+    return c->count.steps % HELD_STEPS ? SR_OK : writer_flush(&r->writer, &r->failure);
+}
+
+static sr_status copy_steps(copier *c) {
+    int64_t total = c->f->info.steps, vector_at = 0;
+    for (int64_t at = 0, count; at < total; at += count) {
+        count = total - at < c->batch ? total - at : c->batch;
+        load_steps(c, at, count);
+        for (int64_t i = 0; i < count; i++) {
+            if (c->up_to >= 0 && c->step_int[0][i] > c->up_to) return SR_OK;
+            sr_status status = copy_step(c, i, &vector_at);
+            if (status != SR_OK) return status;
+        }
+    }
+    if (c->up_to < 0) c->count.lost_vectors += c->f->info.vectors - vector_at;
+    return SR_OK;
+}
+
+/* -- evaluations and embeddings -------------------------------------------------------------- */
+
+/* A value of an evaluation, NaN where it cannot be read. */
+static double read_eval(copier *c, const char *name, int64_t at) {
+    double value = NAN;
+    sr_failure why = {0};
+    if (sr_run_eval(c->f, name, at, 1, &value, &why) == SR_OK) return value;
+    copy_missed(c->losses, "evals", name, 1, &why);
+    return NAN;
+}
+
+/* Where nothing was put there is nothing to copy: such a metric need not be declared again. */
+static sr_status copy_eval(copier *c, int64_t step, double epoch, const double *value) {
+    sr_begin_eval(c->r, step, epoch);
+    for (int i = 0; i < c->f->metrics; i++) {
+        const char *name = c->f->metric[i].name;
+        if (isnan(value[i]) || (c->recovers && !recorder_has_metric(c->r, name))) continue;
+        sr_put_metric(c->r, name, value[i]);
+    }
+    return sr_end_eval(c->r);
+}
+
+static sr_status copy_evals(copier *c) {
+    for (int64_t at = 0; at < c->f->info.evals; at++) {
+        double value[SR_METRICS_MAX + 2], step = read_eval(c, "step", at);
+        if (c->up_to >= 0 && step > (double)c->up_to) break;
+        if (!(step >= 0) || step < (double)c->r->eval_step) {
+            c->count.lost_evals++;
+            continue;
+        }
+        const double epoch = read_eval(c, "epoch", at);
+        for (int i = 0; i < c->f->metrics; i++) value[i] = read_eval(c, c->f->metric[i].name, at);
+        sr_status status = copy_eval(c, (int64_t)step, epoch, value);
+        if (status != SR_OK) return status;
+        c->count.evals++;
+    }
+    return SR_OK;
+}
+
+static sr_status copy_embedding(copier *c, run_embedding *e) {
+    sr_run_embedding from = SR_INIT(sr_run_embedding, .rows = 0);
+    sr_failure why = {0};
+    if (sr_run_get_embedding(c->f, e->name, &from, &why) != SR_OK)
+        return why.status == SR_MEMORY ? sr_fail(&c->r->failure, SR_MEMORY, "%s", why.text) : SR_OK;
+    if (from.records == 0) return SR_OK;
+    int64_t last = 0;
+    double *value = malloc((size_t)from.values * sizeof *value);
+    if (!value) return sr_fail(&c->r->failure, SR_MEMORY, "%s: embedding %s", c->f->path, e->name);
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < from.records && status == SR_OK; i++) {
+        int64_t step;
+        sr_failure lost = {0};
+        if (sr_run_singular_values(c->f, e->name, i, &step, value, &lost) != SR_OK) {
+            copy_missed(c->losses, "embeddings", e->name, 1, &lost);
+            continue;
+        }
+        if (c->up_to >= 0 && step > c->embeddings_up_to) continue;
+        if (step < last || !reader_descends(value, from.values)) {
+            sr_fail(&lost, SR_FORMAT,
+                    "%s: /embeddings/%s: steps or singular values in a wrong order", c->f->path,
+                    e->name);
+            copy_missed(c->losses, "embeddings", e->name, 1, &lost);
+            continue;
+        }
+        last = step;
+        status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
+    }
+    free(value);
+    return status;
+}
+
+static sr_status copy_all(copier *c) {
+    sr_status status = recorder_start(c->r);
+    if (status == SR_OK) status = copier_allocate(c);
+    if (status == SR_OK) status = copy_steps(c);
+    if (status == SR_OK) status = copy_evals(c);
+    for (int i = 0; i < c->r->embeddings && status == SR_OK; i++)
+        status = copy_embedding(c, &c->r->embedding[i]);
+    if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to, c->losses);
+    if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f, c->losses);
+    if (status == SR_OK)
+        status = running_copy(c->r, c->f, c->up_to, &c->count.running_step, c->losses);
+    if (status == SR_OK) status = writer_flush(&c->r->writer, &c->r->failure);
+    if (c->up_to >= 0) return status;
+    const sr_run_info *info = &c->f->info;
+    const int64_t read[COMMITTED_COUNT] = {info->steps, info->vectors, info->evals};
+    int64_t *lost[COMMITTED_COUNT] = {&c->count.lost_steps, &c->count.lost_vectors,
+                                      &c->count.lost_evals};
+    for (int i = 0; i < COMMITTED_COUNT; i++) {
+        int64_t claimed = c->f->committed[i]; /* -1: unreadable */
+        if (c->f->extent_most[i] > claimed) claimed = c->f->extent_most[i];
+        *lost[i] += claimed - read[i];
+    }
+    return status;
+}
+
+/* -- public ---------------------------------------------------------------------------------- */
+
+/* What opening met and copying rows did not: what the file says of itself, columns without rows. */
+static void miss_what_opening_missed(const copier *c) {
+    const char *text;
+    const size_t prefix = strlen(c->f->path) + sizeof ": " - 1;
+    const reader_damage *d = c->f->damage;
+    for (int i = 0; (text = sr_run_damage(c->f, i)); i++, d = d->next) {
+        if (d->mended) continue;
+        sr_failure why = {0};
+        char name[SR_NAME_SIZE] = "";
+        const char *object = strlen(text) > prefix ? strchr(text + prefix, '/') : NULL;
+        if (object) snprintf(name, sizeof name, "%s", object);
+        name[strcspn(name, ":")] = '\0';
+        sr_fail(&why, SR_FORMAT, "%s", text);
+        copy_missed(c->losses, name + (*name == '/'), "", -1, &why);
+    }
+}
+
+/* The new file is of the same run. */
+static sr_status take_created(sr_recorder *r, const char *created) {
+    char *copy = malloc(strlen(created) + 1);
+    if (!copy) return sr_fail(&r->failure, SR_MEMORY, "%s: texts", r->path);
+    strcpy(copy, created);
+    free((void *)(uintptr_t)r->info.created);
+    r->info.created = copy;
+    return SR_OK;
+}
+
+static sr_status copy_run(copier *c) {
+    sr_recorder *r = c->r;
+    sr_status status = take_created(r, c->f->info.created);
+    if (status == SR_OK) status = copy_all(c);
+    return status == SR_OK && r->resuming ? part_file_take_over(r, &r->failure) : status;
+}
+
+static sr_status copy_and_count(copier *c, sr_recovery *result) {
+    c->count = SR_INIT(sr_recovery, .running_step = -1);
+    copy_run(c);
+    miss_what_opening_missed(c);
+    if (result) abi_struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
+    copier_free(c);
+    return recorder_check(c->r);
+}
+
+sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to_step,
+                             sr_recovery *result, unreadable_data *losses) {
+    if (r->failure.status != SR_OK) return recorder_check(r);
+    copier c = {.r = r,
+                .f = from,
+                .recovers = true,
+                .up_to = up_to_step,
+                .embeddings_up_to = up_to_step,
+                .losses = losses};
+    return copy_and_count(&c, result);
+}
+
+sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
+                       int64_t embeddings_up_to, struct sr_recovery *result) {
+    unreadable_data losses = {NULL, 0};
+    if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
+    if (r->started)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
+    copier c = {.r = r,
+                .f = sr_run_open(from, &r->failure),
+                .up_to = up_to_step,
+                .embeddings_up_to = embeddings_up_to,
+                .losses = &losses};
+    if (c.f && recorder_copy_match(r, c.f, &losses) == SR_OK) copy_and_count(&c, result);
+    unreadable_data_free(&losses);
+    sr_run_close(c.f);
+    return recorder_check(r);
+}

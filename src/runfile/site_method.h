@@ -1,0 +1,15 @@
+/* site_method.h -- what the method of a site is: its family, the axis of its statistics, the statistics
+ * that it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). */
+#ifndef RUNFILE_SITE_METHOD_H
+#define RUNFILE_SITE_METHOD_H
+
+#include "statrec/runfile.h"
+
+/* True when `word` is one of the words of "mu,sigma2"; when every one of `some` is. */
+bool method_has_word(const char *words, const char *word, size_t length);
+bool method_has_words(const char *words, const char *some);
+/* Fills what the method is from its name, for files that do not store it. */
+void method_guess(sr_run_site *site);
+void method_forget(sr_run_site *site); /* to: it is not known */
+
+#endif

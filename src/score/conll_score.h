@@ -1,0 +1,44 @@
+/* conll_score.h -- entities right, found and in the text, as conlleval.pl (Tjong Kim Sang, version
+ * 2004-01-26) counts them (docs/scores.md).
+ *
+ * A tag is cut at its first '-': what stands before it is its part, behind it its type. Where a
+ * phrase begins and ends is told from two parts and types that follow one another; the script knows
+ * B, I, O and E, and '[' and ']', each a phrase of one word. A type of its own begins a phrase
+ * whatever the part is. `I-X` behind `O` or another type begins one.
+ */
+#ifndef SCORE_CONLL_SCORE_H
+#define SCORE_CONLL_SCORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "statrec/base.h"
+
+typedef struct conll_scorer conll_scorer;
+
+/* A tag as it stands in a file. */
+typedef struct conll_tag {
+    const char *byte;
+    size_t size;
+} conll_tag;
+
+typedef struct conll_counts {
+    int64_t tokens, right;           /* tokens, those with the gold tag */
+    int64_t gold, found, correct;    /* phrases of the text, of the predictions, of both */
+    int64_t stray_gold, stray_found; /* I-X behind O or another type */
+    int64_t unknown;                 /* tags with a part that the script does not know */
+} conll_counts;
+
+conll_scorer *conll_create(void); /* NULL when out of memory */
+void conll_free(conll_scorer *s);
+sr_status conll_add(conll_scorer *s, conll_tag gold, conll_tag found, sr_failure *why);
+void conll_end_sentence(conll_scorer *s);
+
+/* The same once all was added; a phrase that reaches the end is counted. */
+conll_counts conll_sum(const conll_scorer *s);
+/* What the script prints; latex: with -l. SR_IO, SR_MEMORY. */
+sr_status conll_print(const conll_scorer *s, bool latex, FILE *out, sr_failure *why);
+
+#endif

@@ -1,0 +1,110 @@
+/* bpe.h -- byte-pair encoding of words: learning merges, their file, cutting text into pieces
+ * (docs/models.md 10.3). Compatible with subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016; where it
+ * differs is said in docs/data.md.
+ *
+ *     bpe_counts *counts = bpe_counts_create();
+ *     bpe_counts_add_line(counts, "ein hund", 8, &why);          every line of every text
+ *     bpe_codes *codes = bpe_learn(counts, &(bpe_learning){.merges = 10000, .min_frequency = 2}, &why);
+ *     bpe_codes_write(codes, out, &why);                         or bpe_codes_read of such a file
+ *     bpe *b = bpe_create(codes, &(bpe_settings){.separator = "@@"}, &why);
+ *     bpe_apply(b, "hundehaus\n", 10, &result, &why);            result.byte: "hunde@@ haus\n"
+ *
+ * Text is UTF-8, checked by the caller (text_lines.h does). Words are what lies between blanks, U+0020
+ * and no other; blanks, CR and LF at the ends of a line belong to no word.
+ */
+#ifndef TEXT_BPE_BPE_H
+#define TEXT_BPE_BPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "text/file_bytes.h"
+
+enum { BPE_WORD_BYTES = 1 << 20 }; /* longest word that is learned from or cut */
+
+/* -- words and how often they come ------------------------------------------------------------- */
+
+typedef struct bpe_counts bpe_counts;
+
+bpe_counts *bpe_counts_create(void); /* NULL when out of memory */
+void bpe_counts_free(bpe_counts *c);
+/* Counts a word `times` more (at least 0). SR_FORMAT when it is too long, or the sum too large. */
+sr_status bpe_counts_add(bpe_counts *c, const char *word, size_t length, int64_t times,
+                         sr_failure *why);
+/* Counts the words of a line. */
+sr_status bpe_counts_add_line(bpe_counts *c, const char *line, size_t length, sr_failure *why);
+/* Counts a dictionary of lines `word count`. Errors carry path:line. */
+sr_status bpe_counts_add_dictionary(bpe_counts *c, const file_bytes *file, sr_failure *why);
+int64_t bpe_counts_words(const bpe_counts *c); /* different ones */
+/* Writes `word count`, the most frequent first, ties in order of first appearance. */
+sr_status bpe_counts_write(const bpe_counts *c, FILE *out, sr_failure *why);
+
+/* -- merges ------------------------------------------------------------------------------------ */
+
+typedef struct bpe_codes bpe_codes;
+
+typedef struct bpe_learning {
+    int64_t merges;
+    int64_t min_frequency; /* learning stops when no pair is as frequent; at least 1 */
+    bool total_symbols;    /* merges and different characters together are `merges` */
+} bpe_learning;
+
+/* The most frequent pair of neighbouring symbols becomes one symbol, again and again. Ties: the pair
+ * whose left symbol, then right symbol, is greater by code points, with the end of the word spelled
+ * "</w>". NULL on failure. */
+bpe_codes *bpe_learn(const bpe_counts *counts, const bpe_learning *how, sr_failure *why);
+/* The first `merges` (-1: all) merges of a file, version 0.2 or, without a line that says so, 0.1.
+ * Errors carry path:line. NULL on failure. */
+bpe_codes *bpe_codes_read(const char *path, int64_t merges, sr_failure *why);
+bpe_codes *bpe_codes_parse(const file_bytes *file, int64_t merges, sr_failure *why);
+void bpe_codes_free(bpe_codes *codes);
+int64_t bpe_codes_merges(const bpe_codes *codes);
+/* Writes the file that bpe_codes_read reads. */
+sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why);
+
+/* -- pieces that may be written ---------------------------------------------------------------- */
+
+typedef struct bpe_vocabulary bpe_vocabulary;
+
+/* Pieces of lines `piece count` whose count is at least `threshold`. Errors carry path:line. NULL on
+ * failure. */
+bpe_vocabulary *bpe_vocabulary_read(const char *path, int64_t threshold, sr_failure *why);
+bpe_vocabulary *bpe_vocabulary_parse(const file_bytes *file, int64_t threshold, sr_failure *why);
+void bpe_vocabulary_free(bpe_vocabulary *v);
+int64_t bpe_vocabulary_pieces(const bpe_vocabulary *v);
+
+/* -- cutting words into pieces ----------------------------------------------------------------- */
+
+typedef struct bpe bpe;
+
+typedef struct bpe_settings {
+    const char *separator; /* behind every piece of a word but the last: "@@" */
+    /* NULL or without pieces: every piece may be written. Else one that is not in it (as written, with
+     * separator) is cut back into what it was merged from. */
+    const bpe_vocabulary *vocabulary;
+    const char *const
+        *glossary; /* [glossaries], regular expressions (pattern.h): what fits is not cut */
+    int glossaries;
+} bpe_settings;
+
+/* Growing text with a zero byte behind it; begins zeroed, free(byte). */
+typedef struct bpe_text {
+    char *byte;
+    size_t size, capacity;
+} bpe_text;
+
+/* Codes and vocabulary must outlive it. SR_USAGE for a glossary that is not understood. NULL on
+ * failure. */
+bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why);
+void bpe_free(bpe *b);
+/* Puts the line in pieces behind what is in *out. Blanks, CR and LF at the ends stay, runs of blanks
+ * inside become one. */
+sr_status bpe_apply(bpe *b, const char *line, size_t length, bpe_text *out, sr_failure *why);
+
+/* Makes words of pieces again, in place: every `separator` with a blank behind it goes, and one at
+ * the end. Returns the new length; a zero byte is written there when the line became shorter. */
+size_t bpe_undo(char *line, size_t length, const char *separator);
+
+#endif

@@ -1,0 +1,155 @@
+/* bpe_codes.c -- merges and their file; see bpe.h.
+ *
+ * The file: a line "#version: 0.2", then `left right` per merge, the first one first. Without that
+ * line it is of version 0.1, where the end of a word, "</w>", is a symbol of its own. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/bpe/bpe_internal.h"
+
+bpe_codes *bpe_codes_create(int version, sr_failure *why) {
+    bpe_codes *codes = calloc(1, sizeof *codes);
+    if (codes)
+        codes->version = version;
+    else
+        bpe_out_of_memory(why);
+    return codes;
+}
+
+void bpe_codes_free(bpe_codes *codes) {
+    if (!codes) return;
+    string_table_free(&codes->symbol);
+    pair_table_free(&codes->pair);
+    free(codes->merged);
+    free(codes->order);
+    free(codes->origin);
+    free(codes);
+}
+
+int64_t bpe_codes_merges(const bpe_codes *codes) {
+    return codes->merges;
+}
+
+/* The symbol of both texts together, -1 without memory. */
+static int32_t add_joined(bpe_codes *codes, const char *left, size_t left_length, const char *right,
+                          size_t right_length) {
+    char *text = malloc(left_length + right_length);
+    if (!text) return -1;
+    memcpy(text, left, left_length);
+    memcpy(text + left_length, right, right_length);
+    int32_t id = string_table_add(&codes->symbol, text, left_length + right_length);
+    free(text);
+    return id;
+}
+
+sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, const char *right,
+                        size_t right_length, sr_failure *why) {
+    int32_t a = string_table_add(&codes->symbol, left, left_length);
+    int32_t b = string_table_add(&codes->symbol, right, right_length);
+    int32_t both = add_joined(codes, left, left_length, right, right_length);
+    if (a < 0 || b < 0 || both < 0 ||
+        !table_room(&codes->merged, &codes->merged_capacity, codes->pair.count,
+                    sizeof *codes->merged) ||
+        !table_room(&codes->order, &codes->order_capacity, codes->merges, sizeof *codes->order))
+        return bpe_out_of_memory(why);
+    int32_t pair = pair_table_add(&codes->pair, a, b);
+    if (pair < 0) return bpe_out_of_memory(why);
+    codes->merged[pair] = both;
+    codes->order[codes->merges++] = pair;
+    return SR_OK;
+}
+
+/* Of several pairs that become the same symbol the one counts whose last line comes first. (Usually
+ * a pair has one line; the original meets them in this order.) */
+sr_status bpe_codes_finish(bpe_codes *codes, sr_failure *why) {
+    bool *seen = calloc((size_t)codes->pair.count + 1, sizeof *seen);
+    codes->origin = malloc(((size_t)codes->symbol.count + 1) * sizeof *codes->origin);
+    for (int64_t i = 0; codes->origin && i < codes->symbol.count; i++) codes->origin[i] = -1;
+    for (int64_t i = codes->merges - 1; seen && codes->origin && i >= 0; i--) {
+        int32_t pair = codes->order[i];
+        if (!seen[pair]) codes->origin[codes->merged[pair]] = pair;
+        seen[pair] = true;
+    }
+    bool done = seen && codes->origin;
+    free(seen);
+    return done ? SR_OK : bpe_out_of_memory(why);
+}
+
+/* -- the file ---------------------------------------------------------------------------------- */
+
+sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why) {
+    errno = 0;
+    if (codes->version == 2) fputs("#version: 0.2\n", out);
+    for (int64_t i = 0; i < codes->merges && !ferror(out); i++) {
+        size_t left, right;
+        const pair_key *k = &codes->pair.key[codes->order[i]];
+        const char *text = string_table_text(&codes->symbol, k->left, &left);
+        fwrite(text, 1, left, out);
+        fputc(' ', out);
+        text = string_table_text(&codes->symbol, k->right, &right);
+        fwrite(text, 1, right, out);
+        fputc('\n', out);
+    }
+    return bpe_check_write(out, why);
+}
+
+static bool begins_with(const file_bytes *f, const char *text) {
+    return f->size >= strlen(text) && memcmp(f->byte, text, strlen(text)) == 0;
+}
+
+/* Passes over the line of the version. */
+static sr_status read_version(bpe_fields *f, int *version, sr_failure *why) {
+    static const char mark[] = "#version:";
+    const char *text = (const char *)f->file->byte + sizeof mark - 1;
+    *version = 1;
+    if (begins_with(f->file, "\xef\xbb\xbf#"))
+        return sr_fail(why, SR_FORMAT, "%s:1: a byte order mark stands before '#version'",
+                       f->file->path);
+    if (!begins_with(f->file, mark)) return SR_OK;
+    size_t length = strcspn(text, "\n");
+    f->at = sizeof mark - 1 + length + (text[length] == '\n');
+    f->line = 1;
+    while (length && (*text == ' ' || *text == '\t')) text++, length--;
+    while (length && strchr(" \t\r", text[length - 1])) length--;
+    if (length == 3 && memcmp(text, "0.2", 3) == 0) *version = 2;
+    if (*version == 2 || (length == 3 && memcmp(text, "0.1", 3) == 0)) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s:1: codes of version '%.*s'; 0.1 and 0.2 are known",
+                   f->file->path, (int)(length < 40 ? length : 40), text);
+}
+
+/* Empty lines at the very end are none. */
+static bool only_newlines(const bpe_fields *f) {
+    size_t at = f->at;
+    while (at < f->file->size && f->file->byte[at] == '\n') at++;
+    return at == f->file->size;
+}
+
+static sr_status read_merges(bpe_fields *f, int64_t merges, bpe_codes *codes, sr_failure *why) {
+    sr_status status = SR_OK;
+    while (status == SR_OK && (merges < 0 || codes->merges < merges) && !only_newlines(f)) {
+        status = bpe_next_fields(f, "left right", why);
+        if (status == SR_OK)
+            status =
+                bpe_codes_add(codes, f->field[0], f->length[0], f->field[1], f->length[1], why);
+    }
+    return status == SR_OK ? bpe_codes_finish(codes, why) : status;
+}
+
+bpe_codes *bpe_codes_parse(const file_bytes *file, int64_t merges, sr_failure *why) {
+    bpe_fields f = {.file = file};
+    int version;
+    if (read_version(&f, &version, why) != SR_OK) return NULL;
+    bpe_codes *codes = bpe_codes_create(version, why);
+    if (codes && read_merges(&f, merges, codes, why) == SR_OK) return codes;
+    bpe_codes_free(codes);
+    return NULL;
+}
+
+bpe_codes *bpe_codes_read(const char *path, int64_t merges, sr_failure *why) {
+    file_bytes file;
+    if (file_read(path, &file, why) != SR_OK) return NULL;
+    bpe_codes *codes = bpe_codes_parse(&file, merges, why);
+    file_free(&file);
+    return codes;
+}

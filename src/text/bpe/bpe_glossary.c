@@ -1,0 +1,130 @@
+/* bpe_glossary.c -- see bpe_glossary.h; after _isolate_glossaries and isolate_glossary of
+ * subword-nmt 0.3.8.
+ *
+ * One glossary after the other cuts what the ones before it have left: at every place where it fits, but
+ * not where "^GLOSSARY$" fits, in which, of "a|b", ^ belongs to a and $ to b alone. What then fits any
+ * glossary from end to end is kept. */
+#include "text/bpe/bpe_glossary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct expressions {
+    pattern *inside; /* GLOSSARY */
+    pattern *edges;  /* ^GLOSSARY$ */
+    pattern *whole;  /* ^(GLOSSARY)$ */
+} expressions;
+
+typedef struct segments {
+    bpe_segment *at; /* [count] */
+    int64_t count, capacity;
+} segments;
+
+struct bpe_glossary {
+    expressions *of; /* [count] */
+    int count;
+    segments now, next;
+};
+
+void bpe_glossary_free(bpe_glossary *g) {
+    if (!g) return;
+    for (int i = 0; g->of && i < g->count; i++) {
+        pattern_free(g->of[i].inside);
+        pattern_free(g->of[i].edges);
+        pattern_free(g->of[i].whole);
+    }
+    free(g->of);
+    free(g->now.at);
+    free(g->next.at);
+    free(g);
+}
+
+static sr_status compile(expressions *e, const char *text, sr_failure *why) {
+    bool found;
+    size_t start, end;
+    if (!(e->inside = regex_compile(text, false, why))) return SR_USAGE;
+    sr_status status = regex_search(e->inside, "", 0, 0, true, &found, &start, &end, why);
+    if (status != SR_OK) return status;
+    if (found)
+        return sr_fail(why, SR_USAGE,
+                       "glossary '%.200s' fits the empty text, so it would cut "
+                       "everywhere",
+                       text);
+    size_t length = strlen(text);
+    char *edges = malloc(length + 3);
+    if (!edges) return bpe_out_of_memory(why);
+    edges[0] = '^';
+    memcpy(edges + 1, text, length);
+    memcpy(edges + 1 + length, "$", 2);
+    e->edges = regex_compile(edges, false, why);
+    free(edges);
+    e->whole = e->edges ? regex_compile(text, true, why) : NULL;
+    return e->whole ? SR_OK : SR_USAGE;
+}
+
+bpe_glossary *bpe_glossary_create(const char *const *expression, int count, sr_failure *why) {
+    if (count == 0) return NULL;
+    bpe_glossary *g = calloc(1, sizeof *g);
+    if (g) g->of = calloc((size_t)count, sizeof *g->of);
+    sr_status status = g && g->of ? SR_OK : bpe_out_of_memory(why);
+    for (int i = 0; status == SR_OK && i < count; i++) {
+        g->count = i + 1;
+        status = compile(&g->of[i], expression[i], why);
+    }
+    if (status == SR_OK) return g;
+    bpe_glossary_free(g);
+    return NULL;
+}
+
+static sr_status add_segment(segments *s, const char *text, size_t length, sr_failure *why) {
+    if (length == 0) return SR_OK;
+    if (!table_room(&s->at, &s->capacity, s->count, sizeof *s->at)) return bpe_out_of_memory(why);
+    s->at[s->count++] = (bpe_segment){text, length, false};
+    return SR_OK;
+}
+
+/* The parts of one segment, behind those in g->next. */
+static sr_status isolate(bpe_glossary *g, expressions *e, const bpe_segment *segment,
+                         sr_failure *why) {
+    const char *text = segment->text;
+    bool found;
+    size_t start, end, at = 0, length = segment->length;
+    sr_status status = regex_search(e->edges, text, length, 0, true, &found, &start, &end, why);
+    while (status == SR_OK && !found) {
+        status = regex_search(e->inside, text, length, at, false, &found, &start, &end, why);
+        if (status != SR_OK || !found) break;
+        status = add_segment(&g->next, text + at, start - at, why);
+        if (status == SR_OK) status = add_segment(&g->next, text + start, end - start, why);
+        at = end;
+        found = false;
+    }
+    return status == SR_OK ? add_segment(&g->next, text + at, length - at, why) : status;
+}
+
+static sr_status mark_kept(bpe_glossary *g, bpe_segment *s, sr_failure *why) {
+    sr_status status = SR_OK;
+    size_t start, end;
+    for (int i = 0; status == SR_OK && !s->kept && i < g->count; i++)
+        status =
+            regex_search(g->of[i].whole, s->text, s->length, 0, true, &s->kept, &start, &end, why);
+    return status;
+}
+
+sr_status bpe_glossary_cut(bpe_glossary *g, const char *word, size_t length,
+                           const bpe_segment **segment, int64_t *count, sr_failure *why) {
+    g->now.count = 0;
+    sr_status status = add_segment(&g->now, word, length, why);
+    for (int i = 0; status == SR_OK && i < g->count; i++) {
+        g->next.count = 0;
+        for (int64_t k = 0; status == SR_OK && k < g->now.count; k++)
+            status = isolate(g, &g->of[i], &g->now.at[k], why);
+        segments swap = g->now;
+        g->now = g->next;
+        g->next = swap;
+    }
+    for (int64_t k = 0; status == SR_OK && k < g->now.count; k++)
+        status = mark_kept(g, &g->now.at[k], why);
+    *segment = g->now.at;
+    *count = g->now.count;
+    return status;
+}

@@ -1,0 +1,73 @@
+/* bpe_internal.h -- what the files of byte-pair encoding share. */
+#ifndef TEXT_BPE_BPE_INTERNAL_H
+#define TEXT_BPE_BPE_INTERNAL_H
+
+#include "text/bpe/bpe.h"
+#include "text/bpe/intern_table.h"
+
+/* The end of a word: part of its last symbol; in codes of version 0.1 a symbol of its own. */
+#define BPE_END "</w>"
+enum { BPE_END_BYTES = 4 };
+
+/* -- words of a line, as bpe.h defines them -- */
+
+typedef struct bpe_words {
+    const char *line;
+    size_t start, at, end; /* [start, end) is left when blanks, CR and LF at the ends are cut off */
+} bpe_words;
+
+bpe_words bpe_words_of(const char *line, size_t length);
+bool bpe_next_word(bpe_words *w, const char **word, size_t *length);
+
+/* Bytes of the character that a text of at least one byte begins with; of what is no UTF-8 each byte
+ * is one. */
+size_t bpe_character(const char *text, size_t left);
+
+/* -- lines of two fields, `word count` or `left right`, ended by '\n' only -- */
+
+typedef struct bpe_fields {
+    const file_bytes *file;
+    size_t at;
+    int64_t line; /* number of the last line, from 1 */
+    const char *field[2];
+    size_t length[2];
+    bool found; /* false behind the last line */
+} bpe_fields;
+
+/* SR_FORMAT for a line that has not two fields between single blanks; `what` they are is in the text. */
+sr_status bpe_next_fields(bpe_fields *f, const char *what, sr_failure *why);
+/* The second field as a count. */
+sr_status bpe_read_count(const bpe_fields *f, int64_t *count, sr_failure *why);
+
+/* -- words and codes -- */
+
+struct bpe_counts {
+    string_table word;
+    int64_t *times; /* [capacity], of word.count words */
+    int64_t capacity;
+    int64_t letters; /* bytes of all words, with their counts */
+};
+
+struct bpe_codes {
+    int version; /* 1 of 0.1, 2 of 0.2 */
+    string_table symbol;
+    pair_table pair; /* of symbols; numbers are ranks, as the first of equal merges decides */
+    int32_t *merged; /* [merged_capacity], symbol that a pair becomes */
+    int32_t *order;  /* [merges], pair of every line of the file */
+    int32_t *origin; /* [symbol.count], pair that a symbol is cut back into, or -1 */
+    int64_t merges, merged_capacity, order_capacity;
+};
+
+bpe_codes *bpe_codes_create(int version, sr_failure *why);
+sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, const char *right,
+                        size_t right_length, sr_failure *why);
+/* After the last merge. */
+sr_status bpe_codes_finish(bpe_codes *codes, sr_failure *why);
+
+static inline sr_status bpe_out_of_memory(sr_failure *why) {
+    return sr_fail(why, SR_MEMORY, "out of memory");
+}
+/* SR_IO when a write to `out` failed. */
+sr_status bpe_check_write(FILE *out, sr_failure *why);
+
+#endif

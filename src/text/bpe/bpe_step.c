@@ -1,0 +1,102 @@
+/* bpe_step.c -- see bpe_step.h. */
+#include "text/bpe/bpe_step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/bpe/text_codec.h"
+
+typedef struct bpe_self {
+    char path[FILE_PATH];
+    int64_t merges;
+    bpe_codes *codes;
+    bpe *cut;
+    bpe_text line; /* memory that is used again */
+} bpe_self;
+
+static sr_status prepare(bpe_self *b, sr_failure *why) {
+    const bpe_settings settings = {.separator = CODEC_SEPARATOR};
+    if (b->codes) b->cut = bpe_create(b->codes, &settings, why);
+    return b->cut ? SR_OK : why->status;
+}
+
+/* Merges from the lines of both sides. */
+static bpe_codes *learn(int64_t merges, const file_bytes *text, int sides, int64_t lines,
+                        sr_failure *why) {
+    const bpe_learning how = {.merges = merges, .min_frequency = 2};
+    bpe_counts *counts = bpe_counts_create();
+    sr_status status = counts ? SR_OK : sr_fail(why, SR_MEMORY, "no memory to count words");
+    for (int i = 0; i < sides; i++) {
+        const char *at = (const char *)text[i].byte, *end = at + text[i].size;
+        for (int64_t k = 0; k < lines && at < end && status == SR_OK; k++) {
+            const char *stop = memchr(at, '\n', (size_t)(end - at));
+            const size_t length = (size_t)((stop ? stop : end) - at);
+            status = bpe_counts_add_line(counts, at, length, why);
+            at += length + 1;
+        }
+    }
+    bpe_codes *codes = status == SR_OK ? bpe_learn(counts, &how, why) : NULL;
+    bpe_counts_free(counts);
+    return codes;
+}
+
+static sr_status begin(void *self, const file_bytes *text, int sides, int64_t lines,
+                       sr_failure *why) {
+    bpe_self *b = self;
+    if (!b->codes)
+        b->codes =
+            *b->path ? bpe_codes_read(b->path, -1, why) : learn(b->merges, text, sides, lines, why);
+    return b->cut ? SR_OK : prepare(b, why);
+}
+
+static sr_status apply(void *self, int side, const char *line, size_t length, line_buffer *out,
+                       sr_failure *why) {
+    bpe_self *b = self;
+    (void)side;
+    b->line.size = 0;
+    sr_status status = bpe_apply(b->cut, line, length, &b->line, why);
+    if (status != SR_OK || line_put(out, b->line.byte ? b->line.byte : "", b->line.size))
+        return status;
+    return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+}
+
+static void free_self(void *self) {
+    bpe_self *b = self;
+    bpe_free(b->cut);
+    bpe_codes_free(b->codes);
+    free(b->line.byte);
+    free(b);
+}
+
+static line_transform step_of(bpe_self *b) {
+    return (line_transform){
+        .name = "bpe", .begin = begin, .apply = apply, .free = free_self, .self = b};
+}
+
+line_transform bpe_step(const char *path, int64_t merges, sr_failure *why) {
+    bpe_self *b = calloc(1, sizeof *b);
+    if (!b) {
+        sr_fail(why, SR_MEMORY, "no memory for byte-pair encoding");
+        return (line_transform){0};
+    }
+    snprintf(b->path, sizeof b->path, "%s", path);
+    b->merges = merges;
+    return step_of(b);
+}
+
+line_transform bpe_step_of(bpe_codes *codes, sr_failure *why) {
+    line_transform step = bpe_step("", 0, why);
+    if (!step.self) {
+        bpe_codes_free(codes);
+        return step;
+    }
+    ((bpe_self *)step.self)->codes = codes;
+    if (prepare(step.self, why) == SR_OK) return step;
+    free_self(step.self);
+    return (line_transform){0};
+}
+
+const bpe_codes *bpe_step_codes(const line_transform *step) {
+    return step->apply == apply ? ((const bpe_self *)step->self)->codes : NULL;
+}

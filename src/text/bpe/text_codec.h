@@ -1,0 +1,33 @@
+/* text_codec.h -- from a line of text to token ids and back, as the texts of a data set were made into
+ * ids: steps (tokenizing, subwords), then a dictionary. */
+#ifndef TEXT_BPE_TEXT_CODEC_H
+#define TEXT_BPE_TEXT_CODEC_H
+
+#include "text/line_transform.h"
+#include "text/text.h"
+#include "text/vocab.h"
+
+enum { CODEC_SIDES = 2, CODEC_STEPS = 4 };
+
+/* A view: dictionaries and steps belong to others. */
+typedef struct text_codec {
+    const vocab *dictionary[CODEC_SIDES]; /* source, target; the same one where it is joint */
+    const line_transform *step;           /* [steps] */
+    int steps;
+} text_codec;
+
+/* Token ids, </s> not among them, of a line (its end is passed over): the first `room` of them, and in
+ * *count how many they are. SR_FORMAT when the line is not UTF-8. */
+sr_status text_codec_encode(const text_codec *c, int side, const char *line, size_t length,
+                            int32_t *id, int64_t room, int64_t *count, sr_failure *why);
+/* Ids of the words of the walk's line, the first `room` of them; how many there are. */
+int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room);
+/* The line after the steps: pieces between blanks. *out is replaced. */
+sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
+                            line_buffer *out, sr_failure *why);
+
+/* What makes words of pieces again: every "@@ ", and "@@" at the end, goes. In place; the new length. */
+#define CODEC_SEPARATOR "@@"
+size_t text_codec_join(char *line, size_t length);
+
+#endif

@@ -1,0 +1,31 @@
+/* text_lines.h -- a text read line by line from a file, plain or gzip, or from a descriptor. */
+#ifndef TEXT_TEXT_LINES_H
+#define TEXT_TEXT_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "statrec/base.h"
+
+typedef struct text_lines text_lines;
+
+/* Path "-" is standard input, called so in messages. A name ending in .gz must be gzip. NULL on
+ * failure. */
+text_lines *text_lines_open(const char *path, sr_failure *why);
+void text_lines_close(text_lines *t);
+/* The next line with its '\n', if it has one, and a zero byte behind; *line is NULL at the end. Good
+ * until the next call. SR_FORMAT ("PATH:LINE: ...") for what is not UTF-8 and for a line longer than
+ * a gibibyte, of a gzip file than file_most_inflated. */
+sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_failure *why);
+/* Fails with "PATH:LINE: text", the line that was read last. */
+sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text, sr_failure *why);
+/* The same of another line, from 1. */
+sr_status text_lines_fail_at(const text_lines *t, int64_t line, sr_status status, const char *text,
+                             sr_failure *why);
+
+/* Bytes of the first line where, as for Python's str.splitlines, not only '\n' ends one but CR, CR LF, VT, FF,
+ * U+001C to U+001E, U+0085, U+2028 and U+2029 as well; its end is counted. */
+size_t text_first_line(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,138 @@
+/* checkpoint.c -- one checkpoint: an array_file with every item of train_state_each.
+ *
+ * Groups by kind: parameters, running, optimizer, observer, progress; a parameter's optimizer state is
+ * optimizer/NAME.slot0, the running values of share 3 of the batches are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates,
+ * training_batches and the sizes of the data that a model is built for. Nothing in it tells the time or
+ * the machine: the same run makes the same bytes.
+ */
+#include "train/checkpoint/checkpoint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/shards.h"
+
+const char *const checkpoint_groups[] = {
+    [STATE_PARAMETER] = "parameters", [STATE_RUNNING] = "running", [STATE_OPTIMIZER] = "optimizer",
+    [STATE_OBSERVER] = "observer",    [STATE_REPLICA] = "replica", [STATE_PROGRESS] = "progress",
+    [STATE_PROGRESS + 1] = NULL,
+};
+
+void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]) {
+    snprintf(name, CHECKPOINT_NAME, "%s/%s", checkpoint_groups[item->kind], item->name);
+}
+
+const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
+    const struct {
+        const char *name;
+        int64_t *size;
+    } of[] = {
+        {"height", &shape->height},
+        {"width", &shape->width},
+        {"channels", &shape->channels},
+        {"classes", &shape->classes},
+        {"vocabulary", &shape->vocabulary},
+        {"longest", &shape->longest},
+        {"target_vocabulary", &shape->target_vocabulary},
+        {"characters", &shape->characters}, /* files of other tasks may be older than these */
+        {"pos_tags", &shape->pos_tags},
+        {"arc_labels", &shape->arc_labels},
+    };
+    const int count = (int)(sizeof of / sizeof of[0]);
+    const bool has_all = shape->task == TASK_TAGS || shape->task == TASK_TREES;
+    if (i < 0 || i >= (has_all ? count : count - 3)) return NULL;
+    *size = of[i].size;
+    return of[i].name;
+}
+
+/* -- writing */
+
+sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why) {
+    char name[CHECKPOINT_NAME];
+    checkpoint_name(item, name);
+    return array_writer_add(writer, name, &item->array, why);
+}
+
+void checkpoint_put_head(array_writer *w, const checkpoint_head *h) {
+    char digest[32];
+    data_shape shape = *h->shape;
+    int64_t *size;
+    const char *name;
+    trainer_digest(h->model, digest);
+    array_writer_put_text(w, "version", STATREC_VERSION, NULL);
+    array_writer_put_text(w, "config", h->config, NULL);
+    array_writer_put_text(w, "model", h->model->row->name, NULL);
+    array_writer_put_text(w, "data", h->data, NULL);
+    array_writer_put_text(w, "task", task_of(h->shape->task)->name, NULL);
+    array_writer_put_text(w, "weights_digest", digest, NULL);
+    array_writer_put_int(w, "updates", h->updates, NULL);
+    for (int i = 0; (name = checkpoint_size(&shape, i, &size)); i++)
+        array_writer_put_int(w, name, *size, NULL);
+    array_writer_put_int(w, "meaning", shape.meaning, NULL);
+    checkpoint_put_text(w, &h->codec);
+}
+
+sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
+    char *config = trainer_config_text(r);
+    if (!config) return sr_fail(why, SR_MEMORY, "%s: no memory for the configuration", path);
+    array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (w) {
+        checkpoint_put_head(w, &(checkpoint_head){config, r->config->data.name, r->model,
+                                                  data_get_shape(r->data), r->result->updates,
+                                                  data_codec(r->data)});
+        array_writer_put_int(w, "steps", r->result->steps, NULL);
+        array_writer_put_int(w, "training_batches", r->batches, NULL);
+        train_state_each(r, checkpoint_add, w, NULL);
+        shards_each_replica(r, checkpoint_add, w, NULL);
+    }
+    free(config);
+    return w ? array_writer_finish(w, why) : why->status; /* it keeps the first failure */
+}
+
+/* -- reading */
+
+static sr_status fill_item(void *context, const state_item *item, sr_failure *why) {
+    array_reader *f = context;
+    char name[CHECKPOINT_NAME];
+    checkpoint_name(item, name);
+    if (array_reader_has(f, name)) return array_reader_fill(f, name, &item->array, why);
+    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shares: it begins as the first */
+    sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
+    sr_hint(why, "it is of a run with another configuration");
+    return SR_FORMAT;
+}
+
+sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape,
+                                   sr_failure *why) {
+    int64_t meaning = 0;
+    const bool told = array_reader_int(f, "meaning", &meaning, NULL) == SR_OK && meaning != 0;
+    if (!told || meaning == shape->meaning) return SR_OK;
+    sr_fail(why, SR_USAGE, "%s: made with other words or classes than the data have: other data",
+            array_reader_path(f));
+    sr_hint(why, "its dictionary is that of its own training text");
+    return SR_USAGE;
+}
+
+static sr_status check_data(const trainer *r, const array_reader *f, sr_failure *why) {
+    int64_t batches = 0;
+    sr_status status = array_reader_int(f, "training_batches", &batches, why);
+    if (status == SR_OK) status = checkpoint_check_meaning(f, data_get_shape(r->data), why);
+    if (status != SR_OK || batches == r->batches) return status;
+    return sr_fail(why, SR_USAGE,
+                   "%s: made with %lld training batches, the data have %lld now: other data",
+                   array_reader_path(f), (long long)batches, (long long)r->batches);
+}
+
+sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
+    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    sr_status status = check_data(r, f, why);
+    if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
+    if (status == SR_OK) status = shards_reserve(r, why);
+    if (status == SR_OK) status = shards_each_replica(r, fill_item, f, why);
+    if (status == SR_OK) shards_take_replicas(r);
+    shards_forget_replicas(r);
+    array_reader_close(f);
+    return status;
+}

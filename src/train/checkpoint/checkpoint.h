@@ -1,0 +1,53 @@
+/* checkpoint.h -- checkpoints of a run: what is in one, when they are written, which of them stay. */
+#ifndef TRAIN_CHECKPOINT_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_CHECKPOINT_H
+
+#include "hdf5/array_file.h"
+#include "text/bpe/text_codec.h"
+#include "train/trainer.h"
+
+#define CHECKPOINT_FORMAT "statrec-checkpoint"
+enum { CHECKPOINT_VERSION = 1, CHECKPOINT_PATH = 1024 };
+
+/* -- one file: checkpoint.c */
+
+/* Writes the state of the run as PATH, which is whole when it is there. */
+sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
+/* Everything of the run as it was; refuses the checkpoint of another configuration or other data. */
+sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
+/* The i-th size of the data that a model is built for: its name, NULL past the end, and its place. */
+const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
+/* SR_USAGE when ids of the data stand for other words or classes than those of the checkpoint; older
+ * ones do not say. */
+sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape, sr_failure *why);
+/* What every checkpoint says of itself; and one item of the state into it. */
+typedef struct checkpoint_head {
+    const char *config, *data;
+    model *model;
+    const data_shape *shape;
+    int64_t updates;
+    text_codec codec; /* zeros where the data are no text */
+} checkpoint_head;
+void checkpoint_put_head(array_writer *w, const checkpoint_head *h);
+sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why);
+/* Dictionaries and merges of a codec: /text (checkpoint_text.c). */
+void checkpoint_put_text(array_writer *w, const text_codec *codec);
+extern const char *const checkpoint_groups[]; /* by state_kind, NULL ends */
+/* Adds up arrays of a group and the numbers in them, by their shapes. */
+sr_status checkpoint_count(const array_reader *f, const char *group, int64_t *arrays,
+                           int64_t *numbers, sr_failure *why);
+/* Where an item of the state is kept: "parameters/embedding". */
+enum { CHECKPOINT_NAME = 2 * PARAM_NAME + 16 };
+void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);
+
+/* -- the files of a run: checkpoint_files.c */
+
+/* PREFIX-0000500.ckpt */
+sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH],
+                          sr_failure *why);
+/* PREFIX of a run: --checkpoint, or its output without .h5. "" where there is neither. */
+void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
+/* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
+sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);
+
+#endif

@@ -1,0 +1,186 @@
+/* checkpoint_policy.c -- when a run writes a checkpoint, and which of its checkpoints stay.
+ *
+ * Always between two updates, so that nothing is accumulated. The run file is flushed before, so that
+ * it reaches at least as far as every checkpoint. The new one is whole before an older one goes.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/program/progress.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/shards.h"
+
+sr_status train_interval_read(const char *text, train_interval *every, sr_failure *why) {
+    char *end;
+    *every = (train_interval){EVERY_NONE, 0};
+    if (!strcmp(text, "none")) return SR_OK;
+    every->unit = EVERY_END;
+    if (!strcmp(text, "end")) return SR_OK;
+    errno = 0;
+    every->count = strtoll(text, &end, 10);
+    const bool number = end != text && errno == 0 && every->count > 0 && *text != '+';
+    every->unit = !strcmp(end, "s")   ? EVERY_SECONDS
+                  : !strcmp(end, "e") ? EVERY_EPOCHS
+                                      : EVERY_UPDATES;
+    if (number && (!*end || every->unit != EVERY_UPDATES)) return SR_OK;
+    return sr_fail(
+        why, SR_USAGE,
+        "--checkpoint-every: '%s' is none of none, end, 500 (updates), 600s (seconds) and "
+        "1e (epochs)",
+        text);
+}
+
+/* -- opening */
+
+/* The metric of "valid_loss" among those of a validation. */
+static sr_status find_best_metric(trainer *r, sr_failure *why) {
+    train_metric m;
+    r->best_metric = -1;
+    if (!*r->config->keep_best) return SR_OK;
+    for (int i = 0; i < train_metrics_shown(r->config, r->task); i++) {
+        train_metric_make(r->task, i, SPLIT_VALID, false, &m);
+        if (strcmp(m.name, r->config->keep_best) || m.better == BETTER_NEITHER) continue;
+        r->best_metric = i;
+        return SR_OK;
+    }
+    train_metric_make(r->task, r->task->leading, SPLIT_VALID, false, &m);
+    sr_fail(why, SR_USAGE, "--keep-best: '%s' is no metric of a validation of task %s",
+            r->config->keep_best, r->task->name);
+    train_metric_hint(r->task, r->config->keep_best, why);
+    sr_hint(why, "as in --keep-best %s", m.name);
+    return SR_USAGE;
+}
+
+/* Removes all but the `keep` newest. */
+static sr_status prune(const char *prefix, int64_t keep, sr_failure *why) {
+    int64_t *update;
+    int count;
+    char path[CHECKPOINT_PATH];
+    sr_status status = checkpoint_list(prefix, &update, &count, why);
+    for (int i = 0; i < count && status == SR_OK; i++) {
+        status = checkpoint_path(prefix, update[i], path, why);
+        if (status == SR_OK && i >= keep && unlink(path) != 0 && errno != ENOENT)
+            status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
+    }
+    free(update);
+    return status;
+}
+
+/* Those of another run of this name would be taken for ours. */
+static sr_status check_others(const trainer *r, const char *prefix, sr_failure *why) {
+    int64_t *update;
+    int count;
+    char path[CHECKPOINT_PATH];
+    sr_status status = checkpoint_list(prefix, &update, &count, why);
+    if (status == SR_OK && count > 0) status = checkpoint_path(prefix, update[0], path, why);
+    free(update);
+    if (status != SR_OK || count == 0) return status;
+    if (r->config->force) return prune(prefix, 0, why);
+    sr_fail(why, SR_EXISTS, "%s: exists", path);
+    sr_hint(why, "another name, --force to remove the checkpoints, or `statrec resume` to go on");
+    return SR_EXISTS;
+}
+
+/* Better before the first step than hours later. */
+static sr_status check_directory(const char *prefix, sr_failure *why) {
+    char directory[CHECKPOINT_PATH];
+    const char *slash = strrchr(prefix, '/');
+    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
+             slash ? prefix : ".");
+    if (access(directory, W_OK | X_OK) == 0) return SR_OK;
+    return sr_fail(why, SR_IO, "--checkpoint: %s: %s", directory, strerror(errno));
+}
+
+sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
+    char prefix[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
+    r->checkpoint_update = -1;
+    r->checkpoint_clock = progress_clock();
+    r->best = NAN;
+    sr_status status = train_interval_read(r->config->checkpoint_every, &r->checkpoint_every, why);
+    if (status == SR_OK) status = find_best_metric(r, why);
+    checkpoint_prefix(r->config, prefix);
+    if (status != SR_OK || !*prefix || !trainer_writes(r)) return status;
+    status = checkpoint_path(prefix, INT64_MAX, path, why);
+    if (status == SR_OK) status = check_directory(prefix, why);
+    return status == SR_OK && !r->from ? check_others(r, prefix, why) : status;
+}
+
+/* -- writing */
+
+/* The first rank writes; all know whether it could. */
+static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
+    sr_status status = shards_keep_replicas(r, why);
+    if (status != SR_OK) return status;
+    if (trainer_writes(r)) status = run_record_flush(r->record, why);
+    if (trainer_writes(r) && status == SR_OK) status = checkpoint_write(r, path, why);
+    shards_forget_replicas(r);
+    return ranks_agree(r->ranks, status, why);
+}
+
+static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
+    char path[CHECKPOINT_PATH];
+    sr_status status = checkpoint_path(prefix, r->result->updates, path, why);
+    if (status == SR_OK) status = write_one(r, path, why);
+    if (status != SR_OK) return status;
+    r->checkpoint_update = r->result->updates;
+    r->checkpoint_clock = progress_clock();
+    return trainer_writes(r) ? prune(prefix, r->config->keep, why) : SR_OK;
+}
+
+/* A checkpoint that cannot be written stops the run unless the user wants otherwise. */
+static sr_status or_go_on(trainer *r, sr_status status, const sr_failure *own, sr_failure *why) {
+    if (status == SR_OK) return SR_OK;
+    if (strcmp(r->config->on_write_error, "continue") != 0) {
+        *why = *own;
+        return status;
+    }
+    trainer_warn(r, "%s; the run goes on", own->text);
+    if (r->checkpoint_lost.status == SR_OK) r->checkpoint_lost = *own;
+    return SR_OK;
+}
+
+void trainer_checkpoint_evaluated(trainer *r, const train_eval *e) {
+    if (r->best_metric < 0 || e->split != SPLIT_VALID) return;
+    const double value = e->value[r->best_metric];
+    const int better = (int)r->task->metric[r->best_metric].better;
+    r->better = !isnan(value) && (isnan(r->best) || (value - r->best) * better > 0);
+    if (r->better) r->best = value;
+}
+
+static bool is_due(const trainer *r, bool epoch_ends) {
+    const train_interval *every = &r->checkpoint_every;
+    const int64_t u = r->result->updates;
+    if (every->unit == EVERY_NONE || u == r->checkpoint_update) return false;
+    if (u == r->updates || trainer_out_of_patience(r)) return true;
+    if (every->unit == EVERY_UPDATES) return u % every->count == 0;
+    if (every->unit == EVERY_EPOCHS) return epoch_ends && r->data_epoch % every->count == 0;
+    return every->unit == EVERY_SECONDS && shards_due(r);
+}
+
+sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why) {
+    char prefix[CHECKPOINT_PATH], best[CHECKPOINT_PATH + 16];
+    sr_failure own = {0};
+    sr_status status = SR_OK;
+    checkpoint_prefix(r->config, prefix);
+    if (!*prefix) return SR_OK;
+    const double start = progress_clock();
+    snprintf(best, sizeof best, "%s-best.ckpt", prefix);
+    if (r->better) status = write_one(r, best, &own);
+    r->better = false;
+    if (status == SR_OK && is_due(r, epoch_ends)) status = write_newest(r, prefix, &own);
+    r->result->times.checkpoints += progress_clock() - start;
+    return or_go_on(r, status, &own, why);
+}
+
+sr_status trainer_checkpoint_last(trainer *r, sr_failure *why) {
+    char prefix[CHECKPOINT_PATH];
+    sr_failure own = {0};
+    checkpoint_prefix(r->config, prefix);
+    if (!*prefix || r->result->updates == 0 || r->checkpoint_update == r->result->updates)
+        return SR_OK;
+    return or_go_on(r, write_newest(r, prefix, &own), &own, why);
+}

@@ -1,0 +1,120 @@
+/* checkpoint_text.c -- how lines become tokens, as a checkpoint keeps it, so that it can translate
+ * without the training text: bytes of the dictionaries in fairseq's form and of the merges of byte-pair
+ * encoding, /text/source_dictionary, /text/target_dictionary (where it is another), /text/bpe_codes.
+ * Tokenizer and lowercasing are options of the run. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/bpe/bpe_step.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/loaded_model.h"
+
+/* -- writing */
+
+/* Adds what has been written to a memory stream; closes it. */
+static void add_stream(array_writer *w, const char *name, FILE *out, char **text, size_t *size) {
+    const bool whole = out && !ferror(out) && fclose(out) == 0;
+    const npz_array a = {NPZ_UINT8, 1, {whole ? (int64_t)*size : 0}, whole ? *text : NULL};
+    if (!whole || *size > 0) array_writer_add(w, name, &a, NULL); /* empty: refused, and kept */
+    free(whole || !out ? *text : NULL);
+}
+
+static void put_dictionary(array_writer *w, const char *name, const vocab *v) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out) vocab_write(v, out);
+    add_stream(w, name, out, &text, &size);
+}
+
+static void put_codes(array_writer *w, const bpe_codes *codes) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out) bpe_codes_write(codes, out, NULL);
+    add_stream(w, "text/bpe_codes", out, &text, &size);
+}
+
+void checkpoint_put_text(array_writer *w, const text_codec *codec) {
+    const vocab *source = codec->dictionary[0], *target = codec->dictionary[1];
+    if (source) put_dictionary(w, "text/source_dictionary", source);
+    if (target && target != source) put_dictionary(w, "text/target_dictionary", target);
+    for (int i = 0; i < codec->steps; i++) {
+        const bpe_codes *codes = bpe_step_codes(&codec->step[i]);
+        if (codes) put_codes(w, codes);
+    }
+}
+
+/* -- reading */
+
+/* Bytes of a text, byte NULL where there is none. */
+static sr_status read_text(const array_reader *f, const char *name, file_bytes *to,
+                           sr_failure *why) {
+    npz_array a;
+    *to = (file_bytes){0};
+    snprintf(to->path, sizeof to->path, "%s: /%s", array_reader_path(f), name);
+    if (!array_reader_has(f, name)) return SR_OK;
+    sr_status status = array_reader_shape(f, name, &a, why);
+    if (status != SR_OK) return status;
+    if (a.type != NPZ_UINT8 || a.rank != 1)
+        return sr_fail(why, SR_FORMAT, "%s is no text", to->path);
+    to->size = (size_t)a.dim[0];
+    a.data = to->byte = calloc(to->size + 1, 1);
+    if (!to->byte) return sr_fail(why, SR_MEMORY, "%s: no memory", to->path);
+    return array_reader_fill(f, name, &a, why);
+}
+
+static sr_status read_dictionary(const array_reader *f, const char *name, vocab **to,
+                                 sr_failure *why) {
+    file_bytes text;
+    sr_status status = read_text(f, name, &text, why);
+    if (status == SR_OK && text.byte && !(*to = vocab_parse(&text, why))) status = why->status;
+    file_free(&text);
+    return status;
+}
+
+static sr_status read_merges(const array_reader *f, loaded_model_text *to, sr_failure *why) {
+    file_bytes text;
+    sr_status status = read_text(f, "text/bpe_codes", &text, why);
+    if (status == SR_OK && text.byte) {
+        bpe_codes *codes = bpe_codes_parse(&text, -1, why);
+        const line_transform step = codes ? bpe_step_of(codes, why) : (line_transform){0};
+        if (step.apply)
+            to->step[to->steps++] = step;
+        else
+            status = why->status;
+    }
+    file_free(&text);
+    return status;
+}
+
+sr_status loaded_model_open_text(const loaded_model *t, loaded_model_text *text, sr_failure *why) {
+    *text = (loaded_model_text){0};
+    array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    const line_transform form =
+        tokenizer_option_step(t->config.tokenize, t->config.lowercase, &text->text.form);
+    if (form.apply) text->step[text->steps++] = form;
+    sr_status status = read_dictionary(f, "text/source_dictionary", &text->dictionary[0], why);
+    if (status == SR_OK)
+        status = read_dictionary(f, "text/target_dictionary", &text->dictionary[1], why);
+    text->joint = text->dictionary[0] && !text->dictionary[1];
+    if (text->joint) text->dictionary[1] = text->dictionary[0];
+    if (status == SR_OK) status = read_merges(f, text, why);
+    array_reader_close(f);
+    if (status != SR_OK) loaded_model_close_text(text);
+    return status;
+}
+
+void loaded_model_close_text(loaded_model_text *text) {
+    vocab_free(text->dictionary[0]);
+    if (!text->joint) vocab_free(text->dictionary[1]);
+    for (int i = 0; i < text->steps; i++)
+        if (text->step[i].free) text->step[i].free(text->step[i].self);
+    *text = (loaded_model_text){0};
+}
+
+text_codec loaded_model_codec(const loaded_model_text *text) {
+    return (text_codec){{text->dictionary[0], text->dictionary[1]}, text->step, text->steps};
+}

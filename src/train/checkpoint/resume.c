@@ -1,0 +1,151 @@
+/* resume.c -- which run goes on, and from where.
+ *
+ * The rows of the run are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end; the
+ * newest checkpoint that is whole and that the rows reach is where it goes on. The configuration is the
+ * run file's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "train/checkpoint/checkpoint.h"
+#include "train/loaded_model.h"
+
+bool train_resume_may_change(const char *key) {
+    static const char *const keys[] = {
+        "threads",   "data-dir",       "epochs",       "max-steps",     "checkpoint-every",
+        "keep",      "on-write-error", "quiet",        "profile",       "test",
+        "final-tid", "final-batches",  "flush-steps",  "flush-seconds", "patience",
+        "sync",      "shares",         "rank-seconds", "pairs",
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (!strcmp(keys[i], key)) return true;
+    return false;
+}
+
+/* Where files are, which a run may be moved with. */
+static bool says_where(const char *key) {
+    return !strcmp(key, "output") || !strcmp(key, "checkpoint") || !strcmp(key, "config") ||
+           !strcmp(key, "force") || !strcmp(key, "weights") || !strcmp(key, "word-vectors");
+}
+
+void train_resume_free(train_resume *from) {
+    free(from->command);
+    free(from->parent);
+    *from = (train_resume){0};
+}
+
+/* SR_USAGE names the first option that the checkpoint was made with otherwise. */
+static sr_status compare_options(const char *path, const train_config *of, const train_config *c,
+                                 sr_failure *why) {
+    const option_table all = train_options();
+    for (int i = 0; i < all.count; i++) {
+        const option *row = &all.row[i];
+        char theirs[OPTION_TEXT_SIZE], ours[OPTION_TEXT_SIZE];
+        if (train_resume_may_change(row->key) || says_where(row->key)) continue;
+        options_format(row, of, theirs, sizeof theirs);
+        options_format(row, c, ours, sizeof ours);
+        if (!strcmp(theirs, ours)) continue;
+        sr_fail(why, SR_USAGE, "%s: --%s was '%.99s', that of the run is '%.99s': of another run",
+                path, row->key, theirs, ours);
+        return SR_USAGE;
+    }
+    return SR_OK;
+}
+
+static sr_status check_same_run(const char *path, const char *config, const train_config *c,
+                                sr_failure *why) {
+    train_config *of = malloc(sizeof *of);
+    if (!of) return sr_fail(why, SR_MEMORY, "%s: no memory for its options", path);
+    sr_status status = train_config_read(of, config, path, why);
+    if (status == SR_OK) status = compare_options(path, of, c, why);
+    free(of);
+    return status;
+}
+
+/* The newest checkpoint with at most so many steps. */
+static sr_status choose_checkpoint(const char *prefix, int64_t steps, const train_config *c,
+                                   train_resume *from, sr_failure *why) {
+    int64_t *update;
+    int count;
+    sr_failure first = {0};
+    sr_status status = checkpoint_list(prefix, &update, &count, why);
+    for (int i = 0; i < count && status == SR_OK && !*from->checkpoint; i++) {
+        char path[CHECKPOINT_PATH];
+        checkpoint_card card;
+        sr_failure own = {0};
+        status = checkpoint_path(prefix, update[i], path, why);
+        if (status != SR_OK) break;
+        if (checkpoint_info_read(path, &card, &own) == SR_OK && card.steps > steps)
+            sr_fail(&own, SR_FORMAT, "%s: after step %lld, of which %s tells %lld", path,
+                    (long long)card.steps, from->rows, (long long)steps);
+        if (own.status == SR_OK) check_same_run(path, card.config, c, &own);
+        if (own.status == SR_OK) {
+            snprintf(from->checkpoint, sizeof from->checkpoint, "%.511s", path);
+            from->steps = card.steps, from->updates = card.updates;
+        } else if (first.status == SR_OK) {
+            first = own;
+        }
+        checkpoint_info_free(&card);
+    }
+    free(update);
+    if (first.status != SR_OK)
+        snprintf(from->passed_over, sizeof from->passed_over, "%s", first.text);
+    if (status != SR_OK || *from->checkpoint) return status;
+    if (first.status != SR_OK) return sr_fail(why, first.status, "%s", first.text);
+    sr_fail(why, SR_USAGE, "%s: there is no checkpoint %s-*.ckpt", from->rows, prefix);
+    sr_hint(why, "`statrec train --checkpoint-every 500` writes them");
+    return SR_USAGE;
+}
+
+/* "run.h5 step 500; run.h5.part step 700" */
+static sr_status write_parent(train_resume *from, const char *before, int64_t steps,
+                              sr_failure *why) {
+    const char *slash = strrchr(from->rows, '/'), *name = slash ? slash + 1 : from->rows;
+    const size_t size = strlen(before) + strlen(name) + 64;
+    from->parent = malloc(size);
+    if (!from->parent) return sr_fail(why, SR_MEMORY, "%s: no memory for its lineage", from->rows);
+    snprintf(from->parent, size, "%s%s%s step %lld", before, *before ? "; " : "", name,
+             (long long)steps);
+    return SR_OK;
+}
+
+/* Reads one of the files that the rows may be in. */
+static sr_status try_rows(const char *rows, const char *output, train_resume *from, train_config *c,
+                          sr_failure *why) {
+    char prefix[CHECKPOINT_PATH];
+    run_record_info look;
+    *from = (train_resume){0};
+    snprintf(from->rows, sizeof from->rows, "%.511s", rows);
+    sr_status status = run_record_open_look(rows, &look, why);
+    if (status == SR_OK) status = train_config_read(c, look.config, rows, why);
+    if (status == SR_OK) {
+        snprintf(c->output, sizeof c->output, "%.511s", output);
+        checkpoint_prefix(c, prefix);
+        status = choose_checkpoint(prefix, look.last_step, c, from, why);
+    }
+    if (status == SR_OK) status = write_parent(from, look.parent, from->steps, why);
+    from->complete = look.complete;
+    from->command = look.command;
+    look.command = NULL;
+    run_record_close_look(&look);
+    return status;
+}
+
+sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why) {
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
+    const size_t length = strlen(run), tail = sizeof ".part" - 1;
+    const bool is_part = length > tail && !strcmp(run + length - tail, ".part");
+    *from = (train_resume){0};
+    if (length >= sizeof output)
+        return sr_fail(why, SR_USAGE, "%.80s...: the path is too long", run);
+    snprintf(output, sizeof output, "%.*s", (int)(is_part ? length - tail : length), run);
+    snprintf(part, sizeof part, "%s.part", output);
+    const bool both = access(part, F_OK) == 0;
+    sr_failure own = {0};
+    if (both && try_rows(part, output, from, c, &own) == SR_OK) return SR_OK;
+    train_resume_free(from);
+    if (both && access(output, F_OK) != 0) return *why = own, own.status;
+    return try_rows(output, output, from, c, why);
+}

@@ -1,0 +1,91 @@
+/* config_check.c -- checks of a configuration that need the tables of models, normalizations and data,
+ * or several options together. */
+#include <string.h>
+
+#include "base/program/tool.h"
+#include "train/trainer.h"
+
+typedef const char *name_fn(int i);
+
+static const char *model_name(int i) {
+    return model_at(i) ? model_at(i)->name : NULL;
+}
+
+static const char *norm_name(int i) {
+    return norm_at(i) ? norm_at(i)->name : NULL;
+}
+
+/* SR_OK when `given` is a name of the table. */
+static sr_status check_name(const char *key, const char *given, name_fn *name, const char *list,
+                            sr_failure *why) {
+    const char *names[256];
+    int count = 0;
+    while (count < 256 && (names[count] = name(count))) {
+        if (!strcmp(names[count], given)) return SR_OK;
+        count++;
+    }
+    if (name == norm_name && model_norm_method(given, NULL)) return SR_OK; /* METHOD+ls */
+    const char *nearest = tool_nearest(given, names, count);
+    sr_fail(why, SR_USAGE, "--%s: '%s' is not known", key, given);
+    if (nearest)
+        sr_hint(why, "did you mean '%s'? all of them: statrec list %s", nearest, list);
+    else
+        sr_hint(why, "all of them: statrec list %s", list);
+    return SR_USAGE;
+}
+
+/* True when `given` is one of the words of "a|b|c". */
+static bool is_word_of(const char *words, const char *given) {
+    size_t length = strlen(given);
+    for (const char *at = words; *at; at += strcspn(at, "|"), at += *at == '|')
+        if (strcspn(at, "|") == length && !memcmp(at, given, length)) return true;
+    return false;
+}
+
+static sr_status check_preset(const train_config *c, sr_failure *why) {
+    const model_row *row = model_find(c->model.name);
+    if (!*c->model.preset || is_word_of(row->presets, c->model.preset)) return SR_OK;
+    sr_fail(why, SR_USAGE, "--preset: '%s' is not a preset of %s", c->model.preset, row->name);
+    if (*row->presets) sr_hint(why, "its presets: %s", row->presets);
+    return SR_USAGE;
+}
+
+static sr_status check_task(const train_config *c, sr_failure *why) {
+    data_shape shape = {0};
+    for (int i = 0; data_name(i); i++)
+        if (!strcmp(data_name(i), c->data.name)) shape.task = data_task(i);
+    return task_check(model_find(c->model.name), &shape, why);
+}
+
+sr_status trainer_check_names(const train_config *c, sr_failure *why) {
+    sr_status status = check_name("model", c->model.name, model_name, "models", why);
+    if (status == SR_OK) status = check_preset(c, why);
+    if (status == SR_OK) status = check_name("norm", c->model.norm, norm_name, "norms", why);
+    if (status == SR_OK)
+        status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);
+    if (status == SR_OK && *c->model.qk_norm)
+        status = check_name("qk-norm", c->model.qk_norm, norm_name, "norms", why);
+    if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
+    return status == SR_OK ? check_task(c, why) : status;
+}
+
+static sr_status check_dumps(const train_config *c, sr_failure *why) {
+    if (*c->dump_weights && !strcmp(c->dump_weights, c->dump_batches))
+        return sr_fail(why, SR_USAGE, "--dump-weights and --dump-batches are one file, '%s'",
+                       c->dump_weights);
+    if (*c->output && (!strcmp(c->output, c->dump_weights) || !strcmp(c->output, c->dump_batches)))
+        return sr_fail(why, SR_USAGE, "the run file and a dump are one file, '%s'", c->output);
+    return SR_OK;
+}
+
+sr_status trainer_check_together(const train_config *c, sr_failure *why) {
+    if (!*c->output && strcmp(c->record, "none"))
+        return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
+    schedule milestones = {0};
+    sr_status status = trainer_read_milestones(&milestones, c->lr_steps, why);
+    train_interval every;
+    if (status == SR_OK) status = train_interval_read(c->checkpoint_every, &every, why);
+    if (status != SR_OK) return status;
+    status = trainer_check_patience(c, why);
+    return status == SR_OK ? check_dumps(c, why) : status;
+}

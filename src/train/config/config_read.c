@@ -1,0 +1,76 @@
+/* config_read.c -- the configuration of a run from its arguments or from the text that it left: what the
+ * recipe of model and preset says, and over it what is given. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/trainer.h"
+
+/* -- the recipe below what is given */
+
+static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_failure *why) {
+    const train_recipe *r;
+    for (int i = 0; (r = train_recipe_at(i)); i++) {
+        if (strcmp(r->model, wanted->name)) continue;
+        if (*r->preset && strcmp(r->preset, wanted->preset)) continue;
+        sr_status status = options_set(train_options(), c, r->key, r->value, "recipe", why);
+        if (status != SR_OK) return status;
+    }
+    return SR_OK;
+}
+
+static void copy_seed_and_forms(train_config *c) {
+    c->model.seed = (uint64_t)c->seed;
+    c->data.seed = (uint64_t)c->seed;
+    c->bf16 = !strcmp(c->precision, "bf16");
+    c->smoothing = !strcmp(c->smoothing_form, "others") ? SMOOTHING_OTHERS : SMOOTHING_ALL;
+}
+
+sr_status train_config_check(train_config *c, sr_failure *why) {
+    sr_status status = trainer_check_names(c, why);
+    if (status == SR_OK) status = trainer_check_together(c, why);
+    copy_seed_and_forms(c);
+    return status;
+}
+
+/* The recipe first: its values are not in the text where they have no use. */
+sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why) {
+    train_config wanted;
+    memset(c, 0, sizeof *c);
+    options_set_defaults(train_options(), c);
+    sr_status status = options_read_text(train_options(), c, text, where, why);
+    wanted = *c;
+    options_set_defaults(train_options(), c);
+    if (status == SR_OK) status = apply_recipe(c, &wanted.model, why);
+    if (status == SR_OK) status = options_read_text(train_options(), c, text, where, why);
+    return status == SR_OK ? train_config_check(c, why) : status;
+}
+
+/* origin: room for every option's. */
+static sr_status parse(train_config *c, option_origin *origin, int argc, char **argv, int first,
+                       int *positional, sr_failure *why) {
+    memset(c, 0, sizeof *c);
+    options_set_defaults(train_options(), c);
+    sr_status status = options_parse(train_options(), c, argc, argv, first, positional, why);
+    if (status != SR_OK) return status;
+    const model_options wanted = c->model;
+    options_set_defaults(train_options(), c);
+    status = apply_recipe(c, &wanted, why);
+    const train_config base = *c;
+    if (status == SR_OK)
+        status =
+            options_parse_noting(train_options(), c, origin, argc, argv, first, positional, why);
+    if (status == SR_OK) status = trainer_check_names(c, why);
+    if (status == SR_OK) status = options_check_use(train_options(), c, &base, origin, why);
+    if (status == SR_OK) status = trainer_check_together(c, why);
+    copy_seed_and_forms(c);
+    return status;
+}
+
+sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
+                             sr_failure *why) {
+    option_origin *origin = calloc((size_t)train_options().count, sizeof *origin);
+    if (!origin) return sr_fail(why, SR_MEMORY, "no memory for the options");
+    const sr_status status = parse(c, origin, argc, argv, first, positional, why);
+    free(origin);
+    return status;
+}

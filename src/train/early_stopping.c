@@ -1,0 +1,79 @@
+/* early_stopping.c -- early stopping: a run ends after --patience evaluations in a row whose
+ * --patience-metric was not better than the best before them. The first evaluation is better than
+ * none; NaN is never better. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/trainer.h"
+
+/* Where a metric's value stands in an evaluation. */
+typedef struct metric_place {
+    int index;
+    bool of_batch;
+    task_better better;
+} metric_place;
+
+static bool find_metric(const train_config *c, metric_place *place) {
+    const task_row *row = task_of(model_find(c->model.name)->task);
+    const int metrics = train_metrics_shown(c, row);
+    for (int i = 0; i < metrics + (c->validate_batch ? task_metrics(row) : 0); i++) {
+        train_metric m;
+        *place = (metric_place){i % metrics, i >= metrics, row->metric[i % metrics].better};
+        train_metric_make(row, place->index, SPLIT_VALID, place->of_batch, &m);
+        if (!strcmp(m.name, c->patience_metric)) return true;
+    }
+    return false;
+}
+
+sr_status trainer_check_patience(const train_config *c, sr_failure *why) {
+    metric_place place;
+    if (!c->patience) return SR_OK;
+    if (!find_metric(c, &place)) {
+        sr_fail(why, SR_USAGE, "--patience-metric: '%s' is no metric of this validation",
+                c->patience_metric);
+        train_metric_hint(task_of(model_find(c->model.name)->task), c->patience_metric, why);
+        return SR_USAGE;
+    }
+    if (place.better == BETTER_NEITHER)
+        return sr_fail(why, SR_USAGE, "--patience-metric: neither less nor more %s is better",
+                       c->patience_metric);
+    return SR_OK;
+}
+
+sr_status trainer_open_patience(trainer *r, sr_failure *why) {
+    r->patience_best = NAN;
+    if (!r->config->patience || data_has_split(r->data, SPLIT_VALID)) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--patience: %s has no validation split here",
+                   r->config->data.name);
+}
+
+bool trainer_out_of_patience(const trainer *r) {
+    return r->config->patience && r->patience_waited >= r->config->patience;
+}
+
+void trainer_see_patience(trainer *r, const train_eval *e) {
+    const train_config *c = r->config;
+    metric_place place;
+    if (!c->patience || !find_metric(c, &place)) return;
+    const double value = (place.of_batch ? e->batch_value : e->value)[place.index];
+    const bool better =
+        isnan(r->patience_best) ? !isnan(value) : (value - r->patience_best) * place.better > 0;
+    r->patience_waited = better ? 0 : r->patience_waited + 1;
+    if (better) r->patience_best = value;
+}
+
+sr_status trainer_check_resumed_patience(const trainer *r, sr_failure *why) {
+    if (!trainer_out_of_patience(r)) return SR_OK;
+    sr_fail(why, SR_USAGE, "%s: the run stopped early, after %lld updates", r->from->rows,
+            (long long)r->result->updates);
+    sr_hint(why, "a larger --patience lets it go on");
+    return SR_USAGE;
+}
+
+void trainer_tell_patience(const trainer *r) {
+    if (!trainer_out_of_patience(r) || r->result->updates >= r->updates) return;
+    snprintf(r->result->stopped, sizeof r->result->stopped,
+             "%lld evaluations in a row without a better %.60s than %.6g",
+             (long long)r->patience_waited, r->config->patience_metric, r->patience_best);
+}

@@ -1,0 +1,199 @@
+/* loaded_model.c -- see loaded_model.h: opening, passes over the training data. */
+#include "train/loaded_model.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/gemm/gemm.h"
+#include "train/checkpoint/checkpoint.h"
+
+/* -- which file */
+
+/* The newest checkpoint of a run. */
+static sr_status find_newest(const char *run, char path[OPTION_TEXT_SIZE], sr_failure *why) {
+    train_resume from;
+    train_config *c = malloc(sizeof *c);
+    if (!c) return sr_fail(why, SR_MEMORY, "%s: no memory", run);
+    sr_status status = train_resume_find(run, &from, c, why);
+    snprintf(path, OPTION_TEXT_SIZE, "%s", from.checkpoint);
+    train_resume_free(&from);
+    free(c);
+    return status;
+}
+
+/* -- opening */
+
+static sr_status read_head(loaded_model *t, const array_reader *f, sr_failure *why) {
+    char *text = NULL;
+    int64_t *size;
+    const char *name;
+    sr_status status = array_reader_text(f, "config", &text, why);
+    if (status == SR_OK) status = train_config_read(&t->config, text, t->path, why);
+    free(text);
+    if (status == SR_OK) status = array_reader_int(f, "updates", &t->updates, why);
+    if (status != SR_OK) return status;
+    t->shape.task = model_find(t->config.model.name)->task;
+    array_reader_int(f, "meaning", &t->shape.meaning, NULL); /* older ones do not have it */
+    for (int i = 0; status == SR_OK && (name = checkpoint_size(&t->shape, i, &size)); i++)
+        status = array_reader_int(f, name, size, why);
+    return status;
+}
+
+enum { LONGEST = 1 << 16 }; /* a table of positions is no parameter */
+
+/* The model is built as the file says: no larger than what the file holds of it. */
+static sr_status hold_against_file(loaded_model *t, const array_reader *f, sr_failure *why) {
+    int64_t arrays = 0, *most = &t->config.model.most_parameters;
+    const char *group = checkpoint_groups[STATE_PARAMETER];
+    sr_status status = checkpoint_count(f, group, &arrays, most, why);
+    if (status == SR_OK && *most == 0)
+        return sr_fail(why, SR_FORMAT, "%s: has no parameters", t->path);
+    if (status == SR_OK && t->shape.longest > LONGEST && t->shape.longest > *most)
+        return sr_fail(why, SR_FORMAT, "%s: longest is %lld, and there are %lld parameters",
+                       t->path, (long long)t->shape.longest, (long long)*most);
+    return status;
+}
+
+static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failure *why) {
+    t->threads = o->threads ? o->threads : omp_get_num_procs();
+    gemm_setup(t->threads);
+    if (*o->data_dir)
+        snprintf(t->config.data.dir, sizeof t->config.data.dir, "%.511s", o->data_dir);
+    if (o->testpref && *o->testpref)
+        snprintf(t->config.data.testpref, sizeof t->config.data.testpref, "%.511s", o->testpref);
+    t->task = task_of(t->shape.task);
+    t->task_options =
+        (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
+    sr_failure own = {0};
+    t->model = model_create(&t->config.model, &t->shape, &own);
+    if (!t->model && own.status == SR_FORMAT) /* of the parameters, which do not know the file */
+        return sr_fail(why, SR_FORMAT, "%s: %s", t->path, own.text);
+    if (!t->model) {
+        sr_fail(why, own.status, "%s", own.text), sr_hint(why, "%s", own.hint);
+        return own.status;
+    }
+    t->tape = tape_create(t->threads, why);
+    if (!t->tape) return why->status;
+    t->tape->bf16 = t->config.bf16;
+    return SR_OK;
+}
+
+sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_model_options *o,
+                            sr_failure *why) {
+    memset(t, 0, sizeof *t);
+    sr_status status = SR_OK;
+    if (checkpoint_is_name(name))
+        snprintf(t->path, sizeof t->path, "%.511s", name);
+    else
+        status = find_newest(name, t->path, why);
+    if (status != SR_OK) return status;
+    array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    status = read_head(t, f, why);
+    if (status == SR_OK) status = hold_against_file(t, f, why);
+    array_reader_close(f);
+    if (status == SR_OK) status = build(t, o, why);
+    return status == SR_OK ? weights_read(t->model, t->path, why) : status;
+}
+
+void loaded_model_close(loaded_model *t) {
+    tape_free(t->tape);
+    model_free(t->model);
+    data_close(t->data);
+    t->tape = NULL, t->model = NULL, t->data = NULL;
+}
+
+static sr_status check_sizes(const loaded_model *t, sr_failure *why) {
+    int64_t *of_model, *of_data;
+    const char *name;
+    data_shape wanted = t->shape, shape = *data_get_shape(t->data);
+    for (int i = 0; (name = checkpoint_size(&wanted, i, &of_model)); i++) {
+        checkpoint_size(&shape, i, &of_data);
+        /* shorter sentences need no more positions than the model has */
+        if (*of_model == *of_data || (of_model == &wanted.longest && *of_data < *of_model))
+            continue;
+        return sr_fail(why, SR_USAGE, "%s: made for %s %lld, the data have %lld: other data",
+                       t->path, name, (long long)*of_model, (long long)*of_data);
+    }
+    return SR_OK;
+}
+
+sr_status loaded_model_open_data(loaded_model *t, sr_failure *why) {
+    if (t->data) return SR_OK;
+    t->data = train_data_open(&t->config, &t->text, why);
+    if (!t->data || check_sizes(t, why) != SR_OK) return why->status;
+    array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    if (!f) return why->status;
+    const sr_status status = checkpoint_check_meaning(f, data_get_shape(t->data), why);
+    array_reader_close(f);
+    return status;
+}
+
+/* -- passes over the training data, dropout as in training */
+
+static sr_status pass_over(loaded_model *t, int64_t index, norm_mode mode, model_memory *k,
+                           sr_failure *why) {
+    batch b;
+    pass p = {.tape = t->tape, .batch = &b, .mode = mode, .memory = k};
+    rng root = rng_create((uint64_t)t->config.seed), random = rng_split(&root, 2);
+    sr_status status = data_batch(t->data, SPLIT_TRAIN, 0, index, &b, why);
+    if (status != SR_OK) return status;
+    tape_reset(t->tape, rng_split(&random, (uint64_t)index), true, false);
+    if (task_loss(t->task, &t->task_options, t->model, &p, NULL)) return SR_OK;
+    const sr_failure *f = tape_failure(t->tape);
+    return sr_fail(why, f->status, "%s: %s", t->path, f->text);
+}
+
+static int64_t batches_of(const loaded_model *t, int64_t wanted) {
+    const int64_t all = data_batches(t->data, SPLIT_TRAIN);
+    return wanted && wanted < all ? wanted : all;
+}
+
+/* Keeps what a training pass changes besides the running values. */
+typedef struct site_keep {
+    double alpha;
+    int64_t calls;
+} site_keep;
+
+sr_status loaded_model_recompute(loaded_model *t, int64_t batches, sr_failure *why) {
+    sr_status status = loaded_model_open_data(t, why);
+    if (status != SR_OK) return status;
+    const model *m = t->model;
+    site_keep *keep = malloc((size_t)(m->sites + 1) * sizeof *keep);
+    if (!keep) return sr_fail(why, SR_MEMORY, "%s: no memory for %d sites", t->path, m->sites);
+    for (int i = 0; i < m->sites; i++)
+        keep[i] = (site_keep){m->site[i]->options.alpha, m->site[i]->calls};
+    const int64_t count = batches_of(t, batches);
+    model_memory memory;
+    status = task_memory(&memory, m, t->data, SPLIT_TRAIN, true, why);
+    for (int64_t k = 0; k < count && status == SR_OK; k++) {
+        for (int i = 0; i < m->sites; i++) m->site[i]->options.alpha = (double)k / (double)(k + 1);
+        status = pass_over(t, k, NORM_TRAIN, &memory, why);
+    }
+    model_memory_free(&memory);
+    for (int i = 0; i < m->sites; i++)
+        m->site[i]->options.alpha = keep[i].alpha, m->site[i]->calls = keep[i].calls;
+    free(keep);
+    return status;
+}
+
+sr_status loaded_model_tid(loaded_model *t, int64_t batches, double *mean, double *var,
+                           sr_failure *why) {
+    sr_status status = loaded_model_open_data(t, why);
+    if (status != SR_OK) return status;
+    final_tid *f = final_tid_begin(t->model, why);
+    if (!f) return why->status;
+    const int64_t count = batches_of(t, batches);
+    model_memory memory;
+    status = task_memory(&memory, t->model, t->data, SPLIT_TRAIN, true, why);
+    for (int64_t k = 0; k < count && status == SR_OK; k++)
+        status = pass_over(t, k, NORM_BATCH, &memory, why);
+    model_memory_free(&memory);
+    for (int i = 0; i < t->model->sites; i++) final_tid_of(f, i, &mean[i], &var[i]);
+    final_tid_end(f);
+    return status;
+}

@@ -1,0 +1,156 @@
+/* train.h -- one training run: configuration, loop, recording. */
+#ifndef TRAIN_TRAIN_H
+#define TRAIN_TRAIN_H
+
+#include "base/options/options.h"
+#include "data/data.h"
+#include "nets/models.h"
+#include "score/score.h"
+#include "task/task.h"
+#include "train/optim/optim.h"
+
+/* Values of the option table train_options(), one field per row (see src/train/config/config.c for the
+ * meaning, default, range and unit of each). */
+typedef struct train_config {
+    model_options model;
+    data_options data;
+    optim_options optim;
+    option_text precision, smoothing_form, optimizer, scheduler, lr_steps, lr_steps_in,
+        patience_metric;
+    double label_smoothing;
+    smoothing_form smoothing;
+    bool bf16; /* what precision says */
+    double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value;
+    int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;
+    int64_t patience;
+    int64_t seed, threads;
+    option_text output, record, record_sites, observe, on_write_error, sync, conf;
+    option_text dump_weights, dump_batches;
+    option_text tokenize;
+    bool lowercase;
+    option_text weights, checkpoint, checkpoint_every, keep_best;
+    int64_t keep, bleu_every, bleu_beam;
+    int64_t shares; /* parts of a batch; 0: as many as ranks */
+    double rank_seconds;
+    bool sync_norm, record_ranks;
+    bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
+    int64_t vectors_every, spectra_every, activations_every, layer_norms_every, final_batches,
+        svd_every, flush_steps, size_limit, dump_steps, pairs;
+    double flush_seconds;
+} train_config;
+
+/* The options of the methods' own parameters follow from the rows of norm_at. */
+option_table train_options(void);
+
+/* Defaults, then the recipe of the model and preset that the arguments name, then the arguments
+ * argv[first..]. Names of models, methods and data sets are checked. *positional as in
+ * options_parse. */
+sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
+                             sr_failure *why);
+
+/* Values from the text that trainer_config_text made, as run files and checkpoints keep it. */
+sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why);
+/* Every check of values that train_config_parse makes: for values that were changed since. */
+sr_status train_config_check(train_config *c, sr_failure *why);
+
+/* What a recipe sets for (model, preset): i-th row, false past the end. */
+typedef struct train_recipe {
+    const char *model, *preset; /* preset "": every preset of the model */
+    const char *key, *value;
+} train_recipe;
+const train_recipe *train_recipe_at(int i); /* NULL past the end */
+
+/* What a preset is of: sizes, source, whose machine it is for. */
+typedef struct train_preset {
+    const char *model, *name, *summary;
+} train_preset;
+const train_preset *train_preset_at(int i); /* NULL past the end */
+
+/* -- a run */
+
+/* One pass over a split. */
+typedef struct train_eval {
+    const task_row *task;
+    data_split split;
+    int64_t step, update;
+    double epoch;
+    double train_loss; /* nats per token or image since the last evaluation */
+    int64_t left_out;  /* as in task_result, as is condition */
+    const char *condition;
+    task_sums sum;                    /* running statistics; tokens 0: no evaluation was made */
+    double value[TASK_METRICS];       /* the task's metrics of it */
+    double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */
+    char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
+    double lr, seconds;
+} train_eval;
+
+/* A metric of a split, as run files and tables say it: "valid_loss"; with the statistics of each
+ * batch "valid_loss_batch". */
+typedef struct train_metric {
+    char name[64], definition[256];
+    const char *unit;
+    task_better better;
+} train_metric;
+void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
+                       train_metric *m);
+/* How many of the task's metrics an evaluation of a split has: decoded ones where they are asked for. */
+int train_metrics_shown(const train_config *c, const task_row *row);
+/* Every metric of a run's evaluations, the task's leading one first; their number. */
+enum { TRAIN_METRICS = 3 * TASK_METRICS };
+int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]);
+
+typedef struct train_progress {
+    int64_t update, updates; /* done, planned */
+    double epoch, loss, lr;
+    int64_t tokens;
+} train_progress;
+
+/* The loop never prints; it tells. Any of the functions may be NULL. */
+typedef struct train_events {
+    void *context;
+    void (*note)(void *context, const char *text); /* one line: sizes, data, projection */
+    void (*warn)(void *context, const char *text);
+    void (*eval)(void *context, const train_eval *e); /* after every validation pass */
+    void (*progress)(void *context, const train_progress *p);
+    bool (*stop)(void *context); /* true: finish as interrupted */
+    /* The processes that the run is spread over; each calls train_run with its own. NULL: this one. */
+    struct ranks *ranks;
+} train_events;
+
+/* Where the time of a run went, seconds. */
+typedef struct train_times {
+    double data, forward, backward, optimizer, recorder, validation, checkpoints, total;
+} train_times;
+
+typedef struct train_result {
+    int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
+    int64_t steps_before;            /* of the run that goes on */
+    train_eval last, test;           /* the last validation, and that of the test split */
+    bool interrupted;
+    const char *diverged; /* why the run counts as diverged; NULL: it does not */
+    char stopped[192];    /* why the run ended before its time; "": it did not */
+    char digest[32];      /* of all weights and running state */
+    train_times times;
+    tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */
+} train_result;
+
+/* A run that goes on (src/train/checkpoint/resume.c): its newest checkpoint that its run file reaches. */
+typedef struct train_resume {
+    char checkpoint[OPTION_TEXT_SIZE], rows[OPTION_TEXT_SIZE]; /* rows: the run file to be read */
+    char passed_over[SR_FAILURE_TEXT]; /* why a newer checkpoint was not taken, or "" */
+    int64_t steps, updates;            /* done */
+    bool complete;                     /* the run has come to its end */
+    char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
+} train_resume;
+/* Finds the checkpoint of a run (RUN.h5, RUN.h5.part, or one of its checkpoints), and reads the run's
+ * configuration. */
+sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why);
+void train_resume_free(train_resume *from);
+/* Options that may differ from those of the run that goes on: true for "threads". */
+bool train_resume_may_change(const char *key);
+
+/* command: as typed, for the run file. from: NULL for a new run. */
+sr_status train_run(const train_config *c, const char *command, const train_resume *from,
+                    const train_events *events, train_result *result, sr_failure *why);
+
+#endif

@@ -1,0 +1,164 @@
+/* test_many_files.c -- more run files at once than a process may have descriptors: those that rest are
+ * what they were when they are read again, or a failure that names them. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "testing/check.h"
+#include "testing/sample_run.h"
+
+enum { FILES = 90, DESCRIPTORS = 70, STEPS = 6 };
+
+/* Stays valid for the next call. */
+static char *path_of(int i) {
+    static char path[2][512];
+    static int turn;
+    char *p = path[turn ^= 1];
+    snprintf(p, sizeof path[0], "%s/many%d.h5", check_temporary(), i);
+    return p;
+}
+
+static void finish(sr_recorder *r) {
+    sr_failure why = {0};
+    sr_finish end = SR_INIT(sr_finish, .status = "complete");
+    check_ok(sr_close(r, &end, &why), &why);
+}
+
+/* File i has i % 3 steps more than STEPS. */
+static void write_runs(int files) {
+    for (int i = 0; i < files; i++) {
+        sr_options o = SR_OPTIONS_DEFAULT;
+        o.vectors_every = 2, o.seed = (uint64_t)i;
+        unlink(path_of(i)); /* of the test before */
+        sr_recorder *r = sample_begin(path_of(i), &o);
+        assert_int_equal(sample_steps(r, 0, STEPS + i % 3 - 1, 2), SR_OK);
+        finish(r);
+    }
+}
+
+static void open_runs(sr_runfile *run[], int files) {
+    for (int i = 0; i < files; i++) {
+        sr_failure why = {0};
+        run[i] = sr_run_open_beside(path_of(i), i ? run[0] : NULL, &why);
+        if (!run[i]) fail_msg("file %d: %s", i, why.text);
+    }
+}
+
+static void close_runs(sr_runfile *run[], int files) {
+    for (int i = 0; i < files; i++) sr_run_close(run[i]);
+}
+
+static void read_loss(sr_runfile *f, sr_failure *why) {
+    double loss;
+    sr_run_step_reals(f, "loss", 0, 1, &loss, why);
+}
+
+/* What was read last stays open as long as the file. */
+static void check_run(sr_runfile *f) {
+    sr_failure why = {0};
+    read_loss(f, &why);
+    check_ok(why.status, &why);
+    sample_check(f, 0, 2);
+    read_loss(f, &why);
+    check_ok(why.status, &why);
+}
+
+/* Rows and vectors of each file, the first ones last, twice; no descriptor is left. */
+static void resting_files_are_read_again(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    struct rlimit limit, low;
+    write_runs(FILES);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    low = (struct rlimit){DESCRIPTORS, limit.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &low);
+    const int before = check_descriptors();
+    open_runs(run, FILES);
+    assert_true(check_descriptors() - before <= 32);
+    for (int round = 0; round < 2; round++)
+        for (int i = FILES - 1; i >= 0; i--) {
+            assert_int_equal(sr_run_get_info(run[i])->steps, STEPS + i % 3);
+            assert_int_equal(sr_run_get_info(run[i])->seed, (uint64_t)i);
+            check_run(run[i]);
+        }
+    assert_true(check_descriptors() - before <= 32);
+    close_runs(run, FILES);
+    assert_int_equal(check_descriptors(), before);
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* A file of a pool may be closed before the others, the first one too. */
+static void files_are_closed_in_any_order(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    write_runs(40);
+    open_runs(run, 40);
+    for (int i = 1; i < 40; i++) sr_run_close(run[i]);
+    sample_check(run[0], 0, 2); /* it rested */
+    sr_run_close(run[0]);
+    open_runs(run, 40);
+    for (int i = 0; i < 38; i++) sr_run_close(run[i]);
+    sample_check(run[39], 0, 2);
+    close_runs(run + 38, 2);
+}
+
+static void other_files_are_refused(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    sr_failure replaced = {0}, removed = {0};
+    write_runs(40);
+    open_runs(run, 40);
+    assert_int_equal(rename(path_of(39), path_of(0)), 0); /* 0 rests: 32 came later */
+    read_loss(run[0], &replaced);
+    check_failure(&replaced, SR_IO, "many0.h5: replaced");
+    assert_int_equal(unlink(path_of(1)), 0);
+    read_loss(run[1], &removed);
+    check_failure(&removed, SR_IO, "many1.h5: No such file");
+    close_runs(run, 40);
+}
+
+static void copy_file(const char *from, const char *to) {
+    char data[4096];
+    size_t count;
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    assert_non_null(in);
+    assert_non_null(out);
+    while ((count = fread(data, 1, sizeof data, in)))
+        assert_int_equal(fwrite(data, 1, count, out), count);
+    fclose(in), assert_int_equal(fclose(out), 0);
+}
+
+/* Opened while it is written, as PATH.part, read when .part is off its name. A process cannot have one
+ * file open for writing and for reading: the reader has a copy. */
+static void a_writer_may_finish(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    sr_options o = SR_OPTIONS_DEFAULT;
+    char part[600], to[600];
+    write_runs(40);
+    o.vectors_every = 2, o.flush_steps = 1;
+    sr_recorder *r = sample_begin(path_of(FILES), &o);
+    assert_int_equal(sample_steps(r, 0, 3, 2), SR_OK);
+    assert_int_equal(sr_flush(r), SR_OK);
+    unlink(path_of(0));
+    snprintf(part, sizeof part, "%s.part", path_of(FILES));
+    snprintf(to, sizeof to, "%s.part", path_of(0));
+    copy_file(part, to);
+    open_runs(run, 40);
+    assert_true(sr_run_get_info(run[0])->steps >= 2);
+    assert_int_equal(rename(to, path_of(0)), 0);
+    sample_check(run[0], 0, 2);
+    close_runs(run, 40);
+    finish(r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(resting_files_are_read_again),
+        cmocka_unit_test(files_are_closed_in_any_order),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(a_writer_may_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

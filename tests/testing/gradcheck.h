@@ -1,0 +1,35 @@
+/* gradcheck.h -- derivatives of a scalar function of tensors against central differences.
+ * Meaningful in the double build (1e-6 relative); runs in float too, for memory checks. */
+#ifndef STATNET_GRADCHECK_H
+#define STATNET_GRADCHECK_H
+
+#include "engine/tape.h"
+
+/* Builds the expression from in[count] (persistent tensors with wants_grad) and returns any
+ * tensor; the check takes sum(value * fixed random weights) as the loss. Called many times with the
+ * same random stream, so dropout masks repeat. */
+typedef tensor *gradcheck_fn(tape *t, tensor *const *in, void *context);
+
+typedef struct gradcheck_result {
+    double worst; /* largest |analytic - numeric| / max(1, largest |numeric| of that input) */
+    int input;    /* where */
+    int64_t element;
+    double analytic, numeric;
+    const char *how; /* the gradient came: "of a result", "written" or "added"; static */
+    double apart; /* largest difference between these, by the same measure: of backward passes that
+                        are no derivative too */
+} gradcheck_result;
+
+/* The worst of the gradients that f gives when in[] come as results of other ops, as parameters to write to and as
+ * parameters to add to. It is not finite where a backward function reads a value that its op did not declare,
+ * or where one was in the forward pass, or leaves a number of a gradient unwritten. A failure, too, where a result
+ * is made again (tape_set_recompute) in other bytes. Leaves the gradients in those of in[]. */
+sr_status gradcheck(gradcheck_fn *f, tensor *const *in, int count, void *context, double step,
+                    gradcheck_result *result, sr_failure *why);
+
+/* A tensor outside any tape, values normal(0, 1) from the seed, with room for a gradient. Free
+ * with gradcheck_tensor_free. */
+tensor *gradcheck_tensor(int rank, const int64_t *dim, uint64_t seed, bool wants_grad);
+void gradcheck_tensor_free(tensor *x);
+
+#endif

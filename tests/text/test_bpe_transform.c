@@ -1,0 +1,58 @@
+/* test_bpe_transform.c -- merges that are learnt as a step of lines: from both sides, all of the lines that
+ * are training text and no others, pairs that occur twice. */
+#include <string.h>
+
+#include "testing/check.h"
+#include "text/bpe/bpe_step.h"
+
+static void expect_pieces(const line_transform *s, const char *line, const char *want) {
+    line_buffer out = {0};
+    sr_failure why = {0};
+    check_ok(s->apply(s->self, 0, line, strlen(line), &out, &why), &why);
+    assert_string_equal(out.byte, want);
+    line_free(&out);
+}
+
+static file_bytes text_of(const char *text) {
+    return (file_bytes){.byte = (uint8_t *)(uintptr_t)text, .size = strlen(text), .path = "text"};
+}
+
+/* ab is twice in the source, cd in the target; ef is there once, gh behind the last line. */
+static void what_is_learnt(void **state) {
+    (void)state;
+    const file_bytes text[2] = {text_of("ab ef\nab\ngh\ngh gh\n"), text_of("cd\ncd\ngh\ngh\n")};
+    sr_failure why = {0};
+    line_transform s = bpe_step("", 10, &why);
+    assert_null(bpe_step_codes(&s));
+    check_ok(s.begin(s.self, text, 2, 2, &why), &why);
+    expect_pieces(&s, "ab cd ef gh", "ab cd e@@ f g@@ h");
+    assert_non_null(bpe_step_codes(&s));
+    s.free(s.self);
+}
+
+/* So many merges and no more: the most frequent pair. */
+static void how_many(void **state) {
+    (void)state;
+    const file_bytes text[2] = {text_of("ab ab ab cd\n"), text_of("cd\n")};
+    sr_failure why = {0};
+    line_transform s = bpe_step("", 1, &why);
+    check_ok(s.begin(s.self, text, 2, 1, &why), &why);
+    expect_pieces(&s, "ab cd", "ab c@@ d");
+    s.free(s.self);
+}
+
+static void no_file(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    line_transform s = bpe_step("nowhere.codes", 0, &why);
+    const file_bytes text[2] = {text_of("ab ab\n"), text_of("cd\n")};
+    assert_int_equal(s.begin(s.self, text, 2, 1, &why), SR_IO);
+    check_failure(&why, SR_IO, "nowhere.codes");
+    s.free(s.self);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_learnt), cmocka_unit_test(how_many),
+                                       cmocka_unit_test(no_file)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
