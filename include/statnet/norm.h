@@ -82,6 +82,9 @@ typedef struct norm_rows {
                               row is its own sample */
     int64_t samples;
     norm_mode mode;
+    /* NORM_RUNNING in training (norm_site_freeze): watchers look, and find the statistics of the batch too.
+     * The running ones are constants in both passes. */
+    bool frozen;
     bool outside;    /* of no batch of this pass: NORM_RUNNING stays, never_running or not */
     double tokens;   /* token count that the loss will be divided by (docs/norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
@@ -299,6 +302,7 @@ struct norm_site {
     bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
     bool watch_frozen;    /* the forward watcher is called in NORM_BATCH too */
     bool never_running;   /* NORM_RUNNING calls are NORM_BATCH ones here, but of rows outside */
+    bool frozen;          /* NORM_TRAIN calls are NORM_RUNNING ones here, with rows->frozen */
     bool want_rows;
     bool want_input;     /* watchers look at x and dx even behind a layer scale */
     norm_shadow *shadow; /* owned; NULL unless norm_site_observe_batch asked for it */
@@ -318,6 +322,9 @@ void norm_site_free(norm_site *s);
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
 /* Whether evaluation takes running values, so that NORM_RUNNING and NORM_BATCH differ. */
 bool norm_site_has_running(const norm_site *s);
+/* From now on (or no longer) running values stay as they are and training normalises by them, where the
+ * site has some: docs/norms.md 24. */
+void norm_site_freeze(norm_site *s, bool frozen);
 /* The method whose batch statistics the observer takes: its defaults hold where a site's own has
  * none. */
 const norm_method *norm_observer(void);

@@ -20,7 +20,7 @@ typedef struct train_config {
     double label_smoothing;
     smoothing_form smoothing;
     bool bf16; /* what precision says */
-    double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value;
+    double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value, freeze_stats;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;
     int64_t patience, validate_train;
     int64_t seed, threads;
