@@ -105,7 +105,8 @@ static const char ignored[] =
     "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
     "size-limit,spectra-every,activations-every,layer-norms-every,svd-every,flush-steps,flush-"
     "seconds,sync,on-write-error,observe,attention-stats,"
-    "final-tid,final-batches,pairs,validate-batch,test,dump-weights,dump-batches,dump-steps";
+    "final-tid,final-batches,pairs,validate-batch,validate-train,test,dump-weights,dump-batches,"
+    "dump-steps";
 
 /* Nothing is known of a run without any configuration; a key that others lack is a difference, unless
  * it had no effect there: then what took it away is one. */

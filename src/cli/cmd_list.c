@@ -200,7 +200,7 @@ typedef struct metric_list {
 
 /* What evaluations of a task hold under every option of train that adds metrics. */
 static metric_list metrics_of(const task_row *row) {
-    const train_config all = {.validate_batch = true, .test = true};
+    const train_config all = {.validate_batch = true, .validate_train = 1, .test = true};
     metric_list l;
     l.count = train_metrics_make(&all, row, l.metric);
     return l;

@@ -23,7 +23,8 @@ typedef struct session {
     train_config config;
     const train_resume *from; /* statrec resume */
     tsv table;
-    train_metric metric[2][TASK_METRICS]; /* columns: running, batch statistics */
+    /* columns: running, batch statistics; of training batches */
+    train_metric metric[3][TASK_METRICS];
     bool header_done;
     progress progress;
 } session;
@@ -41,12 +42,12 @@ static void on_warn(void *context, const char *text) {
     tool_warn(&s->tool, "%s", text);
 }
 
-static void declare_metrics(session *s, const train_eval *e, bool of_batch) {
+static void declare_metrics(session *s, const train_eval *e, data_split split, bool of_batch) {
     char text[512];
     const int metrics = of_batch ? task_metrics(e->task) : train_metrics_shown(&s->config, e->task);
     for (int i = 0; i < metrics; i++) {
-        train_metric *m = &s->metric[of_batch][i];
-        train_metric_make(e->task, i, e->split, of_batch, m);
+        train_metric *m = &s->metric[split == SPLIT_TRAIN ? 2 : of_batch][i];
+        train_metric_make(e->task, i, split, of_batch, m);
         snprintf(text, sizeof text, "%s (%s)", m->definition, m->unit);
         tsv_column(&s->table, m->name, text);
     }
@@ -60,8 +61,9 @@ static void begin_table(session *s, const train_eval *e) {
     tsv_column(t, "update", "optimizer updates");
     snprintf(text, sizeof text, "%s since the last row, with smoothing", e->task->metric[0].unit);
     tsv_column(t, "train_loss", text);
-    declare_metrics(s, e, false);
-    if (s->config.validate_batch) declare_metrics(s, e, true);
+    declare_metrics(s, e, e->split, false);
+    if (s->config.validate_batch) declare_metrics(s, e, e->split, true);
+    if (s->config.validate_train) declare_metrics(s, e, SPLIT_TRAIN, true);
     tsv_column(t, "lr", "learning rate of the last update");
     tsv_column(t, "seconds", "since the start");
     tsv_header(t);
@@ -86,6 +88,8 @@ static void on_eval(void *context, const train_eval *e) {
     for (int i = 0; i < metrics; i++) print_number(t, e->value[i]);
     for (int i = 0; i < task_metrics(e->task) && s->config.validate_batch; i++)
         print_number(t, e->batch_value[i]);
+    for (int i = 0; i < task_metrics(e->task) && s->config.validate_train; i++)
+        print_number(t, e->train_value[i]);
     print_number(t, e->lr);
     char seconds[32];
     snprintf(seconds, sizeof seconds, "%.1f", e->seconds);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "norm/bn_observer.h"
-#include "norm/kernels/column_passes.h"
+#include "norm/kernels/batch_stats.h"
 
 /* One call, from forward to backward. */
 typedef struct applied {
@@ -33,6 +33,10 @@ static void zero_padded(const norm_call *c, real *y) {
 }
 
 /* -- forward ----------------------------------------------------------------------------------- */
+
+static bool is_training(const norm_rows *r) {
+    return r->mode == NORM_TRAIN || r->frozen;
+}
 
 /* Nothing to normalise, in any process (releases do not synchronise). */
 static bool empty(const norm_site *s, const norm_call *c) {
@@ -65,14 +69,14 @@ static sr_status make_own(norm_call *c, const norm_site *s) {
 }
 
 static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *rows) {
-    bool counts = rows->mode == NORM_TRAIN;
+    const bool counts = rows->mode == NORM_TRAIN;
     a->site = s;
     a->call = (norm_call){
         .rows = rows,
         .features = s->features,
         .options = &s->options,
         .threads = t->threads,
-        .has_hook = counts && (s->forward_hook || s->backward_hook),
+        .has_hook = is_training(rows) && (s->forward_hook || s->backward_hook),
         .want_rows = counts && s->want_rows && s->backward_hook,
         .gamma = s->gamma ? s->gamma->value : s->ones,
         .beta = s->beta ? s->beta->value : s->zeros,
@@ -144,6 +148,12 @@ static const real *watched_input(applied *a) {
     return a->site->want_input ? scaled_input(a) : NULL;
 }
 
+/* What the method itself does not ask for. */
+static sr_status look_at_batch(applied *a) {
+    batch_kept k = {0};
+    return batch_statistics(&a->call, &k, a->x);
+}
+
 static sr_status run_forward(applied *a, const tensor *x, real *y) {
     norm_call *c = &a->call;
     norm_site *s = a->site;
@@ -152,6 +162,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         a->x = x->value;
     } else {
         sr_status status = scale_input(a, x);
+        if (status == SR_OK && c->rows->frozen && c->has_hook) status = look_at_batch(a);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
         a->scale.made = true;
         if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
@@ -159,8 +170,8 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (!s->method->padded) zero_padded(c, y);
         if (s->calls != c->calls) s->calls = c->calls; /* decoders beside one another only read */
     }
-    norm_mode mode = c->rows->mode;
-    if (s->forward_hook && (mode == NORM_TRAIN || (mode == NORM_BATCH && s->hook_frozen)))
+    const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
+    if (s->forward_hook && (is_training(c->rows) || final))
         s->forward_hook(s->hook_context,
                         &(norm_view){.site = s, .call = c, .x = watched_input(a), .y = y});
     return SR_OK;
@@ -227,7 +238,7 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, dx);
     }
-    if (s->backward_hook && c->rows->mode == NORM_TRAIN)
+    if (s->backward_hook && is_training(c->rows))
         s->backward_hook(s->hook_context,
                          &(norm_view){.site = s,
                                       .call = c,
@@ -312,11 +323,27 @@ static const norm_rows *rows_of_batch(tape *t, const norm_rows *rows) {
     return own;
 }
 
+/* With running statistics as constants dx = gamma/sigma g (docs/norms.md 24): every method's backward pass
+ * does that in NORM_RUNNING (batch_backward_constant). */
+void norm_site_freeze(norm_site *s, bool frozen) {
+    s->frozen = frozen && norm_site_has_running(s);
+}
+
+static const norm_rows *frozen_rows(tape *t, const norm_rows *rows) {
+    norm_rows *own = tape_alloc(t, sizeof *own);
+    if (!own) return NULL;
+    *own = *rows;
+    own->mode = NORM_RUNNING;
+    own->frozen = true;
+    return own;
+}
+
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (!x || check_input(s, t, x, rows) != SR_OK) return NULL;
     applied *a = tape_alloc(t, sizeof *a);
     tensor *y = a ? tape_like(t, x) : NULL;
     if (y && s->never_running && !rows->outside) rows = rows_of_batch(t, rows);
+    if (y && rows && s->frozen && rows->mode == NORM_TRAIN) rows = frozen_rows(t, rows);
     if (!y || !rows) return NULL;
     *a = (applied){0};
     sr_status status = make_call(a, s, t, rows);

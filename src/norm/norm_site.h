@@ -49,6 +49,7 @@ struct norm_site {
     bool takes_positions; /* rows->position_mean is part of the mean of this site's input */
     bool hook_frozen;     /* the forward watcher is called in NORM_BATCH too */
     bool never_running;   /* NORM_RUNNING calls are NORM_BATCH ones here, but of rows outside */
+    bool frozen;          /* NORM_TRAIN calls are NORM_RUNNING ones here, with rows->frozen */
     bool want_rows;
     bool want_input;               /* watchers look at x and dx even behind a layer scale */
     norm_observer_state *observer; /* owned; NULL unless norm_site_observe_batch asked for it */
@@ -68,6 +69,9 @@ void norm_site_free(norm_site *s);
 sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why);
 /* Whether evaluation takes running values, so that NORM_RUNNING and NORM_BATCH differ. */
 bool norm_site_has_running(const norm_site *s);
+/* From now on (or no longer) running statistics keep their values and training normalizes by them, where
+ * the site has some: docs/norms.md 24. */
+void norm_site_freeze(norm_site *s, bool frozen);
 /* The method whose batch statistics the observer takes: its defaults hold where a site's own has
  * none. */
 const norm_method *norm_observer(void);

@@ -55,6 +55,7 @@ static void hand_over_position(const hook *k, const double *mean, int64_t featur
     sr_put_vector(r, k->site, SR_position_B, mean);
     if (isnan(k->alpha)) return;
     sr_put_vector(r, k->site, SR_position, k->position);
+    if (k->owner->model->site[k - k->owner->hook]->frozen) return;
     for (int64_t i = 0; i < features; i++)
         k->position[i] = k->alpha * k->position[i] + (1 - k->alpha) * mean[i];
 }
@@ -69,8 +70,11 @@ static void put_scalars(sr_recorder *r, int site, const norm_site *s, const parc
         if (scalars & (1u << i)) sr_put_scalar(r, site, scalar_of[i], of->scalar[i]);
 }
 
+/* Without those of the backward pass where statistics are frozen: none of it flows through them. */
 static void put_vectors(sr_recorder *r, int site, const norm_site *s, const double *const *value) {
-    const uint32_t vectors = norm_site_vectors(s);
+    static const uint32_t backward =
+        NORM_BIT(sum_g) | NORM_BIT(sum_gx) | NORM_BIT(nu) | NORM_BIT(Gamma_t) | NORM_BIT(Lambda_t);
+    const uint32_t vectors = norm_site_vectors(s) & ~(s->frozen ? backward : 0);
     for (int v = 0; v < NORM_VECTOR_COUNT; v++)
         if (vectors & (1u << v)) sr_put_vector(r, site, vector_of[v], value[v]);
 }
@@ -158,7 +162,7 @@ static void watch_forward(void *context, const norm_view *o) {
     hook *k = context;
     hooks *h = k->owner;
     double start = progress_clock();
-    if (o->call->rows->mode == NORM_TRAIN)
+    if (o->call->rows->mode == NORM_TRAIN || o->call->rows->frozen)
         h->look_at(h->look_context, (int)(k - h->hook), o, &h->failure);
     h->seconds += progress_clock() - start;
 }

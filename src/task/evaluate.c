@@ -28,10 +28,10 @@ sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_sp
     return model_memory_init(k, m, training, data_sequences(d, split), why);
 }
 
-static sr_status evaluate_split(const task_row *row, const task_options *o, model *m, tape *t,
-                                dataset *d, data_split split, norm_mode mode, model_memory *k,
-                                task_sums *sum, sr_failure *why) {
-    const int64_t batches = data_batches(d, split);
+/* The first `batches` of the split. */
+static sr_status evaluate_batches(const task_row *row, const task_options *o, model *m, tape *t,
+                                  dataset *d, data_split split, int64_t batches, norm_mode mode,
+                                  model_memory *k, task_sums *sum, sr_failure *why) {
     *sum = (task_sums){0};
     for (int64_t i = 0; i < batches; i++) {
         batch b;
@@ -53,7 +53,21 @@ sr_status task_evaluate(const task_row *row, const task_options *o, model *m, ta
                         data_split split, norm_mode mode, task_sums *sum, sr_failure *why) {
     model_memory k;
     sr_status status = task_memory(&k, m, d, split, false, why);
-    if (status == SR_OK) status = evaluate_split(row, o, m, t, d, split, mode, &k, sum, why);
+    if (status == SR_OK)
+        status =
+            evaluate_batches(row, o, m, t, d, split, data_batches(d, split), mode, &k, sum, why);
+    model_memory_free(&k);
+    return status;
+}
+
+sr_status task_evaluate_training(const task_row *row, const task_options *o, model *m, tape *t,
+                                 dataset *d, int64_t count, task_sums *sum, sr_failure *why) {
+    const int64_t all = data_batches(d, SPLIT_TRAIN);
+    model_memory k;
+    sr_status status = task_memory(&k, m, d, SPLIT_TRAIN, true, why);
+    if (status == SR_OK)
+        status = evaluate_batches(row, o, m, t, d, SPLIT_TRAIN, count < all ? count : all,
+                                  NORM_BATCH, &k, sum, why);
     model_memory_free(&k);
     return status;
 }

@@ -118,5 +118,9 @@ sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_sp
  * tape is reset. */
 sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
                         data_split split, norm_mode mode, task_sums *sum, sr_failure *why);
+/* The same of the first `count` training batches of epoch 0, with the memory of training: the same
+ * batches in every call. NORM_BATCH. */
+sr_status task_evaluate_training(const task_row *row, const task_options *o, model *m, tape *t,
+                                 dataset *d, int64_t count, task_sums *sum, sr_failure *why);
 
 #endif

@@ -98,6 +98,14 @@ static double epoch_after(const trainer *r, int64_t steps) {
     return (double)r->data_epoch + (double)(r->data_batch + steps) / (double)r->batches;
 }
 
+/* From this share of the planned updates on running statistics stay. Every step asks anew, so that a
+ * run that goes on has them as they were. */
+static void freeze_statistics(trainer *r) {
+    const double done = (double)r->result->updates, planned = (double)r->updates;
+    const bool frozen = done >= r->config->freeze_stats * planned;
+    for (int i = 0; i < r->model->sites; i++) norm_site_freeze(r->model->site[i], frozen);
+}
+
 /* last: the step that closes an epoch closes its update too. */
 static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     r->result->steps++;
@@ -105,6 +113,7 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     run_record_begin_step(r->record, r->result->steps, is_due(r, r->config->spectra_every));
     if (r->config->activations_every)
         run_record_want_activations(r->record, is_due(r, r->config->activations_every));
+    freeze_statistics(r);
     double sum = 0, norm = 0, mark;
     const bool update = r->accumulated + 1 == r->config->update_freq || last;
     sr_status status = shards_pass(r, b, update, &sum, why);

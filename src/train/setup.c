@@ -79,6 +79,17 @@ static sr_status check_norm_options(const trainer *r, sr_failure *why) {
     return SR_OK;
 }
 
+static void tell_freezing(const trainer *r) {
+    bool running = false;
+    if (r->config->freeze_stats >= 1) return;
+    for (int i = 0; i < r->model->sites; i++) running |= norm_site_has_running(r->model->site[i]);
+    if (running)
+        trainer_note(r, "running statistics stay as they are after update %.0f",
+                     ceil(r->config->freeze_stats * (double)r->updates));
+    else
+        trainer_warn(r, "--freeze-stats has no effect: no site has running statistics");
+}
+
 /* What the model begins with instead of random numbers. */
 static sr_status read_weights(const trainer *r, sr_failure *why) {
     const train_config *c = r->config;
@@ -118,6 +129,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     if (!r->optimizer) return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", c->optimizer);
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
                  (long long)params_total(&r->model->params), r->model->sites, r->threads);
+    tell_freezing(r);
     sr_status status = check_norm_options(r, why);
     if (status == SR_OK) status = read_weights(r, why);
     return status == SR_OK ? params_slots(&r->model->params, r->optimizer->slots, why) : status;

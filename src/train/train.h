@@ -20,9 +20,9 @@ typedef struct train_config {
     double label_smoothing;
     smoothing_form smoothing;
     bool bf16; /* what precision says */
-    double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value;
+    double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value, freeze_stats;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;
-    int64_t patience;
+    int64_t patience, validate_train;
     int64_t seed, threads;
     option_text output, record, record_sites, observe, on_write_error, sync, conf;
     option_text dump_weights, dump_batches;
@@ -80,12 +80,13 @@ typedef struct train_eval {
     task_sums sum;                    /* running statistics; tokens 0: no evaluation was made */
     double value[TASK_METRICS];       /* the task's metrics of it */
     double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */
+    double train_value[TASK_METRICS]; /* of --validate-train; NaN unless asked for */
     char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
     double lr, seconds;
 } train_eval;
 
 /* A metric of a split, as run files and tables say it: "valid_loss"; with the statistics of each
- * batch "valid_loss_batch". */
+ * batch "valid_loss_batch"; of training batches (--validate-train) "train_loss_batch". */
 typedef struct train_metric {
     char name[64], definition[256];
     const char *unit;
@@ -96,7 +97,7 @@ void train_metric_make(const task_row *row, int metric, data_split split, bool o
 /* How many of the task's metrics an evaluation of a split has: decoded ones where they are asked for. */
 int train_metrics_shown(const train_config *c, const task_row *row);
 /* Every metric of a run's evaluations, the task's leading one first; their number. */
-enum { TRAIN_METRICS = 3 * TASK_METRICS };
+enum { TRAIN_METRICS = 4 * TASK_METRICS };
 int train_metrics_make(const train_config *c, const task_row *row, train_metric m[TRAIN_METRICS]);
 
 typedef struct train_progress {

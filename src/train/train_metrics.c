@@ -7,12 +7,15 @@
 void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
                        train_metric *m) {
     const task_metric *of = &row->metric[metric];
-    const char *in = split == SPLIT_VALID ? "validation" : data_split_name(split);
+    const char *in = split == SPLIT_VALID   ? "validation"
+                     : split == SPLIT_TRAIN ? "training"
+                                            : data_split_name(split);
     snprintf(m->name, sizeof m->name, "%s_%s%s", data_split_name(split), of->name,
              of_batch ? "_batch" : "");
-    snprintf(m->definition, sizeof m->definition, "%s %s, %s%s%s", in, of->definition,
+    snprintf(m->definition, sizeof m->definition, "%s %s, %s%s%s%s", in, of->definition,
              of_batch ? "statistics of each " : "running statistics", of_batch ? in : "",
-             of_batch ? " batch" : "");
+             of_batch ? " batch" : "",
+             split == SPLIT_TRAIN ? ", the same batches each time, without dropout" : "");
     m->unit = of->unit;
     m->better = of->better;
 }
@@ -37,6 +40,8 @@ int train_metrics_make(const train_config *c, const task_row *row, train_metric 
         if (i != row->leading) train_metric_make(row, i, SPLIT_VALID, false, &m[count++]);
     for (int i = 0; i < task_metrics(row) && c->validate_batch; i++)
         train_metric_make(row, i, SPLIT_VALID, true, &m[count++]);
+    for (int i = 0; i < task_metrics(row) && c->validate_train; i++)
+        train_metric_make(row, i, SPLIT_TRAIN, true, &m[count++]);
     for (int i = 0; i < metrics && c->test; i++)
         train_metric_make(row, i, SPLIT_TEST, false, &m[count++]);
     return count;

@@ -29,37 +29,67 @@ static bool has_batch_statistics(const trainer *r, const train_eval *e) {
     return r->config->validate_batch && e->split == SPLIT_VALID;
 }
 
-static void record_eval(trainer *r, const train_eval *e) {
-    train_metric metric[2 * TASK_METRICS];
-    const char *name[2 * TASK_METRICS];
-    double value[2 * TASK_METRICS];
-    const int metrics = train_metrics_shown(r->config, e->task);
-    const int count = metrics + (has_batch_statistics(r, e) ? task_metrics(e->task) : 0);
-    for (int i = 0; i < count; i++) {
-        const bool of_batch = i >= metrics;
-        train_metric_make(e->task, i % metrics, e->split, of_batch, &metric[i]);
-        name[i] = metric[i].name;
-        value[i] = of_batch ? e->batch_value[i % metrics] : e->value[i];
-    }
-    run_record_eval(r->record, e->step, e->epoch, name, value, count);
+static bool has_training_batches(const trainer *r, const train_eval *e) {
+    return r->config->validate_train > 0 && e->split == SPLIT_VALID;
 }
 
-/* The split's sums and metrics; with batch statistics too where they are asked for. */
+/* Metrics of one evaluation, by name. */
+typedef struct named_values {
+    train_metric metric[3 * TASK_METRICS];
+    const char *name[3 * TASK_METRICS];
+    double value[3 * TASK_METRICS];
+    int count;
+} named_values;
+
+static void add_values(named_values *v, const task_row *row, data_split split, bool of_batch,
+                       const double *value, int count) {
+    for (int i = 0; i < count; i++) {
+        train_metric *m = &v->metric[v->count];
+        train_metric_make(row, i, split, of_batch, m);
+        v->name[v->count] = m->name;
+        v->value[v->count++] = value[i];
+    }
+}
+
+static void record_eval(trainer *r, const train_eval *e) {
+    named_values v = {.count = 0};
+    add_values(&v, e->task, e->split, false, e->value, train_metrics_shown(r->config, e->task));
+    if (has_batch_statistics(r, e))
+        add_values(&v, e->task, e->split, true, e->batch_value, task_metrics(e->task));
+    if (has_training_batches(r, e))
+        add_values(&v, e->task, SPLIT_TRAIN, true, e->train_value, task_metrics(e->task));
+    run_record_eval(r->record, e->step, e->epoch, v.name, v.value, v.count);
+}
+
+/* Metrics with the statistics of each batch, of the split and of training batches, where they are
+ * asked for. */
+static sr_status measure_batches(trainer *r, train_eval *e, sr_failure *why) {
+    task_sums sum;
+    sr_status status = SR_OK;
+    if (has_batch_statistics(r, e)) {
+        status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data, e->split,
+                               NORM_BATCH, &sum, why);
+        if (status == SR_OK) r->task->measure(&sum, e->batch_value);
+    }
+    if (status == SR_OK && has_training_batches(r, e)) {
+        status = task_evaluate_training(r->task, &r->task_options, r->model, r->tape, r->data,
+                                        r->config->validate_train, &sum, why);
+        if (status == SR_OK) r->task->measure(&sum, e->train_value);
+    }
+    return status;
+}
+
+/* The split's sums and metrics. */
 static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
-    task_sums again;
     r->tape->profiling = false;
     sr_status status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data,
                                      e->split, NORM_RUNNING, &e->sum, why);
     if (status != SR_OK) return status;
     r->task->measure(&e->sum, e->value);
-    for (int i = 0; i < TASK_METRICS; i++) e->batch_value[i] = NAN;
+    for (int i = 0; i < TASK_METRICS; i++) e->batch_value[i] = e->train_value[i] = NAN;
     status = trainer_decode(r, e, why);
     if (status != SR_OK || r->unevaluated) return status;
-    if (!has_batch_statistics(r, e)) return SR_OK;
-    status = task_evaluate(r->task, &r->task_options, r->model, r->tape, r->data, e->split,
-                           NORM_BATCH, &again, why);
-    if (status == SR_OK) r->task->measure(&again, e->batch_value);
-    return status;
+    return measure_batches(r, e, why);
 }
 
 /* Metrics of what the model decodes: of every validation, or of every --bleu-every-th and of the test

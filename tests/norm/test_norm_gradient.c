@@ -73,6 +73,7 @@ static void check_method(const norm_method *m, const shape *s, norm_mode mode, b
         if (set && !strcmp(settings[i].method, m->name))
             check_ok(norm_options_set(&o, m, settings[i].param, settings[i].value, &why), &why);
     layer_make_with(&l, m, s->d, &o);
+    norm_site_freeze(&l.site, mode == NORM_TRAIN);
     tensor *x = gradcheck_tensor(2, (int64_t[]){s->rows, s->d}, 17, true);
     assert_non_null(x);
     tensor *in[3 + NORM_OWN_MAX] = {x};
@@ -117,8 +118,15 @@ static void test_running_statistics(void **state) {
     check_all(NORM_RUNNING);
 }
 
+/* In training, without state that moves: the derivative of the forward pass at any site. */
+static void test_frozen_statistics(void **state) {
+    (void)state;
+    check_all(NORM_TRAIN);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_batch_statistics),
-                                       cmocka_unit_test(test_running_statistics)};
+                                       cmocka_unit_test(test_running_statistics),
+                                       cmocka_unit_test(test_frozen_statistics)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

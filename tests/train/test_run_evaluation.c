@@ -289,11 +289,89 @@ static void not_measured(void **state) {
     assert_true(isnan(r.last.value[bleu]) && isnan(r.test.value[bleu]));
 }
 
+#define STILL                                                                                      \
+    "--lr=0", "--lr-scheduler=fixed", "--warmup-updates=0", "--epochs=2",                          \
+        "--validate-interval-updates=2"
+
+/* --validate-train N: the first N batches of epoch 0 as a step without dropout passes them, at every
+ * evaluation and for every norm; with weights that stay the losses of these steps say it. */
+static void training_batches(void **state) {
+    (void)state;
+    small_write("a b c d\nb c d e\na a a b\nb d e e\nd a c e\ne e e e\nc b a a\nd c b b\n",
+                "x y z v\nu x x x\nz z u u\nu v z z\nx x u v\ny y y y\nz z z z\nv u v u\n", "a b\n",
+                "x y\n");
+    for (int i = 0; i < 4; i++) {
+        const char *norm = i % 2 ? "bn" : "ln", *dropout = i < 2 ? "0" : "0.3";
+        const char *const still[] = {STILL, "--norm", norm, NULL};
+        const char *const args[] = {STILL,   "--norm",
+                                    norm,    "--dropout",
+                                    dropout, "--attention-dropout",
+                                    dropout, "--validate-train=3",
+                                    NULL};
+        train_result r;
+        double loss[3], tokens = 0, sum = 0, evals[8];
+        int64_t of_step[3];
+        sr_failure why = {0};
+        sr_runfile *f = small_run(still, NULL, &r);
+        small_steps(f, "loss", 3, loss);
+        check_ok(sr_run_step_ints(f, "tokens", 0, 3, of_step, &why), &why);
+        for (int k = 0; k < 3; k++)
+            sum += loss[k] * (double)of_step[k], tokens += (double)of_step[k];
+        sr_run_close(f);
+        f = small_run(args, NULL, &r);
+        small_evals(f, "train_loss_batch", 8, evals);
+        for (int k = 0; k < 8; k++)
+            check_near_double("train_loss_batch", &evals[k], &(double){sum / tokens}, 1, 1e-6, 0);
+        sr_run_close(f);
+    }
+}
+
+/* More than there are: all of them. Weights, running values and rows are those of a run without. */
+static void training_batches_change_nothing(void **state) {
+    (void)state;
+    small_write_pairs(12);
+    static const char *const norms[] = {"ln", "bn", "pn+ls", "un", "repbn"};
+    for (int i = 0; i < 5; i++) {
+        const char *const plain[] = {"--norm",
+                                     norms[i],
+                                     "--dropout",
+                                     "0.2",
+                                     "--epochs",
+                                     "3",
+                                     "--validate-interval-updates=1",
+                                     NULL};
+        const char *const args[] = {"--norm",
+                                    norms[i],
+                                    "--dropout",
+                                    "0.2",
+                                    "--epochs",
+                                    "3",
+                                    "--validate-interval-updates=1",
+                                    "--validate-train=1000",
+                                    NULL};
+        train_result r, with;
+        double loss[18], again[18];
+        sr_runfile *f = small_run(plain, NULL, &r);
+        small_steps(f, "loss", 18, loss);
+        sr_run_close(f);
+        f = small_run(args, NULL, &with);
+        small_steps(f, "loss", 18, again);
+        assert_memory_equal(loss, again, sizeof loss);
+        assert_string_equal(r.digest, with.digest);
+        assert_true(isnan(r.last.train_value[0]) && isfinite(with.last.train_value[0]));
+        assert_string_equal(sr_run_find_metric(f, "train_nll_batch")->definition,
+                            "training negative log-likelihood without smoothing, statistics of "
+                            "each training batch, the same batches each time, without dropout");
+        sr_run_close(f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recorded_passes), cmocka_unit_test(recorded_evaluations),
-        cmocka_unit_test(evaluations),     cmocka_unit_test(embedding),
-        cmocka_unit_test(two_embeddings),  cmocka_unit_test(accuracy),
-        cmocka_unit_test(interruption),    cmocka_unit_test(not_measured)};
+        cmocka_unit_test(training_batches), cmocka_unit_test(training_batches_change_nothing),
+        cmocka_unit_test(recorded_passes),  cmocka_unit_test(recorded_evaluations),
+        cmocka_unit_test(evaluations),      cmocka_unit_test(embedding),
+        cmocka_unit_test(two_embeddings),   cmocka_unit_test(accuracy),
+        cmocka_unit_test(interruption),     cmocka_unit_test(not_measured)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,9 @@ typedef struct norm_rows {
                               row is its own sample */
     int64_t samples;
     norm_mode mode;
+    /* NORM_RUNNING in training (norm_site_freeze): hooks are called and get the statistics of the batch
+     * too. The running statistics are constants in both passes. */
+    bool frozen;
     bool outside;    /* of no batch of this pass: NORM_RUNNING stays, never_running or not */
     double tokens;   /* token count that the loss will be divided by (docs/norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */

@@ -110,6 +110,12 @@ static const option rows[] = {
          .value = "METRIC"),
     FLAG(TRAIN, "validate-batch", validate_batch, "no",
          "validate a second time with the statistics of each validation batch"),
+    INT(TRAIN, "validate-train", validate_train, "0", 1, BIG, "batches",
+        "validate on the first N training batches of epoch 0 too: without dropout, with the "
+        "statistics of each batch; 0: none"),
+    REAL(TRAIN, "freeze-stats", freeze_stats, "1", 0, 1, "",
+         "share of the planned updates after which running statistics stop, and training "
+         "normalizes by them; 1: never"),
     INT(TRAIN, "bleu-every", bleu_every, "0", 1, BIG, "validations",
         "BLEU of the validation pairs in every N-th validation, of the test pairs with --test; 0: "
         "never",

@@ -1,0 +1,92 @@
+/* test_run_frozen.c -- --freeze-stats: from when on, what stays, and what is recorded then. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "small_run.h"
+#include "testing/check.h"
+
+enum { UPDATES = 8, WIDTH = 16 };
+
+#define PLAIN                                                                                      \
+    "--max-steps", "8", "--lr", "0.01", "--lr-scheduler", "fixed", "--update-freq", "2",           \
+        "--dropout", "0.1", "--record", "all", "--warmup-updates", "0"
+
+static sr_runfile *run_with(const char *norm, const char *share, const train_events *events,
+                            train_result *r) {
+    const char *const args[] = {PLAIN, "--norm", norm, "--freeze-stats", share, NULL};
+    small_write_pairs(40);
+    return small_run(args, events, r);
+}
+
+static void never(void **state) {
+    (void)state;
+    const char *const args[] = {PLAIN, "--norm", "bn", NULL};
+    train_result r, whole;
+    small_write_pairs(40);
+    sr_run_close(small_run(args, NULL, &r));
+    sr_run_close(run_with("bn", "1", NULL, &whole));
+    assert_string_equal(r.digest, whole.digest);
+}
+
+static void vector_of(const sr_runfile *f, const char *name, int64_t step, float *value) {
+    sr_failure why = {0};
+    check_ok(sr_run_vector(f, name, 0, step, 1, value, &why), &why);
+}
+
+static double scalar_of(const sr_runfile *f, const char *name, int64_t step) {
+    float value;
+    sr_failure why = {0};
+    check_ok(sr_run_scalar(f, name, 0, step, 1, &value, &why), &why);
+    return (double)value;
+}
+
+/* Three eighths: updates 4 to 8, which are steps 7 to 16. Up to there all is as it was; then the running
+ * mean is that of the first of them, the batch's goes on, and nothing flows through it. */
+static void from_then_on(void **state) {
+    (void)state;
+    train_result r, frozen;
+    double loss[2 * UPDATES], other[2 * UPDATES];
+    sr_runfile *f = run_with("bn", "1", NULL, &r);
+    small_steps(f, "loss", 2 * UPDATES, loss);
+    sr_run_close(f);
+    f = run_with("bn", "0.375", NULL, &frozen);
+    small_steps(f, "loss", 2 * UPDATES, other);
+    assert_memory_equal(loss, other, 6 * sizeof *loss);
+    for (int i = 6; i < 2 * UPDATES; i++) assert_true(loss[i] != other[i]);
+    assert_string_not_equal(r.digest, frozen.digest);
+    float first[WIDTH], mu[WIDTH], own[WIDTH];
+    vector_of(f, "mu", 6, first);
+    for (int i = 0; i < 2 * UPDATES; i++) {
+        vector_of(f, "mu", i, mu);
+        vector_of(f, "mu_B", i, own);
+        assert_true((i >= 6) == !memcmp(mu, first, sizeof mu));
+        assert_true(memcmp(own, mu, sizeof mu) != 0 && isfinite(own[0]));
+        assert_true(isfinite(scalar_of(f, "dist_mu", i)) && scalar_of(f, "nonfinite", i) == 0);
+        assert_true((i < 6) == isfinite(scalar_of(f, "g_mu", i)));
+        assert_true((i < 6) == isfinite(scalar_of(f, "g_sigma2", i)));
+    }
+    sr_run_close(f);
+}
+
+static void warn(void *context, const char *text) {
+    if (strstr(text, "--freeze-stats has no effect")) ++*(int *)context;
+}
+
+static void without_running_statistics(void **state) {
+    (void)state;
+    int warned = 0;
+    const train_events events = {.context = &warned, .warn = warn};
+    train_result r, frozen;
+    sr_run_close(run_with("ln", "1", &events, &r));
+    assert_int_equal(warned, 0);
+    sr_run_close(run_with("ln", "0.5", &events, &frozen));
+    assert_int_equal(warned, 1);
+    assert_string_equal(r.digest, frozen.digest);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(never), cmocka_unit_test(from_then_on),
+                                       cmocka_unit_test(without_running_statistics)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
