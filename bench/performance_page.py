@@ -184,8 +184,8 @@ def profile(args, case):
     if small:
         sums = [sum(float(row[key]) for row in small) for key in ("forward_ms", "backward_ms", "percent_of_step")]
         cells.append([f"{len(small)} others", f"{sums[0]:.2f}", f"{sums[1]:.2f}", f"{sums[2]:.1f}"])
-    return [f"Median step {told['median']}, largest memory {told['peak']}; recording {told['recording']}. `{told['command']}`",
-            "", *drawn(["operation", "forward (ms)", "backward (ms)", "share of the mean step (%)"], cells)]
+    return [f"Median step {told['median']}, peak memory {told['peak']}; recording {told['recording']}. `{told['command']}`",
+            "", *drawn(["operation", "forward (ms)", "backward (ms)", "percent of the mean step"], cells)]
 
 
 def roofs(path, rows):

@@ -230,7 +230,7 @@ class Table:
         """What stands below the table."""
         over = (f"; mean of {usual} runs and its 95 % interval (Student)" if usual > 1
                 else "; one run each")
-        less = f", less that of {self.against} with the same seed" if self.against else ""
+        less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
         what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)

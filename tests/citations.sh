@@ -1,7 +1,8 @@
 #!/bin/sh
 # usage: citations.sh [CHECKOUT]
 # Checks that what comments and pages refer to is there: sections of docs/*.md that sources cite, as in
-# "docs/norms.md 2, 18.1-18.3", the pages themselves, and relative links in Markdown with their anchors.
+# "docs/norms.md 2, 18.1-18.3", the pages themselves, relative links in Markdown with their anchors, and the
+# sources of test programs that Markdown names.
 # One line when all is well; otherwise one line per fault, and exit status 1.
 top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
@@ -69,7 +70,7 @@ function follow_list(page, text,    from, to, stem, last, i) {
 }
 
 function check_source(line,    page) {
-    while (match(line, /(docs\/)?[a-z-]+\.md/)) {
+    while (match(line, /(docs\/([a-z-]+\/)*)?[a-zA-Z-]+\.md/)) {
         page = substr(line, RSTART, RLENGTH)
         line = substr(line, RSTART + RLENGTH)
         if (page !~ /^docs\//) {
@@ -101,11 +102,21 @@ function check_links(page, line,    target, folder) {
     }
 }
 
+# A test program that a page names is built from a source of that name.
+function check_programs(page, line,    program) {
+    while (match(line, /build\/release\/tests\/[a-z0-9_\/]+/)) {
+        program = substr(line, RSTART + length("build/release/"), RLENGTH - length("build/release/"))
+        line = substr(line, RSTART + RLENGTH)
+        if (!exists(program ".c")) complain(page ":" FNR ": there is no " program ".c")
+    }
+}
+
 FILENAME ~ /\.md$/ && FNR == 1 { turn[FILENAME]++; fenced = 0 }
 FILENAME ~ /\.md$/ && /^```/ { fenced = !fenced; next }
 FILENAME ~ /\.md$/ {
     if (fenced) next
     if (turn[FILENAME] == 2) check_links(FILENAME, $0)
+    if (turn[FILENAME] == 2) check_programs(FILENAME, $0)
     else if (/^#+ /) note_heading(FILENAME, $0)
     next
 }

@@ -2,7 +2,7 @@
  *
  * A stat-*.c file is one program. When its numbers are statistics of one site at one step (a
  * dataset of /scalars, or something that follows from one row of /vectors) it is a table of
- * `statistic` rows and a call of analysis_main; else it uses the pieces below. docs/adding.md shows
+ * `statistic` rows and a call of analysis_main; else it uses the pieces below. docs/adding/ shows
  * both.
  */
 #ifndef ANALYSIS_ANALYSIS_H

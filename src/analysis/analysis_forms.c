@@ -1,7 +1,7 @@
 /* analysis_forms.c -- statistics that no file holds, computed from recorded ones step by step.
  *
  * The papers print distances divided by d and gradient norms of a summed loss. The same quantities in
- * forms that do not depend on width, scale or batch size (docs/definitions.md, "Which form"):
+ * forms that do not depend on width, scale or batch size (docs/definitions.md, "Forms of a quantity"):
  *
  *     dist_q_per_root = ||q_B - q||_2 / sqrt(d)      root mean square over features
  *     dist_q_relative = ||q_B - q||_2 / ||q||_2      of mu: / ||sigma||_2, which is TID

@@ -1,5 +1,5 @@
 /* diagnose_bn.c -- would BN work here? Asked of sites whose mean and deviation over the batch are only the
- * observer's (statrec train --observe batch, sr_set_observed; docs/definitions.md, "Sites that are observed").
+ * observer's (statrec train --observe batch, sr_set_observed; docs/observed-sites.md).
  *
  * BN would evaluate with running statistics: their discrepancy, tid_mean and tid_var, is held against the
  * limits of the question on inference. BN would send a part of dx through mu_B and sigma2_B: g_mu_share and

@@ -5,7 +5,7 @@
  * depends on no width, scale or loss reduction. psi2 stands where sigma2 stands in BN; no vision run
  * with it is recorded, so its range is that of sigma2.
  *
- * nu (docs/definitions.md, "PN: what keeps nu bounded"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ...
+ * nu (docs/definitions.md, "Stability of nu"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ...
  * changes sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 - alpha_bwd).
  * alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's alpha. All steps
  * count, the start-up and shorter passes too: nu went through them.

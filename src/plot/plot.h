@@ -1,5 +1,5 @@
-/* plot.h -- the parts of statplot: templates, tables, curves, gnuplot. docs/adding.md has the
- * syntax of a template's `#:` lines. */
+/* plot.h -- the parts of statplot: templates, tables, curves, gnuplot. docs/adding/template-reference.md has
+ * the syntax of a template's `#:` lines. */
 #ifndef PLOT_PLOT_H
 #define PLOT_PLOT_H
 
