@@ -14,7 +14,7 @@
 enum { GRAMS_MOST = 1 << 30 };
 
 void grams_begin(grams *g) {
-    score_text_clear(&g->text);
+    g->text.size = 0;
     g->words = 0;
     g->texts = 0;
 }
@@ -40,12 +40,12 @@ static bool make_room(grams *g) {
     return done;
 }
 
-static bool is_ascii_blank(uint8_t c) {
+static bool is_ascii_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 /* Bytes of the blank at p, or 0; *step: bytes of what stands there. */
-static size_t blank_at(const uint8_t *p, bool ascii, size_t *step) {
+static size_t blank_at(const char *p, bool ascii, size_t *step) {
     uint32_t code;
     *step = 1;
     if (ascii) return is_ascii_blank(*p);
@@ -62,10 +62,10 @@ static bool add_word(grams *g, size_t start, size_t end) {
     return true;
 }
 
-bool grams_add(grams *g, const score_text *line, bool ascii) {
+bool grams_add(grams *g, const byte_buffer *line, bool ascii) {
     const size_t base = g->text.size;
     size_t step, from = base;
-    score_text_put(&g->text, line->byte, line->size);
+    buffer_put(&g->text, line->byte, line->size);
     if (g->text.failed || line->failed) return false;
     for (size_t at = base; at < g->text.size; at += step) {
         if (!blank_at(g->text.byte + at, ascii, &step)) continue;
@@ -98,7 +98,7 @@ static uint64_t hash_of(const void *bytes, size_t size) {
 }
 
 static int32_t number_of_word(grams *g, int64_t i) {
-    const uint8_t *bytes = g->text.byte + g->start[i];
+    const char *bytes = g->text.byte + g->start[i];
     uint64_t s = hash_of(bytes, g->length[i]) & (g->slots - 1);
     for (int32_t j; (j = g->slot[s]) >= 0; s = (s + 1) & (g->slots - 1))
         if (g->length[j] == g->length[i] &&
@@ -172,7 +172,7 @@ bool grams_count(grams *g, bleu_counts *counts) {
 }
 
 void grams_free(grams *g) {
-    score_text_free(&g->text);
+    buffer_free(&g->text);
     free(g->start);
     free(g->length);
     free(g->word);

@@ -2,13 +2,13 @@
 #ifndef SCORE_GRAMS_H
 #define SCORE_GRAMS_H
 
+#include "base/byte_buffer.h"
 #include "score/score.h"
-#include "score/score_text.h"
 
 /* Arrays [capacity] over the words of a sentence, its hypothesis first. The number of a word or of an
  * n-gram is the place where it stands first. */
 typedef struct grams {
-    score_text text;                    /* bytes of the words */
+    byte_buffer text;                   /* bytes of the words */
     size_t *start, *length;             /* of a word in it */
     int32_t *word;                      /* its number */
     int32_t *shorter, *gram;            /* numbers of the n-grams that begin here: n-1, n */
@@ -23,7 +23,7 @@ typedef struct grams {
 void grams_begin(grams *g);
 /* The words of the next text, cut at ASCII blanks or at those of Unicode; false when out of memory or
  * beyond 2^30 words. */
-bool grams_add(grams *g, const score_text *line, bool ascii);
+bool grams_add(grams *g, const byte_buffer *line, bool ascii);
 /* Correct, total and lengths of the first text against the others; false when out of memory. */
 bool grams_count(grams *g, bleu_counts *counts);
 void grams_free(grams *g);

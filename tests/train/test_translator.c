@@ -132,13 +132,13 @@ static void forms(void **state) {
                {"13a", true, "ein hund , ja"}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         bleu_form form;
-        line_buffer out = {0};
+        byte_buffer out = {0};
         sr_failure why = {0};
         const line_transform s = tokenizer_option_step(row[i].tokenize, row[i].lowercase, &form);
         assert_non_null(s.apply);
         check_ok(s.apply(s.self, 0, "Ein Hund, Ja", 12, &out, &why), &why);
         assert_string_equal(out.byte, row[i].want);
-        line_free(&out);
+        buffer_free(&out);
     }
     assert_null(tokenizer_option_step("none", false, &(bleu_form){0}).apply);
 }
@@ -147,12 +147,12 @@ static void forms(void **state) {
 
 static void expect_text(const translator *t, const hypothesis *h, const char *want) {
     static const char source[] = "Der  Vogel singt";
-    line_buffer out = {0};
+    byte_buffer out = {0};
     sr_failure why = {0};
     check_ok(translator_text(t, (translator_line){source, strlen(source)}, h, &out, &why), &why);
     assert_int_equal(out.size, strlen(want));
     assert_memory_equal(out.byte, want, out.size);
-    line_free(&out);
+    buffer_free(&out);
 }
 
 /* dog <unk> The: the unknown word was chosen while the model looked at the source's second. */

@@ -28,7 +28,7 @@ typedef struct conll {
     data_line *word; /* [room], into the file */
     int64_t words, room;
     int64_t offset; /* of its first line */
-    line_buffer folded, spelled;
+    byte_buffer folded, spelled;
 } conll;
 
 /* Until the types are known: a number for each tag, 0 for O. */
@@ -107,7 +107,7 @@ static sr_status add_word(conll *c, sr_failure *why) {
 
 static sr_status fold(conll *c, data_line word, sr_failure *why) {
     c->spelled.size = 0;
-    if (!line_put(&c->spelled, word.byte, word.length))
+    if (!buffer_put(&c->spelled, word.byte, word.length))
         return sr_fail(why, SR_MEMORY, "no memory for a word");
     for (size_t i = 0; c->options->zero_digits && i < word.length; i++)
         if (c->spelled.byte[i] >= '0' && c->spelled.byte[i] <= '9') c->spelled.byte[i] = '0';
@@ -267,8 +267,8 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     tag_types_free(&c.types);
     free(c.mark);
     free(c.word);
-    line_free(&c.folded);
-    line_free(&c.spelled);
+    buffer_free(&c.folded);
+    buffer_free(&c.spelled);
     return status;
 }
 

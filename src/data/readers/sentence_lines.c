@@ -77,7 +77,7 @@ bool next_line(line_walk *w) {
     return true;
 }
 
-static sr_status put_words(sentence_set *s, data_split split, const line_buffer *text,
+static sr_status put_words(sentence_set *s, data_split split, const byte_buffer *text,
                            sr_failure *why) {
     const file_bytes f = {.byte = (uint8_t *)text->byte, .size = text->size};
     text_walk w = {&f, 0};
@@ -93,11 +93,11 @@ static sr_status put_words(sentence_set *s, data_split split, const line_buffer 
 sr_status sentence_set_line(sentence_set *s, const data_options *o, data_split split,
                             const char *line, size_t length, int32_t label, int64_t number,
                             sr_failure *why) {
-    line_buffer text = {0};
+    byte_buffer text = {0};
     sr_status status =
         line_steps_apply(o->tokenizer, o->tokenizer ? 1 : 0, 0, line, length, &text, why);
     if (status == SR_OK) status = put_words(s, split, &text, why);
-    line_free(&text);
+    buffer_free(&text);
     return status == SR_OK ? sentence_set_end(s, split, label, number, why) : status;
 }
 

@@ -67,7 +67,7 @@ static void free_split(sentence_split *p) {
     free(p->first), free(p->label), free(p->line);
     free(p->id), free(p->tag);
     free(p->character), free(p->letter);
-    line_free(&p->text), line_free(&p->spelling);
+    buffer_free(&p->text), buffer_free(&p->spelling);
     batch_plan_free(&p->plan);
 }
 
@@ -109,8 +109,8 @@ static bool grow_words(sentence_split *p) {
     return true;
 }
 
-static bool put_word(line_buffer *b, const char *word, size_t length) {
-    return line_put(b, word, length) && line_put(b, "\n", 1);
+static bool put_word(byte_buffer *b, const char *word, size_t length) {
+    return buffer_put(b, word, length) && buffer_put(b, "\n", 1);
 }
 
 static bool is_left_out(const sentence_set *s, data_split split) {
@@ -155,7 +155,7 @@ sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int
 
 /* A place in a buffer of words; begins as {buffer, 0}. */
 typedef struct word_walk {
-    const line_buffer *buffer;
+    const byte_buffer *buffer;
     size_t at;
 } word_walk;
 
@@ -180,7 +180,7 @@ static int64_t count_letters(const sentence_set *s, const char *word, size_t len
     return s->letters && n > s->letters ? s->letters : n;
 }
 
-static bool count_words(vocab *v, const line_buffer *b) {
+static bool count_words(vocab *v, const byte_buffer *b) {
     word_walk w = {b, 0};
     const char *word;
     size_t length;
@@ -189,7 +189,7 @@ static bool count_words(vocab *v, const line_buffer *b) {
     return done;
 }
 
-static bool count_characters(vocab *v, const line_buffer *b) {
+static bool count_characters(vocab *v, const byte_buffer *b) {
     bool done = true;
     for (size_t at = 0; done && at < b->size;) {
         const size_t n = character_size(b->byte + at);
@@ -224,7 +224,7 @@ static bool encode_words(sentence_set *s, sentence_split *p) {
         p->id[i] = vocab_id(s->dictionary, word, length);
         p->unknown += p->id[i] == TOKEN_UNK;
     }
-    line_free(&p->text);
+    buffer_free(&p->text);
     return p->id != NULL;
 }
 
@@ -252,7 +252,7 @@ static bool encode_characters(sentence_set *s, sentence_split *p) {
         p->letter[i + 1] = p->letter[i] + n;
         if (n > s->longest_spelling) s->longest_spelling = n;
     }
-    line_free(&p->spelling);
+    buffer_free(&p->spelling);
     return true;
 }
 

@@ -29,29 +29,18 @@ struct bpe {
     bpe_glossary *glossary; /* NULL: none */
     symbol_node *part;      /* [parts] */
     int64_t parts, capacity;
-    bpe_text key; /* scratch for a text to look up */
+    byte_buffer key; /* scratch for a text to look up */
 };
 
 /* Where pieces go. */
 typedef struct writer {
-    bpe_text *out;
+    byte_buffer *out;
     bool inside; /* a piece of the word has been written */
     bool line;   /* a word of the line has been written */
 } writer;
 
-static sr_status append(bpe_text *t, const char *text, size_t length, sr_failure *why) {
-    size_t larger = t->capacity ? t->capacity : 128;
-    while (larger < t->size + length + 1) larger *= 2;
-    if (larger > t->capacity) {
-        char *moved = realloc(t->byte, larger);
-        if (!moved) return bpe_out_of_memory(why);
-        t->byte = moved;
-        t->capacity = larger;
-    }
-    if (length) memcpy(t->byte + t->size, text, length);
-    t->size += length;
-    t->byte[t->size] = 0;
-    return SR_OK;
+static sr_status append(byte_buffer *t, const char *text, size_t length, sr_failure *why) {
+    return buffer_put(t, text, length) ? SR_OK : bpe_out_of_memory(why);
 }
 
 /* -- vocabulary -------------------------------------------------------------------------------- */
@@ -235,7 +224,7 @@ static sr_status cut_word(bpe *b, writer *w, const char *word, size_t length, sr
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
-sr_status bpe_apply(bpe *b, const char *line, size_t length, bpe_text *out, sr_failure *why) {
+sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why) {
     bpe_words words = bpe_words_of(line, length);
     writer w = {.out = out};
     const char *word;
@@ -273,7 +262,7 @@ void bpe_free(bpe *b) {
     free(b->separator);
     bpe_glossary_free(b->glossary);
     free(b->part);
-    free(b->key.byte);
+    buffer_free(&b->key);
     free(b);
 }
 
