@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "score/bleu_tokenize.h"
 #include "score/scorer.h"
 #include "text/unicode.h"
@@ -106,23 +107,14 @@ static sr_status take_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
 
 /* -- sentences ------------------------------------------------------------------------------------ */
 
-static bool make_room(bleu_scorer *s) {
-    if (s->sentences < s->capacity) return true;
-    const int64_t capacity = s->capacity ? 2 * s->capacity : 256;
-    bleu_counts *larger = realloc(s->sentence, (size_t)capacity * sizeof *larger);
-    if (!larger) return false;
-    s->sentence = larger;
-    s->capacity = capacity;
-    return true;
-}
-
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why) {
     if (refs < 1 || refs > BLEU_REFERENCES)
         return sr_fail(why, SR_USAGE, "%d references; a sentence has 1 to %d", refs,
                        BLEU_REFERENCES);
     if (s->refs && s->refs != refs)
         return sr_fail(why, SR_USAGE, "%d references; the sentences before had %d", refs, s->refs);
-    if (!make_room(s)) return sr_fail(why, SR_MEMORY, "no memory for the counts of a sentence");
+    if (!vector_reserve(&s->sentence, &s->capacity, s->sentences + 1, sizeof *s->sentence))
+        return sr_fail(why, SR_MEMORY, "no memory for the counts of a sentence");
     grams_begin(&s->grams);
     sr_status status = take_line(s, hyp, why);
     for (int i = 0; status == SR_OK && i < refs; i++) status = take_line(s, ref[i], why);
@@ -141,7 +133,8 @@ char *bleu_words(const bleu_form *form, bleu_text line) {
         buffer_put(&out, "", 0);
         for (int64_t i = 0; i < s->grams.words; i++) {
             if (i) buffer_put(&out, " ", 1);
-            buffer_put(&out, s->grams.text.byte + s->grams.start[i], s->grams.length[i]);
+            const gram_word *w = &s->grams.word[i];
+            buffer_put(&out, s->grams.text.byte + w->start, w->length);
         }
         if (out.failed) buffer_free(&out);
     }
