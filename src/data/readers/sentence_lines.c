@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/vector.h"
 
 /* -- classes */
 
@@ -28,12 +29,8 @@ sr_status label_set_add(label_set *l, const char *name, size_t length, sr_failur
     if (l->count == LABELS_MAX)
         return sr_fail(why, SR_FORMAT, "'%.*s' is label number %d, at most %d are different",
                        (int)length, name, LABELS_MAX + 1, LABELS_MAX);
-    if (l->count == l->room) {
-        const int room = l->room ? 2 * l->room : 16;
-        char(*more)[LABEL_BYTES] = realloc(l->name, (size_t)room * sizeof *more);
-        if (!more) return sr_fail(why, SR_MEMORY, "no memory for labels");
-        l->name = more, l->room = room;
-    }
+    if (!vector_reserve(&l->name, &l->capacity, l->count + 1, sizeof *l->name))
+        return sr_fail(why, SR_MEMORY, "out of memory for labels");
     memcpy(l->name[l->count], name, length);
     l->name[l->count++][length] = 0;
     return SR_OK;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/vector.h"
 
 static sr_status check_options(const data_options *o, sr_failure *why) {
     const int64_t marks = o->mark_start + o->mark_end;
@@ -86,27 +87,17 @@ void sentence_set_free(sentence_set *s) {
 /* -- sentences as they come */
 
 static bool grow_sentences(sentence_split *p) {
-    if (p->count + 1 < p->sentence_room) return true;
-    const int64_t room = p->sentence_room ? 2 * p->sentence_room : 1024;
-    int64_t *first = realloc(p->first, (size_t)room * sizeof *first);
-    if (first) p->first = first;
-    int64_t *line = realloc(p->line, (size_t)room * sizeof *line);
-    if (line) p->line = line;
-    int32_t *label = realloc(p->label, (size_t)room * sizeof *label);
-    if (label) p->label = label;
-    if (!first || !line || !label) return false;
-    if (!p->sentence_room) p->first[0] = 0;
-    p->sentence_room = room;
+    const int64_t count = p->count + 2;
+    if (!vector_reserve(&p->first, &p->first_capacity, count, sizeof *p->first) ||
+        !vector_reserve(&p->line, &p->line_capacity, count, sizeof *p->line) ||
+        !vector_reserve(&p->label, &p->label_capacity, count, sizeof *p->label))
+        return false;
+    if (p->count == 0) p->first[0] = 0;
     return true;
 }
 
 static bool grow_words(sentence_split *p) {
-    if (p->words < p->word_room) return true;
-    const int64_t room = p->word_room ? 2 * p->word_room : 8192;
-    int32_t *tag = realloc(p->tag, (size_t)room * sizeof *tag);
-    if (!tag) return false;
-    p->tag = tag, p->word_room = room;
-    return true;
+    return vector_reserve(&p->tag, &p->tag_capacity, p->words + 1, sizeof *p->tag);
 }
 
 static bool put_word(byte_buffer *b, const char *word, size_t length) {

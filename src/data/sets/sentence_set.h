@@ -46,7 +46,7 @@ typedef struct sentence_split {
     byte_buffer text;     /* words, each with a newline behind; before the build */
     byte_buffer spelling; /* the same of spellings */
     bool open_cut;        /* the sentence that is open is longer than max_length */
-    int64_t sentence_room, word_room;
+    int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
 } sentence_split;
 
 /* What a batch is made in. */
