@@ -2,7 +2,7 @@
 # usage: install_packages.sh build|check|lint|mpi
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
 # `make lint` or `make MPI=1 check-mpi`. Says what it installs; says and does nothing when nothing is missing.
-build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev libunistring-dev gnuplot-nox"
+build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev zlib1g-dev libzip-dev libunistring-dev libpcre2-dev gnuplot-nox"
 check="libcmocka-dev hdf5-tools python3 python3-h5py mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck"
 mpi="openmpi-bin libopenmpi-dev procps"
@@ -51,6 +51,7 @@ is_there() {
     zlib1g-dev) has_header zlib.h ;;
     libzip-dev) pkg-config --exists libzip || has_header zip.h ;;
     libunistring-dev) has_header unictype.h ;;
+    libpcre2-dev) pkg-config --exists libpcre2-8 || has_header pcre2.h ;;
     gnuplot-nox) command -v gnuplot ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     hdf5-tools) command -v h5dump ;;
