@@ -92,12 +92,6 @@ void *arena_alloc(arena *a, size_t bytes) {
     return p;
 }
 
-void *arena_zeroed(arena *a, size_t bytes) {
-    void *p = arena_alloc(a, bytes);
-    if (p) memset(p, 0, bytes);
-    return p;
-}
-
 /* Steps differ, so a list of blocks would leave a hole at each border and grow with the number of
  * different steps; one block of the size used has none. Out of memory: the next step starts anew.
  */

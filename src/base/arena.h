@@ -19,10 +19,9 @@ enum { ARENA_ALIGN = 64 };
 arena *arena_create(size_t block_bytes);
 void arena_free(arena *a);
 
-/* bytes, aligned to ARENA_ALIGN, contents undefined (arena_zeroed: zero). NULL when out of memory;
+/* bytes, aligned to ARENA_ALIGN, contents undefined. NULL when out of memory;
  * the arena stays usable. Lives until arena_reset. */
 void *arena_alloc(arena *a, size_t bytes);
-void *arena_zeroed(arena *a, size_t bytes);
 
 /* Forgets every allocation; keeps the memory, as one block. */
 void arena_reset(arena *a);

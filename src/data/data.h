@@ -84,29 +84,17 @@ const data_shape *data_get_shape(const dataset *d);
 /* One line: counts, vocabulary, share of <unk> per split, file names. */
 const char *data_describe(const dataset *d);
 bool data_has_split(const dataset *d, data_split split);
-/* Share of target tokens of the split that are <unk> (NaN for images). */
-double data_unknown_share(const dataset *d, data_split split);
 /* Running text: tokens of the split that no batch has as a target, of how many (*tokens); else 0. */
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);
 /* Running text: sequences side by side in every batch of the split; else 0. */
 int64_t data_sequences(const dataset *d, data_split split);
-/* Known entropy of the target given the source, nats per token ("synth-pairs"); else NaN. */
-double data_entropy(const dataset *d);
-
-/* Spelling of a token ("<unk>", "madeupword0000" included); NULL for images and past the end. */
-const char *data_word(const dataset *d, data_side side, int64_t id);
-/* The same one for both sides where it is joint; NULL for images. */
+/* One dictionary for both sides where it is joint; NULL for images. */
 const vocab *data_dictionary(const dataset *d, data_side side);
 
 /* -- pairs: from lines to tokens and back */
 
 /* How lines become ids: dictionaries and steps of the data set, valid as long as it is. */
 text_codec data_codec(const dataset *d);
-/* Token ids, </s> not among them, of a line (without its newline) as the text of this side was made
- * into ids: the first `room` of them, and in *count how many they are. SR_FORMAT when the line is
- * not UTF-8. */
-sr_status data_encode_line(const dataset *d, data_side side, const char *line, size_t length,
-                           int32_t *id, int64_t room, int64_t *count, sr_failure *why);
 /* Pairs of a split that were not dropped; batches have their numbers, which follow the lines of the
  * files. */
 int64_t data_pairs(const dataset *d, data_split split);

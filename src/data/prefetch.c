@@ -17,7 +17,6 @@ struct prefetch {
     batch_make *make;
     void *self;
     int held;
-    int64_t hits;
     bool running, refused; /* the thread */
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
@@ -103,7 +102,6 @@ static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
     if (hit) {
         *b = p->made, *status = p->status, *failure = p->failure;
         p->held = p->slot;
-        p->hits++;
     }
     p->state = IDLE;
     pthread_mutex_unlock(&p->lock);
@@ -133,8 +131,4 @@ sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, bat
     }
     if (next) ask_ahead(p, *next);
     return SR_OK;
-}
-
-int64_t prefetch_hits(const prefetch *p) {
-    return p->hits;
 }

@@ -27,7 +27,5 @@ void prefetch_free(prefetch *p);
  * is given. The batch handed out before is gone. */
 sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, batch *b,
                        sr_failure *why);
-/* Batches handed out that had been made ahead. */
-int64_t prefetch_hits(const prefetch *p);
 
 #endif

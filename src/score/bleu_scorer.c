@@ -22,14 +22,6 @@ void bleu_free(bleu_scorer *s) {
     free(s);
 }
 
-int64_t bleu_sentences(const bleu_scorer *s) {
-    return s->sentences;
-}
-
-const bleu_counts *bleu_sentence(const bleu_scorer *s, int64_t i) {
-    return i >= 0 && i < s->sentences ? &s->sentence[i] : NULL;
-}
-
 bleu_counts bleu_sum(const bleu_scorer *s) {
     bleu_counts sum = {0};
     for (int64_t i = 0; i < s->sentences; i++) bleu_counts_add(&sum, &s->sentence[i]);

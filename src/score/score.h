@@ -87,8 +87,6 @@ void bleu_free(bleu_scorer *s);
 /* Counts a sentence with its references, 1 to BLEU_REFERENCES, the same number for each sentence.
  * SR_FORMAT: not UTF-8, where the form is not that of multi-bleu. */
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why);
-int64_t bleu_sentences(const bleu_scorer *s);
-const bleu_counts *bleu_sentence(const bleu_scorer *s, int64_t i);
 bleu_counts bleu_sum(const bleu_scorer *s);
 
 /* The words that a form makes of a line, one blank between them. malloc'd, NULL when out of memory

@@ -61,18 +61,6 @@ static bool ends(const tag_mark *m, const tag_mark *next) {
     return !next || next->part == TAG_OUTSIDE || tag_starts(m, next);
 }
 
-int64_t tag_spans(const tag_mark *mark, int64_t count, tag_span *span) {
-    int64_t spans = 0, first = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (mark[i].part == TAG_OUTSIDE) continue;
-        if (tag_starts(i ? &mark[i - 1] : NULL, &mark[i])) first = i;
-        if (!ends(&mark[i], i + 1 < count ? &mark[i + 1] : NULL)) continue;
-        if (span) span[spans] = (tag_span){mark[i].type, (int32_t)first, (int32_t)i};
-        spans++;
-    }
-    return spans;
-}
-
 /* beside: an entity of the same type stands directly before. */
 static tag_part part_of(tag_scheme scheme, bool first, bool last, bool beside) {
     if (scheme == TAG_IOB1) return first && beside ? TAG_BEGIN : TAG_INSIDE;

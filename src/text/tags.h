@@ -52,8 +52,6 @@ typedef struct tag_span {
 bool tag_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after);
 /* Whether an entity begins with m: B and S always, I and E behind O, E, S or another type. */
 bool tag_starts(const tag_mark *before, const tag_mark *m);
-/* The entities of a sentence, in order, into span [count] (may be NULL); their number. */
-int64_t tag_spans(const tag_mark *mark, int64_t count, tag_span *span);
 /* The same entities in the tags of a scheme; `to` may be `from`. */
 void tag_convert(tag_scheme scheme, const tag_mark *from, int64_t count, tag_mark *to);
 /* The tag as text; type NULL or "": the letter alone. */
@@ -113,7 +111,8 @@ tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *numb
 void tag_set_free(tag_set *s);
 /* -1: the scheme has no such part, or the set no such type. */
 int32_t tag_set_id(const tag_set *s, tag_mark mark);
-/* tag_spans of ids, span may be NULL; ids that are none count as O. */
+/* The entities of a sentence of tag ids, in order, into span [count] (may be NULL); their number.
+ * Ids outside the set count as O. */
 int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_span *span);
 /* Entities of two lists, each in order, that are the same. */
 int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs);

@@ -61,7 +61,6 @@ bpe_codes *bpe_learn(const bpe_counts *counts, const bpe_learning *how, sr_failu
 bpe_codes *bpe_codes_read(const char *path, int64_t merges, sr_failure *why);
 bpe_codes *bpe_codes_parse(const file_bytes *file, int64_t merges, sr_failure *why);
 void bpe_codes_free(bpe_codes *codes);
-int64_t bpe_codes_merges(const bpe_codes *codes);
 /* Writes the file that bpe_codes_read reads. */
 sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why);
 
