@@ -208,7 +208,7 @@ $(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.
 
 # -- tests -------------------------------------------------------------------------------------
 
-# What tests of every room share; a test takes from it what it uses.
+# Helpers that all tests share.
 $(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/testing/*.c))
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -299,7 +299,7 @@ check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
 	$(Q)sh tests/run_mpi.sh $(BUILD)
 .PHONY: check-mpi
-# For every submission: the rooms whose tests are quick, without those that run whole programs.
+# For every submission: the modules whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
@@ -384,7 +384,11 @@ lint: ## clang-format, clang and shellcheck over all files; tools that are missi
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
 .PHONY: lint
 
-analyze: ## clang's static analyser over the rooms that read files of others
+architecture: ## draw the modules and write their table into docs/architecture.md
+	$(Q)sh tools/architecture.sh
+.PHONY: architecture
+
+analyze: ## clang's static analyser over the modules that read untrusted files
 	$(Q)sh tests/analyze.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp
 .PHONY: analyze
 
