@@ -202,7 +202,7 @@ static int finish(const session *s, sr_status status, const train_result *r,
 
 /* A synchronised run has a share for each rank; any other one keeps the number that it began with. */
 static void choose_shares(train_config *c, const ranks *k) {
-    if (!c->shares || c->sync_norm) c->shares = ranks_count(k);
+    if (!c->shards || c->sync_norm) c->shards = ranks_count(k);
 }
 
 static int run(session *s) {
@@ -210,7 +210,7 @@ static int run(session *s) {
     train_result result;
     sr_failure why = {0};
     tool_catch_signals();
-    ranks *k = ranks_open(s->config.rank_seconds, &why);
+    ranks *k = ranks_open(s->config.rank_timeout, &why);
     if (!k) return complain(s, &why);
     const bool speaks = ranks_rank(k) == 0;
     if (!speaks) events = (train_events){.context = s, .stop = on_stop};

@@ -30,11 +30,11 @@ typedef struct train_config {
     bool lowercase;
     option_text weights, checkpoint, checkpoint_every, keep_best;
     int64_t keep, bleu_every, bleu_beam;
-    int64_t shares; /* parts of a batch; 0: as many as ranks */
-    double rank_seconds;
-    bool sync_norm, record_ranks;
+    int64_t shards; /* parts of a batch; 0: as many as ranks */
+    double rank_timeout;
+    bool sync_norm, record_shards;
     bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
-    int64_t vectors_every, spectra_every, activations_every, layer_norms_every, final_batches,
+    int64_t vectors_every, spectra_every, activations_every, parameter_norms_every, final_batches,
         svd_every, flush_steps, size_limit, dump_steps, pairs;
     double flush_seconds;
 } train_config;
