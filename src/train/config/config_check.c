@@ -1,5 +1,6 @@
 /* config_check.c -- checks of a configuration that need the tables of models, normalizations and data,
  * or several options together. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/program/tool.h"
@@ -24,13 +25,28 @@ static sr_status check_name(const char *key, const char *given, name_fn *name, c
         if (!strcmp(names[count], given)) return SR_OK;
         count++;
     }
-    if (name == norm_name && model_norm_method(given, NULL)) return SR_OK; /* METHOD+ls */
     const char *nearest = tool_nearest(given, names, count);
     sr_fail(why, SR_USAGE, "--%s: '%s' is not known", key, given);
     if (nearest)
         sr_hint(why, "did you mean '%s'? all of them: statrec list %s", nearest, list);
     else
         sr_hint(why, "all of them: statrec list %s", list);
+    return SR_USAGE;
+}
+
+static sr_status check_norm(const char *key, const char *given, sr_failure *why) {
+    char method[OPTION_TEXT_SIZE];
+    norm_value v;
+    sr_failure refused = {0};
+    if (!norm_value_split(given, (int)strlen(given), &v))
+        return sr_fail(why, SR_USAGE, "--%s: '%s' is not of the form " NORM_VALUE_FORM, key, given);
+    snprintf(method, sizeof method, "%.*s", v.method_length, v.method);
+    if (check_name(key, method, norm_name, "norms", why) != SR_OK) return SR_USAGE;
+    norm_options o = norm_options_default(norm_find(method));
+    if (v.layer_scale) o.layer_scale = 1;
+    if (norm_options_read(&o, norm_find(method), &v, &refused) == SR_OK) return SR_OK;
+    sr_fail(why, SR_USAGE, "--%s: %s", key, refused.text);
+    if (*refused.hint) sr_hint(why, "%s", refused.hint);
     return SR_USAGE;
 }
 
@@ -60,11 +76,9 @@ static sr_status check_task(const train_config *c, sr_failure *why) {
 sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     sr_status status = check_name("model", c->model.name, model_name, "models", why);
     if (status == SR_OK) status = check_preset(c, why);
-    if (status == SR_OK) status = check_name("norm", c->model.norm, norm_name, "norms", why);
-    if (status == SR_OK)
-        status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);
-    if (status == SR_OK && *c->model.qk_norm)
-        status = check_name("qk-norm", c->model.qk_norm, norm_name, "norms", why);
+    if (status == SR_OK) status = check_norm("norm", c->model.norm, why);
+    if (status == SR_OK) status = check_norm("decoder-norm", c->model.decoder_norm, why);
+    if (status == SR_OK && *c->model.qk_norm) status = check_norm("qk-norm", c->model.qk_norm, why);
     if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
     return status == SR_OK ? check_task(c, why) : status;
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/trainer.h"
+#include "train/config/config_rows.h"
 
 /* -- the recipe below what is given */
 
@@ -42,6 +42,7 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
     options_set_defaults(train_options(), c);
     if (status == SR_OK) status = apply_recipe(c, &wanted.model, why);
     if (status == SR_OK) status = options_read_text(train_options(), c, text, where, why);
+    config_fold_norm_params(c);
     return status == SR_OK ? train_config_check(c, why) : status;
 }
 
