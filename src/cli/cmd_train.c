@@ -159,21 +159,12 @@ static void print_result(const session *s, const train_result *r) {
 
 /* -- the command */
 
-static void print_recipes(void) {
-    const train_recipe *r;
-    printf("\nRecipes (defaults that follow the model and preset):\n");
-    for (int i = 0; (r = train_recipe_at(i)); i++)
-        printf("  --model %s%s%s: --%s %s\n", r->model, *r->preset ? " --preset " : "", r->preset,
-               r->key, r->value);
-}
-
 static int help(void) {
     printf("usage: statrec train [--key value ...] [-c FILE.conf] -o RUN.h5\n\n"
            "Trains a model and records every normalization site of every step into RUN.h5.\n"
            "Prints a table with one row per evaluation. Ctrl-C ends the run with a whole file.\n"
            "The run file holds the options used (`statrec info RUN.h5`).\n\n");
     options_help(train_options(), stdout);
-    print_recipes();
     printf("\nExit status: 0 done, 1 failed, 2 usage, 3 the run diverged: the loss of its last "
            "pass or\n"
            "of its last validation is not finite, or its last update was skipped; 128+n after\n"

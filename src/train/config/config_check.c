@@ -50,17 +50,16 @@ static sr_status check_norm(const char *key, const char *given, sr_failure *why)
     return SR_USAGE;
 }
 
-/* True when `given` is one of the words of "a|b|c". */
-static bool is_word_of(const char *words, const char *given) {
-    size_t length = strlen(given);
-    for (const char *at = words; *at; at += strcspn(at, "|"), at += *at == '|')
-        if (strcspn(at, "|") == length && !memcmp(at, given, length)) return true;
+bool trainer_has_preset(const model_row *row, const char *preset) {
+    const size_t length = strlen(preset);
+    for (const char *at = row->presets; *at; at += strcspn(at, "|"), at += *at == '|')
+        if (strcspn(at, "|") == length && !memcmp(at, preset, length)) return true;
     return false;
 }
 
 static sr_status check_preset(const train_config *c, sr_failure *why) {
     const model_row *row = model_find(c->model.name);
-    if (!*c->model.preset || is_word_of(row->presets, c->model.preset)) return SR_OK;
+    if (!*c->model.preset || trainer_has_preset(row, c->model.preset)) return SR_OK;
     sr_fail(why, SR_USAGE, "--preset: '%s' is not a preset of %s", c->model.preset, row->name);
     if (*row->presets) sr_hint(why, "its presets: %s", row->presets);
     return SR_USAGE;
