@@ -429,7 +429,7 @@ $(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(w
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
-$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv)
+$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv share/presets/*.conf)
 	@mkdir -p $(@D)
 	@$(if $(Q),echo '  BASH $@',:)
 	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@
@@ -439,7 +439,7 @@ completion: $(BUILD)/completions/statrec ## build the completion for bash from t
 SHARE    = $(DESTDIR)$(PREFIX)/share
 PRIVATE  = $(DESTDIR)$(PREFIX)/lib/statrec
 install: all man completion ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	rm -rf $(PRIVATE)
 	$(if $(LEVELS),install -d $(PRIVATE) $(addprefix $(PRIVATE)/glibc-hwcaps/,$(HIGHER)))
@@ -450,6 +450,7 @@ install: all man completion ## copy programs, libraries, headers, manual, comple
 	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
 	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(SHARE)/statrec/plots
+	install -m 644 $(wildcard share/presets/*.conf) $(SHARE)/statrec/presets
 	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
 	install -d $(SHARE)/bash-completion/completions
 	install -m 644 $(BUILD)/completions/statrec $(SHARE)/bash-completion/completions

@@ -84,7 +84,7 @@ check_names() {
 # Variables of the environment, LD_PRELOAD excepted, which is valgrind's.
 check_variables() {
     cat "$man"/man1/*.1 >"$man/all"
-    (cd "$top" && grep -rhoE '(getenv|screen_size|share_(find|directory))\("[A-Z_]+"' src analyses) |
+    (cd "$top" && grep -rhoE '(getenv|screen_size|install_files_(find|directory))\("[A-Z_]+"' src analyses) |
         sed 's/.*"\(.*\)"/\1/' | sort -u | grep -vx LD_PRELOAD >"$work/names"
     [ "$(wc -l <"$work/names")" -gt 5 ] || fault "programs read too few variables to be true"
     wants all variable <"$work/names"

@@ -6,7 +6,7 @@
 bin=$1 out=$2
 LC_ALL=C
 export LC_ALL
-unset STATREC_PLOTS STATREC_SAMPLES
+unset STATREC_PLOTS STATREC_PRESETS STATREC_SAMPLES
 mkdir -p "$out" || exit 1
 
 # say PAGE PROGRAM [COMMAND]: keeps it.

@@ -159,21 +159,12 @@ static void print_result(const session *s, const train_result *r) {
 
 /* -- the command */
 
-static void print_recipes(void) {
-    const train_recipe *r;
-    printf("\nRecipes (defaults that follow the model and preset):\n");
-    for (int i = 0; (r = train_recipe_at(i)); i++)
-        printf("  --model %s%s%s: --%s %s\n", r->model, *r->preset ? " --preset " : "", r->preset,
-               r->key, r->value);
-}
-
 static int help(void) {
     printf("usage: statrec train [--key value ...] [-c FILE.conf] -o RUN.h5\n\n"
            "Trains a model and records every normalization site of every step into RUN.h5.\n"
            "Prints a table with one row per evaluation. Ctrl-C ends the run with a whole file.\n"
            "The run file holds the options used (`statrec info RUN.h5`).\n\n");
     options_help(train_options(), stdout);
-    print_recipes();
     printf("\nExit status: 0 done, 1 failed, 2 usage, 3 the run diverged: the loss of its last "
            "pass or\n"
            "of its last validation is not finite, or its last update was skipped; 128+n after\n"
@@ -202,7 +193,7 @@ static int finish(const session *s, sr_status status, const train_result *r,
 
 /* A synchronised run has a share for each rank; any other one keeps the number that it began with. */
 static void choose_shares(train_config *c, const ranks *k) {
-    if (!c->shares || c->sync_norm) c->shares = ranks_count(k);
+    if (!c->shards || c->sync_norm) c->shards = ranks_count(k);
 }
 
 static int run(session *s) {
@@ -210,7 +201,7 @@ static int run(session *s) {
     train_result result;
     sr_failure why = {0};
     tool_catch_signals();
-    ranks *k = ranks_open(s->config.rank_seconds, &why);
+    ranks *k = ranks_open(s->config.rank_timeout, &why);
     if (!k) return complain(s, &why);
     const bool speaks = ranks_rank(k) == 0;
     if (!speaks) events = (train_events){.context = s, .stop = on_stop};

@@ -153,7 +153,7 @@ static void note_projection(const trainer *r) {
 
 static const char *whose_rows(const trainer *r) {
     return r->config->sync_norm ? "all rows of a batch, synchronised over the ranks"
-                                : "the first share of each batch (--shares); attention, "
+                                : "the first share of each batch (--shards); attention, "
                                   "activations and pairs: all shares";
 }
 
@@ -174,7 +174,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .threads = r->threads,
         .shares = r->shares,
         .own_shares = shards_of_rank(r),
-        .each_share = c->record_ranks && r->shares > 1 && !c->sync_norm,
+        .each_share = c->record_shards && r->shares > 1 && !c->sync_norm,
         .synchronised = c->sync_norm && r->shares > 1,
         .ranks = r->shares > 1 ? whose_rows(r) : NULL,
         .scalars = strcmp(c->record, "none") != 0,
@@ -192,7 +192,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .spectra_every = c->spectra_every,
         .attention = c->attention_stats,
         .activations_every = c->activations_every,
-        .layer_norms_every = c->layer_norms_every,
+        .layer_norms_every = c->parameter_norms_every,
         .final = c->final_tid,
         .pairs = c->final_tid ? c->pairs : 0,
     };
@@ -272,7 +272,7 @@ static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *w
 }
 
 static sr_status join_ranks(trainer *r, sr_failure *why) {
-    r->shares = r->config->shares ? (int)r->config->shares : 1;
+    r->shares = r->config->shards ? (int)r->config->shards : 1;
     r->ranks = r->events->ranks;
     if (!r->ranks) r->ranks = r->alone = ranks_open_one(why);
     if (!r->ranks) return why->status;

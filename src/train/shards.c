@@ -1,6 +1,6 @@
 /* shards.c -- see shards.h.
  *
- * Every batch is cut into S shares (--shares; batch_slice.c). Rank r passes the shares
+ * Every batch is cut into S shares (--shards; batch_slice.c). Rank r passes the shares
  * gradient_share_first(r) .. one after the other, each with statistics, running values and gradients
  * of its own, as if it were a process by itself: what comes out depends on S, not on the ranks.
  * Gradients of the summed loss are added over all shares (gradient_sum.c) and divided by the tokens of
@@ -116,7 +116,7 @@ static sr_status check(const trainer *r, sr_failure *why) {
     if (world > r->shares) {
         sr_fail(why, SR_USAGE, "%d ranks, but batches of %d share%s", world, r->shares,
                 r->shares == 1 ? "" : "s");
-        sr_hint(why, "--shares %d, or fewer ranks", world);
+        sr_hint(why, "--shards %d, or fewer ranks", world);
         return SR_USAGE;
     }
     if (!r->config->sync_norm) return SR_OK;

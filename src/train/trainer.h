@@ -91,7 +91,9 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
 /* Appends the milestones of "6,9", positive and ascending (schedule.c). */
 sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why);
 
-/* config_check.c: names are those of the tables; options that belong together do. */
+/* config_check.c. */
+bool trainer_has_preset(const model_row *row, const char *preset);
+/* Names are in the tables; options that belong together fit. */
 sr_status trainer_check_names(const train_config *c, sr_failure *why);
 sr_status trainer_check_together(const train_config *c, sr_failure *why);
 

@@ -27,7 +27,7 @@ static void rows_alone_are_those_of_the_batch(void **state) {
     for (int s = 2; s <= 5; s++) {
         char shares[8];
         snprintf(shares, sizeof shares, "%d", s);
-        losses(RUN("--norm", "ln", "--dropout", "0.4", "--shares", shares), shared);
+        losses(RUN("--norm", "ln", "--dropout", "0.4", "--shards", shares), shared);
         for (int i = 0; i < STEPS; i++) assert_true(fabs(shared[i] - whole[i]) < 1e-5 * whole[i]);
     }
 }
@@ -37,8 +37,8 @@ static void batch_statistics_are_of_shares(void **state) {
     double whole[STEPS], shared[STEPS], again[STEPS];
     small_write_pairs(40);
     losses(RUN("--norm", "bn"), whole);
-    losses(RUN("--norm", "bn", "--shares", "2"), shared);
-    losses(RUN("--norm", "bn", "--shares", "2", "--record-ranks"), again);
+    losses(RUN("--norm", "bn", "--shards", "2"), shared);
+    losses(RUN("--norm", "bn", "--shards", "2", "--record-shards"), again);
     assert_true(fabs(shared[0] - whole[0]) > 1e-4);
     assert_memory_equal(shared, again, sizeof shared);
 }
@@ -65,10 +65,10 @@ static void every_share_is_recorded(void **state) {
     const int64_t sites = sr_run_get_info(f)->sites, width = mean_of(f, "encoder.0.norm1", whole);
     assert_true(sr_run_find_site(f, "encoder.0.norm1@1") < 0);
     sr_run_close(f);
-    f = small_run(RUN("--norm", "bn", "--shares", "2", "--record", "all", "--record-ranks"), NULL,
+    f = small_run(RUN("--norm", "bn", "--shards", "2", "--record", "all", "--record-shards"), NULL,
                   &result);
     assert_int_equal(sr_run_get_info(f)->sites, 2 * sites);
-    assert_string_equal(sr_run_get_info(f)->ranks, "the first share of each batch (--shares); "
+    assert_string_equal(sr_run_get_info(f)->ranks, "the first share of each batch (--shards); "
                                                    "attention, activations and pairs: all shares");
     mean_of(f, "encoder.0.norm1", first);
     mean_of(f, "encoder.0.norm1@1", second);
@@ -98,7 +98,7 @@ static void write_uneven(int count) {
 static sr_runfile *run_in_shares(const char *norm, const char *shares) {
     train_result result;
     return small_run(RUN("--norm", norm, "--decoder-norm", "ln", "--dropout", "0.2", "--max-tokens",
-                         "60", "--shares", shares, "--attention-stats", "--activations-every", "2",
+                         "60", "--shards", shares, "--attention-stats", "--activations-every", "2",
                          "--final-tid", "--final-batches", "2", "--pairs", "600"),
                      NULL, &result);
 }
@@ -195,7 +195,7 @@ static void refuse(const char *const *more, const char *text) {
 static void refused(void **state) {
     (void)state;
     small_write_pairs(10);
-    refuse(RUN("--shares", "2", "--sync-norm"), "2 shares need 2 ranks, there are 1");
+    refuse(RUN("--shards", "2", "--sync-norm"), "2 shares need 2 ranks, there are 1");
 }
 
 int main(void) {

@@ -20,7 +20,7 @@ option_table train_options(void) {
     append(all, &count, config_model_first);
     for (int i = 0; (o = norm_option_at(i)); i++)
         all[count++] = (option)TEXT_OPTION(
-            MODEL, o->key, AT(model.norm_param) + (size_t)i * MODEL_TEXT, "", o->help);
+            MODEL, o->key, AT(model.norm_param) + (size_t)i * MODEL_TEXT, "", o->help, .old = true);
     append(all, &count, config_model);
     append(all, &count, config_data);
     append(all, &count, config_training);

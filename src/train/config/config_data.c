@@ -207,7 +207,7 @@ static const option rows[] = {
         "running text: tokens of each sequence per step", .use = &of_data),
     INT(DATA, "eval-tgt-len", data.eval_window, "0", 1, 65536, "tokens",
         "running text: the same in evaluation; 0: tgt-len", .use = &of_evaluation),
-    FLAG(DATA, "eos-of-empty-lines", data.eos_of_empty, "yes",
+    FLAG(DATA, "eos-on-empty-lines", data.eos_of_empty, "yes",
          "running text: an empty line gives an <eos> too", .use = &of_data),
 
     INT(DATA, "word-column", data.word_column, "1", 1, 1000, "",

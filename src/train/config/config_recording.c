@@ -110,7 +110,7 @@ static const option rows[] = {
         "three largest |x| and median of every recorded site's input, and how many are saturated, "
         "over all shares of a batch, in the first pass of every N-th update; 0: never",
         .use = &of_sites),
-    INT(RECORD, "layer-norms-every", layer_norms_every, "0", 0, BIG, "updates",
+    INT(RECORD, "parameter-norms-every", parameter_norms_every, "0", 0, BIG, "updates",
         "norms of gradient, weights and change of each layer, and change over weights, of every "
         "N-th update; 0: never",
         .use = &of_sites),

@@ -86,15 +86,15 @@ static const option rows[] = {
          "bound of every entry of the gradient, before clip-norm; 0: off"),
     INT(TRAIN, "update-freq", update_freq, "1", 1, 65536, "steps",
         "forward/backward passes per update"),
-    INT(TRAIN, "shares", shares, "0", 1, 65536, "shares",
+    INT(TRAIN, "shards", shards, "0", 1, 65536, "shares",
         "parts of every batch, each with its own batch statistics, which ranks pass; 0: as many as "
         "ranks"),
     FLAG(TRAIN, "sync-norm", sync_norm, "no",
          "batch statistics of bn, pnv, pn, rbn, un and repbn over the rows of all ranks"),
-    FLAG(TRAIN, "record-ranks", record_ranks, "no",
+    FLAG(TRAIN, "record-shards", record_shards, "no",
          "record the statistics of every share, as sites NAME@1, NAME@2 ... behind those of the "
          "first"),
-    REAL(TRAIN, "rank-seconds", rank_seconds, "600", 0, 1e9, "s",
+    REAL(TRAIN, "rank-timeout", rank_timeout, "600", 0, 1e9, "s",
          "a rank gives up when the others do not answer for so long; 0: never"),
     INT(TRAIN, "epochs", epochs, "10", 1, BIG, "epochs", "passes over the training data"),
     INT(TRAIN, "max-steps", max_steps, "0", 1, BIG, "updates",
