@@ -45,14 +45,6 @@ bool unicode_is_symbol(uint32_t code) {
     return uc_is_general_category(code, UC_CATEGORY_S);
 }
 
-bool unicode_is_digit(uint32_t code) {
-    return uc_is_general_category(code, UC_CATEGORY_Nd);
-}
-
-bool unicode_is_word(uint32_t code) {
-    return code == '_' || unicode_is_number(code) || uc_is_general_category(code, UC_CATEGORY_L);
-}
-
 /* -- small letters -------------------------------------------------------------------------------- */
 
 /* True when the first code point from p on that has a say is a letter with a case. */

@@ -20,9 +20,6 @@ bool unicode_is_blank(uint32_t code);
 bool unicode_is_number(uint32_t code);      /* general category N */
 bool unicode_is_punctuation(uint32_t code); /* general category P */
 bool unicode_is_symbol(uint32_t code);      /* general category S */
-bool unicode_is_digit(uint32_t code);       /* general category Nd */
-/* Categories L and N, or '_': \w of Python's regular expressions. */
-bool unicode_is_word(uint32_t code);
 
 /* The text in small letters, of no language in particular: full mapping (one letter may become two),
  * and a sigma at the end of a word gets its final form. Valid UTF-8 only. malloc'd, *lowered bytes and
