@@ -8,7 +8,6 @@
 #   Heading:                                            .SS, of options or of a list
 #     -o, --output FILE    help (details)               an option; goes on in lines indented to 30
 #     word    text                                      a row of a list
-#     --key value ...: --key value                      a row of "Recipes", joined by what stands left
 #   Exit status: 0 done, 1 failed                       EXIT STATUS
 #   Environment: ...                                    ENVIRONMENT
 #   anything else that is not indented                  a paragraph
@@ -125,7 +124,7 @@ function end_paragraph(    i) {
 
 function option(    text, tag, letter, help) {
     end_paragraph()
-    if (where != "OPTIONS" && where != "RECIPES") where = "OPTIONS"
+    if (where != "OPTIONS") where = "OPTIONS"
     text = substr(line[at], 3)
     help = ""
     if (match(text, /  +/)) {
@@ -147,14 +146,9 @@ function option(    text, tag, letter, help) {
     say(tagged(tag, prose(help)))
 }
 
-# "word    text"; where there is no gap, a tag of one word ("name [shape]" has no text). Rows of recipes
-# are joined.
+# "word    text"; where there is no gap, a tag of one word ("name [shape]" has no text).
 function row(text,    tag, rest) {
     end_paragraph()
-    if (where == "RECIPES" && match(text, /: --/)) {
-        recipe(substr(text, 1, RSTART - 1), substr(text, RSTART + 2))
-        return
-    }
     if (match(text, /  +/) || (match(text, / /) && text !~ /^[^ ]+ \[[A-Z, ]*\]$/)) {
         tag = substr(text, 1, RSTART - 1)
         rest = substr(text, RSTART + RLENGTH)
@@ -172,14 +166,6 @@ function list_tag(tag,    first) {
     first = tag
     sub(/ .*/, "", first)
     return bold(plain(first)) usage(substr(tag, length(first) + 1))
-}
-
-function recipe(left, right,    more) {
-    while (index(line[at + 1], "  " left ": --") == 1) {
-        at++
-        right = right " " substr(line[at], length(left) + 5)
-    }
-    say(tagged(bold(plain(left)), plain(right)))
 }
 
 # "0 done, 1 failed; 128+n after signal n."
