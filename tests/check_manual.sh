@@ -67,10 +67,10 @@ check_options() {
 }
 
 check_names() {
-    sed -n 's/^    {"\([a-z]*\)", cmd_.*/statrec-\1(1)/p' "$top/src/cli/statrec.c" >"$work/names"
+    sed -n 's/^    {"\([a-z]*\)", cmd_.*/.BR statrec-\1 (1)/p' "$top/src/cli/statrec.c" >"$work/names"
     [ -s "$work/names" ] || fault "src/cli/statrec.c has no commands"
     wants man1/statrec.1 command <"$work/names"
-    (cd "$top/analyses" && printf '%s\n' stat-*.c) | sed 's/[.]c$/(1)/' >"$work/names"
+    (cd "$top/analyses" && printf '%s\n' stat-*.c) | sed 's/^/.BR /; s/[.]c$/ (1)/' >"$work/names"
     wants man1/stat-analyses.1 analysis <"$work/names"
     "$build/bin/statplot" list | cut -f 1 >"$work/names"
     wants man1/statplot.1 figure <"$work/names"
@@ -121,7 +121,7 @@ check_options
 check_names
 check_variables
 check_references
-lint mandoc -T lint
-lint groff -ww -z -man -Kutf8
+lint mandoc -T lint -W warning
+lint groff -ww -W break -z -man -Kutf8
 [ $bad -eq 0 ] || exit 1
 echo "manual: $looked looks at $(find "$man/man1" "$man/man5" -type f | wc -l) pages and libstatrec(3) found no fault"

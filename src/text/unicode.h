@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the UTF-8 sequence at p, its code point in *code; 0 when it is not valid (overlong forms,
+/* Bytes of the UTF-8 sequence that text begins with, its code point in *code; 0 when it is not valid (overlong forms,
  * surrogates and code points over 10FFFF included). The text must be followed by a zero byte, so that
  * a sequence cut off at the end is seen without looking further. */
-size_t unicode_decode(const uint8_t *p, uint32_t *code);
+size_t unicode_decode(const void *text, uint32_t *code);
 
 /* What Python's str.split and str.rstrip take for white space. */
 bool unicode_is_blank(uint32_t code);

@@ -43,6 +43,34 @@ static void batch_statistics_are_of_shares(void **state) {
     assert_memory_equal(shared, again, sizeof shared);
 }
 
+static double first_loss(const char *lambda, const char *scale) {
+    double loss[STEPS];
+    losses(RUN("--norm", "rbn", "--rbn-lambda-mean", lambda, "--rbn-lambda-std", "0", "--rbn-scale",
+               scale, "--shares", "2"),
+           loss);
+    return loss[0];
+}
+
+static double first_tokens(void) {
+    train_result result;
+    int64_t tokens;
+    sr_runfile *f = small_run(RUN("--norm", "rbn", "--shares", "2"), NULL, &result);
+    assert_int_equal(sr_run_step_ints(f, "tokens", 0, 1, &tokens, NULL), SR_OK);
+    sr_run_close(f);
+    return (double)tokens;
+}
+
+/* The penalty per token is the summed one times the tokens of the whole batch, not of a shard. */
+static void penalty_counts_tokens_of_the_batch(void **state) {
+    (void)state;
+    small_write_pairs(40);
+    const double plain = first_loss("0", "sum"), summed = first_loss("0.1", "sum") - plain,
+                 relative = first_loss("0.1", "mean") - plain, tokens = first_tokens();
+    assert_true(summed > 1e-3);
+    if (!(fabs(relative - tokens * summed) < 1e-4 * relative))
+        fail_msg("penalty %.9g, not %.9g tokens times %.9g", relative, tokens, summed);
+}
+
 enum { WIDTH = 128 }; /* at most */
 
 /* Mean of a site in the first step; its features. */
@@ -201,6 +229,7 @@ static void refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rows_alone_are_those_of_the_batch),
                                        cmocka_unit_test(batch_statistics_are_of_shares),
+                                       cmocka_unit_test(penalty_counts_tokens_of_the_batch),
                                        cmocka_unit_test(every_share_is_recorded),
                                        cmocka_unit_test(whole_batches_are_recorded),
                                        cmocka_unit_test(pairs_behind_batch_statistics),

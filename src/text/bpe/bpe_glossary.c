@@ -78,7 +78,8 @@ bpe_glossary *bpe_glossary_create(const char *const *expression, int count, sr_f
 
 static sr_status add_segment(segments *s, const char *text, size_t length, sr_failure *why) {
     if (length == 0) return SR_OK;
-    if (!table_room(&s->at, &s->capacity, s->count, sizeof *s->at)) return bpe_out_of_memory(why);
+    if (!vector_reserve(&s->at, &s->capacity, s->count + 1, sizeof *s->at))
+        return bpe_out_of_memory(why);
     s->at[s->count++] = (bpe_segment){text, length, false};
     return SR_OK;
 }

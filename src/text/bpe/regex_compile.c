@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/bpe/intern_table.h"
+#include "base/vector.h"
 #include "text/bpe/pattern_program.h"
 #include "text/unicode.h"
 
@@ -29,7 +29,7 @@ static sr_status refuse(const reader *r, const char *at, const char *what) {
 static sr_status add_step(reader *r, pattern_step step) {
     pattern *p = r->p;
     if (p->steps == PATTERN_STEPS) return refuse(r, r->at, "the expression is too long");
-    if (!table_room(&p->step, &p->step_capacity, p->steps, sizeof *p->step))
+    if (!vector_reserve(&p->step, &p->step_capacity, p->steps + 1, sizeof *p->step))
         return sr_fail(r->why, SR_MEMORY, "out of memory");
     p->step[p->steps++] = step;
     return SR_OK;
@@ -90,7 +90,7 @@ static sr_status read_element(reader *r, pattern_range *range) {
 
 static sr_status add_range(reader *r, pattern_range range) {
     pattern *p = r->p;
-    if (!table_room(&p->range, &p->range_capacity, p->ranges, sizeof *p->range))
+    if (!vector_reserve(&p->range, &p->range_capacity, p->ranges + 1, sizeof *p->range))
         return sr_fail(r->why, SR_MEMORY, "out of memory");
     p->range[p->ranges++] = range;
     return SR_OK;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/bpe/intern_table.h"
+#include "base/vector.h"
 #include "text/bpe/pattern_program.h"
 #include "text/unicode.h"
 
@@ -67,7 +67,7 @@ static bool take(const search *s, const pattern_step *step, size_t *at) {
 }
 
 static bool add_place(search *s, int32_t step, size_t at) {
-    if (!table_room(&s->p->place, &s->p->place_capacity, s->waiting, sizeof *s->p->place))
+    if (!vector_reserve(&s->p->place, &s->p->place_capacity, s->waiting + 1, sizeof *s->p->place))
         return false;
     s->p->place[s->waiting++] = (pattern_place){step, at};
     return true;
