@@ -241,8 +241,8 @@ static int finish(const session *s, sr_status status, const train_result *r,
     return 128 + tool_signal();
 }
 
-/* A synchronised run has a share for each rank; any other one keeps the number that it began with. */
-static void choose_shares(train_config *c, const ranks *k) {
+/* A synchronized run has one shard per rank; any other one keeps the number that it began with. */
+static void choose_shards(train_config *c, const ranks *k) {
     if (!c->shards || c->sync_norm) c->shards = ranks_count(k);
 }
 
@@ -256,7 +256,7 @@ static int run(session *s) {
     const bool speaks = ranks_rank(k) == 0;
     if (!speaks) events = (train_events){.context = s, .stop = on_stop};
     events.ranks = k;
-    choose_shares(&s->config, k);
+    choose_shards(&s->config, k);
     sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
     const int exit_status = speaks ? finish(s, status, &result, &why) : TOOL_DONE;

@@ -90,11 +90,12 @@ static const option rows[] = {
          "limit every gradient entry to X, before clip-norm; 0: off"),
     INT(TRAIN, "update-freq", update_freq, "1", 1, 65536, "steps",
         "accumulate the gradients of N micro-batches per update", .common = true),
-    INT(TRAIN, "shards", shards, "0", 1, 65536, "shares",
+    INT(TRAIN, "shards", shards, "0", 1, 65536, "shards",
         "split batches into N shards with separate batch statistics, spread over the ranks; 0: one "
         "per rank"),
     FLAG(TRAIN, "sync-norm", sync_norm, "no",
-         "compute batch statistics of bn, pnv, pn, rbn, un and repbn over the rows of all ranks"),
+         "compute batch statistics over the rows of all ranks; `statrec list norms` marks methods "
+         "that can"),
     FLAG(TRAIN, "record-shards", record_shards, "no",
          "record every shard: sites NAME@1, NAME@2 ... after those of the first"),
     REAL(TRAIN, "rank-timeout", rank_timeout, "600", 0, 1e9, "s",
