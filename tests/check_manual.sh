@@ -42,6 +42,7 @@ help_of() {
         # shellcheck disable=SC2046 # words of a command
         set -- $(echo "$1" | tr - ' ')
         shift
+        [ "$*" = train ] && set -- train --help all
         "$build/bin/statrec" "$@" --help
         ;;
     *) "$build/bin/$1" --help ;;
@@ -60,6 +61,9 @@ check_options() {
     [ "$looked" -gt 300 ] || fault "only $looked options are in all --help together"
     "$build/bin/statrec" list options | sed 's/^\([^ ]*\).*/\1/' >"$work/options"
     wants man1/statrec-train.1 option <"$work/options"
+    "$build/bin/statrec" train --help all | sed -n '/^Parameters.*--norm/,/^$/s/^  \([^ ]*\) .*/\1/p' >"$work/params"
+    [ -s "$work/params" ] || fault "statrec train --help all has no parameters of normalizations"
+    wants man1/statrec-train.1 parameter <"$work/params"
 }
 
 check_names() {

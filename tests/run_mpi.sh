@@ -232,7 +232,7 @@ test_silent_rank() {
 }
 test_resume_with_more() {
     ranks 2 $pairs $long --max-steps 40 -o many.h5 || return 1
-    ! ranks 3 statrec resume many.h5 --max-steps 60 && says "3 ranks, but batches of 2 shares" || return 1
+    ! ranks 3 statrec resume many.h5 --max-steps 60 && says "3 ranks, but batches of 2 shards" || return 1
     ranks 3 statrec resume many.h5 --max-steps 60 --shards 3 || return 1
     ranks 2 $pairs $long --max-steps 40 --sync-norm -o many.h5 || return 1
     ranks 3 statrec resume many.h5 --max-steps 60
@@ -242,8 +242,8 @@ test_resume_with_more() {
 
 test_refused() {
     ! ranks 2 $pairs --norm mabn --sync-norm -o x.h5 &&
-        says "--sync-norm: mabn of site encoder.0.norm1 cannot be synchronised" || return 1
-    ! ranks 3 $pairs --shards 2 -o x.h5 && says "3 ranks, but batches of 2 shares" || return 1
+        says "--sync-norm: mabn of site encoder.0.norm1 cannot be synchronized" || return 1
+    ! ranks 3 $pairs --shards 2 -o x.h5 && says "3 ranks, but batches of 2 shards" || return 1
     ! ranks 2 $pairs --no-such-option -o x.h5 && says "unknown option" || return 1
     [ "$(grep -c 'unknown option' err)" -eq 1 ] || { echo "said by every rank"; return 1; }
     ! ranks 2 $pairs -o /nowhere/x.h5 && says "/nowhere/x.h5" || return 1

@@ -90,6 +90,7 @@ static int list_norms(const tool *t) {
         append(cell, "%s (%s)", m->summary, m->citation);
         append_running_state(cell, m);
         append_own(cell, m);
+        if (m->synchronises) append(cell, "; obeys --sync-norm");
         append_norm_parameters(cell, m);
         PRINT_ROW(m->name, m->axis, cell);
     }

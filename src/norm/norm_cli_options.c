@@ -33,7 +33,7 @@ static void write_help(norm_option *o) {
     for (int i = 0; norm_at(i); i++) {
         const int k = norm_option_param(o, norm_at(i));
         if (k < 0) continue;
-        if (!before) append(o, "sets ", norm_at(i)->param[k].name);
+        if (!before) append(o, "set ", norm_at(i)->param[k].name);
         append(o, before ? before : " of ", norm_at(i)->name);
         before = ", ";
     }

@@ -30,7 +30,7 @@ int norm_param_find(const norm_method *m, const char *name);
 enum { NORM_OPTION_MAX = 64, NORM_OPTION_KEY = 48, NORM_OPTION_HELP = 256 };
 typedef struct norm_option {
     char key[NORM_OPTION_KEY];   /* "rbn-lambda-mean" */
-    char help[NORM_OPTION_HELP]; /* "sets lambda of rbn, rbn-released" */
+    char help[NORM_OPTION_HELP]; /* "set lambda of rbn, rbn-released" */
     int place;
 } norm_option;
 const norm_option *norm_option_at(int i); /* in the order of their places; NULL past the end */

@@ -222,7 +222,7 @@ static void no_sites_of_the_model(void **state) {
 static void told_and_diagnosed(void **state) {
     (void)state;
     program_result r = program_run("statrec info shared.h5");
-    assert_non_null(strstr(r.out, "3 sites, and 4 of other shares (NAME@1 ...)\n"));
+    assert_non_null(strstr(r.out, "3 sites, and 4 of other shards (NAME@1 ...)\n"));
     assert_non_null(strstr(r.out, " wide "));
     assert_null(strstr(r.out, "wide@"));
     program_free(&r);

@@ -151,7 +151,7 @@ static void options_of_methods(void **state) {
     assert_int_equal(norm_option_param(o, brn), -1);
     assert_int_equal(norm_option_param(warmup, brn), norm_param_find(brn, "warmup"));
     assert_int_equal(norm_option_param(warmup, mabn), norm_param_find(mabn, "warmup"));
-    assert_string_equal(warmup->help, "sets warmup of brn, mabn, pn-released, un");
+    assert_string_equal(warmup->help, "set warmup of brn, mabn, pn-released, un");
 }
 
 int main(void) {

@@ -176,5 +176,7 @@ void options_line_value(const char *text, const char *key, char *value, size_t s
 
 /* The --help section: groups, keys, types, live defaults, ranges, units. */
 void options_help(option_table table, FILE *out);
+/* The rows that are common. */
+void options_help_common(option_table table, FILE *out);
 
 #endif
