@@ -14,7 +14,7 @@
  *
  * A group of one run has no spread between seeds: the interval covers the steps of these very runs
  * then, and another seed of the same method may lie outside: the verdict says `in these runs`.
- * Steps are taken as stationary: the start-up of running values is left out (--startup), --phase and
+ * Steps are taken as stationary: the start-up of running values is left out (--burn-in), --phase and
  * --after choose among the others.
  * Sites are matched by name, by depth (the number stored in the run file), or the first or the last
  * site with the statistic: models without a common name can be compared by place.

@@ -40,7 +40,7 @@ static const option rows[] = {
         "over a phase: all, first-half, second-half, FROM:TO, or a phase of the learning rate, "
         "its number from 1 or last",
         .value = "PHASE"),
-    TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
+    TEXT_OPTION("Steps", "burn-in", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
                 .value = "STEPS"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};

@@ -222,7 +222,7 @@ void window_part_cells(tsv *t, int64_t cuts, int64_t number);
 #define PHASE_OPTION(phase)                                                                        \
     TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP, .value = "PHASE")
 #define WINDOW_OPTIONS(startup, phase)                                                             \
-    TEXT_OPTION("Steps", "startup", startup, "auto", WINDOW_STARTUP_HELP, .value = "STEPS"),       \
+    TEXT_OPTION("Steps", "burn-in", startup, "auto", WINDOW_STARTUP_HELP, .value = "STEPS"),       \
         PHASE_OPTION(phase)
 
 /* -- what may be compared: analysis_comparable.c --------------------------------------------- */

@@ -63,7 +63,7 @@ static int make_options(const analysis *a, const char *words, option *row) {
     if (a->ranks)
         row[count++] = (option)FLAG_OPTION("Definition", "ranks", AT(ranks), "no",
                                            "how far the batch statistics of the shares of a batch "
-                                           "are apart (statrec train --record-ranks)");
+                                           "are apart (statrec train --record-shards)");
     return count;
 }
 

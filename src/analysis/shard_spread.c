@@ -1,4 +1,4 @@
-/* Scatter of batch statistics between the shares of a batch (statrec train --record-ranks): how far apart
+/* Scatter of batch statistics between the shares of a batch (statrec train --record-shards): how far apart
  * are what the processes of plain data parallel training normalise with.
  *
  * Of one site and step, with R shares, n_r the valid rows of share r, mu_r and sigma_r = sqrt(sigma2_B) its
@@ -278,7 +278,7 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     const char *more = set->count > 1 ? " (and no other run)" : "";
     if (!replicas) {
         sr_fail(why, SR_FORMAT, "%s%s has statistics of one share alone", set->path[0], more);
-        sr_hint(why, "`statrec train --shares R --record-ranks` records those of all");
+        sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
         return SR_FORMAT;
     }
     sr_fail(why, SR_FORMAT, "%s%s has no mu_B and sigma2_B of several shares at a site '%s'",

@@ -1,6 +1,6 @@
 /* step_range.c -- which steps of a run a summary is about.
  *
- * --startup: the first steps, in which running values still hold what they began with, are left out
+ * --burn-in: the first steps, in which running values still hold what they began with, are left out
  * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
  *
  * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a phase
@@ -148,7 +148,7 @@ static sr_status set_startup(step_window *w, const sr_runfile *run, const char *
     w->startup = strtoll(word, &end, 10);
     w->given = true;
     if (!*end && end != word && w->startup >= 0 && w->startup < STARTUP_MOST) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto or a number of steps", word);
+    return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", word);
 }
 
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
@@ -176,12 +176,12 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
 void window_describe(const step_window *w, const char *path, tsv *table) {
     char startup[160] = "";
     if (w->cut && w->given)
-        snprintf(startup, sizeof startup, "; the first %lld left out (--startup)",
+        snprintf(startup, sizeof startup, "; the first %lld left out (--burn-in)",
                  (long long)w->startup);
     else if (w->cut)
         snprintf(startup, sizeof startup,
                  "; start-up left out: until step %lld running values hold more than %g %% of "
-                 "what they began with (--startup 0 keeps it)",
+                 "what they began with (--burn-in 0 keeps it)",
                  (long long)w->startup, 100 * SR_STARTUP_LEFT);
     if (w->first > w->last)
         tsv_note(table, "steps", "%s: none of %lld%s%s%s", path, (long long)w->end,

@@ -91,7 +91,7 @@ static void summaries_are_the_same(void **state) {
     (void)state;
     expect_same("all.h5", 1 + SITES);
     expect_same("third.h5 --phase 100:500", 1 + SITES);
-    expect_same("killed.h5 --startup 7", 1 + SITES);
+    expect_same("killed.h5 --burn-in 7", 1 + SITES);
     expect_same("third.h5 all.h5 killed.h5 --site a,c", 1 + 2 * 3);
     expect_same("third.h5 --phase 2:2", 1 + SITES); /* no row of vectors */
 }

@@ -1,5 +1,5 @@
 /* unreadable_data.c -- see unreadable_data.h. */
-#include "runfile/unreadable_data.h"
+#include "runfile/repair/unreadable_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>

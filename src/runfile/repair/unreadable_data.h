@@ -1,7 +1,7 @@
 /* unreadable_data.h -- what could not be read while rows of a run file were copied.
  */
-#ifndef RUNFILE_UNREADABLE_DATA_H
-#define RUNFILE_UNREADABLE_DATA_H
+#ifndef RUNFILE_REPAIR_UNREADABLE_DATA_H
+#define RUNFILE_REPAIR_UNREADABLE_DATA_H
 
 #include "statrec/runfile.h"
 
