@@ -8,7 +8,7 @@
 #include "data/sets/running_set.h"
 #include "data/sets/sentence_set.h"
 #include "data/sets/tree_set.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 enum { DATA_DESCRIBE = 4096 };
 

@@ -22,7 +22,8 @@
 #include <string.h>
 
 #include "base/vector.h"
-#include "decode/decode.h"
+#include "decode/beam.h"
+#include "nets/models.h"
 
 typedef struct node {
     int64_t before; /* number of the node of the word before, -1: none */

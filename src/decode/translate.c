@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "decode/translate.h"
 
 enum { SOURCE_MAX = 1024 };
 

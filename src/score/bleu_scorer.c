@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/vector.h"
 #include "score/bleu_tokenize.h"
 #include "score/scorer.h"
@@ -52,7 +53,7 @@ static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     uint32_t code;
     *valid = true;
     for (size_t at = 0; at < t->size; at += step) {
-        step = unicode_decode(t->byte + at, &code);
+        step = utf8_decode(t->byte + at, &code);
         if (!step) {
             *valid = false;
             return at;

@@ -8,6 +8,7 @@
  *   2  and before what is no number
  *   3  symbols (S) stand alone
  */
+#include "base/utf8.h"
 #include "score/bleu_tokenize.h"
 #include "text/unicode.h"
 
@@ -21,7 +22,7 @@ typedef struct letter {
 static bool next_letter(const byte_buffer *t, size_t at, letter *l) {
     if (at >= t->size) return false;
     l->byte = t->byte + at;
-    l->size = unicode_decode(l->byte, &l->code);
+    l->size = utf8_decode(l->byte, &l->code);
     return l->size > 0;
 }
 

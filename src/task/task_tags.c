@@ -12,7 +12,7 @@
 
 #include "base/vector.h"
 #include "task/task_rows.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 /* task_sums' count. */
 enum { COUNT_RIGHT, COUNT_PREDICTED, COUNT_GOLD, COUNT_WORDS, COUNTS };

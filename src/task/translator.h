@@ -7,7 +7,7 @@
 #define TASK_TRANSLATOR_H
 
 #include "data/data.h"
-#include "decode/decode.h"
+#include "decode/translate.h"
 #include "score/score.h"
 #include "text/bpe/text_codec.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/tag_letters.h"
+#include "text/tags.h"
 
 /* In the order of tag_part. */
 static const struct {
@@ -88,25 +88,4 @@ void tag_format(tag_scheme scheme, tag_part part, const char *type, char text[TA
         snprintf(text, TAG_NAME, "%c", letter);
     else
         snprintf(text, TAG_NAME, "%c-%s", letter, type);
-}
-
-int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs) {
-    int64_t matching = 0, k = 0;
-    for (int64_t i = 0; i < as; i++) {
-        while (k < bs && b[k].first < a[i].first) k++;
-        matching +=
-            k < bs && b[k].first == a[i].first && b[k].last == a[i].last && b[k].type == a[i].type;
-    }
-    return matching;
-}
-
-static double percent(int64_t part, int64_t whole) {
-    return whole > 0 ? 100. * (double)part / (double)whole : 0;
-}
-
-entity_scores entity_scores_of(int64_t right, int64_t predicted, int64_t gold) {
-    entity_scores s = {percent(right, predicted), percent(right, gold), 0};
-    const double sum = s.precision + s.recall;
-    if (sum > 0) s.f1 = 2 * s.precision * s.recall / sum;
-    return s;
 }

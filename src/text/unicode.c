@@ -4,17 +4,9 @@
 #include <stdlib.h>
 #include <unicase.h>
 #include <unictype.h>
-#include <unistr.h>
 
 #include "base/byte_buffer.h"
-
-size_t unicode_decode(const void *text, uint32_t *code) {
-    const uint8_t *p = text;
-    *code = *p;
-    if (*p < 0x80) return 1;
-    const int bytes = u8_strmbtouc(code, p);
-    return bytes > 0 ? (size_t)bytes : 0;
-}
+#include "base/utf8.h"
 
 bool unicode_is_blank(uint32_t code) {
     if (code < 0x80) return code == ' ' || (code >= 9 && code <= 13) || (code >= 28 && code <= 31);
@@ -50,7 +42,7 @@ bool unicode_is_symbol(uint32_t code) {
 /* True when the first code point from p on that has a say is a letter with a case. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     uint32_t code;
-    for (size_t step; p < end && (step = unicode_decode(p, &code)) > 0; p += step)
+    for (size_t step; p < end && (step = utf8_decode(p, &code)) > 0; p += step)
         if (!uc_is_property_case_ignorable(code)) return uc_is_property_cased(code);
     return false;
 }
@@ -75,7 +67,7 @@ uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     bool cased_before = false, done = true;
     uint32_t code;
     for (size_t at = 0, step; done && at < length; at += step) {
-        step = unicode_decode(text + at, &code);
+        step = utf8_decode(text + at, &code);
         if (!step) break;
         if (code == sigma) {
             const bool final = cased_before && !cased_follows(text + at + step, end);

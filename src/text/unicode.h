@@ -10,11 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the UTF-8 sequence that text begins with, its code point in *code; 0 when it is not valid (overlong forms,
- * surrogates and code points over 10FFFF included). The text must be followed by a zero byte, so that
- * a sequence cut off at the end is seen without looking further. */
-size_t unicode_decode(const void *text, uint32_t *code);
-
 /* What Python's str.split and str.rstrip take for white space. */
 bool unicode_is_blank(uint32_t code);
 bool unicode_is_number(uint32_t code);      /* general category N */

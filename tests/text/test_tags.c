@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "testing/check.h"
 #include "testing/mark_spans.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 enum { WORDS = 40 };
 

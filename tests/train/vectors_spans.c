@@ -6,7 +6,7 @@
 
 #include "model_vectors.h"
 #include "testing/mark_spans.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 typedef struct side {
     int64_t words, spans;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/bpe/bpe_internal.h"
 #include "text/bpe/bpe_pairs.h"
 #include "text/unicode.h"
@@ -47,7 +48,7 @@ static bool begins_in_space(const char *text, size_t length) {
     uint8_t first[5] = {0};
     uint32_t code;
     memcpy(first, text, length < 4 ? length : 4);
-    return length > 0 && unicode_decode(first, &code) && unicode_is_blank(code);
+    return length > 0 && utf8_decode(first, &code) && unicode_is_blank(code);
 }
 
 static bool ends_in_space(const char *text, size_t length) {

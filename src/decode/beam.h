@@ -1,15 +1,18 @@
-/* decode.h -- from source sentences to target sentences: beam search over anything that scores next
- * words, and translation by a model (docs/models.md 2.8).
+/* beam.h -- beam search over anything that scores next words (docs/models.md 2.8).
  *
- * Deviation from fairseq: the largest length of a hypothesis, int(a * source length + b), goes by the
- * sentence's OWN length, </s> included, not by the longest of its batch. What a sentence becomes
- * depends on nothing but the sentence, the model and the options: not on the batch that it is in,
- * not on the number of threads, to the last bit of every score.
+ * Deviation from fairseq: the largest length of a hypothesis is int(a * source length + b) with the
+ * sentence's own length, </s> included, not the longest of its batch. A translation depends on the
+ * sentence, the model and the options alone. Neither the batch nor the number of threads changes a
+ * bit of a score.
  */
-#ifndef DECODE_DECODE_H
-#define DECODE_DECODE_H
+#ifndef DECODE_BEAM_H
+#define DECODE_BEAM_H
 
-#include "nets/models.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "batch/batch.h"
+#include "statrec/base.h"
 
 /* -- results */
 
@@ -80,47 +83,5 @@ typedef struct scorer {
  * fit, a NaN from the scorer; or whatever the scorer returns. */
 sr_status beam_search(const beam_options *o, const scorer *words, int64_t count,
                       const int64_t *source_length, translation *out, sr_failure *why);
-
-/* -- translation */
-
-typedef struct translate_options {
-    beam_options beam;
-    /* Bounds the memory: a batch holds sentences as long as the sum over them of
-     *     source length + beam * (longest hypothesis + 1),
-     * both with </s>, does not exceed it. A position costs 2 layers d numbers of `real` (keys and
-     * values of every decoder layer; sources and heads are rounded up to whole vectors) and some 30
-     * bytes, a hypothesis besides 4 bytes a word of the vocabulary. Each thread has a batch of its own
-     * where there are enough. On top come a copy of the decoder's weights and of the embedding, and
-     * for each batch one sentence at a time in the encoder: heads S^2 numbers a layer where it has S
-     * words. */
-    int64_t max_tokens;
-    int64_t max_sentences; /* in a batch; 0: as many as fit */
-    int64_t max_source;    /* longest source that is accepted, </s> included; 0: 1024 */
-    int threads;
-    void *context; /* of functions that any thread may call, `progress` one at a time */
-    /* After every batch: sentences and target words, </s> counted, of the best hypotheses so far. NULL:
-     * nobody is told. */
-    void (*progress)(void *context, int64_t sentences, int64_t words);
-    bool (*stop)(void *context); /* asked before every word; true: ends early. NULL: never */
-} translate_options;
-
-/* beam_options_default, 16,384 tokens, one thread. */
-translate_options translate_options_default(void);
-
-typedef struct translate_report {
-    int64_t sentences, words; /* as progress was told */
-    bool stopped;             /* sentences of batches that were not finished have no hypothesis */
-    int64_t refused; /* number of the source, from 0, that a failure is about; -1: of none */
-} translate_report;
-
-/* Translates source [count] (tokens of the model's dictionary, no padding, </s> last) into out
- * [count], in the order of the sources; the caller frees each. report may be NULL. The model is only
- * read, with running statistics and without dropout.
- * SR_USAGE: the model writes no sentences, or a normalization of its decoder needs whole sentences; a
- * source that is too long, does not fit max_tokens or is malformed (report->refused);
- * options that do not fit; log probabilities that are not numbers. SR_MEMORY. After a failure all of
- * out is zeros. */
-sr_status translate(model *m, const translate_options *o, const model_source *source, int64_t count,
-                    translation *out, translate_report *report, sr_failure *why);
 
 #endif
