@@ -1,9 +1,9 @@
 /* prefetch.c -- see prefetch.h. One thread, one batch ahead.
  *
- * The caller's batch is in the buffers of slot `held`, the one ahead in those of the other; handing
- * out the one ahead swaps them. Batches of other splits are made in `held` by the caller itself, so
- * that an evaluation leaves the batch ahead alone. A batch is a function of its place: whether it
- * was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
+ * The caller's batch is in the buffers of slot `held`, the prefetched one in the other slot.
+ * Returning the prefetched batch swaps them. The caller itself makes batches of other splits in
+ * `held`, so an evaluation keeps the prefetched batch. A batch is a function of its place: whether
+ * it was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
  */
 #include "data/prefetch.h"
 
@@ -93,7 +93,7 @@ static bool same_place(batch_place a, batch_place b) {
     return a.split == b.split && a.epoch == b.epoch && a.index == b.index;
 }
 
-/* Waits for the batch ahead and takes it, if it is that of this place; else it is dropped. */
+/* Waits for the prefetched batch and takes it if its place is `at`; else drops it. */
 static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
                        sr_failure *failure) {
     pthread_mutex_lock(&p->lock);

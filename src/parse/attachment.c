@@ -1,5 +1,5 @@
-/* attachment.c -- heads and labels against those of a treebank: what counts as punctuation, when two
- * labels agree, and the counts behind UAS and LAS (docs/models.md 8, docs/scores.md). */
+/* attachment.c -- heads and labels against a treebank: punctuation, labels that agree, counts of
+ * UAS and LAS (docs/models.md 8, docs/scores.md). */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST), in the
- * reading of sacreBLEU (Post, WMT 2018): nothing is unescaped, and a point behind a number at the end
- * of the line stays with it.
+/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST) as
+ * sacreBLEU reads it (Post, WMT 2018). Nothing is unescaped; a point after a number at the end of
+ * the line stays.
  *
  * In this order, each over the whole line, from left to right without overlap, on code points and
  * Unicode's general categories:

@@ -2,8 +2,8 @@
  * CoNLL-2000 to 2003.
  *
  * Gold and predicted phrases are followed side by side. A phrase is correct when both begin at the
- * same word with the same type and both end behind the same word; `open` is true as long as the two
- * may still turn out equal.
+ * same word with the same type and end at the same word. `open` is true while they may still be
+ * equal.
  *
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *

@@ -39,7 +39,7 @@ bool unicode_is_symbol(uint32_t code) {
 
 /* -- small letters -------------------------------------------------------------------------------- */
 
-/* True when the first code point from p on that has a say is a letter with a case. */
+/* True when the first code point from p on that is not ignorable is a letter with a case. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     uint32_t code;
     for (size_t step; p < end && (step = utf8_decode(p, &code)) > 0; p += step)
@@ -58,8 +58,8 @@ static bool lower_run(byte_buffer *out, const uint8_t *text, size_t length) {
 }
 
 /* Sigma is final behind a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
- * u8_tolower has the rule too, but in libunistring 1.0 it is another one beside apostrophes and beside
- * code points that have a case and are ignorable as well. */
+ * u8_tolower has the rule too. In libunistring 1.0 it differs beside apostrophes and beside cased
+ * code points that are ignorable. */
 uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     static const uint32_t sigma = 0x3a3;
     const uint8_t *const end = text + length, *run = text;
