@@ -1,5 +1,5 @@
-/* utf8.h -- characters of UTF-8 (RFC 3629). Each text ends with a zero byte, so that a character that
- * is cut off is seen without reading further. */
+/* utf8.h -- characters of UTF-8 (RFC 3629). Each text ends with a zero byte, which ends a truncated
+ * character too. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
@@ -12,9 +12,9 @@ size_t utf8_decode(const void *text, uint32_t *code);
 /* utf8_decode without the code point. */
 int utf8_bytes(const char *text);
 
-/* utf8_bytes, but 0 for what drives a terminal or reverses text: controls (C0, DEL, C1), ends of lines
- * and paragraphs (U+2028, U+2029), and Unicode's Bidi_Control. Text from files is shown without
- * these. */
+/* utf8_bytes, but 0 for what drives a terminal or reverses text. That is controls (C0, DEL, C1),
+ * ends of lines and paragraphs (U+2028, U+2029) and Unicode's Bidi_Control. Text from files is
+ * shown without these. */
 int utf8_shown(const char *text);
 
 #endif

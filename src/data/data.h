@@ -1,7 +1,7 @@
 /* data.h -- data sets: one file read_*.c or synth_*.c and one row of the table each.
  *
- * A batch is a function of (options, seed, split, epoch, index) alone: the same bytes whatever was
- * asked before and on any number of threads.
+ * A batch depends on (options, seed, split, epoch, index) alone. Earlier calls and the number of
+ * threads change no byte.
  */
 #ifndef DATA_DATA_H
 #define DATA_DATA_H
@@ -25,7 +25,7 @@ const data_shape *data_get_shape(const dataset *d);
 /* One line: counts, vocabulary, share of <unk> per split, file names. */
 const char *data_describe(const dataset *d);
 bool data_has_split(const dataset *d, data_split split);
-/* Running text: tokens of the split that no batch has as a target, of how many (*tokens); else 0. */
+/* Running text: tokens of the split that are no target of any batch, of *tokens in all; else 0. */
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);
 /* Running text: sequences side by side in every batch of the split; else 0. */
 int64_t data_sequences(const dataset *d, data_split split);
@@ -36,10 +36,10 @@ const vocab *data_dictionary(const dataset *d, data_side side);
 
 /* How lines become ids: dictionaries and steps of the data set, valid as long as it is. */
 text_codec data_codec(const dataset *d);
-/* Pairs of a split that were not dropped; batches have their numbers, which follow the lines of the
+/* Pairs of a split that were not dropped. Batches use their numbers, which follow the lines of the
  * files. */
 int64_t data_pairs(const dataset *d, data_split split);
-/* The pair's line in the text of its split, from 0: the number of the files' line, but where one file
+/* The pair's line in the text of its split, from 0. It is the line of the file unless one file
  * holds all splits. */
 int64_t data_line_of(const dataset *d, data_split split, int64_t pair);
 /* A line as it stands in its file, without its end (a newline and a CR before it). */
@@ -57,8 +57,8 @@ const struct tag_set *data_tags(const dataset *d);
 /* A word of sentence `pair` of a batch as it stands in its file (made UTF-8). */
 data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word);
 
-/* Batches of one pass; SPLIT_TRAIN is shuffled by (seed, epoch), but for running
- * text; the others keep their order. */
+/* Batches of one epoch. (seed, epoch) shuffles SPLIT_TRAIN, except running text; other splits keep
+ * their order. */
 int64_t data_batches(const dataset *d, data_split split);
 /* Makes batch `index` (0 .. data_batches-1) of the given pass. */
 sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index, batch *b,

@@ -1,9 +1,8 @@
 /* beam.h -- beam search over anything that scores next words (docs/models.md 2.8).
  *
- * Deviation from fairseq: the largest length of a hypothesis is int(a * source length + b) with the
- * sentence's own length, </s> included, not the longest of its batch. A translation depends on the
- * sentence, the model and the options alone. Neither the batch nor the number of threads changes a
- * bit of a score.
+ * Deviation from fairseq: the limit int(a * source length + b) uses the sentence's own length with
+ * </s>, not the longest of its batch. A translation depends on the sentence, the model and the
+ * options alone. Neither the batch nor the number of threads changes a bit of a score.
  */
 #ifndef DECODE_BEAM_H
 #define DECODE_BEAM_H
@@ -40,8 +39,8 @@ typedef enum {
     UNKNOWN_COPY, /* the source word that the model looked at stands for it; kept where none is known */
 } unknown_words;
 
-/* What stands in the text, </s> left out: word[i] >= 0 is a token, -1 - j the source's word j. word
- * has room for h->length; -> how many were written. */
+/* Words of the text without </s>: word[i] >= 0 is a token, -1 - j the source's word j. word has
+ * room for h->length; -> how many were written. */
 int64_t hypothesis_words(const hypothesis *h, unknown_words how, int32_t *word);
 
 /* -- beam search */
@@ -66,10 +65,10 @@ typedef struct scorer {
     void *context;
     int64_t vocabulary;
     int threads; /* that candidates are looked for with */
-    /* One word further: row i is the hypothesis of row parent[i] of the call before with token[i]
-     * behind it; in the first call parent[i] = i is the number of the sentence and token[i] </s>.
-     * Rows of a sentence are neighbours, in the order of the sentences; a sentence that is finished
-     * has none. Writes source_at [rows] as in hypothesis. */
+    /* Scores the next word. Row i extends row parent[i] of the last call by token[i]. In the first
+     * call parent[i] = i is the number of the sentence and token[i] </s>. Rows of a sentence are
+     * neighbours, in the order of sentences; a finished sentence has none. Writes source_at [rows]
+     * as in hypothesis. */
     sr_status (*score)(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
                        int32_t *source_at, sr_failure *why);
     /* Of a row of that call, as a model_decoder has them (models.h); -inf allowed. Any thread calls them.

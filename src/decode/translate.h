@@ -10,11 +10,10 @@ typedef struct translate_options {
     /* Bounds the memory: a batch holds sentences as long as the sum over them of
      *     source length + beam * (longest hypothesis + 1),
      * both with </s>, does not exceed it. A position costs 2 layers d numbers of `real` (keys and
-     * values of every decoder layer; sources and heads are rounded up to whole vectors) and some 30
-     * bytes, a hypothesis besides 4 bytes a word of the vocabulary. Each thread has a batch of its own
-     * where there are enough. On top come a copy of the decoder's weights and of the embedding, and
-     * for each batch one sentence at a time in the encoder: heads S^2 numbers a layer where it has S
-     * words. */
+     * values, rounded up to whole vectors) and some 30 bytes. A hypothesis costs 4 bytes per word
+     * of the vocabulary besides. Each thread has a batch of its own where there are enough. A copy
+     * of the decoder's weights and the embedding comes on top. So does one sentence of S words at a
+     * time in the encoder: heads S^2 numbers per layer. */
     int64_t max_tokens;
     int64_t max_sentences; /* in a batch; 0: as many as fit */
     int64_t max_source;    /* longest source that is accepted, </s> included; 0: 1024 */
@@ -35,13 +34,12 @@ typedef struct translate_report {
     int64_t refused; /* number of the source, from 0, that a failure is about; -1: of none */
 } translate_report;
 
-/* Translates source [count] (tokens of the model's dictionary, no padding, </s> last) into out
- * [count], in the order of the sources; the caller frees each. report may be NULL. The model is only
- * read, with running statistics and without dropout.
- * SR_USAGE: the model writes no sentences, or a normalization of its decoder needs whole sentences; a
- * source that is too long, does not fit max_tokens or is malformed (report->refused);
- * options that do not fit; log probabilities that are not numbers. SR_MEMORY. After a failure all of
- * out is zeros. */
+/* Translates source [count] into out [count], in the same order; the caller frees each. Sources are
+ * tokens of the model's dictionary without padding, </s> last. report may be NULL. The model is
+ * only read, with running statistics and without dropout. SR_USAGE: the model writes no sentences,
+ * or a decoder normalization needs whole sentences. Also for options that do not fit, log
+ * probabilities that are NaN, and sources that are malformed or too long (report->refused).
+ * SR_MEMORY. After a failure all of out is zeros. */
 sr_status translate(model *m, const translate_options *o, const model_source *source, int64_t count,
                     translation *out, translate_report *report, sr_failure *why);
 

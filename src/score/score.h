@@ -3,8 +3,8 @@
  *   the form of multi-bleu.perl: text that is tokenized already, bytes, words between ASCII blanks
  *   the form of sacreBLEU 2.x:   text as people write it, UTF-8, cut into words by a tokenizer here
  *
- * A scorer takes one sentence after the other, each with its references, and keeps the counts of each,
- * so that the sentences can be drawn again (bootstrap):
+ * A scorer takes one sentence with its references at a time. It keeps the counts of each, for the
+ * bootstrap:
  *
  *     bleu_form form = BLEU_FORM;                 // or BLEU_MULTI_FORM
  *     bleu_scorer *s = bleu_create(&form);
@@ -50,8 +50,8 @@ typedef struct bleu_form {
 #define BLEU_MULTI_FORM                                                                            \
     { .multi = true }
 
-/* Words for command lines and signatures, in the order of the enums: "13a|intl|none", of which the
- * second function finds the number of one; -1: none. */
+/* Names for command lines and signatures, in the order of the enums. The function returns the
+ * number of a name; -1: none. */
 #define BLEU_TOKENIZER_WORDS "13a|intl|none"
 #define BLEU_SMOOTHING_WORDS "none|exp|floor|add-k"
 int bleu_find_word(const char *words, const char *word);

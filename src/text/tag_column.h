@@ -31,8 +31,7 @@ typedef struct tag_column {
 
 /* scheme TAG_ANY: to be recognised. */
 tag_column tag_column_start(const char *path, int scheme);
-/* SR_FORMAT ("PATH:LINE: tag 'X-PER': ...") for what is no tag of a scheme, or not of the one that
- * the letters before it belong to. */
+/* SR_FORMAT ("PATH:LINE: tag 'X-PER': ...") unless a scheme has this tag and all tags before it. */
 sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const char *text,
                          size_t length, tag_mark *mark, sr_failure *why);
 void tag_column_end_sentence(tag_column *c);

@@ -15,8 +15,8 @@ typedef struct tag_set {
                          one follow; row `count` is the start, column count + 1 the end */
 } tag_set;
 
-/* NULL when out of memory. number [types->count] (may be NULL) becomes the place of each type among
- * the sorted ones, the trained ones in front, which is its number in the marks of the set. */
+/* NULL when out of memory. number [types->count] (may be NULL): the new number of each type, which
+ * marks of the set use. Types are sorted, trained types first. */
 tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *number);
 void tag_set_free(tag_set *s);
 /* -1: the scheme has no such part, or the set no such type. */

@@ -1,10 +1,10 @@
-/* tags.h -- tags that say which words of a sentence are a named entity (or another phrase) of which
- * type: schemes, entities, conversion (docs/models.md 10.2).
+/* tags.h -- tags of the words of named entities or other phrases: schemes, sequences, conversion
+ * (docs/models.md 10.2).
  *
  * A tag is a letter, or a letter, '-' and a type: "O", "B-PER". Each letter means the same in every
- * scheme: B begins an entity, I and M are inside, E and L end one, S, U and W are a whole one, O is
- * outside. What the schemes differ in is which letters they have and where they may stand; what a
- * sequence of tags says, legal or not, does not depend on the scheme (tag_starts).
+ * scheme. B begins an entity, I and M continue it, E and L end it. S, U and W are a whole entity, O
+ * is outside. Schemes differ in their letters and where these may stand. The entities of a
+ * sequence, legal or not, do not depend on the scheme (tag_starts).
  */
 #ifndef TEXT_TAGS_H
 #define TEXT_TAGS_H
@@ -49,7 +49,7 @@ typedef struct tag_span {
 
 /* Whether the grammar of the scheme lets `after` follow. */
 bool tag_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after);
-/* Whether an entity begins with m: B and S always, I and E behind O, E, S or another type. */
+/* Whether an entity begins with m: B and S always, I and E after O, E, S or another type. */
 bool tag_starts(const tag_mark *before, const tag_mark *m);
 /* The same entities in the tags of a scheme; `to` may be `from`. */
 void tag_convert(tag_scheme scheme, const tag_mark *from, int64_t count, tag_mark *to);
