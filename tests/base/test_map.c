@@ -159,6 +159,7 @@ static void vectors_grow(void **state) {
     capacity = 1000000;
     assert_false(vector_reserve(&value, &capacity, most + 1, sizeof *value));
     assert_false(vector_reserve(&value, &capacity, INT64_MAX, sizeof *value));
+    assert_false(vector_reserve(&value, &capacity, (INT64_C(1) << 61) + 1, sizeof *value));
     assert_ptr_equal(value, old);
     assert_int_equal(capacity, 1000000);
     free(value);

@@ -117,6 +117,20 @@ static void says_where_it_fails(void **state) {
     fails_in(path, "truncated");
 }
 
+/* Text that unpacks to one endless line is not read to its end. */
+static void bounds_a_line_of_gzip(void **state) {
+    (void)state;
+    enum { CHUNK = 1 << 20, CHUNKS = 80 };
+    char *chunk = malloc(CHUNK), path[4096];
+    memset(chunk, 'a', CHUNK);
+    strcpy(path, write_file("long.gz", chunk, 1));
+    gzFile out = gzopen(path, "wb");
+    for (int i = 0; i < CHUNKS; i++) assert_int_equal(gzwrite(out, chunk, CHUNK), CHUNK);
+    gzclose(out);
+    free(chunk);
+    fails_in(path, "long.gz:1: a line of more than 7");
+}
+
 static void lines_end_as_in_python(void **state) {
     (void)state;
     static const struct {
@@ -162,9 +176,8 @@ static void lines_end_as_in_python(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(returns_every_line),
-        cmocka_unit_test(long_lines),
-        cmocka_unit_test(says_where_it_fails),
+        cmocka_unit_test(returns_every_line),     cmocka_unit_test(long_lines),
+        cmocka_unit_test(says_where_it_fails),    cmocka_unit_test(bounds_a_line_of_gzip),
         cmocka_unit_test(lines_end_as_in_python),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

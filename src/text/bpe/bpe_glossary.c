@@ -11,7 +11,7 @@
 
 typedef struct expressions {
     pattern *inside; /* GLOSSARY */
-    pattern *edges;  /* ^GLOSSARY$ */
+    pattern *edges;  /* GLOSSARY$, searched at the start: ^GLOSSARY$ */
 } expressions;
 
 typedef struct segments {

@@ -59,11 +59,11 @@ static sr_status check_syntax(const char *text, sr_failure *why) {
     return SR_OK;
 }
 
-/* "^TEXT$" or "TEXT". malloc'd. */
-static char *with_edges(const char *text, bool edges) {
-    const size_t size = strlen(text) + 3;
+/* "TEXT$" or "TEXT". malloc'd. */
+static char *with_edge(const char *text, bool edge) {
+    const size_t size = strlen(text) + 2;
     char *whole = malloc(size);
-    if (whole) snprintf(whole, size, "%s%s%s", edges ? "^" : "", text, edges ? "$" : "");
+    if (whole) snprintf(whole, size, "%s%s", text, edge ? "$" : "");
     return whole;
 }
 
@@ -92,10 +92,10 @@ static sr_status compile(pattern *p, const char *text, sr_failure *why) {
     return SR_OK;
 }
 
-pattern *pattern_compile(const char *text, bool edges, sr_failure *why) {
+pattern *pattern_compile(const char *text, bool edge, sr_failure *why) {
     if (check_syntax(text, why) != SR_OK) return NULL;
     pattern *p = calloc(1, sizeof *p);
-    char *whole = with_edges(text, edges);
+    char *whole = with_edge(text, edge);
     if (p) p->text = strdup(text);
     sr_status status = p && whole && p->text ? compile(p, whole, why) : out_of_memory(why);
     free(whole);

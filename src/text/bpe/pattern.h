@@ -18,9 +18,9 @@ typedef struct pattern pattern;
 /* Where a match may lie. */
 typedef enum { PATTERN_ANYWHERE, PATTERN_AT_START, PATTERN_WHOLE } pattern_range;
 
-/* text: UTF-8 with a zero byte at the end. edges: "^TEXT$" instead, where ^ belongs to the first
- * choice alone and $ to the last. NULL on failure: SR_USAGE with the byte of the text. */
-pattern *pattern_compile(const char *text, bool edges, sr_failure *why);
+/* text: UTF-8 with a zero byte at the end. edge: "TEXT$" instead, where $ belongs to the last choice
+ * alone. NULL on failure: SR_USAGE with the byte of the text. */
+pattern *pattern_compile(const char *text, bool edge, sr_failure *why);
 void pattern_free(pattern *p);
 /* Finds the first match in text [length], from `from` on; only an empty text has an empty match.
  * *found false: none. SR_FORMAT when the search exceeds PATTERN_STEPS. */
