@@ -25,9 +25,9 @@ static const option evaluate_rows[] = {
     CHOICE_OPTION(NULL, "split", AT(split), "valid", "valid|test|train", "evaluate this split"),
     FLAG_OPTION(NULL, "batch-statistics", AT(batch), "no",
                 "evaluate a second time with batch statistics instead of running ones"),
-    FLAG_OPTION(NULL, "each-site", AT(each_site), "no",
-                "evaluate once per site with running statistics, with batch statistics at this "
-                "site alone; the first site that closes the gap causes it"),
+    FLAG_OPTION(
+        NULL, "each-site", AT(each_site), "no",
+        "evaluate per site, with batch statistics at this site alone, to find the cause of a gap"),
     FLAG_OPTION(NULL, "tid", AT(tid), "no",
                 "measure the training-inference discrepancy of every site that has one, over "
                 "training batches"),
@@ -37,9 +37,9 @@ static const option evaluate_rows[] = {
                 "read the data in this directory; empty: the run's", .value = "DIRECTORY"),
     TEXT_OPTION(NULL, "testpref", AT(testpref), "",
                 "read test files with this prefix; empty: the run's", .value = "PREFIX"),
-    CHOICE_OPTION(NULL, "bleu", AT(bleu), "multi-bleu", "multi-bleu|13a|intl|none|off",
-                  "sentence pairs: score words of the training text as multi-bleu.perl, or "
-                  "detokenized text by a tokenizer of sacreBLEU"),
+    CHOICE_OPTION(
+        NULL, "bleu", AT(bleu), "multi-bleu", "multi-bleu|13a|intl|none|off",
+        "sentence pairs: score training words as multi-bleu.perl, or plain text as sacreBLEU"),
     INT_OPTION(NULL, "bootstrap", AT(bootstrap), "1000", 0, 1000000, "resamples",
                "compute the 95 % interval of BLEU from N resamples; 0: none"),
     DECODE_ROWS(NULL),

@@ -209,10 +209,8 @@ static int help(bool all) {
     else
         options_help_common(options, stdout);
     if (!all) printf("\n`statrec train --help all` shows all %d options.\n", options.count);
-    printf(
-        "\nExit status: 0 done, 1 failed, 2 usage, 3 diverged, 128+n after signal n.\n"
-        "A run diverged when the loss of its last pass or validation is not finite, or its last\n"
-        "update was skipped.\n");
+    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 diverged, 128+n after signal n.\n"
+           "A run diverged when its last loss is not finite or its last update was skipped.\n");
     return TOOL_DONE;
 }
 

@@ -26,9 +26,9 @@ typedef struct decode_values {
                     "write at most X * source length + max-len-b tokens"),                         \
         REAL_OPTION(group, "max-len-b", DECODE_AT(max_b), "200", 0, 100000, "tokens",              \
                     "add X to that limit; source lengths count </s>"),                             \
-        CHOICE_OPTION(group, "unknown", DECODE_AT(unknown), "keep", "keep|drop|copy|forbid",       \
-                      "treat <unk>: keep it, drop it, copy the source word with the most "         \
-                      "attention, or forbid it"),                                                  \
+        CHOICE_OPTION(                                                                             \
+            group, "unknown", DECODE_AT(unknown), "keep", "keep|drop|copy|forbid",                 \
+            "keep or drop <unk>, copy the source word with the most attention, or forbid <unk>"),  \
         INT_OPTION(                                                                                \
             group, "max-tokens", DECODE_AT(max_tokens), "16384", 16, 1 << 30, "positions",         \
             "limit each thread's batch: the sum of source length + beam * longest hypothesis")

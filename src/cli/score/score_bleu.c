@@ -65,14 +65,12 @@ static int print_help(bool multi) {
            "       statrec score %s --ref REF [--ref REF2 ...] [OPTIONS] HYP\n\n",
            multi ? "multi-bleu" : "bleu", multi ? "multi-bleu" : "bleu");
     if (multi)
-        printf(
-            "The line of multi-bleu.perl: HYP and REF are tokenized already, words stand between\n"
-            "ASCII blanks. The signature goes to standard error.\n");
+        printf("Prints the line of multi-bleu.perl. HYP and REF are tokenized; ASCII blanks\n"
+               "separate words. The signature goes to standard error.\n");
     else
-        printf(
-            "BLEU as sacreBLEU 2 computes it: HYP and REF are text as people write it, UTF-8, and\n"
-            "are cut into words here. The score comes with its signature.\n");
-    printf("REF0, REF1 ... are taken where there is no file REF. Files may be gzip (.gz).\n\n");
+        printf("Computes BLEU like sacreBLEU 2. HYP and REF are plain UTF-8 text, which is\n"
+               "tokenized here. The score comes with its signature.\n");
+    printf("Reads REF0, REF1 ... where there is no file REF. Files may be gzip (.gz).\n\n");
     options_help(multi ? multi_table : bleu_table, stdout);
     printf("\nExit status: 0 done, 1 failed%s, 2 usage.\n",
            multi ? " or references without a word" : "");

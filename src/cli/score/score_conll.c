@@ -238,13 +238,13 @@ static void tell_reading(const tool *t, const reading *r) {
     if (r->o->raw) return;
     if (r->convert)
         fprintf(stderr,
-                "%s: gold tags read as %s, predicted ones as %s; I or E behind O or another type "
+                "%s: gold tags read as %s, predicted ones as %s; I or E after O or another type "
                 "begins a phrase\n",
                 t->name, tag_scheme_name(tag_column_scheme(&r->column[SIDE_GOLD])),
                 tag_scheme_name(tag_column_scheme(&r->column[SIDE_FOUND])));
     else
         fprintf(stderr,
-                "%s: I-X behind O or another type begins a phrase, as in conlleval.pl: %lld gold, "
+                "%s: I-X after O or another type begins a phrase, as in conlleval.pl: %lld gold, "
                 "%lld predicted ones do\n",
                 t->name, (long long)sum.stray_gold, (long long)sum.stray_found);
     if (sum.unknown)

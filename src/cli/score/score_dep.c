@@ -25,17 +25,14 @@ static const option rows[] = {
 static const option_table table = {rows, sizeof rows / sizeof rows[0]};
 
 static int print_help(void) {
-    printf("usage: statrec score dep --ref GOLD [OPTIONS] < PRED\n"
-           "       statrec score dep --ref GOLD [OPTIONS] PRED\n\n"
-           "Prints UAS (right heads), LAS (right heads with right labels) and the right labels of "
-           "PRED, in\n"
-           "percent of all words and of words that are not punctuation, with the rule for "
-           "punctuation.\n"
-           "Both files contain the same sentences, in CoNLL-X, CoNLL-U (multiword tokens and empty "
-           "nodes\n"
-           "are no words) or malt-tab with 3 or 4 columns. Words, POS and punctuation come from "
-           "GOLD.\n"
-           "Trees of PRED may have cycles and any number of roots. Files may be gzip (.gz).\n\n");
+    printf(
+        "usage: statrec score dep --ref GOLD [OPTIONS] < PRED\n"
+        "       statrec score dep --ref GOLD [OPTIONS] PRED\n\n"
+        "Prints UAS (right heads), LAS (right heads and labels) and the right labels of PRED,\n"
+"in percent. Words count with and without punctuation. Both files contain the same\n"
+"sentences in CoNLL-X, CoNLL-U or malt-tab (3 or 4 columns). Multiword tokens and empty\n"
+"nodes are no words. Words, POS and punctuation come from GOLD. Trees of PRED may have\n"
+"cycles and any number of roots. Files may be gzip (.gz).\n\n");
     options_help(table, stdout);
     printf(
         "\nunicode: words of characters of general category P alone, as in eval.pl of CoNLL-X.\n"
