@@ -1,5 +1,4 @@
-/* decode_options.h -- options of commands that decode: rows of an option table over a struct that
- * begins with decode_values, and what follows from them. */
+/* decode_options.h -- options of commands that decode: rows of an option table over a struct that begins with decode_values. */
 #ifndef CLI_DECODE_OPTIONS_H
 #define CLI_DECODE_OPTIONS_H
 
@@ -33,7 +32,7 @@ typedef struct decode_values {
             group, "max-tokens", DECODE_AT(max_tokens), "16384", 16, 1 << 30, "positions",         \
             "limit each thread's batch: the sum of source length + beam * longest hypothesis")
 
-/* What the values ask of a translator. */
+/* Sets up a translator by the values. */
 void decode_choose(const decode_values *v, translator *t);
 
 #endif

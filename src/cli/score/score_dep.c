@@ -29,10 +29,10 @@ static int print_help(void) {
         "usage: statrec score dep --ref GOLD [OPTIONS] < PRED\n"
         "       statrec score dep --ref GOLD [OPTIONS] PRED\n\n"
         "Prints UAS (right heads), LAS (right heads and labels) and the right labels of PRED,\n"
-"in percent. Words count with and without punctuation. Both files contain the same\n"
-"sentences in CoNLL-X, CoNLL-U or malt-tab (3 or 4 columns). Multiword tokens and empty\n"
-"nodes are no words. Words, POS and punctuation come from GOLD. Trees of PRED may have\n"
-"cycles and any number of roots. Files may be gzip (.gz).\n\n");
+        "in percent. Words count with and without punctuation. Both files contain the same\n"
+        "sentences in CoNLL-X, CoNLL-U or malt-tab (3 or 4 columns). Multiword tokens and empty\n"
+        "nodes are no words. Words, POS and punctuation come from GOLD. Trees of PRED may have\n"
+        "cycles and any number of roots. Files may be gzip (.gz).\n\n");
     options_help(table, stdout);
     printf(
         "\nunicode: words of characters of general category P alone, as in eval.pl of CoNLL-X.\n"

@@ -23,7 +23,7 @@ static bool by_number(const void *values) {
     return strcmp(c->data.batch_by, "tokens") != 0;
 }
 
-/* Of pairs always. */
+/* Always for pairs. */
 static bool by_tokens(const void *values) {
     return !config_data_lists(values, "batch-by") || !by_number(values);
 }

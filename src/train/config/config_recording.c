@@ -1,4 +1,4 @@
-/* config_recording.c -- options of checkpoints, run files and what the command says. */
+/* config_recording.c -- options of checkpoints, run files and output. */
 #include <string.h>
 
 #include "train/config/config_rows.h"
