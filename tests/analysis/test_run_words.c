@@ -115,7 +115,7 @@ static void test_values(void **state) {
     assert_string_equal(text, "a \"b\" c");
     run_option(f, "placement", text, sizeof text);
     assert_string_equal(text, "");
-    assert_true(run_option_number(f, "lr") == 0.5);
+    check_equals(run_option_number(f, "lr"), 0.5);
     assert_true(isnan(run_option_number(f, "name")) && isnan(run_option_number(f, "batch-size")));
     sr_run_close(f);
 }

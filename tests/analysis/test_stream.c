@@ -191,7 +191,7 @@ static void float32_takes_three_passes(void **state) {
         column_space space = {0};
         const column_source source = {1, 100, true, read_kind, asked};
         check_ok(summary_read(&source, &space, &s, &why), &why);
-        assert_true(s.median == (kind ? -1.0 / 3 : -(double)0.1f));
+        check_equals(s.median, (kind ? -1.0 / 3 : -(double)0.1f));
         assert_int_equal(asked[0], kind ? 500 : 300);
         column_space_free(&space);
     }

@@ -114,7 +114,7 @@ static void terms_by_hand(void **state) {
     assert_int_equal(m.rows, ROWS);
     assert_true(m.length == 1 && m.padding == 1);
     for (int i = 0; i < ROWS; i++) {
-        assert_true(m.n[i] == (double)n[(i + 1) * EVERY - 1]);
+        check_equals(m.n[i], (double)n[(i + 1) * EVERY - 1]);
         for (int c = 0; c < 2; c++) {
             const double got = m.z[2 * i + c], right = want[c][i];
             if (isnan(right) ? !isnan(got) : !(fabs(got - right) < 1e-9))

@@ -404,9 +404,9 @@ static void memory_of_a_value(void **state) {
     check_ok(bootstrap_tails(&source, LONG_ROWS, 100, rng_create(1), SOME, result, &why), &why);
     const double each = (most_memory() - before) / LONG_ROWS;
     if (each > 2) fail_msg("%.2f bytes of each value", each);
-    assert_true(fabs(result[0] / 0x1p52 - 1) < 0.01);
-    assert_true(fabs(result[SOME] / 0x1p53 - 0.99) < 0.001);
-    assert_true(result[2 * SOME] / 0x1p53 > 0.999);
+    check_within(result[0] / 0x1p52, 1, 0.01);
+    check_within(result[SOME] / 0x1p53, 0.99, 0.001);
+    check_above(result[2 * SOME] / 0x1p53, 0.999);
 }
 
 /* -- programs -------------------------------------------------------------------------------- */

@@ -112,8 +112,11 @@ static void tokens_are_the_same(void **state) {
         check_ok(run_tokens(set.run[0], &of[i], &why), &why);
     }
     assert_int_equal(of[0].values, STEPS);
-    assert_true(of[0].median == of[1].median && of[0].max == of[1].max && of[0].mean == of[1].mean);
-    assert_true(of[0].median > 400 && of[0].median < 600);
+    check_equals(of[0].median, of[1].median);
+    check_equals(of[0].max, of[1].max);
+    check_equals(of[0].mean, of[1].mean);
+    check_above(of[0].median, 400);
+    check_below(of[0].median, 600);
     run_set_close(&set);
     free(path[0]);
 }

@@ -37,7 +37,9 @@ static void rounding(void **state) {
     }
     real x[3] = {(real)1.01, (real)-3.3333, (real)NAN}, y[3];
     bf16_round(2, 3, x, y);
-    assert_true(y[0] == (real)0x1.02p0 && y[1] == (real)-0x1.aap1 && isnan((double)y[2]));
+    check_equals(y[0], (real)0x1.02p0);
+    check_equals(y[1], (real)-0x1.aap1);
+    assert_true(isnan((double)y[2]));
 }
 
 typedef struct sizes {
@@ -146,14 +148,14 @@ static void check_op(build_fn *build, const int64_t *x, const int64_t *w) {
     op_case got = op_run(build, x, w, true, false), want = op_run(build, x, w, false, true);
     reals_check_same("y", got.y->value, want.y->value, want.y->count, 0x1p-7, 1e-4);
     for (int64_t i = 0; i < got.y->count; i++)
-        assert_true(got.y->value[i] == (real)bf16_nearest((float)got.y->value[i]));
+        check_equals(got.y->value[i], (real)bf16_nearest((float)got.y->value[i]));
     reals_check_same("dx", got.x->grad, want.x->grad, want.x->count, 1e-4, 1e-4);
     reals_check_same("dw", got.w->grad, want.w->grad, want.w->count, 1e-4, 1e-4);
     op_case plain = op_run(build, x, w, false, false);
     double most = 0;
     for (int64_t i = 0; i < plain.w->count; i++)
         most = fmax(most, fabs((double)(plain.w->grad[i] - got.w->grad[i])));
-    assert_true(most > 1e-3); /* and not what float gives */
+    check_above(most, 1e-3); /* and not what float gives */
     op_free(&got), op_free(&want), op_free(&plain);
 }
 

@@ -298,7 +298,8 @@ static void position_mean(void **state) {
             seen += (double)x[r * 8] - sqrt(8) * (double)e[tokens[r] * 8];
             seen_cosine += (double)x[r * 8 + 4] - sqrt(8) * (double)e[tokens[r] * 8 + 4];
         }
-        assert_true(fabs(seen / ROWS - mean) < 1e-5 && fabs(seen_cosine / ROWS - cosine) < 1e-5);
+        check_within(seen / ROWS, mean, 1e-5);
+        check_within(seen_cosine / ROWS, cosine, 1e-5);
     }
     tape_free(t);
     model_free(m);
