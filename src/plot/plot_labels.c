@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "base/options/options.h"
 #include "plot/plot_run_info.h"
 
 enum {
