@@ -21,10 +21,14 @@
  * Values are columns of any length (column_source): those of as many sites as fit are kept, others are
  * measured again whenever they are asked for.
  */
+#include "analysis/shard_spread.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/downsample.h"
+#include "analysis/frame/stat_program.h"
 #include "analysis/shard_values.h"
 
 enum { BLOCK = 8192 };
@@ -289,7 +293,7 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     return SR_FORMAT;
 }
 
-static sr_status find_sites(const shares_request *q, const run_set *set, shared_run *runs, tsv *t,
+static sr_status find_sites(const shards_request *q, const run_set *set, shared_run *runs, tsv *t,
                             sr_failure *why) {
     int64_t total = 0;
     for (int r = 0; r < set->count; r++) {
@@ -305,7 +309,7 @@ static sr_status find_sites(const shares_request *q, const run_set *set, shared_
 }
 
 /* Run after run, each forgotten when it is printed. */
-static sr_status print_runs(const shares_request *q, const run_set *set, shared_run *runs,
+static sr_status print_runs(const shards_request *q, const run_set *set, shared_run *runs,
                             const step_window *windows, tsv *t, sr_failure *why) {
     sr_status status = SR_OK;
     if (q->per_step)
@@ -324,7 +328,7 @@ static sr_status print_runs(const shares_request *q, const run_set *set, shared_
     return status;
 }
 
-sr_status shares_print(const shares_request *q, const run_set *set, const char *command,
+sr_status shards_print(const shards_request *q, const run_set *set, const char *command,
                        sr_failure *why) {
     tsv table;
     table_head head;

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
 #include "base/rng.h"
 #include "room.h"
+#include "statrec/format.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 

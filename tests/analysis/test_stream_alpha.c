@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "base/rng.h"
 #include "room.h"
 #include "testing/check.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "base/rng.h"
 #include "room.h"
+#include "statrec/format.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
