@@ -27,7 +27,7 @@ SIMD_DOUBLE_INLINE void simd_double_load(simd_double *to, const real *x) {
 #else
     simd_double_real v;
     memcpy(&v, x, sizeof v);
-    *to = __builtin_convertvector(v, wide);
+    *to = __builtin_convertvector(v, simd_double);
 #endif
 }
 
