@@ -232,9 +232,9 @@ tensor *tape_release_input(tape *t, tensor *x, tensor *y) {
     return y;
 }
 
-tensor *tape_set_recompute(tape *t, tensor *y, tape_remake_fn *remake) {
+tensor *tape_set_recompute(tape *t, tensor *y, tape_recompute_fn *recompute) {
     if (!y || !t->last || t->last->out != y) return y;
-    t->last->remake = remake;
+    t->last->recompute = recompute;
     y->producer = t->last;
     return y;
 }
@@ -243,20 +243,20 @@ void tape_drop_value(tape *t, tensor *x) {
     if (t->reuse_activations && x && x->producer) give_value(t, x);
 }
 
-static void remake(tape *t, tensor *x);
+static void recompute_value(tape *t, tensor *x);
 
 /* What the node reads is there. */
-static void remake_read(tape *t, const tape_node *n) {
+static void recompute_inputs(tape *t, const tape_node *n) {
     for (int i = 0; i < NODE_INPUTS && n->in[i]; i++)
-        if (n->reads & READS_IN(i)) remake(t, n->in[i]);
+        if (n->reads & READS_IN(i)) recompute_value(t, n->in[i]);
 }
 
-static void remake(tape *t, tensor *x) {
+static void recompute_value(tape *t, tensor *x) {
     if (x->value || !x->producer) return;
-    remake_read(t, x->producer);
+    recompute_inputs(t, x->producer);
     x->value = take_reals(t, x->count);
     x->own = x->value != NULL;
-    if (x->value) x->producer->remake(t, x->producer);
+    if (x->value) x->producer->recompute(t, x->producer);
 }
 
 /* Memory of x alone for its gradient, with what was there; false when it ran out. */
@@ -364,7 +364,7 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     if (t->profiling) profile_lap(t);
     for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
         if (n->out->has_grad) {
-            remake_read(t, n);
+            recompute_inputs(t, n);
             if (!tape_failure(t)) n->backward(t, n);
             give_back(t, n->out);
         }

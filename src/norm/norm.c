@@ -178,19 +178,19 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
 }
 
 /* y, that the tape had given up. */
-static void norm_again(tape *t, const tape_node *node) {
+static void norm_recompute(tape *t, const tape_node *node) {
     applied *a = node->kept;
     norm_call *c = &a->call;
     real *y = node->out->value;
     a->x = node->in[0]->value;
-    sr_status status = a->site->method->again(c, a->x, y);
+    sr_status status = a->site->method->recompute(c, a->x, y);
     if (!a->site->method->padded) zero_padded(c, y);
     if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
 }
 
 /* Whether it can be: what the layer scale keeps of x is not looked at here. */
-static bool can_again(const applied *a) {
-    return a->site->method->again && !a->scale.groups && !empty(a->site, &a->call);
+static bool can_recompute(const applied *a) {
+    return a->site->method->recompute && !a->scale.groups && !empty(a->site, &a->call);
 }
 
 /* -- backward ---------------------------------------------------------------------------------- */
@@ -272,7 +272,7 @@ static void parameter_gradients(const applied *a, tape *t) {
 }
 
 /* What has been made again since the forward pass may stand elsewhere. */
-static void look_again(applied *a, const tensor *x) {
+static void refresh_pointers(applied *a, const tensor *x) {
     const norm_site *s = a->site;
     if (a->x != a->scale.u) a->x = x->value;
     a->scale.x = x->value;
@@ -288,7 +288,7 @@ static void norm_backward(tape *t, const tape_node *node) {
     bool add = false;
     real *grad = tape_grad(t, x, &add);
     if (x->wants_grad && !grad) return;
-    look_again(a, x);
+    refresh_pointers(a, x);
     sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
     if (status == SR_OK)
         parameter_gradients(a, t);
@@ -356,5 +356,5 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
     y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
-    return can_again(a) ? tape_set_recompute(t, y, norm_again) : y;
+    return can_recompute(a) ? tape_set_recompute(t, y, norm_recompute) : y;
 }

@@ -105,7 +105,7 @@ void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, rea
     column_passes_scale(&m, x, k->center, scale, shift, y);
 }
 
-sr_status batch_again(norm_call *c, const real *x, real *y) {
+sr_status batch_recompute(norm_call *c, const real *x, real *y) {
     batch_normalise(c, c->kept, x, y);
     return SR_OK;
 }

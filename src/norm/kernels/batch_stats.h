@@ -40,7 +40,7 @@ sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 /* y = gamma * (x - center) * inverse + beta. */
 void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);
 /* `again` of methods whose forward pass ends so and whose kept begins with k. */
-sr_status batch_again(norm_call *c, const real *x, real *y);
+sr_status batch_recompute(norm_call *c, const real *x, real *y);
 
 /* Fills stat sum_g, sum_gx (all processes) and dgamma, dbeta (this one). */
 sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy);

@@ -167,7 +167,7 @@ static int64_t place(const attention *a, int64_t chunk, int64_t T, int64_t width
 }
 
 /* y again, from P. */
-static void attention_again(tape *t, const tape_node *node) {
+static void attention_recompute(tape *t, const tape_node *node) {
     const attention *a = node->kept;
     const size_t bytes = scratch_bytes(t, a, false);
     real *scratch = tape_borrow(t, bytes);
@@ -276,5 +276,5 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double
     if (report) attention_stats_end(a->report, a->B, heads, report);
     y = tape_push_reading(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a,
                           READS_INPUTS);
-    return tape_set_recompute(t, y, attention_again);
+    return tape_set_recompute(t, y, attention_recompute);
 }
