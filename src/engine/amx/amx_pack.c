@@ -182,25 +182,25 @@ int64_t panel_bytes(const operand *o, int64_t step) {
 }
 
 /* What of an operand is packed, in the order in which it is stored. */
-typedef struct stretch {
+typedef struct prefetch_cursor {
     const char *row;
     int64_t rows, bytes, stride; /* of a row; between rows */
     int64_t at;                  /* within the row */
-} stretch;
+} prefetch_cursor;
 
-static stretch stretch_of(const operand *o, int64_t first, int64_t end, int64_t from,
-                          int64_t depth) {
+static prefetch_cursor prefetch_cursor_of(const operand *o, int64_t first, int64_t end,
+                                          int64_t from, int64_t depth) {
     const int64_t numbers = (int64_t)sizeof *o->x;
     const int64_t length = lesser(end, o->length) - first, deep = lesser(depth, o->depth - from);
     const float *x = o->x + (o->along ? first * o->stride + from : from * o->stride + first);
-    return (stretch){.row = (const char *)x,
-                     .rows = o->along ? length : deep,
-                     .bytes = (o->along ? deep : length) * numbers,
-                     .stride = o->stride * numbers};
+    return (prefetch_cursor){.row = (const char *)x,
+                             .rows = o->along ? length : deep,
+                             .bytes = (o->along ? deep : length) * numbers,
+                             .stride = o->stride * numbers};
 }
 
 /* The next lines. Squares are read in the order of panels, which the CPU does not foresee. */
-static inline void ask(stretch *s, int64_t lines) {
+static inline void prefetch(prefetch_cursor *s, int64_t lines) {
     enum { LINE = 64 };
     for (; lines > 0 && s->rows > 0; lines--) {
         __builtin_prefetch(s->row + s->at);
@@ -212,15 +212,15 @@ static inline void ask(stretch *s, int64_t lines) {
 /* In the order in which the numbers are stored. */
 void panels_pack(const operand *o, int64_t first, int64_t end, int64_t from, int64_t depth,
                  int64_t panel, char *to) {
-    enum { AHEAD = 512, LINES = 64 }; /* of memory; LINES: of the squares of a panel */
+    enum { FIRST_LINES = 512, PANEL_LINES = 64 }; /* of memory; LINES: of the squares of a panel */
     const int64_t chunks = (depth + DEPTH - 1) / DEPTH, bytes = o->parts * PART;
     const int64_t panels = (end - first + SIDE - 1) / SIDE;
-    stretch ahead = stretch_of(o, first, end, from, depth);
-    ask(&ahead, AHEAD);
+    prefetch_cursor cursor = prefetch_cursor_of(o, first, end, from, depth);
+    prefetch(&cursor, FIRST_LINES);
     for (int64_t i = 0; i < chunks * panels; i++) {
         const int64_t chunk = o->along ? i % chunks : i / panels;
         const int64_t at = o->along ? i / chunks : i % panels;
-        ask(&ahead, LINES);
+        prefetch(&cursor, PANEL_LINES);
         squares_pack(o, first + at * SIDE, from + chunk * DEPTH, to + at * panel + chunk * bytes);
     }
 }

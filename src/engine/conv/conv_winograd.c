@@ -148,7 +148,7 @@ static void write_outputs(const work *k, real *y, int64_t first, int64_t count, 
 }
 
 /* Asks for the f-th share of the block behind this one: the memory has time during the products. */
-static void ask_for_next(const work *k, const real *x, int64_t channels, int64_t next, int f) {
+static void prefetch_next(const work *k, const real *x, int64_t channels, int64_t next, int f) {
     const int64_t all = k->images * k->height * k->width * channels;
     const int64_t share = k->block * WINO_OUT * k->width * channels / WINO_POINTS + 1;
     tile_row p = place_of(k, next);
@@ -181,7 +181,7 @@ static void run_block(const work *k, int64_t first, int64_t count, const lane *l
     const real *x = forward ? k->a.x : k->a.y;
     read_inputs(k, x, k->read, first, count, l->strip, l->read, k->read_step);
     for (int f = 0; f < WINO_POINTS; f++) {
-        ask_for_next(k, x, k->read, first + count, f);
+        prefetch_next(k, x, k->read, first + count, f);
         small_gemm_product(count * k->across, k->written, k->read,
                            (small_gemm_rest){l->read + f * k->read_step, k->read, 1},
                            k->u + f * k->read * k->written, k->written, false,
@@ -212,8 +212,8 @@ static void add_block(const work *k, int64_t first, int64_t count, bool add, con
     read_gradients(k, first, count, l->strip, l->read, k->read_step);
     read_inputs(k, k->a.x, k->in, first, count, l->strip, l->written, k->write_step);
     for (int f = 0; f < WINO_POINTS; f++) {
-        ask_for_next(k, k->a.y, k->out, first + count, f);
-        ask_for_next(k, k->a.x, k->in, first + count, f);
+        prefetch_next(k, k->a.y, k->out, first + count, f);
+        prefetch_next(k, k->a.x, k->in, first + count, f);
         small_gemm_product(k->out, k->in, count * k->across,
                            (small_gemm_rest){l->read + f * k->read_step, 1, k->out},
                            l->written + f * k->write_step, k->in, add, l->u + f * size, k->in);

@@ -84,7 +84,7 @@ SIMD_DOUBLE_INLINE void add_deviations(const strip *s, int count, const real *x,
         for (int j = 0; j < 2 * count; j++) {
             const real *from = x + s->at[r + j % 2] + j / 2 * WIDE;
             load_scaled(&u, s, r + j % 2, from, scaled, f.factor[j / 2]);
-            if (j < 2) simd_double_fetch_ahead(from, AHEAD_BYTES);
+            if (j < 2) simd_double_prefetch(from, PREFETCH_BYTES);
             u -= c[j / 2];
             a[j] += u;
             b[j] += u * u;
@@ -200,8 +200,8 @@ SIMD_DOUBLE_INLINE void add_products(const strip *s, int count, const real *x, c
             load_scaled(&u, s, r + j % 2, x + at, scaled, f.factor[j / 2]);
             simd_double_load(&v, g + at);
             if (j < 2)
-                simd_double_fetch_ahead(x + at, AHEAD_BYTES),
-                    simd_double_fetch_ahead(g + at, AHEAD_BYTES);
+                simd_double_prefetch(x + at, PREFETCH_BYTES),
+                    simd_double_prefetch(g + at, PREFETCH_BYTES);
             a[j] += v;
             b[j] += v * (u - c[j / 2]);
         }

@@ -22,8 +22,8 @@ SIMD_DOUBLE_INLINE void scale_tile(const strip *s, int count, const real *x, con
     for (int64_t r = 0; r < s->rows; r++) {
         for (int j = 0; j < count; j++) {
             load_scaled(&u, s, r, x + s->at[r] + j * WIDE, scaled, f.factor[j]);
-            if (!j) simd_double_fetch_ahead(x + s->at[r], AHEAD_BYTES);
-            if (!j) simd_double_claim_ahead(y + s->at[r], AHEAD_BYTES);
+            if (!j) simd_double_prefetch(x + s->at[r], PREFETCH_BYTES);
+            if (!j) simd_double_prefetch_write(y + s->at[r], PREFETCH_BYTES);
             u = (u - c[j]) * a[j] + b[j];
             simd_double_store(y + s->at[r] + j * WIDE, &u);
         }
@@ -92,10 +92,10 @@ typedef struct strip_look {
     simd_double *row; /* [CHUNK] squares of weight (x - center), in eight parts each */
 } strip_look;
 
-SIMD_DOUBLE_INLINE void ask_ahead(const real *x, const real *g, real *dx) {
-    simd_double_fetch_ahead(x, AHEAD_OF_THREE);
-    simd_double_fetch_ahead(g, AHEAD_OF_THREE);
-    simd_double_claim_ahead(dx, AHEAD_OF_THREE);
+SIMD_DOUBLE_INLINE void prefetch_three(const real *x, const real *g, real *dx) {
+    simd_double_prefetch(x, PREFETCH_OF_THREE);
+    simd_double_prefetch(g, PREFETCH_OF_THREE);
+    simd_double_prefetch_write(dx, PREFETCH_OF_THREE);
 }
 
 /* sum += the roots of eight rows' eight parts. */
@@ -127,7 +127,7 @@ SIMD_DOUBLE_INLINE void combine_tile(const strip *s, int count, const real *x, c
             int64_t at = s->at[r] + k + j * WIDE;
             load_scaled(&u, s, r, x + at, scaled, f.factor[j]);
             simd_double_load(&v, g + at);
-            if (!j) ask_ahead(x + at, g + at, dx + at);
+            if (!j) prefetch_three(x + at, g + at, dx + at);
             u -= m[j];
             if (depth == LOOK_ROWS) row += w[j] * u * (w[j] * u);
             u = a[j] * v + (b[j] + c[j] * u);

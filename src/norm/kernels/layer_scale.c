@@ -30,7 +30,7 @@ static void make_one(const layer_scale *s, int64_t w, int64_t q) {
 SIMD_DOUBLE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
     const real *x = s->x + q * w;
     double square[WIDE];
-    for (int j = 0; j < WIDE; j++) simd_double_fetch_ahead(x + j * w, AHEAD_BYTES);
+    for (int j = 0; j < WIDE; j++) simd_double_prefetch(x + j * w, PREFETCH_BYTES);
     simd_double_dots(square, x, x, w);
     for (int j = 0; j < WIDE; j++) s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
 }

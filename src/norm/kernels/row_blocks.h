@@ -14,8 +14,15 @@
 #include "norm/kernels/simd_double.h"
 
 /* NARROW, ONE_TILE: the widest rows that make strips of a chunk in passes that sum, and in those that write.
- * AHEAD_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
-enum { CHUNK = 256, NARROW = 32, ONE_TILE = 2 * WIDE, PAIR = 2, PAD = 24, AHEAD_OF_THREE = 4096 };
+ * PREFETCH_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
+enum {
+    CHUNK = 256,
+    NARROW = 32,
+    ONE_TILE = 2 * WIDE,
+    PAIR = 2,
+    PAD = 24,
+    PREFETCH_OF_THREE = 4096
+};
 
 typedef struct row_chunk {
     int64_t first, end; /* rows of the pass */

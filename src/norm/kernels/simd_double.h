@@ -12,7 +12,7 @@
 
 #include "base/real.h"
 
-enum { WIDE = 8, AHEAD_BYTES = 8192 };
+enum { WIDE = 8, PREFETCH_BYTES = 8192 };
 
 typedef double simd_double __attribute__((vector_size(WIDE * sizeof(double))));
 typedef real simd_double_real __attribute__((vector_size(WIDE * sizeof(real))));
@@ -51,13 +51,13 @@ SIMD_DOUBLE_INLINE double simd_double_total(const simd_double *v) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* Asks for what is read `bytes` later, AHEAD_BYTES by a pass over one or two arrays; any address is allowed. */
-SIMD_DOUBLE_INLINE void simd_double_fetch_ahead(const real *x, int bytes) {
+/* Asks for what is read `bytes` later, PREFETCH_BYTES by a pass over one or two arrays; any address is allowed. */
+SIMD_DOUBLE_INLINE void simd_double_prefetch(const real *x, int bytes) {
     __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)bytes));
 }
 
 /* The same for what is written then. */
-SIMD_DOUBLE_INLINE void simd_double_claim_ahead(real *y, int bytes) {
+SIMD_DOUBLE_INLINE void simd_double_prefetch_write(real *y, int bytes) {
     __builtin_prefetch((void *)((uintptr_t)y + (uintptr_t)bytes), 1);
 }
 
