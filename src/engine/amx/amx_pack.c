@@ -43,7 +43,7 @@ static NATIVE inline __m512 square_high(const square *s, bool full, int64_t i) {
 }
 
 /* x[i] lane j <-> x[j] lane i: pairs, then fours, then the four quarters of the vectors. */
-static NATIVE inline void turn(__m512 x[LANES]) {
+static NATIVE inline void transpose(__m512 x[LANES]) {
     __m512 t[LANES];
 #pragma GCC unroll 8
     for (int i = 0; i < LANES; i += 2) {
@@ -136,21 +136,22 @@ static NATIVE inline void square_pack_as(form f, bool full, const square *s, cha
         pack(f, square_low(s, full, i), square_high(s, full, i), to + i * 64, check);
 }
 
-static NATIVE inline void square_turn_as(form f, bool full, const square *s, char *to,
-                                         __m512 *check) {
+static NATIVE inline void square_transpose_as(form f, bool full, const square *s, char *to,
+                                              __m512 *check) {
     __m512 low[LANES], high[LANES];
     for (int i = 0; i < LANES; i++) low[i] = square_low(s, full, i);
-    turn(low);
+    transpose(low);
     for (int i = 0; i < LANES; i++) high[i] = square_high(s, full, i);
-    turn(high);
+    transpose(high);
     for (int i = 0; i < LANES; i++) pack(f, low[i], high[i], to + i * 64, check);
 }
 
 /* False when a number has no parts. */
-static NATIVE inline bool square_store(form f, bool full, bool turned, const square *s, char *to) {
+static NATIVE inline bool square_store(form f, bool full, bool transposed, const square *s,
+                                       char *to) {
     __m512 check = _mm512_setzero_ps();
-    if (turned)
-        square_turn_as(f, full, s, to, &check);
+    if (transposed)
+        square_transpose_as(f, full, s, to, &check);
     else
         square_pack_as(f, full, s, to, &check);
     return _mm512_cmp_ps_mask(check, check, _CMP_UNORD_Q) == 0;
@@ -158,16 +159,16 @@ static NATIVE inline bool square_store(form f, bool full, bool turned, const squ
 
 static void square_pack(const operand *o, int64_t at, int64_t from, char *to) {
     const square s = square_at(o, at, from);
-    const bool turned = o->along == o->is_b;
+    const bool transposed = o->along == o->is_b;
     bool fine = true;
     if (o->parts == AMX_ROUNDED)
-        square_store(ROUNDED, false, turned, &s, to);
+        square_store(ROUNDED, false, transposed, &s, to);
     else if (s.full)
-        fine = square_store(WHOLE, true, turned, &s, to);
+        fine = square_store(WHOLE, true, transposed, &s, to);
     else
-        fine = square_store(WHOLE, false, turned, &s, to);
+        fine = square_store(WHOLE, false, transposed, &s, to);
     if (fine) return;
-    square_store(WITHOUT_ODD, false, turned, &s, to);
+    square_store(WITHOUT_ODD, false, transposed, &s, to);
     atomic_store(o->odd, true);
 }
 

@@ -225,8 +225,8 @@ static void threads_run(const plan *k) {
 
 /* -- numbers without parts */
 
-static float number(const float *x, bool turned, int64_t stride, int64_t i, int64_t j) {
-    return turned ? x[j * stride + i] : x[i * stride + j];
+static float number(const float *x, bool transposed, int64_t stride, int64_t i, int64_t j) {
+    return transposed ? x[j * stride + i] : x[i * stride + j];
 }
 
 /* c[i, :] += a[i, d] b[d, :] where a[i, d] is odd; behind a NaN nothing changes any more. */

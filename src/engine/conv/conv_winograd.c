@@ -160,7 +160,7 @@ static void prefetch_next(const work *k, const real *x, int64_t channels, int64_
 /* -- forward and dx ---------------------------------------------------------------------------- */
 
 /* w [out, 3, 3, in] -> taps [9, in, out] */
-static void turn_weights(const work *k) {
+static void transpose_weights(const work *k) {
     for (int64_t tap = 0; tap < 9; tap++)
         small_transpose(k->out, k->in, k->a.w + tap * k->in, 9 * k->in,
                         k->taps + tap * k->in * k->out, k->out);
@@ -183,7 +183,7 @@ static void run_block(const work *k, int64_t first, int64_t count, const lane *l
     for (int f = 0; f < WINO_POINTS; f++) {
         prefetch_next(k, x, k->read, first + count, f);
         small_gemm_product(count * k->across, k->written, k->read,
-                           (small_gemm_rest){l->read + f * k->read_step, k->read, 1},
+                           (small_gemm_left){l->read + f * k->read_step, k->read, 1},
                            k->u + f * k->read * k->written, k->written, false,
                            l->written + f * k->write_step, k->written);
     }
@@ -192,7 +192,7 @@ static void run_block(const work *k, int64_t first, int64_t count, const lane *l
 
 static void run_blocks(const work *k) {
     const int64_t strips = k->images * k->strips;
-    if (k->pass == CONV_FORWARD) turn_weights(k);
+    if (k->pass == CONV_FORWARD) transpose_weights(k);
 #pragma omp parallel num_threads(k->threads)
     {
         lane l = lane_of(k);
@@ -215,7 +215,7 @@ static void add_block(const work *k, int64_t first, int64_t count, bool add, con
         prefetch_next(k, k->a.y, k->out, first + count, f);
         prefetch_next(k, k->a.x, k->in, first + count, f);
         small_gemm_product(k->out, k->in, count * k->across,
-                           (small_gemm_rest){l->read + f * k->read_step, 1, k->out},
+                           (small_gemm_left){l->read + f * k->read_step, 1, k->out},
                            l->written + f * k->write_step, k->in, add, l->u + f * size, k->in);
     }
 }

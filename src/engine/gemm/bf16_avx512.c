@@ -83,7 +83,7 @@ static NATIVE __m512i column_pairs(const float *upper, const float *lower, int64
 }
 
 /* Sixteen columns of a turned a: two panels. */
-static NATIVE void pack_turned(const gemm_group *p, const packing *k, int64_t column) {
+static NATIVE void pack_transposed(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->a + column * k->pairs;
     for (int64_t i = 0; i < k->pairs; i++) {
         const float *x = p->a + 2 * i * p->lda + column;
@@ -106,7 +106,7 @@ static NATIVE void pack_panel(const gemm_group *p, const packing *k, int64_t col
 }
 
 /* A panel of b, stored [n, k]: its columns are rows there. */
-static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int64_t column) {
+static NATIVE void pack_panel_transposed(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->b + column * k->pairs, pair[LANES];
     for (int64_t j = 0; j < COLUMNS; j++)
         for (int64_t i = 0; i < k->pairs; i += LANES) {
@@ -120,7 +120,7 @@ static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int6
 
 static void pack_b(const gemm_group *p, const packing *k, int64_t column) {
     if (p->tb)
-        pack_panel_turned(p, k, column);
+        pack_panel_transposed(p, k, column);
     else
         pack_panel(p, k, column);
 }
@@ -172,7 +172,7 @@ void bf16_avx512(const gemm_group *p, int threads, void *room) {
         for (int64_t i = 0; i < panels; i++) pack_b(p, &k, i * COLUMNS);
         if (p->ta) {
 #pragma omp for schedule(static)
-            for (int64_t c = 0; c < p->m; c += LANES) pack_turned(p, &k, c);
+            for (int64_t c = 0; c < p->m; c += LANES) pack_transposed(p, &k, c);
         } else {
 #pragma omp for schedule(static)
             for (int64_t r = 0; r < up(p->m, ROWS); r++) pack_row(p, &k, r);

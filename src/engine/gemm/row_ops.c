@@ -68,7 +68,7 @@ static void linear_block(int64_t rows, const real *x, const row_weight *w, int64
                          const real *b, real *y) {
     real sum[ROW_BLOCK * PANEL];
     const int64_t width = w->out - first < PANEL ? w->out - first : PANEL;
-    small_gemm_product(rows, PANEL, w->in, (small_gemm_rest){x, w->in, 1}, w->value + first * w->in,
+    small_gemm_product(rows, PANEL, w->in, (small_gemm_left){x, w->in, 1}, w->value + first * w->in,
                        PANEL, false, sum, PANEL);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < width; j++)
@@ -184,10 +184,10 @@ int64_t row_memory_scratch(const row_memory *m, int64_t rows) {
 static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t rows, const real *q,
                             real *share, real *y) {
     real *sum = share + rows * m->room;
-    small_gemm_product(rows, m->room, m->width, (small_gemm_rest){q + h * m->width, d, 1},
+    small_gemm_product(rows, m->room, m->width, (small_gemm_left){q + h * m->width, d, 1},
                        m->key + h * m->width * m->room, m->room, false, share, m->room);
     for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, share + r * m->room);
-    small_gemm_product(rows, m->wide, m->keys, (small_gemm_rest){share, m->room, 1},
+    small_gemm_product(rows, m->wide, m->keys, (small_gemm_left){share, m->room, 1},
                        m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
     for (int64_t r = 0; r < rows; r++)
         memcpy(y + r * d + h * m->width, sum + r * m->wide, (size_t)m->width * sizeof *y);

@@ -48,7 +48,7 @@ static sr_status check_norms(const model *m, sr_failure *why) {
 static void decoding_free(void *decoder) {
     decoding *s = decoder;
     if (!s) return;
-    turned_weights_free(s->own);
+    packed_weights_free(s->own);
     embedding_free(&s->net.target);
     free(s->self);
     free(s->slot);
@@ -66,7 +66,7 @@ static sr_status decoding_init(decoding *s, const model *m, const decoding *besi
     s->net = *net;
     s->net.target.positions.value = NULL; /* one of our own in `start`, for both sides */
     s->net.target.positions.dim[0] = 0;
-    s->weights = beside ? beside->weights : (s->own = turned_weights_make(net, why));
+    s->weights = beside ? beside->weights : (s->own = packed_weights_make(net, why));
     if (!s->weights) return why ? why->status : SR_MEMORY;
     s->tape = tape_create(threads, why);
     if (!s->tape) return why ? why->status : SR_MEMORY;

@@ -11,8 +11,8 @@ typedef struct memory {
 
 typedef struct decoding {
     transformer net;     /* the model's own parts, with a table of positions that grows */
-    turned_weights *own; /* NULL: another's */
-    const turned_weights *weights;
+    packed_weights *own; /* NULL: another's */
+    const packed_weights *weights;
     tape *tape;        /* of one sentence in the encoder, or of one step */
     arena *cache;      /* of one batch: */
     row_memory *cross; /* [count, layers] */
