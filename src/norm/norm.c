@@ -143,13 +143,13 @@ static sr_status scale_input(applied *a, const tensor *x) {
 }
 
 /* For watchers: NULL where it would have to be made and nobody wants it. */
-static const real *watched_input(applied *a) {
+static const real *hook_input(applied *a) {
     if (!a->call.scale) return a->x;
     return a->site->want_input ? scaled_input(a) : NULL;
 }
 
 /* What the method itself does not ask for. */
-static sr_status look_at_batch(applied *a) {
+static sr_status observe_batch(applied *a) {
     batch_kept k = {0};
     return batch_statistics(&a->call, &k, a->x);
 }
@@ -162,7 +162,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         a->x = x->value;
     } else {
         sr_status status = scale_input(a, x);
-        if (status == SR_OK && c->rows->frozen && c->has_hook) status = look_at_batch(a);
+        if (status == SR_OK && c->rows->frozen && c->has_hook) status = observe_batch(a);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
         a->scale.made = true;
         if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
@@ -173,7 +173,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
     if (s->forward_hook && (is_training(c->rows) || final))
         s->forward_hook(s->hook_context,
-                        &(norm_view){.site = s, .call = c, .x = watched_input(a), .y = y});
+                        &(norm_view){.site = s, .call = c, .x = hook_input(a), .y = y});
     return SR_OK;
 }
 
@@ -242,7 +242,7 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         s->backward_hook(s->hook_context,
                          &(norm_view){.site = s,
                                       .call = c,
-                                      .x = watched_input(a),
+                                      .x = hook_input(a),
                                       .dy = dy,
                                       .dx = a->scale.groups && out == dx ? NULL : dx});
     return SR_OK;

@@ -61,7 +61,7 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k);
 batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part);
 
 /* Fills the scalars dx_norm and direct_norm of a watched call. */
-void batch_tell_norms(norm_call *c, const dx_norms *look);
+void batch_record_norms(norm_call *c, const dx_norms *norms);
 
 /* Root mean square over the valid rows of ||slope (x - c)||_2, divided by d, where `square` is the
  * statistic mean[(x - c)^2]: psi2_B for c = 0, sigma2_B for c = mu_B. For g_sigma2 and g_psi2 of

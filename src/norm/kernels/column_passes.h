@@ -70,7 +70,7 @@ typedef struct dx_norms {
 
 /* look: NULL when nobody looks. */
 sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
-                                const column_passes_line *line, real *dx, dx_norms *look);
+                                const column_passes_line *line, real *dx, dx_norms *norms);
 
 /* Sum over rows and columns of (weight g)^2; weight [d], NULL: ones. */
 sr_status column_passes_squares(const column_passes *m, const real *g, const double *weight,

@@ -420,7 +420,7 @@ static void chunk_backward(const norm_call *c, const row_rule *rule, const real 
 }
 
 /* sum [ROW_SCALARS] over all rows. */
-static void tell_means(norm_call *c, const row_rule *rule, const double *sum) {
+static void record_means(norm_call *c, const row_rule *rule, const double *sum) {
     const double n = (double)c->rows->valid;
     static const norm_scalar place[ROW_MEANS] = {
         NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
@@ -447,7 +447,7 @@ sr_status row_stats_backward(norm_call *c, const row_rule *rule, const real *x, 
         for (int64_t k = 0; k < 2 * d + ROW_SCALARS; k++) part[k] += part[i * width + k];
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
-    if (c->has_hook) tell_means(c, rule, part + 2 * d);
+    if (c->has_hook) record_means(c, rule, part + 2 * d);
     tape_return(c->tape, part, bytes);
     return SR_OK;
 }

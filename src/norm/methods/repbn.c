@@ -225,7 +225,7 @@ static sr_status backward_both(norm_call *c, const mixture *m, const real *x, co
     memcpy(c->own_grad[OWN_LN_BETA], part + d, (size_t)d * sizeof *part);
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_sigma2_rowmean] = part[2 * d + ROW_NORM] / (double)n / (double)d;
-    batch_tell_norms(c, &(dx_norms){.dx2 = part[2 * d + DX2], .direct2 = part[2 * d + DIRECT2]});
+    batch_record_norms(c, &(dx_norms){.dx2 = part[2 * d + DX2], .direct2 = part[2 * d + DIRECT2]});
     return SR_OK;
 }
 
