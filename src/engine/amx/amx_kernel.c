@@ -89,11 +89,11 @@ static NATIVE void tiles_multiply(amx_parts parts, const char *a, const char *b,
                                   const float *bias, float *c, int64_t stride,
                                   const tile_sums *to) {
     const extent e = {to->rows > LANES, to->columns > LANES};
-    const int64_t chunks = (depth + DEPTH - 1) / DEPTH;
+    const int64_t slices = (depth + DEPTH - 1) / DEPTH;
     COMPILER_BARRIER();
     sums_begin(bias, e);
-    for (int64_t i = 0; i < chunks; i++, a += parts * PART, b += parts * PART) {
-        prefetch_rows(to, i * SIDE / chunks, (i + 1) * SIDE / chunks);
+    for (int64_t i = 0; i < slices; i++, a += parts * PART, b += parts * PART) {
+        prefetch_rows(to, i * SIDE / slices, (i + 1) * SIDE / slices);
         if (parts == AMX_ROUNDED)
             load_a(a, HIGH, e), load_b(b, HIGH, e), multiply(e);
         else

@@ -6,52 +6,52 @@
 #include "norm/kernels/row_blocks.h"
 
 /* The gradient that was written in these rows goes on. */
-static void pass_through_scale(const column_passes *m, const strip *s) {
+static void pass_through_scale(const column_passes *m, const row_block *s) {
     if (m->scale && m->scale->dx) layer_scale_backward(m, s->first, s->rows);
 }
 
-SIMD_DOUBLE_INLINE void scale_tile(const strip *s, int count, const real *x, const double *center,
-                                   const double *scale, const double *shift, real *y, bool scaled,
-                                   tile_factors f) {
+SIMD_DOUBLE_INLINE void scale_tile(const row_block *s, int count, const real *x,
+                                   const double *center, const double *scale, const double *shift,
+                                   real *y, bool scaled, tile_factors f) {
     simd_double c[2], a[2], b[2], u;
     for (int j = 0; j < count; j++) {
-        simd_double_load_double(&c[j], center + j * WIDE);
-        simd_double_load_double(&a[j], scale + j * WIDE);
-        simd_double_load_double(&b[j], shift + j * WIDE);
+        simd_double_load_double(&c[j], center + j * SIMD_WIDTH);
+        simd_double_load_double(&a[j], scale + j * SIMD_WIDTH);
+        simd_double_load_double(&b[j], shift + j * SIMD_WIDTH);
     }
     for (int64_t r = 0; r < s->rows; r++) {
         for (int j = 0; j < count; j++) {
-            load_scaled(&u, s, r, x + s->at[r] + j * WIDE, scaled, f.factor[j]);
+            load_scaled(&u, s, r, x + s->at[r] + j * SIMD_WIDTH, scaled, f.factor[j]);
             if (!j) simd_double_prefetch(x + s->at[r], PREFETCH_BYTES);
             if (!j) simd_double_prefetch_write(y + s->at[r], PREFETCH_BYTES);
             u = (u - c[j]) * a[j] + b[j];
-            simd_double_store(y + s->at[r] + j * WIDE, &u);
+            simd_double_store(y + s->at[r] + j * SIMD_WIDTH, &u);
         }
     }
 }
 
-SIMD_DOUBLE_INLINE int64_t wide_scale(const column_passes *m, const strip *s, const real *x,
+SIMD_DOUBLE_INLINE int64_t simd_scale(const column_passes *m, const row_block *s, const real *x,
                                       const double *center, const double *scale,
                                       const double *shift, real *y, bool scaled) {
-    int64_t k = 0, end = wide_end(m);
+    int64_t k = 0, end = simd_end(m);
     tile_factors f = {{NULL, NULL}};
-    for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
+    for (; k + 2 * SIMD_WIDTH <= end; k += 2 * SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         scale_tile(s, 2, x + k, center + k, scale + k, shift + k, y + k, scaled, f);
     }
-    for (; k + WIDE <= end; k += WIDE) {
+    for (; k + SIMD_WIDTH <= end; k += SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         scale_tile(s, 1, x + k, center + k, scale + k, shift + k, y + k, scaled, f);
     }
     return k;
 }
 
-static __attribute__((noinline)) void strip_scale(const column_passes *m, const strip *s,
+static __attribute__((noinline)) void block_scale(const column_passes *m, const row_block *s,
                                                   const real *x, const double *center,
                                                   const double *scale, const double *shift,
                                                   real *y) {
-    int64_t done = m->scale ? wide_scale(m, s, x, center, scale, shift, y, true)
-                            : wide_scale(m, s, x, center, scale, shift, y, false);
+    int64_t done = m->scale ? simd_scale(m, s, x, center, scale, shift, y, true)
+                            : simd_scale(m, s, x, center, scale, shift, y, false);
     for (int64_t r = 0; done < m->features && r < s->rows; r++)
         for (int64_t j = done; j < m->features; j++)
             y[s->at[r] + j] = (real)((value_at(m, s, r, j, x) - center[j]) * scale[j] + shift[j]);
@@ -63,9 +63,9 @@ void column_passes_scale(const column_passes *m, const real *x, const double *ce
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         row_chunk p = chunk_at(m, i);
-        strip s;
-        while (next_strip(m, &p, strip_rows(m, ONE_TILE, PAIR), &s)) {
-            strip_scale(m, &s, x, center, scale, shift, y);
+        row_block s;
+        while (next_block(m, &p, block_rows(m, ONE_TILE, PAIR), &s)) {
+            block_scale(m, &s, x, center, scale, shift, y);
             pass_through_scale(m, &s);
         }
     }
@@ -86,11 +86,11 @@ typedef struct norm_sums {
 
 typedef enum { NORMS_NONE, NORMS_SQUARES, NORMS_ROWS } norms_wanted;
 
-typedef struct strip_norms {
+typedef struct block_norms {
     norm_sums *sums;
     const double *weight;
     simd_double *row; /* [CHUNK] squares of weight (x - center), in eight parts each */
-} strip_norms;
+} block_norms;
 
 SIMD_DOUBLE_INLINE void prefetch_three(const real *x, const real *g, real *dx) {
     simd_double_prefetch(x, PREFETCH_OF_THREE);
@@ -102,29 +102,30 @@ SIMD_DOUBLE_INLINE void prefetch_three(const real *x, const real *g, real *dx) {
 SIMD_DOUBLE_INLINE void add_row_norms(const simd_double *row, simd_double *sum) {
     simd_double square, root = {0};
     simd_double_totals(&square, row);
-    for (int i = 0; i < WIDE; i++) root[i] = sqrt(square[i]);
+    for (int i = 0; i < SIMD_WIDTH; i++) root[i] = sqrt(square[i]);
     *sum += root;
 }
 
 /* line: of these columns. last: no column follows. Then eight rows' norms are taken while the next rows are walked,
  * because roots take long and nothing else waits for them. */
-SIMD_DOUBLE_INLINE void combine_tile(const strip *s, int count, const real *x, const real *g,
+SIMD_DOUBLE_INLINE void combine_tile(const row_block *s, int count, const real *x, const real *g,
                                      const column_passes_line *line, int64_t k, real *dx,
                                      bool scaled, tile_factors f, norms_wanted wanted,
-                                     const strip_norms *norms, bool last) {
+                                     const block_norms *norms, bool last) {
     simd_double m[2], a[2], b[2], c[2], w[2], u, v, row, dx2[2] = {{0}}, g2[2] = {{0}};
     for (int j = 0; j < count; j++) {
-        simd_double_load_double(&m[j], line->center + k + j * WIDE);
-        simd_double_load_double(&a[j], line->a + k + j * WIDE);
-        simd_double_load_double(&b[j], line->b + k + j * WIDE);
-        simd_double_load_double(&c[j], line->c + k + j * WIDE);
-        if (wanted == NORMS_ROWS) simd_double_load_double(&w[j], norms->weight + k + j * WIDE);
+        simd_double_load_double(&m[j], line->center + k + j * SIMD_WIDTH);
+        simd_double_load_double(&a[j], line->a + k + j * SIMD_WIDTH);
+        simd_double_load_double(&b[j], line->b + k + j * SIMD_WIDTH);
+        simd_double_load_double(&c[j], line->c + k + j * SIMD_WIDTH);
+        if (wanted == NORMS_ROWS)
+            simd_double_load_double(&w[j], norms->weight + k + j * SIMD_WIDTH);
         if (wanted) dx2[j] = norms->sums->dx2[j];
     }
     for (int64_t r = 0; r < s->rows; r++) {
         if (wanted == NORMS_ROWS) row = k ? norms->row[r] : (simd_double){0};
         for (int j = 0; j < count; j++) {
-            int64_t at = s->at[r] + k + j * WIDE;
+            int64_t at = s->at[r] + k + j * SIMD_WIDTH;
             load_scaled(&u, s, r, x + at, scaled, f.factor[j]);
             simd_double_load(&v, g + at);
             if (!j) prefetch_three(x + at, g + at, dx + at);
@@ -135,8 +136,8 @@ SIMD_DOUBLE_INLINE void combine_tile(const strip *s, int count, const real *x, c
             if (wanted) dx2[j] += u * u, g2[j] += v * v;
         }
         if (wanted == NORMS_ROWS) norms->row[r] = row;
-        if (wanted == NORMS_ROWS && last && r % WIDE == WIDE - 1)
-            add_row_norms(norms->row + r + 1 - WIDE, &norms->sums->row_norm);
+        if (wanted == NORMS_ROWS && last && r % SIMD_WIDTH == SIMD_WIDTH - 1)
+            add_row_norms(norms->row + r + 1 - SIMD_WIDTH, &norms->sums->row_norm);
     }
     for (int j = 0; wanted && j < count; j++) {
         norms->sums->dx2[j] = dx2[j];
@@ -144,28 +145,29 @@ SIMD_DOUBLE_INLINE void combine_tile(const strip *s, int count, const real *x, c
     }
 }
 
-SIMD_DOUBLE_INLINE int64_t wide_combine(const column_passes *m, const strip *s, const real *x,
+SIMD_DOUBLE_INLINE int64_t simd_combine(const column_passes *m, const row_block *s, const real *x,
                                         const real *g, const column_passes_line *line, real *dx,
                                         bool scaled, norms_wanted wanted,
-                                        const strip_norms *norms) {
-    int64_t k = 0, end = wide_end(m);
+                                        const block_norms *norms) {
+    int64_t k = 0, end = simd_end(m);
     tile_factors f = {{NULL, NULL}};
-    for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
+    for (; k + 2 * SIMD_WIDTH <= end; k += 2 * SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         combine_tile(s, 2, x, g, line, k, dx, scaled, f, wanted, norms,
-                     k + 2 * WIDE == m->features);
+                     k + 2 * SIMD_WIDTH == m->features);
     }
-    for (; k + WIDE <= end; k += WIDE) {
+    for (; k + SIMD_WIDTH <= end; k += SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
-        combine_tile(s, 1, x, g, line, k, dx, scaled, f, wanted, norms, k + WIDE == m->features);
+        combine_tile(s, 1, x, g, line, k, dx, scaled, f, wanted, norms,
+                     k + SIMD_WIDTH == m->features);
     }
     return k;
 }
 
 /* Columns from `done` on; look NULL: not looked at. */
-static void combine_rest(const column_passes *m, const strip *s, const real *x, const real *g,
+static void combine_rest(const column_passes *m, const row_block *s, const real *x, const real *g,
                          const column_passes_line *line, real *dx, int64_t done,
-                         const strip_norms *norms) {
+                         const block_norms *norms) {
     for (int64_t r = 0; done < m->features && r < s->rows; r++) {
         if (norms && norms->weight && !done) norms->row[r] = (simd_double){0};
         for (int64_t j = done; j < m->features; j++) {
@@ -181,53 +183,55 @@ static void combine_rest(const column_passes *m, const strip *s, const real *x, 
     }
 }
 
-static __attribute__((noinline)) void strip_combine(const column_passes *m, const strip *s,
+static __attribute__((noinline)) void block_combine(const column_passes *m, const row_block *s,
                                                     const real *x, const real *g,
                                                     const column_passes_line *line, real *dx) {
-    const int64_t done = m->scale ? wide_combine(m, s, x, g, line, dx, true, NORMS_NONE, NULL)
-                                  : wide_combine(m, s, x, g, line, dx, false, NORMS_NONE, NULL);
+    const int64_t done = m->scale ? simd_combine(m, s, x, g, line, dx, true, NORMS_NONE, NULL)
+                                  : simd_combine(m, s, x, g, line, dx, false, NORMS_NONE, NULL);
     combine_rest(m, s, x, g, line, dx, done, NULL);
 }
 
 /* The same of rows from .. rows-1; there is room up to the next multiple of eight. */
 static void add_last_norms(simd_double *row, int64_t from, int64_t rows, simd_double *sum) {
-    for (int64_t r = rows; r % WIDE; r++) row[r] = (simd_double){0};
-    for (int64_t r = from; r < rows; r += WIDE) add_row_norms(row + r, sum);
+    for (int64_t r = rows; r % SIMD_WIDTH; r++) row[r] = (simd_double){0};
+    for (int64_t r = from; r < rows; r += SIMD_WIDTH) add_row_norms(row + r, sum);
 }
 
 /* The same, looked at. */
-static __attribute__((noinline)) void strip_combine_norms(const column_passes *m, const strip *s,
-                                                          const real *x, const real *g,
+static __attribute__((noinline)) void block_combine_norms(const column_passes *m,
+                                                          const row_block *s, const real *x,
+                                                          const real *g,
                                                           const column_passes_line *line, real *dx,
                                                           const double *weight, norm_sums *sums) {
     simd_double row[CHUNK];
-    const strip_norms norms = {sums, weight, row};
+    const block_norms norms = {sums, weight, row};
     const int64_t done =
-        m->scale && weight ? wide_combine(m, s, x, g, line, dx, true, NORMS_ROWS, &norms)
-        : m->scale         ? wide_combine(m, s, x, g, line, dx, true, NORMS_SQUARES, &norms)
-        : weight           ? wide_combine(m, s, x, g, line, dx, false, NORMS_ROWS, &norms)
-                           : wide_combine(m, s, x, g, line, dx, false, NORMS_SQUARES, &norms);
+        m->scale && weight ? simd_combine(m, s, x, g, line, dx, true, NORMS_ROWS, &norms)
+        : m->scale         ? simd_combine(m, s, x, g, line, dx, true, NORMS_SQUARES, &norms)
+        : weight           ? simd_combine(m, s, x, g, line, dx, false, NORMS_ROWS, &norms)
+                           : simd_combine(m, s, x, g, line, dx, false, NORMS_SQUARES, &norms);
     combine_rest(m, s, x, g, line, dx, done, &norms);
-    const int64_t summed = done == m->features ? s->rows / WIDE * WIDE : 0;
+    const int64_t summed = done == m->features ? s->rows / SIMD_WIDTH * SIMD_WIDTH : 0;
     if (weight) add_last_norms(row, summed, s->rows, &sums->row_norm);
 }
 
 /* lane[i][j] += (weight g)^2 in rows of the same parity i; weight NULL: ones. */
-SIMD_DOUBLE_INLINE void add_squares(const strip *s, int count, const real *g, const double *weight,
-                                    simd_double lane[2][2]) {
+SIMD_DOUBLE_INLINE void add_squares(const row_block *s, int count, const real *g,
+                                    const double *weight, simd_double lane[2][2]) {
     simd_double w[2] = {{1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1}}, own[2][2], u;
     memcpy(own, lane, sizeof own);
-    for (int j = 0; weight && j < count; j++) simd_double_load_double(&w[j], weight + j * WIDE);
+    for (int j = 0; weight && j < count; j++)
+        simd_double_load_double(&w[j], weight + j * SIMD_WIDTH);
     int64_t r = 0;
     for (; r + 2 <= s->rows; r += 2)
         for (int i = 0; i < 2; i++)
             for (int j = 0; j < count; j++) {
-                simd_double_load(&u, g + s->at[r + i] + j * WIDE);
+                simd_double_load(&u, g + s->at[r + i] + j * SIMD_WIDTH);
                 u *= w[j];
                 own[i][j] += u * u;
             }
     for (int j = 0; r < s->rows && j < count; j++) {
-        simd_double_load(&u, g + s->at[r] + j * WIDE);
+        simd_double_load(&u, g + s->at[r] + j * SIMD_WIDTH);
         u *= w[j];
         own[0][j] += u * u;
     }
@@ -235,13 +239,13 @@ SIMD_DOUBLE_INLINE void add_squares(const strip *s, int count, const real *g, co
 }
 
 /* Sum over the rows of (weight g)^2; weight NULL: ones. */
-static double strip_squares(const column_passes *m, const strip *s, const real *g,
+static double block_squares(const column_passes *m, const row_block *s, const real *g,
                             const double *weight) {
     simd_double lane[2][2] = {{{0}}};
     int64_t k = 0;
-    for (; k + 2 * WIDE <= m->features; k += 2 * WIDE)
+    for (; k + 2 * SIMD_WIDTH <= m->features; k += 2 * SIMD_WIDTH)
         add_squares(s, 2, g + k, weight ? weight + k : NULL, lane);
-    for (; k + WIDE <= m->features; k += WIDE)
+    for (; k + SIMD_WIDTH <= m->features; k += SIMD_WIDTH)
         add_squares(s, 1, g + k, weight ? weight + k : NULL, lane);
     const simd_double all = (lane[0][0] + lane[0][1]) + (lane[1][0] + lane[1][1]);
     double sum = simd_double_total(&all);
@@ -276,13 +280,13 @@ sr_status column_passes_combine(const column_passes *m, const real *x, const rea
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         row_chunk p = chunk_at(m, i);
-        strip s;
+        row_block s;
         norm_sums sums = {0};
-        while (next_strip(m, &p, strip_rows(m, ONE_TILE, WIDE), &s)) {
+        while (next_block(m, &p, block_rows(m, ONE_TILE, SIMD_WIDTH), &s)) {
             if (part)
-                strip_combine_norms(m, &s, x, g, line, dx, norms->weight, &sums);
+                block_combine_norms(m, &s, x, g, line, dx, norms->weight, &sums);
             else
-                strip_combine(m, &s, x, g, line, dx);
+                block_combine(m, &s, x, g, line, dx);
             pass_through_scale(m, &s);
         }
         if (part) store_sums(&sums, part + 3 * i);
@@ -300,10 +304,10 @@ sr_status column_passes_squares(const column_passes *m, const real *g, const dou
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         row_chunk p = chunk_at(m, i);
-        strip s;
+        row_block s;
         part[i] = 0;
-        while (next_strip(m, &p, strip_rows(m, NARROW, PAIR), &s))
-            part[i] += strip_squares(m, &s, g, weight);
+        while (next_block(m, &p, block_rows(m, NARROW, PAIR), &s))
+            part[i] += block_squares(m, &s, g, weight);
     }
     for (int64_t i = 0; i < chunks; i++) *sum += part[i];
     return SR_OK;
