@@ -256,8 +256,8 @@ static inline void row_softmax(int64_t n, real *x) {
 }
 
 /* z = softmax of row_dot of x and the n numbers at y_j + at, j < rows; z has room for whole vectors. */
-static inline void row_shares(int64_t rows, int64_t n, const real *x, const real *const *y,
-                              int64_t at, real *z) {
+static inline void row_attention_weights(int64_t rows, int64_t n, const real *x,
+                                         const real *const *y, int64_t at, real *z) {
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     if (rows <= ROW_VECTOR && n % ROW_LANES == 0) {
         __m512 dots = _mm512_castps256_ps512(row_eight_dots(rows, n, x, y, at));

@@ -155,7 +155,7 @@ static sr_status options_at(const model *m, const model_options *o, const norm_m
     return set_params(n, o, method, why);
 }
 
-static bool make_room(model *m) {
+static bool reserve_site(model *m) {
     if (m->sites < m->capacity) return true;
     int capacity = m->capacity ? 2 * m->capacity : 32;
     norm_site **site = realloc(m->site, (size_t)capacity * sizeof(*site));
@@ -171,7 +171,7 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
     norm_options n;
     const norm_method *method = next_method(m, o, norm, &layer_scale, why);
     if (!method || options_at(m, o, method, layer_scale, &n, why) != SR_OK) return NULL;
-    norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
+    norm_site *s = reserve_site(m) ? calloc(1, sizeof *s) : NULL;
     if (!s) {
         sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
         return NULL;

@@ -323,13 +323,13 @@ static void set_bias(plan *k, float *to, int64_t count) {
     }
 }
 
-static bool set_room(plan *k, scratch_memory *room, sr_failure *why) {
+static bool set_scratch(plan *k, scratch_memory *scratch, sr_failure *why) {
     const int64_t packed = k->small_size * (k->shared ? lesser(k->k_blocks, 2) : k->threads);
     const int64_t packed_block = k->threads * (k->block / SIDE * k->panel);
     const int64_t partial = k->splits > 1 ? k->splits * up(k->m, SIDE) * up(k->n, SIDE) : 0;
     const int64_t bias = k->one->bias ? up(k->n, SIDE) : 0;
     const int64_t floats = (partial + bias) * (int64_t)sizeof(float);
-    k->packed_small = scratch_memory_of(room, (size_t)(packed + packed_block + floats), why);
+    k->packed_small = scratch_memory_of(scratch, (size_t)(packed + packed_block + floats), why);
     if (!k->packed_small) return false;
     k->packed_block = k->packed_small + packed;
     float *next = (float *)(k->packed_block + packed_block);
@@ -369,26 +369,26 @@ bool amx_takes_together(gemm_group_sides sides, const gemm_group *one) {
     return amx_takes(one) && side % SIDE == 0;
 }
 
-static sr_status plan_run(plan *k, scratch_memory *room, amx_parts parts, int threads,
+static sr_status plan_run(plan *k, scratch_memory *scratch, amx_parts parts, int threads,
                           sr_failure *why) {
     set_sizes(k, parts, threads);
-    if (!set_room(k, room, why)) return SR_MEMORY;
+    if (!set_scratch(k, scratch, why)) return SR_MEMORY;
     for (int i = 0; i < (k->sides == SIDES_DEPTH ? 1 : k->count); i++) scale(&k->one[i]);
     threads_run(k);
     for (int i = 0; i < k->count && k->odd; i++) product_add_odd(&k->one[i], threads);
     return SR_OK;
 }
 
-sr_status amx_product(scratch_memory *room, const gemm_group *p, amx_parts parts, int threads,
+sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
                       sr_failure *why) {
     plan k = {.sides = SIDES_ROWS, .count = 1, .one = p};
-    return plan_run(&k, room, parts, threads, why);
+    return plan_run(&k, scratch, parts, threads, why);
 }
 
-sr_status amx_products(scratch_memory *room, gemm_group_sides sides, int count,
+sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
                        const gemm_group *one, int threads, sr_failure *why) {
     plan k = {.sides = sides, .count = count, .one = one};
-    return plan_run(&k, room, AMX_WHOLE, threads, why);
+    return plan_run(&k, scratch, AMX_WHOLE, threads, why);
 }
 #else
 bool amx_native(void) {
@@ -400,9 +400,9 @@ bool amx_takes(const gemm_group *p) {
     return false;
 }
 
-sr_status amx_product(scratch_memory *room, const gemm_group *p, amx_parts parts, int threads,
+sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
                       sr_failure *why) {
-    (void)room, (void)p, (void)parts, (void)threads;
+    (void)scratch, (void)p, (void)parts, (void)threads;
     return sr_fail(why, SR_USAGE, "this engine has no products by AMX");
 }
 
@@ -411,9 +411,9 @@ bool amx_takes_together(gemm_group_sides sides, const gemm_group *one) {
     return false;
 }
 
-sr_status amx_products(scratch_memory *room, gemm_group_sides sides, int count,
+sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
                        const gemm_group *one, int threads, sr_failure *why) {
-    (void)room, (void)sides, (void)count, (void)one, (void)threads;
+    (void)scratch, (void)sides, (void)count, (void)one, (void)threads;
     return sr_fail(why, SR_USAGE, "this engine has no products by AMX");
 }
 #endif

@@ -30,23 +30,23 @@ typedef struct work {
     int64_t block;                 /* strips */
     int64_t read_step, write_step; /* numbers of a point's block, read and written */
     real *u;                       /* [36, K, N] */
-    real *taps;  /* forward: w as [9, K, N]; dw: sums of the chunks [chunks, out, 3, 3, in] */
-    real *lanes; /* [threads, lane] */
-    int64_t lane;
+    real *taps;    /* forward: w as [9, K, N]; dw: sums of the chunks [chunks, out, 3, 3, in] */
+    real *scratch; /* [threads, lane] */
+    int64_t scratch_size;
 } work;
 
 /* Memory of a thread. */
-typedef struct lane {
+typedef struct thread_scratch {
     real *pixels;         /* [6, 4 across + 2, channels] */
     real *read, *written; /* [36, read_step], [36, write_step] */
     real *u;              /* dw: [36, out, in] */
-} lane;
+} thread_scratch;
 
 static int64_t pixels_across(const work *k) {
     return k->across * WINO_OUT + 2;
 }
 
-static int64_t lane_layout(const work *k, real *memory, lane *l) {
+static int64_t scratch_layout(const work *k, real *memory, thread_scratch *l) {
     int64_t channels = k->read > k->written ? k->read : k->written;
     l->pixels = memory;
     l->read = l->pixels + WINO_IN * pixels_across(k) * channels;
@@ -55,9 +55,9 @@ static int64_t lane_layout(const work *k, real *memory, lane *l) {
     return l->u - memory + (k->pass == CONV_BACKWARD_WEIGHTS ? WINO_POINTS * k->in * k->out : 0);
 }
 
-static lane lane_of(const work *k) {
-    lane l;
-    lane_layout(k, k->lanes + omp_get_thread_num() * k->lane, &l);
+static thread_scratch scratch_of(const work *k) {
+    thread_scratch l;
+    scratch_layout(k, k->scratch + omp_get_thread_num() * k->scratch_size, &l);
     return l;
 }
 
@@ -138,7 +138,8 @@ static void store_tile_row(const work *k, real *y, int64_t channels, int64_t num
 }
 
 /* A^T m A of a block of strips. */
-static void write_outputs(const work *k, real *y, int64_t first, int64_t count, const lane *l) {
+static void write_outputs(const work *k, real *y, int64_t first, int64_t count,
+                          const thread_scratch *l) {
     real *points = l->written;
     for (int64_t s = 0; s < count; s++) {
         for (int64_t t = 0; t < k->across; t++, points += k->written)
@@ -177,7 +178,7 @@ static void transform_weights(const work *k, int64_t row) {
                   wino_points(k->u + row * k->written, size));
 }
 
-static void run_block(const work *k, int64_t first, int64_t count, const lane *l) {
+static void run_block(const work *k, int64_t first, int64_t count, const thread_scratch *l) {
     const bool forward = k->pass == CONV_FORWARD;
     const real *x = forward ? k->a.x : k->a.y;
     read_inputs(k, x, k->read, first, count, l->pixels, l->read, k->read_step);
@@ -196,7 +197,7 @@ static void run_blocks(const work *k) {
     if (k->pass == CONV_FORWARD) transpose_weights(k);
 #pragma omp parallel num_threads(k->threads)
     {
-        lane l = lane_of(k);
+        thread_scratch l = scratch_of(k);
 #pragma omp for schedule(static)
         for (int64_t row = 0; row < k->read; row++) transform_weights(k, row);
 #pragma omp for schedule(static)
@@ -208,7 +209,8 @@ static void run_blocks(const work *k) {
 /* -- dw ---------------------------------------------------------------------------------------- */
 
 /* u (+=) the sum over a block of strips. */
-static void add_block(const work *k, int64_t first, int64_t count, bool add, const lane *l) {
+static void add_block(const work *k, int64_t first, int64_t count, bool add,
+                      const thread_scratch *l) {
     const int64_t size = k->out * k->in;
     read_gradients(k, first, count, l->pixels, l->read, k->read_step);
     read_inputs(k, k->a.x, k->in, first, count, l->pixels, l->written, k->write_step);
@@ -221,7 +223,7 @@ static void add_block(const work *k, int64_t first, int64_t count, bool add, con
     }
 }
 
-static void weights_chunk(const work *k, int64_t chunk, const lane *l) {
+static void weights_chunk(const work *k, int64_t chunk, const thread_scratch *l) {
     const int64_t size = k->out * k->in;
     int64_t first = chunk * CONV_CHUNK * k->tile_rows, end = first + CONV_CHUNK * k->tile_rows;
     if (end > k->images * k->tile_rows) end = k->images * k->tile_rows;
@@ -247,7 +249,7 @@ static void merge(const work *k, int64_t chunks, int64_t row) {
 static void run_weights(const work *k, int64_t chunks) {
 #pragma omp parallel num_threads(k->threads)
     {
-        lane l = lane_of(k);
+        thread_scratch l = scratch_of(k);
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < chunks; i++) weights_chunk(k, i, &l);
 #pragma omp for schedule(static)
@@ -297,15 +299,16 @@ sr_status conv_winograd(scratch_memory *memory, int threads, conv_pass pass, con
                         const conv_arrays *a, sr_failure *why) {
     const bool weights = pass == CONV_BACKWARD_WEIGHTS;
     static real none;
-    lane l;
+    thread_scratch l;
     work k = work_of(pass, threads, s, a);
-    k.lane = lane_layout(&k, &none, &l);
+    k.scratch_size = scratch_layout(&k, &none, &l);
     int64_t chunks = conv_chunks(s), u = weights ? 0 : WINO_POINTS * s->in * s->out;
     int64_t taps = (weights ? chunks : 1) * 9 * s->in * s->out;
-    k.u = scratch_memory_of(memory, (size_t)(u + taps + threads * k.lane) * sizeof *k.u, why);
+    k.u =
+        scratch_memory_of(memory, (size_t)(u + taps + threads * k.scratch_size) * sizeof *k.u, why);
     if (!k.u) return SR_MEMORY;
     k.taps = k.u + u;
-    k.lanes = k.taps + taps;
+    k.scratch = k.taps + taps;
     if (weights)
         run_weights(&k, chunks);
     else

@@ -34,19 +34,19 @@ typedef struct packing {
     uint32_t *a, *b;
 } packing;
 
-static int64_t a_room(const gemm_group *p) {
+static int64_t a_size(const gemm_group *p) {
     return up(p->m, LANES) * up((p->k + 1) / 2, LANES);
 }
 
-size_t bf16_avx512_room(const gemm_group *p) {
-    return (size_t)(a_room(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
+size_t bf16_avx512_scratch_bytes(const gemm_group *p) {
+    return (size_t)(a_size(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
 }
 
-static packing layout(const gemm_group *p, void *room) {
-    packing k = {.pairs = (p->k + 1) / 2, .a = room};
+static packing layout(const gemm_group *p, void *scratch) {
+    packing k = {.pairs = (p->k + 1) / 2, .a = scratch};
     k.row_step = p->ta ? 1 : up(k.pairs, LANES);
     k.pair_step = p->ta ? ROWS : 1;
-    k.b = k.a + a_room(p);
+    k.b = k.a + a_size(p);
     return k;
 }
 
@@ -163,8 +163,8 @@ static void block(const gemm_group *p, const packing *k, int64_t row, int64_t co
     for (int64_t r = row; r < row + ROW_BLOCK && r < p->m; r += ROWS) tile(p, k, r, column);
 }
 
-void bf16_avx512(const gemm_group *p, int threads, void *room) {
-    const packing k = layout(p, room);
+void bf16_avx512(const gemm_group *p, int threads, void *scratch) {
+    const packing k = layout(p, scratch);
     const int64_t panels = up(p->n, COLUMNS) / COLUMNS, blocks = up(p->m, ROW_BLOCK) / ROW_BLOCK;
 #pragma omp parallel num_threads(threads) if (p->m * p->n * p->k > PARALLEL_WORK)
     {

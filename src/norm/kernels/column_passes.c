@@ -61,13 +61,13 @@ static int64_t padded_width(int64_t d) {
 }
 
 /* Three arrays for each chunk, the most that a pass takes. */
-int64_t column_passes_capacity(int64_t rows, int64_t features) {
+int64_t column_passes_scratch_count(int64_t rows, int64_t features) {
     return 3 * ((rows + CHUNK - 1) / CHUNK + 1) * padded_width(features);
 }
 
 double *column_passes_scratch(const column_passes *m) {
-    int64_t count = column_passes_capacity(m->rows, m->features);
-    return m->capacity ? m->capacity : tape_alloc(m->tape, (size_t)count * sizeof *m->capacity);
+    int64_t count = column_passes_scratch_count(m->rows, m->features);
+    return m->scratch ? m->scratch : tape_alloc(m->tape, (size_t)count * sizeof *m->scratch);
 }
 
 /* -- moments ----------------------------------------------------------------------------------- */

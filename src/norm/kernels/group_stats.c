@@ -74,18 +74,18 @@ static sr_status sort_rows(const norm_call *c, group_stats_kept *k) {
 }
 
 static column_passes rows_of(const norm_call *c, const group_stats_kept *k, int64_t s,
-                             double *capacity) {
+                             double *scratch) {
     return (column_passes){.rows = k->start[s + 1] - k->start[s],
                            .features = c->features,
                            .index = k->row + k->start[s],
                            .threads = 1,
                            .tape = c->tape,
-                           .capacity = capacity};
+                           .scratch = scratch};
 }
 
 /* Doubles for one chunk: ARRAYS arrays [d] and room for the column passes. */
 static int64_t scratch_width(const norm_call *c, const group_stats_kept *k) {
-    return ARRAYS * c->features + column_passes_capacity(k->most, c->features);
+    return ARRAYS * c->features + column_passes_scratch_count(k->most, c->features);
 }
 
 static double *make_scratch(const norm_call *c, const group_stats_kept *k) {

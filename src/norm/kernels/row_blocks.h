@@ -94,7 +94,7 @@ static inline double value_at(const column_passes *m, const row_block *s, int64_
     return m->scale ? value * m->scale->inverse[s->unit[r] + k / m->scale->width] : value;
 }
 
-/* [column_passes_capacity] doubles: the caller's, or of the tape; NULL when there is no memory. */
+/* [column_passes_scratch_count] doubles: the caller's, or of the tape; NULL when there is no memory. */
 double *column_passes_scratch(const column_passes *m);
 
 #endif
