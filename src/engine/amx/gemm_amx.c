@@ -86,7 +86,7 @@ typedef struct gemm_offset {
     int64_t row, column;
 } gemm_offset;
 
-static gemm_offset place_of(const plan *k, int64_t row, int64_t column) {
+static gemm_offset offset_of(const plan *k, int64_t row, int64_t column) {
     const int64_t m = k->one->m, n = k->one->n;
     if (k->sides == SIDES_ROWS) return (gemm_offset){k->one + row / m, row % m, column};
     if (k->sides == SIDES_COLUMNS) return (gemm_offset){k->one + column / n, row, column % n};
@@ -96,7 +96,7 @@ static gemm_offset place_of(const plan *k, int64_t row, int64_t column) {
 /* Where the sums at (row, column) of a step belong. */
 static tile_sums sums_of(const plan *k, int64_t row, int64_t column, int64_t k_block) {
     const int64_t stride = up(k->n, SIDE), split_size = up(k->m, SIDE) * stride;
-    const gemm_offset at = place_of(k, row, column);
+    const gemm_offset at = offset_of(k, row, column);
     const gemm_group *p = at.of;
     tile_sums to = {.rows = lesser(p->m - at.row, SIDE), .columns = lesser(p->n - at.column, SIDE)};
     to.stride = k->partial ? stride : p->ldc;
@@ -195,7 +195,7 @@ static void thread_run(const plan *k, int thread, int threads) {
 /* c = beta c + bias + slabs in their order, the columns of one product. */
 static void row_merge(const plan *k, int64_t row, int64_t column) {
     const int64_t stride = up(k->n, SIDE), split_size = up(k->m, SIDE) * stride;
-    const gemm_offset at = place_of(k, row, column);
+    const gemm_offset at = offset_of(k, row, column);
     const float *x = k->partial + row * stride + column;
     float *restrict c = at.of->c + at.row * at.of->ldc;
     const int64_t n = at.of->n;
@@ -318,7 +318,7 @@ static void set_bias(plan *k, float *to, int64_t count) {
     memset(to, 0, (size_t)count * sizeof *to);
     k->bias = to;
     for (int64_t column = 0; column < k->n; column += k->one->n) {
-        const gemm_group *p = place_of(k, 0, column).of;
+        const gemm_group *p = offset_of(k, 0, column).of;
         if (p->bias) memcpy(to + column, p->bias, (size_t)p->n * sizeof *to);
     }
 }

@@ -422,11 +422,11 @@ static void chunk_backward(const norm_call *c, const row_rule *rule, const real 
 /* sum [ROW_SCALARS] over all rows. */
 static void record_means(norm_call *c, const row_rule *rule, const double *sum) {
     const double n = (double)c->rows->valid;
-    static const norm_scalar place[ROW_MEANS] = {
+    static const norm_scalar scalar_of[ROW_MEANS] = {
         NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
         NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var,
         NORM_SCALAR_row_free_var};
-    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++) c->scalar[place[j]] = sum[j] / n;
+    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++) c->scalar[scalar_of[j]] = sum[j] / n;
     c->scalar[NORM_SCALAR_dx_norm] = sqrt(sum[ROW_DX2]);
     c->scalar[NORM_SCALAR_direct_norm] = sqrt(sum[ROW_DIRECT2]);
 }

@@ -162,7 +162,7 @@ static size_t scratch_bytes(const tape *t, const attention *a, bool backward) {
 }
 
 /* Offset of a chunk in a tensor of T positions and `width` features. */
-static int64_t place(const attention *a, int64_t chunk, int64_t T, int64_t width) {
+static int64_t chunk_offset(const attention *a, int64_t chunk, int64_t T, int64_t width) {
     return chunk / a->heads * T * width + chunk % a->heads * (width / a->heads);
 }
 
@@ -174,8 +174,8 @@ static void attention_recompute(tape *t, const tape_node *node) {
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t p = 0; p < a->B * a->heads; p++)
-        weigh(a, p, node->in[2]->value + place(a, p, a->Tk, a->e),
-              node->out->value + place(a, p, a->Tq, a->e), scratch_of(a, false, scratch));
+        weigh(a, p, node->in[2]->value + chunk_offset(a, p, a->Tk, a->e),
+              node->out->value + chunk_offset(a, p, a->Tq, a->e), scratch_of(a, false, scratch));
     tape_return(t, scratch, bytes);
 }
 
@@ -189,15 +189,15 @@ static void attention_backward(tape *t, const tape_node *node) {
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t p = 0; p < a->B * a->heads; p++) {
-        const int64_t at[3] = {place(a, p, a->Tq, a->d), place(a, p, a->Tk, a->d),
-                               place(a, p, a->Tk, a->e)};
+        const int64_t at[3] = {chunk_offset(a, p, a->Tq, a->d), chunk_offset(a, p, a->Tk, a->d),
+                               chunk_offset(a, p, a->Tk, a->e)};
         attention_gradient own[3];
         for (int i = 0; i < 3; i++) {
             own[i] = g[i];
             if (own[i].d) own[i].d += at[i];
         }
         backward_chunk(a, p, node->in[0]->value + at[0], node->in[1]->value + at[1],
-                       node->in[2]->value + at[2], y->grad + place(a, p, a->Tq, a->e), own,
+                       node->in[2]->value + at[2], y->grad + chunk_offset(a, p, a->Tq, a->e), own,
                        scratch_of(a, true, scratch));
     }
     tape_return(t, scratch, bytes);
@@ -268,9 +268,10 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double
     hide_keys(a, key_valid);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * a->heads; i++) {
-        forward_chunk(a, i, q->value + place(a, i, a->Tq, a->d),
-                      k->value + place(a, i, a->Tk, a->d), v->value + place(a, i, a->Tk, a->e),
-                      y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
+        forward_chunk(a, i, q->value + chunk_offset(a, i, a->Tq, a->d),
+                      k->value + chunk_offset(a, i, a->Tk, a->d),
+                      v->value + chunk_offset(a, i, a->Tk, a->e),
+                      y->value + chunk_offset(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
     tape_return(t, scratch, bytes);
     if (report) attention_stats_end(a->report, a->B, heads, report);

@@ -29,17 +29,17 @@ typedef struct crf {
     crf_inputs in;
     const int32_t *tag; /* [B, T] */
     int64_t B, T, K;
-    int64_t *place;  /* [B, T]: positions of a sentence's words, [0..length-1] */
-    int64_t *length; /* [B] */
-    double *a;       /* [B, T, K], by word */
-    double *log_z;   /* [B] */
+    int64_t *position; /* [B, T]: positions of a sentence's words, [0..length-1] */
+    int64_t *length;   /* [B] */
+    double *a;         /* [B, T, K], by word */
+    double *log_z;     /* [B] */
 } crf;
 
 /* One sentence. */
 typedef struct chain {
     const crf *c;
     int64_t L;
-    const int64_t *place;
+    const int64_t *position;
     const real *logits; /* [T, K] */
     const int32_t *tag; /* [T] */
     double *a;          /* [L, K] */
@@ -48,18 +48,18 @@ typedef struct chain {
 static chain chain_of(const crf *c, int64_t b) {
     return (chain){.c = c,
                    .L = c->length[b],
-                   .place = c->place + b * c->T,
+                   .position = c->position + b * c->T,
                    .logits = c->in.logits->value + b * c->T * c->K,
                    .tag = c->tag + b * c->T,
                    .a = c->a + b * c->T * c->K};
 }
 
 static const real *emission(const chain *s, int64_t t) {
-    return s->logits + s->place[t] * s->c->K;
+    return s->logits + s->position[t] * s->c->K;
 }
 
 static int64_t gold(const chain *s, int64_t t) {
-    return s->tag[s->place[t]];
+    return s->tag[s->position[t]];
 }
 
 /* log sum exp(x), the largest in *m; x becomes exp(x - m). */
@@ -136,7 +136,7 @@ static void backward_chain(const chain *s, double dy, chain_gradient *g, real *d
         for (int64_t k = 0; k < K; k++) {
             const double p = exp(s->a[t * K + k] + g->b[k] - g->log_z);
             const double d = p - (k == gold(s, t) ? 1 : 0);
-            real *to = de ? de + s->place[t] * K + k : NULL;
+            real *to = de ? de + s->position[t] * K + k : NULL;
             if (to) *to = (real)((double)*to + dy * d);
             if (t == 0) start[k] = d;
             if (t == s->L - 1) end[k] = d;
@@ -190,7 +190,7 @@ static bool find_words(tape *t, crf *c, const uint8_t *mask) {
             if (tag < 0 || tag >= c->K)
                 return tape_fail(t, SR_USAGE, "crf: tag %d, not 0 to %lld", (int)tag,
                                  (long long)c->K - 1);
-            c->place[b * c->T + c->length[b]++] = i;
+            c->position[b * c->T + c->length[b]++] = i;
         }
         if (!c->length[b])
             return tape_fail(t, SR_USAGE, "crf: sentence %lld has no words", (long long)b);
@@ -203,8 +203,8 @@ static crf *crf_create(tape *t, const crf_inputs *in, const int32_t *tag) {
     if (!c) return NULL;
     *c = (crf){.in = *in, .tag = tag, .B = in->logits->dim[0], .T = in->logits->dim[1]};
     c->K = in->logits->dim[2];
-    c->place = tape_alloc(t, (size_t)(c->B * c->T) * sizeof *c->place);
-    c->length = c->place ? tape_alloc(t, (size_t)c->B * sizeof *c->length) : NULL;
+    c->position = tape_alloc(t, (size_t)(c->B * c->T) * sizeof *c->position);
+    c->length = c->position ? tape_alloc(t, (size_t)c->B * sizeof *c->length) : NULL;
     c->a = c->length ? tape_alloc(t, (size_t)(c->B * c->T * c->K) * sizeof *c->a) : NULL;
     c->log_z = c->a ? tape_alloc(t, (size_t)c->B * sizeof *c->log_z) : NULL;
     return c->log_z ? c : NULL;
