@@ -158,7 +158,7 @@ typedef struct range {
     int64_t first, end;
 } range;
 
-static range share(int64_t count, int thread, int threads) {
+static range thread_range(int64_t count, int thread, int threads) {
     return (range){count * thread / threads, count * (thread + 1) / threads};
 }
 
@@ -166,7 +166,7 @@ static range share(int64_t count, int thread, int threads) {
 static const char *small_pack(const plan *k, int64_t k_block, int thread, int threads) {
     const int64_t copy = k->shared ? k_block % 2 : thread;
     const int64_t length = k->small.all.length, all = up(length, SIDE) / SIDE;
-    const range panels = k->shared ? share(all, thread, threads) : (range){0, all};
+    const range panels = k->shared ? thread_range(all, thread, threads) : (range){0, all};
     char *to = k->packed_small + copy * k->small_size;
     operands_pack(&k->small, panels.first * SIDE, lesser(panels.end * SIDE, length),
                   k_block * k->k_size, k_block_depth(k, k_block), k->panel,
@@ -179,8 +179,9 @@ static const char *small_pack(const plan *k, int64_t k_block, int thread, int th
 
 static void thread_run(const plan *k, int thread, int threads) {
     const bool by_depth = k->splits > 1;
-    const range splits = by_depth ? share(k->splits, thread, threads) : (range){0, 1};
-    const range blocks = by_depth ? (range){0, k->blocks} : share(k->blocks, thread, threads);
+    const range splits = by_depth ? thread_range(k->splits, thread, threads) : (range){0, 1};
+    const range blocks =
+        by_depth ? (range){0, k->blocks} : thread_range(k->blocks, thread, threads);
     const int64_t end = lesser(splits.end * k->split_blocks, k->k_blocks);
     char *packed_block = k->packed_block + thread * (k->block / SIDE * k->panel);
     tiles_open();
@@ -211,7 +212,7 @@ static void thread_part(const plan *k, int thread, int threads) {
     if (threads > 1) {
 #pragma omp barrier
     }
-    const range rows = share(k->m, thread, threads);
+    const range rows = thread_range(k->m, thread, threads);
     for (int64_t row = rows.first; row < rows.end; row++)
         for (int64_t column = 0; column < k->n; column += k->one->n) row_merge(k, row, column);
 }

@@ -152,10 +152,10 @@ static void write_outputs(const work *k, real *y, int64_t first, int64_t count,
 /* Asks for the f-th share of the block behind this one: the memory has time during the products. */
 static void prefetch_next(const work *k, const real *x, int64_t channels, int64_t next, int f) {
     const int64_t all = k->images * k->height * k->width * channels;
-    const int64_t share = k->block * WINO_OUT * k->width * channels / WINO_POINTS + 1;
+    const int64_t count = k->block * WINO_OUT * k->width * channels / WINO_POINTS + 1;
     tile_row p = tile_row_at(k, next);
-    int64_t from = (p.image * k->height + p.row) * k->width * channels + f * share;
-    int64_t to = from + share < all ? from + share : all;
+    int64_t from = (p.image * k->height + p.row) * k->width * channels + f * count;
+    int64_t to = from + count < all ? from + count : all;
     for (; from < to; from += TILE_LANES) __builtin_prefetch(x + from, 0, 2);
 }
 

@@ -106,7 +106,7 @@ static double forward_chain(const chain *s, double *x) {
 /* Gradients of one sentence for dy = 1; share: trans [K, K], start [K], end [K], zeroed before. */
 typedef struct chain_gradient {
     double log_z;
-    double *share;
+    double *partial;
     double *b, *next; /* [K] */
     double *x;        /* [K] */
 } chain_gradient;
@@ -121,16 +121,16 @@ static void step_back(const chain *s, int64_t t, chain_gradient *g) {
         for (int64_t k = 0; k < K; k++) g->x[k] = (double)trans[k] + (double)e[k] + g->b[k];
         g->next[j] = log_sum(K, g->x, &m);
         const double p = exp(s->a[(t - 1) * K + j] + m - g->log_z);
-        for (int64_t k = 0; k < K; k++) g->share[j * K + k] += p * g->x[k];
+        for (int64_t k = 0; k < K; k++) g->partial[j * K + k] += p * g->x[k];
     }
-    g->share[gold(s, t - 1) * K + gold(s, t)] -= 1;
+    g->partial[gold(s, t - 1) * K + gold(s, t)] -= 1;
     memcpy(g->b, g->next, (size_t)K * sizeof *g->b);
 }
 
 /* de [T, K] of the sentence, or NULL: adds dy (p_t - gold) to the rows of its words. */
 static void backward_chain(const chain *s, double dy, chain_gradient *g, real *de) {
     const int64_t K = s->c->K;
-    double *start = g->share + K * K, *end = start + K;
+    double *start = g->partial + K * K, *end = start + K;
     for (int64_t k = 0; k < K; k++) g->b[k] = (double)s->c->in.end->value[k];
     for (int64_t t = s->L - 1; t >= 0; t--) {
         for (int64_t k = 0; k < K; k++) {
@@ -146,13 +146,13 @@ static void backward_chain(const chain *s, double dy, chain_gradient *g, real *d
 }
 
 /* dx += sum over sentences of dy times their share from `first` on. */
-static void add_shares(tape *t, const crf *c, tensor *x, const real *dy, const double *shared,
-                       int64_t first) {
+static void add_partials(tape *t, const crf *c, tensor *x, const real *dy, const double *partial,
+                         int64_t first) {
     const int64_t each = c->K * c->K + 2 * c->K;
     real *dx = tape_grad_zeroed(t, x);
     for (int64_t i = 0; dx && i < x->count; i++) {
         double sum = 0;
-        for (int64_t b = 0; b < c->B; b++) sum += (double)dy[b] * shared[b * each + first + i];
+        for (int64_t b = 0; b < c->B; b++) sum += (double)dy[b] * partial[b * each + first + i];
         dx[i] = (real)((double)dx[i] + sum);
     }
 }
@@ -162,20 +162,21 @@ static void crf_backward(tape *t, const tape_node *node) {
     const int64_t K = c->K, each = K * K + 2 * K;
     const real *dy = node->out->grad;
     real *de = tape_grad_zeroed(t, c->in.logits);
-    double *shared = tape_alloc(t, (size_t)(c->B * each) * sizeof *shared);
-    double *scratch = shared ? tape_alloc(t, (size_t)(3 * K * t->threads) * sizeof *scratch) : NULL;
+    double *partial = tape_alloc(t, (size_t)(c->B * each) * sizeof *partial);
+    double *scratch =
+        partial ? tape_alloc(t, (size_t)(3 * K * t->threads) * sizeof *scratch) : NULL;
     if (!scratch) return;
-    memset(shared, 0, (size_t)(c->B * each) * sizeof *shared);
+    memset(partial, 0, (size_t)(c->B * each) * sizeof *partial);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t b = 0; b < c->B; b++) {
         double *own = scratch + 3 * K * omp_get_thread_num();
-        chain_gradient g = {c->log_z[b], shared + b * each, own, own + K, own + 2 * K};
+        chain_gradient g = {c->log_z[b], partial + b * each, own, own + K, own + 2 * K};
         const chain s = chain_of(c, b);
         backward_chain(&s, (double)dy[b], &g, de ? de + b * c->T * K : NULL);
     }
-    add_shares(t, c, c->in.trans, dy, shared, 0);
-    add_shares(t, c, c->in.start, dy, shared, K * K);
-    add_shares(t, c, c->in.end, dy, shared, K * K + K);
+    add_partials(t, c, c->in.trans, dy, partial, 0);
+    add_partials(t, c, c->in.start, dy, partial, K * K);
+    add_partials(t, c, c->in.end, dy, partial, K * K + K);
 }
 
 /* -- the op */
