@@ -138,7 +138,7 @@ typedef void attention_hook_fn(void *context, const model_attention *a,
 struct model_attention {
     const norm_site *site; /* the norm of its branch that stands first, by which it is known */
     int heads;
-    attention_hook_fn *watcher; /* NULL: nobody, and nothing is computed */
+    attention_hook_fn *hook; /* NULL: nobody, and nothing is computed */
     void *context;
 };
 
