@@ -1,12 +1,12 @@
 /* tsv.h -- self-describing tables on a stream: provenance and column definitions in `#` lines,
  * then one header line of column names, then tab-separated rows.
  * Or the same as CSV (RFC 4180, the `#` lines left out) or JSON (RFC 8259):
- *   {"program": "stat-distance", "version": "0.1.0", "command": "...",
+ *   {"program": "stat-distance", "version": "0.2.0", "command": "...",
  *    "notes": [{"key": "run", "text": "..."}], "columns": [{"name": "site", "definition": "..."}],
  *    "rows": [["stem", 64, null]]}
  * where NaN is null and infinities are the texts "inf" and "-inf".
  *
- *   # program: stat-distance 0.1.0
+ *   # program: stat-distance 0.2.0
  *   # command: stat-distance cv.h5
  *   # run: cv.h5  resnet20 bn cifar10 seed 1 complete
  *   # column dist_mu: ||mu_B - mu||_2 / d ...

@@ -106,8 +106,8 @@ enum { BLEU_RESAMPLES = 1000, BLEU_SEED = 12345 };
 /* 95 % by percentiles; fills low and high of *interval. */
 sr_status bleu_bootstrap(const bleu_scorer *s, bleu_interval *interval, sr_failure *why);
 
-/* "statrec-bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:0.1.0", of multi-bleu's form
- * "statrec-multi-bleu|nrefs:1|case:mixed|tok:none|smooth:none|version:0.1.0". NULL: no interval. */
+/* "statrec-bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:0.2.0", of multi-bleu's form
+ * "statrec-multi-bleu|nrefs:1|case:mixed|tok:none|smooth:none|version:0.2.0". NULL: no interval. */
 void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *text, size_t size);
 /* "SIGNATURE = 30.12 62.5/36.4/23.1/15.0 (BP = 1.000 ratio = 1.021 hyp_len = 12 ref_len = 11)";
  * `digits` of the score behind the point. */

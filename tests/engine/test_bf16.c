@@ -51,8 +51,8 @@ static const sizes cases[] = {{1, 1, 1, 0, 0},      {8, 32, 2, 0, 0},     {9, 33
                               {7, 31, 64, 0, 1},    {40, 70, 33, 5, 0.5}, {130, 17, 95, 1, 0},
                               {17, 130, 200, 0, 1}, {100, 100, 128, 3, 0}};
 
-static double element(const real *x, bool turned, int64_t stride, int64_t i, int64_t j) {
-    return (double)bf16_nearest((float)(turned ? x[j * stride + i] : x[i * stride + j]));
+static double element(const real *x, bool transposed, int64_t stride, int64_t i, int64_t j) {
+    return (double)bf16_nearest((float)(transposed ? x[j * stride + i] : x[i * stride + j]));
 }
 
 static void check_product(const sizes *s, bool ta, bool tb) {
@@ -90,7 +90,8 @@ static void check_product(const sizes *s, bool ta, bool tb) {
 static void products(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int turned = 0; turned < 4; turned++) check_product(&cases[i], turned & 1, turned & 2);
+        for (int transposed = 0; transposed < 4; transposed++)
+            check_product(&cases[i], transposed & 1, transposed & 2);
 }
 
 /* A row that is not a number spoils its row of c alone, also where zeros fill a tile. */

@@ -111,7 +111,7 @@ static void shares(void **state) {
             for (int64_t j = 0; j < n; j++) want[j] *= (real)(1 / sum);
             row_softmax(n, x);
             assert_memory_equal(x, want, (size_t)n * sizeof *x);
-            row_shares(n, d, q, key, AT, y);
+            row_attention_weights(n, d, q, key, AT, y);
             assert_memory_equal(y, want, (size_t)n * sizeof *y);
         }
 }

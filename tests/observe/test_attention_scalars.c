@@ -164,7 +164,7 @@ static void what_is_left_out(void **state) {
     check_above(value[0], 0);
     assert_true(isnan(value[1]));
     sr_run_close(f);
-    for (int i = 0; i < x.m->attentions; i++) assert_null(x.m->attention[i]->watcher);
+    for (int i = 0; i < x.m->attentions; i++) assert_null(x.m->attention[i]->hook);
     pairs_free(&x);
 }
 
@@ -174,7 +174,7 @@ static void unasked(void **state) {
     pairs_model x = pairs_make("ln");
     const run_record_options o = pairs_options("plain.h5");
     run_record *r = pairs_begin(&x, &o);
-    for (int i = 0; i < x.m->attentions; i++) assert_null(x.m->attention[i]->watcher);
+    for (int i = 0; i < x.m->attentions; i++) assert_null(x.m->attention[i]->hook);
     pairs_step(&x, r, 1, false);
     sr_runfile *f = pairs_end(r, "complete", "plain.h5");
     assert_false(sr_run_has_scalar(f, "attention_entropy"));

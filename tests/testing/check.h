@@ -81,7 +81,7 @@ int check_descriptors(void);
 
 /* Which tests of a program run: all, or those of $STATREC_TEST, a name or a pattern with * and ? (check.c).
  *
- * How many places a test tries: $STATREC_TORTURE, else `few` (docs/checking.md, Tiers). Says once that it was
+ * How many places a test tries: $STATREC_TORTURE, else `few` (tests/README.md). Says once that it was
  * asked, by which tests/torture.sh knows that a row has its places. */
 long check_places(long few);
 

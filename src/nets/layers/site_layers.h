@@ -150,7 +150,7 @@ tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *
  * watches; once it is there, whoever watches is told. query_valid [B*Tq] or NULL. */
 attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid);
-void layer_report_tell(const model_attention *seen, const attention_report *found);
+void layer_report_call_hook(const model_attention *seen, const attention_report *found);
 
 /* -- images */
 

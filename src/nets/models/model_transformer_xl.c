@@ -159,7 +159,7 @@ static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer,
     tensor *keys = model_memory_behind(p->pass->memory, t, layer, h);
     attention_report *report = layer_report(p, l->seen, NULL);
     h = xl_attention_apply(&l->attention, t, h, keys, shared, report);
-    layer_report_tell(l->seen, report);
+    layer_report_call_hook(l->seen, report);
     x = layer_after(p, &l->norm1, x, h, p->source);
     return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
 }

@@ -29,10 +29,11 @@ static void make_one(const layer_scale *s, int64_t w, int64_t q) {
 
 SIMD_DOUBLE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
     const real *x = s->x + q * w;
-    double square[WIDE];
-    for (int j = 0; j < WIDE; j++) simd_double_fetch_ahead(x + j * w, AHEAD_BYTES);
+    double square[SIMD_WIDTH];
+    for (int j = 0; j < SIMD_WIDTH; j++) simd_double_prefetch(x + j * w, PREFETCH_BYTES);
     simd_double_dots(square, x, x, w);
-    for (int j = 0; j < WIDE; j++) s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
+    for (int j = 0; j < SIMD_WIDTH; j++)
+        s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
 }
 
 /* A usual width that the compiler knows is worth a branch. */
@@ -58,7 +59,7 @@ SIMD_DOUBLE_INLINE void backward_unit(const layer_scale *s, int64_t w, int64_t q
     double inverse = s->inverse[q], slope = product / (double)w * (inverse * inverse);
     simd_double a, b;
     int64_t k = 0;
-    for (; k + WIDE <= w; k += WIDE) {
+    for (; k + SIMD_WIDTH <= w; k += SIMD_WIDTH) {
         simd_double_load(&a, x + k);
         simd_double_load(&b, du + k);
         a = inverse * (b - a * slope);
@@ -72,9 +73,9 @@ static void backward_one(const layer_scale *s, int64_t w, int64_t q) {
 }
 
 SIMD_DOUBLE_INLINE void backward_units(const layer_scale *s, int64_t w, int64_t q) {
-    double product[WIDE];
+    double product[SIMD_WIDTH];
     simd_double_dots(product, s->du + q * w, s->x + q * w, w);
-    for (int j = 0; j < WIDE; j++) backward_unit(s, w, q + j, product[j]);
+    for (int j = 0; j < SIMD_WIDTH; j++) backward_unit(s, w, q + j, product[j]);
 }
 
 static void backward_eight(const layer_scale *s, int64_t w, int64_t q) {
@@ -103,7 +104,7 @@ SIMD_DOUBLE_INLINE void visit_rows(const column_passes *m, int64_t first, int64_
     for (int64_t i = first; i < end; i += rows) {
         rows = neighbours(m, i, end);
         int64_t q = column_passes_row(m, i) * s->groups, last = q + rows * s->groups;
-        for (; q + WIDE <= last; q += WIDE) eight(s, s->width, q);
+        for (; q + SIMD_WIDTH <= last; q += SIMD_WIDTH) eight(s, s->width, q);
         for (; q < last; q++) one(s, s->width, q);
     }
 }

@@ -19,9 +19,9 @@ static void mean_of(const real *x, int64_t positions, int64_t channels, int64_t 
 }
 
 static void spread(const real *dy, int64_t positions, int64_t channels, bool add, real *dx) {
-    real share = (real)1 / (real)positions;
+    real factor = (real)1 / (real)positions;
     for (int64_t p = 0; p < positions; p++, dx += channels)
-        for (int64_t c = 0; c < channels; c++) dx[c] = dy[c] * share + (add ? dx[c] : 0);
+        for (int64_t c = 0; c < channels; c++) dx[c] = dy[c] * factor + (add ? dx[c] : 0);
 }
 
 static void average_pool_backward(tape *t, const tape_node *node) {
