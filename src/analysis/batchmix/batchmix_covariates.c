@@ -18,8 +18,6 @@
 #include <string.h>
 
 #include "analysis/batchmix/batchmix.h"
-#include "analysis/columns/column_summary.h"
-#include "analysis/series/series.h"
 
 /* Relative differences below this are the rounding of float32. */
 #define CONSTANT 1e-6
@@ -72,23 +70,16 @@ static sr_status block_read(step_block *b, const mix_site *m, int64_t first, sr_
 
 /* -- one covariate --------------------------------------------------------------------------- */
 
-/* In the window. */
-typedef struct covariate_column {
-    const mix_site *m;
-    int covariate;
-    int64_t from; /* its first step's number */
-} covariate_column;
-
-static sr_status read_window(void *context, int64_t first, int64_t count, double *const *value,
-                             sr_failure *why) {
-    const covariate_column *c = context;
+/* Rows first .. first + count - 1 of /scalars. */
+static sr_status read_window(const mix_site *m, int covariate, int64_t first, int64_t count,
+                             double *value, sr_failure *why) {
     double rows[BLOCK];
     sr_status status = SR_OK;
     for (int64_t at = 0; at < count && status == SR_OK; at += BLOCK) {
-        const int64_t some = count - at < BLOCK ? count - at : BLOCK, from = c->from + first + at;
-        status = read_column(c->m, "rows", from, some, rows, why);
+        const int64_t some = count - at < BLOCK ? count - at : BLOCK;
+        status = read_column(m, "rows", first + at, some, rows, why);
         if (status == SR_OK)
-            status = read_covariate(c->m, c->covariate, rows, from, some, value[0] + at, why);
+            status = read_covariate(m, covariate, rows, first + at, some, value + at, why);
     }
     return status;
 }
@@ -109,17 +100,17 @@ static int place_knots(const column_quantiles *q, int wanted, double *knot) {
 static sr_status find_knots(mix_site *m, const step_window *w, int covariate, int wanted,
                             double *knot, int *terms, sr_failure *why) {
     const series steps = {.run = m->run, .site = m->site, .source = FROM_SCALARS};
-    covariate_column of = {.m = m, .covariate = covariate};
-    column_source source = {.columns = 1, .read = read_window, .context = &of};
-    column_space space = {0};
+    int64_t from = 0, rows = 0;
+    column_block b = {0};
     column_quantiles found = {0};
     double quantile[MIX_TERMS] = {0.5}; /* to have one where no knot is wanted */
     for (int i = 1; i < wanted; i++) quantile[i - 1] = (double)i / wanted;
-    sr_status status = window_rows(w, &steps, &of.from, &source.rows, why);
+    sr_status status = window_rows(w, &steps, &from, &rows, why);
+    if (status == SR_OK) status = columns_create(&b, 1, rows, why);
+    if (status == SR_OK) status = read_window(m, covariate, from, rows, b.memory, why);
     if (status == SR_OK)
-        status =
-            quantiles_read(&source, &space, quantile, wanted > 1 ? wanted - 1 : 1, &found, why);
-    column_space_free(&space);
+        found = quantiles_make(b.memory, rows, quantile, wanted > 1 ? wanted - 1 : 1);
+    columns_free(&b);
     if (status != SR_OK) return status;
     *terms = place_knots(&found, wanted, knot);
     m->known[covariate] = *terms ? MIX_VARIES : found.finite ? MIX_CONSTANT : MIX_UNKNOWN;

@@ -26,25 +26,31 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/columns/column_summary.h"
+#include "base/buckets.h"
 #include "base/sort.h"
 
 enum { RESAMPLES = 1000, LEAST = 20 };
 
-sr_status summary_interval(const column_source *c, int64_t finite, double median, double *low,
+sr_status bootstrap_median(const double *value, int64_t count, double median, double *low,
                            double *high, sr_failure *why) {
-    *low = *high = NAN;
-    if (finite < LEAST) return SR_OK;
+    double least = INFINITY, largest = -INFINITY;
+    double *finite = malloc((size_t)(count + 1) * sizeof *finite);
     double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
-    if (!drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    const int64_t block = bootstrap_block(c, finite, median, why);
-    sr_status status = block ? SR_OK : why->status;
-    if (status == SR_OK)
-        status = bootstrap_tails(c, finite, block, rng_create(1), RESAMPLES, drawn, why);
-    if (status == SR_OK) {
-        sort_reals(drawn, RESAMPLES);
-        *low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
-        *high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
+    sr_status status = finite && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    const int64_t n = status == SR_OK ? gather_finite(finite, value, count, &least, &largest) : 0;
+    *low = *high = NAN;
+    if (n >= LEAST) {
+        const int64_t block = bootstrap_block(finite, n, median, why);
+        status = block ? bootstrap_tails(finite, n, block, rng_create(1), RESAMPLES, drawn, why)
+                       : why->status;
+        if (status == SR_OK) {
+            sort_reals(drawn, RESAMPLES);
+            *low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
+            *high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
+        }
     }
+    free(finite);
     free(drawn);
     return status;
 }

@@ -2,21 +2,23 @@
 #ifndef ANALYSIS_BOOTSTRAP_BOOTSTRAP_H
 #define ANALYSIS_BOOTSTRAP_BOOTSTRAP_H
 
-#include "analysis/columns/column_summary.h"
+#include <stdint.h>
+
 #include "base/rng.h"
+#include "statrec/base.h"
 
 enum { BOOTSTRAP_TAILS = 3 }; /* median, 99 % quantile, maximum */
 
-/* Both are about the finite values of the one column of c, in the order of steps, n >= 1 of them. They read c
- * several times and keep little more than a byte for each value. */
+/* value [n] is finite and in the order of steps, n >= 1. */
 /* Length of blocks that keep the dependence of neighbouring values; 0 and *why on failure. */
-int64_t bootstrap_block(const column_source *c, int64_t n, double median, sr_failure *why);
-/* result [BOOTSTRAP_TAILS, resamples] */
-sr_status bootstrap_tails(const column_source *c, int64_t n, int64_t block, rng random,
+int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failure *why);
+/* Median, 99 % quantile and maximum of each resample: result [BOOTSTRAP_TAILS, resamples]. The same for any
+ * number of threads. */
+sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why);
-/* Percentile interval (95 %) of the median from a block bootstrap; NaN below 20 finite values. `finite` and `median`
- * describe the one column of c. */
-sr_status summary_interval(const column_source *c, int64_t finite, double median, double *low,
+/* Percentile interval (95 %) of the median of the finite ones of value [count], from a block bootstrap; NaN
+ * for fewer than 20. */
+sr_status bootstrap_median(const double *value, int64_t count, double median, double *low,
                            double *high, sr_failure *why);
 /* Two levels: result [BOOTSTRAP_TAILS, resamples] are means over as many runs as there are, drawn
  * with replacement, each with one of its resamples, drawn[r] [BOOTSTRAP_TAILS, resamples]. */

@@ -10,39 +10,36 @@
  * that of the indicator y_i = [x_i > median], not of x: this is what the error of a median depends on,
  * and it exists however heavy the tails are.
  *
- * An indicator takes one bit of a step, and its covariances follow from counts: with p the mean of y,
+ * An indicator takes one bit of a step, so that its covariances follow from counts of 64 steps at once (of a
+ * million steps up to 2,000 lags are needed): with p the mean of y,
  *
  *     n R(k) = #{i: y_i = y_{i-k} = 1} - p (#{i >= k: y_i = 1} + #{i < n - k: y_i = 1}) + (n - k) p^2
  *
- * Lags behind M, and behind the K small ones, are not looked at.
+ * Lags after M, and after the K small ones, are not computed.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "analysis/bootstrap/bootstrap.h"
-#include "analysis/columns/order_statistics.h"
 
 enum { WORD = 64 };
 
 /* -- the indicator --------------------------------------------------------------------------- */
 
 typedef struct indicator {
-    double median;
-    int64_t n, known; /* known: so many of the n are here */
-    int64_t ones;
-    uint64_t *word; /* [n / WORD + 2] zero behind the end */
+    int64_t n, ones;
+    uint64_t *word; /* [n / WORD + 2] zero after the end */
 } indicator;
 
 static int64_t bit_at(const indicator *y, int64_t i) {
     return (int64_t)(y->word[i / WORD] >> i % WORD & 1);
 }
 
-/* Of a file that has changed since its values were counted there may be more. */
-static void indicator_add(void *into, const double *value, int64_t count) {
-    indicator *y = into;
-    for (int64_t i = 0; i < count && y->known < y->n; i++, y->known++) {
-        const uint64_t above = value[i] > y->median;
-        y->word[y->known / WORD] |= above << y->known % WORD;
+static void indicator_fill(indicator *y, const double *value, double median) {
+    for (int64_t i = 0; i < y->n; i++) {
+        const uint64_t above = value[i] > median;
+        y->word[i / WORD] |= above << i % WORD;
         y->ones += (int64_t)above;
     }
 }
@@ -120,16 +117,20 @@ static double block_length(correlation *c) {
     return fmin(fmax(1, ceil(length)), limit);
 }
 
-int64_t bootstrap_block(const column_source *c, int64_t n, double median, sr_failure *why) {
+int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failure *why) {
     if (n < 4) return 1;
-    correlation of = {.y = {.median = median, .n = n},
+    correlation of = {.y = {.n = n},
                       .most = (int64_t)fmin(ceil(2 * sqrt((double)n)) + 10, (double)(n - 1))};
     of.y.word = calloc((size_t)(n / WORD + 2), sizeof *of.y.word);
     of.r = calloc((size_t)(of.most + 1), sizeof *of.r);
-    sr_status status = of.y.word && of.r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = finite_values(c, indicator_add, &of.y, why);
-    if (status == SR_OK) of.r[0] = covariance(&of);
-    const double length = status == SR_OK ? block_length(&of) : 0;
+    double length = 0;
+    if (of.y.word && of.r) {
+        indicator_fill(&of.y, value, median);
+        of.r[0] = covariance(&of);
+        length = block_length(&of);
+    } else {
+        sr_fail(why, SR_MEMORY, "out of memory for the covariances of %lld values", (long long)n);
+    }
     free(of.y.word);
     free(of.r);
     return (int64_t)length;

@@ -9,8 +9,10 @@
 #include "analysis/columns/column_summary.h"
 
 #include <math.h>
+#include <omp.h>
+#include <stdlib.h>
 
-#include "analysis/columns/order_statistics.h"
+#include "base/buckets.h"
 #include "base/sort.h"
 
 int64_t quantile_rank(int64_t count, double p) {
@@ -35,90 +37,46 @@ double quantile_of_sorted(const double *sorted, int64_t count, double p) {
                             sorted[quantile_rank_above(count, p)]);
 }
 
-finite_sum finite_sum_begin(void) {
-    return (finite_sum){.least = INFINITY, .largest = -INFINITY};
-}
-
-enum { BLOCK = 512 }; /* what is gathered is still at hand when it is added */
-
-int64_t finite_sum_add(finite_sum *f, double *value, int64_t count) {
-    double sum = f->sum;
-    int64_t n = 0;
-    for (int64_t at = 0; at < count; at += BLOCK) {
-        const int64_t before = n, left = count - at < BLOCK ? count - at : BLOCK;
-        n += gather_finite(value + n, value + at, left, &f->least, &f->largest);
-        for (int64_t i = before; i < n; i++) sum += value[i];
-    }
-    f->sum = sum;
-    f->values += count, f->finite += n;
-    return n;
-}
-
-summary finite_sum_end(const finite_sum *f) {
-    const bool any = f->finite > 0;
-    return (summary){.values = f->values,
-                     .nonfinite = f->values - f->finite,
-                     .mean = any ? f->sum / (double)f->finite : NAN,
-                     .min = any ? f->least : NAN,
-                     .q01 = NAN,
-                     .q25 = NAN,
-                     .median = NAN,
-                     .q75 = NAN,
-                     .q99 = NAN,
-                     .max = any ? f->largest : NAN};
-}
-
-const double summary_quantile[SUMMARY_QUANTILES] = {0.01, 0.25, 0.5, 0.75, 0.99};
-
-quantile_span quantile_span_of(bool range) {
-    return range ? (quantile_span){2, 1} : (quantile_span){0, SUMMARY_QUANTILES};
-}
-
-void summary_set_quantiles(summary *s, quantile_span q, const double *at) {
-    double *const into[SUMMARY_QUANTILES] = {&s->q01, &s->q25, &s->median, &s->q75, &s->q99};
-    for (int i = 0; i < q.count; i++) *into[q.first + i] = at[i];
-}
-
-/* Unless it is there: ranks come upwards. */
-static int rank_add(int64_t *rank, int ranks, int64_t next) {
-    if (ranks && rank[ranks - 1] >= next) return ranks;
-    rank[ranks] = next;
-    return ranks + 1;
-}
-
-/* quantile_of_sorted looks at the two order statistics around each quantile and nothing else. */
-static void order_for(double *value, int64_t count, const double *quantile, int quantiles) {
-    int64_t rank[2 * QUANTILES_MOST] = {0};
+/* The order statistics around each quantile are in their places then. */
+static void order_quantiles(double *value, int64_t count, const double *p, int quantiles) {
+    int64_t rank[2 * QUANTILES_MOST];
     int ranks = 0;
-    for (int i = 0; i < quantiles; i++) {
-        ranks = rank_add(rank, ranks, quantile_rank(count, quantile[i]));
-        ranks = rank_add(rank, ranks, quantile_rank_above(count, quantile[i]));
+    for (int i = 0; i < 2 * quantiles && count > 0; i++) {
+        const double of = p[i / 2];
+        const int64_t next = i % 2 ? quantile_rank_above(count, of) : quantile_rank(count, of);
+        if (!ranks || rank[ranks - 1] < next) rank[ranks++] = next;
     }
-    quickselect_ranks(value, count, rank, count > 0 ? ranks : 0);
+    quickselect_ranks(value, count, rank, ranks);
 }
 
-void quantiles_find(double *value, int64_t count, const double *quantile, int quantiles,
-                    double *at) {
-    order_for(value, count, quantile, quantiles);
-    for (int i = 0; i < quantiles; i++) at[i] = quantile_of_sorted(value, count, quantile[i]);
+column_quantiles quantiles_make(double *value, int64_t count, const double *p, int quantiles) {
+    column_quantiles q = {.least = INFINITY, .largest = -INFINITY};
+    q.finite = gather_finite(value, value, count, &q.least, &q.largest);
+    order_quantiles(value, q.finite, p, quantiles);
+    for (int i = 0; i < quantiles; i++) q.at[i] = quantile_of_sorted(value, q.finite, p[i]);
+    return q;
 }
 
-static void summary_of(double *value, int64_t count, bool range, summary *s) {
-    const quantile_span q = quantile_span_of(range);
-    double at[SUMMARY_QUANTILES];
-    finite_sum f = finite_sum_begin();
-    const int64_t n = finite_sum_add(&f, value, count);
-    quantiles_find(value, n, summary_quantile + q.first, q.count, at);
-    *s = finite_sum_end(&f);
-    summary_set_quantiles(s, q, at);
+/* The mean is the sum in the order of steps, so it comes before value is reordered. */
+static void summarise(double *value, int64_t count, const double *p, int quantiles, double **at,
+                      summary *s) {
+    double sum = 0, least = INFINITY, largest = -INFINITY;
+    const int64_t n = gather_finite(value, value, count, &least, &largest);
+    *s = (summary){count, count - n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    if (n == 0) return;
+    for (int64_t i = 0; i < n; i++) sum += value[i];
+    s->mean = sum / (double)n, s->min = least, s->max = largest;
+    order_quantiles(value, n, p, quantiles);
+    for (int i = 0; i < quantiles; i++) *at[i] = quantile_of_sorted(value, n, p[i]);
 }
 
 void summary_make(double *value, int64_t count, summary *s) {
-    summary_of(value, count, false, s);
+    static const double p[] = {0.01, 0.25, 0.5, 0.75, 0.99};
+    summarise(value, count, p, 5, (double *[]){&s->q01, &s->q25, &s->median, &s->q75, &s->q99}, s);
 }
 
 void summary_range(double *value, int64_t count, summary *s) {
-    summary_of(value, count, true, s);
+    summarise(value, count, (const double[]){0.5}, 1, (double *[]){&s->median}, s);
 }
 
 void summary_columns(tsv *t) {
@@ -138,4 +96,38 @@ void summary_cells(tsv *t, const summary *s) {
     tsv_int(t, s->values);
     tsv_int(t, s->nonfinite);
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
+}
+
+/* -- several columns ------------------------------------------------------------------------- */
+
+enum { MANY_VALUES = 1 << 16 }; /* for which threads are worth it */
+
+sr_status columns_create(column_block *b, int64_t columns, int64_t rows, sr_failure *why) {
+    b->memory = malloc((size_t)(columns * rows + 1) * sizeof *b->memory);
+    b->value = malloc((size_t)(columns + 1) * sizeof *b->value);
+    if (!b->memory || !b->value)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld columns of %lld rows",
+                       (long long)columns, (long long)rows);
+    for (int64_t i = 0; i < columns; i++) b->value[i] = b->memory + i * rows;
+    return SR_OK;
+}
+
+void columns_free(column_block *b) {
+    free(b->memory);
+    free(b->value);
+    *b = (column_block){0};
+}
+
+void columns_summarise(const column_block *b, int columns, int64_t rows, bool range,
+                       summary *result) {
+    const bool many = rows * columns > MANY_VALUES;
+#pragma omp parallel for schedule(dynamic) num_threads(many ? omp_get_max_threads() : 1)
+    for (int i = 0; i < columns; i++)
+        (range ? summary_range : summary_make)(b->value[i], rows, &result[i]);
+}
+
+int columns_together(int64_t rows, int64_t columns) {
+    const int64_t room = column_memory_limit() / ((rows + 1) * (int64_t)sizeof(double));
+    const int64_t fit = room < 1 ? 1 : room, passes = (columns + fit - 1) / fit;
+    return passes ? (int)((columns + passes - 1) / passes) : 1;
 }

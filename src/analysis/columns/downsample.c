@@ -1,42 +1,35 @@
-/* Many rows to few, for figures: a curve is cut into equal parts of its x axis, and of each part
- * the smallest, the median and the largest finite value of every column remain, in three rows. No
- * value outside the others is lost and, but for medians between two values, none is invented: a
- * spike of one step among a million stays. Columns that grow with x (steps, epochs) keep their
- * place, so who cuts the three rows into the same parts again finds the same three values in each.
+/* Many rows to few, for figures: the x axis is cut into equal parts. Each part keeps the smallest, the
+ * median and the largest finite value of every column, in three rows.
  *
- * A part's rows are kept until its last one, where they fit; else it is read again (ranges_stream).
+ * No extreme value is lost: a spike of one step among a million stays. Only medians between two values are
+ * new. Columns that grow with x (steps, epochs) keep their order, so cutting the three rows into the same
+ * parts again finds the same three values in each.
  */
 
 #include "analysis/columns/downsample.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void parts_begin(parts *p, const column_source *all, int64_t room, int64_t buckets, double low,
-                 double high) {
-    *p = (parts){.columns = all->columns,
-                 .buckets = buckets,
-                 .most = room / (all->columns * (int64_t)sizeof(double)),
-                 .low = low,
-                 .high = high,
-                 .all = *all};
+#include "base/buckets.h"
+
+void parts_begin(parts *p, int columns, int64_t buckets, double low, double high) {
+    *p = (parts){.columns = columns, .buckets = buckets, .low = low, .high = high};
 }
 
 void parts_free(parts *p) {
     free(p->value);
     free(p->row);
-    column_space_free(&p->space);
     *p = (parts){0};
 }
 
-/* value is [columns, capacity]; count is at most p->most. */
+/* value is [columns, capacity]. */
 static sr_status reserve_values(parts *p, int64_t count, sr_failure *why) {
     if (count <= p->capacity) return SR_OK;
-    const int64_t wanted = count > 2 * p->capacity ? count + 64 : 2 * p->capacity;
-    const int64_t capacity = wanted < p->most ? wanted : p->most;
+    const int64_t capacity = count > 2 * p->capacity ? count + 64 : 2 * p->capacity;
     double *grown = malloc((size_t)(p->columns * capacity) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+    if (!grown)
+        return sr_fail(why, SR_MEMORY, "out of memory for a part of %lld rows", (long long)count);
     for (int c = 0; c < p->columns && p->count; c++)
         memcpy(grown + c * capacity, p->value + c * p->capacity, (size_t)p->count * sizeof *grown);
     free(p->value);
@@ -54,40 +47,20 @@ static sr_status grow_rows(parts *p, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status read_part(void *context, int64_t first, int64_t count, double *const *value,
-                           sr_failure *why) {
-    const parts *p = context;
-    return p->all.read(p->all.context, p->first + first, count, value, why);
-}
-
-/* result [columns] */
-static sr_status part_measure(parts *p, bucket_range *result, sr_failure *why) {
-    const column_source part = {p->columns, p->count, true, read_part, p};
-    if (p->count > p->most) return ranges_stream(&part, &p->space, result, why);
-    for (int c = 0; c < p->columns; c++)
-        result[c] = bucket_measure(p->value + c * p->capacity, p->count);
-    return SR_OK;
-}
-
-static void add_part(parts *p, const bucket_range *of) {
-    double *row = p->row + p->rows * p->columns;
-    for (int c = 0; c < p->columns; c++) {
-        row[c] = of[c].least;
-        row[p->columns + c] = of[c].median;
-        row[2 * p->columns + c] = of[c].largest;
-    }
-    p->rows += 3;
-    p->first += p->count;
-    p->count = 0;
-}
-
 sr_status parts_end(parts *p, sr_failure *why) {
-    bucket_range of[TSV_COLUMNS];
     if (!p->count) return SR_OK;
     sr_status status = p->rows + 3 > p->row_capacity ? grow_rows(p, why) : SR_OK;
-    if (status == SR_OK) status = part_measure(p, of, why);
-    if (status == SR_OK) add_part(p, of);
-    return status;
+    if (status != SR_OK) return status;
+    double *row = p->row + p->rows * p->columns;
+    for (int c = 0; c < p->columns; c++) {
+        const bucket_range of = bucket_measure(p->value + c * p->capacity, p->count);
+        row[c] = of.least;
+        row[p->columns + c] = of.median;
+        row[2 * p->columns + c] = of.largest;
+    }
+    p->rows += 3;
+    p->count = 0;
+    return SR_OK;
 }
 
 /* How many rows are in the part of the first. */
@@ -106,10 +79,8 @@ static int64_t rows_of_part(const parts *p, const double *x, int64_t count) {
 /* Rows of the part that is being filled. */
 static sr_status add_rows(parts *p, const double *const *value, int64_t from, int64_t count,
                           sr_failure *why) {
-    const bool kept = p->count + count <= p->most;
-    sr_status status = kept ? reserve_values(p, p->count + count, why) : SR_OK;
-    if (status != SR_OK) return status;
-    for (int c = 0; c < p->columns && kept; c++)
+    if (reserve_values(p, p->count + count, why) != SR_OK) return why->status;
+    for (int c = 0; c < p->columns; c++)
         memcpy(p->value + c * p->capacity + p->count, value[c] + from,
                (size_t)count * sizeof *p->value);
     p->count += count;

@@ -101,39 +101,6 @@ static sr_status print_site(const step_table *t, const site_choice *at, sr_failu
 
 /* -- reduced --------------------------------------------------------------------------------- */
 
-/* One site of the block, to be read again. */
-typedef struct site_source {
-    const step_block *b;
-    int64_t site, begin; /* its number among those of the block; first row of the table's */
-} site_source;
-
-static sr_status read_steps(const series *s, int64_t first, int64_t count, double *value,
-                            sr_failure *why) {
-    int64_t *step = malloc((size_t)count * sizeof *step);
-    sr_status status = step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = series_read_steps(s, first, count, step, why);
-    for (int64_t k = 0; k < count && status == SR_OK; k++) value[k] = (double)step[k];
-    free(step);
-    return status;
-}
-
-/* Columns of the parts: the step, then the statistics, NaN where the site has none. */
-static sr_status read_site(void *context, int64_t first, int64_t count, double *const *value,
-                           sr_failure *why) {
-    const site_source *of = context;
-    const step_table *t = of->b->t;
-    const site_choice *at = &of->b->at[of->site];
-    series s[ANALYSIS_STATISTICS];
-    double *into[ANALYSIS_STATISTICS];
-    int have = 0;
-    for (int i = 0; i < t->chosen->statistics; i++) {
-        for (int64_t k = 0; k < count && !at->has[i]; k++) value[1 + i][k] = NAN;
-        if (at->has[i]) s[have] = series_of(t, at, i), into[have++] = value[1 + i];
-    }
-    sr_status status = series_read_all(s, have, of->begin + first, count, into, NULL, why);
-    return status == SR_OK ? read_steps(s, of->begin + first, count, value[0], why) : status;
-}
-
 static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_failure *why) {
     const double *column[1 + ANALYSIS_STATISTICS] = {b->x};
     sr_status status = SR_OK;
@@ -159,18 +126,6 @@ static sr_status find_rows(const step_table *t, const site_choice *at, rows_here
     return status == SR_OK ? series_read_steps(&s, last, 1, &here->ends[1], why) : status;
 }
 
-/* of [sites], which the parts read again. */
-static void begin_parts(const step_block *b, const rows_here *here, site_source *of, parts *p) {
-    const step_table *t = b->t;
-    const int64_t room = column_memory_limit() / b->sites;
-    for (int64_t k = 0; k < b->sites; k++) {
-        of[k] = (site_source){b, k, here->begin};
-        const column_source all = {1 + t->chosen->statistics, here->length, true, read_site,
-                                   &of[k]};
-        parts_begin(&p[k], &all, room, t->buckets, (double)here->ends[0], (double)here->ends[1]);
-    }
-}
-
 static sr_status reduce_rows(const step_block *b, const rows_here *here, parts *p,
                              sr_failure *why) {
     sr_status status = SR_OK;
@@ -191,12 +146,11 @@ static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_
     sr_status status = find_rows(t, at, &here, why);
     if (status == SR_OK) status = block_create(&b, t, at, sites, why);
     if (status != SR_OK) return status;
-    site_source *of = malloc((size_t)sites * sizeof *of);
-    status = of ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) begin_parts(&b, &here, of, p);
-    if (status == SR_OK) status = reduce_rows(&b, &here, p, why);
+    for (int64_t k = 0; k < sites; k++)
+        parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)here.ends[0],
+                    (double)here.ends[1]);
+    status = reduce_rows(&b, &here, p, why);
     block_free(&b);
-    free(of);
     return status;
 }
 

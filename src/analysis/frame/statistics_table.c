@@ -123,15 +123,15 @@ typedef struct stretch {
 /* Of medians of rows first .. first + rows - 1. */
 static sr_status read_intervals(const series *s, const summary *of, int count, int64_t first,
                                 int64_t rows, double *interval, sr_failure *why) {
-    sr_status status = SR_OK;
+    column_block b = {0};
+    sr_status status = columns_create(&b, 1, rows, why);
     for (int i = 0; i < count && status == SR_OK; i++) {
-        series_column x;
-        status = series_column_open(&x, &s[i], first, rows, why);
+        status = series_read(&s[i], first, rows, b.memory, NULL, why);
         if (status == SR_OK)
-            status = summary_interval(&x.source, of[i].values - of[i].nonfinite, of[i].median,
-                                      &interval[2 * i], &interval[2 * i + 1], why);
-        series_column_close(&x);
+            status = bootstrap_median(b.memory, rows, of[i].median, &interval[2 * i],
+                                      &interval[2 * i + 1], why);
     }
+    columns_free(&b);
     return status;
 }
 

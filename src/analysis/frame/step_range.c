@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/columns/column_summary.h"
-#include "analysis/series/series.h"
-
 enum { BLOCK = 4096, PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
 
 /* -- phases of the learning rate ------------------------------------------------------------- */
@@ -252,31 +249,23 @@ static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table
     return status;
 }
 
-static sr_status read_tokens(void *context, int64_t first, int64_t count, double *const *value,
-                             sr_failure *why) {
-    const sr_runfile *run = context;
-    return sr_run_step_reals(run, "tokens", first, count, value[0], why);
-}
-
-sr_status run_tokens(sr_runfile *run, summary *s, sr_failure *why) {
-    const column_source source = {1, sr_run_get_info(run)->steps, true, read_tokens, run};
-    column_space space = {0};
-    sr_status status = summary_read(&source, &space, s, why);
-    column_space_free(&space);
-    return status;
-}
-
-static sr_status count_below(const sr_runfile *run, double limit, int64_t *count, sr_failure *why) {
+/* count: the passes with less than half of the median. */
+static sr_status read_tokens(const sr_runfile *run, summary *s, int64_t *count, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
-    double tokens[BLOCK];
-    sr_status status = SR_OK;
+    column_block b = {0};
     *count = 0;
-    for (int64_t at = 0; at < steps && status == SR_OK; at += BLOCK) {
-        const int64_t n = steps - at < BLOCK ? steps - at : BLOCK;
-        status = sr_run_step_reals(run, "tokens", at, n, tokens, why);
-        for (int64_t i = 0; i < n && status == SR_OK; i++) *count += tokens[i] < limit;
-    }
+    sr_status status = columns_create(&b, 1, steps, why);
+    if (status == SR_OK && steps)
+        status = sr_run_step_reals(run, "tokens", 0, steps, b.memory, why);
+    if (status == SR_OK) summary_range(b.memory, steps, s);
+    for (int64_t i = 0; i < steps && status == SR_OK; i++) *count += b.memory[i] < s->median / 2;
+    columns_free(&b);
     return status;
+}
+
+sr_status run_tokens(const sr_runfile *run, summary *s, sr_failure *why) {
+    int64_t unused;
+    return read_tokens(run, s, &unused, why);
 }
 
 /* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
@@ -285,8 +274,7 @@ static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table
     const int64_t steps = sr_run_get_info(run)->steps;
     summary s;
     int64_t count;
-    sr_status status = run_tokens(run, &s, why);
-    if (status == SR_OK) status = count_below(run, s.median / 2, &count, why);
+    sr_status status = read_tokens(run, &s, &count, why);
     if (status == SR_OK && count)
         tsv_note(table, "note",
                  "%s: %lld of %lld passes have less than half of the usual %g tokens or "

@@ -35,7 +35,7 @@ sr_status window_spacing(const step_window *w, const series *s, double *spacing,
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
                        const char *phase, tsv *table, sr_failure *why);
 /* Summary of /steps/tokens, as summary_range. */
-sr_status run_tokens(sr_runfile *run, summary *result, sr_failure *why);
+sr_status run_tokens(const sr_runfile *run, summary *result, sr_failure *why);
 
 #define WINDOW_STARTUP_HELP                                                                        \
     "leave out so many steps at the beginning; auto: until running values hold less than 1 % of "  \

@@ -1,5 +1,4 @@
-/* test_stream_batchmix.c -- stat-batchmix with covariates that do not fit into memory, by a room that is made
- * small: against itself, where they are kept; and how memory grows with the steps. */
+/* test_batchmix_terms.c -- the terms of a covariate by hand, and how memory grows with the steps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,13 +6,9 @@
 
 #include "analysis/batchmix/batchmix.h"
 #include "base/rng.h"
-#include "room.h"
 #include "testing/bounded.h"
 #include "testing/check.h"
 #include "testing/programs.h"
-
-/* The program, to be called with a room of our own. */
-int stat_batchmix_main(int argc, char **argv);
 
 enum { STEPS = 7001, WIDTH = 2 }; /* of three blocks of 2048 steps and a part */
 
@@ -46,31 +41,6 @@ static void write_run(const char *path, int steps, int every) {
         run_end_step(to, step);
     }
     run_finish(to);
-}
-
-/* Rooms for blocks of one step, of seven and of 400: none for a column. */
-static void expect_same(char **words, int rows_least) {
-    static const int64_t block[] = {1, 7, 400};
-    for (size_t i = 0; i < sizeof block / sizeof block[0]; i++)
-        expect_same_table(stat_batchmix_main, block[i] * 64, words, rows_least);
-}
-
-static char name[] = "stat-batchmix", shifts[] = "--shifts", two[] = "2",
-            resamples[] = "--resamples", few[] = "100";
-
-static void tables_are_the_same(void **state) {
-    (void)state;
-    static char length[] = "--length-terms", padding[] = "--padding-terms", one[] = "1",
-                six[] = "6", phase[] = "--phase", part[] = "second-half";
-    write_run(program_file("long.h5"), STEPS, 10);
-    char *run = strdup(program_file("long.h5"));
-    assert_non_null(run);
-    expect_same((char *[]){name, run, shifts, two, resamples, few, NULL}, 5);
-    expect_same((char *[]){name, run, shifts, two, resamples, few, length, six, padding, one, NULL},
-                5);
-    expect_same((char *[]){name, run, shifts, two, resamples, few, length, one, phase, part, NULL},
-                5);
-    free(run);
 }
 
 /* The term of a covariate that is not bent: what moved against its running mean in the steps of vectors, which
@@ -124,8 +94,7 @@ static void terms_by_hand(void **state) {
     sr_run_close(run);
 }
 
-/* One column of covariates is kept as long as there is room, and nothing else of all steps; the rest is what the
- * file takes. */
+/* One column of covariates is in memory, and nothing else of all steps; the rest is what the file takes. */
 static void memory_of_a_step(void **state) {
     (void)state;
     enum { FEW = 20000, MANY = 320000 };
@@ -143,8 +112,7 @@ static void memory_of_a_step(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tables_are_the_same),
-                                       cmocka_unit_test(terms_by_hand),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(terms_by_hand),
                                        cmocka_unit_test(memory_of_a_step)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

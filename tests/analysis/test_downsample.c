@@ -1,5 +1,5 @@
-/* test_stream_parts.c -- reduced curves and tables per step whose parts do not fit into memory, by a room
- * that is made small: against themselves, where all is kept. */
+/* test_downsample.c -- the three rows of a part, and tables per step whose sites go through the file alone, by a
+ * small memory limit, against all at once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +11,6 @@
 #include "room.h"
 #include "testing/check.h"
 #include "testing/programs.h"
-
-/* The program, to be called with a room of our own. */
-int stat_curve_main(int argc, char **argv);
 
 static const statistic both[] = {{"mean", "row_grad_mean", NULL, 0, NULL, NULL},
                                  {"var", "row_grad_var", NULL, 0, NULL, NULL}};
@@ -81,26 +78,6 @@ static void expect_same(program_main *program, int columns, char **words, int ro
 
 static char buckets[] = "--buckets", one[] = "1", three[] = "3", forty[] = "40";
 
-/* Columns of stat-curve: those of /steps. */
-#define ONE(...) +1
-enum { STEP_COLUMNS = SR_STEP_INTS(ONE) SR_STEP_REALS(ONE) };
-
-static void curves_are_the_same(void **state) {
-    (void)state;
-    static char name[] = "stat-curve", stat[] = "--stat", loss[] = "loss", phase[] = "--phase",
-                most[] = "300:2950";
-    write_long(program_file("long.h5"));
-    char *run = strdup(program_file("long.h5"));
-    assert_non_null(run);
-    expect_same(stat_curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, one, NULL}, 4);
-    expect_same(stat_curve_main, 1 + STEP_COLUMNS, (char *[]){name, run, buckets, three, NULL}, 10);
-    expect_same(stat_curve_main, 1 + STEP_COLUMNS,
-                (char *[]){name, run, buckets, three, phase, most, NULL}, 10);
-    expect_same(stat_curve_main, 4, (char *[]){name, run, run, stat, loss, buckets, forty, NULL},
-                241);
-    free(run);
-}
-
 static void steps_are_the_same(void **state) {
     (void)state;
     static char name[] = "stat-test", per_step[] = "--per-step", site[] = "--site", s0[] = "s0",
@@ -140,58 +117,33 @@ static void uneven_parts_of_several_sites(void **state) {
 
 /* -- parts themselves ------------------------------------------------------------------------ */
 
-/* Of rows whose columns are their number, and 1 for the first ten, else 2. */
-static sr_status read_numbers(void *context, int64_t first, int64_t count, double *const *value,
-                              sr_failure *why) {
-    int64_t *asked = context;
-    (void)why;
-    *asked += count;
-    for (int64_t i = 0; i < count; i++) {
-        value[0][i] = (double)(first + i);
-        value[1][i] = first + i < 10 ? 1 : 2;
-    }
-    return SR_OK;
-}
-
-static void add_numbers(parts *p, int64_t count, int64_t block) {
-    double number[100], common[100];
-    double *const value[] = {number, common};
-    int64_t unused = 0;
-    sr_failure why = {0};
-    for (int64_t at = 0; at < count; at += block) {
-        const int64_t n = count - at < block ? count - at : block;
-        check_ok(read_numbers(&unused, at, n, value, &why), &why);
-        check_ok(parts_add(p, number, (const double *const[]){number, common}, n, &why), &why);
-    }
-    check_ok(parts_end(p, &why), &why);
-}
-
-/* Two parts of 15 rows: what fits to the last row is not read again. */
-static void long_parts_are_read_again(void **state) {
+/* Two parts of 15 rows, added in blocks of any size; columns: their number, and 1 for the first ten, else 2. */
+static void parts_have_three_rows(void **state) {
     (void)state;
-    for (int64_t most = 13; most <= 16; most++) {
-        for (int64_t block = 1; block <= 30; block++) {
-            int64_t asked = 0;
-            parts p;
-            const column_source all = {2, 30, false, read_numbers, &asked};
-            parts_begin(&p, &all, 16 * most, 2, 0, 30);
-            add_numbers(&p, 30, block);
-            const double want[] = {0, 1, 7, 1, 14, 2, 15, 2, 22, 2, 29, 2};
-            assert_int_equal(p.rows, 6);
-            assert_memory_equal(p.row, want, sizeof want);
-            assert_true((asked == 0) == (most >= 15));
-            assert_true(p.capacity <= most);
-            parts_free(&p);
+    double number[30], common[30];
+    for (int i = 0; i < 30; i++) number[i] = i, common[i] = i < 10 ? 1 : 2;
+    for (int64_t block = 1; block <= 30; block++) {
+        parts p;
+        sr_failure why = {0};
+        parts_begin(&p, 2, 2, 0, 30);
+        for (int64_t at = 0; at < 30; at += block) {
+            const double *const value[] = {number + at, common + at};
+            check_ok(parts_add(&p, number + at, value, 30 - at < block ? 30 - at : block, &why),
+                     &why);
         }
+        check_ok(parts_end(&p, &why), &why);
+        const double want[] = {0, 1, 7, 1, 14, 2, 15, 2, 22, 2, 29, 2};
+        assert_int_equal(p.rows, 6);
+        assert_memory_equal(p.row, want, sizeof want);
+        parts_free(&p);
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(curves_are_the_same),
         cmocka_unit_test(steps_are_the_same),
         cmocka_unit_test(uneven_parts_of_several_sites),
-        cmocka_unit_test(long_parts_are_read_again),
+        cmocka_unit_test(parts_have_three_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

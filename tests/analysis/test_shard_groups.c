@@ -1,5 +1,5 @@
-/* test_stream_shares.c -- stat-distance --ranks with columns that do not fit into memory, by a room that is made
- * small: against itself, where all is kept. */
+/* test_shard_groups.c -- stat-distance --ranks with sites that do not fit in memory together, by a small memory
+ * limit: against all at once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,10 +71,10 @@ static int write_runs(void **state) {
     return 0;
 }
 
-/* Rooms for blocks of one row and of some, of one site's columns alone, and of two sites'. */
+/* Limits for blocks of one row and of some, and for the columns of one site and of two. */
 static void expect_same(const char *options, int rows_least) {
-    static const int64_t bytes[] = {1, 64 * COLUMNS * 7, 16 * COLUMNS * (STEPS + 1),
-                                    2 * 16 * COLUMNS * (STEPS + 1) + 1};
+    static const int64_t bytes[] = {1, 8 * SITES * COLUMNS * 7, 8 * COLUMNS * (STEPS + 1),
+                                    2 * 8 * COLUMNS * (STEPS + 1)};
     char line[256], *words[16] = {(char[]){"stat-distance"}, (char[]){"--ranks"}};
     int count = 2;
     snprintf(line, sizeof line, "%s", options);
