@@ -7,7 +7,7 @@
 
 #include "task/task.h"
 #include "testing/check.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 static void write_lines(const char *name, const char *text) {
     char path[600];

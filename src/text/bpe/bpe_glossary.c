@@ -1,9 +1,9 @@
 /* bpe_glossary.c -- see bpe_glossary.h; after _isolate_glossaries and isolate_glossary of
  * subword-nmt 0.3.8.
  *
- * One glossary after the other cuts what the ones before it have left: at every place where it fits, but
- * not where "^GLOSSARY$" fits, in which, of "a|b", ^ belongs to a and $ to b alone. What then fits any
- * glossary from end to end is kept. */
+ * Each glossary cuts what earlier ones have left at every match, unless "^GLOSSARY$" matches. In
+ * it, of "a|b", ^ belongs to a and $ to b alone. What then fits any glossary from end to end is
+ * kept. */
 #include "text/bpe/bpe_glossary.h"
 
 #include <stdlib.h>
