@@ -48,6 +48,8 @@ HDF5_CFLAGS := $(shell pkg-config --cflags $(HDF5) 2>/dev/null)
 HDF5_LIBS   := $(shell pkg-config --libs $(HDF5) 2>/dev/null)
 ZIP_CFLAGS  := $(shell pkg-config --cflags libzip 2>/dev/null)
 ZIP_LIBS    := $(shell pkg-config --libs libzip 2>/dev/null || echo -lzip)
+PCRE_CFLAGS := $(shell pkg-config --cflags libpcre2-8 2>/dev/null)
+PCRE_LIBS   := $(shell pkg-config --libs libpcre2-8 2>/dev/null || echo -lpcre2-8)
 BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
 BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 
@@ -56,12 +58,12 @@ ifeq ($(MODE),fuzz)
 WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
-CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
+CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(PCRE_CFLAGS) $(BLAS_CFLAGS)
 # ARCH=levels: programs and libraries for the first of these, libraries for the others too.
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
-LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lunistring -lz -lm
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
@@ -162,7 +164,7 @@ comma       := ,
 ABI          := 1
 SONAME       := libstatrec.so.$(ABI)
 SO_FILE      := $(SONAME).$(VERSION)
-STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) src/base/status.c)
+STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) $(addprefix src/base/,status.c map.c vector.c))
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
@@ -429,7 +431,7 @@ $(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(w
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
-$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv)
+$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv share/presets/*.conf)
 	@mkdir -p $(@D)
 	@$(if $(Q),echo '  BASH $@',:)
 	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@
@@ -439,7 +441,7 @@ completion: $(BUILD)/completions/statrec ## build the completion for bash from t
 SHARE    = $(DESTDIR)$(PREFIX)/share
 PRIVATE  = $(DESTDIR)$(PREFIX)/lib/statrec
 install: all man completion ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	rm -rf $(PRIVATE)
 	$(if $(LEVELS),install -d $(PRIVATE) $(addprefix $(PRIVATE)/glibc-hwcaps/,$(HIGHER)))
@@ -450,6 +452,7 @@ install: all man completion ## copy programs, libraries, headers, manual, comple
 	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
 	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(SHARE)/statrec/plots
+	install -m 644 $(wildcard share/presets/*.conf) $(SHARE)/statrec/presets
 	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
 	install -d $(SHARE)/bash-completion/completions
 	install -m 644 $(BUILD)/completions/statrec $(SHARE)/bash-completion/completions

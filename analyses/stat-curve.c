@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/downsample.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/runs/run_metrics.h"
+#include "analysis/series/custom_statistics.h"
 
 typedef struct settings {
     bool evals;

@@ -1,6 +1,6 @@
 /* Power, variance, kurtosis and mean direction of the sites' inputs by depth, in parts of training.
  *
- * The statistics of analysis_features.c, each as its median over the recorded steps of a part, a row per
+ * The statistics of feature_statistics.c, each as its median over the recorded steps of a part, a row per
  * run, part and site: rows of a part stand together in the order of the forward pass, as figures against
  * depth want them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv 2502.05795). Steps whose value
  * is NaN or infinite are counted in `nonfinite` and are in no median. Batch statistics do not know what
@@ -9,7 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/comparability.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, phase;

@@ -19,7 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/comparability.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, stat, startup, phase;

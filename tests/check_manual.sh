@@ -42,6 +42,7 @@ help_of() {
         # shellcheck disable=SC2046 # words of a command
         set -- $(echo "$1" | tr - ' ')
         shift
+        [ "$*" = train ] && set -- train --help all
         "$build/bin/statrec" "$@" --help
         ;;
     *) "$build/bin/$1" --help ;;
@@ -60,6 +61,9 @@ check_options() {
     [ "$looked" -gt 300 ] || fault "only $looked options are in all --help together"
     "$build/bin/statrec" list options | sed 's/^\([^ ]*\).*/\1/' >"$work/options"
     wants man1/statrec-train.1 option <"$work/options"
+    "$build/bin/statrec" train --help all | sed -n '/^Parameters.*--norm/,/^$/s/^  \([^ ]*\) .*/\1/p' >"$work/params"
+    [ -s "$work/params" ] || fault "statrec train --help all has no parameters of normalizations"
+    wants man1/statrec-train.1 parameter <"$work/params"
 }
 
 check_names() {
@@ -84,7 +88,7 @@ check_names() {
 # Variables of the environment, LD_PRELOAD excepted, which is valgrind's.
 check_variables() {
     cat "$man"/man1/*.1 >"$man/all"
-    (cd "$top" && grep -rhoE '(getenv|screen_size|share_(find|directory))\("[A-Z_]+"' src analyses) |
+    (cd "$top" && grep -rhoE '(getenv|screen_size|install_files_(find|directory))\("[A-Z_]+"' src analyses) |
         sed 's/.*"\(.*\)"/\1/' | sort -u | grep -vx LD_PRELOAD >"$work/names"
     [ "$(wc -l <"$work/names")" -gt 5 ] || fault "programs read too few variables to be true"
     wants all variable <"$work/names"

@@ -8,7 +8,7 @@ top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
 pages=$(find . -maxdepth 1 -name '*.md' | sed 's|^\./||'
     find docs bench sample_runs plots tests -name '*.md' 2>/dev/null)
-sources=$(find src include analyses bench examples tools tests plots sample_runs -type f \
+sources=$(find src include analyses bench examples tools tests plots sample_runs share -type f \
     \( -name '*.[ch]' -o -name '*.py' -o -name '*.sh' -o -name '*.gp' -o -name '*.conf' \) 2>/dev/null |
     grep -v '/citations\.sh$')
 if [ -z "$pages" ] || [ -z "$sources" ]; then

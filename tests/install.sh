@@ -130,6 +130,8 @@ check_pages() {
         check "no page of $name" test -s "$prefix/share/man/man1/$name.1"
         check "no completion of $name" grep -q "complete -F .* $name" "$prefix/share/bash-completion/completions/$name"
     done
+    check "statrec train finds no presets" "$prefix/bin/statrec" list sites --model tensorized --preset ptb-mini
+    check "presets" same "$(cd "$prefix/share/statrec/presets" && ls)" "$(cd "$top/share/presets" && ls)"
     for page in man1/stat-analyses.1 man1/statrec-train.1 man3/libstatrec.3 man3/sr_create.3 man5/statrec-file.5; do
         check "no page $page" test -s "$prefix/share/man/$page"
     done

@@ -51,20 +51,20 @@ same() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
 # -- bytes depend on the shares alone
 
 test_layout() {
-    $pairs $short --norm bn --shares 4 --update-freq 2 -o one.h5 >one || return 1
+    $pairs $short --norm bn --shards 4 --update-freq 2 -o one.h5 >one || return 1
     for n in 1 2 3 4; do
-        ranks $n $pairs $short --norm bn --shares 4 --update-freq 2 -o many.h5 || return 1
+        ranks $n $pairs $short --norm bn --shards 4 --update-freq 2 -o many.h5 || return 1
         same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
     done
     # one that counts calls, and whose running values drive it
-    $pairs $short --norm pn-released --shares 4 -o one.h5 >one || return 1
-    ranks 2 $pairs $short --norm pn-released --shares 4 -o many.h5 && same "$(digest one)" "$(digest out)"
+    $pairs $short --norm pn-released --shards 4 -o one.h5 >one || return 1
+    ranks 2 $pairs $short --norm pn-released --shards 4 -o many.h5 && same "$(digest one)" "$(digest out)"
 }
 test_uneven() {
     for shares in 3 5 9; do
-        $pairs $short --norm ln --shares $shares -o one.h5 >one || return 1
+        $pairs $short --norm ln --shards $shares -o one.h5 >one || return 1
         for n in 2 3; do
-            ranks $n $pairs $short --norm ln --shares $shares -o many.h5 || return 1
+            ranks $n $pairs $short --norm ln --shards $shares -o many.h5 || return 1
             same "$(digest one)" "$(digest out)" || return 1
         done
     done
@@ -77,8 +77,8 @@ test_whole() {
 }
 rows() { grep -v '^#' "$1" | cut -f 1-7; }
 test_record_ranks() {
-    $pairs $short --norm pn --observe batch --shares 3 --record-ranks -o one.h5 >one || return 1
-    ranks 2 $pairs $short --norm pn --observe batch --shares 3 --record-ranks -o many.h5 &&
+    $pairs $short --norm pn --observe batch --shards 3 --record-shards -o one.h5 >one || return 1
+    ranks 2 $pairs $short --norm pn --observe batch --shards 3 --record-shards -o many.h5 &&
         $compare one.h5 many.h5
 }
 # Attentions, activations and pairs are of all shares, whoever passes them; with statistics of all rows they are
@@ -86,15 +86,15 @@ test_record_ranks() {
 of_all="--attention-stats --activations-every 2 --final-tid --final-batches 2 --pairs 5000"
 test_record_of_all() {
     for norm in ln bn; do
-        $pairs $short $of_all --norm $norm --dropout 0.2 --update-freq 2 --shares 4 -o one.h5 >one || return 1
+        $pairs $short $of_all --norm $norm --dropout 0.2 --update-freq 2 --shards 4 -o one.h5 >one || return 1
         for n in 1 2 3 4; do
-            ranks $n $pairs $short $of_all --norm $norm --dropout 0.2 --update-freq 2 --shares 4 -o many.h5 || return 1
+            ranks $n $pairs $short $of_all --norm $norm --dropout 0.2 --update-freq 2 --shards 4 -o many.h5 || return 1
             same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
         done
     done
-    $images --norm bn --limit 29 --max-steps 3 $images_of_all --shares 9 -o one.h5 >one || return 1
+    $images --norm bn --limit 29 --max-steps 3 $images_of_all --shards 9 -o one.h5 >one || return 1
     for n in 2 4; do
-        ranks $n $images --norm bn --limit 29 --max-steps 3 $images_of_all --shares 9 -o many.h5 &&
+        ranks $n $images --norm bn --limit 29 --max-steps 3 $images_of_all --shards 9 -o many.h5 &&
             $compare one.h5 many.h5 || return 1
     done
     $pairs $short $of_all --norm bn --decoder-norm bn -o one.h5 >one || return 1
@@ -118,7 +118,7 @@ test_absent() {
     $images --norm bn --limit 29 --max-steps 3 -o one.h5 >one || return 1
     ranks 4 $images --norm bn --limit 29 --max-steps 3 --sync-norm -o many.h5 &&
         $compare one.h5 many.h5 2e-3 || return 1
-    $images --norm bn --limit 29 --max-steps 3 --shares 4 -o one.h5 >one || return 1
+    $images --norm bn --limit 29 --max-steps 3 --shards 4 -o one.h5 >one || return 1
     ranks 4 $images --norm bn --limit 29 --max-steps 3 -o many.h5 && same "$(digest one)" "$(digest out)"
 }
 test_sync_ln_observed() {
@@ -145,8 +145,8 @@ wait_for_updates() {
 }
 long="--norm pn --max-steps 1500 --validate-interval-updates 500 --checkpoint-every 20 --flush-steps 5"
 test_killed_rank() {
-    $pairs $long --shares 4 -o one.h5 >one || return 1
-    ranks 3 $pairs $long --shares 4 -o many.h5 &
+    $pairs $long --shards 4 -o one.h5 >one || return 1
+    ranks 3 $pairs $long --shards 4 -o many.h5 &
     wait_for_updates many.h5 30 || return 1
     victim=$(pid_of_rank many.h5 2)
     kill -9 "$victim" && ! wait $! || return 1
@@ -165,10 +165,10 @@ test_killed_rank() {
 test_rank_dies_anywhere() {
     places=${STATREC_TORTURE:-0}
     [ "$places" -gt 0 ] || { echo "skip: STATREC_TORTURE=N kills N ranks"; return 77; }
-    torn="--norm pn --max-steps 300 --validate-interval-updates 100 --checkpoint-every 20 --flush-steps 5 --rank-seconds 20"
-    ranks 3 $pairs $torn --shares 4 -o one.h5 || return 1 # the first one reads programs and libraries
+    torn="--norm pn --max-steps 300 --validate-interval-updates 100 --checkpoint-every 20 --flush-steps 5 --rank-timeout 20"
+    ranks 3 $pairs $torn --shards 4 -o one.h5 || return 1 # the first one reads programs and libraries
     began=$(date +%s%N)
-    ranks 3 $pairs $torn --shares 4 -o one.h5 || return 1
+    ranks 3 $pairs $torn --shards 4 -o one.h5 || return 1
     lasts=$((($(date +%s%N) - began) / 1000000))
     cp out one.out
     before=0 number=0 whole=0 resumed=0 anew=0
@@ -178,7 +178,7 @@ test_rank_dies_anywhere() {
         pause=$(awk -v l=$lasts -v s="$number" 'BEGIN { srand(s + 1); rand(); printf "%.3f", rand() * l / 1000 }')
         rank=$((number % 3)) number=$((number + 1))
         after="after $pause s without rank $rank"
-        ranks 3 $pairs $torn --shares 4 -o many.h5 &
+        ranks 3 $pairs $torn --shards 4 -o many.h5 &
         launcher=$!
         sleep "$pause"
         victim=$(pid_of_rank many.h5 $rank)
@@ -192,7 +192,7 @@ test_rank_dies_anywhere() {
             ranks 2 statrec resume many.h5 || { echo "$after: does not go on from its checkpoint"; cat err; return 1; }
             resumed=$((resumed + 1))
         else
-            ranks 2 $pairs $torn --shares 4 -o many.h5 || { echo "$after: does not begin anew"; cat err; return 1; }
+            ranks 2 $pairs $torn --shards 4 -o many.h5 || { echo "$after: does not begin anew"; cat err; return 1; }
             anew=$((anew + 1))
         fi
         same "$(digest one.out)" "$(statrec info many.h5 | sed -n 's/^weights *//p')" && statrec check many.h5 >told 2>&1 &&
@@ -213,8 +213,8 @@ look_at_left() {
     done
 }
 test_stopped_run() {
-    $pairs $long --shares 2 -o one.h5 >one || return 1
-    ranks 2 $pairs $long --shares 2 -o many.h5 &
+    $pairs $long --shards 2 -o one.h5 >one || return 1
+    ranks 2 $pairs $long --shards 2 -o many.h5 &
     wait_for_updates many.h5 30 || return 1
     kill -TERM "$(pid_of_rank many.h5 0)"
     wait $!
@@ -222,7 +222,7 @@ test_stopped_run() {
     statrec resume many.h5 >out 2>err && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
 }
 test_silent_rank() {
-    ranks 2 $pairs $long --rank-seconds 2 -o many.h5 &
+    ranks 2 $pairs $long --rank-timeout 2 -o many.h5 &
     wait_for_updates many.h5 20 || return 1
     kill -STOP "$(pid_of_rank many.h5 1)"
     ! wait $! && statrec check many.h5 2>&1 | grep -q 'failed, .* steps readable' &&
@@ -232,8 +232,8 @@ test_silent_rank() {
 }
 test_resume_with_more() {
     ranks 2 $pairs $long --max-steps 40 -o many.h5 || return 1
-    ! ranks 3 statrec resume many.h5 --max-steps 60 && says "3 ranks, but batches of 2 shares" || return 1
-    ranks 3 statrec resume many.h5 --max-steps 60 --shares 3 || return 1
+    ! ranks 3 statrec resume many.h5 --max-steps 60 && says "3 ranks, but batches of 2 shards" || return 1
+    ranks 3 statrec resume many.h5 --max-steps 60 --shards 3 || return 1
     ranks 2 $pairs $long --max-steps 40 --sync-norm -o many.h5 || return 1
     ranks 3 statrec resume many.h5 --max-steps 60
 }
@@ -242,8 +242,8 @@ test_resume_with_more() {
 
 test_refused() {
     ! ranks 2 $pairs --norm mabn --sync-norm -o x.h5 &&
-        says "--sync-norm: mabn of site encoder.0.norm1 cannot be synchronised" || return 1
-    ! ranks 3 $pairs --shares 2 -o x.h5 && says "3 ranks, but batches of 2 shares" || return 1
+        says "--sync-norm: mabn of site encoder.0.norm1 cannot be synchronized" || return 1
+    ! ranks 3 $pairs --shards 2 -o x.h5 && says "3 ranks, but batches of 2 shards" || return 1
     ! ranks 2 $pairs --no-such-option -o x.h5 && says "unknown option" || return 1
     [ "$(grep -c 'unknown option' err)" -eq 1 ] || { echo "said by every rank"; return 1; }
     ! ranks 2 $pairs -o /nowhere/x.h5 && says "/nowhere/x.h5" || return 1
@@ -298,9 +298,9 @@ slurm_has_pmix() {
 }
 test_srun() {
     slurm_has_pmix || return 77
-    $pairs $short --norm bn --shares 4 -o one.h5 >one && ranks 2 $pairs $short --norm bn --shares 4 -o run.h5 || return 1
+    $pairs $short --norm bn --shards 4 -o one.h5 >one && ranks 2 $pairs $short --norm bn --shards 4 -o run.h5 || return 1
     for n in 1 2 3; do
-        tasks $n --mpi=pmix $pairs $short --norm bn --shares 4 -o many.h5 || { cat err; return 1; }
+        tasks $n --mpi=pmix $pairs $short --norm bn --shards 4 -o many.h5 || { cat err; return 1; }
         same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 && $compare run.h5 many.h5 || return 1
     done
     tasks 2 --mpi=pmix $pairs $short --norm bn --sync-norm --observe batch -o many.h5 || return 1
@@ -310,8 +310,8 @@ test_srun() {
 }
 test_srun_killed_rank() {
     slurm_has_pmix || return 77
-    $pairs $long --shares 4 -o one.h5 >one || return 1
-    tasks 2 --mpi=pmix $pairs $long --shares 4 -o many.h5 &
+    $pairs $long --shards 4 -o one.h5 >one || return 1
+    tasks 2 --mpi=pmix $pairs $long --shards 4 -o many.h5 &
     wait_for_updates many.h5 30 || return 1
     victim=$(pid_of_rank many.h5 1)
     kill -9 "$victim" && ! wait $! || return 1

@@ -9,7 +9,7 @@ include=$tools/../include/statrec
 bin=$1/bin out=$1/man.new version=$2 date=$3
 LC_ALL=C
 export LC_ALL
-unset STATREC_PLOTS STATREC_SAMPLES
+unset STATREC_PLOTS STATREC_PRESETS STATREC_SAMPLES
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 help=$work/help

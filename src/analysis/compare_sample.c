@@ -1,9 +1,12 @@
 /* One series of stat-compare: median and tails of what is in the window, and resamples of them
- * (analysis_bootstrap.c). The values are read for each and do not stay. */
+ * (bootstrap.c). The values are read for each and do not stay. */
+
 #include "analysis/compare_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "analysis/series/series_summaries.h"
 
 void sample_free(sample *x) {
     free(x->drawn);

@@ -1,4 +1,4 @@
-/* Scatter of batch statistics between the shares of a batch (statrec train --record-ranks): how far apart
+/* Scatter of batch statistics between the shares of a batch (statrec train --record-shards): how far apart
  * are what the processes of plain data parallel training normalise with.
  *
  * Of one site and step, with R shares, n_r the valid rows of share r, mu_r and sigma_r = sqrt(sigma2_B) its
@@ -21,10 +21,14 @@
  * Values are columns of any length (column_source): those of as many sites as fit are kept, others are
  * measured again whenever they are asked for.
  */
+#include "analysis/shard_spread.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/downsample.h"
+#include "analysis/frame/stat_program.h"
 #include "analysis/shard_values.h"
 
 enum { BLOCK = 8192 };
@@ -278,7 +282,7 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     const char *more = set->count > 1 ? " (and no other run)" : "";
     if (!replicas) {
         sr_fail(why, SR_FORMAT, "%s%s has statistics of one share alone", set->path[0], more);
-        sr_hint(why, "`statrec train --shares R --record-ranks` records those of all");
+        sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
         return SR_FORMAT;
     }
     sr_fail(why, SR_FORMAT, "%s%s has no mu_B and sigma2_B of several shares at a site '%s'",
@@ -289,7 +293,7 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     return SR_FORMAT;
 }
 
-static sr_status find_sites(const shares_request *q, const run_set *set, shared_run *runs, tsv *t,
+static sr_status find_sites(const shards_request *q, const run_set *set, shared_run *runs, tsv *t,
                             sr_failure *why) {
     int64_t total = 0;
     for (int r = 0; r < set->count; r++) {
@@ -305,7 +309,7 @@ static sr_status find_sites(const shares_request *q, const run_set *set, shared_
 }
 
 /* Run after run, each forgotten when it is printed. */
-static sr_status print_runs(const shares_request *q, const run_set *set, shared_run *runs,
+static sr_status print_runs(const shards_request *q, const run_set *set, shared_run *runs,
                             const step_window *windows, tsv *t, sr_failure *why) {
     sr_status status = SR_OK;
     if (q->per_step)
@@ -324,7 +328,7 @@ static sr_status print_runs(const shares_request *q, const run_set *set, shared_
     return status;
 }
 
-sr_status shares_print(const shares_request *q, const run_set *set, const char *command,
+sr_status shards_print(const shards_request *q, const run_set *set, const char *command,
                        sr_failure *why) {
     tsv table;
     table_head head;

@@ -1,10 +1,14 @@
 /* shard_values.c -- see shard_values.h. Formulas: shard_spread.c. */
+
 #include "analysis/shard_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/series/series.h"
 #include "base/globs.h"
 
 /* Of what is read at once on the way to the values. */

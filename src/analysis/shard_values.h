@@ -4,7 +4,7 @@
 #ifndef ANALYSIS_SHARD_VALUES_H
 #define ANALYSIS_SHARD_VALUES_H
 
-#include "analysis/analysis.h"
+#include "analysis/frame/step_range.h"
 
 enum { SPREAD_MEAN, SPREAD_STD, EXPECTED, RATIO, ROWS, VALUES };
 

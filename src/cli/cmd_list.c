@@ -90,6 +90,7 @@ static int list_norms(const tool *t) {
         append(cell, "%s (%s)", m->summary, m->citation);
         append_running_state(cell, m);
         append_own(cell, m);
+        if (m->synchronises) append(cell, "; obeys --sync-norm");
         append_norm_parameters(cell, m);
         PRINT_ROW(m->name, m->axis, cell);
     }
@@ -121,31 +122,41 @@ static int list_models(const tool *t) {
     return TOOL_DONE;
 }
 
-/* "; lr 0.002, norm ln": the options that a recipe sets. */
-static void append_settings(char cell[CELL], const char *of, const char *preset) {
-    const train_recipe *r;
+/* "; lr 0.002, norm ln": the options that a preset's file sets. */
+static void append_settings(char cell[CELL], const char *text) {
     const char *between = "; ";
-    for (int i = 0; (r = train_recipe_at(i)); i++) {
-        if (strcmp(r->model, of) != 0 || strcmp(r->preset, preset) != 0) continue;
-        append(cell, "%s%s %s", between, r->key, r->value);
+    option_line l;
+    while (options_next_line(&text, &l)) {
+        const bool quoted = l.value_length > 1 && l.value[0] == '"';
+        append(cell, "%s%.*s %.*s", between, l.key_length, l.key, l.value_length - 2 * quoted,
+               l.value + quoted);
         between = ", ";
     }
 }
 
+/* A row of the model, preset "", or of one of its presets. */
+static sr_status print_preset(const char *name, const char *preset, sr_failure *why) {
+    char cell[CELL] = "of the model", *text = train_preset_text(name, preset, why);
+    if (!text) return why->status;
+    if (*preset) train_preset_summary(text, cell, sizeof cell);
+    append_settings(cell, text);
+    free(text);
+    PRINT_ROW(name, *preset ? preset : "-", cell);
+    return SR_OK;
+}
+
 static int list_presets(const tool *t) {
-    (void)t;
     const model_row *m;
-    const train_preset *p;
+    sr_failure why = {0};
     for (int i = 0; (m = model_at(i)); i++) {
-        char cell[CELL] = "of the model";
-        append_settings(cell, m->name, "");
-        PRINT_ROW(m->name, "-", cell);
-        for (int n = 0; (p = train_preset_at(n)); n++) {
-            if (strcmp(p->model, m->name) != 0) continue;
-            snprintf(cell, sizeof cell, "%s", p->summary);
-            append_settings(cell, m->name, p->name);
-            PRINT_ROW(m->name, p->name, cell);
+        char preset[MODEL_TEXT];
+        sr_status status = print_preset(m->name, "", &why);
+        for (const char *at = m->presets; *at && status == SR_OK; at += *at == '|') {
+            snprintf(preset, sizeof preset, "%.*s", (int)strcspn(at, "|"), at);
+            status = print_preset(m->name, preset, &why);
+            at += strlen(preset);
         }
+        if (status != SR_OK) return tool_report(t, &why);
     }
     return TOOL_DONE;
 }

@@ -127,7 +127,7 @@ static bool on_stop(void *context) {
 
 static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *out,
                             sr_failure *why) {
-    line_buffer text = {0};
+    byte_buffer text = {0};
     sr_status status = SR_OK;
     const translation *t = &l->out[i];
     if (s->values->best == 1 && t->count == 0) fputc('\n', out);
@@ -139,7 +139,7 @@ static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *o
         if (s->values->best > 1) fprintf(out, " ||| %.9g", t->item[k].score);
         fputc('\n', out);
     }
-    line_free(&text);
+    buffer_free(&text);
     return status;
 }
 

@@ -60,7 +60,7 @@ static const dataset_row table[] = {
      bytes_open},
     {"text", "running text in --data-dir, one file for each split, plain or .gz, <eos> after lines",
      TASK_LM, true,
-     "batch-size eval-batch-size tgt-len eval-tgt-len eos-of-empty-lines vocab-size trainpref "
+     "batch-size eval-batch-size tgt-len eval-tgt-len eos-on-empty-lines vocab-size trainpref "
      "validpref "
      "testpref",
      text_open},

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "decode/decode.h"
 
 typedef struct node {
@@ -48,7 +49,7 @@ typedef struct search {
     const int64_t *source_length;
     translation *out;
     node *node;
-    int64_t nodes, room;
+    int64_t nodes, capacity;
     row *live, *next; /* [sentences beam] each */
     int64_t rows, next_rows, active;
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
@@ -228,13 +229,8 @@ static void select_all(search *s) {
 
 static sr_status live_on(search *s, const candidate *c) {
     const row *from = &s->live[c->row];
-    if (s->nodes == s->room) {
-        const int64_t room = s->room ? 2 * s->room : 1024;
-        node *moved = realloc(s->node, (size_t)room * sizeof *moved);
-        if (!moved) return sr_fail(s->why, SR_MEMORY, "out of memory for hypotheses");
-        s->node = moved;
-        s->room = room;
-    }
+    if (!vector_reserve(&s->node, &s->capacity, s->nodes + 1, sizeof *s->node))
+        return sr_fail(s->why, SR_MEMORY, "out of memory for hypotheses");
     s->node[s->nodes] = (node){from->node, c->log_p, c->token, s->source_at[c->row]};
     s->parent[s->next_rows] = (int32_t)c->row;
     s->token[s->next_rows] = c->token;

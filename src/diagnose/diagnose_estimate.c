@@ -1,7 +1,7 @@
 /* diagnose_estimate.c -- numbers with 95 % intervals over steps.
  *
  * Medians: summary_interval of the analyses. Means, shares and ratios of sums: the same circular
- * block bootstrap (analysis_bootstrap.c), blocks of the length that the first series asks for,
+ * block bootstrap (bootstrap.c), blocks of the length that the first series asks for,
  * pairs kept together; percentiles 2.5 and 97.5 of RESAMPLES. Where none of n steps shows
  * something, resamples show nothing either: 3/n is the upper end at 95 % of a share of
  * independent steps (Hanley and Lippman-Hand 1983).
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
+#include "base/sort.h"
 #include "diagnose/diagnosis.h"
 
 enum { RESAMPLES = 1000 };

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hdf5/guard/h5_guard.h"
 #include "hdf5/h5_private.h"
 #include "journal/journal.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hdf5/guard/h5_guard.h"
 #include "hdf5/h5_private.h"
 
 enum { REASON_SIZE = 400 };

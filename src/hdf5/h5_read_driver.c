@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hdf5/guard/h5_guard.h"
 #include "hdf5/h5_private.h"
 #include "hdf5/v1_10/h5_headers.h"
 #include "hdf5/v1_10/h5_heaps.h"
@@ -102,12 +103,14 @@ static herr_t refuse(const extent *x) {
     return -1;
 }
 
-/* What HDF5 would not survive, or not tell apart. */
+/* Metadata on which HDF5 would crash, or whose damage it would not report. */
 static bool is_sound(const read_file *f, H5FD_mem_t type, haddr_t at, const void *bytes,
                      size_t size) {
-    if (type == H5FD_MEM_BTREE) return h5_tree_is_sound(f->end, f->fd, bytes, size, f->end_of_file);
-    if (type != H5FD_MEM_OHDR) return true; /* headers of heaps are of this type too */
-    return h5_heap_is_small(bytes, size) &&
+    if (H5_CHECKS_INDEXES && type == H5FD_MEM_BTREE)
+        return h5_tree_is_sound(f->end, f->fd, bytes, size, f->end_of_file);
+    if (type != H5FD_MEM_OHDR) return true; /* headers of heaps have this type too */
+    if (H5_CHECKS_INDEXES && !h5_heap_is_small(bytes, size)) return false;
+    return !H5_CHECKS_HEADERS ||
            h5_header_is_whole(f->end, f->fd, f->still, at, bytes, size, f->end_of_file);
 }
 

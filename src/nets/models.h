@@ -15,12 +15,12 @@ enum { MODEL_TEXT = 512 };
 typedef struct model_options {
     char name[MODEL_TEXT];         /* row of the table: "resnet20" */
     char preset[MODEL_TEXT];       /* "" or a preset of that model */
-    char norm[MODEL_TEXT];         /* method of every site; encoder sites of a transformer */
+    char norm[MODEL_TEXT];         /* as "brn(r_max=3)+ls": every site, or encoder sites */
     char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
     char norm_at[MODEL_TEXT];      /* "SITES=METHOD,...", first match wins, before the two above */
     double norm_eps,
         norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
-    int64_t layer_scale; /* groups; 0 = what METHOD+ls or the method asks for */
+    int64_t layer_scale; /* groups; 0 = as METHOD+ls or the method says */
     char norm_param[NORM_OPTION_MAX]
                    [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
     bool count_padding;          /* transformer: control, padded rows take part in normalizations */
@@ -188,9 +188,6 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
 /* For model files: a new attention, that of the branch of `site`. NULL on failure. */
 model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
                                      sr_failure *why);
-/* The method of a name such as "pn", or "pn+ls": the same behind a layer scale (*layer_scale, may
- * be NULL). NULL when unknown. */
-const norm_method *model_norm_method(const char *name, bool *layer_scale);
 /* Weight of the OLD running value of a method that has one: what the options say, else the method's
  * or the model's instead of the text methods' 0.95. */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);

@@ -114,7 +114,7 @@ static double merge_scalar(const parcel *part, int count, int s) {
         const double x = part[i].scalar[s], n = part[i].rows;
         if (!(n > 0)) continue;
         rows += n;
-        if (!(x <= most)) most = x; /* a NaN stays */
+        if (x > most || isnan(x)) most = x; /* NaN stays: nothing is larger */
         sum += how == MERGE_MEAN ? n * x : how == MERGE_ROOT_MEAN ? n * x * x : x * fabs(x);
     }
     if (!(rows > 0)) return NAN;

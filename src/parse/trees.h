@@ -66,9 +66,9 @@ typedef struct treebank {
     int columns;
     bool labelled;
     tree_word *word; /* [words] */
-    int64_t words, word_room;
+    int64_t words, word_capacity;
     int64_t *start; /* [sentences + 1] */
-    int64_t sentences, start_room;
+    int64_t sentences, start_capacity;
 } treebank;
 
 typedef struct treebank_options {

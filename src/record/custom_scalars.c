@@ -1,8 +1,11 @@
 /* custom_scalars.c -- scalars of the host's own, and the statistics of the format by their names. */
+#include "record/custom_scalars.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "record/recorder.h"
+#include "record/recorder_state.h"
+#include "runfile/write/write_custom.h"
 
 /* -- of the format --------------------------------------------------------------------------- */
 

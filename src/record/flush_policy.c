@@ -4,7 +4,11 @@
  * looks at the clock, and the end of a step looks ahead by as long as the last one took. What calls
  * nothing for longer than that is preceded by sr_flush_rows.
  */
-#include "record/recorder.h"
+#include "record/flush_policy.h"
+
+#include "record/part_file.h"
+#include "record/recorder_state.h"
+#include "runfile/write/writer.h"
 
 #define FLUSH_SHARE 0.01
 enum { FLUSH_STEPS = 64 }; /* the default */

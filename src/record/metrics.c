@@ -1,9 +1,13 @@
 /* metrics.c -- evaluations and the metrics that they have, on their way into a run file. */
+#include "record/metrics.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "record/recorder.h"
+#include "record/flush_policy.h"
+#include "record/recorder_state.h"
+#include "runfile/write/writer.h"
 
 static run_metric *find_metric(sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.metrics; i++)

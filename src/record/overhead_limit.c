@@ -7,9 +7,12 @@
  * ended: more than the share allowed, and the spacing doubles; less than a quarter of it, and it
  * halves, not below the one that the size of the file asks for. Scalars are recorded in every step.
  */
+#include "record/overhead_limit.h"
+
 #include <string.h>
 
-#include "record/recorder.h"
+#include "record/custom_scalars.h"
+#include "record/recorder_state.h"
 
 enum { PACE_STEPS = 32, PACE_ROWS = 4, PACE_MOST = 4096 };
 

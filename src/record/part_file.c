@@ -1,5 +1,7 @@
 /* part_file.c -- PATH.part while recording, PATH afterwards, without replacing anybody's file. */
 #define _GNU_SOURCE /* renameat2 */
+#include "record/part_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,7 +13,6 @@
 
 #include "journal/file_sync.h"
 #include "journal/writer_lock.h"
-#include "record/recorder.h"
 
 static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
     sr_status status = sr_fail(why, SR_EXISTS, "%s: exists", path);

@@ -1,6 +1,8 @@
 /* put_pairs.c -- /final/pair_x, pair_y and pair_feature, as the host gives them. */
-#include "record/recorder.h"
-#include "runfile/read/reader.h"
+#include "record/recorder_state.h"
+#include "runfile/pair_check.h"
+#include "runfile/write/write_spectra.h"
+#include "runfile/write/writer.h"
 
 sr_status sr_put_pairs(sr_recorder *r, int site, const float *x, const float *y,
                        const int32_t *feature) {
@@ -11,7 +13,7 @@ sr_status sr_put_pairs(sr_recorder *r, int site, const float *x, const float *y,
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_pairs: site %d, or no values", r->path,
                        site);
     const sr_run_site *at = &r->site[site];
-    const char *fault = reader_pairs_fault(x, y, feature, r->options.pairs, at->width);
+    const char *fault = pair_check_fault(x, y, feature, r->options.pairs, at->width);
     if (fault)
         return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_pairs: site %s: %s", r->path, at->name,
                        fault);

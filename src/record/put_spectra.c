@@ -1,9 +1,15 @@
 /* put_spectra.c -- spectra of the current step, and what a last pass found, from the host. */
+#include "record/put_spectra.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/recorder.h"
+#include "record/flush_policy.h"
+#include "record/recorder_state.h"
+#include "record/site_arguments.h"
+#include "runfile/write/write_spectra.h"
+#include "runfile/write/writer.h"
 
 sr_status recorder_reserve_spectra(sr_recorder *r) {
     spectra_row *s = &r->writer.spectra;

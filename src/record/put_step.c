@@ -1,9 +1,14 @@
 /* put_step.c -- ready statistics of the current step, and what follows from them. */
+#include "record/put_step.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/recorder.h"
+#include "record/recorder_state.h"
+#include "record/site_arguments.h"
+#include "runfile/write/write_custom.h"
+#include "runfile/write/writer.h"
 #include "statrec/moments.h"
 
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {
@@ -100,7 +105,7 @@ sr_status sr_put_step_scalar(sr_recorder *r, int which, double value) {
     return put_declared(r, 0, which, SR_PER_STEP, value);
 }
 
-void putting_begin(sr_recorder *r) {
+void put_step_begin(sr_recorder *r) {
     for (int64_t i = 0; i < r->sites; i++) {
         site_state *s = &r->state[i];
         s->put = s->scalar_put = 0;
@@ -119,7 +124,7 @@ static sr_status store_scalars(sr_recorder *r, int64_t site, const double *scala
     return SR_OK;
 }
 
-sr_status putting_end(sr_recorder *r) {
+sr_status put_step_end(sr_recorder *r) {
     if (!r->options.scalars) return SR_OK;
     for (int64_t i = 0; i < r->sites; i++) {
         const site_state *s = &r->state[i];

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/recorder.h"
+#include "record/recorder_state.h"
+#include "record/site_arguments.h"
+#include "runfile/abi_struct.h"
 #include "statrec/moments.h"
 
 /* -- memory ---------------------------------------------------------------------------------- */

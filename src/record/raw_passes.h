@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "statrec/moments.h"
+#include "statrec/record.h"
 
 /* A forward pass that has no backward pass yet. */
 typedef struct raw_pass {
@@ -35,6 +36,8 @@ typedef struct raw_state {
 } raw_state;
 enum { RAW_WORK = 6, RAW_PENDING_MAX = 4096 };
 
+/* Allocates the passes and running statistics of a site. */
+sr_status raw_reserve(sr_recorder *r, int site);
 /* Forgets the passes of the step before. */
 void raw_begin_step(raw_state *raw);
 /* Without any backward pass the last forward pass counts. False: there was none either. */

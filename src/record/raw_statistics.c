@@ -21,11 +21,13 @@
  * scalars here, when the step ends. Vectors that the host puts itself stand in for the recorder's.
  * Deviation: one alpha serves PN's forward and backward averages.
  */
+#include "record/raw_statistics.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "record/raw_passes.h"
-#include "record/recorder.h"
+#include "record/put_step.h"
+#include "record/recorder_state.h"
 
 /* One site at the end of a step; vectors are [width]. */
 typedef struct ending {

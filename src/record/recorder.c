@@ -1,7 +1,6 @@
 /* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
  * r->failure and turns every later call into nothing. */
 #include "record/recorder.h"
-#include "journal/file_sync.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,7 +11,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "journal/file_sync.h"
 #include "journal/writer_lock.h"
+#include "record/flush_policy.h"
+#include "record/overhead_limit.h"
+#include "record/part_file.h"
+#include "record/put_step.h"
+#include "record/raw_statistics.h"
+#include "record/recorder_state.h"
+#include "record/running.h"
+#include "record/take_method.h"
+#include "record/vector_sampling.h"
+#include "runfile/abi_struct.h"
+#include "runfile/write/write_spectra.h"
+#include "runfile/write/writer.h"
 
 /* -- small things ---------------------------------------------------------------------------- */
 
@@ -370,7 +382,7 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step) {
     r->keeps_vectors = vector_sampling_wants_vectors(r, step);
     if (writer_begin_step(&r->writer, r->keeps_vectors, &r->failure) != SR_OK)
         return recorder_check(r);
-    putting_begin(r);
+    put_step_begin(r);
     r->step = step, r->in_step = true;
     r->own_seconds += recorder_clock() - began;
     return SR_OK;
@@ -397,7 +409,7 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     if (!r->in_step)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_end_step outside a step", r->path);
     if (abi_struct_take(&row, sizeof row, given, "sr_end_step: sr_step", &r->failure) != SR_OK ||
-        raw_end_step(r) != SR_OK || putting_end(r) != SR_OK)
+        raw_end_step(r) != SR_OK || put_step_end(r) != SR_OK)
         return recorder_check(r);
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);

@@ -1,9 +1,9 @@
 /* recorder_state.c -- what every call into the recorder asks first: may it go on. */
+#include "record/recorder_state.h"
+
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "record/recorder.h"
 
 double recorder_clock(void) {
     struct timespec t;

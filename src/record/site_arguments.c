@@ -1,6 +1,9 @@
 /* site_arguments.c -- what every call about a site of the current step asks first. Rows that have waited for
  * long enough go to the file on the way. */
-#include "record/recorder.h"
+#include "record/site_arguments.h"
+
+#include "record/flush_policy.h"
+#include "record/recorder_state.h"
 
 site_state *recorder_site(sr_recorder *r, int site, const char *call) {
     if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return NULL;

@@ -1,8 +1,9 @@
 /* take_method.c -- the method of a site as its host declares it, checked against its family. */
+#include "record/take_method.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "record/recorder.h"
 #include "runfile/site_method.h"
 
 /* Of each family: axes it may have, the first unless told; what it uses, NULL: anything. */

@@ -10,7 +10,7 @@
  * The rest is for what comes with every step. Where that outgrows it, or a planned run goes on past
  * its plan, vectors are kept as long as the file stays below the limit with them.
  */
-#include "record/recorder.h"
+#include "record/vector_sampling.h"
 
 static int64_t rows_within(const sr_recorder *r, int64_t row_bytes) {
     run_layout l = r->writer.layout;

@@ -7,6 +7,13 @@
 #include "statrec/format.h"
 #include "statrec/runfile.h"
 
+/* Texts of the root's attributes: fields of sr_run_info of the same names. */
+#define RUN_TEXTS(X)                                                                               \
+    X(program)                                                                                     \
+    X(version)                                                                                     \
+    X(command)                                                                                     \
+    X(config) X(host) X(created) X(git) X(model) X(data) X(task) X(loss_reduction) X(parent)
+
 enum { RUN_STEP_INTS = 3, RUN_STEP_REALS = 5, RUN_RUNNING = 4 };
 /* Those that a host declares, and two that tell of the recorder (overhead_limit.c). */
 enum { RUN_DECLARED_MAX = SR_DECLARED_MAX + 2 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "task/task_rows.h"
 #include "text/tags.h"
 
@@ -109,18 +110,14 @@ typedef struct tagged {
 
 /* Sentences by their number in the split. */
 typedef struct tagged_split {
-    tagged *sentence; /* [room] */
-    int64_t count, room;
+    tagged *sentence; /* [count] */
+    int64_t count, capacity;
 } tagged_split;
 
 static bool make_room(tagged_split *s, int64_t number) {
-    if (number >= s->room) {
-        const int64_t room = 2 * number + 1024;
-        tagged *more = realloc(s->sentence, (size_t)room * sizeof *more);
-        if (!more) return false;
-        memset(more + s->room, 0, (size_t)(room - s->room) * sizeof *more);
-        s->sentence = more, s->room = room;
-    }
+    const int64_t before = s->capacity;
+    if (!vector_reserve(&s->sentence, &s->capacity, number + 1, sizeof *s->sentence)) return false;
+    memset(s->sentence + before, 0, (size_t)(s->capacity - before) * sizeof *s->sentence);
     if (number >= s->count) s->count = number + 1;
     return true;
 }

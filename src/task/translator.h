@@ -30,7 +30,7 @@ sr_status translator_run(const translator *t, const translator_line *line, int64
                          translation *out, translate_report *report, sr_failure *why);
 /* The text of a hypothesis of a line; *out is replaced. */
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
-                          line_buffer *out, sr_failure *why);
+                          byte_buffer *out, sr_failure *why);
 
 /* BLEU of a split of sentence pairs: the best hypotheses against the lines of the reference, tokenized
  * as the training text was, subwords joined in both. NULL on failure, also when stopped (*why untouched

@@ -13,13 +13,14 @@ static int parts_of(tag_scheme scheme) {
 /* Types of a test alone stand behind, so that another test does not number those of training anew. */
 static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
     const bool trained = a < t->trained;
-    return trained != (b < t->trained) ? trained : strcmp(t->name[a], t->name[b]) < 0;
+    return trained != (b < t->trained) ? trained
+                                       : strcmp(tag_types_name(t, a), tag_types_name(t, b)) < 0;
 }
 
 /* The place of a type among the sorted ones. */
 static int32_t place_of(const tag_types *t, int32_t i) {
     int32_t place = 0;
-    for (int32_t k = 0; k < t->count; k++) place += stands_before(t, k, i);
+    for (int32_t k = 0; k < t->names.count; k++) place += stands_before(t, k, i);
     return place;
 }
 
@@ -30,11 +31,11 @@ static char *copy_text(const char *text) {
 }
 
 static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
-    s->types = t->count;
-    s->type = calloc((size_t)t->count + 1, sizeof *s->type);
-    for (int32_t i = 0; s->type && i < t->count; i++) {
+    s->types = (int32_t)t->names.count;
+    s->type = calloc((size_t)t->names.count + 1, sizeof *s->type);
+    for (int32_t i = 0; s->type && i < t->names.count; i++) {
         const int32_t place = place_of(t, i);
-        s->type[place] = copy_text(t->name[i]);
+        s->type[place] = copy_text(tag_types_name(t, i));
         if (!s->type[place]) return false;
         if (number) number[i] = place;
     }

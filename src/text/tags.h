@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "statrec/base.h"
 
 typedef enum { TAG_OUTSIDE, TAG_BEGIN, TAG_INSIDE, TAG_END, TAG_SINGLE, TAG_PARTS } tag_part;
@@ -60,15 +61,17 @@ void tag_format(tag_scheme scheme, tag_part part, const char *type, char text[TA
 
 /* -- reading tags */
 
-/* Names of types by number, in the order of their first appearance. Begins as {0}. */
+/* Types, numbered in order of first appearance; zero at first. */
 typedef struct tag_types {
-    int32_t count, capacity;
-    int32_t trained; /* so many, the first ones, stand before the others in a dictionary of tags */
-    char **name;
+    map names;
+    int32_t trained; /* the first N, which precede the others in a dictionary of tags */
 } tag_types;
-/* The number of a name, which is added when it is new; -1: out of memory. */
+/* The number of a name, a new one where it is absent; -1: out of memory. */
 int32_t tag_types_add(tag_types *t, const char *name, size_t length);
 void tag_types_free(tag_types *t);
+static inline const char *tag_types_name(const tag_types *t, int64_t type) {
+    return map_text(&t->names, type, NULL);
+}
 
 /* The tags of a file, one after the other: which schemes they may be of. */
 typedef struct tag_column {

@@ -2,23 +2,18 @@
 #include "text/unicode.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unicase.h>
 #include <unictype.h>
+#include <unistr.h>
 
-size_t unicode_decode(const uint8_t *p, uint32_t *code) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    *code = p[0];
-    if (p[0] < 0x80) return 1;
-    size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4) return 0;
-    *code = p[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xc0) != 0x80) return 0;
-        *code = *code << 6 | (p[i] & 0x3fu);
-    }
-    bool surrogate = *code >= 0xd800 && *code <= 0xdfff;
-    return *code < least[length] || *code > 0x10ffff || surrogate ? 0 : length;
+#include "base/byte_buffer.h"
+
+size_t unicode_decode(const void *text, uint32_t *code) {
+    const uint8_t *p = text;
+    *code = *p;
+    if (*p < 0x80) return 1;
+    const int bytes = u8_strmbtouc(code, p);
+    return bytes > 0 ? (size_t)bytes : 0;
 }
 
 bool unicode_is_blank(uint32_t code) {
@@ -50,14 +45,6 @@ bool unicode_is_symbol(uint32_t code) {
     return uc_is_general_category(code, UC_CATEGORY_S);
 }
 
-bool unicode_is_digit(uint32_t code) {
-    return uc_is_general_category(code, UC_CATEGORY_Nd);
-}
-
-bool unicode_is_word(uint32_t code) {
-    return code == '_' || unicode_is_number(code) || uc_is_general_category(code, UC_CATEGORY_L);
-}
-
 /* -- small letters -------------------------------------------------------------------------------- */
 
 /* True when the first code point from p on that has a say is a letter with a case. */
@@ -68,31 +55,12 @@ static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     return false;
 }
 
-typedef struct lowering {
-    uint8_t *byte;
-    size_t size, capacity;
-} lowering;
-
-static bool put(lowering *out, const uint8_t *bytes, size_t count) {
-    if (out->size + count >= out->capacity) {
-        const size_t capacity = 2 * (out->size + count) + 16;
-        uint8_t *larger = realloc(out->byte, capacity);
-        if (!larger) return false;
-        out->byte = larger;
-        out->capacity = capacity;
-    }
-    if (count) memcpy(out->byte + out->size, bytes, count);
-    out->size += count;
-    out->byte[out->size] = 0;
-    return true;
-}
-
 /* A run without a sigma: there the neighbours of a letter do not matter. */
-static bool lower_run(lowering *out, const uint8_t *text, size_t length) {
+static bool lower_run(byte_buffer *out, const uint8_t *text, size_t length) {
     size_t size;
-    if (!length) return put(out, text, 0);
+    if (!length) return buffer_put(out, text, 0);
     uint8_t *small = u8_tolower(text, length, NULL, NULL, NULL, &size);
-    const bool done = small && put(out, small, size);
+    const bool done = small && buffer_put(out, small, size);
     free(small);
     return done;
 }
@@ -103,7 +71,7 @@ static bool lower_run(lowering *out, const uint8_t *text, size_t length) {
 uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     static const uint32_t sigma = 0x3a3;
     const uint8_t *const end = text + length, *run = text;
-    lowering out = {0};
+    byte_buffer out = {0};
     bool cased_before = false, done = true;
     uint32_t code;
     for (size_t at = 0, step; done && at < length; at += step) {
@@ -112,13 +80,13 @@ uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
         if (code == sigma) {
             const bool final = cased_before && !cased_follows(text + at + step, end);
             done = lower_run(&out, run, (size_t)(text + at - run)) &&
-                   put(&out, (const uint8_t *)(final ? "\xcf\x82" : "\xcf\x83"), 2);
+                   buffer_put(&out, (final ? "\xcf\x82" : "\xcf\x83"), 2);
             run = text + at + step;
         }
         if (!uc_is_property_case_ignorable(code)) cased_before = uc_is_property_cased(code);
     }
     done = done && lower_run(&out, run, (size_t)(end - run));
     *lowered = out.size;
-    if (!done) free(out.byte);
-    return done ? out.byte : NULL;
+    if (!done) buffer_free(&out);
+    return (uint8_t *)out.byte;
 }

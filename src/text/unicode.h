@@ -10,19 +10,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the UTF-8 sequence at p, its code point in *code; 0 when it is not valid (overlong forms,
+/* Bytes of the UTF-8 sequence that text begins with, its code point in *code; 0 when it is not valid (overlong forms,
  * surrogates and code points over 10FFFF included). The text must be followed by a zero byte, so that
  * a sequence cut off at the end is seen without looking further. */
-size_t unicode_decode(const uint8_t *p, uint32_t *code);
+size_t unicode_decode(const void *text, uint32_t *code);
 
 /* What Python's str.split and str.rstrip take for white space. */
 bool unicode_is_blank(uint32_t code);
 bool unicode_is_number(uint32_t code);      /* general category N */
 bool unicode_is_punctuation(uint32_t code); /* general category P */
 bool unicode_is_symbol(uint32_t code);      /* general category S */
-bool unicode_is_digit(uint32_t code);       /* general category Nd */
-/* Categories L and N, or '_': \w of Python's regular expressions. */
-bool unicode_is_word(uint32_t code);
 
 /* The text in small letters, of no language in particular: full mapping (one letter may become two),
  * and a sigma at the end of a word gets its final form. Valid UTF-8 only. malloc'd, *lowered bytes and

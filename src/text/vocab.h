@@ -55,7 +55,6 @@ int64_t vocab_counted(const vocab *v); /* different words counted, in the dictio
 int32_t vocab_unknown(const vocab *v); /* id of <unk>; -1: a dictionary of running text has none */
 int32_t vocab_id(const vocab *v, const char *word, size_t length); /* that when absent */
 const char *vocab_word(const vocab *v, int64_t id);                /* NULL past the end */
-int64_t vocab_times(const vocab *v, int64_t id); /* how often it was counted; 0 past the end */
 
 /* The next word of a dictionary whose order stands, in place of vocab_count and vocab_finish; one
  * that is there already moves to the new id. False when out of memory. */

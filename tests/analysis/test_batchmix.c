@@ -312,10 +312,10 @@ static void startup_is_left_out(void **state) {
         assert_true(fabs(cell_of(&r, "none", "tid") - t.tid / t.steps) < 1e-6);
         program_free(&r);
     }
-    program_result r = program_run("stat-batchmix alpha.h5 --startup 0");
+    program_result r = program_run("stat-batchmix alpha.h5 --burn-in 0");
     check_cell(&r, 0, "steps", 600);
     program_free(&r);
-    r = program_run("stat-batchmix alpha.h5 --startup 10");
+    r = program_run("stat-batchmix alpha.h5 --burn-in 10");
     check_cell(&r, 0, "first_step", 11);
     check_note(&r, "# steps: alpha.h5: 11 to 600 of 600");
     program_free(&r);
@@ -401,8 +401,8 @@ static void refusals(void **state) {
     static const struct {
         const char *command, *part;
         int status;
-    } bad[] = {{"stat-batchmix brief.h5 --startup some", "--startup: 'some'", 2},
-               {"stat-batchmix brief.h5 --startup -1", "--startup: '-1'", 2},
+    } bad[] = {{"stat-batchmix brief.h5 --burn-in some", "--burn-in: 'some'", 2},
+               {"stat-batchmix brief.h5 --burn-in -1", "--burn-in: '-1'", 2},
                {"stat-batchmix brief.h5 --phase third", "--phase: 'third'", 2},
                {"stat-batchmix brief.h5 --length-terms 7", "length-terms", 2},
                {"stat-batchmix brief.h5 --site nowhere", "matches 'nowhere'", 1},

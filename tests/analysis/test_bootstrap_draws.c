@@ -2,7 +2,7 @@
  * sorting gave back. */
 #include <omp.h>
 
-#include "analysis/bootstrap_draws.h"
+#include "analysis/bootstrap/bootstrap_draws.h"
 #include "refused.h"
 #include "room.h"
 #include "testing/check.h"

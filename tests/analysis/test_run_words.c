@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_config.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
 #include "base/rng.h"
 #include "room.h"
+#include "statrec/format.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
@@ -285,7 +286,7 @@ static void programs_print_the_same(void **state) {
     expect_same_table(stat_lngrad_main, 1000, (char *[]){name, run, stat, two, phase, last, NULL},
                       TEST_SITES + 1);
     free(run);
-    program_result r = program_run("stat-lngrad --startup 0 long.h5");
+    program_result r = program_run("stat-lngrad --burn-in 0 long.h5");
     check_cell(&r, 0, "steps", STEPS);
     check_cell(&r, 0, "nonfinite", 5);
     check_cell(&r, 2, "nonfinite", 6);
@@ -293,7 +294,7 @@ static void programs_print_the_same(void **state) {
     assert_non_null(strstr(r.out, "11 of 5000 passes have less than half of the usual 10 "));
     assert_non_null(strstr(r.out, "3 phases of the learning rate"));
     program_free(&r);
-    r = program_run("stat-lngrad --startup 0 --phase last long.h5");
+    r = program_run("stat-lngrad --burn-in 0 --phase last long.h5");
     assert_non_null(strstr(r.out, ": 4098 to 5000 of 5000; phase 3 of 3, learning rate 2"));
     program_free(&r);
 }

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "base/rng.h"
 #include "room.h"
 #include "testing/check.h"
@@ -47,11 +46,11 @@ static void expect_same(char **words, int rows_least) {
         expect_same_table(stat_alpha_main, block[i] * 64 * 6, words, rows_least);
 }
 
-static char name[] = "stat-alpha", stat[] = "--stat", two[] = "mu,sigma2", startup[] = "--startup";
+static char name[] = "stat-alpha", stat[] = "--stat", two[] = "mu,sigma2", startup[] = "--burn-in";
 
 static void tables_are_the_same(void **state) {
     (void)state;
-    static char phase[] = "--phase", most[] = "20:650", same[] = "same", kept[] = "--kept-in",
+    static char phase[] = "--phase", most[] = "20:650", same[] = "same", kept[] = "--running-dtype",
                 bf16[] = "bf16", last[] = "698";
     write_run(program_file("long.h5"));
     char *run = strdup(program_file("long.h5"));

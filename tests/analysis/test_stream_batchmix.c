@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
-#include "analysis/batchmix.h"
+#include "analysis/batchmix/batchmix.h"
 #include "base/rng.h"
 #include "room.h"
 #include "testing/bounded.h"

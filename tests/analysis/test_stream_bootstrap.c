@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "analysis/analysis.h"
-#include "analysis/bootstrap_draws.h"
-#include "base/rng.h"
+#include "analysis/bootstrap/bootstrap.h"
+#include "base/sort.h"
 #include "refused.h"
 #include "room.h"
+#include "statrec/format.h"
 #include "testing/check.h"
 #include "testing/failing_malloc.h"
 #include "testing/programs.h"

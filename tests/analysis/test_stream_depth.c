@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/step_range.h"
 #include "base/rng.h"
 #include "room.h"
 #include "testing/check.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "base/rng.h"
 #include "room.h"
+#include "statrec/format.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
@@ -52,7 +52,7 @@ static void tables_are_the_same(void **state) {
     (void)state;
     static char name[] = "stat-outlier", stat[] = "--stat", both[] = "row_grad_mean,row_grad_var",
                 cut[] = "--parts", ten[] = "10", many[] = "3000", list[] = "--list",
-                startup[] = "--startup", seven[] = "7", k[] = "--deviations", zero[] = "0";
+                startup[] = "--burn-in", seven[] = "7", k[] = "--deviations", zero[] = "0";
     char *run = strdup(program_file("long.h5"));
     assert_non_null(run);
     write_run(run);

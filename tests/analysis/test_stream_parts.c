@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/downsample.h"
+#include "analysis/frame/statistics_table.h"
 #include "base/rng.h"
 #include "room.h"
 #include "testing/check.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "base/rng.h"
 #include "room.h"
 #include "testing/check.h"
@@ -91,7 +90,7 @@ static void summaries_are_the_same(void **state) {
     (void)state;
     expect_same("all.h5", 1 + SITES);
     expect_same("third.h5 --phase 100:500", 1 + SITES);
-    expect_same("killed.h5 --startup 7", 1 + SITES);
+    expect_same("killed.h5 --burn-in 7", 1 + SITES);
     expect_same("third.h5 all.h5 killed.h5 --site a,c", 1 + 2 * 3);
     expect_same("third.h5 --phase 2:2", 1 + SITES); /* no row of vectors */
 }

@@ -136,13 +136,13 @@ static void encodes_lines(void **state) {
 
 /* -- steps of a line */
 
-static sr_status lower(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status lower(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why) {
     (void)why;
     if (side == SIDE_SOURCE) ++*(int *)self;
     for (size_t i = 0; i < length; i++) {
         char c = (char)tolower((unsigned char)line[i]);
-        if (!line_put(out, &c, 1)) return SR_MEMORY;
+        if (!buffer_put(out, &c, 1)) return SR_MEMORY;
     }
     return SR_OK;
 }
@@ -187,10 +187,10 @@ static sr_status learn(void *self, const file_bytes *text, int sides, int64_t li
     return *l->text == 'x' ? sr_fail(why, SR_FORMAT, "an x") : SR_OK;
 }
 
-static sr_status as_it_is(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status as_it_is(void *self, int side, const char *line, size_t length, byte_buffer *out,
                           sr_failure *why) {
     (void)self, (void)side, (void)why;
-    return line_put(out, line, length) ? SR_OK : SR_MEMORY;
+    return buffer_put(out, line, length) ? SR_OK : SR_MEMORY;
 }
 
 static void a_step_learns_from_training_lines(void **state) {

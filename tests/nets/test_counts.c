@@ -291,7 +291,8 @@ static void refusals(void **state) {
     *text_of(&o, "adanorm-c") = 0;
     strcpy(o.norm, "groupnorm");
     strcpy(text_of(&o, "norm-groups"), "2.5");
-    expect_refusal(&o, &text, "--norm-groups: groups of groupnorm: 2.5 is not a whole number");
+    expect_refusal(&o, &text,
+                   "--norm-groups: groupnorm: value '2.5' of groups is not a whole number");
     data_shape odd = images;
     odd.height = 30;
     o = options("resnet20", "", "");
@@ -354,13 +355,14 @@ static void globs(void **state) {
     strcpy(o.norm_at, "encoder.*=bn,last-bn=ln");
     expect_refusal(&o, &text, "--norm-at: 'last-bn' matches no site");
     strcpy(o.norm_at, "encoder.0.norm1=bn,first=ln");
-    expect_refusal(&o, &text, "--norm-at: 'first' is hidden by what stands before it");
+    expect_refusal(&o, &text, "--norm-at: 'first' never applies: an earlier pattern matches first");
     strcpy(o.norm_at, "decoder.*=bn,last=ln");
-    expect_refusal(&o, &text, "--norm-at: 'last' is hidden");
+    expect_refusal(&o, &text, "--norm-at: 'last' never applies");
     strcpy(o.norm_at, "encoder.*=bn,encoder.0.*=ln");
-    expect_refusal(&o, &text, "--norm-at: 'encoder.0.*' is hidden by what stands before it");
+    expect_refusal(&o, &text,
+                   "--norm-at: 'encoder.0.*' never applies: an earlier pattern matches first");
     strcpy(o.norm_at, "encoder.0.*=bn,encoder.*=ln,encoder.0.norm1=pn");
-    expect_refusal(&o, &text, "'encoder.0.norm1' is hidden");
+    expect_refusal(&o, &text, "'encoder.0.norm1' never applies");
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /* test_later_norms.c -- un, repbn, unit, dyt and derf by hand, over their schedules, on several threads
- * with settings away from their beginning, and in two processes. */
+ * with settings away from their beginning, and in two processes; bn's unbiased running variance there. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -279,9 +279,13 @@ static void progress(void **state) {
 
 static const struct {
     const char *method, *values;
-} settled[] = {{"un", "window=2 warmup=0"}, {"un", "window=2 warmup=0 filter=off"},
-               {"repbn", "t0=7"},           {"repbn", ""},
-               {"unit", "s_init=3"},        {"dyt", ""},
+} settled[] = {{"un", "window=2 warmup=0"},
+               {"un", "window=2 warmup=0 filter=off"},
+               {"repbn", "t0=7"},
+               {"repbn", ""},
+               {"bn", "unbiased=1"},
+               {"unit", "s_init=3"},
+               {"dyt", ""},
                {"derf", "s0=0.3"}};
 
 enum { SETTLED = sizeof settled / sizeof *settled, STEPS = 4, RANKS = 2 };

@@ -316,7 +316,7 @@ static void test_refusals(void **state) {
     }
     sr_failure why = {0};
     norm_options_set(&o, norm_find("bn"), "nothing", "1", &why);
-    check_failure(&why, SR_USAGE, "no option 'nothing'");
+    check_failure(&why, SR_USAGE, "bn has no parameter 'nothing'");
     why = (sr_failure){0};
     norm_options_set(&o, norm_find("bn"), "unbiased", "1x", &why);
     check_failure(&why, SR_USAGE, "not a number");

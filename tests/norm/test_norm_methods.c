@@ -281,7 +281,7 @@ static void test_option_words(void **state) {
     check_ok(norm_options_set(&o, m, "penalty", "reldiff", &why), &why);
     assert_true(o.param[norm_param_find(m, "penalty")] == 2);
     norm_options_set(&o, m, "penalty", "rel", &why);
-    check_failure(&why, SR_USAGE, "none of: diff diff2 reldiff mag");
+    check_failure(&why, SR_USAGE, "is not one of: diff diff2 reldiff mag");
 }
 
 int main(void) {

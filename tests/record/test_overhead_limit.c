@@ -110,6 +110,36 @@ static void test_widens_and_narrows(void **state) {
     assert_true(c.seconds[5] >= 1000 && c.seconds[5] < 1001 && c.seconds[300] < 1);
 }
 
+/* Steps of which recording takes `share` times the time that goes by. */
+static void put_share(sr_recorder *r, int64_t first, int64_t last, double share) {
+    double before = now();
+    for (int64_t step = first; step <= last; step++) {
+        nanosleep(&(struct timespec){0, 200000}, NULL);
+        const double here = now();
+        put_steps(r, step, step, share * (here - before), 0);
+        before = here;
+    }
+}
+
+/* The spacing halves below a quarter of the limit alone, and doubles above all of it. */
+static void test_quarter(void **state) {
+    (void)state;
+    sr_options o = defaults;
+    o.overhead = 1000, o.flush_seconds = 1000, o.flush_steps = 1000;
+    sr_recorder *r = create(sample_path("quarter.h5"), &o);
+    put_steps(r, 1, 32, 1e6, 0);
+    assert_int_equal(sr_vectors_every(r), 2);
+    put_share(r, 33, 64, 375);
+    assert_int_equal(sr_vectors_every(r), 2);
+    put_share(r, 65, 96, 700);
+    assert_int_equal(sr_vectors_every(r), 2);
+    put_share(r, 97, 128, 150);
+    assert_int_equal(sr_vectors_every(r), 1);
+    put_share(r, 129, 160, 1500);
+    assert_int_equal(sr_vectors_every(r), 2);
+    sr_abandon(r);
+}
+
 /* Never more often than the size of the file allows; never wider than 4096. */
 static void test_bounds(void **state) {
     (void)state;
@@ -330,6 +360,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fork), /* first: nothing temporary is there that a child may remove */
         cmocka_unit_test(test_widens_and_narrows),
+        cmocka_unit_test(test_quarter),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_not_paced),
         cmocka_unit_test(test_seconds),

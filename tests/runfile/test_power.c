@@ -6,6 +6,8 @@
  * and of a thousand every write. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <hdf5.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +233,77 @@ static void test_power(void **state) {
     note.call = NULL, note.count = note.room = 0;
 }
 
+/* -- rows of /running ------------------------------------------------------------------------ */
+
+enum { RUNNING_STEPS = 3 * SR_RUNNING_KEPT, FEATURES = 2048 };
+
+/* alpha 0: the running mean is the last batch's, the number of its step. */
+static void record_running(const char *path) {
+    static float x[FEATURES];
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0, o.vectors = false, o.flush_steps = 4000, o.flush_seconds = 1e6, o.force = true;
+    sr_recorder *r = sr_create(path, &o, &why);
+    if (!r) fail_msg("%s", why.text);
+    sr_add_site(r, &SR_INIT(sr_site, .name = "s", .family = SR_FAMILY_SIGMA, .width = FEATURES));
+    for (int64_t step = 1; step <= RUNNING_STEPS; step++) {
+        for (int i = 0; i < FEATURES; i++) x[i] = (float)step;
+        sr_begin_step(r, step);
+        sr_take_forward(r, 0, &SR_INIT(sr_tensor, x, SR_FLOAT32, 1, FEATURES, 1, NULL, 0), NULL);
+        check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = step)), sr_failed(r));
+        flushed(r, step);
+    }
+    check_ok(sr_close(r, &SR_INIT(sr_finish, .status = "complete"), &why), &why);
+}
+
+/* A row that says its step has the values of that step. How many rows say one. */
+static int check_running(const char *path, const char *what) {
+    static double mu[SR_RUNNING_KEPT][FEATURES];
+    int64_t step[SR_RUNNING_KEPT] = {0};
+    hsize_t rows = 0;
+    int found = 0;
+    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t steps = H5Dopen2(file, "/running/step", H5P_DEFAULT),
+                values = H5Dopen2(file, "/running/mu", H5P_DEFAULT), space = H5Dget_space(steps);
+    H5Sget_simple_extent_dims(space, &rows, NULL);
+    assert_in_range(rows, 0, SR_RUNNING_KEPT);
+    H5Dread(steps, H5T_NATIVE_INT64, H5S_ALL, H5S_ALL, H5P_DEFAULT, step);
+    H5Dread(values, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, mu);
+    for (hsize_t i = 0; i < rows; i++) {
+        found += step[i] >= 0;
+        for (int k = 0; k < FEATURES && step[i] >= 0; k++)
+            if (fabs(mu[i][k] - (double)step[i]) > 0)
+                fail_msg("%s: mean %g in the row of step %d", what, mu[i][k], (int)step[i]);
+    }
+    H5Sclose(space), H5Dclose(values), H5Dclose(steps), H5Fclose(file);
+    return found;
+}
+
+static void test_running(void **state) {
+    (void)state;
+    const char *path = sample_path("running.h5"), *left = sample_path("running_left.h5.part"),
+               *copy = sample_path("running_copy.h5");
+    unsigned char *disk = malloc(MOST);
+    int rows = 0;
+    note.on = true, note.flushed = 0;
+    record_running(path);
+    note.on = false;
+    for (int i = 0; i < states(); i++) {
+        char what[64];
+        sr_failure why = {0};
+        const int calls = draw_moment();
+        const long length = make_state(disk, calls);
+        snprintf(what, sizeof what, "state %d, after %d calls", i, calls);
+        damage_store(left, (char *)disk, (size_t)length);
+        if (sr_run_recover(left, copy, true, -1, NULL, &why) == SR_OK)
+            rows += check_running(copy, what);
+    }
+    assert_true(rows > 2 * states());
+    for (int i = 0; i < note.count; i++) free(note.call[i].bytes);
+    free(note.call), free(disk);
+    note.call = NULL, note.count = note.room = 0;
+}
+
 /* -- torn writes ----------------------------------------------------------------------------- */
 
 /* Whether the k-th write came. */
@@ -299,6 +372,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_promises),
         cmocka_unit_test(test_power),
+        cmocka_unit_test(test_running),
         cmocka_unit_test(test_torn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,11 @@ static int write_run(void **state) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0, o.vectors_every = 1, o.spectra = o.final = true;
+    o.program = "a program", o.version = "a version", o.command = "a command",
+    o.config = "a config";
+    o.host = "a host", o.git = "a commit", o.model = "a model", o.data = "data", o.task = "a task";
+    o.loss_reduction = "mean", o.parent = "a parent", o.ranks = "two ranks";
+    o.seed = 77, o.threads = 3;
     sr_recorder *r = sample_begin(sample_path("whole.h5"), &o);
     const int id[2] = {sr_declare_scalar(r, "own", "1", "of a site", SR_PER_SITE),
                        sr_declare_scalar(r, "own too", "1", "of a step", SR_PER_STEP)};
@@ -120,6 +125,34 @@ static int recover(const char *broken, const char *what, heard *lost) {
     }
     unlink(path), unlink(part);
     return bad;
+}
+
+/* -- what the run says of itself ------------------------------------------------------------- */
+
+static void same_text(const char *name, const char *got, const char *want) {
+    if (strcmp(got, want) != 0) fail_msg("%s: '%s', not '%s'", name, got, want);
+}
+
+/* Every text and number of the root comes along. */
+static void test_info(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    const char *path = sample_path("saved.h5");
+    check_ok(sr_run_recover(sample_path("whole.h5"), path, true, -1, NULL, &why), &why);
+    sr_runfile *old = sr_run_open(sample_path("whole.h5"), &why), *new = sr_run_open(path, &why);
+    assert_true(old && new);
+    const sr_run_info *a = sr_run_get_info(old), *b = sr_run_get_info(new);
+#define SAME(name)                                                                                 \
+    assert_true(*a->name);                                                                         \
+    same_text(#name, b->name, a->name);
+    SAME(program)
+    SAME(version) SAME(command) SAME(config) SAME(host) SAME(created) SAME(git) SAME(model)
+        SAME(data) SAME(task) SAME(loss_reduction) SAME(parent) SAME(ranks)
+#undef SAME
+            assert_int_equal(b->seed, 77);
+    assert_int_equal(b->threads, 3);
+    sr_run_close(old), sr_run_close(new);
+    unlink(path);
 }
 
 /* -- well-formed files of nonsense ----------------------------------------------------------- */
@@ -270,9 +303,8 @@ static void test_sites(void **state) {
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nonsense),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_info),    cmocka_unit_test(test_nonsense),
+        cmocka_unit_test(test_missing), cmocka_unit_test(test_names),
         cmocka_unit_test(test_sites),
     };
     return cmocka_run_group_tests(tests, write_run, NULL);

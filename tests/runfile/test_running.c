@@ -146,6 +146,30 @@ static void test_goes_on(void **state) {
     }
 }
 
+/* Wall time goes on from the rows that were copied, not from the start of the new process. */
+static void test_wall_time(void **state) {
+    (void)state;
+    enum { STOP = 4, END = 6 };
+    const char *path = sample_path("clock.h5");
+    double seconds[END];
+    sr_failure why = {0};
+    sr_options o = options();
+    o.started = (double)time(NULL) - 1000;
+    sr_recorder *r = create(path, &o);
+    put_steps(r, 1, STOP);
+    close_run(r);
+    o.started = 0, o.resume = true;
+    r = create(path, &o);
+    check_ok(sr_copy_rows(r, path, STOP, STOP, NULL), sr_failed(r));
+    put_steps(r, STOP + 1, END);
+    close_run(r);
+    sr_runfile *f = sample_open(path);
+    check_ok(sr_run_step_reals(f, "seconds", 0, END, seconds, &why), &why);
+    for (int i = 0; i < END; i++) assert_true(seconds[i] >= (i ? seconds[i - 1] : 999));
+    sr_run_close(f);
+    unlink(path);
+}
+
 /* Twice, the second time from a row that the first copy took over. */
 static void test_goes_on_twice(void **state) {
     (void)state;
@@ -391,10 +415,11 @@ int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many flushes */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_goes_on),    cmocka_unit_test(test_goes_on_twice),
-        cmocka_unit_test(test_kept),       cmocka_unit_test(test_recovered),
-        cmocka_unit_test(test_not_wanted), cmocka_unit_test(test_nan),
-        cmocka_unit_test(test_damage),     cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_goes_on),       cmocka_unit_test(test_wall_time),
+        cmocka_unit_test(test_goes_on_twice), cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_recovered),     cmocka_unit_test(test_not_wanted),
+        cmocka_unit_test(test_nan),           cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_killed),
     };
     return cmocka_run_group_tests(tests, make_whole, NULL);
 }

@@ -194,7 +194,7 @@ static void long_words_are_refused(void **state) {
     file_bytes file = text_file("#version: 0.2\na a\naa aa\n");
     bpe_codes *codes = bpe_codes_parse(&file, -1, &why);
     bpe *b = bpe_create(codes, &(bpe_settings){.separator = "@@"}, &why);
-    bpe_text out = {0};
+    byte_buffer out = {0};
     check_ok(bpe_apply(b, word, length - 1, &out, &why), &why);
     assert_int_equal(out.size, length - 1 + 3 * (length / 4 + 1)); /* aaaa@@ ... aa@@ a@@ a */
     assert_int_equal(bpe_apply(b, word, length, &out, &why), SR_FORMAT);

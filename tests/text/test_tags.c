@@ -37,7 +37,7 @@ static void check_spans(const char *tags, const char *want) {
     assert_int_equal(tag_spans(s.mark, s.words, NULL), n);
     for (int64_t i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %d-%d", i ? ", " : "",
-                 s.types.name[span[i].type], (int)span[i].first, (int)span[i].last);
+                 tag_types_name(&s.types, span[i].type), (int)span[i].first, (int)span[i].last);
     assert_string_equal(text, want);
     tag_types_free(&s.types);
 }
@@ -77,7 +77,7 @@ static void convert(const char *from, tag_scheme scheme, const char *want) {
     for (int64_t i = 0; i < s.words; i++) {
         char tag[TAG_NAME];
         const int32_t type = s.mark[i].type;
-        tag_format(scheme, s.mark[i].part, type < 0 ? NULL : s.types.name[type], tag);
+        tag_format(scheme, s.mark[i].part, type < 0 ? NULL : tag_types_name(&s.types, type), tag);
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", tag);
     }
     assert_string_equal(text, want);
@@ -175,7 +175,8 @@ static void every_scheme_into_every_other(void **state) {
         tag_convert(to, mark, words, mark);
         for (int i = 0; i < words; i++) {
             char tag[TAG_NAME];
-            tag_format(to, mark[i].part, mark[i].type < 0 ? NULL : known.name[mark[i].type], tag);
+            tag_format(to, mark[i].part,
+                       mark[i].type < 0 ? NULL : tag_types_name(&known, mark[i].type), tag);
             assert_string_equal(tag, out[i]);
         }
         tag_types_free(&known);

@@ -41,7 +41,7 @@ static void training(void **state) {
                                 "--threads=37",
                                 "--spectra-every=38",
                                 "--activations-every=46",
-                                "--layer-norms-every=47",
+                                "--parameter-norms-every=47",
                                 "--flush-steps=40",
                                 "--flush-seconds=41",
                                 "--vectors-every=43",
@@ -57,7 +57,7 @@ static void training(void **state) {
     assert_true(c.warmup_updates == 31 && c.update_freq == 32 && c.epochs == 33);
     assert_true(c.max_steps == 34 && c.validate_updates == 35 && c.seed == 36 && c.threads == 37);
     assert_true(c.validate_epochs == 49);
-    assert_true(c.activations_every == 46 && c.layer_norms_every == 47);
+    assert_true(c.activations_every == 46 && c.parameter_norms_every == 47);
     assert_true(c.spectra_every == 38 && c.flush_steps == 40);
     assert_true(c.flush_seconds == 41 && c.vectors_every == 43);
     assert_true(c.final_tid && c.final_batches == 44 && c.pairs == 48);
@@ -134,7 +134,7 @@ static void language_models(void **state) {
         "--model=tensorized", "--layers=11", "--lm-mask=released", "--head-dim=12",
         "--core-number=13", "--adaptive-cutoffs=14,15", "--embed-dim=16", "--ffn-dim=17",
         "--placement=pre", "--dropout=0.18", "--batch-size=19", "--eval-batch-size=20",
-        "--tgt-len=21", "--no-eos-of-empty-lines", "--vocab-size=22", NULL});
+        "--tgt-len=21", "--no-eos-on-empty-lines", "--vocab-size=22", NULL});
     assert_true(m->layers == 11 && m->head_dim == 12 && m->core_number == 13);
     assert_string_equal(m->lm_mask, "released");
     assert_string_equal(m->adaptive_cutoffs, "14,15");

@@ -42,7 +42,8 @@ static double scalar_of(const sr_runfile *f, const char *name, int64_t step) {
 }
 
 /* Three eighths: updates 4 to 8, which are steps 7 to 16. Up to there all is as it was; then the running
- * mean is that of the first of them, the batch's goes on, and nothing flows through it. */
+ * mean is that of the first of them, and so is the mean position; the batch's goes on, and nothing
+ * flows through it. */
 static void from_then_on(void **state) {
     (void)state;
     train_result r, frozen;
@@ -55,11 +56,14 @@ static void from_then_on(void **state) {
     assert_memory_equal(loss, other, 6 * sizeof *loss);
     for (int i = 6; i < 2 * UPDATES; i++) assert_true(loss[i] != other[i]);
     assert_string_not_equal(r.digest, frozen.digest);
-    float first[WIDTH], mu[WIDTH], own[WIDTH];
+    float first[WIDTH], mu[WIDTH], own[WIDTH], position[WIDTH], of_position[WIDTH];
+    vector_of(f, "position", 6, position);
     vector_of(f, "mu", 6, first);
     for (int i = 0; i < 2 * UPDATES; i++) {
         vector_of(f, "mu", i, mu);
         vector_of(f, "mu_B", i, own);
+        vector_of(f, "position", i, of_position);
+        assert_true((i >= 6) == !memcmp(of_position, position, sizeof position));
         assert_true((i >= 6) == !memcmp(mu, first, sizeof mu));
         assert_true(memcmp(own, mu, sizeof mu) != 0 && isfinite(own[0]));
         assert_true(isfinite(scalar_of(f, "dist_mu", i)) && scalar_of(f, "nonfinite", i) == 0);

@@ -20,7 +20,7 @@ static const char *run_path(const char *name) {
 #define PLAIN                                                                                      \
     "--optimizer", "sgd", "--momentum", "0", "--weight-decay", "0", "--lr-scheduler", "fixed",     \
         "--lr", "0.5", "--warmup-updates", "0", "--max-steps", "6", "--seed", "3", "--force"
-#define BOTH "--layer-norms-every", "1", "--activations-every", "2"
+#define BOTH "--parameter-norms-every", "1", "--activations-every", "2"
 
 static double number(const sr_runfile *f, const char *name, int64_t site, int64_t step) {
     float value;
@@ -130,10 +130,10 @@ static void nothing_changes(void **state) {
         const char *shares = n == 3 ? "2" : "1";
         train_result with, without;
         const char *const plain[] = {"--seed", "4",        "--max-steps", "6",  "--norm",
-                                     norms[n], "--shares", shares,        "-o", run_path("c.h5"),
+                                     norms[n], "--shards", shares,        "-o", run_path("c.h5"),
                                      NULL};
         const char *const asked[] = {"--seed", "4",        "--max-steps", "6",  "--norm",
-                                     norms[n], "--shares", shares,        "-o", run_path("d.h5"),
+                                     norms[n], "--shards", shares,        "-o", run_path("d.h5"),
                                      BOTH,     NULL};
         sr_runfile *c = small_run(plain, NULL, &without), *d = small_run(asked, NULL, &with);
         assert_string_equal(with.digest, without.digest);

@@ -146,7 +146,8 @@ static sr_status keep_word(reading *r, const columns *c, sr_failure *why) {
 
 static conll_tag format(const reading *r, int side, int64_t i, char text[TAG_NAME]) {
     const tag_mark m = r->mark[side][i];
-    tag_format(TAG_IOB2, m.part, m.part == TAG_OUTSIDE ? NULL : r->types.name[m.type], text);
+    tag_format(TAG_IOB2, m.part, m.part == TAG_OUTSIDE ? NULL : tag_types_name(&r->types, m.type),
+               text);
     return (conll_tag){text, strlen(text)};
 }
 

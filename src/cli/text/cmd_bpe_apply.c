@@ -126,7 +126,7 @@ typedef struct applier {
     bpe_codes *codes;
     bpe_vocabulary *vocabulary;
     bpe *bpe;
-    bpe_text pieces; /* of one line */
+    byte_buffer pieces; /* of one line */
     FILE *out;
 } applier;
 

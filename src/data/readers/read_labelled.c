@@ -24,7 +24,7 @@ typedef struct labelled {
     file_bytes
         file[SENTENCE_SPLITS]; /* byte NULL: no such split, or a share of the training file */
     label_set labels;
-    line_buffer text; /* of the columns of a line */
+    byte_buffer text; /* of the columns of a line */
 } labelled;
 
 /* What a line holds; label.length 0: it is blank. */
@@ -46,7 +46,7 @@ static const char *cut_label(const char *line, size_t length, labelled_line *fou
 /* -- columns */
 
 /* Appends the column at *at, which ends behind its comma or at the end; NULL or what is wrong. */
-static const char *read_column(const char *line, size_t length, size_t *at, line_buffer *out,
+static const char *read_column(const char *line, size_t length, size_t *at, byte_buffer *out,
                                bool *done) {
     const bool quoted = *at < length && line[*at] == '"';
     size_t i = *at + quoted;
@@ -55,7 +55,7 @@ static const char *read_column(const char *line, size_t length, size_t *at, line
         if (!quoted && line[i] == ',') break;
         const bool newline = line[i] == '\\' && i + 1 < length && line[i + 1] == 'n';
         if (newline || (quoted && line[i] == '"')) i++;
-        *done = line_put(out, newline ? " " : line + i, 1);
+        *done = buffer_put(out, newline ? " " : line + i, 1);
     }
     if (quoted && i == length) return "a quoted column does not end on this line";
     i += quoted;
@@ -70,9 +70,9 @@ static const char *cut_columns(labelled *l, const char *line, size_t length, lab
     size_t label = 0;
     int columns = 0;
     l->text.size = 0;
-    *done = line_put(&l->text, "", 0);
+    *done = buffer_put(&l->text, "", 0);
     for (size_t at = 0; *done && at <= length; columns++) {
-        if (columns) *done = *done && line_put(&l->text, " ", 1);
+        if (columns) *done = *done && buffer_put(&l->text, " ", 1);
         const char *wrong = read_column(line, length, &at, &l->text, done);
         if (wrong) return wrong;
         if (columns == 0) label = l->text.size;
@@ -215,7 +215,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     }
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);
     label_set_free(&l.labels);
-    line_free(&l.text);
+    buffer_free(&l.text);
     return status;
 }
 

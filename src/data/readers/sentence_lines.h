@@ -11,7 +11,8 @@ enum { LABELS_MAX = 1000, LABEL_BYTES = 64 };
 /* Names of the classes; begins as {0}. */
 typedef struct label_set {
     char (*name)[LABEL_BYTES]; /* [count], zero-terminated */
-    int count, room;
+    int count;
+    int64_t capacity;
 } label_set;
 
 void label_set_free(label_set *l);

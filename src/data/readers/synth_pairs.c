@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/vector.h"
 #include "data/dataset.h"
 
 enum { TRAIN_COUNT = 8000, VALID_COUNT = 500, TOPICS = 10, CLAUSES_MOST = 6 };
@@ -160,15 +161,11 @@ static void put_line(file_bytes *f, const word *w, int count, int side) {
     }
 }
 
-static sr_status make_room(file_bytes *f, size_t *capacity, sr_failure *why) {
+static sr_status make_room(file_bytes *f, int64_t *capacity, sr_failure *why) {
     enum { LINE = WORDS_MOST * SPELLING };
-    if (f->byte && f->size + LINE <= *capacity) return SR_OK;
-    size_t larger = 2 * *capacity + LINE;
-    uint8_t *byte = realloc(f->byte, larger);
-    if (!byte) return sr_fail(why, SR_MEMORY, "synth-pairs: no memory for %zu bytes", larger);
-    f->byte = byte;
-    *capacity = larger;
-    return SR_OK;
+    const int64_t wanted = (int64_t)f->size + LINE;
+    if (vector_reserve(&f->byte, capacity, wanted, 1)) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "synth-pairs: out of memory for %lld bytes", (long long)wanted);
 }
 
 /* Writes `count` pairs; nll [count] or NULL. */
@@ -176,7 +173,7 @@ static sr_status generate_split(uint64_t seed, data_split split, int64_t count, 
                                 double *nll, sr_failure *why) {
     rng root = rng_create(seed), uses = rng_split(&root, STREAM_GENERATE);
     rng pairs = rng_split(&uses, split);
-    size_t capacity[SIDES] = {0};
+    int64_t capacity[SIDES] = {0};
     for (t->lines = 0; t->lines < count; t->lines++) {
         sentence s;
         rng r = rng_split(&pairs, (uint64_t)t->lines);

@@ -43,10 +43,10 @@ typedef struct sentence_split {
     int64_t cut;          /* sentences that max_length made shorter */
     int64_t unknown;      /* words that are <unk> */
     batch_plan plan;      /* one for all epochs, unless s->drawn */
-    line_buffer text;     /* words, each with a newline behind; before the build */
-    line_buffer spelling; /* the same of spellings */
+    byte_buffer text;     /* words, each with a newline behind; before the build */
+    byte_buffer spelling; /* the same of spellings */
     bool open_cut;        /* the sentence that is open is longer than max_length */
-    int64_t sentence_room, word_room;
+    int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
 } sentence_split;
 
 /* What a batch is made in. */

@@ -13,10 +13,10 @@
  * up what is stored, nor a chunk above CHUNK_LEAST + 2 n, which it holds in memory; a chunk under a sum is
  * as long as its values and the sum.
  */
+#include "hdf5/guard/h5_guard.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "hdf5/h5_private.h"
 
 enum { CHUNKS_LEAST = 1 << 18, CHUNK_LEAST = 1 << 20, SUMMED_MOST = 4096, SUM_BYTES = 4 };
 

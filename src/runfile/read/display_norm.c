@@ -1,10 +1,10 @@
 /* display_norm.c -- what sites and runs are called by their norms. */
+#include "runfile/read/display_norm.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
-
-void reader_call_site(sr_run_site *site) {
+void display_norm_fill(sr_run_site *site) {
     snprintf(site->called, sizeof site->called, "%s%s", site->norm,
              site->layer_scale > 0 && !site->layer_scale_own ? "+ls" : "");
 }

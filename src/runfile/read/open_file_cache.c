@@ -4,11 +4,15 @@
  * last OPEN that were opened or read are open; the others rest: what was read of them stays, and
  * their HDF5 file is opened again when more is wanted. A pool ends with its last file.
  */
+#include "runfile/read/open_file_cache.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "runfile/read/reader.h"
+#include "journal/trailer.h"
+#include "runfile/read/read_growing.h"
+#include "runfile/read/scalar_cache.h"
 
 enum { OPEN = 32 };
 

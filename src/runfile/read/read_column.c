@@ -1,43 +1,15 @@
 /* read_column.c -- datasets of an open run file, looked at before they are believed, and the list of
  * what was found damaged. */
+#include "runfile/read/read_column.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/open_file_cache.h"
 
 const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "evals", "steps",
                                                        "embeddings"};
-
-/* -- damage ---------------------------------------------------------------------------------- */
-
-sr_status reader_forgive(sr_runfile *f, const sr_failure *own, sr_failure *why) {
-    if (own->status == SR_OK) return SR_OK;
-    reader_damage **last = &f->damage;
-    const bool damage = own->status == SR_FORMAT || own->status == SR_IO;
-    if (!damage || f->cut_at) {
-        sr_fail(why, own->status, "%s", own->text);
-        sr_hint(why, "%s", own->hint);
-        return own->status;
-    }
-    while (*last) last = &(*last)->next;
-    *last = calloc(1, sizeof **last);
-    if (!*last) return sr_fail(why, SR_MEMORY, "%s: list of damages", f->path);
-    memcpy((*last)->text, own->text, sizeof own->text);
-    return SR_OK;
-}
-
-const char *sr_run_damage(const sr_runfile *f, int i) {
-    const reader_damage *d = f->damage;
-    while (d && i-- > 0) d = d->next;
-    return d && i < 0 ? d->text : NULL;
-}
-
-const char *sr_run_mended(const sr_runfile *f, int i) {
-    for (const reader_damage *d = f->damage; d && i >= 0; d = d->next)
-        if (d->mended && i-- == 0) return d->text;
-    return NULL;
-}
 
 /* -- datasets -------------------------------------------------------------------------------- */
 
@@ -109,4 +81,17 @@ bool reader_has_column(const sr_runfile *f, const run_column *c) {
     char path[SR_NAME_SIZE + 16];
     column_path(c, path);
     return h5_has(reader_file(f), path);
+}
+
+sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int rank, void *value,
+                       sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    sr_status status = reader_open_fixed(f, path, type, rank, &set, &shape, why);
+    if (status == SR_OK && rank == 1 && shape.dims[0] != f->info.sites)
+        status = sr_fail(why, SR_FORMAT, "%s: %s: not one value a site", f->path, path);
+    if (status == SR_OK && (rank == 0 || f->info.sites > 0))
+        status = h5_read_all(set, type, 0, value, why);
+    h5_close_dataset(set);
+    return status;
 }

@@ -1,10 +1,14 @@
 /* read_custom.c -- what a run file holds of its host's own: scalars that it declared, and whose rows
  * the statistics are of. */
+#include "runfile/read/read_custom.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
 
 sr_status reader_line(const sr_runfile *f, const char *object, const char *attribute, bool lines,
                       char *text, size_t size, sr_failure *why) {
@@ -71,7 +75,7 @@ static sr_status take_name(sr_runfile *f, const char *name, size_t length, sr_sc
     d->shown = SR_INIT(sr_run_declared, d->name, d->unit, d->definition, scope);
     sr_failure own = {0};
     if (read_texts(f, d, &own) == SR_OK) f->declared_count++;
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 /* A name that is none is told once; the others are read. */
@@ -89,7 +93,7 @@ static sr_status read_list(sr_runfile *f, const char *attribute, sr_scope scope,
         at += length;
     }
     free(names);
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 static sr_status read_ranks(sr_runfile *f, sr_failure *why) {
@@ -98,7 +102,7 @@ static sr_status read_ranks(sr_runfile *f, sr_failure *why) {
     if (!(f->info.ranks = ranks)) return sr_fail(why, SR_MEMORY, "%s: ranks", f->path);
     if (!h5_has(reader_file(f), "/host")) return SR_OK;
     reader_line(f, "/host", "ranks", false, ranks, SR_REASON_SIZE, &own);
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 sr_status reader_list_declared(sr_runfile *f, sr_failure *why) {

@@ -2,6 +2,8 @@
  * while it grows, PATH from then on. What a reader meets between two writes, or between the two names, is
  * no fault of the file; it looks again.
  */
+#include "runfile/read/read_growing.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,8 +11,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "journal/trailer.h"
 #include "journal/writer_lock.h"
-#include "runfile/read/reader.h"
+#include "runfile/read/superblock.h"
 
 enum { LOOKS = 8 };
 
@@ -72,7 +75,7 @@ static bool was_renamed(const char *path, const sr_failure *why) {
     return other;
 }
 
-bool reader_looks_again(const char *path, bool live, const sr_failure *why, int looks) {
+bool reader_retries(const char *path, bool live, const sr_failure *why, int looks) {
     const bool passes = why->status == SR_FORMAT || why->status == SR_IO;
     if (!passes || looks + 1 >= LOOKS) return false;
     if (!live && !reader_is_live(path) && !was_renamed(path, why)) return false;
@@ -85,7 +88,7 @@ sr_status reader_check_live_bytes(const char *path, const trailer *e, bool *unfi
                                   int64_t *cut_at, sr_failure *why) {
     for (int looks = 0;; looks++) {
         const bool live = writer_lock_is_held(path);
-        sr_status status = reader_check_bytes(path, e, unfinished, cut_at, why);
+        sr_status status = superblock_check(path, e, unfinished, cut_at, why);
         if (status != SR_OK || !*cut_at || !live) return status;
         if (looks + 1 == LOOKS) *cut_at = 0;
         pause_a_little(looks);

@@ -1,10 +1,15 @@
 /* read_metrics.c -- the metrics that a run file declares below /evals, in the order of their
  * declaration. */
+#include "runfile/read/read_metrics.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
+#include "runfile/read/read_custom.h"
 
 /* -- files written before metrics were declared ---------------------------------------------- */
 
@@ -160,14 +165,14 @@ static sr_status take_member(sr_runfile *f, int64_t i, sr_failure *why) {
     sr_failure own = {0};
     reader_metric *m = &f->metric[f->metrics];
     if (h5_member(reader_file(f), "/evals", i, name, sizeof name, &own) != SR_OK)
-        return reader_forgive(f, &own, why);
+        return damage_list_add(f, &own, why);
     if (strcmp(name, run_eval_step.name) == 0 || strcmp(name, run_eval_epoch.name) == 0)
         return SR_OK;
     if (read_metric(f, name, m, &own) == SR_OK)
         f->metrics++;
     else
         *m = (reader_metric){0};
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 /* What is damaged costs itself: it is told, and the others are there. */
@@ -175,7 +180,7 @@ sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
     int64_t count;
     sr_failure own = {0};
     count_members(f, &count, &own);
-    sr_status status = reader_forgive(f, &own, why);
+    sr_status status = damage_list_add(f, &own, why);
     if (status != SR_OK) return status;
     f->metric = calloc((size_t)count + 1, sizeof *f->metric);
     if (!f->metric) return sr_fail(why, SR_MEMORY, "%s: %lld metrics", f->path, (long long)count);

@@ -1,8 +1,14 @@
 /* read_names.c -- what a run file has of each group, by name (sr_run_name). */
+#include "runfile/read/read_names.h"
+#include "runfile/read/read_custom.h"
+#include "runfile/read/read_metrics.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
 
 enum { NAMES_MAX = 4096 }; /* embeddings */
 
@@ -35,7 +41,7 @@ static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
         status = h5_member(reader_file(f), "/embeddings", i, name, sizeof name, &own);
         if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, &own);
     }
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 static sr_status add_declared(sr_runfile *f, int group, sr_scope scope, sr_failure *why) {

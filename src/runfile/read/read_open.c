@@ -5,7 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "journal/trailer.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/display_norm.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
+#include "runfile/read/read_custom.h"
+#include "runfile/read/read_growing.h"
+#include "runfile/read/read_metrics.h"
+#include "runfile/read/read_names.h"
+#include "runfile/read/read_pairs.h"
+#include "runfile/read/read_spectra.h"
+#include "runfile/read/read_trailer.h"
+#include "runfile/read/scalar_cache.h"
+#include "runfile/site_method.h"
 
 /* Bytes that every site has had in /sites since the first version, and every column. */
 enum { SITES_MAX = 1 << 20, SITE_BYTES = 2 * SR_NAME_SIZE + SR_KIND_SIZE + 32, COLUMN_BYTES = 4 };
@@ -47,7 +60,7 @@ static sr_status read_text(sr_runfile *f, const char *name, const char **at, sr_
     void *text = NULL;
     sr_failure own = {0};
     h5_get_attribute(reader_file(f), "/", name, H5_TEXT, &text, NULL, &own);
-    sr_status status = reader_forgive(f, &own, why);
+    sr_status status = damage_list_add(f, &own, why);
     if (status == SR_OK && !text && !(text = calloc(1, 1)))
         status = sr_fail(why, SR_MEMORY, "%s: attribute %s", f->path, name);
     *at = text;
@@ -67,8 +80,8 @@ static sr_status read_root(sr_runfile *f, sr_failure *why) {
     h5_get_attribute(reader_file(f), "/", "seed", H5_UINT64, NULL, &info->seed, &seed);
     h5_get_attribute(reader_file(f), "/", "threads", H5_INT64, NULL, &threads, &other);
     info->threads = threads > INT32_MAX || threads < 0 ? 0 : (int)threads;
-    status = reader_forgive(f, &seed, why);
-    return status == SR_OK ? reader_forgive(f, &other, why) : status;
+    status = damage_list_add(f, &seed, why);
+    return status == SR_OK ? damage_list_add(f, &other, why) : status;
 }
 
 /* One fixed-length text of /state, NUL-terminated; `otherwise` where it is damaged. */
@@ -86,7 +99,7 @@ static sr_status read_state_text(sr_runfile *f, const char *path, size_t size,
     if (status == SR_OK) status = h5_read_all(set, H5_TEXT, size, field, &own);
     h5_close_dataset(set);
     if (status != SR_OK) snprintf(field, size, "%s", otherwise);
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void *value,
@@ -108,7 +121,7 @@ static sr_status read_committed(sr_runfile *f, int which, sr_failure *why) {
     if (status == SR_OK && count < 0)
         sr_fail(&own, SR_FORMAT, "%s: %s: %lld", f->path, path, (long long)count);
     f->committed[which] = own.status == SR_OK ? count : -1;
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 static sr_status read_state(sr_runfile *f, sr_failure *why) {
@@ -133,7 +146,7 @@ static sr_status read_state(sr_runfile *f, sr_failure *why) {
     info->wall_seconds = NAN;
     if (read_number(f, "/state/wall_seconds", H5_FLOAT64, &info->wall_seconds, &own) != SR_OK)
         info->wall_seconds = NAN;
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 /* -- /sites ---------------------------------------------------------------------------------- */
@@ -186,7 +199,7 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
         for (int64_t i = 0; i < count && own.status == SR_OK; i++)                                 \
             memcpy(f->site[i].field, scratch + i * (size), (size)-1);                              \
         damaged = damaged || own.status != SR_OK;                                                  \
-        status = reader_forgive(f, &own, why);                                                     \
+        status = damage_list_add(f, &own, why);                                                    \
     }
     bool damaged = false;
     SR_SITE_TEXTS(READ)
@@ -201,7 +214,7 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
     if (status == SR_OK) read_families(f, scratch, &families);
     for (int64_t i = 0; i < count && (damaged || families.status != SR_OK); i++)
         method_forget(&f->site[i]);
-    return status == SR_OK ? reader_forgive(f, &families, why) : status;
+    return status == SR_OK ? damage_list_add(f, &families, why) : status;
 }
 
 static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why) {
@@ -218,7 +231,7 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
         read_array(f, "/sites/" #field, type, 0, count, scratch, &own);                            \
         for (int64_t i = 0; i < count; i++)                                                        \
             f->site[i].field = own.status == SR_OK ? from[i] : (otherwise);                        \
-        status = reader_forgive(f, &own, why);                                                     \
+        status = damage_list_add(f, &own, why);                                                    \
     }
     READ(offset, H5_INT32, whole)
     READ(width, H5_INT32, whole)
@@ -237,7 +250,7 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     }
 #undef READ
 #undef READ_IF_WHOLE
-    for (int64_t i = 0; i < count && status == SR_OK; i++) reader_call_site(&f->site[i]);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) display_norm_fill(&f->site[i]);
     return status;
 }
 
@@ -279,7 +292,7 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK &&
         read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, &own) != SR_OK)
         info->width = -1;
-    if (status == SR_OK) status = reader_forgive(f, &own, why);
+    if (status == SR_OK) status = damage_list_add(f, &own, why);
     if (status == SR_OK) status = check_room(f, "sites", info->sites, SITE_BYTES, why);
     if (status != SR_OK) return status;
     char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
@@ -326,7 +339,7 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, col
     sr_failure own = {0};
     sr_status status = reader_open_column(f, c, &set, &shape, &own);
     if (status != SR_OK && kind == OPTIONAL && !reader_has_column(f, c)) return SR_OK;
-    if (status != SR_OK) return reader_forgive(f, &own, why);
+    if (status != SR_OK) return damage_list_add(f, &own, why);
     int64_t rows = shape.dims[0], stored = 0, claimed = f->committed[which];
     if (rows > f->extent_most[which]) f->extent_most[which] = rows;
     if (f->cut_at) rows = h5_whole_rows(set, rows, f->cut_at);
@@ -336,7 +349,7 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, col
     if (stored > f->stored_most[which]) f->stored_most[which] = stored;
     if (filled && f->cut_at && stored < f->extent_least[which]) f->extent_least[which] = stored;
     h5_close_dataset(set);
-    return f->cut_at ? SR_OK : reader_forgive(f, &own, why);
+    return f->cut_at ? SR_OK : damage_list_add(f, &own, why);
 }
 
 static sr_status count_columns(sr_runfile *f, const run_column *c, int count, int which,
@@ -389,11 +402,11 @@ static void note_cut(sr_runfile *f) {
 }
 
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
-    sr_status status = reader_load_end(f, why);
+    sr_status status = reader_load_trailer(f, why);
     if (status == SR_OK)
         status =
             reader_open_file(f->path, f->end, &f->unfinished, &f->cut_at, &f->shelf->file, why);
-    if (status == SR_OK) status = reader_tell_end(f, why);
+    if (status == SR_OK) status = reader_report_trailer(f, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
     if (status == SR_OK) note_cut(f);
@@ -444,7 +457,7 @@ sr_runfile *sr_run_open(const char *path, sr_failure *why) {
         sr_failure own = {0};
         const bool live = reader_is_live(path);
         sr_runfile *f = open_once(path, &own);
-        if (!f && reader_looks_again(path, live, &own, looks)) continue;
+        if (!f && reader_retries(path, live, &own, looks)) continue;
         if (!f && why && why->status == SR_OK) *why = own;
         return f;
     }
@@ -479,10 +492,7 @@ void sr_run_close(sr_runfile *f) {
         next = t->next;
         free(t->dataset), free(t->text), free(t);
     }
-    for (reader_damage *d = f->damage, *next; d; d = next) {
-        next = d->next;
-        free(d);
-    }
+    damage_list_free(f);
     scalar_cache_free(f), site_index_free(&f->site_of);
     free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);

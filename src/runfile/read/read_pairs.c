@@ -1,9 +1,14 @@
 /* read_pairs.c -- /final/pair_x, pair_y and pair_feature, K pairs of each site: reading and checking. */
+#include "runfile/read/read_pairs.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/pair_check.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
 
 bool reader_pairs_init(reader_pairs *p, int64_t count) {
     const size_t n = (size_t)count + 1;
@@ -14,16 +19,6 @@ bool reader_pairs_init(reader_pairs *p, int64_t count) {
 
 void reader_pairs_free(reader_pairs *p) {
     free(p->x), free(p->y), free(p->feature);
-}
-
-const char *reader_pairs_fault(const float *x, const float *y, const int32_t *feature,
-                               int64_t count, int64_t width) {
-    for (int64_t i = 0; i < count; i++) {
-        if (feature[i] < -1 || feature[i] >= width) return "a feature that the site does not have";
-        if ((feature[i] < 0) != (feature[0] < 0)) return "-1 at some of its pairs alone";
-        if (feature[i] < 0 && !(isnan(x[i]) && isnan(y[i]))) return "-1 at pairs that have values";
-    }
-    return NULL;
 }
 
 /* A dataset that is there, with as many rows as sites; *count: its columns. */
@@ -54,7 +49,7 @@ sr_status reader_count_pairs(sr_runfile *f, sr_failure *why) {
         sr_failure own = {0};
         if (!reader_has_column(f, &run_pairs[i])) continue;
         look_at(f, &run_pairs[i], &f->info.pairs, &own);
-        status = reader_forgive(f, &own, why);
+        status = damage_list_add(f, &own, why);
     }
     return status;
 }
@@ -101,7 +96,7 @@ sr_status reader_check_site_pairs(const sr_runfile *f, int64_t site, bool passed
                                   const reader_pairs *p, sr_failure *why) {
     if (reader_read_pairs(f, site, p, why)) return why->status;
     const sr_run_site *s = &f->site[site];
-    const char *fault = reader_pairs_fault(p->x, p->y, p->feature, f->info.pairs, s->width);
+    const char *fault = pair_check_fault(p->x, p->y, p->feature, f->info.pairs, s->width);
     if (!fault && !passed && p->feature[0] >= 0) fault = "values without a pass";
     return fault ? sr_fail(why, SR_FORMAT, "%s: /final/pair_feature: site %s: %s", f->path, s->name,
                            fault)

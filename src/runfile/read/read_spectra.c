@@ -2,12 +2,16 @@
  * and /final (what a last pass after training measured): reading and checking. Both
  * groups are there only when the host asked for them, so a reader takes their absence for "none".
  */
+#include "runfile/read/read_spectra.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
 #include "runfile/read/step_cursor.h"
 
 /* -- reading --------------------------------------------------------------------------------- */
@@ -69,13 +73,13 @@ sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
         if (count_column(f, column_at(i), &least, &own) != SR_OK &&
             column_at(i) == &run_spectra_step)
             least = 0;
-        status = reader_forgive(f, &own, why);
+        status = damage_list_add(f, &own, why);
     }
     f->info.spectra = least == INT64_MAX ? 0 : least;
     if (status != SR_OK || !f->unfinished || f->cut_at) return status;
     sr_failure own = {0};
     count_committed(f, &f->info.spectra, &own);
-    return reader_forgive(f, &own, why);
+    return damage_list_add(f, &own, why);
 }
 
 sr_status reader_spectra_part(const sr_runfile *f, const run_column *c, const h5_rows *rows,
@@ -100,19 +104,6 @@ sr_status sr_run_spectrum(const sr_runfile *f, sr_spectrum which, int64_t site, 
     sr_status status = reader_spectra_part(f, &run_spectra_step, &one, step, why);
     if (status == SR_OK) status = reader_spectra_part(f, &run_spectra_rows, &at, rows, why);
     return status == SR_OK ? reader_spectra_part(f, &run_spectra[which], &own, value, why) : status;
-}
-
-sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int rank, void *value,
-                       sr_failure *why) {
-    h5_id set;
-    h5_shape shape;
-    sr_status status = reader_open_fixed(f, path, type, rank, &set, &shape, why);
-    if (status == SR_OK && rank == 1 && shape.dims[0] != f->info.sites)
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not one value a site", f->path, path);
-    if (status == SR_OK && (rank == 0 || f->info.sites > 0))
-        status = h5_read_all(set, type, 0, value, why);
-    h5_close_dataset(set);
-    return status;
 }
 
 sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const value[SR_FINAL_COUNT],

@@ -1,12 +1,16 @@
 /* read_trailer.c -- what a file's end matter (trailer.h) tells its reader: which objects were read from their
  * second copies, and what of the file is not as it was written. */
+#include "runfile/read/read_trailer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "journal/trailer.h"
 #include "journal/writer_lock.h"
-#include "runfile/read/reader.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
 
-sr_status reader_load_end(sr_runfile *f, sr_failure *why) {
+sr_status reader_load_trailer(sr_runfile *f, sr_failure *why) {
     f->end = calloc(1, sizeof *f->end);
     if (!f->end) return sr_fail(why, SR_MEMORY, "%s: its end matter", f->path);
     const bool live = writer_lock_is_held(f->path);
@@ -40,15 +44,15 @@ static void tell_copy(const sr_runfile *f, const extent *x, sr_failure *own) {
 
 /* Told as damage, by which nothing is lost. */
 static sr_status forgive(sr_runfile *f, const sr_failure *own, bool mended, sr_failure *why) {
-    reader_damage **last = &f->damage;
+    damage_list **last = &f->damage;
     while (*last) last = &(*last)->next;
-    sr_status status = reader_forgive(f, own, why);
-    if (*last) (*last)->mended = mended;
+    sr_status status = damage_list_add(f, own, why);
+    if (*last) (*last)->repaired = mended;
     return status;
 }
 
 /* What a log is ahead of the file is no damage. */
-sr_status reader_tell_end(sr_runfile *f, sr_failure *why) {
+sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
     const trailer *e = f->end;
     sr_status status = SR_OK;
     sr_failure own = {0};
@@ -72,8 +76,8 @@ bool sr_run_has_sums(const sr_runfile *f) {
     return f->end->kind == END_SEAL && !f->end->damaged;
 }
 
-void reader_check_end(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
-                      void *context) {
+void reader_verify_trailer(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
+                           void *context) {
     bool gaps;
     sr_failure own = {0};
     if (trailer_verify(f->end, f->path, &gaps, &own) != SR_OK) tell(context, &own);

@@ -1,10 +1,12 @@
 /* scalar_cache.c -- one site's values of a scalar, for readers that ask for one site after the other: a
  * row of a chunk has all sites, and where there are many HDF5 would read them all for each. What is
  * read is a band of neighbouring sites, which is kept: programs go from site to site, and ask for some scalars at each. */
+#include "runfile/read/scalar_cache.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/open_file_cache.h"
 
 enum { BAND_VALUES = 1 << 16, BAND_FROM = 1024 /* sites */ };
 
@@ -19,7 +21,7 @@ bool scalar_cache_holds(const sr_runfile *f, int64_t count) {
 
 /* The band that begins at the site. */
 static sr_status fill_band(const sr_runfile *f, scalar_cache *b, const run_column *c, int64_t site,
-                           const h5_rows *one, reader_part *read, sr_failure *why) {
+                           const h5_rows *one, scalar_cache_read_fn *read, sr_failure *why) {
     int64_t sites = BAND_VALUES / one->count;
     if (sites > f->info.sites - site) sites = f->info.sites - site;
     b->column = NULL;
@@ -50,7 +52,7 @@ void scalar_cache_free(sr_runfile *f) {
 }
 
 sr_status scalar_cache_read(const sr_runfile *f, const run_column *c, const h5_rows *rows,
-                            reader_part *read, float *value, sr_failure *why) {
+                            scalar_cache_read_fn *read, float *value, sr_failure *why) {
     scalar_cache *b = choose_band(f, c, rows);
     sr_status status = SR_OK;
     if (!holds(b, c, rows->column, rows))

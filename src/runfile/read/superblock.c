@@ -8,13 +8,15 @@
  * died between writing the superblock and the space it speaks of; everything past the end would
  * read as zeros.
  */
+#include "runfile/read/superblock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "runfile/read/reader.h"
+#include "journal/trailer.h"
 
 enum {
     SUPERBLOCK = 48,
@@ -63,8 +65,8 @@ static sr_status fail_without_superblock(const char *path, const unsigned char *
     return SR_FORMAT;
 }
 
-sr_status reader_check_bytes(const char *path, const trailer *e, bool *unfinished, int64_t *cut_at,
-                             sr_failure *why) {
+sr_status superblock_check(const char *path, const trailer *e, bool *unfinished, int64_t *cut_at,
+                           sr_failure *why) {
     unsigned char head[SUPERBLOCK] = {0};
     int64_t size = 0;
     *cut_at = 0, *unfinished = false;

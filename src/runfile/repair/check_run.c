@@ -4,7 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/reader.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
+#include "runfile/read/read_custom.h"
+#include "runfile/read/read_growing.h"
+#include "runfile/read/read_metrics.h"
+#include "runfile/read/read_pairs.h"
+#include "runfile/read/read_spectra.h"
+#include "runfile/read/read_trailer.h"
 #include "runfile/read/step_cursor.h"
 
 #define RECOVER_HINT "`statrec recover` copies what is readable"
@@ -227,7 +234,7 @@ static void walk_file(run_checker *w) {
     check_embeddings(w);
     reader_check_final(w->f, w->why), report_fault(w);
     reader_check_pairs(w->f, w->why), report_fault(w);
-    reader_check_end(w->f, tell_part, w);
+    reader_verify_trailer(w->f, tell_part, w);
     check_state(w), report_fault(w);
 }
 
@@ -284,7 +291,7 @@ static void look_until_it_lasts(run_checker *w, const char *path) {
         const bool live = reader_is_live(path);
         look(w, path);
         const sr_failure *damage = first_damage(w);
-        if (!damage || !reader_looks_again(path, live, damage, looks)) return;
+        if (!damage || !reader_retries(path, live, damage, looks)) return;
         close_look(w);
     }
 }

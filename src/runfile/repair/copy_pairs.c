@@ -1,7 +1,7 @@
 /* copy_pairs.c -- pairs of a run file into the recorder. */
-#include "runfile/read/reader.h"
+#include "record/recorder_state.h"
+#include "runfile/read/read_pairs.h"
 #include "runfile/repair/copy.h"
-#include "runfile/unreadable_data.h"
 
 /* A pair is none without all of its parts. */
 static void copy_site(sr_recorder *r, const sr_runfile *f, int64_t site, bool passed,

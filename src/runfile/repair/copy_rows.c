@@ -7,7 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/metrics.h"
+#include "record/part_file.h"
+#include "record/recorder_state.h"
+#include "runfile/abi_struct.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_custom.h"
+#include "runfile/read/read_metrics.h"
+#include "runfile/read/read_spectra.h"
 #include "runfile/repair/copy.h"
+#include "runfile/write/write_custom.h"
+#include "runfile/write/write_spectra.h"
+#include "runfile/write/writer.h"
 
 /* Until steps are flushed their numbers, and what HDF5 writes of its own, wait in memory: of HELD_STEPS. */
 enum { HELD_STEPS = 16384 };
@@ -366,7 +378,7 @@ static sr_status copy_all(copier *c) {
     if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to, c->losses);
     if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f, c->losses);
     if (status == SR_OK)
-        status = running_copy(c->r, c->f, c->up_to, &c->count.running_step, c->losses);
+        status = recorder_copy_running(c->r, c->f, c->up_to, &c->count.running_step, c->losses);
     if (status == SR_OK) status = writer_flush(&c->r->writer, &c->r->failure);
     if (c->up_to >= 0) return status;
     const sr_run_info *info = &c->f->info;
@@ -387,9 +399,9 @@ static sr_status copy_all(copier *c) {
 static void miss_what_opening_missed(const copier *c) {
     const char *text;
     const size_t prefix = strlen(c->f->path) + sizeof ": " - 1;
-    const reader_damage *d = c->f->damage;
+    const damage_list *d = c->f->damage;
     for (int i = 0; (text = sr_run_damage(c->f, i)); i++, d = d->next) {
-        if (d->mended) continue;
+        if (d->repaired) continue;
         sr_failure why = {0};
         char name[SR_NAME_SIZE] = "";
         const char *object = strlen(text) > prefix ? strchr(text + prefix, '/') : NULL;

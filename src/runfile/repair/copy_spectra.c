@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record/put_spectra.h"
+#include "record/recorder_state.h"
+#include "runfile/read/read_column.h"
+#include "runfile/read/read_spectra.h"
 #include "runfile/repair/copy.h"
+#include "runfile/write/write_spectra.h"
+#include "runfile/write/writer.h"
 
 /* One part of row i; the values that it leaves are NaN or -1 where it cannot be read. */
 static bool copy_part(const sr_runfile *f, const run_column *c, int64_t i, int64_t columns,

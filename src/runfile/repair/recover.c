@@ -6,7 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "record/take_method.h"
 #include "runfile/abi_struct.h"
+#include "runfile/read/damage_list.h"
+#include "runfile/read/open_file_cache.h"
+#include "runfile/read/read_column.h"
 #include "runfile/repair/copy.h"
 
 /* Refuses to write over the file that is read, whichever of the two names it would take. */
@@ -142,8 +146,8 @@ typedef struct noting {
 
 /* Read from its second copy: nothing is lost. */
 static bool is_mended(const sr_runfile *f, const sr_failure *fault) {
-    for (const reader_damage *d = f->damage; d; d = d->next)
-        if (d->mended && !strcmp(d->text, fault->text)) return true;
+    for (const damage_list *d = f->damage; d; d = d->next)
+        if (d->repaired && !strcmp(d->text, fault->text)) return true;
     return false;
 }
 

@@ -1,11 +1,12 @@
 /* declare.c -- creates every group, dataset and attribute of a run file (docs/file-format.md).
  * Nothing may be created after the switch to SWMR, so all of it is here. */
+#include "runfile/write/declare.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hdf5/dimension_scales.h"
-#include "runfile/write/writer.h"
 
 /* A declaration in progress: stops at the first failure. */
 typedef struct declaration {
@@ -409,7 +410,7 @@ static void declare_scales(declaration *d) {
     free(s);
 }
 
-sr_status writer_declare_file(run_writer *w, const sr_run_info *info, sr_failure *why) {
+sr_status declare_run_file(run_writer *w, const sr_run_info *info, sr_failure *why) {
     declaration d = {w, why, SR_OK};
     declare_root(&d, info);
     if (d.status == SR_OK) declare_sites(&d);

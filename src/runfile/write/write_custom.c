@@ -1,9 +1,9 @@
 /* write_custom.c -- scalars of the host's own on their way into the file: what is declared, and their
  * values of the row being filled. */
+#include "runfile/write/write_custom.h"
+
 #include <math.h>
 #include <stdlib.h>
-
-#include "runfile/write/writer.h"
 
 run_declared *writer_add_declared(run_writer *w, sr_failure *why) {
     const size_t size = (size_t)(w->declared_count + 1) * sizeof *w->declared;

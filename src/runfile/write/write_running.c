@@ -1,6 +1,8 @@
 /* write_running.c -- running values that a run may go on from: rows of /running, of which the last
  * SR_RUNNING_KEPT stay. `step` of a row is -1 while its values are written over, and each stage is on
  * its way to the disk before the next begins. */
+#include "runfile/write/write_running.h"
+
 #include "runfile/write/writer.h"
 
 static sr_status write_step(run_writer *w, int64_t row, int64_t step, sr_failure *why) {

@@ -1,5 +1,7 @@
 /* write_spectra.c -- rows of /spectra and what /final holds, into the file. A row goes there when its
  * step ends; `step` is written last, so a row that has a step is whole. */
+#include "runfile/write/write_spectra.h"
+
 #include "runfile/write/writer.h"
 
 static sr_status append_row(h5_id set, int64_t at, int64_t columns, h5_type type, const void *value,
@@ -22,6 +24,21 @@ sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why) {
     h5_hold(w->file, false);
     if (status == SR_OK) s->written++;
     return status;
+}
+
+sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
+                                     const double *values, sr_failure *why) {
+    int64_t count = e->rows < e->cols ? e->rows : e->cols;
+    h5_rows row = {e->records, 1, 0, count, count};
+    h5_rows one = {.first = e->records, .count = 1, .columns = 1, .stride = 1};
+    sr_status status = h5_extend(e->values, e->records + 1, why);
+    if (status == SR_OK) status = h5_write_rows(e->values, &row, H5_FLOAT64, values, why);
+    if (status == SR_OK) status = h5_extend(e->step, e->records + 1, why);
+    h5_hold(w->file, true);
+    if (status == SR_OK) status = h5_write_rows(e->step, &one, H5_INT64, &step, why);
+    h5_hold(w->file, false);
+    if (status == SR_OK) e->records++;
+    return writer_keep(w, status);
 }
 
 sr_status writer_put_final(run_writer *w, int64_t batches, const double *const *value,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "journal/writer_lock.h"
+#include "runfile/write/declare.h"
 
 enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
@@ -115,7 +116,7 @@ sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why
     sr_status status = allocate_rows(w, why);
     if (status != SR_OK) return status;
     status = reserve_space(w, why);
-    if (status == SR_OK) status = writer_declare_file(w, info, why);
+    if (status == SR_OK) status = declare_run_file(w, info, why);
     if (status == SR_OK) status = h5_flush(w->file, why);
     if (status == SR_OK) status = h5_start_swmr(w->file, why);
     if (status == SR_OK) status = make_steps_direct(w, why);
@@ -353,21 +354,6 @@ sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure 
     for (int i = 0; i < w->metrics; i++) w->metric[i].value[w->evals.count] = w->metric[i].current;
     w->evals.count++;
     return SR_OK;
-}
-
-sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
-                                     const double *values, sr_failure *why) {
-    int64_t count = e->rows < e->cols ? e->rows : e->cols;
-    h5_rows row = {e->records, 1, 0, count, count};
-    h5_rows one = {.first = e->records, .count = 1, .columns = 1, .stride = 1};
-    sr_status status = h5_extend(e->values, e->records + 1, why);
-    if (status == SR_OK) status = h5_write_rows(e->values, &row, H5_FLOAT64, values, why);
-    if (status == SR_OK) status = h5_extend(e->step, e->records + 1, why);
-    h5_hold(w->file, true);
-    if (status == SR_OK) status = h5_write_rows(e->step, &one, H5_INT64, &step, why);
-    h5_hold(w->file, false);
-    if (status == SR_OK) e->records++;
-    return writer_keep(w, status);
 }
 
 /* -- the end --------------------------------------------------------------------------------- */

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/byte_buffer.h"
 #include "text/file_bytes.h"
 
 enum { BPE_WORD_BYTES = 1 << 20 }; /* longest word that is learned from or cut */
@@ -89,19 +90,13 @@ typedef struct bpe_settings {
     int glossaries;
 } bpe_settings;
 
-/* Growing text with a zero byte behind it; begins zeroed, free(byte). */
-typedef struct bpe_text {
-    char *byte;
-    size_t size, capacity;
-} bpe_text;
-
 /* Codes and vocabulary must outlive it. SR_USAGE for a glossary that is not understood. NULL on
  * failure. */
 bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why);
 void bpe_free(bpe *b);
 /* Puts the line in pieces behind what is in *out. Blanks, CR and LF at the ends stay, runs of blanks
  * inside become one. */
-sr_status bpe_apply(bpe *b, const char *line, size_t length, bpe_text *out, sr_failure *why);
+sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why);
 
 /* Makes words of pieces again, in place: every `separator` with a blank behind it goes, and one at
  * the end. Returns the new length; a zero byte is written there when the line became shorter. */

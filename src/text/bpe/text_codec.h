@@ -24,7 +24,7 @@ sr_status text_codec_encode(const text_codec *c, int side, const char *line, siz
 int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room);
 /* The line after the steps: pieces between blanks. *out is replaced. */
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
-                            line_buffer *out, sr_failure *why);
+                            byte_buffer *out, sr_failure *why);
 
 /* What makes words of pieces again: every "@@ ", and "@@" at the end, goes. In place; the new length. */
 #define CODEC_SEPARATOR "@@"

@@ -1,0 +1,22 @@
+/* h5_guard.h -- checks of untrusted files: every group, dataset and attribute passes them before its values are
+ * read. A rejected object leaves the reason on HDF5's error stack, and SR_FORMAT. */
+#ifndef HDF5_GUARD_H5_GUARD_H
+#define HDF5_GUARD_H5_GUARD_H
+
+#include "hdf5/h5_private.h"
+
+/* Before an object is opened: above 0 when hard links lead to it, 0 when the name does not exist, below 0 when
+ * it is something else or damage hides it. */
+htri_t h5_reach(hid_t file, const char *path);
+/* Before a group is listed: false when a link in it is unreadable. */
+bool h5_guard_links(hid_t at, const char *group);
+/* After a dataset is opened: its type, storage, filters and sizes. */
+bool h5_guard_dataset(hid_t set, int64_t file_bytes);
+/* Every value of a dataset is stored. */
+bool h5_guard_stored(hid_t set, int64_t file_bytes);
+/* An attribute is one value of this class; its bytes to *size. */
+bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size);
+/* The function name of these reasons on the error stack. */
+extern const char h5_guard_name[];
+
+#endif

@@ -1,0 +1,19 @@
+/* recorder_state.h -- what every call of the recorder checks first, and its clock. */
+#ifndef RECORD_RECORDER_STATE_H
+#define RECORD_RECORDER_STATE_H
+
+#include "record/recorder.h"
+
+/* SR_OK, or the status of the first failure. */
+sr_status recorder_check(const sr_recorder *r);
+/* True, after keeping a failure, in a process that was forked from the recorder's. */
+bool recorder_in_fork(sr_recorder *r);
+/* True, after keeping a failure, when nothing can be declared any more. */
+bool recorder_too_late(sr_recorder *r, const char *call);
+/* Checks the name, unit and definition of a metric or custom scalar. */
+sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
+                               const char *definition);
+/* Seconds of a monotonic clock. */
+double recorder_clock(void);
+
+#endif

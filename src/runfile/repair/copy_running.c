@@ -1,0 +1,105 @@
+/* copy_running.c -- copies rows of /running into a recorder; the newest one gives the running statistics
+ * from which the run resumes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/recorder_state.h"
+#include "record/running.h"
+#include "runfile/read/read_column.h"
+#include "runfile/repair/copy.h"
+#include "runfile/write/write_running.h"
+
+/* Rows of one column; what cannot be read is noted. */
+static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *rows, void *value,
+                      unreadable_data *losses) {
+    h5_id set;
+    h5_shape shape;
+    sr_failure why = {0};
+    sr_status status = reader_open_column(f, c, &set, &shape, &why);
+    if (status == SR_OK && rows->count > 0) status = h5_read_rows(set, rows, c->type, value, &why);
+    if (status == SR_OK) h5_close_dataset(set);
+    if (status != SR_OK) copy_missed(losses, c->group, c->name, rows->count ? 1 : -1, &why);
+    return status == SR_OK;
+}
+
+static bool read_row(const sr_runfile *f, int64_t at, double *all, unreadable_data *losses) {
+    const int64_t width = f->info.width;
+    const h5_rows row = {at, 1, 0, width, width};
+    bool whole = true;
+    for (int i = 0; i < RUN_RUNNING; i++)
+        whole = read_rows(f, &run_running[i], &row, all + i * width, losses) && whole;
+    return whole;
+}
+
+/* Whether the row has values of a site: those of one that was never observed are all NaN. */
+static bool has_site(const sr_recorder *r, int64_t site, const double *all) {
+    for (int v = 0; v < RUN_RUNNING; v++)
+        for (int64_t k = 0; k < r->site[site].width; k++)
+            if (!isnan(all[v * r->width + r->site[site].offset + k])) return true;
+    return false;
+}
+
+/* Sites whose values are not in the row begin anew. */
+static sr_status take_row(sr_recorder *r, const double *all) {
+    for (int64_t i = 0; i < r->sites; i++) {
+        const sr_run_site *s = &r->site[i];
+        if (isnan(s->alpha) || !has_site(r, i, all)) continue;
+        if (raw_reserve(r, (int)i) != SR_OK) return recorder_check(r);
+        for (int v = 0; v < RUN_RUNNING; v++)
+            memcpy(running_values(&r->state[i].raw, v), all + v * r->width + s->offset,
+                   (size_t)s->width * sizeof *all);
+    }
+    return SR_OK;
+}
+
+/* A row that cannot be read is left out: an older one serves. */
+static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64_t step,
+                          double *all, int64_t *last, unreadable_data *losses) {
+    const double *row[RUN_RUNNING];
+    if (!read_row(f, at, all, losses)) return SR_OK;
+    for (int i = 0; i < RUN_RUNNING; i++) row[i] = all + i * r->width;
+    if (writer_put_running(&r->writer, step, row, &r->failure) != SR_OK) return recorder_check(r);
+    *last = step;
+    return take_row(r, all);
+}
+
+/* Steps of the rows; how many there are. Every column is looked at. */
+static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT],
+                          unreadable_data *losses) {
+    h5_id set;
+    h5_shape shape = {0};
+    const h5_rows none = {.columns = 1, .stride = 1};
+    if (!reader_has_column(f, &run_running_step)) return 0;
+    for (int i = 0; i < RUN_RUNNING; i++) read_rows(f, &run_running[i], &none, NULL, losses);
+    if (!read_rows(f, &run_running_step, &none, NULL, losses)) return 0;
+    if (reader_open_column(f, &run_running_step, &set, &shape, NULL) != SR_OK) return 0;
+    h5_close_dataset(set);
+    const int64_t count = shape.dims[0] < SR_RUNNING_KEPT ? shape.dims[0] : SR_RUNNING_KEPT;
+    const h5_rows rows = {.first = 0, .count = count, .columns = 1, .stride = 1};
+    return read_rows(f, &run_running_step, &rows, step, losses) ? count : 0;
+}
+
+/* The row of the first step after `after`; -1: none. Rows are in no order. */
+static int64_t next_row(const int64_t *step, int64_t count, int64_t after) {
+    int64_t next = -1;
+    for (int64_t i = 0; i < count; i++)
+        if (step[i] > after && (next < 0 || step[i] < step[next])) next = i;
+    return next;
+}
+
+sr_status recorder_copy_running(sr_recorder *r, const sr_runfile *f, int64_t up_to, int64_t *step,
+                                unreadable_data *losses) {
+    int64_t of_row[SR_RUNNING_KEPT];
+    const int64_t count = read_steps(f, of_row, losses);
+    *step = -1;
+    if (count == 0) return SR_OK;
+    double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
+    if (!all) return sr_fail(&r->failure, SR_MEMORY, "%s: running values", r->path);
+    for (int64_t done = -1, at; (at = next_row(of_row, count, done)) >= 0; done = of_row[at])
+        if ((up_to >= 0 && of_row[at] > up_to) ||
+            copy_row(r, f, at, of_row[at], all, step, losses) != SR_OK)
+            break;
+    free(all);
+    return recorder_check(r);
+}
