@@ -175,15 +175,9 @@ static bool reserve_site(model *m) {
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why) {
     norm_options n;
-<<<<<<< HEAD
     const norm_method *method = next_norm(m, o, norm, &n, why);
     if (!method) return NULL;
-    norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
-=======
-    const norm_method *method = next_method(m, o, norm, &layer_scale, why);
-    if (!method || options_at(m, o, method, layer_scale, &n, why) != SR_OK) return NULL;
     norm_site *s = reserve_site(m) ? calloc(1, sizeof *s) : NULL;
->>>>>>> w2-engine
     if (!s) {
         sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
         return NULL;
