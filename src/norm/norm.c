@@ -114,7 +114,7 @@ static const real *scaled_input(applied *a) {
     if (a->scale.u) return a->scale.u;
     a->scale.u = tape_alloc(c->tape, (size_t)(c->rows->rows * c->features) * sizeof(real));
     m.scale = &a->scale;
-    if (a->scale.u) column_passes_visit(&m, layer_scale_apply);
+    if (a->scale.u) column_passes_scale_rows(&m, layer_scale_apply);
     return a->scale.u;
 }
 
@@ -134,7 +134,7 @@ static sr_status scale_input(applied *a, const tensor *x) {
                              .inverse = inverse,
                              .made = c->rows->mode == NORM_RUNNING};
     if (rows_to_scale(a, &m) != SR_OK) return SR_MEMORY;
-    column_passes_visit(&m, layer_scale_make);
+    column_passes_scale_rows(&m, layer_scale_make);
     if (a->site->method->fuses_scale)
         c->scale = &a->scale;
     else
@@ -219,7 +219,7 @@ static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out
     a->scale.dx = out;
     m.scale = &a->scale;
     sr_status status = method->backward(c, a->x, dy, dx);
-    if (status == SR_OK && !c->scale) column_passes_visit(&m, layer_scale_backward);
+    if (status == SR_OK && !c->scale) column_passes_scale_rows(&m, layer_scale_backward);
     if (status == SR_OK && !method->padded && out != dx) zero_padded(c, out);
     return status;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "reals.h"
 #include "testing/check.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "reals.h"
 #include "testing/check.h"
 #include "testing/gradcheck.h"

@@ -7,6 +7,7 @@
 #include "base/bf16_number.h"
 #include "engine/gemm/bf16.h"
 #include "engine/gemm/gemm.h"
+#include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
 #include "reals.h"
 #include "testing/check.h"

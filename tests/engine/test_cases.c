@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/ops.h"
 #include "gradcheck_cases.h"
 #include "testing/check.h"
 #include "testing/extra_ops.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "reals.h"
 #include "testing/check.h"
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/ops/ops.h"
 #include "oracle/ops_values.h"
 #include "reals.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "testing/check.h"
 #include "testing/gradcheck.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
 #include "reals.h"
 #include "testing/check.h"

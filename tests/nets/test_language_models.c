@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/loss/loss_ops.h"
+#include "engine/ops/ops.h"
 #include "nets/models.h"
 #include "testing/check.h"
 

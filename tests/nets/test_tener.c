@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "tag_batch.h"
 #include "testing/check.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 #include "testing/check.h"
 

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 
 typedef struct multilinear {
     multilinear_inputs in;

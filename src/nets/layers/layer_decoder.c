@@ -1,6 +1,7 @@
 /* layer_decoder.c -- the decoder layer of a transformer: causal self-attention, cross-attention to
  * the encoder's result, FFN (docs/models.md 2.3). */
-#include "nets/layers/site_layers.h"
+#include "engine/ops/attention/attention_ops.h"
+#include "nets/layers/text_layers.h"
 
 decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i) {
     decoder_layer l;

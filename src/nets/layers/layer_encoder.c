@@ -1,6 +1,7 @@
 /* layer_encoder.c -- the encoder layer of a transformer: self-attention, FFN (docs/models.md 2.3).
  */
-#include "nets/layers/site_layers.h"
+#include "engine/ops/attention/attention_ops.h"
+#include "nets/layers/text_layers.h"
 
 encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int i) {
     return encoder_layer_named(b, s, "encoder", i);

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "engine/ops/attention/attention_ops.h"
+#include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
 /* -- building */

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/tener_layers.h"
 
 static void part_name(char name[2 * PARAM_NAME], const char *side, int i, const char *part) {

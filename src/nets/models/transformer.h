@@ -6,7 +6,7 @@
 #define NETS_MODELS_TRANSFORMER_H
 
 #include "engine/gemm/row_ops.h"
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 
 enum { LAYERS_MAX = 64 };
 

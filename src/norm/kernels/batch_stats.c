@@ -188,6 +188,6 @@ sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real 
     m.scale = NULL; /* dy stands for itself */
     column_passes_scale(&m, dy, zero, a, zero, dx);
     m.scale = c->scale;
-    if (m.scale) column_passes_visit(&m, layer_scale_backward);
+    if (m.scale) column_passes_scale_rows(&m, layer_scale_backward);
     return SR_OK;
 }

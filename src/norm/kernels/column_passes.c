@@ -44,13 +44,12 @@ sr_status column_passes_padded(const norm_call *c, column_passes *m) {
     return SR_OK;
 }
 
-void column_passes_visit(const column_passes *m,
-                         void (*rows)(const column_passes *m, int64_t first, int64_t count)) {
+void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step) {
     int64_t chunks = chunk_count(m);
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         row_chunk p = chunk_at(m, i);
-        rows(m, p.first, p.end - p.first);
+        step(m->scale, m->index, p.first, p.end - p.first);
     }
 }
 
@@ -143,7 +142,7 @@ static void chunk_moments(const column_passes *m, const real *x, row_chunk p, do
     memset(mean, 0, (size_t)d * sizeof *mean);
     memset(m2, 0, (size_t)d * sizeof *m2);
     for (bool first = true; next_block(m, &p, block_rows(m, NARROW, 2 * PAIR), &s); first = false) {
-        if (m->makes_scale) layer_scale_make(m, s.first, s.rows);
+        if (m->makes_scale) layer_scale_make(m->scale, m->index, s.first, s.rows);
         for (int64_t k = 0; first && k < d; k++) shift[k] = value_at(m, &s, 0, k, x);
         block_moments(m, &s, x, shift, mean, m2);
     }

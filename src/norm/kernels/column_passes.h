@@ -12,6 +12,7 @@
 #define NORM_KERNELS_COLUMN_PASSES_H
 
 #include "norm/kernels/layer_scale.h"
+#include "norm/kernels/norm_method.h"
 
 /* The rows of one pass. */
 typedef struct column_passes {
@@ -37,9 +38,8 @@ column_passes column_passes_all(const norm_call *c);   /* padded rows too */
 /* The padded rows alone, with an index in memory of the tape. */
 sr_status column_passes_padded(const norm_call *c, column_passes *m);
 
-/* Calls rows(m, first, count) for chunks of the rows, from several threads. */
-void column_passes_visit(const column_passes *m,
-                         void (*rows)(const column_passes *m, int64_t first, int64_t count));
+/* Takes a step of the scale in all rows of the pass, chunk by chunk, on several threads. */
+void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step);
 
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
 sr_status column_passes_moments(const column_passes *m, const real *x, double *mean, double *m2);

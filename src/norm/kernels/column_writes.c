@@ -7,7 +7,7 @@
 
 /* The gradient that was written in these rows goes on. */
 static void pass_through_scale(const column_passes *m, const row_block *s) {
-    if (m->scale && m->scale->dx) layer_scale_backward(m, s->first, s->rows);
+    if (m->scale && m->scale->dx) layer_scale_backward(m->scale, m->index, s->first, s->rows);
 }
 
 SIMD_DOUBLE_INLINE void scale_tile(const row_block *s, int count, const real *x,
@@ -76,7 +76,7 @@ void column_passes_fill(const column_passes *m, const double *value, real *y) {
         real *row = y + column_passes_row(m, i) * m->features;
         for (int64_t k = 0; k < m->features; k++) row[k] = (real)value[k];
     }
-    if (m->scale && m->scale->dx) layer_scale_backward(m, 0, m->rows);
+    if (m->scale && m->scale->dx) layer_scale_backward(m->scale, m->index, 0, m->rows);
 }
 
 /* What a look finds in the rows of a chunk, in lanes: their norms, dx^2, (a g)^2. */

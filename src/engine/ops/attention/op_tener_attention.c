@@ -23,6 +23,7 @@
 #include <omp.h>
 #include <string.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"
 

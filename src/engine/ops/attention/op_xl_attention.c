@@ -27,9 +27,9 @@
 
 #include "engine/gemm/gemm.h"
 #include "engine/gemm/small_gemm.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/attention/attention_stats.h"
 #include "engine/ops/dropout_mask.h"
-#include "engine/ops/ops.h"
 #include "engine/row_math.h"
 
 typedef struct xl_attention {

@@ -5,7 +5,7 @@
  *   dx[n,p,c] = dy[n,c]/P
  * Kept for backward: nothing.
  */
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 
 enum { CHANNELS = 64 }; /* summed at a time, on the stack */
 

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 
 typedef struct pool_kept {
     int64_t k, stride;

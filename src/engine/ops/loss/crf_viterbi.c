@@ -11,6 +11,7 @@
 #include <omp.h>
 
 #include "engine/ops/loss/crf_shape.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/row_math.h"
 
 static const double FORBIDDEN = -10000;

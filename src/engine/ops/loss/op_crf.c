@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "engine/ops/loss/crf_shape.h"
+#include "engine/ops/loss/loss_ops.h"
 
 typedef struct crf {
     crf_inputs in;
