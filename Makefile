@@ -48,6 +48,8 @@ HDF5_CFLAGS := $(shell pkg-config --cflags $(HDF5) 2>/dev/null)
 HDF5_LIBS   := $(shell pkg-config --libs $(HDF5) 2>/dev/null)
 ZIP_CFLAGS  := $(shell pkg-config --cflags libzip 2>/dev/null)
 ZIP_LIBS    := $(shell pkg-config --libs libzip 2>/dev/null || echo -lzip)
+PCRE_CFLAGS := $(shell pkg-config --cflags libpcre2-8 2>/dev/null)
+PCRE_LIBS   := $(shell pkg-config --libs libpcre2-8 2>/dev/null || echo -lpcre2-8)
 BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
 BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 
@@ -56,12 +58,12 @@ ifeq ($(MODE),fuzz)
 WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
-CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
+CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(PCRE_CFLAGS) $(BLAS_CFLAGS)
 # ARCH=levels: programs and libraries for the first of these, libraries for the others too.
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
-LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lunistring -lz -lm
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
@@ -166,7 +168,7 @@ STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSUR
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
-	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lm -o $@
+	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lz -lm -o $@
 
 # One object, in which only names of the interface are global: none of ours meets one of the host's.
 OBJCOPY ?= objcopy
@@ -419,7 +421,7 @@ HEADERS := $(wildcard include/statrec/*.h)
 
 $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lm -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lz -lm -o $@
 
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)

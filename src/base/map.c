@@ -1,5 +1,5 @@
 /* map.c -- see map.h. Open addressing with linear probing, at most half full. The hash is never
- * visible outside, so it may be fast and differ between machines; hash.h has the one for files. */
+ * visible outside, so it may be fast. hash.h has the one for files. */
 #include "base/map.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* tsv.h -- self-describing tables on a stream: provenance and column definitions in `#` lines,
- * then one header line of column names, then tab-separated rows.
- * Or the same as CSV (RFC 4180, the `#` lines left out) or JSON (RFC 8259):
+/* tsv.h -- self-describing tables on a stream: `#` lines with provenance and column definitions, a
+ * header line of names, tab-separated rows. Or the same as CSV (RFC 4180, the `#` lines left out)
+ * or JSON (RFC 8259):
  *   {"program": "stat-distance", "version": "0.2.0", "command": "...",
  *    "notes": [{"key": "run", "text": "..."}], "columns": [{"name": "site", "definition": "..."}],
  *    "rows": [["stem", 64, null]]}
@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Text is written with tabs, newlines, backslashes and other control bytes as \t \n \\ \xNN, so
- * that a table stays a table whatever a run file holds. */
+/* Tabs, newlines, backslashes and other control bytes become \t \n \\ \xNN. So a table stays a
+ * table whatever a run file holds. */
 enum { TSV_COLUMNS = 256 };
 
 typedef enum { TSV_TABS, TSV_CSV, TSV_JSON } tsv_format;

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
+#include "analysis/runs/run_set.h"
 #include "base/options/options.h"
 #include "base/program/tool.h"
 #include "plot/plot.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/vector.h"
 #include "score/bleu_tokenize.h"
 #include "score/scorer.h"
@@ -20,14 +21,6 @@ void bleu_free(bleu_scorer *s) {
     grams_free(&s->grams);
     free(s->sentence);
     free(s);
-}
-
-int64_t bleu_sentences(const bleu_scorer *s) {
-    return s->sentences;
-}
-
-const bleu_counts *bleu_sentence(const bleu_scorer *s, int64_t i) {
-    return i >= 0 && i < s->sentences ? &s->sentence[i] : NULL;
 }
 
 bleu_counts bleu_sum(const bleu_scorer *s) {
@@ -60,7 +53,7 @@ static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     uint32_t code;
     *valid = true;
     for (size_t at = 0; at < t->size; at += step) {
-        step = unicode_decode(t->byte + at, &code);
+        step = utf8_decode(t->byte + at, &code);
         if (!step) {
             *valid = false;
             return at;

@@ -1,5 +1,5 @@
-/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST), in the reading of sacreBLEU (Post, A
- * Call for Clarity in Reporting BLEU Scores, WMT 2018), whose default it is.
+/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST) as sacreBLEU reads it (Post, A Call
+ * for Clarity in Reporting BLEU Scores, WMT 2018). It is sacreBLEU's default.
  *
  * In this order, each over the whole line with a blank before and behind it, from left to right
  * without overlap:

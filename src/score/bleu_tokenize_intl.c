@@ -1,6 +1,6 @@
-/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST), in the
- * reading of sacreBLEU (Post, WMT 2018): nothing is unescaped, and a point behind a number at the end
- * of the line stays with it.
+/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST) as
+ * sacreBLEU reads it (Post, WMT 2018). Nothing is unescaped; a point after a number at the end of
+ * the line stays.
  *
  * In this order, each over the whole line, from left to right without overlap, on code points and
  * Unicode's general categories:
@@ -8,6 +8,7 @@
  *   2  and before what is no number
  *   3  symbols (S) stand alone
  */
+#include "base/utf8.h"
 #include "score/bleu_tokenize.h"
 #include "text/unicode.h"
 
@@ -21,7 +22,7 @@ typedef struct letter {
 static bool next_letter(const byte_buffer *t, size_t at, letter *l) {
     if (at >= t->size) return false;
     l->byte = t->byte + at;
-    l->size = unicode_decode(l->byte, &l->code);
+    l->size = utf8_decode(l->byte, &l->code);
     return l->size > 0;
 }
 

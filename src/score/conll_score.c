@@ -2,8 +2,8 @@
  * CoNLL-2000 to 2003.
  *
  * Gold and predicted phrases are followed side by side. A phrase is correct when both begin at the
- * same word with the same type and both end behind the same word; `open` is true as long as the two
- * may still turn out equal.
+ * same word with the same type and end at the same word. `open` is true while they may still be
+ * equal.
  *
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/vector.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 typedef enum { PART_O, PART_B, PART_I, PART_E, PART_DOT, PART_BRACKET, PART_OTHER } part;
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "base/vector.h"
 #include "text/unicode.h"
 
@@ -28,7 +29,7 @@ static size_t blank_at(const char *p, bool ascii, size_t *step) {
     uint32_t code;
     *step = 1;
     if (ascii) return is_ascii_blank(*p);
-    *step = unicode_decode(p, &code);
+    *step = utf8_decode(p, &code);
     if (*step == 0) *step = 1;
     return unicode_is_blank(code) ? *step : 0;
 }

@@ -29,7 +29,7 @@ typedef struct grams {
 } grams;
 
 void grams_begin(grams *g);
-/* The words of the next text, cut at ASCII blanks or at those of Unicode; false when out of memory or
+/* Appends the words of the next text, cut at ASCII or Unicode blanks. False when out of memory or
  * beyond 2^30 words. */
 bool grams_add(grams *g, const byte_buffer *line, bool ascii);
 /* Correct, total and lengths of the first text against the others; false when out of memory. */

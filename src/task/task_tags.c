@@ -1,9 +1,9 @@
-/* task_tags.c -- a tag for every word: the loss of a conditional random field, a mean over sentences, and
- * precision, recall and F1 of the entities that its best tags say (docs/models.md 10.2).
+/* task_tags.c -- a tag for every word (docs/models.md 10.2). The loss is that of a conditional
+ * random field, a mean over sentences. Metrics are precision, recall and F1 of the entities of the
+ * best tags.
  *
- * Entities are counted sentence by sentence in the pass that makes the loss, from what the model decodes
- * (pass.predicted), and added up over the split. Predictions are written in IOB2, in the order of the
- * file.
+ * The loss pass counts entities sentence by sentence in the model's decoded tags (pass.predicted);
+ * sums cover the split. Predictions are written in IOB2, in the order of the file.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "base/vector.h"
 #include "task/task_rows.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 /* task_sums' count. */
 enum { COUNT_RIGHT, COUNT_PREDICTED, COUNT_GOLD, COUNT_WORDS, COUNTS };

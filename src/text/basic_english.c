@@ -6,8 +6,8 @@
  *     "             nothing                       ;  :  <br />         a blank
  *   and words are what stands between blanks
  *
- * Its rules are replacements of the whole line one after the other; only that of " can make another
- * one match, by what it joins: it is first here too.
+ * Its rules replace in the whole line, one after the other. Only the rule of " can make another one
+ * match, so it is first here too.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/tag_letters.h"
+#include "text/tag_column.h"
+#include "text/tags.h"
 
 /* -- types */
 

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/tag_letters.h"
+#include "text/tag_set.h"
+#include "text/tags.h"
 
 static int parts_of(tag_scheme scheme) {
     return (int)strlen(tag_scheme_letters(scheme)) - 1; /* without O */
@@ -116,4 +117,25 @@ int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_sp
         before = m;
     }
     return spans;
+}
+
+int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs) {
+    int64_t matching = 0, k = 0;
+    for (int64_t i = 0; i < as; i++) {
+        while (k < bs && b[k].first < a[i].first) k++;
+        matching +=
+            k < bs && b[k].first == a[i].first && b[k].last == a[i].last && b[k].type == a[i].type;
+    }
+    return matching;
+}
+
+static double percent(int64_t part, int64_t whole) {
+    return whole > 0 ? 100. * (double)part / (double)whole : 0;
+}
+
+entity_scores entity_scores_of(int64_t right, int64_t predicted, int64_t gold) {
+    entity_scores s = {percent(right, predicted), percent(right, gold), 0};
+    const double sum = s.precision + s.recall;
+    if (sum > 0) s.f1 = 2 * s.precision * s.recall / sum;
+    return s;
 }

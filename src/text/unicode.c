@@ -4,17 +4,9 @@
 #include <stdlib.h>
 #include <unicase.h>
 #include <unictype.h>
-#include <unistr.h>
 
 #include "base/byte_buffer.h"
-
-size_t unicode_decode(const void *text, uint32_t *code) {
-    const uint8_t *p = text;
-    *code = *p;
-    if (*p < 0x80) return 1;
-    const int bytes = u8_strmbtouc(code, p);
-    return bytes > 0 ? (size_t)bytes : 0;
-}
+#include "base/utf8.h"
 
 bool unicode_is_blank(uint32_t code) {
     if (code < 0x80) return code == ' ' || (code >= 9 && code <= 13) || (code >= 28 && code <= 31);
@@ -45,20 +37,12 @@ bool unicode_is_symbol(uint32_t code) {
     return uc_is_general_category(code, UC_CATEGORY_S);
 }
 
-bool unicode_is_digit(uint32_t code) {
-    return uc_is_general_category(code, UC_CATEGORY_Nd);
-}
-
-bool unicode_is_word(uint32_t code) {
-    return code == '_' || unicode_is_number(code) || uc_is_general_category(code, UC_CATEGORY_L);
-}
-
 /* -- small letters -------------------------------------------------------------------------------- */
 
-/* True when the first code point from p on that has a say is a letter with a case. */
+/* True when the first code point from p on that is not ignorable is a letter with a case. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     uint32_t code;
-    for (size_t step; p < end && (step = unicode_decode(p, &code)) > 0; p += step)
+    for (size_t step; p < end && (step = utf8_decode(p, &code)) > 0; p += step)
         if (!uc_is_property_case_ignorable(code)) return uc_is_property_cased(code);
     return false;
 }
@@ -74,8 +58,8 @@ static bool lower_run(byte_buffer *out, const uint8_t *text, size_t length) {
 }
 
 /* Sigma is final behind a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
- * u8_tolower has the rule too, but in libunistring 1.0 it is another one beside apostrophes and beside
- * code points that have a case and are ignorable as well. */
+ * u8_tolower has the rule too. In libunistring 1.0 it differs beside apostrophes and beside cased
+ * code points that are ignorable. */
 uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     static const uint32_t sigma = 0x3a3;
     const uint8_t *const end = text + length, *run = text;
@@ -83,7 +67,7 @@ uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     bool cased_before = false, done = true;
     uint32_t code;
     for (size_t at = 0, step; done && at < length; at += step) {
-        step = unicode_decode(text + at, &code);
+        step = utf8_decode(text + at, &code);
         if (!step) break;
         if (code == sigma) {
             const bool final = cased_before && !cased_follows(text + at + step, end);

@@ -4,6 +4,7 @@
 
 #include "base/options/options.h"
 #include "data/data.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 #include "score/score.h"
 #include "task/task.h"

@@ -5,7 +5,7 @@
 
 #include "data_files.h"
 #include "text/line_transform.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 /* IOB1, as CoNLL-2003; two sentences of a document, one of another. */
 static const char train[] =

@@ -5,7 +5,8 @@
 
 #include "base/rng.h"
 #include "testing/check.h"
-#include "text/tags.h"
+#include "testing/mark_spans.h"
+#include "text/tag_set.h"
 
 enum { WORDS = 40 };
 
@@ -33,8 +34,8 @@ static void check_spans(const char *tags, const char *want) {
     sentence s = read_sentence(tags);
     tag_span span[WORDS];
     char text[512] = "";
-    const int64_t n = tag_spans(s.mark, s.words, span);
-    assert_int_equal(tag_spans(s.mark, s.words, NULL), n);
+    const int64_t n = mark_spans(&s.types, s.mark, s.words, span);
+    assert_int_equal(mark_spans(&s.types, s.mark, s.words, NULL), n);
     for (int64_t i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %d-%d", i ? ", " : "",
                  tag_types_name(&s.types, span[i].type), (int)span[i].first, (int)span[i].last);
@@ -208,6 +209,8 @@ static int scan(const tag_mark *m, int words, tag_span *span) {
 static void random_sequences(void **state) {
     (void)state;
     rng r = rng_create(6);
+    tag_types names = {0};
+    assert_true(tag_types_add(&names, "b", 1) == 0 && tag_types_add(&names, "a", 1) == 1);
     for (int round = 0; round < 5000; round++) {
         tag_mark m[WORDS];
         tag_span got[WORDS], want[WORDS];
@@ -217,9 +220,10 @@ static void random_sequences(void **state) {
             if (m[i].part == TAG_OUTSIDE) m[i].type = -1;
         }
         const int n = scan(m, words, want);
-        assert_int_equal(tag_spans(m, words, got), n);
+        assert_int_equal(mark_spans(&names, m, words, got), n);
         assert_memory_equal(got, want, (size_t)n * sizeof *got);
     }
+    tag_types_free(&names);
 }
 
 /* -- grammars and dictionaries */

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "text/tags.h"
+#include "testing/mark_spans.h"
+#include "text/tag_set.h"
 
 typedef struct side {
     int64_t words, spans;
@@ -30,7 +31,7 @@ static side read_side(model_case *c, const char *path, tag_types *types) {
             case_fail(c, "%s", why.text);
         text += length + 1;
     }
-    s.spans = tag_spans(s.mark, s.words, s.span);
+    s.spans = mark_spans(types, s.mark, s.words, s.span);
     return s;
 }
 

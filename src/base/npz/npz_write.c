@@ -1,9 +1,9 @@
-/* npz_write.c -- writes archives of arrays (npz.h): entries that are stored, in a zip file as PKWARE's APPNOTE 6.3
- * has it (4.3.7 local headers, 4.3.12 the central directory, 4.3.14 to 4.3.16 its end; 4.5.3 numbers of 64
- * bits where those of 16 and 32 are too short).
+/* npz_write.c -- writes archives of arrays (npz.h) as stored entries of a zip file. The format is
+ * PKWARE's APPNOTE 6.3: local headers in 4.3.7, central directory in 4.3.12 and 4.3.14 to 4.3.16.
+ * Numbers of 64 bits are in 4.5.3.
  *
- * An array takes its bytes and some hundred more until it is written: of a run with 100,000 sites there are
- * 200,000, and libzip has a kilobyte for each.
+ * An array takes its bytes and a few hundred more until it is written. A run with 100,000 sites has
+ * 200,000 arrays; libzip needs a kilobyte for each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -158,8 +158,7 @@ static uint64_t short_of(uint64_t value, uint64_t most) {
     return value < most ? value : most;
 }
 
-/* What both headers of an entry have: version, flags, method, time and day, sum, sizes, bytes of the name and
- * of what follows it. */
+/* Writes the fields that both headers of an entry share. */
 static void put_common(output *o, const entry *e, bool is_long, int more) {
     put(o, 2, is_long ? LONG_VERSION : STORED_VERSION), put(o, 2, UTF8), put(o, 2, 0);
     put(o, 2, 0), put(o, 2, DAY), put(o, 4, e->sum);

@@ -7,7 +7,7 @@
 #include "cli/score/scores.h"
 #include "score/conll_score.h"
 #include "text/file_bytes.h"
-#include "text/tags.h"
+#include "text/tag_column.h"
 
 enum { FIRST = 3 };
 #define AS_IT_STANDS "conlleval"

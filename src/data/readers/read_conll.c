@@ -1,13 +1,13 @@
-/* read_conll.c -- words with the tags of their entities, a file for each split, DIR/PREFIX or
- * DIR/PREFIX.gz (plain preferred), its prefix the whole name. The name "" of validation or test means
- * none; the test file may also be missing. A line is a word, in columns between blanks or tabs, as many
- * in every line; blank lines, and lines that begin with -DOCSTART-, stand between sentences. The forms
- * of CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder), of the Chinese Resume set (a character a
- * line) and others that have a tag in one of the columns.
+/* read_conll.c -- words with the tags of their entities, one file per split. The file is DIR/PREFIX
+ * or DIR/PREFIX.gz, plain preferred. The name "" of validation or test means none; the test file
+ * may also be missing. A line is a word in columns between blanks or tabs; all lines have the same
+ * number. Blank lines and lines that begin with -DOCSTART- separate sentences. This covers
+ * CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder) and the Chinese Resume set, which has one
+ * character a line.
  *
- * Tags are read by what they mean (docs/models.md 10.2) and converted to the scheme of the options; the
- * dictionary of tags has the types of all files, those of training first. ASCII digits become 0 in words and their characters
- * unless zero_digits says no; the line step (small letters) is done to words alone.
+ * Tags are read by their meaning (docs/models.md 10.2) and converted to the scheme of the options.
+ * The dictionary has the types of all files, training types first. ASCII digits become 0 in words
+ * and characters if zero_digits is set. The line step (small letters) changes words alone.
  */
 #include <stdlib.h>
 #include <string.h>

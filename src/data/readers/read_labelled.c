@@ -2,13 +2,12 @@
  * preferred), its prefix the whole name.
  *
  * "labelled": a line is the label, one blank or TAB, the text. "labelled-csv": a line is
- * `"label","text"`, or with more columns, as `"label","title","text"`, which are one text with a blank
- * between them; `""` in quotes is one quote, `\n` a blank (the files of Zhang, Zhao and LeCun, NeurIPS
- * 2015).
+ * `"label","text"` or has more text columns, which are joined with a blank. `""` in quotes is one
+ * quote, `\n` a blank (Zhang, Zhao and LeCun, NeurIPS 2015).
  *
- * The classes are those of the training file, integers sorted by value, other labels by bytes. Without a
- * validation file the share valid_share (a tenth, unless told) of the lines of the training file, drawn
- * by the seed, is validation; the test file may be missing. A line without a text is counted and left out.
+ * The classes are those of the training file, integers sorted by value, other labels by bytes.
+ * Without a validation file the seed draws valid_share of the training lines, a tenth by default.
+ * The test file may be missing. A line without a text is counted and left out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -45,7 +44,8 @@ static const char *cut_label(const char *line, size_t length, labelled_line *fou
 
 /* -- columns */
 
-/* Appends the column at *at, which ends behind its comma or at the end; NULL or what is wrong. */
+/* Appends the column at *at, which moves past its comma or to the end. Returns NULL or the
+ * fault. */
 static const char *read_column(const char *line, size_t length, size_t *at, byte_buffer *out,
                                bool *done) {
     const bool quoted = *at < length && line[*at] == '"';

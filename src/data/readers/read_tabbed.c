@@ -1,5 +1,5 @@
-/* read_tabbed.c -- sentence pairs in the columns of one file, as Tatoeba's are exchanged:
- * `English TAB German` lines, possibly with further columns, which are passed over.
+/* read_tabbed.c -- sentence pairs in the columns of one file, as Tatoeba's: `English TAB German`
+ * lines. Further columns are ignored.
  *
  * Such a file has no official split, and a sentence stands in it once for each of its translations.
  * The first column decides: with h the FNV-1a hash of its sentence, mixed as in rng.h, and

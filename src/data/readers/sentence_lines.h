@@ -1,5 +1,5 @@
-/* sentence_lines.h -- what the readers of classified sentences share: names of the classes, lines of a
- * text made into sentences, lines drawn for a split. */
+/* sentence_lines.h -- shared by readers of classified sentences: class names, lines made into
+ * sentences, lines drawn for a split. */
 #ifndef DATA_READERS_SENTENCE_LINES_H
 #define DATA_READERS_SENTENCE_LINES_H
 

@@ -1,8 +1,8 @@
 /* sentence_set.c -- from words to ids: what a loader gives is kept as text until the words of training
  * are counted.
  *
- * Dictionary: <s>, <pad>, </s>, <unk>, then the words of the training text that are counted at least
- * min_count times, by count descending, ties by string ascending; no filler. Characters, of training
+ * Dictionary: <s>, <pad>, </s>, <unk>, then training words with at least min_count occurrences.
+ * Order: count descending, ties by string; nothing pads the dictionary. Characters, of training
  * too: 0 padding, 1 unknown, then by count alike.
  */
 #include "data/sets/sentence_set.h"

@@ -1,14 +1,14 @@
 /* tree_set.c -- trees as transitions of the arc-standard system (docs/models.md 8).
  *
- * Dictionaries are of the training sentences: words that are counted at least min_count times, spelled
- * as they stand in the file unless the step of lines makes small letters of them (Chen and Manning keep
- * capitals); every POS tag; every label. By count descending, ties by string ascending; no filler.
+ * Dictionaries come from the training sentences: words with at least min_count occurrences, every
+ * POS tag, every label. Words keep their capitals (Chen and Manning) unless the line step lowers
+ * them. By count descending, ties by string ascending; no filler.
  *
- * Batches of training: the transitions of the static oracle of all its sentences, in random order by (seed,
- * epoch); of evaluation: sentence by sentence. The last batch of a pass may be smaller. Sentences that are
- * not projective have none and are left out of batches, and so are those of evaluation with a label that
- * training does not have, for it is no class. A state is not stored: it follows from the transitions
- * before it in its sentence.
+ * Training batches: the transitions of the static oracle of all sentences, in random order by
+ * (seed, epoch). Evaluation batches: sentence by sentence. The last batch of a pass may be smaller.
+ * Batches leave out sentences that are not projective, since they have no transitions. They also
+ * leave out evaluation sentences with a label that training lacks. A state is not stored: it
+ * follows from the transitions before it in its sentence.
  */
 #include "data/sets/tree_set.h"
 

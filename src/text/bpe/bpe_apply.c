@@ -1,7 +1,7 @@
 /* bpe_apply.c -- cutting words into pieces; see bpe.h. After apply_bpe.py of subword-nmt 0.3.8.
  *
- * A word of more than one character begins as its characters. The pair of the lowest rank that is
- * there is merged, at all its places from the left, until no neighbours are a pair. */
+ * A word of more than one character begins as its characters. Merges the pair of the lowest rank at
+ * all its places from the left, until no neighbours are a pair. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,8 +111,8 @@ static sr_status is_known(bpe *b, const char *text, size_t length, bool final, b
     return status;
 }
 
-/* Writes a piece if it is known, else what it was merged from. A last part that is nothing but the end
- * of the word (version 0.1) is written as an empty piece, as by the original. */
+/* Writes a piece if it is known, else what it was merged from. Like the original, it writes an
+ * empty subword for a last part that is only the end of the word (version 0.1). */
 static sr_status write_known(bpe *b, writer *w, const char *text, size_t length, bool final,
                              sr_failure *why) {
     bool known = false;

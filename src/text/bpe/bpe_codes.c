@@ -27,10 +27,6 @@ void bpe_codes_free(bpe_codes *codes) {
     free(codes);
 }
 
-int64_t bpe_codes_merges(const bpe_codes *codes) {
-    return codes->merges;
-}
-
 int32_t bpe_add_joined(map *symbol, int32_t left, int32_t right) {
     size_t a, b;
     const char *first = map_text(symbol, left, &a), *second = map_text(symbol, right, &b);

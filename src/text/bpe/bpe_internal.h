@@ -6,7 +6,7 @@
 #include "base/vector.h"
 #include "text/bpe/bpe.h"
 
-/* The end of a word: part of its last symbol; in codes of version 0.1 a symbol of its own. */
+/* The end of a word: part of its last symbol, or in version 0.1 a symbol of its own. */
 #define BPE_END "</w>"
 enum { BPE_END_BYTES = 4 };
 
@@ -20,8 +20,7 @@ typedef struct bpe_words {
 bpe_words bpe_words_of(const char *line, size_t length);
 bool bpe_next_word(bpe_words *w, const char **word, size_t *length);
 
-/* Bytes of the character that a text of at least one byte begins with; of what is no UTF-8 each byte
- * is one. */
+/* Bytes of the first character of a text of at least one byte. Outside UTF-8 each byte is one. */
 size_t bpe_character(const char *text, size_t left);
 
 /* -- lines of two fields, `word count` or `left right`, ended by '\n' only -- */
@@ -35,7 +34,8 @@ typedef struct bpe_fields {
     bool found; /* false behind the last line */
 } bpe_fields;
 
-/* SR_FORMAT for a line that has not two fields between single blanks; `what` they are is in the text. */
+/* SR_FORMAT for a line without two fields between single blanks; the message names them by
+ * `what`. */
 sr_status bpe_next_fields(bpe_fields *f, const char *what, sr_failure *why);
 /* The second field as a count. */
 sr_status bpe_read_count(const bpe_fields *f, int64_t *count, sr_failure *why);

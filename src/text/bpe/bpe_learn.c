@@ -1,12 +1,13 @@
 /* bpe_learn.c -- learning merges from counted words; see bpe.h.
  *
- * After learn_bpe.py of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016, whose order of things decides
- * which merges come out (bpe_pairs.c). A word is its characters, the last with "</w>". A merge replaces
- * the pair from the left without overlap, "a a a" -> "aa a", in all words that hold it; then only
- * pairs around the places of the merge are counted anew. */
+ * After learn_bpe.py of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016, whose order of things
+ * decides which merges come out (bpe_pairs.c). A word is its characters, the last with "</w>". A
+ * merge replaces the pair from the left without overlap, "a a a" -> "aa a", in all words. Then only
+ * pairs around the merges are counted again. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/bpe/bpe_internal.h"
 #include "text/bpe/bpe_pairs.h"
 #include "text/unicode.h"
@@ -47,7 +48,7 @@ static bool begins_in_space(const char *text, size_t length) {
     uint8_t first[5] = {0};
     uint32_t code;
     memcpy(first, text, length < 4 ? length : 4);
-    return length > 0 && unicode_decode(first, &code) && unicode_is_blank(code);
+    return length > 0 && utf8_decode(first, &code) && unicode_is_blank(code);
 }
 
 static bool ends_in_space(const char *text, size_t length) {
@@ -124,7 +125,7 @@ static void replace(learner *l, spelling *w, merge m) {
     w->length = kept;
 }
 
-/* Where the second text begins as an end of the first, behind white space or at `from` 0, not before
+/* Position of the second text at the end of the first, after white space or at 0, not before
  * `from`; or -1. */
 static int64_t end_after_space(const char *text, size_t length, const char *end, size_t end_length,
                                size_t from) {
@@ -140,9 +141,9 @@ static bool begins_before_space(const char *text, size_t length, const char *sta
     return start_length == length || begins_in_space(text + start_length, length - start_length);
 }
 
-/* The original joins the symbols by blanks and replaces "left right" where white space, the text's own
- * included, surrounds it: an end of a symbol and a beginning of the next may be taken for the pair. `from`:
- * bytes of the first symbol that the replacement before this one has taken. */
+/* The original joins the symbols by blanks and replaces "left right" between white space, also
+ * white space of the text. So an end of a symbol and a beginning of the next may count as the pair.
+ * `from`: bytes of the first symbol that the replacement before this one has taken. */
 static bool fits(const learner *l, int32_t first, int32_t second, merge m, size_t from) {
     size_t a, b, left, right;
     const char *x = map_text(&l->symbol, first, &a);

@@ -1,16 +1,15 @@
 /* bpe_pairs.c -- see bpe_pairs.h.
  *
- * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. There rare pairs are
- * set aside from time to time, to make looking for the greatest count cheap, and counts are corrected
- * around each merge. Neither is without effect: where one symbol is formed by two different merges,
- * pairs with it are counted too high, and what a pair has gained since it was set aside replaces what
- * was set aside. The same is done here at the same moments; only the search is another, a heap:
+ * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. It sets rare pairs
+ * aside from time to time, so that the search for the greatest count is cheap. It corrects counts
+ * around each merge. Both have effects. Where two merges form one symbol, its pairs are counted too
+ * high. Counts since a pair was set aside replace the earlier ones. The same is done here at the
+ * same moments; only the search is another, a heap:
  *   threshold = greatest count / 10 at first
  *   every 100 merges: pairs of count < threshold are set aside
  *   greatest count < threshold: all pairs are set aside and taken back, and
  *   threshold = greatest count * merges / (merges + 10000)
- * A pair's entry in the heap is never smaller than its count; one that is greater is put right when
- * it comes to the top. */
+ * A heap entry is never smaller than its pair's count; a greater one is corrected at the top. */
 #include "text/bpe/bpe_pairs.h"
 
 #include <stdlib.h>

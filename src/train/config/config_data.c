@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "parse/trees.h"
-#include "text/tags.h"
+#include "text/tag_column.h"
 #include "train/config/config_rows.h"
 
 static bool reads_files(const void *values) {
