@@ -2,7 +2,7 @@
 #
 # src/MODULES lists the folders of src/; each becomes one static library.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 MODE    ?= release
 MPI     ?= 0
 PREFIX  ?= /usr/local
@@ -48,6 +48,8 @@ HDF5_CFLAGS := $(shell pkg-config --cflags $(HDF5) 2>/dev/null)
 HDF5_LIBS   := $(shell pkg-config --libs $(HDF5) 2>/dev/null)
 ZIP_CFLAGS  := $(shell pkg-config --cflags libzip 2>/dev/null)
 ZIP_LIBS    := $(shell pkg-config --libs libzip 2>/dev/null || echo -lzip)
+PCRE_CFLAGS := $(shell pkg-config --cflags libpcre2-8 2>/dev/null)
+PCRE_LIBS   := $(shell pkg-config --libs libpcre2-8 2>/dev/null || echo -lpcre2-8)
 BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
 BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 
@@ -56,12 +58,12 @@ ifeq ($(MODE),fuzz)
 WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
-CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(BLAS_CFLAGS)
+CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(PCRE_CFLAGS) $(BLAS_CFLAGS)
 # ARCH=levels: programs and libraries for the first of these, libraries for the others too.
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
-LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) -lunistring -lz -lm
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
@@ -101,13 +103,13 @@ $(BUILD)/flags: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
-quick     = $(if $(findstring /test_,$(1)),-O1)
+test_flags = $(if $(findstring /test_,$(1)),-O1)
 
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(Q),printf '  CC   %s\n' $<,:)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call quick,$<) -MMD -MP -c $< -o $@
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call test_flags,$<) -MMD -MP -c $< -o $@
 
 $(BUILD)/ranks_flags: FORCE
 	@mkdir -p $(@D)
@@ -162,7 +164,7 @@ comma       := ,
 ABI          := 1
 SONAME       := libstatrec.so.$(ABI)
 SO_FILE      := $(SONAME).$(VERSION)
-STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) src/base/status.c)
+STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) $(addprefix src/base/,status.c map.c vector.c))
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
@@ -208,7 +210,7 @@ $(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.
 
 # -- tests -------------------------------------------------------------------------------------
 
-# What tests of every room share; a test takes from it what it uses.
+# Helpers that all tests share.
 $(BUILD)/lib/libtesting.a: $(call objs,$(wildcard tests/testing/*.c))
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -299,7 +301,7 @@ check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
 	$(Q)sh tests/run_mpi.sh $(BUILD)
 .PHONY: check-mpi
-# For every submission: the rooms whose tests are quick, without those that run whole programs.
+# For every submission: the modules whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
@@ -316,6 +318,25 @@ DOUBLE_TESTS := $(filter $(BUILD)/tests/engine/% $(BUILD)/tests/norm/% $(BUILD)/
 unit-double: $(DOUBLE_TESTS)
 	$(Q)sh tests/run_unit.sh $(DOUBLE_TESTS)
 .PHONY: unit-double
+
+# For a first look after a change: all test programs but those that take longer than a second of a core (SLOW_TESTS), and
+# one case of the command line for each thing that a user does first.
+SLOW_TESTS := test_report test_statplot test_statplot_figures test_figure_controls test_axes test_extreme test_spike \
+  test_amgm_figure test_diagnose test_advice test_would_bn test_guard test_guard_input test_headers test_stream_batchmix \
+  test_stream_outlier test_stream_bootstrap test_stream_shares test_every_model test_counts test_torture \
+  test_torture_checkpoints test_run test_run_spectra test_reference_loop test_controls test_abi_structs test_swmr \
+  test_faults test_flips test_cut test_long_runs test_damage test_power test_gemm test_conv test_exp_fast test_alpha_figure \
+  test_analysis_long test_language_models test_transformer_xl test_custom_scalars test_forms test_stream_parts \
+  test_declared_figures test_compare test_translate test_synth_images test_checkpoints test_spoilt test_stream_depth \
+  test_stream_alpha test_run_evaluation test_observed_marks test_passes test_own_metrics
+QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
+quick: all tests ## the most telling tests, a minute of two cores
+	$(Q)sh tests/layers.sh
+	$(Q)sh tests/citations.sh
+	$(Q)sh tests/symbols.sh $(BUILD)
+	$(Q)sh tests/run_unit.sh $(filter-out $(foreach t,$(SLOW_TESTS),%/$(t)),$(TESTS))
+	$(Q)sh tests/run_cli.sh $(BUILD) $(QUICK_CASES)
+.PHONY: quick
 
 coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
@@ -384,7 +405,11 @@ lint: ## clang-format, clang and shellcheck over all files; tools that are missi
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
 .PHONY: lint
 
-analyze: ## clang's static analyser over the rooms that read files of others
+architecture: ## draw the modules and write their table into docs/architecture.md
+	$(Q)sh tools/architecture.sh
+.PHONY: architecture
+
+analyze: ## clang's static analyser over the modules that read untrusted files
 	$(Q)sh tests/analyze.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp
 .PHONY: analyze
 
@@ -406,7 +431,7 @@ $(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(w
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
-$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv)
+$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv share/presets/*.conf)
 	@mkdir -p $(@D)
 	@$(if $(Q),echo '  BASH $@',:)
 	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@
@@ -416,7 +441,7 @@ completion: $(BUILD)/completions/statrec ## build the completion for bash from t
 SHARE    = $(DESTDIR)$(PREFIX)/share
 PRIVATE  = $(DESTDIR)$(PREFIX)/lib/statrec
 install: all man completion ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/sample_runs
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	rm -rf $(PRIVATE)
 	$(if $(LEVELS),install -d $(PRIVATE) $(addprefix $(PRIVATE)/glibc-hwcaps/,$(HIGHER)))
@@ -427,6 +452,7 @@ install: all man completion ## copy programs, libraries, headers, manual, comple
 	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
 	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(SHARE)/statrec/plots
+	install -m 644 $(wildcard share/presets/*.conf) $(SHARE)/statrec/presets
 	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
 	install -d $(SHARE)/bash-completion/completions
 	install -m 644 $(BUILD)/completions/statrec $(SHARE)/bash-completion/completions

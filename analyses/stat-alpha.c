@@ -15,21 +15,23 @@
  * differs by that factor.
  *
  * Start-up: until r_1 weighs less than 1 % a distance measures what the average began with. That takes longer
- * for a greater alpha, so rows of a table are of different steps. --startup same leaves out as many steps for
+ * for a greater alpha, so rows of a table are of different steps. --burn-in same leaves out as many steps for
  * every alpha: the start-up of the greatest one that leaves a third of the recorded steps of the phase; greater
  * ones have no steps then. Distances of different alphas may be compared so.
  *
  * Of independent batch statistics about a fixed mean, E d^2 is (1 + (1 - alpha)/(1 + alpha)) = 2/(1 + alpha) times
  * their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. What is above that is the mean's own way.
  *
- * --kept-in: r is rounded to that format behind every update, as a module that keeps its running values in it
+ * --running-dtype: r is rounded to that format behind every update, as a module that keeps its running values in it
  * does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in r's last place is lost.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
 #include "base/bf16_number.h"
 
 typedef struct settings {
@@ -46,11 +48,11 @@ static const option rows[] = {
                 .value = "STAT,..."),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
                 "weights of the old running value, separated by commas"),
-    TEXT_OPTION("Choice", "kept-in", AT(kept_in), "double",
+    TEXT_OPTION("Choice", "running-dtype", AT(kept_in), "double",
                 "formats that running values are rounded to behind every update, separated by "
                 "commas: double, float32, bf16",
                 .value = "FORMAT,..."),
-    TEXT_OPTION("Steps", "startup", AT(startup), "auto",
+    TEXT_OPTION("Steps", "burn-in", AT(startup), "auto",
                 "leave out so many recorded steps at the beginning; auto: until what the running "
                 "value began with weighs less than 1 %, for each alpha; same: as many for every "
                 "alpha, greater ones than leave a third of the steps have none",
@@ -146,8 +148,8 @@ static sr_status read_formats(const char *text, const kept_format *wanted[FORMAT
                (strlen(formats[i].word) != length || strncmp(formats[i].word, at, length)))
             i++;
         if (i == FORMATS || count == FORMATS)
-            return sr_fail(why, SR_USAGE, "--kept-in: '%s' is not a list of double, float32, bf16",
-                           text);
+            return sr_fail(why, SR_USAGE,
+                           "--running-dtype: '%s' is not a list of double, float32, bf16", text);
         wanted[count++] = &formats[i];
     }
     wanted[count] = NULL;
@@ -199,26 +201,23 @@ static double averaging_step(averaging *a, int i, const float *batch) {
     return sqrt(sum) / (double)a->width;
 }
 
-/* Rows of /vectors from the first one on; NaN for those that are left out. */
-static sr_status average(void *context, int64_t first, int64_t count, double *const *value,
-                         sr_failure *why) {
-    averaging *a = context;
-    sr_status status = first == 0 ? averaging_begin(a, why) : SR_OK;
+/* The first `count` rows of /vectors; NaN for those that are left out. value [alphas][count] */
+static sr_status average(averaging *a, int64_t count, double *const *value, sr_failure *why) {
+    sr_status status = averaging_begin(a, why);
     for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
         n = count - done < a->piece ? count - done : a->piece;
-        status =
-            sr_run_vector(a->run, batch_name[a->which], a->site, first + done, n, a->batch, why);
+        status = sr_run_vector(a->run, batch_name[a->which], a->site, done, n, a->batch, why);
         for (int64_t k = 0; k < n && status == SR_OK; k++) {
             for (int i = 0; i < a->alpha->count; i++) {
                 const double distance = averaging_step(a, i, a->batch + k * a->width);
-                value[i][done + k] = first + done + k < a->left_out[i] ? NAN : distance;
+                value[i][done + k] = done + k < a->left_out[i] ? NAN : distance;
             }
         }
     }
     return status;
 }
 
-/* Words of --startup beside numbers of recorded steps. */
+/* Words of --burn-in beside numbers of recorded steps. */
 enum { STARTUP_AUTO = -1, STARTUP_SAME = -2 };
 
 /* Recorded rows first .. end-1 are the phase. What every alpha leaves out: the longest start-up behind which a third
@@ -253,15 +252,16 @@ static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end)
 
 /* of [alphas]; those that are left out were taken for steps without a finite distance. */
 static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_failure *why) {
-    column_space space = {0};
-    const column_source source = {a->alpha->count, end, false, average, a};
+    column_block b = {0};
     sr_status status = averaging_make(a, why);
-    if (status == SR_OK) status = summary_read(&source, &space, of, why);
+    if (status == SR_OK) status = columns_create(&b, a->alpha->count, end, why);
+    if (status == SR_OK) status = average(a, end, b.value, why);
+    if (status == SR_OK) columns_summarise(&b, a->alpha->count, end, false, of);
     for (int i = 0; i < a->alpha->count && status == SR_OK; i++) {
         of[i].values -= a->left_out[i];
         of[i].nonfinite -= a->left_out[i];
     }
-    column_space_free(&space);
+    columns_free(&b);
     return status;
 }
 
@@ -305,7 +305,7 @@ static sr_status read_startup(const char *word, int64_t *startup, sr_failure *wh
     if (strcmp(word, "auto") == 0 || strcmp(word, "same") == 0) return SR_OK;
     *startup = strtoll(word, &end, 10);
     if (!*end && end != word && *startup >= 0) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--startup: '%s' is not auto, same or a number of steps", word);
+    return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto, same or a number of steps", word);
 }
 
 static void note_startup(int64_t startup, tsv *t) {
@@ -317,7 +317,7 @@ static void note_startup(int64_t startup, tsv *t) {
     else if (startup == STARTUP_AUTO)
         tsv_note(t, "steps",
                  "start-up left out: the first ceil(ln %g / ln alpha) recorded steps of each alpha "
-                 "(--startup 0 keeps them)",
+                 "(--burn-in 0 keeps them)",
                  SR_STARTUP_LEFT);
     else
         tsv_note(t, "steps", "the first %lld recorded steps are left out", (long long)startup);

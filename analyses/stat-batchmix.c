@@ -26,7 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/batchmix.h"
+#include "analysis/batchmix/batchmix.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, startup, phase;
@@ -58,7 +61,7 @@ static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static void print_help(const void *self) {
     (void)self;
-    printf("usage: stat-batchmix RUN.h5... [--site GLOB] [--startup N] [--phase P]\n\n"
+    printf("usage: stat-batchmix RUN.h5... [--site GLOB] [--burn-in N] [--phase P]\n\n"
            "Share of ||mu_B - mu||^2 that sentence length, padding and position explain.\n"
            "Keeps up to 21 numbers for each row of vectors in memory, of other steps none.\n"
            "Writes a tab-separated table with its definitions in `#` lines.\n\n");
@@ -257,7 +260,7 @@ static sr_status examine_all(const settings *s, const sources *from, result *r, 
     if (status != SR_OK || rows_left) return status;
     sr_fail(why, SR_FORMAT, "%s: no vectors recorded in steps %lld to %lld", r->path,
             (long long)from->window[0].first, (long long)from->window[0].last);
-    sr_hint(why, "`--startup N` leaves out fewer steps at the beginning");
+    sr_hint(why, "`--burn-in N` leaves out fewer steps at the beginning");
     return SR_FORMAT;
 }
 

@@ -22,6 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/runs/replicates.h"
+#include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
 
@@ -40,7 +45,7 @@ static const option rows[] = {
         "over a phase: all, first-half, second-half, FROM:TO, or a phase of the learning rate, "
         "its number from 1 or last",
         .value = "PHASE"),
-    TEXT_OPTION("Steps", "startup", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
+    TEXT_OPTION("Steps", "burn-in", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
                 .value = "STEPS"),
 };
 static const option_table options = {rows, sizeof rows / sizeof rows[0]};

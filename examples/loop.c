@@ -1,8 +1,8 @@
-/* loop.c -- a training loop of its own that records with libstatrec, by showing it raw tensors.
+/* loop.c -- a complete training loop that passes raw tensors to libstatrec.
  *
- * Two layers with batch normalization between them, y = W2 relu(bn(W1 x)), learn on which side of
- * the axes a point of the plane lies: class 1 where x0 x1 > 0. What the recorder wants stands in
- * the three functions before main. usage: loop [RUN.h5] */
+ * Two layers with batch normalization between them, y = W2 relu(bn(W1 x)), classify points of the
+ * plane: class 1 where x0 x1 > 0. The three functions before main call the recorder.
+ * usage: loop [RUN.h5] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +11,15 @@
 #include <statrec/record.h>
 
 enum { N = 64, IN = 2, D = 32 };  /* rows of a batch, inputs, hidden features */
-enum { STEPS = 300, EPOCH = 50 }; /* updates in all, and as many as we call an epoch */
+enum { STEPS = 300, EPOCH = 50 }; /* updates in total and per epoch */
 static const float eps = 1e-5f, alpha = 0.9f, lr = 0.1f;
 
+/* mu, sigma2: running statistics */
 typedef struct net {
-    float w1[D][IN], gamma[D], beta[D], w2[D], mu[D], sigma2[D]; /* the last two: running values */
+    float w1[D][IN], gamma[D], beta[D], w2[D], mu[D], sigma2[D];
 } net;
 
-typedef struct pass { /* one batch: what goes forward, and dL/d of it */
+typedef struct pass { /* one batch: activations, and gradients dL/d... */
     float x[N][IN], h[N][D], xhat[N][D], y[N][D], s[D], p[N], dy[N][D], dh[N][D];
     int label[N];
 } pass;
@@ -51,7 +52,8 @@ static void batch_moments(const pass *b, int c, float *mean, float *variance) {
     for (int i = 0; i < N; i++) *variance += (b->h[i][c] - *mean) * (b->h[i][c] - *mean) / N;
 }
 
-/* training: statistics of the batch, which also move the running ones. Returns the mean loss. */
+/* With training: normalizes with batch statistics and updates the running ones. Returns the mean
+ * loss. */
 static double forward(net *m, pass *b, int training, double *accuracy) {
     double loss = 0;
     for (int c = 0; c < D; c++) {
@@ -78,7 +80,7 @@ static double forward(net *m, pass *b, int training, double *accuracy) {
     return loss;
 }
 
-/* Gradients and, once dL/dx of the normalization is known, the update of every weight. */
+/* Computes the gradients and updates every weight. */
 static void backward(net *m, pass *b) {
     for (int c = 0; c < D; c++) {
         float sum_g = 0, sum_gx = 0, dw2 = 0, dw1[IN] = {0};
@@ -98,7 +100,7 @@ static void backward(net *m, pass *b) {
     }
 }
 
-/* What the run file is told before the first step. */
+/* Declares the site and the metrics, before the first step. */
 static sr_recorder *open_recorder(const char *path, int *site, sr_failure *why) {
     sr_options options = SR_OPTIONS_DEFAULT;
     options.program = "examples/loop", options.loss_reduction = "mean", options.task = "points";
@@ -121,7 +123,7 @@ static sr_recorder *open_recorder(const char *path, int *site, sr_failure *why) 
     return r;
 }
 
-/* gamma: from before the update. A failure needs no look here: sr_close reports the first one. */
+/* gamma: before the update. No call is checked, because sr_close reports the first failure. */
 static void record_step(sr_recorder *r, int site, int64_t step, const pass *b, const float *gamma,
                         double loss) {
     const sr_tensor x = {

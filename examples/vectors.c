@@ -1,7 +1,8 @@
-/* vectors.c -- records statistics that a program has already, with libstatrec.
+/* vectors.c -- passes ready statistics to libstatrec.
  *
- * A layer elsewhere (another device, another language) hands over its mean, variance and gradient
- * sums; here a function makes them: batches of ROWS rows whose mean drifts. usage: vectors [RUN.h5] */
+ * Use this if the layer runs elsewhere (another device, another language) and returns its mean,
+ * variance and gradient sums. Here a function generates them: batches of ROWS rows with a drifting
+ * mean. usage: vectors [RUN.h5] */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 enum { ROWS = 256, D = 16, STEPS = 200 };
 static const double eps = 1e-5, alpha = 0.9;
 
-typedef struct statistics { /* of one batch; the running ones are from before its update */
+typedef struct statistics { /* of one batch; running ones before its update */
     double mu_B[D], sigma2_B[D], mu[D], sigma2[D], gamma[D], sum_g[D], sum_gx[D];
 } statistics;
 
@@ -35,7 +36,7 @@ static void next_batch(statistics *s, int step) {
 
 static void put(sr_recorder *r, int site, const statistics *s) {
     sr_put_rows(r, site, ROWS);
-    sr_put_scalar(r, site, SR_SCALAR_samples, ROWS); /* what no vector tells */
+    sr_put_scalar(r, site, SR_SCALAR_samples, ROWS); /* does not follow from the vectors */
     sr_put_vector(r, site, SR_mu_B, s->mu_B);
     sr_put_vector(r, site, SR_sigma2_B, s->sigma2_B);
     sr_put_vector(r, site, SR_mu, s->mu);

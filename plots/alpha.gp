@@ -5,7 +5,7 @@
 #: controls x y scale steps
 #: site *
 #: stat mu
-#: table d stat-alpha {run} --site {site} --stat {stat} --startup same --phase {steps} --alpha 0,0.5,0.7,0.8,0.9,0.95,0.97,0.98,0.99,0.995,0.998,0.999
+#: table d stat-alpha {run} --site {site} --stat {stat} --burn-in same --phase {steps} --alpha 0,0.5,0.7,0.8,0.9,0.95,0.97,0.98,0.99,0.995,0.998,0.999
 #: curves d by site,statistic x alpha y median,q25,q75,run_alpha,steps,spacing
 # Median distance with each alpha over that with alpha 0, which takes the batch before, against 1/(1 - alpha), all of them over the
 # same steps: greater alphas than those whose start-up leaves a third of the steps are left out. Dashed: batches that are

@@ -8,7 +8,7 @@
 #: curves d by site x percent y spread_mean,expected_mean buckets 50
 #: table e stat-distance {run} --ranks --site {site} --phase second-half
 # Left: the median over the sites (of several), of each 1/50 of training the median; of one run its sites too, thin. Right: median
-# and quartiles over the second half of training. Dotted: what independent rows would give. Of runs with --record-ranks.
+# and quartiles over the second half of training. Dotted: what independent rows would give. Of runs with --record-shards.
 
 array whole[runs]
 array shown[runs]

@@ -42,6 +42,7 @@ help_of() {
         # shellcheck disable=SC2046 # words of a command
         set -- $(echo "$1" | tr - ' ')
         shift
+        [ "$*" = train ] && set -- train --help all
         "$build/bin/statrec" "$@" --help
         ;;
     *) "$build/bin/$1" --help ;;
@@ -60,13 +61,16 @@ check_options() {
     [ "$looked" -gt 300 ] || fault "only $looked options are in all --help together"
     "$build/bin/statrec" list options | sed 's/^\([^ ]*\).*/\1/' >"$work/options"
     wants man1/statrec-train.1 option <"$work/options"
+    "$build/bin/statrec" train --help all | sed -n '/^Parameters.*--norm/,/^$/s/^  \([^ ]*\) .*/\1/p' >"$work/params"
+    [ -s "$work/params" ] || fault "statrec train --help all has no parameters of normalizations"
+    wants man1/statrec-train.1 parameter <"$work/params"
 }
 
 check_names() {
-    sed -n 's/^    {"\([a-z]*\)", cmd_.*/statrec-\1(1)/p' "$top/src/cli/statrec.c" >"$work/names"
+    sed -n 's/^    {"\([a-z]*\)", cmd_.*/.BR statrec-\1 (1)/p' "$top/src/cli/statrec.c" >"$work/names"
     [ -s "$work/names" ] || fault "src/cli/statrec.c has no commands"
     wants man1/statrec.1 command <"$work/names"
-    (cd "$top/analyses" && printf '%s\n' stat-*.c) | sed 's/[.]c$/(1)/' >"$work/names"
+    (cd "$top/analyses" && printf '%s\n' stat-*.c) | sed 's/^/.BR /; s/[.]c$/ (1)/' >"$work/names"
     wants man1/stat-analyses.1 analysis <"$work/names"
     "$build/bin/statplot" list | cut -f 1 >"$work/names"
     wants man1/statplot.1 figure <"$work/names"
@@ -84,7 +88,7 @@ check_names() {
 # Variables of the environment, LD_PRELOAD excepted, which is valgrind's.
 check_variables() {
     cat "$man"/man1/*.1 >"$man/all"
-    (cd "$top" && grep -rhoE '(getenv|screen_size|share_(find|directory))\("[A-Z_]+"' src analyses) |
+    (cd "$top" && grep -rhoE '(getenv|screen_size|install_files_(find|directory))\("[A-Z_]+"' src analyses) |
         sed 's/.*"\(.*\)"/\1/' | sort -u | grep -vx LD_PRELOAD >"$work/names"
     [ "$(wc -l <"$work/names")" -gt 5 ] || fault "programs read too few variables to be true"
     wants all variable <"$work/names"
@@ -117,7 +121,7 @@ check_options
 check_names
 check_variables
 check_references
-lint mandoc -T lint
-lint groff -ww -z -man -Kutf8
+lint mandoc -T lint -W warning
+lint groff -ww -W break -z -man -Kutf8
 [ $bad -eq 0 ] || exit 1
 echo "manual: $looked looks at $(find "$man/man1" "$man/man5" -type f | wc -l) pages and libstatrec(3) found no fault"

@@ -71,7 +71,14 @@ check_shell() {
 $cases") scripts"
 }
 
+check_architecture() {
+    [ -f src/MODULES ] || return
+    sh tools/architecture.sh --check
+    ended $? "docs/architecture.dot: the modules and includes of today"
+}
+
 check_format
+check_architecture
 check_clang "$@"
 check_shell
 exit $faults

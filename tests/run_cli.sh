@@ -41,6 +41,7 @@ PATH=$BIN:$PATH
 LC_ALL=C OMP_NUM_THREADS=${OMP_NUM_THREADS:-2} TERM=dumb
 OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} # as in run_unit.sh
 unset COLUMNS MAKEFLAGS MAKELEVEL
+[ -d "$BIN/../../../share/presets" ] || export STATREC_PRESETS="$TOP/share/presets" # a build outside the checkout
 statrec --version >/dev/null || { echo "run_cli: $BIN/statrec does not run" >&2; exit 1; }
 export TOP BIN SHARED PATH LC_ALL OMP_NUM_THREADS OMP_WAIT_POLICY TERM
 work=$(mktemp -d) || exit 1

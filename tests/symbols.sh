@@ -39,11 +39,9 @@ if [ -f "$lib" ]; then
 fi
 
 # edges "user definer" between object files
-for path in $(cd "$top" && find src -name '*.c'); do
-    nm "$1/obj/${path%.c}.o" | awk -v file="${path%.c}" '
-        NF == 3 && $2 ~ /[TDRBC]/ && $3 != "main" { print "defines", $3, file }
-        NF == 2 && $1 == "U" { print "asks", $2, file }'
-done >"$work/all"
+objects "$1" . | xargs nm -A | sed "s|^$1/obj/||; s|\.o:| |" | awk '
+    NF == 4 && $3 ~ /[TDRBC]/ && $4 != "main" { print "defines", $4, $1 }
+    NF == 3 && $2 == "U" { print "asks", $3, $1 }' >"$work/all"
 awk '$1 == "defines" { of[$2] = $3 } $1 == "asks" { asked[NR] = $2; by[NR] = $3 }
     END { for (i in asked) if (asked[i] in of && of[asked[i]] != by[i]) print by[i], of[asked[i]] }' \
     "$work/all" | sort -u >"$work/edges"

@@ -18,7 +18,7 @@ options() {
         /^$/ { in_statistics = 0 }
         in_statistics && /^  [a-zA-Z]/ { statistics = statistics (statistics == "" ? "" : "|") $1 }
         /^  [a-z][a-z0-9-]* +[^ ]/ && !in_statistics && !n { rows = rows (rows == "" ? "" : "|") $1 }
-        /^  (-[A-Za-z], )?--/ && !/^  --[^ ]*( [^ ]*)*: --/ {
+        /^  (-[A-Za-z], )?--/ {
             keep()
             line = $0
             letter = ""

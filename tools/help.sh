@@ -6,14 +6,16 @@
 bin=$1 out=$2
 LC_ALL=C
 export LC_ALL
-unset STATREC_PLOTS STATREC_SAMPLES
+unset STATREC_PLOTS STATREC_PRESETS STATREC_SAMPLES
 mkdir -p "$out" || exit 1
 
 # say PAGE PROGRAM [COMMAND]: keeps it.
 say() {
     page=$1 program=$2
     shift 2
-    "$bin/$program" "$@" --help >"$out/$page" || {
+    case $page in statrec-train) all=all ;; *) all= ;; esac
+    # shellcheck disable=SC2086 # a word or none
+    "$bin/$program" "$@" --help $all >"$out/$page" || {
         echo "help: $program $* --help fails" >&2
         exit 1
     }

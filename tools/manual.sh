@@ -1,16 +1,15 @@
 #!/bin/sh
 # usage: manual.sh BUILDDIR VERSION DATE
-# Writes the manual into BUILDDIR/man: a page of section 1 for each program and each command, from what it
-# prints for --help, and stat-analyses.1, which lists the analyses; libstatrec.3 from the public headers,
-# with a link for each function; statrec-file.5 from statrec/format.h and a run file. What they say
-# besides is in manual.txt.
+# Writes the manual into BUILDDIR/man: a page of section 1 for each program and each command from its --help
+# (help2man), and stat-analyses.1, which lists the analyses; libstatrec.3 from the public headers, with a
+# link for each function; statrec-file.5 from statrec/format.h and a run file. Notes are in manual.txt.
 [ $# -eq 3 ] || { echo "usage: manual.sh BUILDDIR VERSION DATE" >&2; exit 2; }
 tools=$(dirname "$0")
 include=$tools/../include/statrec
 bin=$1/bin out=$1/man.new version=$2 date=$3
 LC_ALL=C
 export LC_ALL
-unset STATREC_PLOTS STATREC_SAMPLES
+unset STATREC_PLOTS STATREC_PRESETS STATREC_SAMPLES
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 help=$work/help
@@ -86,11 +85,21 @@ analyses >"$work/analyses" && mv "$work/analyses" "$help/stat-analyses"
 
 # -- pages
 
+command -v help2man >/dev/null || fail "help2man is not installed"
 pages=$(cd "$help" && printf '%s ' *)
+mkdir "$work/programs"
+SOURCE_DATE_EPOCH=$(date -u -d "$date" +%s) || fail "no date: $date"
+export SOURCE_DATE_EPOCH
 for name in $pages; do
-    awk -f "$tools/roff.awk" -f "$tools/help_page.awk" -v name="$name" -v does="$(does "$name")" \
-        -v date="$date" -v version="$version" -v pages="${pages% }" -v parent="$(parent "$name")" \
-        "$tools/manual.txt" "$help/$name" >"$out/man1/$name.1" || fail "no page $name"
+    awk -f "$tools/roff.awk" -f "$tools/page_notes.awk" -v name="$name" -v pages="${pages% }" \
+        -v parent="$(parent "$name")" "$tools/manual.txt" "$help/$name" >"$work/notes" || fail "no notes for $name"
+    # help2man runs a program of the page's name, and knows the synopsis by a capital
+    printf '#!/bin/sh\nsed "s/^usage:/Usage:/" "%s"\n' "$help/$name" >"$work/programs/$name"
+    chmod +x "$work/programs/$name"
+    help2man --no-info --name="$(does "$name")" --version-string="$version" --source="statrec $version" \
+        --manual="statrec manual" --include="$work/notes" "$work/programs/$name" |
+        sed "/^\.TH /s/\"[A-Z][a-z]* [0-9]*\"/\"$date\"/" >"$out/man1/$name.1"
+    [ -s "$out/man1/$name.1" ] || fail "no page $name"
 done
 
 awk -f "$tools/roff.awk" -f "$tools/header_page.awk" -v date="$date" -v version="$version" \

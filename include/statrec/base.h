@@ -21,7 +21,7 @@ extern "C" {
  * What is only added does not change it. */
 #define SR_ABI_VERSION 1
 int sr_abi_version(void);     /* that of the library in use */
-const char *sr_version(void); /* "0.1.0" */
+const char *sr_version(void); /* "0.2.0" */
 
 /* SR_INIT(sr_site, .name = "norm1", .width = 64): such a struct with its size filled in. */
 #define SR_INIT(type, ...) ((type){.size = sizeof(type), __VA_ARGS__})

@@ -92,14 +92,9 @@ void *arena_alloc(arena *a, size_t bytes) {
     return p;
 }
 
-void *arena_zeroed(arena *a, size_t bytes) {
-    void *p = arena_alloc(a, bytes);
-    if (p) memset(p, 0, bytes);
-    return p;
-}
-
-/* Steps differ, so a list of blocks would leave a hole at each border and grow with the number of
- * different steps; one block of the size used has none. Out of memory: the next step starts anew.
+/* Steps differ, so a list of blocks would leave a hole at each border. It would also grow with the
+ * number of different steps. One block of the used size has none. Out of memory: the next step
+ * starts anew.
  */
 static void merge_blocks(arena *a) {
     size_t used = arena_used(a);

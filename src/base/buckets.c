@@ -16,8 +16,8 @@ double bucket_middle(double low, double high) {
 
 enum { BLOCK = 64 };
 
-/* Side by side. False where a value is not finite, or where an end is 0: whether 0 or -0 comes first is then for the
- * caller to see. */
+/* Side by side. False where a value is not finite, or where an end is 0. The caller then decides
+ * between 0 and -0. */
 static bool block_ends(const double *x, double *least, double *largest) {
     double low = INFINITY, high = -INFINITY, odd = 0; /* x - x is NaN of NaN and of infinities */
 #pragma omp simd reduction(min : low) reduction(max : high) reduction(+ : odd)

@@ -1,5 +1,5 @@
-/* buckets.h -- many numbers to few, for figures and their tables: an axis cut into equal parts, of each
- * of which the extremes stay, so that a spike of one step among a million does. */
+/* buckets.h -- downsampling for figures and their tables. The axis is cut into equal bins; each
+ * keeps its extremes, so a spike of one step among a million stays. */
 #ifndef BASE_BUCKETS_H
 #define BASE_BUCKETS_H
 
@@ -17,7 +17,8 @@ int64_t gather_finite(double *to, const double *from, int64_t count, double *lea
 bucket_range bucket_measure(double *value, int64_t count);
 /* Of two finite values. */
 double bucket_middle(double low, double high);
-/* Number from 0 of the part of [low, high] that x is in; x outside is in the first or the last. */
+/* Number from 0 of the bin of [low, high] that holds x; x outside belongs to the first or the
+ * last. */
 int64_t bucket_of(double x, double low, double high, int64_t buckets);
 
 #endif

@@ -1,11 +1,11 @@
 /* float_text.c -- see float_text.h. Both ways are exact where they are taken, and the library's functions have the rest.
  *
- * Writing: v 10^k with k so that nine digits stand in front of the point. Powers up to 10^27 are exact in a long double
- * of 64 bits, so the product is wrong by less than 10^9 2^-63: where what is behind the point is not that near to
- * a half, it is known which way to round.
+ * Writing: v 10^k with k so that nine digits stand in front of the point. Powers up to 10^27 are
+ * exact in a long double of 64 bits, so the product is wrong by less than 10^9 2^-63. Unless the
+ * fraction is that near to a half, the rounding is certain.
  *
- * Reading: a mantissa below 2^53 and a power of ten up to 10^22 are exact in double, and one operation rounds once
- * (Clinger 1990).
+ * Reading: a mantissa below 2^53 and a power of ten up to 10^22 are exact in double. One operation
+ * rounds once (Clinger 1990).
  */
 #include "base/float_text.h"
 

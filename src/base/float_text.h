@@ -1,5 +1,5 @@
-/* float_text.h -- numbers of tables as text and back: what printf("%.9g") and strtod() make of them, to the last bit, in
- * a fifth of the time. */
+/* float_text.h -- numbers of tables as text and back. The results equal printf("%.9g") and strtod()
+ * to the last bit, in a fifth of the time. */
 #ifndef BASE_FLOAT_TEXT_H
 #define BASE_FLOAT_TEXT_H
 

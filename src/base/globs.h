@@ -21,16 +21,17 @@ typedef struct globs_sites {
 
 enum { GLOBS_WORD = 1024 };
 
-/* Sets chosen[i] where a word of the list means site i: a glob (replicas only where it has an @), or
- * "first", "middle", "last" or "last-bn". False when a word means none: it is in missed, a glob before the others. */
+/* Sets chosen[i] where a word of the list means site i. A word is a glob, "first", "middle", "last"
+ * or "last-bn"; only a glob with an @ matches replicas. False when a word means none: it is in
+ * missed, a glob before the others. */
 bool globs_choose(const char *list, const globs_sites *sites, bool *chosen,
                   char missed[GLOBS_WORD]);
 /* True of "first", "middle", "last" and "last-bn". */
 bool globs_is_place(const char *word);
 
-/* True of NAME@K, K a number from 1: site NAME of a model as another share of the batch saw it
- * (share 0 is NAME itself). It is no site of the model: who walks over the sites of a run passes it
- * over, and no word of a list means it but a glob with an @. */
+/* True of NAME@K, K from 1: site NAME as shard K of the batch saw it. Shard 0 is NAME itself. A
+ * replica is no site of the model: loops over sites skip it, and only a glob with an @ matches
+ * it. */
 bool globs_is_replica(const char *name);
 
 /* True of NAME.final, the norm behind a stack, which "last-bn" never means. */

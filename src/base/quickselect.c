@@ -1,8 +1,8 @@
 /* quickselect.c -- order statistics without sorting: Hoare's selection (1961), for several ranks at once.
  *
- * A range is parted around a pivot, the ranks with it; only parts that hold a rank are parted
- * further, so n values and r ranks cost about n (2 + log2 r) comparisons where sorting costs
- * n log2 n. Parting that makes no headway (values chosen against the pivots) ends in a sort.
+ * Partitions a range around a pivot, the ranks with it, and continues in parts that hold a rank. So
+ * n values and r ranks cost about n (2 + log2 r) comparisons; sorting costs n log2 n. Parting that
+ * makes no headway (values chosen against the pivots) ends in a sort.
  */
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* rng.h -- counter-based, splittable random numbers (SplitMix64, Steele et al., OOPSLA 2014).
  *
- * The i-th value of a stream is a function of (key, i) alone, so a kernel may draw values in any
- * order and on any number of threads and get the same bytes. The whole state is two integers.
+ * The i-th value of a stream depends on (key, i) alone. A kernel may draw values in any order and
+ * on any number of threads and get the same bytes. The whole state is two integers.
  */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H

@@ -6,8 +6,8 @@
 
 /* Sorts value [count] upwards; no NaN among them. */
 void sort_reals(double *value, int64_t count);
-/* Reorders value [count], no NaN among them, so that value[rank[i]] is what sorting would put there; rank
- * [ranks] ascending, each below count. */
+/* Reorders value [count], no NaN among them, so that value[rank[i]] has its sorted value. rank
+ * [ranks] is ascending, each below count. */
 void quickselect_ranks(double *value, int64_t count, const int64_t *rank, int ranks);
 
 #endif

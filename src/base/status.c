@@ -12,7 +12,7 @@ const char *sr_version(void) {
     return STATREC_VERSION;
 }
 
-/* A name or a line of a file may bring anything along; C1, U+0080 to U+009F, is 0xc2 and one more byte. */
+/* Names and lines of files may hold anything. C1, U+0080 to U+009F, is 0xc2 and one more byte. */
 static void keep_one_line(char *text) {
     for (unsigned char *c = (unsigned char *)text; *c; c++) {
         if ((*c < ' ' && *c != '\t') || *c == 0x7f) *c = '?';

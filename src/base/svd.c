@@ -6,15 +6,15 @@
  *   QR:    R = 0 [n x n]; for each block B: R <- triangle of the QR factorisation of [R; B];
  *          values = singular values of R
  *
- * The Gram matrix squares the spectrum: an eigenvalue is wrong by about 1e-15 of the largest, so a
- * value s by 5e-16 s_1 / s of the largest (Golub and Van Loan, Matrix Computations, 8.6.3): a
- * rounding error down to SVD_RESOLUTION, useless under 1e-7. Every step of QR is an orthogonal
- * transformation (5.2, 5.4) and costs four times as much. So: Gram first, and QR over everything
- * when a value is under SVD_RESOLUTION of the largest.
+ * The Gram matrix squares the spectrum: an eigenvalue is wrong by about 1e-15 of the largest. So a
+ * value s is wrong by 5e-16 s_1 / s of the largest (Golub and Van Loan, Matrix Computations,
+ * 8.6.3). That is a rounding error down to SVD_RESOLUTION and useless under 1e-7. Every step of QR
+ * is an orthogonal transformation (5.2, 5.4) and costs four times as much. So: Gram first, and QR
+ * over everything when a value is under SVD_RESOLUTION of the largest.
  *
- * Same bytes for any number of threads: at most PIECES runs of whole blocks, cut by m alone, each
- * summed by one thread; their sums are added in order. BLAS is held at one thread meanwhile.
- * Memory: PIECES half matrices n x n, and one block of doubles a thread.
+ * Same bytes for any number of threads: m alone cuts the work into at most PIECES runs of whole
+ * blocks. One thread sums each run; the sums are added in order. BLAS is held at one thread
+ * meanwhile. Memory: PIECES half matrices n x n, and one block of doubles a thread.
  */
 #include "base/svd.h"
 
@@ -65,7 +65,7 @@ static sr_status fail_lapack(const matrix_view *v, const char *step, lapack_int 
 /* -- Gram matrix ----------------------------------------------------------------------------- */
 
 /* Rows first .. first + count - 1 as [count, n] (rows_first) or, where that reads A in order, as
- * [n, count]; false when one holds a value that is not finite. */
+ * [n, count]. False when a value is not finite. */
 static bool copy_rows(const matrix_view *v, int64_t first, int64_t count, bool rows_first,
                       double *block) {
     int64_t outer = rows_first ? count : v->n, inner = rows_first ? v->n : count;

@@ -13,8 +13,8 @@
     "roots of the eigenvalues of the Gram matrix in double; block QR in double when a value is "   \
     "under 5e-7 of the largest"
 
-/* Singular values of the row-major matrix a [rows x cols], descending, into
- * values [min(rows, cols)], each to 1e-9 of the largest or better. a is not changed. SR_MEMORY or
+/* Writes the singular values of the row-major matrix a [rows x cols] to values [min(rows, cols)],
+ * descending. Each is exact to 1e-9 of the largest or better. a is not changed. SR_MEMORY or
  * SR_LIBRARY on failure; non-finite input gives NaN values and SR_OK. */
 sr_status svd_singular_values(const float *a, int64_t rows, int64_t cols, double *values,
                               sr_failure *why);

@@ -1,12 +1,12 @@
-/* tsv.h -- self-describing tables on a stream: provenance and column definitions in `#` lines,
- * then one header line of column names, then tab-separated rows.
- * Or the same as CSV (RFC 4180, the `#` lines left out) or JSON (RFC 8259):
- *   {"program": "stat-distance", "version": "0.1.0", "command": "...",
+/* tsv.h -- self-describing tables on a stream: `#` lines with provenance and column definitions, a
+ * header line of names, tab-separated rows. Or the same as CSV (RFC 4180, the `#` lines left out)
+ * or JSON (RFC 8259):
+ *   {"program": "stat-distance", "version": "0.2.0", "command": "...",
  *    "notes": [{"key": "run", "text": "..."}], "columns": [{"name": "site", "definition": "..."}],
  *    "rows": [["stem", 64, null]]}
  * where NaN is null and infinities are the texts "inf" and "-inf".
  *
- *   # program: stat-distance 0.1.0
+ *   # program: stat-distance 0.2.0
  *   # command: stat-distance cv.h5
  *   # run: cv.h5  resnet20 bn cifar10 seed 1 complete
  *   # column dist_mu: ||mu_B - mu||_2 / d ...
@@ -18,8 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Text is written with tabs, newlines, backslashes and other control bytes as \t \n \\ \xNN, so
- * that a table stays a table whatever a run file holds. */
+/* Tabs, newlines, backslashes and other control bytes become \t \n \\ \xNN. So a table stays a
+ * table whatever a run file holds. */
 enum { TSV_COLUMNS = 256 };
 
 typedef enum { TSV_TABS, TSV_CSV, TSV_JSON } tsv_format;

@@ -1,13 +1,20 @@
-/* utf8.h -- what is a character of UTF-8 (RFC 3629). */
+/* utf8.h -- characters of UTF-8 (RFC 3629). Each text ends with a zero byte, which ends a truncated
+ * character too. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
-/* Bytes of the character that text begins with, 1 for every byte below 0x80; 0: none begins here. */
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes of the first character, 1 for every byte below 0x80. Its code point is *code. 0: the bytes are
+ * no character; overlong forms, surrogates and code points over 10FFFF are none. */
+size_t utf8_decode(const void *text, uint32_t *code);
+/* utf8_decode without the code point. */
 int utf8_bytes(const char *text);
 
-/* The same, and 0 for what drives a terminal or turns the text round it: controls (C0, DEL and C1, U+0080 to
- * U+009F), ends of lines and paragraphs (U+2028, U+2029), and marks, embeddings, overrides and isolates of
- * direction (Unicode's Bidi_Control). A text from a file is shown without these. */
+/* utf8_bytes, but 0 for what drives a terminal or reverses text. That is controls (C0, DEL, C1),
+ * ends of lines and paragraphs (U+2028, U+2029) and Unicode's Bidi_Control. Text from files is
+ * shown without these. */
 int utf8_shown(const char *text);
 
 #endif

@@ -22,8 +22,8 @@ enum { TOKEN_BOS = 0, TOKEN_PAD = 1, TOKEN_EOS = 2, TOKEN_UNK = 3, TOKEN_FIRST_W
 
 /* Arrays live until the next batch of the same data set is made. Sentences are right-padded with
  * TOKEN_PAD; a source ends with </s>, target_in starts with </s>, target_out ends with it. Windows
- * of running text have no padding and no masks, and ids of a dictionary of their own (vocab.h):
- * target_out[i] is the token behind target_in[i]. */
+ * of running text have no padding, no masks and ids of their own dictionary (vocab.h).
+ * target_out[i] is the token after target_in[i]. */
 typedef struct batch {
     task task;
     int64_t count; /* images, pairs or windows */

@@ -1,10 +1,10 @@
 /* batch_shard.c -- a batch shared out among several passes.
  *
  * Share s of S has the samples first(s) .. first(s+1)-1, where first(s) is the first sample with at
- * least s/S of the batch's weight before it. A sample of text weighs what it has of words (pairs: target
- * words with </s>; sentences: source words), every other one the same: no share has more than one
- * sample's weight beyond its part, and one may be empty. All arrays are the batch's own, from the first
- * sample of the share on; lengths that sentences are padded to stay.
+ * least s/S of the batch's weight before it. A sample of text weighs its words: of pairs the target
+ * words with </s>, of sentences the source words. Any other sample weighs one. A shard exceeds its
+ * part by less than one sample and may be empty. All arrays are the batch's own, from the first
+ * sample of the shard on. Padded lengths stay.
  */
 #include "batch/batch.h"
 

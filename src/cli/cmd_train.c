@@ -159,26 +159,65 @@ static void print_result(const session *s, const train_result *r) {
 
 /* -- the command */
 
-static void print_recipes(void) {
-    const train_recipe *r;
-    printf("\nRecipes (defaults that follow the model and preset):\n");
-    for (int i = 0; (r = train_recipe_at(i)); i++)
-        printf("  --model %s%s%s: --%s %s\n", r->model, *r->preset ? " --preset " : "", r->preset,
-               r->key, r->value);
+static bool same_param(const norm_param_row *a, const norm_param_row *b) {
+    return !strcmp(a->name, b->name) && !strcmp(a->help, b->help) &&
+           a->default_value == b->default_value;
 }
 
-static int help(void) {
-    printf("usage: statrec train [--key value ...] [-c FILE.conf] -o RUN.h5\n\n"
-           "Trains a model and records every normalization site of every step into RUN.h5.\n"
-           "Prints a table with one row per evaluation. Ctrl-C ends the run with a whole file.\n"
-           "The run file holds the options used (`statrec info RUN.h5`).\n\n");
-    options_help(train_options(), stdout);
-    print_recipes();
-    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 the run diverged: the loss of its last "
-           "pass or\n"
-           "of its last validation is not finite, or its last update was skipped; 128+n after\n"
-           "signal n.\n");
+/* The parameter of method i that is the same as p, or NULL. */
+static const norm_param_row *find_param(int i, const norm_param_row *p) {
+    for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
+        if (same_param(&norm_at(i)->param[k], p)) return &norm_at(i)->param[k];
+    return NULL;
+}
+
+/* "  r_max         brn: limit of the scale correction r (1 to 1000000000; default 3)", once for all methods
+ * that have it. */
+static void print_param(int first, const norm_param_row *p) {
+    for (int i = 0; i < first; i++)
+        if (find_param(i, p)) return;
+    printf("  %-14s%s", p->name, norm_at(first)->name);
+    for (int i = first + 1; norm_at(i); i++)
+        if (find_param(i, p)) printf(", %s", norm_at(i)->name);
+    if (p->words)
+        printf(": %s (%s)\n", p->help, p->words);
+    else
+        printf(": %s (%.15g to %.15g; default %.9g)\n", p->help, p->low, p->high, p->default_value);
+}
+
+static void print_params(void) {
+    printf("\nParameters of normalizations (in --norm 'METHOD(NAME=VALUE;...)'; defaults: statrec "
+           "list norms):\n"
+           "  eps           added to the variance or mean square (0 to 1)\n"
+           "  alpha         methods with running statistics: weight of the OLD value (0 to 1)\n"
+           "  layer_scale   groups of a layer scale before the method (1 to 4096)\n");
+    for (int i = 0; norm_at(i); i++)
+        for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
+            print_param(i, &norm_at(i)->param[k]);
+}
+
+static int help(bool all) {
+    const option_table options = train_options();
+    printf(
+        "usage: statrec train [--key value ...] [-c FILE.conf] -o RUN.h5\n\n"
+        "Trains a model and records every normalization site of every step into RUN.h5.\n"
+        "Prints a table with one row per evaluation. Ctrl-C ends the run; its file stays valid.\n"
+        "The run file contains the options (`statrec info --options RUN.h5`). Models and presets\n"
+        "have defaults of their own (`statrec list presets`).\n\n");
+    if (all)
+        options_help(options, stdout), print_params();
+    else
+        options_help_common(options, stdout);
+    if (!all) printf("\n`statrec train --help all` shows all %d options.\n", options.count);
+    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 diverged, 128+n after signal n.\n"
+           "A run diverged when its last loss is not finite or its last update was skipped.\n");
     return TOOL_DONE;
+}
+
+static bool wants_all(const tool *t) {
+    for (int i = 2; i + 1 < t->argc; i++)
+        if (!strcmp(t->argv[i], "--help") && !strcmp(t->argv[i + 1], "all")) return true;
+    return false;
 }
 
 /* Where several processes train, the first one speaks; a launcher would end it on the way if another
@@ -200,9 +239,9 @@ static int finish(const session *s, sr_status status, const train_result *r,
     return 128 + tool_signal();
 }
 
-/* A synchronised run has a share for each rank; any other one keeps the number that it began with. */
-static void choose_shares(train_config *c, const ranks *k) {
-    if (!c->shares || c->sync_norm) c->shares = ranks_count(k);
+/* A synchronized run has one shard per rank; any other one keeps the number that it began with. */
+static void choose_shards(train_config *c, const ranks *k) {
+    if (!c->shards || c->sync_norm) c->shards = ranks_count(k);
 }
 
 static int run(session *s) {
@@ -210,12 +249,12 @@ static int run(session *s) {
     train_result result;
     sr_failure why = {0};
     tool_catch_signals();
-    ranks *k = ranks_open(s->config.rank_seconds, &why);
+    ranks *k = ranks_open(s->config.rank_timeout, &why);
     if (!k) return complain(s, &why);
     const bool speaks = ranks_rank(k) == 0;
     if (!speaks) events = (train_events){.context = s, .stop = on_stop};
     events.ranks = k;
-    choose_shares(&s->config, k);
+    choose_shards(&s->config, k);
     sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
     const int exit_status = speaks ? finish(s, status, &result, &why) : TOOL_DONE;
@@ -247,7 +286,7 @@ static int with_session(const tool *t, int (*of)(session *s)) {
 }
 
 int cmd_train(const tool *t) {
-    return tool_wants_help(t) ? help() : with_session(t, parse_and_run);
+    return tool_wants_help(t) ? help(wants_all(t)) : with_session(t, parse_and_run);
 }
 
 /* -- resume */
@@ -266,11 +305,11 @@ static option_table resume_options(void) {
 static int help_resume(void) {
     printf(
         "usage: statrec resume RUN.h5 [--key value ...]\n\n"
-        "Goes on with a run that was killed (RUN.h5.part) or ended by a signal, from its newest\n"
-        "whole checkpoint that its rows reach: the end is that of a run that never stopped, byte\n"
-        "for byte. Rows behind the checkpoint are made again; the run file's attribute `parent`\n"
-        "keeps the lineage. With --epochs or --max-steps a complete run goes on, too. The run's\n"
-        "own options hold; these may be given anew (defaults here are not the run's):\n\n");
+        "Resumes a run that was killed (RUN.h5.part) or interrupted, from the newest valid\n"
+        "checkpoint covered by recorded rows. The result is bit-identical to an uninterrupted\n"
+        "run. Rows after the checkpoint are dropped and computed again; the attribute `parent`\n"
+        "names the resumed run. --epochs or --max-steps extend a complete run. The run's options\n"
+        "apply; these may change (defaults here are not the run's):\n\n");
     options_help(resume_options(), stdout);
     printf("\nExit status: as of statrec train.\n");
     return TOOL_DONE;

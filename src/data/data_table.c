@@ -60,7 +60,7 @@ static const dataset_row table[] = {
      bytes_open},
     {"text", "running text in --data-dir, one file for each split, plain or .gz, <eos> after lines",
      TASK_LM, true,
-     "batch-size eval-batch-size tgt-len eval-tgt-len eos-of-empty-lines vocab-size trainpref "
+     "batch-size eval-batch-size tgt-len eval-tgt-len eos-on-empty-lines vocab-size trainpref "
      "validpref "
      "testpref",
      text_open},
@@ -192,20 +192,6 @@ sr_status data_batch(dataset *d, data_split split, int64_t epoch, int64_t index,
     return prefetch_get(d->ahead, at, split == SPLIT_TRAIN ? &next : NULL, b, why);
 }
 
-double data_unknown_share(const dataset *d, data_split split) {
-    const set_kind *kind = &set_kinds[d->row->task];
-    return kind->unknown ? kind->unknown(d, split) : NAN;
-}
-
-double data_entropy(const dataset *d) {
-    return d->row->task == TASK_PAIRS ? d->pairs.entropy : NAN;
-}
-
-const char *data_word(const dataset *d, data_side side, int64_t id) {
-    const vocab *words = data_dictionary(d, side);
-    return words ? vocab_word(words, id) : NULL;
-}
-
 const vocab *data_dictionary(const dataset *d, data_side side) {
     const set_kind *kind = &set_kinds[d->row->task];
     return kind->words ? kind->words(d, side) : NULL;
@@ -219,14 +205,6 @@ bool data_trees_of(const dataset *d, data_split split, data_trees *t) {
 
 text_codec data_codec(const dataset *d) {
     return d->row->task == TASK_PAIRS ? pair_set_codec(&d->pairs) : (text_codec){0};
-}
-
-sr_status data_encode_line(const dataset *d, data_side side, const char *line, size_t length,
-                           int32_t *id, int64_t room, int64_t *count, sr_failure *why) {
-    if (d->row->task != TASK_PAIRS)
-        return sr_fail(why, SR_USAGE, "%s has no sentences", d->row->name);
-    const text_codec c = pair_set_codec(&d->pairs);
-    return text_codec_encode(&c, side, line, length, id, room, count, why);
 }
 
 /* NULL when there is no such pair. */

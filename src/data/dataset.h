@@ -8,12 +8,12 @@
 #include "data/sets/running_set.h"
 #include "data/sets/sentence_set.h"
 #include "data/sets/tree_set.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 enum { DATA_DESCRIBE = 4096 };
 
-/* A row of the table: one data set. open fills images, pairs or running, shape and the description;
- * what it has allocated when it fails is freed by its caller. */
+/* A row of the table: one data set. open fills images, pairs or running, shape and the description.
+ * After a failure its caller frees what it has allocated. */
 typedef struct dataset_row {
     const char *name, *summary;
     task task;

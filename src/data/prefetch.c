@@ -1,9 +1,9 @@
 /* prefetch.c -- see prefetch.h. One thread, one batch ahead.
  *
- * The caller's batch is in the buffers of slot `held`, the one ahead in those of the other; handing
- * out the one ahead swaps them. Batches of other splits are made in `held` by the caller itself, so
- * that an evaluation leaves the batch ahead alone. A batch is a function of its place: whether it
- * was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
+ * The caller's batch is in the buffers of slot `held`, the prefetched one in the other slot.
+ * Returning the prefetched batch swaps them. The caller itself makes batches of other splits in
+ * `held`, so an evaluation keeps the prefetched batch. A batch is a function of its place: whether
+ * it was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
  */
 #include "data/prefetch.h"
 
@@ -17,7 +17,6 @@ struct prefetch {
     batch_make *make;
     void *self;
     int held;
-    int64_t hits;
     bool running, refused; /* the thread */
     pthread_t thread;
     pthread_mutex_t lock; /* of what follows */
@@ -94,7 +93,7 @@ static bool same_place(batch_place a, batch_place b) {
     return a.split == b.split && a.epoch == b.epoch && a.index == b.index;
 }
 
-/* Waits for the batch ahead and takes it, if it is that of this place; else it is dropped. */
+/* Waits for the prefetched batch and takes it if its place is `at`; else drops it. */
 static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
                        sr_failure *failure) {
     pthread_mutex_lock(&p->lock);
@@ -103,7 +102,6 @@ static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
     if (hit) {
         *b = p->made, *status = p->status, *failure = p->failure;
         p->held = p->slot;
-        p->hits++;
     }
     p->state = IDLE;
     pthread_mutex_unlock(&p->lock);
@@ -133,8 +131,4 @@ sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, bat
     }
     if (next) ask_ahead(p, *next);
     return SR_OK;
-}
-
-int64_t prefetch_hits(const prefetch *p) {
-    return p->hits;
 }

@@ -1,5 +1,4 @@
-/* prefetch.h -- the batch that will be asked for next, made by a thread while the last one is
- * computed with. */
+/* prefetch.h -- makes the next batch in a thread while the last one is in use. */
 #ifndef DATA_PREFETCH_H
 #define DATA_PREFETCH_H
 
@@ -22,12 +21,10 @@ typedef struct prefetch prefetch;
 prefetch *prefetch_create(batch_make *make, void *self);
 /* Waits for the thread. */
 void prefetch_free(prefetch *p);
-/* The batch at a place, the failure to make it included; then `next` (NULL: whatever was asked for
- * ahead stays) is made ahead. A batch that was made ahead for another place is dropped when a `next`
- * is given. The batch handed out before is gone. */
+/* Returns the batch at a place, or its failure, and starts on `next`. next NULL keeps the
+ * prefetched batch. A batch that was made ahead for another place is dropped when a `next` is
+ * given. The batch handed out before is gone. */
 sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, batch *b,
                        sr_failure *why);
-/* Batches handed out that had been made ahead. */
-int64_t prefetch_hits(const prefetch *p);
 
 #endif

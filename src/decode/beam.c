@@ -6,14 +6,13 @@
  *   s' = s + log p(w)      <pad>: -inf      <unk>: less unk_penalty
  *                          t < min_len: </s> -inf      t = longest: all but </s> -inf
  *
- * The best 2B candidates are taken, of equal ones the lower b V + w. Of the first B of them those
- * that end in </s> are finished, with the score s'/(t+1)^lenpen, until the sentence has B; the best B
- * that do not end in </s> live on. A </s> in the second half of the candidates is lost. A sentence
- * ends when B hypotheses are finished, at t = longest, or when nothing lives on.
+ * The best 2B candidates are taken, of equal ones the lower b V + w. Candidates among the first B
+ * that end in </s> are finished, with the score s'/(t+1)^lenpen, until the sentence has B. The best
+ * B other candidates live on. A </s> in the second half of the candidates is lost. A sentence ends
+ * when B hypotheses are finished, at t = longest, or when nothing lives on.
  *
- * Candidates of -inf are none: where fewer than B are left the beam is narrower (the generator of
- * today; that of the releases could finish such a hypothesis).
- * Deviation: decode.h.
+ * Candidates of -inf do not count: with fewer than B left the beam is narrower, as in fairseq's
+ * current generator. Deviation: decode.h.
  *
  * A hypothesis is a path of nodes from its last word backwards, so that none is copied.
  */
@@ -21,7 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "base/vector.h"
+#include "decode/beam.h"
+#include "nets/models.h"
 
 typedef struct node {
     int64_t before; /* number of the node of the word before, -1: none */
@@ -48,7 +49,7 @@ typedef struct search {
     const int64_t *source_length;
     translation *out;
     node *node;
-    int64_t nodes, room;
+    int64_t nodes, capacity;
     row *live, *next; /* [sentences beam] each */
     int64_t rows, next_rows, active;
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
@@ -200,9 +201,9 @@ static int64_t add_words(const search *s, int64_t r, int64_t block, candidate *b
     return count;
 }
 
-/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. Blocks of
- * which no word is good enough are passed over; not the first one, of <pad>, </s> and <unk>: what is
- * taken off <unk> may be negative. */
+/* The best candidates of rows first .. end-1, all of one sentence; -> how many, -1: a NaN. Skips
+ * blocks whose words are all too small. The first block, with <pad>, </s> and <unk>, always counts:
+ * the penalty of <unk> may be negative. */
 static int64_t select_best(const search *s, int64_t first, int64_t end, candidate *best) {
     const int64_t most = 2 * s->o->beam;
     int64_t count = 0;
@@ -228,13 +229,8 @@ static void select_all(search *s) {
 
 static sr_status live_on(search *s, const candidate *c) {
     const row *from = &s->live[c->row];
-    if (s->nodes == s->room) {
-        const int64_t room = s->room ? 2 * s->room : 1024;
-        node *moved = realloc(s->node, (size_t)room * sizeof *moved);
-        if (!moved) return sr_fail(s->why, SR_MEMORY, "out of memory for hypotheses");
-        s->node = moved;
-        s->room = room;
-    }
+    if (!vector_reserve(&s->node, &s->capacity, s->nodes + 1, sizeof *s->node))
+        return sr_fail(s->why, SR_MEMORY, "out of memory for hypotheses");
     s->node[s->nodes] = (node){from->node, c->log_p, c->token, s->source_at[c->row]};
     s->parent[s->next_rows] = (int32_t)c->row;
     s->token[s->next_rows] = c->token;

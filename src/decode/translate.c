@@ -1,18 +1,17 @@
-/* translate.c -- sentences of any number and length through a model: batches under a bound of memory,
- * results in the order of the sources. What becomes of a sentence does not depend on its batch
- * (decode.h), so batches are simply filled from the longest source to the shortest.
+/* translate.c -- sentences of any number and length through a model: batches under a bound of
+ * memory, results in the order of the sources. A translation does not depend on its batch (beam.h),
+ * so batches are filled from the longest source to the shortest.
  *
- * Where there are batches for all threads, each thread translates one after another by itself: the
- * matrices of a step are too small for several threads to be worth their meetings. These are threads of
- * their own: in one of OpenMP every operation would make a team inside a team, with memory, a lock and
- * calls of the system for each.
+ * With enough batches, each thread translates its own: the matrices of a step are too small to
+ * share. These are POSIX threads. Inside an OpenMP thread every operation would create a team, with
+ * memory, a lock and system calls.
  */
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "decode/translate.h"
 
 enum { SOURCE_MAX = 1024 };
 
@@ -197,8 +196,8 @@ static void tell(const translator *t, int64_t turn) {
     if (t->o->progress) t->o->progress(t->o->context, r->sentences, r->words);
 }
 
-/* Batches are taken in their order, so those in front of the first that fails are done whatever
- * threads there are. */
+/* Batches are taken in order, so all before the first failure are done for any number of
+ * threads. */
 static void work(worker *w) {
     translator *t = w->t;
     for (;;) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_identity.h"
 #include "base/globs.h"
 #include "diagnose/diagnosis.h"
 
@@ -187,7 +188,7 @@ static const advice_rule pieces[] = {
     {"inference,would-bn,outliers,gradient,rows", "fewer, larger passes for an update",
      "--update-freq", {IF(several, "update-freq"), UNLESS(alike, "")}},
     {"inference,outliers,gradient,rows", "statistics over all shares of a batch", "--sync-norm",
-     {IF(several, "shares"), UNLESS(set_to, "sync-norm=yes"), IF(method, SYNCHRONISED)}},
+     {IF(several, "shards"), UNLESS(set_to, "sync-norm=yes"), IF(method, SYNCHRONISED)}},
     {"inference,outliers,gradient,rows", "statistics over several processes", "",
      {UNLESS(trained, ""), IF(over_batch, "")}},
     {"would-bn,outliers,alike", "batches drawn at random", "--batching random",

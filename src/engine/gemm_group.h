@@ -36,7 +36,7 @@ typedef enum gemm_group_sides {
 enum { PRODUCTS_TOGETHER = 3 };
 
 /* count: at most PRODUCTS_TOGETHER. As one product where that is faster, otherwise one after the other. */
-void gemm_grouped(scratch_memory *room, gemm_group_sides sides, int count, const gemm_group *one,
+void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, const gemm_group *one,
                   int threads);
 
 #endif

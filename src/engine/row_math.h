@@ -98,15 +98,15 @@ static inline __m512d row_totals(const __m512d v[ROW_LANES]) {
         four[i] = __builtin_shufflevector(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
         four[i + 1] = __builtin_shufflevector(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
     }
-    static const int place[4] = {0, 4, 1, 5}; /* of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
+    static const int pair_of[4] = {0, 4, 1, 5}; /* of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512d a = four[place[i]], b = four[place[i] + 2];
+        const __m512d a = four[pair_of[i]], b = four[pair_of[i] + 2];
         sum += __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512d a = four[place[i]], b = four[place[i] + 2];
+        const __m512d a = four[pair_of[i]], b = four[pair_of[i] + 2];
         sum += __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
     }
     return sum;
@@ -256,8 +256,8 @@ static inline void row_softmax(int64_t n, real *x) {
 }
 
 /* z = softmax of row_dot of x and the n numbers at y_j + at, j < rows; z has room for whole vectors. */
-static inline void row_shares(int64_t rows, int64_t n, const real *x, const real *const *y,
-                              int64_t at, real *z) {
+static inline void row_attention_weights(int64_t rows, int64_t n, const real *x,
+                                         const real *const *y, int64_t at, real *z) {
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     if (rows <= ROW_VECTOR && n % ROW_LANES == 0) {
         __m512 dots = _mm512_castps256_ps512(row_eight_dots(rows, n, x, y, at));

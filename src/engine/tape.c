@@ -148,11 +148,11 @@ struct tape_spare {
 enum { SPARE_ALIGN = 64 / sizeof(real), SPARE_LEAST = SPARE_ALIGN };
 
 static void put_spare(tape *t, real *at, int64_t count) {
-    struct tape_spare **place = &t->spare, *s = (void *)at;
+    struct tape_spare **link = &t->spare, *s = (void *)at;
     if (!at || count < SPARE_LEAST) return;
-    while (*place && (*place)->count < count) place = &(*place)->next;
-    *s = (struct tape_spare){*place, count};
-    *place = s;
+    while (*link && (*link)->count < count) link = &(*link)->next;
+    *s = (struct tape_spare){*link, count};
+    *link = s;
 }
 
 static void give_value(tape *t, tensor *x) {
@@ -163,7 +163,7 @@ static void give_value(tape *t, tensor *x) {
 }
 
 /* False where nobody shares the gradient's memory. */
-static bool part(tensor *x) {
+static bool unlink_twin(tensor *x) {
     if (!x->twin) return false;
     x->twin = x->twin->twin = NULL;
     return true;
@@ -171,7 +171,7 @@ static bool part(tensor *x) {
 
 /* The gradient has been passed on, and whoever reads the value came before. */
 static void give_back(tape *t, tensor *x) {
-    if (!part(x)) put_spare(t, x->grad, x->count);
+    if (!unlink_twin(x)) put_spare(t, x->grad, x->count);
     if (x->grad && x->grad == x->value) x->value = NULL; /* tape_grad_over */
     x->grad = NULL;
     x->has_grad = false;
@@ -180,11 +180,11 @@ static void give_back(tape *t, tensor *x) {
 
 /* From the smallest chunk that is large enough, of which the rest is kept. */
 static real *take_spare(tape *t, int64_t count) {
-    struct tape_spare **place = &t->spare;
-    while (*place && (*place)->count < count) place = &(*place)->next;
-    struct tape_spare *s = *place;
+    struct tape_spare **link = &t->spare;
+    while (*link && (*link)->count < count) link = &(*link)->next;
+    struct tape_spare *s = *link;
     if (!s) return NULL;
-    *place = s->next;
+    *link = s->next;
     const int64_t used = (count + SPARE_ALIGN - 1) / SPARE_ALIGN * SPARE_ALIGN,
                   left = s->count - used;
     real *at = (real *)(void *)s;
@@ -232,9 +232,9 @@ tensor *tape_release_input(tape *t, tensor *x, tensor *y) {
     return y;
 }
 
-tensor *tape_set_recompute(tape *t, tensor *y, tape_remake_fn *remake) {
+tensor *tape_set_recompute(tape *t, tensor *y, tape_recompute_fn *recompute) {
     if (!y || !t->last || t->last->out != y) return y;
-    t->last->remake = remake;
+    t->last->recompute = recompute;
     y->producer = t->last;
     return y;
 }
@@ -243,20 +243,20 @@ void tape_drop_value(tape *t, tensor *x) {
     if (t->reuse_activations && x && x->producer) give_value(t, x);
 }
 
-static void remake(tape *t, tensor *x);
+static void recompute_value(tape *t, tensor *x);
 
 /* What the node reads is there. */
-static void remake_read(tape *t, const tape_node *n) {
+static void recompute_inputs(tape *t, const tape_node *n) {
     for (int i = 0; i < NODE_INPUTS && n->in[i]; i++)
-        if (n->reads & READS_IN(i)) remake(t, n->in[i]);
+        if (n->reads & READS_IN(i)) recompute_value(t, n->in[i]);
 }
 
-static void remake(tape *t, tensor *x) {
+static void recompute_value(tape *t, tensor *x) {
     if (x->value || !x->producer) return;
-    remake_read(t, x->producer);
+    recompute_inputs(t, x->producer);
     x->value = take_reals(t, x->count);
     x->own = x->value != NULL;
-    if (x->value) x->producer->remake(t, x->producer);
+    if (x->value) x->producer->recompute(t, x->producer);
 }
 
 /* Memory of x alone for its gradient, with what was there; false when it ran out. */
@@ -268,7 +268,7 @@ static bool own_grad(tape *t, tensor *x) {
         x->grad = own;
     }
     if (shared) memcpy(x->grad, shared, (size_t)x->count * sizeof *shared);
-    part(x);
+    unlink_twin(x);
     return true;
 }
 
@@ -303,7 +303,7 @@ real *tape_keep_grad(tape *t, tensor *x) {
     return own_grad(t, x) ? take_grad(x) : NULL;
 }
 
-static void pair(tensor *a, tensor *b) {
+static void link_twins(tensor *a, tensor *b) {
     a->twin = b;
     b->twin = a;
 }
@@ -312,14 +312,14 @@ bool tape_move_grad(tensor *y, tensor *x) {
     tensor *twin = y->twin;
     if (!x->wants_grad || x->grad || x->count != y->count) return false;
     x->grad = take_grad(y);
-    if (part(y)) pair(x, twin);
+    if (unlink_twin(y)) link_twins(x, twin);
     return x->has_grad = true;
 }
 
 bool tape_alias_grad(tensor *a, tensor *b) {
     if (!b->wants_grad || b->grad || a->twin || a->count != b->count) return false;
     b->grad = a->grad;
-    pair(a, b);
+    link_twins(a, b);
     return b->has_grad = true;
 }
 
@@ -364,7 +364,7 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     if (t->profiling) profile_lap(t);
     for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
         if (n->out->has_grad) {
-            remake_read(t, n);
+            recompute_inputs(t, n);
             if (!tape_failure(t)) n->backward(t, n);
             give_back(t, n->out);
         }

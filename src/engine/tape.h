@@ -47,7 +47,7 @@ typedef struct tape tape;
 typedef struct tape_node tape_node;
 typedef void tape_backward_fn(tape *t, const tape_node *node);
 /* Writes out->value as the op did, bit for bit, from what the op keeps and its backward function reads. */
-typedef void tape_remake_fn(tape *t, const tape_node *node);
+typedef void tape_recompute_fn(tape *t, const tape_node *node);
 
 enum { NODE_INPUTS = 8 };
 
@@ -65,10 +65,10 @@ struct tape_node {
     const char *op;             /* "linear", for messages */
     tape_backward_fn *backward; /* adds to the gradients of in[] from out->grad */
     tensor *out;
-    tensor *in[NODE_INPUTS]; /* NULL where unused */
-    void *kept;              /* in the arena, or what outlives the step; the op's own struct */
-    unsigned reads;          /* READS_ of these tensors */
-    tape_remake_fn *remake;  /* or NULL */
+    tensor *in[NODE_INPUTS];      /* NULL where unused */
+    void *kept;                   /* in the arena, or what outlives the step; the op's own struct */
+    unsigned reads;               /* READS_ of these tensors */
+    tape_recompute_fn *recompute; /* or NULL */
     tape_node *before;
 };
 
@@ -149,7 +149,7 @@ tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, t
 tensor *tape_release_input(tape *t, tensor *x, tensor *y);
 
 /* y, which an op has just pushed, can be made again. */
-tensor *tape_set_recompute(tape *t, tensor *y, tape_remake_fn *remake);
+tensor *tape_set_recompute(tape *t, tensor *y, tape_recompute_fn *recompute);
 /* Nobody reads x before the backward pass: a reuse_activations tape is without its value until then, where it can be
  * made again. */
 void tape_drop_value(tape *t, tensor *x);

@@ -5,6 +5,7 @@
  * encoder layer only. Which site is the last one is known when all are there: the names are read off a
  * model that was built without the list.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ typedef struct assignment {
 /* Reads the next one from *at; false at the end or, with *why, when it is not SITES=METHOD. */
 static bool next_assignment(const char **at, assignment *a, sr_failure *why) {
     if (!**at) return false;
-    size_t length = strcspn(*at, ","), equals = strcspn(*at, "=,");
+    size_t length = norm_value_entry(*at), equals = strcspn(*at, "=,");
     if (equals >= length || equals == 0 || length >= MODEL_TEXT) {
         sr_fail(why, SR_USAGE, "--norm-at: '%.*s' is not SITES=METHOD", (int)length, *at);
         return false;
@@ -32,29 +33,15 @@ static bool next_assignment(const char **at, assignment *a, sr_failure *why) {
     return true;
 }
 
-const norm_method *model_norm_method(const char *name, bool *layer_scale) {
-    char plain[MODEL_TEXT];
-    size_t length = strlen(name);
-    bool scaled = length > 3 && !strcmp(name + length - 3, "+ls");
-    if (layer_scale) *layer_scale = scaled;
-    if (length >= sizeof plain) return NULL;
-    memcpy(plain, name, length + 1);
-    if (scaled) plain[length - 3] = 0;
-    return norm_find(plain);
-}
-
-/* The method of the next site. */
-static const norm_method *next_method(const model *m, const model_options *o, const char *norm,
-                                      bool *layer_scale, sr_failure *why) {
+/* The value of the next site's normalization, from norm_at or `norm`. */
+static void next_value(const model *m, const model_options *o, const char *norm,
+                       char value[MODEL_TEXT]) {
     assignment a;
-    const char *at = o->norm_at, *chosen = norm;
+    const char *at = o->norm_at;
+    sr_failure malformed = {0};
+    snprintf(value, MODEL_TEXT, "%s", norm);
     for (int i = m->assigned ? m->assigned[m->sites] : -1; i >= 0; i--)
-        if (next_assignment(&at, &a, why)) chosen = a.method;
-    const norm_method *method = model_norm_method(chosen, layer_scale);
-    if (!method)
-        sr_fail(why, SR_USAGE, "%snormalization '%s' is not known",
-                chosen == norm ? "" : "--norm-at: ", chosen);
-    return method;
+        if (next_assignment(&at, &a, &malformed)) memcpy(value, a.method, sizeof a.method);
 }
 
 static const char *name_of_site(const void *context, int64_t i) {
@@ -76,7 +63,7 @@ static sr_status assign(model *m, const globs_sites *sites, const assignment *a,
     if (!globs_choose(a->pattern, sites, chosen, missed)) {
         sr_fail(why, SR_USAGE, "--norm-at: '%s' matches no site of %s", a->pattern, m->row->name);
         if (globs_is_place(missed))
-            sr_hint(why, "which one has batch statistics is for --norm-at to say");
+            sr_hint(why, "name the site; --norm-at decides which sites have batch statistics");
         return SR_USAGE;
     }
     for (int64_t k = 0; k < sites->count; k++) {
@@ -85,7 +72,8 @@ static sr_status assign(model *m, const globs_sites *sites, const assignment *a,
         decides = true;
     }
     if (decides) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--norm-at: '%s' is hidden by what stands before it", a->pattern);
+    return sr_fail(why, SR_USAGE, "--norm-at: '%s' never applies: an earlier pattern matches first",
+                   a->pattern);
 }
 
 sr_status model_assign_norms(model *m, const model *named, const model_options *o,
@@ -111,27 +99,27 @@ sr_status model_assign_norms(model *m, const model *named, const model_options *
 /* The parameters that the user set and this method has. */
 static sr_status set_params(norm_options *n, const model_options *o, const norm_method *method,
                             sr_failure *why) {
-    const norm_option *option;
-    for (int i = 0; (option = norm_option_at(i)); i++) {
-        const int k = norm_option_param(option, method);
+    const norm_option *row;
+    for (int i = 0; (row = norm_option_at(i)); i++) {
+        const int k = norm_option_param(row, method);
         sr_failure refused = {0};
         if (!*o->norm_param[i] || k < 0) continue;
         if (norm_options_set(n, method, method->param[k].name, o->norm_param[i], &refused) != SR_OK)
-            return sr_fail(why, SR_USAGE, "--%s: %s", option->key, refused.text);
+            return sr_fail(why, SR_USAGE, "--%s: %s", row->key, refused.text);
     }
     return SR_OK;
 }
 
 /* An option that nothing obeys is a mistake. */
 sr_status model_check_norm_params(const model *m, const model_options *o, sr_failure *why) {
-    const norm_option *option;
-    for (int i = 0; (option = norm_option_at(i)); i++) {
+    const norm_option *row;
+    for (int i = 0; (row = norm_option_at(i)); i++) {
         bool obeyed = !*o->norm_param[i];
         for (int k = 0; k < m->sites && !obeyed; k++)
-            obeyed = norm_option_param(option, m->site[k]->method) >= 0;
+            obeyed = norm_option_param(row, m->site[k]->method) >= 0;
         if (!obeyed)
             return sr_fail(why, SR_USAGE, "--%s: no site's normalization has this parameter",
-                           option->key);
+                           row->key);
     }
     return SR_OK;
 }
@@ -143,19 +131,38 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
-/* The method's defaults with what the options set. A layer scale that METHOD+ls or pn-released asks
- * for has as many groups as there are heads (docs/norms.md 12, 13), one in an image network. */
+/* The method's defaults, then the options, then the parameters in the value of --norm. A layer scale that
+ * METHOD+ls or pn-released asks for has as many groups as there are heads (docs/norms.md 12, 13), one in
+ * an image network. */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
-                            bool layer_scale, norm_options *n, sr_failure *why) {
+                            const norm_value *v, norm_options *n, sr_failure *why) {
     *n = norm_options_default(method);
     n->eps = model_default(o->norm_eps, n->eps);
     if (method->alpha > 0) n->alpha = model_norm_alpha(m, o, method);
-    if (layer_scale || method->scale_by_heads) n->layer_scale = o->heads > 0 ? o->heads : 1;
+    if (v->layer_scale || method->scale_by_heads) n->layer_scale = o->heads > 0 ? o->heads : 1;
     if (o->layer_scale) n->layer_scale = o->layer_scale;
-    return set_params(n, o, method, why);
+    sr_status status = set_params(n, o, method, why);
+    return status == SR_OK ? norm_options_read(n, method, v, why) : status;
 }
 
-static bool make_room(model *m) {
+/* The method and the options of the next site. */
+static const norm_method *next_norm(const model *m, const model_options *o, const char *norm,
+                                    norm_options *n, sr_failure *why) {
+    char value[MODEL_TEXT];
+    norm_value v;
+    sr_failure refused = {0};
+    next_value(m, o, norm, value);
+    const norm_method *method = norm_named(value, &v);
+    if (!method)
+        sr_fail(&refused, SR_USAGE, "normalization '%s' is not known", value);
+    else if (options_at(m, o, method, &v, n, &refused) == SR_OK)
+        return method;
+    sr_fail(why, refused.status, "%s%s", strcmp(value, norm) ? "--norm-at: " : "", refused.text);
+    if (*refused.hint) sr_hint(why, "%s", refused.hint);
+    return NULL;
+}
+
+static bool reserve_site(model *m) {
     if (m->sites < m->capacity) return true;
     int capacity = m->capacity ? 2 * m->capacity : 32;
     norm_site **site = realloc(m->site, (size_t)capacity * sizeof(*site));
@@ -167,11 +174,10 @@ static bool make_room(model *m) {
 
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why) {
-    bool layer_scale;
     norm_options n;
-    const norm_method *method = next_method(m, o, norm, &layer_scale, why);
-    if (!method || options_at(m, o, method, layer_scale, &n, why) != SR_OK) return NULL;
-    norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
+    const norm_method *method = next_norm(m, o, norm, &n, why);
+    if (!method) return NULL;
+    norm_site *s = reserve_site(m) ? calloc(1, sizeof *s) : NULL;
     if (!s) {
         sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
         return NULL;

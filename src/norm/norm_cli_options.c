@@ -1,5 +1,5 @@
-/* norm_cli_options.c -- the options of a training run that set parameters of methods: every parameter of
- * every row of the table, those of one option together. */
+/* norm_cli_options.c -- options of version 0.1 for the parameters of methods, such as --brn-r-max. They are
+ * gathered from the rows of all methods; methods that name the same option share it. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,34 +28,15 @@ static void append(norm_option *o, const char *before, const char *text) {
     snprintf(o->help + used, sizeof o->help - used, "%s%s", before, text);
 }
 
-static const norm_param_row *param_at(const norm_option *o, int method) {
-    const int k = norm_option_param(o, norm_at(method));
-    return k < 0 ? NULL : &norm_at(method)->param[k];
-}
-
-static bool same_help(const norm_param_row *a, const norm_param_row *b) {
-    return a && b && !strcmp(a->help, b->help);
-}
-
-/* Methods from `first` on that say the same of this parameter, unless one before it does. */
-static void append_methods(norm_option *o, int first) {
-    const norm_param_row *p = param_at(o, first);
-    for (int i = 0; i < first; i++)
-        if (same_help(param_at(o, i), p)) return;
-    append(o, o->help[0] ? "; " : "", norm_at(first)->name);
-    for (int i = first + 1; norm_at(i); i++)
-        if (same_help(param_at(o, i), p)) append(o, ", ", norm_at(i)->name);
-    append(o, ": ", p->help);
-    if (p->words) {
-        append(o, " (", p->words);
-        append(o, ")", "");
-    }
-}
-
 static void write_help(norm_option *o) {
-    for (int i = 0; norm_at(i); i++)
-        if (param_at(o, i)) append_methods(o, i);
-    append(o, "; empty: ", "the method's, see `statrec list norms`");
+    const char *before = NULL;
+    for (int i = 0; norm_at(i); i++) {
+        const int k = norm_option_param(o, norm_at(i));
+        if (k < 0) continue;
+        if (!before) append(o, "set ", norm_at(i)->param[k].name);
+        append(o, before ? before : " of ", norm_at(i)->name);
+        before = ", ";
+    }
 }
 
 /* -- the table ------------------------------------------------------------------------------- */

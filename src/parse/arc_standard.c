@@ -2,8 +2,8 @@
  * Chen and Manning, A fast and accurate dependency parser using neural networks, 2014;
  * docs/models.md 8).
  *
- * A word gets its left dependents from the nearest to the farthest, as they come off the stack, and its
- * right ones likewise: the newest is the outermost, so two numbers a side are all that places need.
+ * A word gets its left dependents from the nearest to the farthest, its right ones likewise. The
+ * newest is the outermost, so two numbers per side are enough.
  */
 #include "parse/arc_standard.h"
 

@@ -1,5 +1,5 @@
-/* arc_standard.h -- the arc-standard transition system (Nivre, 2004; docs/models.md 8), its static
- * oracle and the places that Chen and Manning's parser (2014) looks at.
+/* arc_standard.h -- the arc-standard transition system (Nivre, 2004; docs/models.md 8) and its
+ * static oracle. Features follow Chen and Manning (2014).
  *
  * Words of a sentence are 1 .. n, 0 is ROOT. The stack begins with ROOT, the buffer with all words:
  *
@@ -58,8 +58,8 @@ bool arc_oracle_begin(arc_state *s, const int32_t *head, int32_t words);
 int arc_oracle(const arc_state *s, const int32_t *head);
 /* arc_apply of what the oracle said. */
 void arc_oracle_apply(arc_state *s, arc_kind kind, int32_t label);
-/* Transitions that the oracle finds, kind [2n] (NULL: not wanted): 2n, or fewer where the tree is not
- * projective. -1: out of memory. The state is used up. */
+/* Writes the oracle's transitions to kind [2n], which may be NULL. Returns 2n, or fewer where the
+ * tree is not projective. -1: out of memory. The state is used up. */
 int64_t arc_oracle_run(arc_state *s, const int32_t *head, int32_t words, uint8_t *kind);
 
 /* Classes of a parser with so many labels (unlabelled: 1): 0 SHIFT, 1 .. labels LEFT, then RIGHT. */

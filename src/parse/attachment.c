@@ -1,8 +1,9 @@
-/* attachment.c -- heads and labels against those of a treebank: what counts as punctuation, when two
- * labels agree, and the counts behind UAS and LAS (docs/models.md 8, docs/scores.md). */
+/* attachment.c -- heads and labels against a treebank: punctuation, labels that agree, counts of
+ * UAS and LAS (docs/models.md 8, docs/scores.md). */
 #include <math.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "parse/trees.h"
 #include "text/unicode.h"
 
@@ -43,7 +44,7 @@ static bool is(const tree_field *f, const char *word) {
 static bool all_punctuation(const tree_field *f) {
     for (int32_t at = 0; at < f->size;) {
         uint32_t code;
-        const size_t length = unicode_decode((const uint8_t *)f->byte + at, &code);
+        const size_t length = utf8_decode((const uint8_t *)f->byte + at, &code);
         if (length == 0 || !unicode_is_punctuation(code)) return false;
         at += (int32_t)length;
     }

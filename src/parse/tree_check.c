@@ -58,8 +58,7 @@ static sr_status tell_cycle(const treebank *t, const tree_word *word, int32_t st
                      tree_shown(&w->form), w->form.byte, cycle);
 }
 
-/* Follows heads up to ROOT or to a word that an earlier walk came from; one that this walk came from
- * closes a cycle. */
+/* Follows heads up to ROOT or to a word of an earlier walk. A word of this walk closes a cycle. */
 static sr_status check_cycles(const treebank *t, const tree_word *word, int32_t words,
                               sr_failure *why) {
     int32_t *walk = calloc((size_t)words + 1, sizeof *walk);

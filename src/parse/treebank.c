@@ -2,37 +2,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "parse/tree_lines.h"
 #include "text/text.h"
 
 /* -- storage */
 
-/* One more of an array that grows; false when out of memory. */
-static bool grow(void **array, int64_t count, int64_t *room, size_t size) {
-    if (count < *room) return true;
-    const int64_t wanted = *room ? *room * 2 : 256;
-    void *moved = realloc(*array, (size_t)wanted * size);
-    if (!moved) return false;
-    *array = moved;
-    *room = wanted;
-    return true;
-}
-
 static sr_status add_word(treebank *t, const tree_word *w, sr_failure *why) {
-    void *array = t->word;
-    if (!grow(&array, t->words, &t->word_room, sizeof *t->word))
+    if (!vector_reserve(&t->word, &t->word_capacity, t->words + 1, sizeof *t->word))
         return sr_fail(why, SR_MEMORY, "%s: out of memory for its words", t->file.path);
-    t->word = array;
     t->word[t->words++] = *w;
     return SR_OK;
 }
 
 /* start[sentences] is where the next sentence begins. */
 static sr_status add_start(treebank *t, int64_t count, sr_failure *why) {
-    void *array = t->start;
-    if (!grow(&array, count, &t->start_room, sizeof *t->start))
+    if (!vector_reserve(&t->start, &t->start_capacity, count + 1, sizeof *t->start))
         return sr_fail(why, SR_MEMORY, "%s: out of memory for its sentences", t->file.path);
-    t->start = array;
     t->start[count] = t->words;
     t->sentences = count;
     return SR_OK;

@@ -1,7 +1,7 @@
 /* trees.h -- dependency trees read from files, and how well heads and labels agree with them.
  *
- * Formats (docs/models.md 8), columns between tabs, a blank line behind each sentence (or the end of the
- * file), lines ending in LF or CR LF, UTF-8, plain or gzip:
+ * Formats (docs/models.md 8) have columns between tabs and a blank line after each sentence, in
+ * UTF-8. Lines end in LF or CR LF; files may be gzip:
  *
  *   conllx    10 columns: ID FORM LEMMA CPOSTAG POSTAG FEATS HEAD DEPREL PHEAD PDEPREL
  *   conllu    10 columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC; lines of comments in front of
@@ -20,7 +20,8 @@
 
 #include "text/file_bytes.h"
 
-/* Words for command lines, in the order of the enums; the function finds the number of one, -1: none. */
+/* Names for command lines, in the order of the enums. The function returns the number of a name,
+ * -1: none. */
 #define TREE_FORMAT_WORDS      "auto|conllx|conllu|malt-tab"
 #define TREE_POS_WORDS         "auto|coarse|fine"
 #define TREE_PUNCTUATION_WORDS "auto|unicode|ptb-tags|upos"
@@ -66,9 +67,9 @@ typedef struct treebank {
     int columns;
     bool labelled;
     tree_word *word; /* [words] */
-    int64_t words, word_room;
+    int64_t words, word_capacity;
     int64_t *start; /* [sentences + 1] */
-    int64_t sentences, start_room;
+    int64_t sentences, start_capacity;
 } treebank;
 
 typedef struct treebank_options {
@@ -76,15 +77,15 @@ typedef struct treebank_options {
     bool any_heads; /* heads need not make trees: written by a parser that does not see to it */
 } treebank_options;
 
-/* path "-": standard input. What treebank_free frees; nothing on failure: SR_FORMAT
- * ("PATH:LINE: head 9 of word 3 'x'; the sentence has 7 words") and what file_read says. */
+/* path "-": standard input. Free with treebank_free, also nothing after a failure. SR_FORMAT names
+ * the place ("PATH:LINE: head 9 of word 3 'x'; ..."); otherwise as file_read. */
 sr_status treebank_read(const char *path, const treebank_options *o, treebank *t, sr_failure *why);
 void treebank_free(treebank *t); /* zeros are fine */
 /* Words of sentence i. */
 const tree_word *treebank_sentence(const treebank *t, int64_t i, int32_t *words);
-/* Writes sentence i as it stands in its file with other heads [words], labels [words] (NULL, or NULL
- * in it: as they are, `_` where there are none) and a blank line. Columns that repeat the tree (DEPS,
- * PHEAD, PDEPREL) become `_`. False when a write failed. */
+/* Writes sentence i with other heads [words] and a blank line. labels [words] may be NULL or
+ * contain NULL: the file's labels stay, or `_`. Columns that repeat the tree (DEPS, PHEAD, PDEPREL)
+ * become `_`. False when a write failed. */
 bool treebank_write(const treebank *t, int64_t i, const int32_t *head, const char *const *label,
                     FILE *out);
 

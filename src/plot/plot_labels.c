@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "base/options/norm_value.h"
+#include "base/options/options.h"
 #include "plot/plot_run_info.h"
 
 enum {
@@ -52,8 +53,8 @@ static bool tells_nothing(const char *line) {
     static const char *const key[] = {
         "output",        "force",   "record",    "observe", "vectors-every", "size-limit",
         "spectra-every", "final-",  "svd-every", "flush-",  "on-write",      "quiet",
-        "profile",       "threads", "validate-", "model",   "activations-",  "layer-norms-",
-        "norm =",        "data =",  "seed",      "config",  "pairs"};
+        "profile",       "threads", "validate-", "model",   "activations-",  "parameter-norms-",
+        "data =",        "seed",    "config",    "pairs"};
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
         if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
     return false;
@@ -76,7 +77,7 @@ static bool is_of(const char *line, const char *norm) {
 
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
 static bool of_norm(const plot_run_info *p, const char *line) {
-    bool found = strncmp(line, "norm-", 5) == 0;
+    bool found = strncmp(line, "norm-", 5) == 0 || strncmp(line, "norm =", 6) == 0;
     for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
         found = is_of(line, at);
     return found;
@@ -108,11 +109,29 @@ static const char *word_of_zero(const option_line *l) {
     return NULL;
 }
 
+/* "lambda 1 nu 1" of --norm 'rbn(lambda=1;nu=1)'; the label has the method already. */
+static void append_params(char *label, size_t size, const option_line *norm) {
+    char part[PART] = "";
+    norm_value v;
+    option_line p;
+    if (!norm_value_split(norm->value, norm->value_length, &v)) return;
+    for (const char *at = NULL; norm_value_next(&v, &at, &p) && p.value;) {
+        const size_t used = strlen(part);
+        snprintf(part + used, sizeof part - used, "%s%.*s %.*s", used ? " " : "", p.key_length,
+                 p.key, p.value_length, p.value);
+    }
+    if (part[0]) append(label, size, part);
+}
+
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
 static void append_option(char *label, size_t size, const plot_run_info *p, const option_line *l) {
     char part[PART];
     option_line own;
     if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
+    if (l->key_length == 4 && !strncmp(l->key, "norm", 4)) {
+        append_params(label, size, &own);
+        return;
+    }
     const char *value = own.value;
     int length = own.value_length;
     const int known = known_part(l->key, p->text[NORM]), key = l->key_length - known;

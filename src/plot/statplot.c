@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
+#include "analysis/runs/run_set.h"
 #include "base/options/options.h"
 #include "base/program/tool.h"
 #include "plot/plot.h"
@@ -39,7 +40,7 @@ static const option rows[] = {
     TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that is none of a report"),
-    INT_OPTION("Output", "each", AT(each), EACH, 1, 1000000, "",
+    INT_OPTION("Output", "max-runs", AT(each), EACH, 1, 1000000, "",
                "report: so many runs at most get figures and tables of their own, or a line in a "
                "figure of several"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
@@ -155,7 +156,7 @@ static bool takes_row(const plot_template *t, const char *key) {
     } of[] = {{"xrange", PLOT_X},     {"yrange", PLOT_Y},      {"log", PLOT_SCALE},
               {"linear", PLOT_SCALE}, {"smooth", PLOT_SMOOTH}, {"steps", PLOT_STEPS}};
     if (strcmp(key, "output") == 0 || strcmp(key, "keep") == 0) return true;
-    if (!t || strcmp(key, "force") == 0 || strcmp(key, "each") == 0) return false;
+    if (!t || strcmp(key, "force") == 0 || strcmp(key, "max-runs") == 0) return false;
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
         if (strcmp(key, of[i].key) == 0) return t->takes_control[of[i].control];
     if (strcmp(key, "site") == 0) return t->site[0];
@@ -314,7 +315,7 @@ static sr_status draw_figure(const char *figure, plot_request *request, sr_failu
 
 static sr_status refuse_of_report(const settings *s, sr_failure *why) {
     if (s->force || s->each != atoi(EACH))
-        return sr_fail(why, SR_USAGE, "--%s is of report alone", s->force ? "force" : "each");
+        return sr_fail(why, SR_USAGE, "--%s is of report alone", s->force ? "force" : "max-runs");
     return SR_OK;
 }
 

@@ -21,7 +21,7 @@ static sr_status check_launched(const ranks *k, int launched, sr_failure *why) {
 #else
     sr_fail(why, SR_USAGE, "%s started %d processes of a statrec that was built without MPI",
             k->launcher, launched);
-    sr_hint(why, "make MPI=1 builds one that trains in several (docs/scaling.md)");
+    sr_hint(why, "make MPI=1 builds one that trains in several (docs/train-on-several-ranks.md)");
 #endif
     return SR_USAGE;
 }

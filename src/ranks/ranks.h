@@ -1,12 +1,12 @@
 /* ranks.h -- the processes of one run, as MPI numbers them: 0 is the first, which writes the files.
  *
- * Built with MPI=1 and started by mpirun or srun there are several; otherwise there is one, and every
- * call below returns at once. Only the main thread calls (MPI_THREAD_FUNNELED).
+ * With MPI=1 mpirun or srun starts several ranks. Otherwise there is one, and every call returns at
+ * once. Only the main thread calls (MPI_THREAD_FUNNELED).
  *
- * Calls marked (all) are made by every rank in the same order. They end with SR_OK on every rank or,
- * when a rank is gone, has told of a failure or does not answer in time, with a failure that names
- * it: the run is then over for all (ranks_close). A rank that waits sleeps between two looks, so that
- * more ranks than cores do no harm.
+ * Calls marked (all) are made by every rank in the same order. They return SR_OK on every rank.
+ * When a rank is gone, has failed or does not answer in time, they fail and name it. The run is
+ * then over for all (ranks_close). A rank that waits sleeps between two looks, so that more ranks
+ * than cores do no harm.
  */
 #ifndef RANKS_RANKS_H
 #define RANKS_RANKS_H
@@ -34,7 +34,7 @@ int ranks_rank(const ranks *k);
 int ranks_count(const ranks *k);
 /* "4 ranks on 2 hosts, Open MPI v4.1.4"; "1 rank". */
 const char *ranks_describe(const ranks *k);
-/* Threads of this rank: what is wanted, or with 0 its part of the host's cores, as far as Slurm gave them. */
+/* Threads of this rank: `wanted`, or with 0 its part of the cores that Slurm gave the host. */
 int ranks_threads(const ranks *k, int wanted);
 /* (all) text: what is wrong with the cores of the first rank that has too many threads for them or leaves
  * some idle, "" where all is well, or nobody but the user started this process. */
@@ -55,8 +55,8 @@ sr_status ranks_compare(ranks *k, const char *text, const char *what, sr_failure
 
 /* -- sums that are made while the caller goes on: gradients */
 
-/* Two steps for a row of real numbers that is cut into one piece for each rank: every rank sends
- * each piece to its owner, and the owner sends what it made of them to all. */
+/* Reduce-scatter and all-gather of a row of real numbers with one shard per rank. Every rank sends
+ * each shard to its owner; the owner sends the result to all. */
 typedef struct ranks_transfer ranks_transfer;
 
 /* (all) parts[count]: rows that each rank sends. own [parts[rank]]: pointers to its rows [length],

@@ -1,8 +1,8 @@
 /* ranks_cores.c -- processors for ranks and their threads.
  *
- * mpirun with one or two ranks binds each to one core, where OpenMP then has one thread; ranks that are
- * not bound would each take every core of their host. Of a host that several jobs share, Slurm gives this
- * one a part, to which it binds some processes and others not, as it was set up. */
+ * mpirun binds one or two ranks to one core each, where OpenMP has one thread. Ranks without
+ * binding would each take every core of the host. On a shared host Slurm gives this job some cores.
+ * By its configuration, it binds processes to them or not. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@ static int number_in(const char *variable) {
     return number > 0 ? number : 0;
 }
 
-/* The variables of MPICH's mpirun are those of srun --mpi=pmi2 too, which names as many tasks. A step of
- * srun may hold an mpirun: the first that started several counts, as it may be that the processes do not
- * know of each other. */
+/* The variables of MPICH's mpirun are those of srun --mpi=pmi2 too, which names as many tasks. An
+ * srun step may hold an mpirun. The first launcher with several processes counts, since they may
+ * not know of each other. */
 int ranks_launched(const char **name) {
     const int pmi = number_in("PMI_SIZE"), step = number_in("SLURM_STEP_NUM_TASKS");
     const struct {

@@ -1,12 +1,12 @@
 /* ranks_mpi.c -- processes that MPI joins.
  *
- * Every exchange is begun without waiting and then waited for here (settle), so that a rank that
- * died, told of a failure or does not answer ends the wait with its name. Four communicators:
- * exchanges that everybody waits for; pieces on their way to their owners, and back, which overlap
- * in an order that differs from rank to rank; and failures, told by whoever has one at any time.
+ * Every collective starts without waiting; settle waits for it. So a rank that died, failed or does
+ * not answer ends the wait with its name. Four communicators: collectives of all ranks; shards to
+ * their owners; shards back, whose order differs between ranks; failures, which any rank may send
+ * at any time.
  *
- * Whether a rank of the same host lives is asked of the system (kill with signal 0); of other
- * hosts the launcher's own message or the limit of patience tells.
+ * kill with signal 0 tells whether a rank of the same host lives. For other hosts the launcher's
+ * message or the timeout tells.
  */
 #ifdef USE_MPI
 #include <errno.h>
@@ -79,9 +79,9 @@ static sr_status check_peers(const ranks *k, sr_failure *why) {
     return SR_OK;
 }
 
-/* Between two looks, after so many seconds. An answer on its way (a message over TCP takes 30 to
- * 100 us) is not kept waiting: a nap of 20 us lasts 70, and MPI moves data only when it is asked.
- * The core is offered to others even then. */
+/* Between two looks, after so many seconds. Sleeps only after a while: a TCP message takes 30 to
+ * 100 us, a sleep of 20 us lasts 70. MPI moves data only when it is called. The core is offered to
+ * others even then. */
 static void pause_for(double waited) {
     if (waited < look_for) {
         sched_yield();
@@ -250,8 +250,8 @@ static void tell(const ranks *k, const sr_failure *failure) {
     }
 }
 
-/* The first rank finishes its files before it ends the others; they wait for that, without a call of
- * MPI: the buffers of an exchange that did not end are gone. */
+/* The first rank finishes its files before it ends the others. They wait without an MPI call, as
+ * the buffers of an unfinished collective are gone. */
 static void wait_for_the_end(const ranks *k) {
     const double began = progress_clock(), limit = k->seconds > 0 ? k->seconds : 600;
     while (progress_clock() - began < limit && !is_gone(k, 0)) pause_for(INT64_MAX);

@@ -1,7 +1,7 @@
-/* bleu_bootstrap.c -- how far a score would move if the sentences of the text were others: texts are
- * drawn sentence by sentence, with replacement, and scored (Koehn, Statistical Significance Tests for
- * Machine Translation Evaluation, EMNLP 2004). The interval are the scores that leave floor(N / 40) of
- * N on either side. */
+/* bleu_bootstrap.c -- how far a score would move with other sentences. Texts are drawn sentence by
+ * sentence, with replacement, and scored (Koehn, Statistical Significance Tests for Machine
+ * Translation Evaluation, EMNLP 2004). The interval are the scores that leave floor(N / 40) of N on
+ * either side. */
 #include <stdlib.h>
 
 #include "base/rng.h"

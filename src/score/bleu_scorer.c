@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+#include "base/vector.h"
+#include "score/bleu_tokenize.h"
 #include "score/scorer.h"
 #include "text/unicode.h"
 
@@ -13,19 +16,11 @@ bleu_scorer *bleu_create(const bleu_form *form) {
 
 void bleu_free(bleu_scorer *s) {
     if (!s) return;
-    score_text_free(&s->line);
-    score_text_free(&s->spare);
+    buffer_free(&s->line);
+    buffer_free(&s->spare);
     grams_free(&s->grams);
     free(s->sentence);
     free(s);
-}
-
-int64_t bleu_sentences(const bleu_scorer *s) {
-    return s->sentences;
-}
-
-const bleu_counts *bleu_sentence(const bleu_scorer *s, int64_t i) {
-    return i >= 0 && i < s->sentences ? &s->sentence[i] : NULL;
 }
 
 bleu_counts bleu_sum(const bleu_scorer *s) {
@@ -36,29 +31,29 @@ bleu_counts bleu_sum(const bleu_scorer *s) {
 
 /* -- a line as its words are looked for in it ------------------------------------------------------ */
 
-static void lower_ascii(score_text *t) {
+static void lower_ascii(byte_buffer *t) {
     for (size_t i = 0; i < t->size; i++)
         if (t->byte[i] >= 'A' && t->byte[i] <= 'Z') t->byte[i] += 'a' - 'A';
 }
 
-static void lower_unicode(score_text *t) {
+static void lower_unicode(byte_buffer *t) {
     size_t size;
-    uint8_t *small = unicode_lower(t->byte, t->size, &size);
-    score_text_clear(t);
+    uint8_t *small = unicode_lower((const uint8_t *)t->byte, t->size, &size);
+    t->size = 0;
     if (small)
-        score_text_put(t, small, size);
+        buffer_put(t, small, size);
     else
         t->failed = true;
     free(small);
 }
 
 /* The size of the line without blanks at its end; *valid: it is UTF-8. */
-static size_t size_without_blanks(const score_text *t, bool *valid) {
+static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     size_t kept = 0, step;
     uint32_t code;
     *valid = true;
     for (size_t at = 0; at < t->size; at += step) {
-        step = unicode_decode(t->byte + at, &code);
+        step = utf8_decode(t->byte + at, &code);
         if (!step) {
             *valid = false;
             return at;
@@ -68,15 +63,16 @@ static size_t size_without_blanks(const score_text *t, bool *valid) {
     return kept;
 }
 
-static sr_status refuse_bytes(const score_text *t, size_t at, sr_failure *why) {
-    return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", at, t->byte[at]);
+static sr_status refuse_bytes(const byte_buffer *t, size_t at, sr_failure *why) {
+    return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", at,
+                   (unsigned char)t->byte[at]);
 }
 
 /* The line in s->line; its words are what stands between blanks. */
 static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     bool valid;
-    score_text_clear(&s->line);
-    score_text_put(&s->line, text.byte, text.size);
+    s->line.size = 0;
+    buffer_put(&s->line, text.byte, text.size);
     if (s->line.failed) return sr_fail(why, SR_MEMORY, "no memory for a line");
     if (s->form.multi) {
         if (s->form.lowercase) lower_ascii(&s->line);
@@ -89,7 +85,7 @@ static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     if (s->form.tokenizer == BLEU_TOKENIZE_NONE) return SR_OK;
     (s->form.tokenizer == BLEU_TOKENIZE_INTL ? bleu_tokenize_intl : bleu_tokenize_13a)(&s->line,
                                                                                        &s->spare);
-    const score_text made = s->spare;
+    const byte_buffer made = s->spare;
     s->spare = s->line;
     s->line = made;
     return SR_OK;
@@ -104,23 +100,14 @@ static sr_status take_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
 
 /* -- sentences ------------------------------------------------------------------------------------ */
 
-static bool make_room(bleu_scorer *s) {
-    if (s->sentences < s->capacity) return true;
-    const int64_t capacity = s->capacity ? 2 * s->capacity : 256;
-    bleu_counts *larger = realloc(s->sentence, (size_t)capacity * sizeof *larger);
-    if (!larger) return false;
-    s->sentence = larger;
-    s->capacity = capacity;
-    return true;
-}
-
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why) {
     if (refs < 1 || refs > BLEU_REFERENCES)
         return sr_fail(why, SR_USAGE, "%d references; a sentence has 1 to %d", refs,
                        BLEU_REFERENCES);
     if (s->refs && s->refs != refs)
         return sr_fail(why, SR_USAGE, "%d references; the sentences before had %d", refs, s->refs);
-    if (!make_room(s)) return sr_fail(why, SR_MEMORY, "no memory for the counts of a sentence");
+    if (!vector_reserve(&s->sentence, &s->capacity, s->sentences + 1, sizeof *s->sentence))
+        return sr_fail(why, SR_MEMORY, "no memory for the counts of a sentence");
     grams_begin(&s->grams);
     sr_status status = take_line(s, hyp, why);
     for (int i = 0; status == SR_OK && i < refs; i++) status = take_line(s, ref[i], why);
@@ -134,14 +121,15 @@ sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs
 
 char *bleu_words(const bleu_form *form, bleu_text line) {
     bleu_scorer *s = bleu_create(form);
-    score_text out = {0};
+    byte_buffer out = {0};
     if (s && take_line(s, line, NULL) == SR_OK) {
-        score_text_put(&out, "", 0);
+        buffer_put(&out, "", 0);
         for (int64_t i = 0; i < s->grams.words; i++) {
-            if (i) score_text_put(&out, " ", 1);
-            score_text_put(&out, s->grams.text.byte + s->grams.start[i], s->grams.length[i]);
+            if (i) buffer_put(&out, " ", 1);
+            const gram_word *w = &s->grams.word[i];
+            buffer_put(&out, s->grams.text.byte + w->start, w->length);
         }
-        if (out.failed) score_text_free(&out);
+        if (out.failed) buffer_free(&out);
     }
     bleu_free(s);
     return (char *)out.byte;

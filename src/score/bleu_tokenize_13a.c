@@ -1,5 +1,5 @@
-/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST), in the reading of sacreBLEU (Post, A
- * Call for Clarity in Reporting BLEU Scores, WMT 2018), whose default it is.
+/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST) as sacreBLEU reads it (Post, A Call
+ * for Clarity in Reporting BLEU Scores, WMT 2018). It is sacreBLEU's default.
  *
  * In this order, each over the whole line with a blank before and behind it, from left to right
  * without overlap:
@@ -14,44 +14,44 @@
  */
 #include <string.h>
 
-#include "score/score_text.h"
+#include "score/bleu_tokenize.h"
 
-static bool is_digit(uint8_t c) {
+static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-static bool is_point(uint8_t c) {
+static bool is_point(char c) {
     return c == '.' || c == ',';
 }
 
 /* The ranges of the script: { to ~, [ to `, blank to &, ( to +, : to @, and the slash. */
-static bool is_symbol(uint8_t c) {
+static bool is_symbol(char c) {
     return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
            (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-static void swap(score_text *a, score_text *b) {
-    score_text kept = *a;
+static void swap(byte_buffer *a, byte_buffer *b) {
+    byte_buffer kept = *a;
     *a = *b;
     *b = kept;
 }
 
 /* Every `old` becomes `new`; the result is in *from again. */
-static void replace(score_text *from, score_text *spare, const char *old, const char *new) {
+static void replace(byte_buffer *from, byte_buffer *spare, const char *old, const char *new) {
     const size_t length = strlen(old);
-    score_text_clear(spare);
+    spare->size = 0;
     for (size_t at = 0; at < from->size;) {
         bool here = from->size - at >= length && memcmp(from->byte + at, old, length) == 0;
         if (here)
-            score_text_put(spare, new, strlen(new));
+            buffer_put(spare, new, strlen(new));
         else
-            score_text_put(spare, from->byte + at, 1);
+            buffer_put(spare, from->byte + at, 1);
         at += here ? length : 1;
     }
     swap(from, spare);
 }
 
-static void unescape(score_text *from, score_text *spare) {
+static void unescape(byte_buffer *from, byte_buffer *spare) {
     if (from->size && memchr(from->byte, '<', from->size)) replace(from, spare, "<skipped>", "");
     if (!from->size || !memchr(from->byte, '&', from->size)) return;
     replace(from, spare, "&quot;", "\"");
@@ -60,52 +60,52 @@ static void unescape(score_text *from, score_text *spare) {
     replace(from, spare, "&gt;", ">");
 }
 
-static void put_alone(score_text *to, const uint8_t *c) {
-    score_text_put(to, " ", 1);
-    score_text_put(to, c, 1);
-    score_text_put(to, " ", 1);
+static void put_alone(byte_buffer *to, const char *c) {
+    buffer_put(to, " ", 1);
+    buffer_put(to, c, 1);
+    buffer_put(to, " ", 1);
 }
 
-static void part_symbols(const score_text *from, score_text *to) {
-    score_text_clear(to);
-    score_text_put(to, "   ", 3); /* the blank before the line is a symbol too */
+static void part_symbols(const byte_buffer *from, byte_buffer *to) {
+    to->size = 0;
+    buffer_put(to, "   ", 3); /* the blank before the line is a symbol too */
     for (size_t i = 0; i < from->size; i++) {
         if (is_symbol(from->byte[i]))
             put_alone(to, from->byte + i);
         else
-            score_text_put(to, from->byte + i, 1);
+            buffer_put(to, from->byte + i, 1);
     }
-    score_text_put(to, "   ", 3);
+    buffer_put(to, "   ", 3);
 }
 
-static void part_points_behind(const score_text *from, score_text *to) {
-    score_text_clear(to);
+static void part_points_behind(const byte_buffer *from, byte_buffer *to) {
+    to->size = 0;
     for (size_t i = 0; i < from->size; i++) {
-        score_text_put(to, from->byte + i, 1);
+        buffer_put(to, from->byte + i, 1);
         if (i + 1 < from->size && !is_digit(from->byte[i]) && is_point(from->byte[i + 1]))
             put_alone(to, from->byte + ++i);
     }
 }
 
-static void part_points_before(const score_text *from, score_text *to) {
-    score_text_clear(to);
+static void part_points_before(const byte_buffer *from, byte_buffer *to) {
+    to->size = 0;
     for (size_t i = 0; i < from->size; i++) {
         if (i + 1 < from->size && is_point(from->byte[i]) && !is_digit(from->byte[i + 1]))
             put_alone(to, from->byte + i++);
-        score_text_put(to, from->byte + i, 1);
+        buffer_put(to, from->byte + i, 1);
     }
 }
 
-static void part_dashes(const score_text *from, score_text *to) {
-    score_text_clear(to);
+static void part_dashes(const byte_buffer *from, byte_buffer *to) {
+    to->size = 0;
     for (size_t i = 0; i < from->size; i++) {
-        score_text_put(to, from->byte + i, 1);
+        buffer_put(to, from->byte + i, 1);
         if (i + 1 < from->size && is_digit(from->byte[i]) && from->byte[i + 1] == '-')
             put_alone(to, from->byte + ++i);
     }
 }
 
-void bleu_tokenize_13a(score_text *from, score_text *to) {
+void bleu_tokenize_13a(byte_buffer *from, byte_buffer *to) {
     unescape(from, to);
     part_symbols(from, to);
     part_points_behind(to, from);

@@ -1,6 +1,6 @@
-/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST), in the
- * reading of sacreBLEU (Post, WMT 2018): nothing is unescaped, and a point behind a number at the end
- * of the line stays with it.
+/* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST) as
+ * sacreBLEU reads it (Post, WMT 2018). Nothing is unescaped; a point after a number at the end of
+ * the line stays.
  *
  * In this order, each over the whole line, from left to right without overlap, on code points and
  * Unicode's general categories:
@@ -8,36 +8,37 @@
  *   2  and before what is no number
  *   3  symbols (S) stand alone
  */
-#include "score/score_text.h"
+#include "base/utf8.h"
+#include "score/bleu_tokenize.h"
 #include "text/unicode.h"
 
 typedef struct letter {
-    const uint8_t *byte;
+    const char *byte;
     size_t size;
     uint32_t code;
 } letter;
 
 /* The letter at *at of valid UTF-8; false at the end. */
-static bool next_letter(const score_text *t, size_t at, letter *l) {
+static bool next_letter(const byte_buffer *t, size_t at, letter *l) {
     if (at >= t->size) return false;
     l->byte = t->byte + at;
-    l->size = unicode_decode(l->byte, &l->code);
+    l->size = utf8_decode(l->byte, &l->code);
     return l->size > 0;
 }
 
-static void put_letter(score_text *to, const letter *l) {
-    score_text_put(to, l->byte, l->size);
+static void put_letter(byte_buffer *to, const letter *l) {
+    buffer_put(to, l->byte, l->size);
 }
 
-static void put_alone(score_text *to, const letter *l) {
-    score_text_put(to, " ", 1);
+static void put_alone(byte_buffer *to, const letter *l) {
+    buffer_put(to, " ", 1);
     put_letter(to, l);
-    score_text_put(to, " ", 1);
+    buffer_put(to, " ", 1);
 }
 
-static void part_punctuation_behind(const score_text *from, score_text *to) {
+static void part_punctuation_behind(const byte_buffer *from, byte_buffer *to) {
     letter l, next;
-    score_text_clear(to);
+    to->size = 0;
     for (size_t at = 0; next_letter(from, at, &l);) {
         put_letter(to, &l);
         at += l.size;
@@ -49,9 +50,9 @@ static void part_punctuation_behind(const score_text *from, score_text *to) {
     }
 }
 
-static void part_punctuation_before(const score_text *from, score_text *to) {
+static void part_punctuation_before(const byte_buffer *from, byte_buffer *to) {
     letter l, next;
-    score_text_clear(to);
+    to->size = 0;
     for (size_t at = 0; next_letter(from, at, &l);) {
         at += l.size;
         if (unicode_is_punctuation(l.code) && next_letter(from, at, &next) &&
@@ -64,9 +65,9 @@ static void part_punctuation_before(const score_text *from, score_text *to) {
     }
 }
 
-static void part_symbols(const score_text *from, score_text *to) {
+static void part_symbols(const byte_buffer *from, byte_buffer *to) {
     letter l;
-    score_text_clear(to);
+    to->size = 0;
     for (size_t at = 0; next_letter(from, at, &l); at += l.size) {
         if (unicode_is_symbol(l.code))
             put_alone(to, &l);
@@ -75,7 +76,7 @@ static void part_symbols(const score_text *from, score_text *to) {
     }
 }
 
-void bleu_tokenize_intl(score_text *from, score_text *to) {
+void bleu_tokenize_intl(byte_buffer *from, byte_buffer *to) {
     part_punctuation_behind(from, to);
     part_punctuation_before(to, from);
     part_symbols(from, to);

@@ -2,8 +2,8 @@
  * CoNLL-2000 to 2003.
  *
  * Gold and predicted phrases are followed side by side. A phrase is correct when both begin at the
- * same word with the same type and both end behind the same word; `open` is true as long as the two
- * may still turn out equal.
+ * same word with the same type and end at the same word. `open` is true while they may still be
+ * equal.
  *
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/tags.h"
+#include "base/vector.h"
+#include "text/tag_set.h"
 
 typedef enum { PART_O, PART_B, PART_I, PART_E, PART_DOT, PART_BRACKET, PART_OTHER } part;
 
@@ -33,7 +34,7 @@ typedef struct type_counts {
 struct conll_scorer {
     tag_types types;
     type_counts *of_type; /* [capacity] */
-    int32_t capacity;
+    int64_t capacity;
     mark gold, found; /* of the token before */
     bool open;
     conll_counts sum; /* without an open phrase */
@@ -78,12 +79,9 @@ static bool read_mark(conll_scorer *s, conll_tag tag, mark *m) {
 }
 
 static bool make_room(conll_scorer *s) {
-    if (s->types.count <= s->capacity) return true;
-    const int32_t capacity = s->types.capacity;
-    type_counts *more = realloc(s->of_type, (size_t)capacity * sizeof *more);
-    if (!more) return false;
-    memset(more + s->capacity, 0, (size_t)(capacity - s->capacity) * sizeof *more);
-    s->of_type = more, s->capacity = capacity;
+    const int64_t before = s->capacity, types = s->types.names.count;
+    if (!vector_reserve(&s->of_type, &s->capacity, types, sizeof *s->of_type)) return false;
+    memset(s->of_type + before, 0, (size_t)(s->capacity - before) * sizeof *s->of_type);
     return true;
 }
 
@@ -185,13 +183,13 @@ static int compare_names(const void *a, const void *b) {
 /* Types that a phrase has, bytes ascending. */
 static sr_status print_types(const conll_scorer *s, bool latex, FILE *out, sr_failure *why) {
     int32_t count = 0;
-    named_type *list = calloc((size_t)s->types.count, sizeof *list);
+    named_type *list = calloc((size_t)s->types.names.count, sizeof *list);
     if (!list) return sr_fail(why, SR_MEMORY, "no memory for the types of phrases");
-    for (int32_t i = 0; i < s->capacity && i < s->types.count; i++) {
+    for (int32_t i = 0; i < s->capacity && i < s->types.names.count; i++) {
         type_counts c = s->of_type[i];
         if (!c.gold && !c.found) continue;
         c.correct += s->open && s->gold.type == i;
-        list[count++] = (named_type){s->types.name[i], c};
+        list[count++] = (named_type){tag_types_name(&s->types, i), c};
     }
     qsort(list, (size_t)count, sizeof *list, compare_names);
     for (int32_t i = 0; i < count; i++) {

@@ -1,10 +1,10 @@
 /* conll_score.h -- entities right, found and in the text, as conlleval.pl (Tjong Kim Sang, version
  * 2004-01-26) counts them (docs/scores.md).
  *
- * A tag is cut at its first '-': what stands before it is its part, behind it its type. Where a
- * phrase begins and ends is told from two parts and types that follow one another; the script knows
- * B, I, O and E, and '[' and ']', each a phrase of one word. A type of its own begins a phrase
- * whatever the part is. `I-X` behind `O` or another type begins one.
+ * A tag is cut at its first '-': what stands before it is its part, behind it its type. Parts and
+ * types of two neighbours decide where a phrase begins and ends. The script has B, I, O and E; '['
+ * and ']' are phrases of one word. A type of its own begins a phrase whatever the part is. `I-X`
+ * behind `O` or another type begins one.
  */
 #ifndef SCORE_CONLL_SCORE_H
 #define SCORE_CONLL_SCORE_H

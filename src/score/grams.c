@@ -1,71 +1,52 @@
-/* grams.c -- see grams.h.
+/* grams.c -- counts n-grams that a hypothesis shares with its references; see grams.h.
  *
- * An n-gram is known by the number of its first n-1 words and that of its last, so one hash table of
- * pairs serves every order, and a sentence takes time in proportion to its words.
+ * The key of an n-gram is the number of its first n-1 words and the number of its last word. So a
+ * map of number pairs serves every order, and the time is linear in the words.
  */
 #include "score/grams.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/utf8.h"
+#include "base/vector.h"
 #include "text/unicode.h"
 
-enum { GRAMS_MOST = 1 << 30 };
+enum { WORDS_MOST = 1 << 30 };
 
 void grams_begin(grams *g) {
-    score_text_clear(&g->text);
+    g->text.size = 0;
     g->words = 0;
     g->texts = 0;
 }
 
-static bool enlarge(void *array, size_t count, size_t size) {
-    void *old, *larger;
-    memcpy(&old, array, sizeof old);
-    larger = realloc(old, count * size);
-    if (larger) memcpy(array, &larger, sizeof larger);
-    return larger != NULL;
-}
-
-static bool make_room(grams *g) {
-    const int64_t capacity = g->capacity ? 2 * g->capacity : 256;
-    int32_t **numbers[] = {&g->word, &g->shorter, &g->gram, &g->in_hyp, &g->in_ref, &g->in_best};
-    if (g->words < g->capacity) return true;
-    if (capacity > GRAMS_MOST) return false;
-    bool done = enlarge(&g->start, (size_t)capacity, sizeof *g->start) &&
-                enlarge(&g->length, (size_t)capacity, sizeof *g->length);
-    for (size_t i = 0; done && i < sizeof numbers / sizeof numbers[0]; i++)
-        done = enlarge(numbers[i], (size_t)capacity, sizeof **numbers[i]);
-    if (done) g->capacity = capacity;
-    return done;
-}
-
-static bool is_ascii_blank(uint8_t c) {
+static bool is_ascii_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
 /* Bytes of the blank at p, or 0; *step: bytes of what stands there. */
-static size_t blank_at(const uint8_t *p, bool ascii, size_t *step) {
+static size_t blank_at(const char *p, bool ascii, size_t *step) {
     uint32_t code;
     *step = 1;
     if (ascii) return is_ascii_blank(*p);
-    *step = unicode_decode(p, &code);
+    *step = utf8_decode(p, &code);
     if (*step == 0) *step = 1;
     return unicode_is_blank(code) ? *step : 0;
 }
 
 static bool add_word(grams *g, size_t start, size_t end) {
     if (end == start) return true;
-    if (!make_room(g)) return false;
-    g->start[g->words] = start;
-    g->length[g->words++] = end - start;
+    if (g->words == WORDS_MOST ||
+        !vector_reserve(&g->word, &g->capacity, g->words + 1, sizeof *g->word))
+        return false;
+    g->word[g->words++] = (gram_word){.start = start, .length = end - start};
     return true;
 }
 
-bool grams_add(grams *g, const score_text *line, bool ascii) {
+bool grams_add(grams *g, const byte_buffer *line, bool ascii) {
     const size_t base = g->text.size;
     size_t step, from = base;
-    score_text_put(&g->text, line->byte, line->size);
+    buffer_put(&g->text, line->byte, line->size);
     if (g->text.failed || line->failed) return false;
     for (size_t at = base; at < g->text.size; at += step) {
         if (!blank_at(g->text.byte + at, ascii, &step)) continue;
@@ -77,76 +58,43 @@ bool grams_add(grams *g, const score_text *line, bool ascii) {
     return true;
 }
 
-static bool prepare_slots(grams *g) {
-    size_t slots = 64;
-    while (slots < 2 * (size_t)g->words) slots *= 2;
-    g->slots = slots;
-    if (slots <= g->slot_capacity) return true;
-    if (!enlarge(&g->slot, slots, sizeof *g->slot)) return false;
-    g->slot_capacity = slots;
+/* Numbers the n-grams of n = more + 1 words; `gram` has the numbers of the order before. */
+static bool number_grams(grams *g, int more) {
+    map *m = more ? &g->pairs : &g->spellings;
+    map_clear(m);
+    for (int64_t t = 0, i = 0; t < g->texts; i = g->end[t++]) {
+        for (; i + more < g->end[t]; i++) {
+            gram_word *w = &g->word[i];
+            const uint64_t first = (uint64_t)w->gram << 32;
+            const int64_t number = more ? map_add_number(m, first | (uint32_t)w[more].spelling)
+                                        : map_add(m, g->text.byte + w->start, w->length);
+            if (number < 0) return false;
+            w->gram = (int32_t)number;
+            if (!more) w->spelling = w->gram;
+        }
+    }
+    if (!vector_reserve(&g->count, &g->count_capacity, m->count, sizeof *g->count)) return false;
+    if (m->count) memset(g->count, 0, (size_t)m->count * sizeof *g->count);
     return true;
 }
 
-static void clear_slots(grams *g) {
-    memset(g->slot, -1, g->slots * sizeof *g->slot);
-}
-
-/* The order of the table is never seen from outside. */
-static uint64_t hash_of(const void *bytes, size_t size) {
-    const uint64_t h = hash_bytes(bytes, size);
-    return h ^ h >> 29;
-}
-
-static int32_t number_of_word(grams *g, int64_t i) {
-    const uint8_t *bytes = g->text.byte + g->start[i];
-    uint64_t s = hash_of(bytes, g->length[i]) & (g->slots - 1);
-    for (int32_t j; (j = g->slot[s]) >= 0; s = (s + 1) & (g->slots - 1))
-        if (g->length[j] == g->length[i] &&
-            memcmp(g->text.byte + g->start[j], bytes, g->length[i]) == 0)
-            return j;
-    return g->slot[s] = (int32_t)i;
-}
-
-/* The n-gram of n = more + 1 words that begins at i. */
-static int32_t number_of_gram(grams *g, int64_t i, int more) {
-    const int32_t pair[] = {g->shorter[i], g->word[i + more]};
-    uint64_t s = hash_of(pair, sizeof pair) & (g->slots - 1);
-    for (int32_t j; (j = g->slot[s]) >= 0; s = (s + 1) & (g->slots - 1))
-        if (g->shorter[j] == pair[0] && g->word[j + more] == pair[1]) return j;
-    return g->slot[s] = (int32_t)i;
-}
-
-/* Numbers of all n-grams of this order; those of the order before are in `shorter`. */
-static void number_grams(grams *g, int more) {
-    int32_t *kept = g->shorter;
-    g->shorter = g->gram;
-    g->gram = kept;
-    clear_slots(g);
-    for (int t = 0, i = 0; t < g->texts; i = (int)g->end[t++])
-        for (; i + more < g->end[t]; i++)
-            g->gram[i] = more ? number_of_gram(g, i, more) : (g->word[i] = number_of_word(g, i));
-    memset(g->in_hyp, 0, (size_t)g->words * sizeof *g->in_hyp);
-    memset(g->in_ref, 0, (size_t)g->words * sizeof *g->in_ref);
-    memset(g->in_best, 0, (size_t)g->words * sizeof *g->in_best);
-}
-
-/* Of several references the one that has an n-gram most often counts for it. */
+/* Of several references the one with the most occurrences of an n-gram counts. */
 static void count_reference(grams *g, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) {
-        const int32_t k = g->gram[i];
-        if (++g->in_ref[k] > g->in_best[k]) g->in_best[k] = g->in_ref[k];
+        gram_count *c = &g->count[g->word[i].gram];
+        if (++c->in_ref > c->in_best) c->in_best = c->in_ref;
     }
-    for (int64_t i = from; i < to; i++) g->in_ref[g->gram[i]] = 0;
+    for (int64_t i = from; i < to; i++) g->count[g->word[i].gram].in_ref = 0;
 }
 
-static void count_order(grams *g, int more, bleu_counts *c) {
+static void count_order(grams *g, int more, bleu_counts *counts) {
     const int64_t grams_of_hyp = g->end[0] > more ? g->end[0] - more : 0;
     for (int t = 1; t < g->texts; t++) count_reference(g, g->end[t - 1], g->end[t] - more);
     for (int64_t i = 0; i < grams_of_hyp; i++) {
-        const int32_t k = g->gram[i];
-        if (g->in_hyp[k]++ < g->in_best[k]) c->correct[more]++; /* clipped */
+        gram_count *c = &g->count[g->word[i].gram];
+        if (c->in_hyp++ < c->in_best) counts->correct[more]++; /* clipped */
     }
-    c->total[more] = grams_of_hyp;
+    counts->total[more] = grams_of_hyp;
 }
 
 /* The length closest to the hypothesis; of two that are equally close the shorter. */
@@ -162,24 +110,17 @@ static int64_t closest_length(const grams *g) {
 
 bool grams_count(grams *g, bleu_counts *counts) {
     *counts = (bleu_counts){.hyp_len = g->end[0], .ref_len = closest_length(g)};
-    if (g->words == 0) return true;
-    if (!prepare_slots(g)) return false;
-    for (int more = 0; more < BLEU_ORDER; more++) {
-        number_grams(g, more);
+    for (int more = 0; g->words && more < BLEU_ORDER; more++) {
+        if (!number_grams(g, more)) return false;
         count_order(g, more, counts);
     }
     return true;
 }
 
 void grams_free(grams *g) {
-    score_text_free(&g->text);
-    free(g->start);
-    free(g->length);
+    buffer_free(&g->text);
     free(g->word);
-    free(g->shorter);
-    free(g->gram);
-    free(g->in_hyp);
-    free(g->in_ref);
-    free(g->in_best);
-    free(g->slot);
+    free(g->count);
+    map_free(&g->spellings);
+    map_free(&g->pairs);
 }

@@ -2,28 +2,36 @@
 #ifndef SCORE_GRAMS_H
 #define SCORE_GRAMS_H
 
+#include "base/byte_buffer.h"
+#include "base/map.h"
 #include "score/score.h"
-#include "score/score_text.h"
 
-/* Arrays [capacity] over the words of a sentence, its hypothesis first. The number of a word or of an
- * n-gram is the place where it stands first. */
+typedef struct gram_word {
+    size_t start, length; /* in the text */
+    int32_t spelling;     /* number of the word */
+    int32_t gram;         /* number of the n-gram that begins here */
+} gram_word;
+
+/* Occurrences of an n-gram so far; in_best: the most in one reference. */
+typedef struct gram_count {
+    int32_t in_hyp, in_ref, in_best;
+} gram_count;
+
 typedef struct grams {
-    score_text text;                    /* bytes of the words */
-    size_t *start, *length;             /* of a word in it */
-    int32_t *word;                      /* its number */
-    int32_t *shorter, *gram;            /* numbers of the n-grams that begin here: n-1, n */
-    int32_t *in_hyp, *in_ref, *in_best; /* by number: counts so far; in_best of all references */
-    int32_t *slot;                      /* [slots] hash table of numbers, -1 where empty */
-    size_t slots, slot_capacity;
+    byte_buffer text;
+    gram_word *word; /* [words], the hypothesis first */
     int64_t words, capacity;
+    map spellings, pairs;
+    gram_count *count; /* by number of the n-gram */
+    int64_t count_capacity;
     int64_t end[1 + BLEU_REFERENCES]; /* of the words of each text */
     int texts;
 } grams;
 
 void grams_begin(grams *g);
-/* The words of the next text, cut at ASCII blanks or at those of Unicode; false when out of memory or
+/* Appends the words of the next text, cut at ASCII or Unicode blanks. False when out of memory or
  * beyond 2^30 words. */
-bool grams_add(grams *g, const score_text *line, bool ascii);
+bool grams_add(grams *g, const byte_buffer *line, bool ascii);
 /* Correct, total and lengths of the first text against the others; false when out of memory. */
 bool grams_count(grams *g, bleu_counts *counts);
 void grams_free(grams *g);

@@ -3,8 +3,8 @@
  *   the form of multi-bleu.perl: text that is tokenized already, bytes, words between ASCII blanks
  *   the form of sacreBLEU 2.x:   text as people write it, UTF-8, cut into words by a tokenizer here
  *
- * A scorer takes one sentence after the other, each with its references, and keeps the counts of each,
- * so that the sentences can be drawn again (bootstrap):
+ * A scorer takes one sentence with its references at a time. It keeps the counts of each, for the
+ * bootstrap:
  *
  *     bleu_form form = BLEU_FORM;                 // or BLEU_MULTI_FORM
  *     bleu_scorer *s = bleu_create(&form);
@@ -50,8 +50,8 @@ typedef struct bleu_form {
 #define BLEU_MULTI_FORM                                                                            \
     { .multi = true }
 
-/* Words for command lines and signatures, in the order of the enums: "13a|intl|none", of which the
- * second function finds the number of one; -1: none. */
+/* Names for command lines and signatures, in the order of the enums. The function returns the
+ * number of a name; -1: none. */
 #define BLEU_TOKENIZER_WORDS "13a|intl|none"
 #define BLEU_SMOOTHING_WORDS "none|exp|floor|add-k"
 int bleu_find_word(const char *words, const char *word);
@@ -87,8 +87,6 @@ void bleu_free(bleu_scorer *s);
 /* Counts a sentence with its references, 1 to BLEU_REFERENCES, the same number for each sentence.
  * SR_FORMAT: not UTF-8, where the form is not that of multi-bleu. */
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why);
-int64_t bleu_sentences(const bleu_scorer *s);
-const bleu_counts *bleu_sentence(const bleu_scorer *s, int64_t i);
 bleu_counts bleu_sum(const bleu_scorer *s);
 
 /* The words that a form makes of a line, one blank between them. malloc'd, NULL when out of memory
@@ -106,8 +104,8 @@ enum { BLEU_RESAMPLES = 1000, BLEU_SEED = 12345 };
 /* 95 % by percentiles; fills low and high of *interval. */
 sr_status bleu_bootstrap(const bleu_scorer *s, bleu_interval *interval, sr_failure *why);
 
-/* "statrec-bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:0.1.0", of multi-bleu's form
- * "statrec-multi-bleu|nrefs:1|case:mixed|tok:none|smooth:none|version:0.1.0". NULL: no interval. */
+/* "statrec-bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:0.2.0", of multi-bleu's form
+ * "statrec-multi-bleu|nrefs:1|case:mixed|tok:none|smooth:none|version:0.2.0". NULL: no interval. */
 void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *text, size_t size);
 /* "SIGNATURE = 30.12 62.5/36.4/23.1/15.0 (BP = 1.000 ratio = 1.021 hyp_len = 12 ref_len = 11)";
  * `digits` of the score behind the point. */

@@ -7,7 +7,7 @@
 struct bleu_scorer {
     bleu_form form;
     int refs; /* of each sentence; 0 before the first */
-    score_text line, spare;
+    byte_buffer line, spare;
     grams grams;
     bleu_counts *sentence; /* [sentences] */
     int64_t sentences, capacity;

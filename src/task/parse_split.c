@@ -1,6 +1,6 @@
-/* parse_split.c -- greedy parsing (docs/models.md 8): in every state the legal transition with the largest
- * logit, the lowest class on ties. Many sentences go on together, and one that is done makes room for the
- * next; what becomes of a sentence depends on no other (model_scorer).
+/* parse_split.c -- greedy parsing (docs/models.md 8): in every state the legal transition with the
+ * largest logit, the lowest class on ties. Many sentences are parsed together; a finished one makes
+ * room for the next. No result depends on another sentence (model_scorer).
  */
 #include "task/parse_split.h"
 

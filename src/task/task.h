@@ -1,5 +1,5 @@
-/* task.h -- tasks: one file task_*.c and one row of the table each. A task says what is learnt from
- * a batch and how well: the loss of a model's output, metrics, how a split is evaluated. */
+/* task.h -- tasks: one file task_*.c and one row of the table each. A task has a loss, metrics, and
+ * a way to evaluate a split. */
 #ifndef TASK_TASK_H
 #define TASK_TASK_H
 
@@ -7,6 +7,7 @@
 
 #include "base/npz/npz.h"
 #include "data/data.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 
 enum { TASK_METRICS = 12, TASK_ARRAYS = 8, TASK_COUNTS = 4, TASK_TEXT = 256, TASK_DECODED = 768 };
@@ -104,8 +105,8 @@ sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *wh
 sr_status task_check_loss(const task_row *row, const task_options *o, const model *m,
                           sr_failure *why);
 
-/* Forward pass and loss: summed over the batch's tokens, count 1, with gradients of its own; NULL
- * after a failure, which the tape keeps, one of a model that returns NULL without any too. *sum (may be NULL) also holds the normalizations'
+/* Forward pass and loss, summed over the batch's tokens, count 1, with its own gradients. NULL
+ * after a failure, which the tape keeps. *sum (may be NULL) also holds the normalizations'
  * penalties, in `loss`. */
 tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p, task_sums *sum);
 
@@ -118,8 +119,8 @@ sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_sp
  * tape is reset. */
 sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
                         data_split split, norm_mode mode, task_sums *sum, sr_failure *why);
-/* The same of the first `count` training batches of epoch 0, with the memory of training: the same
- * batches in every call. NORM_BATCH. */
+/* Sums over the first `count` training batches of epoch 0, with the memory of training. Every call
+ * uses the same batches. NORM_BATCH. */
 sr_status task_evaluate_training(const task_row *row, const task_options *o, model *m, tape *t,
                                  dataset *d, int64_t count, task_sums *sum, sr_failure *why);
 

@@ -1,7 +1,7 @@
 /* task_images.c -- classes of images: softmax cross entropy.
  *
- * Top-5: an image is right when fewer than five classes stand before its own, those with a larger
- * logit, or with an equal one and a lower number; NaN stands before everything. With five classes
+ * Top-5: an image is right when fewer than five classes precede its own. A class precedes with a
+ * larger logit, or with an equal one and a lower number; NaN precedes everything. With five classes
  * or fewer every answer would be right: top-5 is NaN there.
  */
 #include <math.h>

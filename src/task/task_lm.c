@@ -2,8 +2,8 @@
  * them, <eos> and <unk> counted (docs/models.md 3.2). Perplexity is that of the plain nll, tokens of
  * all windows alike.
  *
- * A model with gives_nll has no logits: its accuracy is NaN. Bits per byte, bpc, is nll / ln 2 where
- * tokens are bytes (docs/models.md 4), and NaN where they are words: those are of any length.
+ * A model with gives_nll has no logits: its accuracy is NaN. Bits per byte, bpc, is nll / ln 2
+ * where tokens are bytes (docs/models.md 4). It is NaN for words, whose lengths differ.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* task_sentences.c -- a class for every sentence: softmax cross entropy, a mean over sentences, and the
- * share of them whose class has the largest logit (docs/models.md 6). */
+/* task_sentences.c -- a class for every sentence: mean softmax cross entropy and accuracy
+ * (docs/models.md 6). */
 #include <stdio.h>
 
 #include "task/task_rows.h"

@@ -1,17 +1,18 @@
-/* task_tags.c -- a tag for every word: the loss of a conditional random field, a mean over sentences, and
- * precision, recall and F1 of the entities that its best tags say (docs/models.md 10.2).
+/* task_tags.c -- a tag for every word (docs/models.md 10.2). The loss is that of a conditional
+ * random field, a mean over sentences. Metrics are precision, recall and F1 of the entities of the
+ * best tags.
  *
- * Entities are counted sentence by sentence in the pass that makes the loss, from what the model decodes
- * (pass.predicted), and added up over the split. Predictions are written in IOB2, in the order of the
- * file.
+ * The loss pass counts entities sentence by sentence in the model's decoded tags (pass.predicted);
+ * sums cover the split. Predictions are written in IOB2, in the order of the file.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "task/task_rows.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 /* task_sums' count. */
 enum { COUNT_RIGHT, COUNT_PREDICTED, COUNT_GOLD, COUNT_WORDS, COUNTS };
@@ -109,18 +110,14 @@ typedef struct tagged {
 
 /* Sentences by their number in the split. */
 typedef struct tagged_split {
-    tagged *sentence; /* [room] */
-    int64_t count, room;
+    tagged *sentence; /* [count] */
+    int64_t count, capacity;
 } tagged_split;
 
 static bool make_room(tagged_split *s, int64_t number) {
-    if (number >= s->room) {
-        const int64_t room = 2 * number + 1024;
-        tagged *more = realloc(s->sentence, (size_t)room * sizeof *more);
-        if (!more) return false;
-        memset(more + s->room, 0, (size_t)(room - s->room) * sizeof *more);
-        s->sentence = more, s->room = room;
-    }
+    const int64_t before = s->capacity;
+    if (!vector_reserve(&s->sentence, &s->capacity, number + 1, sizeof *s->sentence)) return false;
+    memset(s->sentence + before, 0, (size_t)(s->capacity - before) * sizeof *s->sentence);
     if (number >= s->count) s->count = number + 1;
     return true;
 }

@@ -1,6 +1,6 @@
-/* task_trees.c -- dependency parsing (docs/models.md 8): the transition of each state of the static oracle,
- * cross entropy over all transitions, legal or not; then greedy parsing with the legal ones and attachment
- * scores against the trees of the split, those that are not projective among them.
+/* task_trees.c -- dependency parsing (docs/models.md 8). The loss is cross entropy over the static
+ * oracle's transitions, legal or not. Metrics are attachment scores of greedy parsing with legal
+ * transitions, trees that are not projective included.
  */
 #include <math.h>
 #include <stdio.h>

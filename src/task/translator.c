@@ -69,7 +69,7 @@ sr_status translator_run(const translator *t, const translator_line *line, int64
 /* -- from tokens to text */
 
 /* The j-th piece of the source's line; its length. */
-static const char *source_piece(const line_buffer *pieces, int64_t j, size_t *length) {
+static const char *source_piece(const byte_buffer *pieces, int64_t j, size_t *length) {
     const char *at = pieces->byte ? pieces->byte : "";
     for (; j > 0 && *at; j--) {
         at += strcspn(at, " ");
@@ -79,21 +79,21 @@ static const char *source_piece(const line_buffer *pieces, int64_t j, size_t *le
     return at;
 }
 
-static bool put_word(const translator *t, const line_buffer *pieces, int32_t word, bool first,
-                     line_buffer *out) {
-    if (!first && !line_put(out, " ", 1)) return false;
+static bool put_word(const translator *t, const byte_buffer *pieces, int32_t word, bool first,
+                     byte_buffer *out) {
+    if (!first && !buffer_put(out, " ", 1)) return false;
     if (word >= 0) {
         const char *text = vocab_word(t->codec.dictionary[TARGET], word);
-        return text && line_put(out, text, strlen(text));
+        return text && buffer_put(out, text, strlen(text));
     }
     size_t length;
     const char *piece = source_piece(pieces, -1 - (int64_t)word, &length);
-    return line_put(out, piece, length);
+    return buffer_put(out, piece, length);
 }
 
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
-                          line_buffer *out, sr_failure *why) {
-    line_buffer pieces = {0};
+                          byte_buffer *out, sr_failure *why) {
+    byte_buffer pieces = {0};
     int32_t *word = malloc((size_t)(h->length + 1) * sizeof *word);
     bool whole = word != NULL;
     sr_status status = SR_OK;
@@ -101,10 +101,10 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
     if (t->unknown == UNKNOWN_COPY)
         status = text_codec_pieces(&t->codec, SOURCE, line.byte, line.length, &pieces, why);
     const int64_t count = whole && status == SR_OK ? hypothesis_words(h, t->unknown, word) : 0;
-    whole = whole && line_put(out, "", 0);
+    whole = whole && buffer_put(out, "", 0);
     for (int64_t i = 0; i < count && whole; i++) whole = put_word(t, &pieces, word[i], i == 0, out);
     if (whole) out->size = text_codec_join(out->byte, out->size);
-    line_free(&pieces);
+    buffer_free(&pieces);
     free(word);
     if (status != SR_OK || whole) return status;
     return sr_fail(why, SR_MEMORY, "no memory for a line of text");
@@ -115,7 +115,7 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
 /* The reference is cut into words as the training text was, but not into subwords. */
 static sr_status score_pair(const translator *t, translator_line source, const translation *h,
                             data_line reference, bleu_scorer *s, sr_failure *why) {
-    line_buffer hyp = {0}, ref = {0};
+    byte_buffer hyp = {0}, ref = {0};
     sr_status status =
         text_codec_pieces(&t->codec, TARGET, reference.byte, reference.length, &ref, why);
     if (status == SR_OK) ref.size = text_codec_join(ref.byte, ref.size);
@@ -124,7 +124,7 @@ static sr_status score_pair(const translator *t, translator_line source, const t
     const bleu_text of = {ref.byte, ref.size};
     if (status == SR_OK)
         status = bleu_add(s, (bleu_text){hyp.byte ? hyp.byte : "", hyp.size}, &of, 1, why);
-    line_free(&hyp), line_free(&ref);
+    buffer_free(&hyp), buffer_free(&ref);
     return status;
 }
 

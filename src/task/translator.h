@@ -1,13 +1,13 @@
 /* translator.h -- text in, text out: a model, its dictionaries and how its lines are made into tokens.
  *
- * Lines go through the steps of the model's training text (tokenizing, subwords) and the source's
- * dictionary; hypotheses come back as words of the target's dictionary between blanks, subwords joined.
+ * Lines pass the steps of the model's training text (tokenizing, subwords) and the source
+ * dictionary. Hypotheses come back as words of the target dictionary, subwords joined.
  */
 #ifndef TASK_TRANSLATOR_H
 #define TASK_TRANSLATOR_H
 
 #include "data/data.h"
-#include "decode/decode.h"
+#include "decode/translate.h"
 #include "score/score.h"
 #include "text/bpe/text_codec.h"
 
@@ -24,17 +24,17 @@ typedef struct translator_line {
     size_t length;
 } translator_line;
 
-/* Translates `count` lines into out [count] (zeroed by the caller; each to be freed); an empty line is
- * an empty hypothesis list. After a failure report->refused is the line that it is about. */
+/* Translates `count` lines into out [count], which the caller zeroes before and frees. An empty
+ * line gives an empty hypothesis list. After a failure report->refused is the line that it is
+ * about. */
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
                          translation *out, translate_report *report, sr_failure *why);
 /* The text of a hypothesis of a line; *out is replaced. */
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
-                          line_buffer *out, sr_failure *why);
+                          byte_buffer *out, sr_failure *why);
 
-/* BLEU of a split of sentence pairs: the best hypotheses against the lines of the reference, tokenized
- * as the training text was, subwords joined in both. NULL on failure, also when stopped (*why untouched
- * then). */
+/* BLEU of the best hypotheses of a split of sentence pairs. Both sides are tokenized as the
+ * training text, subwords joined. NULL on failure, also when stopped (*why untouched then). */
 bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split split,
                              const bleu_form *form, sr_failure *why);
 

@@ -6,8 +6,8 @@
  *     "             nothing                       ;  :  <br />         a blank
  *   and words are what stands between blanks
  *
- * Its rules are replacements of the whole line one after the other; only that of " can make another
- * one match, by what it joins: it is first here too.
+ * Its rules replace in the whole line, one after the other. Only the rule of " can make another one
+ * match, so it is first here too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,20 +25,20 @@ static size_t drop_quotes(char *text, size_t length) {
 }
 
 /* What stands for the text at p, of `left` bytes, of which *taken are passed. */
-static bool put_piece(line_buffer *out, const char *p, size_t left, size_t *taken) {
+static bool put_piece(byte_buffer *out, const char *p, size_t left, size_t *taken) {
     const size_t length = sizeof line_break - 1;
     *taken = 1;
-    if (strchr(";:", *p)) return line_put(out, " ", 1);
-    if (strchr("'.,()!?", *p)) return line_put(out, (const char[]){' ', *p, ' '}, 3);
+    if (strchr(";:", *p)) return buffer_put(out, " ", 1);
+    if (strchr("'.,()!?", *p)) return buffer_put(out, (const char[]){' ', *p, ' '}, 3);
     if (left >= length && !memcmp(p, line_break, length)) {
         *taken = length;
-        return line_put(out, " ", 1);
+        return buffer_put(out, " ", 1);
     }
-    return line_put(out, p, 1);
+    return buffer_put(out, p, 1);
 }
 
 static sr_status basic_english(void *self, int side, const char *line, size_t length,
-                               line_buffer *out, sr_failure *why) {
+                               byte_buffer *out, sr_failure *why) {
     size_t lowered = 0;
     (void)self, (void)side;
     char *small = (char *)unicode_lower((const uint8_t *)line, length, &lowered);

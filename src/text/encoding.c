@@ -1,8 +1,8 @@
 /* encoding.c -- texts in a byte a character, made UTF-8.
  *
- * What calls itself Latin-1 is read as Windows-1252, as browsers do (WHATWG Encoding Standard): bytes
- * 80 to 9f are printable characters there, of which five are unused and stay the C1 controls that
- * ISO 8859-1 has. All other bytes are the code points of their number in both.
+ * Latin-1 is read as Windows-1252, as browsers do (WHATWG Encoding Standard). Bytes 80 to 9f are
+ * printable there; the five unused ones stay the C1 controls of ISO 8859-1. All other bytes are the
+ * code points of their number in both.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -67,8 +67,8 @@ static sr_status fail_open(const char *path, int reason, sr_failure *why) {
                    reason == EINVAL ? "not a regular file" : strerror(reason));
 }
 
-/* Looked at before it is opened, and afterwards: a pipe without a writer would wait for one, a device
- * may do anything. */
+/* Checks the kind before and after opening: a pipe without a writer would block, a device may do
+ * anything. */
 sr_status file_open(const char *path, int *fd, sr_failure *why) {
     struct stat s;
     *fd = -1;

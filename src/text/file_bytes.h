@@ -16,28 +16,27 @@ typedef struct file_bytes {
     char path[FILE_PATH];
 } file_bytes;
 
-/* Looks for DIR/NAME, then DIR/NAME.gz (dir "" means the current directory, an
- * absolute NAME stands alone) and leaves what is
- * there in path. *found false: neither exists, path holds DIR/NAME. SR_IO when the system refuses
- * to look ("Permission denied"), SR_USAGE when the path is too long. */
+/* Looks for DIR/NAME, then DIR/NAME.gz, and writes the path found. dir "" is the current directory;
+ * an absolute NAME stays. *found false: neither exists, path holds DIR/NAME. SR_IO when the system
+ * refuses to look ("Permission denied"), SR_USAGE when the path is too long. */
 sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], bool *found,
                     sr_failure *why);
 
 /* SR_IO: neither path, of file_find, nor path.gz is there. */
 sr_status file_missing(const char *path, sr_failure *why);
 
-/* Bytes that a gzip file of so many is believed to hold: 64 MiB and 64 times its own. Deflate can make 1032
- * of one, of text it makes 20 at most. */
+/* Limit on the unpacked bytes of a gzip file: 64 MiB and 64 times its own. Deflate can make 1032 of
+ * one, of text it makes 20 at most. */
 size_t file_most_inflated(size_t bytes);
 
-/* Opens a file that ends: a regular one, or a pipe that the caller handed over (/dev/stdin, /dev/fd/N).
- * SR_IO for anything else, which is not opened: a FIFO would wait for its writer, a device may have no
- * end. */
+/* Opens a file that ends: a regular one, or a pipe that the caller handed over (/dev/stdin,
+ * /dev/fd/N). SR_IO for anything else, without opening it. A FIFO would wait for its writer, a
+ * device may have no end. */
 sr_status file_open(const char *path, int *fd, sr_failure *why);
 
-/* Reads all of path; a name ending in .gz must be gzip from its first to its last byte (several
- * members are fine) and hold no more than file_most_inflated. The message names the byte of the file.
- * Free with file_free. */
+/* Reads all of path. A name ending in .gz must be gzip to its last byte, several members included,
+ * and hold at most file_most_inflated. The message names the byte of the file. Free with
+ * file_free. */
 sr_status file_read(const char *path, file_bytes *f, sr_failure *why);
 void file_free(file_bytes *f);
 

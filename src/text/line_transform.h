@@ -1,34 +1,25 @@
-/* line_transform.h -- what is done to a line of text before its words are counted and looked up:
- * tokenizing, splitting into subwords. */
+/* line_transform.h -- steps on a line of text before its words are counted: tokenizing, splitting
+ * into subwords. */
 #ifndef TEXT_LINE_TRANSFORM_H
 #define TEXT_LINE_TRANSFORM_H
 
+#include "base/byte_buffer.h"
 #include "text/file_bytes.h"
-
-/* Bytes that grow; begins as {0}. */
-typedef struct line_buffer {
-    char *byte; /* [size], one zero byte follows; NULL while nothing was put there */
-    size_t size, capacity;
-} line_buffer;
-
-/* Appends; false when out of memory. */
-bool line_put(line_buffer *b, const char *bytes, size_t length);
-void line_free(line_buffer *b);
 
 /* Bytes of a line without its end, a newline or CR and newline. */
 size_t line_content(const char *line, size_t length);
 
-/* A step of one line to the next form of it. What apply makes of a line depends on the line, the
- * side and what begin has learnt, on nothing else. */
+/* A step of one line to the next form of it. The result of apply depends on the line, the side and
+ * what begin has learnt alone. */
 typedef struct line_transform {
     const char *name; /* for descriptions: "13a" */
     /* Learns from the training text as the steps before left it: text [sides], so many lines of
      * each. NULL: nothing to learn. */
     sr_status (*begin)(void *self, const file_bytes *text, int sides, int64_t lines,
                        sr_failure *why);
-    /* Appends what becomes of a line (without its end, checked as UTF-8, one readable byte that
-     * is none of a character follows) to `out`, without a newline. side: 0 source, 1 target. */
-    sr_status (*apply)(void *self, int side, const char *line, size_t length, line_buffer *out,
+    /* Appends the next form of a line to `out`, without a newline. The line is UTF-8 without its
+     * end; one readable byte follows. side: 0 source, 1 target. */
+    sr_status (*apply)(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why);
     void (*free)(void *self); /* NULL: nothing */
     void *self;
@@ -36,7 +27,7 @@ typedef struct line_transform {
 
 /* All steps one after the other; *out is replaced. Without steps it is a copy. */
 sr_status line_steps_apply(const line_transform *step, int steps, int side, const char *line,
-                           size_t length, line_buffer *out, sr_failure *why);
+                           size_t length, byte_buffer *out, sr_failure *why);
 /* One step on every line of a text; *to has its path. */
 sr_status line_transform_text(const line_transform *step, int side, const file_bytes *from,
                               file_bytes *to, sr_failure *why);

@@ -1,34 +1,19 @@
 /* tag_column.c -- the tags of a file: parts, types, and which scheme they are of. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "text/tag_letters.h"
+#include "text/tag_column.h"
+#include "text/tags.h"
 
 /* -- types */
 
 int32_t tag_types_add(tag_types *t, const char *name, size_t length) {
-    length = strnlen(name, length); /* a zero byte ends a name, here as in messages */
-    for (int32_t i = 0; i < t->count; i++)
-        if (strncmp(t->name[i], name, length) == 0 && !t->name[i][length]) return i;
-    if (t->count == t->capacity) {
-        const int32_t capacity = t->capacity ? 2 * t->capacity : 16;
-        char **more = realloc(t->name, (size_t)capacity * sizeof *more);
-        if (!more) return -1;
-        t->name = more, t->capacity = capacity;
-    }
-    char *copy = malloc(length + 1);
-    if (!copy) return -1;
-    memcpy(copy, name, length);
-    copy[length] = 0;
-    t->name[t->count] = copy;
-    return t->count++;
+    /* a zero byte ends a name, here as in messages */
+    return (int32_t)map_add(&t->names, name, strnlen(name, length));
 }
 
 void tag_types_free(tag_types *t) {
-    for (int32_t i = 0; i < t->count; i++) free(t->name[i]);
-    free(t->name);
-    *t = (tag_types){0};
+    map_free(&t->names);
 }
 
 /* -- schemes */
@@ -109,7 +94,7 @@ sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const ch
         const size_t cut = length > 1 ? 2 : 1;
         mark->type = tag_types_add(types, text + cut, length - cut);
         if (mark->type < 0) return sr_fail(why, SR_MEMORY, "%s: no memory for types", c->path);
-        if (types->count > TYPES_MOST)
+        if (types->names.count > TYPES_MOST)
             return sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is of a further type than %d",
                            c->path, (long long)line, (int)length, text, TYPES_MOST);
     }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "text/tag_letters.h"
+#include "text/tags.h"
 
 /* In the order of tag_part. */
 static const struct {
@@ -61,18 +61,6 @@ static bool ends(const tag_mark *m, const tag_mark *next) {
     return !next || next->part == TAG_OUTSIDE || tag_starts(m, next);
 }
 
-int64_t tag_spans(const tag_mark *mark, int64_t count, tag_span *span) {
-    int64_t spans = 0, first = 0;
-    for (int64_t i = 0; i < count; i++) {
-        if (mark[i].part == TAG_OUTSIDE) continue;
-        if (tag_starts(i ? &mark[i - 1] : NULL, &mark[i])) first = i;
-        if (!ends(&mark[i], i + 1 < count ? &mark[i + 1] : NULL)) continue;
-        if (span) span[spans] = (tag_span){mark[i].type, (int32_t)first, (int32_t)i};
-        spans++;
-    }
-    return spans;
-}
-
 /* beside: an entity of the same type stands directly before. */
 static tag_part part_of(tag_scheme scheme, bool first, bool last, bool beside) {
     if (scheme == TAG_IOB1) return first && beside ? TAG_BEGIN : TAG_INSIDE;
@@ -100,25 +88,4 @@ void tag_format(tag_scheme scheme, tag_part part, const char *type, char text[TA
         snprintf(text, TAG_NAME, "%c", letter);
     else
         snprintf(text, TAG_NAME, "%c-%s", letter, type);
-}
-
-int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs) {
-    int64_t matching = 0, k = 0;
-    for (int64_t i = 0; i < as; i++) {
-        while (k < bs && b[k].first < a[i].first) k++;
-        matching +=
-            k < bs && b[k].first == a[i].first && b[k].last == a[i].last && b[k].type == a[i].type;
-    }
-    return matching;
-}
-
-static double percent(int64_t part, int64_t whole) {
-    return whole > 0 ? 100. * (double)part / (double)whole : 0;
-}
-
-entity_scores entity_scores_of(int64_t right, int64_t predicted, int64_t gold) {
-    entity_scores s = {percent(right, predicted), percent(right, gold), 0};
-    const double sum = s.precision + s.recall;
-    if (sum > 0) s.f1 = 2 * s.precision * s.recall / sum;
-    return s;
 }

@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text/tag_letters.h"
+#include "text/tag_set.h"
+#include "text/tags.h"
 
 static int parts_of(tag_scheme scheme) {
     return (int)strlen(tag_scheme_letters(scheme)) - 1; /* without O */
@@ -13,13 +14,14 @@ static int parts_of(tag_scheme scheme) {
 /* Types of a test alone stand behind, so that another test does not number those of training anew. */
 static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
     const bool trained = a < t->trained;
-    return trained != (b < t->trained) ? trained : strcmp(t->name[a], t->name[b]) < 0;
+    return trained != (b < t->trained) ? trained
+                                       : strcmp(tag_types_name(t, a), tag_types_name(t, b)) < 0;
 }
 
 /* The place of a type among the sorted ones. */
 static int32_t place_of(const tag_types *t, int32_t i) {
     int32_t place = 0;
-    for (int32_t k = 0; k < t->count; k++) place += stands_before(t, k, i);
+    for (int32_t k = 0; k < t->names.count; k++) place += stands_before(t, k, i);
     return place;
 }
 
@@ -30,11 +32,11 @@ static char *copy_text(const char *text) {
 }
 
 static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
-    s->types = t->count;
-    s->type = calloc((size_t)t->count + 1, sizeof *s->type);
-    for (int32_t i = 0; s->type && i < t->count; i++) {
+    s->types = (int32_t)t->names.count;
+    s->type = calloc((size_t)t->names.count + 1, sizeof *s->type);
+    for (int32_t i = 0; s->type && i < t->names.count; i++) {
         const int32_t place = place_of(t, i);
-        s->type[place] = copy_text(t->name[i]);
+        s->type[place] = copy_text(tag_types_name(t, i));
         if (!s->type[place]) return false;
         if (number) number[i] = place;
     }
@@ -115,4 +117,25 @@ int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_sp
         before = m;
     }
     return spans;
+}
+
+int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs) {
+    int64_t matching = 0, k = 0;
+    for (int64_t i = 0; i < as; i++) {
+        while (k < bs && b[k].first < a[i].first) k++;
+        matching +=
+            k < bs && b[k].first == a[i].first && b[k].last == a[i].last && b[k].type == a[i].type;
+    }
+    return matching;
+}
+
+static double percent(int64_t part, int64_t whole) {
+    return whole > 0 ? 100. * (double)part / (double)whole : 0;
+}
+
+entity_scores entity_scores_of(int64_t right, int64_t predicted, int64_t gold) {
+    entity_scores s = {percent(right, predicted), percent(right, gold), 0};
+    const double sum = s.precision + s.recall;
+    if (sum > 0) s.f1 = 2 * s.precision * s.recall / sum;
+    return s;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/unicode.h"
 
 sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
@@ -12,7 +13,7 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
     *lines = 0;
     for (size_t at = 0; at < f->size;) {
         uint32_t code;
-        size_t length = unicode_decode(f->byte + at, &code);
+        size_t length = utf8_decode(f->byte + at, &code);
         if (length == 0 || code == 0) {
             char place[FILE_PATH + 32] = "";
             if (*f->path)
@@ -55,7 +56,7 @@ bool text_word(text_walk *w, const char **word, size_t *length) {
     const file_bytes *f = w->file;
     size_t start = w->at;
     for (uint32_t code; w->at < f->size;) {
-        size_t step = unicode_decode(f->byte + w->at, &code);
+        size_t step = utf8_decode(f->byte + w->at, &code);
         bool blank = unicode_is_blank(code), found = blank && w->at > start;
         if (found) break;
         w->at += step ? step : 1;

@@ -5,7 +5,7 @@
 #include "text/file_bytes.h"
 
 /* Lines of the text; a last line without a newline counts. SR_FORMAT ("PATH:LINE: ...") for a NUL
- * byte or what is not UTF-8 (overlong forms, surrogates and code points over 10FFFF included). */
+ * byte and for bytes that are not UTF-8 (utf8.h). */
 sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why);
 
 /* The same of a text that was read, and takes a byte order mark off its front. */
@@ -33,8 +33,9 @@ typedef struct text_walk {
     size_t at;
 } text_walk;
 
-/* The next word of the current line; false at its end, where the walk goes on to the next line.
- * Blanks are what Unicode calls white space, so a CR before the newline is none of the word. */
+/* Returns the next word of the line; false at its end, from where the walk continues with the next
+ * line. Blanks are what Unicode calls white space, so a CR before the newline is none of the
+ * word. */
 bool text_word(text_walk *w, const char **word, size_t *length);
 
 #endif

@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "base/utf8.h"
+#include "base/vector.h"
 #include "text/file_bytes.h"
 
 enum { CHUNK = 1 << 16, LONGEST = 1 << 30 };
@@ -20,9 +21,10 @@ struct text_lines {
     gzFile gz;
     int64_t line; /* number of the last one returned, from 1 */
     bool ended;
-    size_t longest;            /* line */
-    char *byte;                /* [capacity + 1] */
-    size_t at, size, capacity; /* bytes [at, size) are still to be returned */
+    size_t longest; /* line */
+    char *byte;     /* [capacity] */
+    int64_t capacity;
+    size_t at, size; /* bytes [at, size) are still to be returned */
 };
 
 static sr_status open_gzip(text_lines *t, sr_failure *why) {
@@ -65,10 +67,10 @@ text_lines *text_lines_open(const char *path, sr_failure *why) {
         return NULL;
     }
     t->fd = -1;
-    t->capacity = CHUNK, t->longest = LONGEST;
-    t->byte = malloc(t->capacity + 1);
+    t->longest = LONGEST;
+    const bool room = vector_reserve(&t->byte, &t->capacity, CHUNK + 1, 1);
     sr_status status =
-        t->byte ? open_path(t, path, why) : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
+        room ? open_path(t, path, why) : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
     if (status == SR_OK) return t;
     text_lines_close(t);
     return NULL;
@@ -108,31 +110,27 @@ static sr_status make_room(text_lines *t, sr_failure *why) {
         t->size -= t->at;
         t->at = 0;
     }
-    if (t->size < t->capacity) return SR_OK;
-    if (t->capacity >= t->longest)
+    if (t->size >= t->longest)
         return sr_fail(why, SR_FORMAT, "%s:%lld: a line of more than %zu bytes", t->path,
                        (long long)t->line + 1, t->longest);
-    const size_t capacity = 2 * t->capacity < t->longest ? 2 * t->capacity : t->longest;
-    char *larger = realloc(t->byte, capacity + 1);
-    if (!larger)
-        return sr_fail(why, SR_MEMORY, "%s:%lld: no memory for a line of more than %zu bytes",
-                       t->path, (long long)t->line + 1, t->capacity);
-    t->byte = larger;
-    t->capacity = capacity;
+    if (!vector_reserve(&t->byte, &t->capacity, (int64_t)t->size + CHUNK + 1, 1))
+        return sr_fail(why, SR_MEMORY, "%s:%lld: out of memory for a line of %zu bytes", t->path,
+                       (long long)t->line + 1, t->size);
     return SR_OK;
 }
 
 static sr_status read_more(text_lines *t, sr_failure *why) {
     sr_status status = make_room(t, why);
     if (status != SR_OK) return status;
+    const size_t most = (size_t)t->capacity - 1 < t->longest ? (size_t)t->capacity - 1 : t->longest;
     ssize_t got;
     if (t->gz) {
-        got = gzread(t->gz, t->byte + t->size, (unsigned)(t->capacity - t->size));
+        got = gzread(t->gz, t->byte + t->size, (unsigned)(most - t->size));
         int code = Z_OK;
         if (got == 0) gzerror(t->gz, &code); /* a file that is cut off ends like a whole one */
         if (got < 0 || code != Z_OK) return fail_gzip(t, why);
     } else {
-        do got = read(t->fd, t->byte + t->size, t->capacity - t->size);
+        do got = read(t->fd, t->byte + t->size, most - t->size);
         while (got < 0 && errno == EINTR);
         if (got < 0) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
     }

@@ -14,9 +14,9 @@ typedef struct text_lines text_lines;
  * failure. */
 text_lines *text_lines_open(const char *path, sr_failure *why);
 void text_lines_close(text_lines *t);
-/* The next line with its '\n', if it has one, and a zero byte behind; *line is NULL at the end. Good
- * until the next call. SR_FORMAT ("PATH:LINE: ...") for what is not UTF-8 and for a line longer than
- * a gibibyte, of a gzip file than file_most_inflated. */
+/* Returns the next line with its '\n', if any, and a zero byte after it. *line is NULL at the end.
+ * Good until the next call. SR_FORMAT ("PATH:LINE: ...") for bytes that are not UTF-8 and lines
+ * over a gibibyte or, in gzip, over file_most_inflated. */
 sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_failure *why);
 /* Fails with "PATH:LINE: text", the line that was read last. */
 sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text, sr_failure *why);
@@ -24,8 +24,8 @@ sr_status text_lines_fail(const text_lines *t, sr_status status, const char *tex
 sr_status text_lines_fail_at(const text_lines *t, int64_t line, sr_status status, const char *text,
                              sr_failure *why);
 
-/* Bytes of the first line where, as for Python's str.splitlines, not only '\n' ends one but CR, CR LF, VT, FF,
- * U+001C to U+001E, U+0085, U+2028 and U+2029 as well; its end is counted. */
+/* Bytes of the first line with its end, as Python's str.splitlines cuts. Line ends are LF, CR, CR
+ * LF, VT, FF, U+001C to U+001E, U+0085, U+2028 and U+2029. */
 size_t text_first_line(const char *text, size_t length);
 
 #endif

@@ -1,9 +1,8 @@
 /* vocab.h -- a dictionary of words, made from counts (docs/models.md 10.4).
  *
  * Ids: the four specials of batch.h, then words by count descending, ties by string ascending
- * (bytes of UTF-8, the order of code points), then filler madeupword0000 ... up to a multiple of 8.
- * Of running text, as the scripts of language models have it: <eos>, then words by count
- * descending, ties in the order of first appearance; neither specials nor filler.
+ * (bytes of UTF-8). madeupword0000 ... pads the dictionary to a multiple of 8. Running text has
+ * <eos>, then words by count descending, ties in the order of first appearance, and no padding.
  */
 #ifndef TEXT_VOCAB_H
 #define TEXT_VOCAB_H
@@ -25,25 +24,25 @@ vocab *vocab_create_symbols(void); /* the same without <eos>: ids from 0 */
 void vocab_free(vocab *v);
 
 /* Counts a word `times` more. A word spelled like a special ("</s>") is passed over: in a text it
- * becomes <unk>. Of running text <unk> is a word like others, and "<eos>" alone is passed over: it
- * is id 0. False when out of memory. */
+ * becomes <unk>. In running text <unk> is a word like others, and "<eos>" alone is ignored: it is
+ * id 0. False when out of memory. */
 bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
 
-/* Gives the ids: the most frequent words that fit into `size` entries, specials counted (0: all of
- * them), then the filler. After this nothing is counted any more. False when out of memory. */
+/* Assigns ids to the most frequent words that fit into `size` entries with specials (0: all), then
+ * pads. After this nothing is counted any more. False when out of memory. */
 bool vocab_finish(vocab *v, int64_t size);
 /* The same with filler up to a multiple of another number, 1: none. */
 bool vocab_finish_padded(vocab *v, int64_t size, int multiple);
 
-/* -- fairseq's text form: `word count` on a line, in the order of ids, filler included (its count is
- * 0), the four specials not */
+/* -- fairseq's text form: `word count` lines in the order of ids, padding with count 0 included,
+ * specials not */
 
 /* After vocab_finish, or of one that was read. False when a write failed. */
 bool vocab_write(const vocab *v, FILE *out);
 /* The dictionary of a text of this form, nothing of it moved, cut or filled up. SR_FORMAT
- * ("PATH:LINE: ...") for a line that is none, and for a special or a second word: unless
- * `#fairseq:overwrite` stands behind it; then the word has its second place. Bytes checked as UTF-8
- * and their mark taken off, as text_read leaves them. NULL on failure. */
+ * ("PATH:LINE: ...") for a malformed line, a special or a repeated word. With `#fairseq:overwrite`
+ * after it a repeated word takes the later id. Bytes checked as UTF-8 and their mark taken off, as
+ * text_read leaves them. NULL on failure. */
 vocab *vocab_parse(const file_bytes *f, sr_failure *why);
 vocab *vocab_read(const char *path, sr_failure *why);
 
@@ -55,10 +54,9 @@ int64_t vocab_counted(const vocab *v); /* different words counted, in the dictio
 int32_t vocab_unknown(const vocab *v); /* id of <unk>; -1: a dictionary of running text has none */
 int32_t vocab_id(const vocab *v, const char *word, size_t length); /* that when absent */
 const char *vocab_word(const vocab *v, int64_t id);                /* NULL past the end */
-int64_t vocab_times(const vocab *v, int64_t id); /* how often it was counted; 0 past the end */
 
-/* The next word of a dictionary whose order stands, in place of vocab_count and vocab_finish; one
- * that is there already moves to the new id. False when out of memory. */
+/* Adds the next word of a dictionary in id order, instead of vocab_count and vocab_finish. A
+ * repeated word takes the new id. False when out of memory. */
 bool vocab_append(vocab *v, const char *word, size_t length, int64_t times);
 bool vocab_is_special(const char *word, size_t length);
 

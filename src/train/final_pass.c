@@ -1,9 +1,9 @@
 /* final_pass.c -- the passes after training: weights and running values stand still, batches are those of the
  * next epoch, dropout is as in training, and nothing goes backwards.
  *
- * First the pairs of input and output, if they are wanted, of all shares of a batch: every rank passes its
- * own. Then the discrepancy: batch statistics of a share are those of the first share, which the first rank
- * passes alone; with --sync-norm every rank passes its share of every batch.
+ * First the pairs of input and output, if they are wanted, of all shards of a batch: every rank passes its
+ * own. Then the discrepancy: batch statistics of a shard are those of the first shard, which the first rank
+ * passes alone; with --sync-norm every rank passes its shard of every batch.
  */
 #include <math.h>
 #include <string.h>
@@ -18,8 +18,8 @@ static sr_status pass_failed(const trainer *r, sr_failure *why) {
     return sr_fail(why, f->status, "final pass: %s", f->text);
 }
 
-/* The i-th of this rank's shares of batch number `index`. */
-static sr_status frozen_share(trainer *r, const batch *b, int64_t index, int i, model_memory *k,
+/* The i-th of this rank's shards of batch number `index`. */
+static sr_status frozen_shard(trainer *r, const batch *b, int64_t index, int i, model_memory *k,
                               sr_failure *why) {
     pass p = {.tape = r->tape, .mode = NORM_BATCH, .memory = k};
     r->tape->profiling = false;
@@ -32,13 +32,13 @@ static sr_status frozen_share(trainer *r, const batch *b, int64_t index, int i, 
     return task_loss(r->task, &r->task_options, r->model, &p, NULL) ? SR_OK : pass_failed(r, why);
 }
 
-/* The first `shares` of this rank's. */
-static sr_status frozen_pass(trainer *r, int64_t index, int shares, model_memory *k,
+/* The first `shards` of this rank's. */
+static sr_status frozen_pass(trainer *r, int64_t index, int shards, model_memory *k,
                              sr_failure *why) {
     batch b;
     sr_status status = data_batch(r->data, SPLIT_TRAIN, (int64_t)ceil(r->epoch), index, &b, why);
-    for (int i = 0; i < shares && status == SR_OK; i++)
-        status = frozen_share(r, &b, index, i, k, why);
+    for (int i = 0; i < shards && status == SR_OK; i++)
+        status = frozen_shard(r, &b, index, i, k, why);
     shards_enter(r, 0);
     r->tape->samples = r->tape->sample_first = 0;
     return status;

@@ -1,10 +1,10 @@
 /* gradient_sum.c -- see gradient_sum.h.
  *
- * The sum over the shares 0 .. S-1 is taken in a fixed tree,
+ * The sum over the shards 0 .. S-1 is taken in a fixed tree,
  *
  *     sum[a, b) = sum[a, m) + sum[m, b),   m = a + the largest power of two below b - a
  *
- * so that its bytes do not depend on how many ranks the shares are spread over. A rank adds up the
+ * so that its bytes do not depend on how many ranks the shards are spread over. A rank adds up the
  * branches that it has whole. Gradients go in buckets, the last parameters first, as backward passes
  * leave them: every rank sends its branches of each piece of a bucket to the piece's owner, which
  * adds them up as the tree says and sends the sum to all. Each number is sent and received twice
@@ -31,7 +31,7 @@ typedef struct bucket {
 struct gradient_sum {
     ranks *ranks;
     params *params;
-    int shares, first, own; /* this rank's shares: first .. first + own - 1 */
+    int shards, first, own; /* this rank's shards: first .. first + own - 1 */
     int threads;
     int *parts;     /* [ranks] branches that each rank has whole */
     real **branch;  /* [own] scratch: rows of the bucket that leaves */
@@ -48,10 +48,10 @@ static int middle(int a, int b) {
     return a + half;
 }
 
-static int owner(const gradient_sum *g, int share) {
+static int owner(const gradient_sum *g, int shard) {
     const int world = ranks_count(g->ranks);
-    int r = (int)((int64_t)share * world / g->shares);
-    while (gradient_share_first(g->shares, world, r + 1) <= share) r++;
+    int r = (int)((int64_t)shard * world / g->shards);
+    while (gradient_shard_first(g->shards, world, r + 1) <= shard) r++;
     return r;
 }
 
@@ -70,11 +70,11 @@ static void count_branches(gradient_sum *g, int a, int b) {
     count_branches(g, middle(a, b), b);
 }
 
-static real *row_of(const gradient_sum *g, const bucket *k, int share) {
-    return params_block(g->params, share - g->first) + k->first;
+static real *row_of(const gradient_sum *g, const bucket *k, int shard) {
+    return params_block(g->params, shard - g->first) + k->first;
 }
 
-/* sum[a, b) of this rank's own shares, in the row of share a. */
+/* sum[a, b) of this rank's own shards, in the row of shard a. */
 static void fold_own(const gradient_sum *g, const bucket *k, int a, int b) {
     if (b - a == 1) return;
     const int m = middle(a, b);
@@ -113,7 +113,7 @@ static bool is_ready(const bucket *k) {
 }
 
 static sr_status send(gradient_sum *g, bucket *k) {
-    gather_branches(g, k, 0, g->shares, 0);
+    gather_branches(g, k, 0, g->shards, 0);
     k->transfer = ranks_send_pieces(g->ranks, g->parts, g->branch, k->length, &g->failure);
     k->state = SENT;
     g->sent++;
@@ -125,7 +125,7 @@ static sr_status give_back(gradient_sum *g, bucket *k) {
     int next = 0;
     if (ranks_finish(k->transfer, &g->failure) != SR_OK) return g->failure.status;
     real *piece = ranks_pieces(k->transfer, &width);
-    fold_pieces(g, piece, width, 0, g->shares, &next);
+    fold_pieces(g, piece, width, 0, g->shards, &next);
     k->state = RETURNING;
     g->returned++;
     return ranks_return_pieces(k->transfer, params_block(g->params, 0) + k->first, &g->failure);
@@ -145,7 +145,7 @@ static void advance(gradient_sum *g) {
 /* The bucket of a parameter; NULL for any other tensor. */
 static bucket *bucket_of(const gradient_sum *g, const tensor *x) {
     const params *p = g->params;
-    const real *block = params_block(p, g->own - 1); /* in use: the last share's */
+    const real *block = params_block(p, g->own - 1); /* in use: the last shard's */
     if (!x || x->grad < block || x->grad >= block + p->block_length) return NULL;
     int low = 0, high = g->buckets - 1;
     while (low < high) { /* they descend */
@@ -211,23 +211,23 @@ static void make_buckets(gradient_sum *g) {
     }
 }
 
-gradient_sum *gradient_sum_create(ranks *k, params *p, int shares, int threads, sr_failure *why) {
+gradient_sum *gradient_sum_create(ranks *k, params *p, int shards, int threads, sr_failure *why) {
     const int world = ranks_count(k), rank = ranks_rank(k);
     gradient_sum *g = calloc(1, sizeof *g);
     if (!g) {
         sr_fail(why, SR_MEMORY, "out of memory for sums of gradients");
         return NULL;
     }
-    *g = (gradient_sum){.ranks = k, .params = p, .shares = shares, .threads = threads};
-    g->first = gradient_share_first(shares, world, rank);
-    g->own = gradient_share_first(shares, world, rank + 1) - g->first;
+    *g = (gradient_sum){.ranks = k, .params = p, .shards = shards, .threads = threads};
+    g->first = gradient_shard_first(shards, world, rank);
+    g->own = gradient_shard_first(shards, world, rank + 1) - g->first;
     g->parts = calloc((size_t)world, sizeof *g->parts);
     g->branch = calloc((size_t)g->own + 1, sizeof *g->branch);
     g->bucket = calloc((size_t)p->count + 1, sizeof *g->bucket);
     if (g->parts && g->branch && g->bucket) {
         if (params_blocks(p, g->own, why) == SR_OK) {
             make_buckets(g);
-            count_branches(g, 0, shares);
+            count_branches(g, 0, shards);
             return g;
         }
     } else {

@@ -1,4 +1,4 @@
-/* gradient_sum.h -- the sum of the gradients of all shares of an update, on every rank. */
+/* gradient_sum.h -- the sum of the gradients of all shards of an update, on every rank. */
 #ifndef TRAIN_GRADIENT_SUM_H
 #define TRAIN_GRADIENT_SUM_H
 
@@ -7,14 +7,14 @@
 
 typedef struct gradient_sum gradient_sum;
 
-/* Rank r of R (world) has the shares first(r) .. first(r+1)-1 of S. */
-static inline int gradient_share_first(int shares, int world, int rank) {
-    return (int)((int64_t)shares * rank / world);
+/* Rank r of R (world) has the shards first(r) .. first(r+1)-1 of S. */
+static inline int gradient_shard_first(int shards, int world, int rank) {
+    return (int)((int64_t)shards * rank / world);
 }
 
-/* The i-th share of this rank has the gradient params_block(p, i). NULL on failure. The others
+/* The i-th shard of this rank has the gradient params_block(p, i). NULL on failure. The others
  * outlive it. */
-gradient_sum *gradient_sum_create(ranks *k, params *p, int shares, int threads, sr_failure *why);
+gradient_sum *gradient_sum_create(ranks *k, params *p, int shards, int threads, sr_failure *why);
 void gradient_sum_free(gradient_sum *g);
 
 /* The backward pass of the tape that comes next is the last of this update: gradients that it leaves

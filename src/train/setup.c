@@ -153,8 +153,8 @@ static void note_projection(const trainer *r) {
 
 static const char *whose_rows(const trainer *r) {
     return r->config->sync_norm ? "all rows of a batch, synchronised over the ranks"
-                                : "the first share of each batch (--shares); attention, "
-                                  "activations and pairs: all shares";
+                                : "the first shard of each batch (--shards); attention, "
+                                  "activations and pairs: all shards";
 }
 
 static run_record_options record_options(const trainer *r, const char *command,
@@ -172,11 +172,11 @@ static run_record_options record_options(const trainer *r, const char *command,
         .task = r->task->name,
         .seed = (uint64_t)c->seed,
         .threads = r->threads,
-        .shares = r->shares,
+        .shares = r->shards,
         .own_shares = shards_of_rank(r),
-        .each_share = c->record_ranks && r->shares > 1 && !c->sync_norm,
-        .synchronised = c->sync_norm && r->shares > 1,
-        .ranks = r->shares > 1 ? whose_rows(r) : NULL,
+        .each_share = c->record_shards && r->shards > 1 && !c->sync_norm,
+        .synchronised = c->sync_norm && r->shards > 1,
+        .ranks = r->shards > 1 ? whose_rows(r) : NULL,
         .scalars = strcmp(c->record, "none") != 0,
         .vectors = !strcmp(c->record, "all"),
         .sites = c->record_sites,
@@ -192,7 +192,7 @@ static run_record_options record_options(const trainer *r, const char *command,
         .spectra_every = c->spectra_every,
         .attention = c->attention_stats,
         .activations_every = c->activations_every,
-        .layer_norms_every = c->layer_norms_every,
+        .layer_norms_every = c->parameter_norms_every,
         .final = c->final_tid,
         .pairs = c->final_tid ? c->pairs : 0,
     };
@@ -272,7 +272,7 @@ static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *w
 }
 
 static sr_status join_ranks(trainer *r, sr_failure *why) {
-    r->shares = r->config->shares ? (int)r->config->shares : 1;
+    r->shards = r->config->shards ? (int)r->config->shards : 1;
     r->ranks = r->events->ranks;
     if (!r->ranks) r->ranks = r->alone = ranks_open_one(why);
     if (!r->ranks) return why->status;
@@ -281,7 +281,7 @@ static sr_status join_ranks(trainer *r, sr_failure *why) {
     char text[RANKS_TEXT];
     sr_status status = ranks_look_at_cores(r->ranks, r->threads, text, why);
     if (ranks_count(r->ranks) > 1)
-        trainer_note(r, "%s, %d shares of every batch%s", ranks_describe(r->ranks), r->shares,
+        trainer_note(r, "%s, %d shards of every batch%s", ranks_describe(r->ranks), r->shards,
                      r->config->sync_norm ? ", batch statistics synchronised" : "");
     if (*text) trainer_warn(r, "%s", text);
     return status;

@@ -1,12 +1,12 @@
 /* shards.c -- see shards.h.
  *
- * Every batch is cut into S shares (--shares; batch_slice.c). Rank r passes the shares
- * gradient_share_first(r) .. one after the other, each with statistics, running values and gradients
+ * Every batch is cut into S shards (--shards; batch_slice.c). Rank r passes the shards
+ * gradient_shard_first(r) .. one after the other, each with statistics, running values and gradients
  * of its own, as if it were a process by itself: what comes out depends on S, not on the ranks.
- * Gradients of the summed loss are added over all shares (gradient_sum.c) and divided by the tokens of
+ * Gradients of the summed loss are added over all shards (gradient_sum.c) and divided by the tokens of
  * the whole batch, so that without batch statistics the update is that of the whole batch.
  *
- * With --sync-norm there is one share for each rank; batch statistics are those of all rows, running
+ * With --sync-norm there is one shard for each rank; batch statistics are those of all rows, running
  * values are equal everywhere, and a rank without rows goes along with a sample that does not count.
  *
  * Behind every step the ranks tell each other their losses, whether a signal came, and the first one
@@ -15,29 +15,30 @@
 #include "train/shards.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/program/progress.h"
 
 /* A running value of the model or of an observer: 8-byte numbers. The running position encoding is of
- * the first share alone. */
+ * the first shard alone. */
 typedef struct state_slot {
     void *value;
     int64_t words;
 } state_slot;
 
-struct shares {
-    gradient_sum *sum;    /* NULL: one share */
+struct shards {
+    gradient_sum *sum;    /* NULL: one shard */
     int first, own, most; /* this rank's; the most that any has */
     bool sync;
     state_slot *place; /* [places] where the layers keep running values */
     int places, capacity;
     int64_t words;  /* of all places */
-    uint64_t *kept; /* [own, words] those of the shares that do not pass; NULL: own is 1 */
+    uint64_t *kept; /* [own, words] those of the shards that do not pass; NULL: own is 1 */
     int live;       /* whose are in their places */
-    int *firsts;    /* [ranks + 1] first share of each rank */
-    uint64_t *all;  /* [shares, words] for a checkpoint; NULL otherwise */
+    int *firsts;    /* [ranks + 1] first shard of each rank */
+    uint64_t *all;  /* [shards, words] for a checkpoint; NULL otherwise */
     double *told;   /* [ranks, most + TOLD] */
     bool stop, due; /* as told */
 };
@@ -54,7 +55,7 @@ static bool is_running(const state_item *item) {
 }
 
 static sr_status add_place(void *context, const state_item *item, sr_failure *why) {
-    struct shares *s = context;
+    struct shards *s = context;
     if (!is_running(item)) return SR_OK;
     if (s->places == s->capacity) {
         const int capacity = s->capacity ? 2 * s->capacity : 64;
@@ -68,18 +69,18 @@ static sr_status add_place(void *context, const state_item *item, sr_failure *wh
     return SR_OK;
 }
 
-static void copy_out(const struct shares *s, uint64_t *to) {
+static void copy_out(const struct shards *s, uint64_t *to) {
     for (int i = 0; i < s->places; to += s->place[i++].words)
         memcpy(to, s->place[i].value, (size_t)s->place[i].words * sizeof *to);
 }
 
-static void copy_in(const struct shares *s, const uint64_t *from) {
+static void copy_in(const struct shards *s, const uint64_t *from) {
     for (int i = 0; i < s->places; from += s->place[i++].words)
         memcpy(s->place[i].value, from, (size_t)s->place[i].words * sizeof *from);
 }
 
 void shards_enter(trainer *r, int i) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     run_record_enter(r->record, i);
     if (s->sum) params_use_block(&r->model->params, i);
     if (!s->kept || s->live == i) return;
@@ -89,19 +90,29 @@ void shards_enter(trainer *r, int i) {
 }
 
 /* How many a rank has. */
-static int shards_at(const struct shares *s, int rank) {
+static int shards_at(const struct shards *s, int rank) {
     return s->firsts[rank + 1] - s->firsts[rank];
 }
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
+static void hint_synchronized(sr_failure *why) {
+    char names[128] = "";
+    for (int i = 0; norm_at(i); i++) {
+        const size_t used = strlen(names);
+        if (norm_at(i)->synchronises)
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", norm_at(i)->name);
+    }
+    sr_hint(why, "use one of %s", names);
+}
+
 static sr_status check_methods(const trainer *r, sr_failure *why) {
     for (int i = 0; i < r->model->sites; i++) {
         const norm_method *m = r->model->site[i]->method;
         if (m->synchronises || strcmp(m->axis, "batch") != 0) continue;
-        sr_fail(why, SR_USAGE, "--sync-norm: %s of site %s cannot be synchronised", m->name,
+        sr_fail(why, SR_USAGE, "--sync-norm: %s of site %s cannot be synchronized", m->name,
                 r->model->site[i]->name);
-        sr_hint(why, "bn, pnv, pn, rbn, un and repbn can");
+        hint_synchronized(why);
         return SR_USAGE;
     }
     return SR_OK;
@@ -109,42 +120,43 @@ static sr_status check_methods(const trainer *r, sr_failure *why) {
 
 static sr_status check(const trainer *r, sr_failure *why) {
     const int world = ranks_count(r->ranks);
-    if (r->shares > 1 && r->memory.rows > 0)
-        return sr_fail(why, SR_USAGE,
-                       "%s carries memory from batch to batch: its batches cannot be shared out",
-                       r->config->model.name);
-    if (world > r->shares) {
-        sr_fail(why, SR_USAGE, "%d ranks, but batches of %d share%s", world, r->shares,
-                r->shares == 1 ? "" : "s");
-        sr_hint(why, "--shares %d, or fewer ranks", world);
+    if (r->shards > 1 && r->memory.rows > 0)
+        return sr_fail(
+            why, SR_USAGE,
+            "%s carries memory from batch to batch: its batches cannot be split into shards",
+            r->config->model.name);
+    if (world > r->shards) {
+        sr_fail(why, SR_USAGE, "%d ranks, but batches of %d shard%s", world, r->shards,
+                r->shards == 1 ? "" : "s");
+        sr_hint(why, "--shards %d, or fewer ranks", world);
         return SR_USAGE;
     }
     if (!r->config->sync_norm) return SR_OK;
-    if (r->shares != world)
-        return sr_fail(why, SR_USAGE, "--sync-norm: %d shares need %d ranks, there are %d",
-                       r->shares, r->shares, world);
+    if (r->shards != world)
+        return sr_fail(why, SR_USAGE, "--sync-norm: %d shards need %d ranks, there are %d",
+                       r->shards, r->shards, world);
     return check_methods(r, why);
 }
 
-static sr_status make_room(trainer *r, struct shares *s, sr_failure *why) {
+static sr_status make_room(trainer *r, struct shards *s, sr_failure *why) {
     const int world = ranks_count(r->ranks);
     s->told = calloc((size_t)(world * (s->most + TOLD)), sizeof *s->told);
     if (!s->told) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
-    if (r->shares == 1) return SR_OK;
-    s->sum = gradient_sum_create(r->ranks, &r->model->params, r->shares, r->threads, why);
+    if (r->shards == 1) return SR_OK;
+    s->sum = gradient_sum_create(r->ranks, &r->model->params, r->shards, r->threads, why);
     return s->sum ? SR_OK : why->status;
 }
 
 sr_status shards_open(trainer *r, sr_failure *why) {
     const int world = ranks_count(r->ranks), rank = ranks_rank(r->ranks);
-    struct shares *s = r->sharing = calloc(1, sizeof *s);
-    if (!s) return sr_fail(why, SR_MEMORY, "out of memory for shares");
+    struct shards *s = r->sharing = calloc(1, sizeof *s);
+    if (!s) return sr_fail(why, SR_MEMORY, "out of memory for shards");
     sr_status status = check(r, why);
     if (status != SR_OK) return status;
     s->sync = r->config->sync_norm && world > 1;
     s->firsts = calloc((size_t)world + 1, sizeof *s->firsts);
     if (!s->firsts) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
-    for (int k = 0; k <= world; k++) s->firsts[k] = gradient_share_first(r->shares, world, k);
+    for (int k = 0; k <= world; k++) s->firsts[k] = gradient_shard_first(r->shards, world, k);
     for (int k = 0; k < world; k++) s->most = shards_at(s, k) > s->most ? shards_at(s, k) : s->most;
     s->first = s->firsts[rank];
     s->own = shards_at(s, rank);
@@ -152,12 +164,12 @@ sr_status shards_open(trainer *r, sr_failure *why) {
 }
 
 sr_status shards_recorded(trainer *r, sr_failure *why) {
-    struct shares *s = r->sharing;
-    if (r->shares == 1 || s->sync) return SR_OK;
+    struct shards *s = r->sharing;
+    if (r->shards == 1 || s->sync) return SR_OK;
     sr_status status = train_state_each(r, add_place, s, why);
     if (status != SR_OK || s->own == 1) return status;
     s->kept = malloc((size_t)(s->own * s->words + 1) * sizeof *s->kept);
-    if (!s->kept) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", s->own);
+    if (!s->kept) return sr_fail(why, SR_MEMORY, "out of memory for %d shards", s->own);
     for (int i = 0; i < s->own; i++) copy_out(s, s->kept + i * s->words);
     return SR_OK;
 }
@@ -167,7 +179,7 @@ int shards_of_rank(const trainer *r) {
 }
 
 void shards_close(trainer *r) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     if (!s) return;
     gradient_sum_free(s->sum);
     free(s->place);
@@ -187,10 +199,10 @@ static sr_status gather_for_norms(void *context, double *all, int64_t width) {
 }
 
 /* Share `number` of the batch, and what its pass is to know. */
-static batch take_part(const trainer *r, const batch *b, int number, pass *p) {
-    const struct shares *s = r->sharing;
-    const int64_t first = batch_shard_first(b, number, r->shares);
-    const int64_t count = batch_shard_first(b, number + 1, r->shares) - first;
+static batch take_shard(const trainer *r, const batch *b, int number, pass *p) {
+    const struct shards *s = r->sharing;
+    const int64_t first = batch_shard_first(b, number, r->shards);
+    const int64_t count = batch_shard_first(b, number + 1, r->shards) - first;
     p->tokens = b->tokens;
     p->absent = s->sync && count == 0;
     if (s->sync) {
@@ -204,11 +216,11 @@ static batch take_part(const trainer *r, const batch *b, int number, pass *p) {
 }
 
 batch shards_own(const trainer *r, const batch *b, int i, pass *p) {
-    return r->shares == 1 ? *b : take_part(r, b, r->sharing->first + i, p);
+    return r->shards == 1 ? *b : take_shard(r, b, r->sharing->first + i, p);
 }
 
-/* One share; its summed loss. A share without samples has none. */
-static sr_status pass_share(trainer *r, const batch *b, int i, double *loss, sr_failure *why) {
+/* One shard; its summed loss. A shard without samples has none. */
+static sr_status pass_shard(trainer *r, const batch *b, int i, double *loss, sr_failure *why) {
     pass p = {.tape = r->tape, .mode = NORM_TRAIN, .memory = &r->memory};
     const batch part = shards_own(r, b, i, &p);
     p.batch = &part;
@@ -223,9 +235,9 @@ static double own_clock_says(const trainer *r) {
            progress_clock() - r->checkpoint_clock >= (double)every->count;
 }
 
-/* *loss: the sum over all shares in their order. */
+/* *loss: the sum over all shards in their order. */
 static sr_status tell(trainer *r, double *loss, sr_failure *why) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     const int world = ranks_count(r->ranks), width = s->most + TOLD;
     double *own = s->told + ranks_rank(r->ranks) * width + s->most;
     own[TOLD_STOP] = r->events->stop && r->events->stop(r->events->context);
@@ -265,12 +277,12 @@ static sr_status exchange_found(trainer *r, sr_failure *why) {
 }
 
 sr_status shards_pass(trainer *r, const batch *b, bool update, double *loss, sr_failure *why) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     double *own = s->told + ranks_rank(r->ranks) * (s->most + TOLD);
     sr_status status = SR_OK;
     for (int i = 0; i < s->own && status == SR_OK; i++) {
         r->leaving = update && i == s->own - 1 ? s->sum : NULL;
-        status = pass_share(r, b, i, &own[i], why);
+        status = pass_shard(r, b, i, &own[i], why);
     }
     r->leaving = NULL;
     r->tape->samples = r->tape->sample_first = 0;
@@ -284,39 +296,39 @@ sr_status shards_pass(trainer *r, const batch *b, bool update, double *loss, sr_
 /* -- checkpoints ------------------------------------------------------------------------------- */
 
 static bool has_replicas(const trainer *r) {
-    return r->shares > 1 && !r->sharing->sync;
+    return r->shards > 1 && !r->sharing->sync;
 }
 
-/* This rank's shares into rows [own, words]; those that do not pass are kept, the live one is not. */
-static void copy_own(const struct shares *s, uint64_t *to) {
+/* This rank's shards into rows [own, words]; those that do not pass are kept, the live one is not. */
+static void copy_own(const struct shards *s, uint64_t *to) {
     if (s->kept) memcpy(to, s->kept, (size_t)(s->own * s->words) * sizeof *to);
     copy_out(s, to + s->live * s->words);
 }
 
 sr_status shards_reserve(trainer *r, sr_failure *why) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     if (!has_replicas(r)) return SR_OK;
-    s->all = malloc((size_t)(r->shares * s->words + 1) * sizeof *s->all);
-    if (!s->all) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", r->shares);
-    for (int k = 0; k < r->shares; k++) copy_out(s, s->all + k * s->words);
+    s->all = malloc((size_t)(r->shards * s->words + 1) * sizeof *s->all);
+    if (!s->all) return sr_fail(why, SR_MEMORY, "out of memory for %d shards", r->shards);
+    for (int k = 0; k < r->shards; k++) copy_out(s, s->all + k * s->words);
     return SR_OK;
 }
 
 /* Rows [own, words] of every rank in rows of the most that any has. */
 static void unpack(const trainer *r, const uint64_t *rows) {
-    const struct shares *s = r->sharing;
+    const struct shards *s = r->sharing;
     for (int k = 0; k < ranks_count(r->ranks); k++)
         memcpy(s->all + s->firsts[k] * s->words, rows + k * s->most * s->words,
                (size_t)(shards_at(s, k) * s->words) * sizeof *rows);
 }
 
 sr_status shards_keep_replicas(trainer *r, sr_failure *why) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     sr_status status = shards_reserve(r, why);
     if (!has_replicas(r) || status != SR_OK) return status;
     const int64_t width = s->most * s->words;
     uint64_t *rows = calloc((size_t)(ranks_count(r->ranks) * width + 1), sizeof *rows);
-    if (!rows) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", r->shares);
+    if (!rows) return sr_fail(why, SR_MEMORY, "out of memory for %d shards", r->shards);
     copy_own(s, rows + ranks_rank(r->ranks) * width);
     status = ranks_allgather(r->ranks, (double *)(void *)rows, width, why);
     if (status == SR_OK) unpack(r, rows);
@@ -325,7 +337,7 @@ sr_status shards_keep_replicas(trainer *r, sr_failure *why) {
 }
 
 void shards_take_replicas(trainer *r) {
-    struct shares *s = r->sharing;
+    struct shards *s = r->sharing;
     if (!s->all) return;
     const uint64_t *own = s->all + s->first * s->words;
     if (s->kept) memcpy(s->kept, own, (size_t)(s->own * s->words) * sizeof *own);
@@ -337,12 +349,12 @@ void shards_forget_replicas(trainer *r) {
     r->sharing->all = NULL;
 }
 
-/* What the walk over the state of one share is to be for another. */
+/* What the walk over the state of one shard is to be for another. */
 typedef struct replica_walk {
     state_visit_fn *visitor;
     void *context;
-    const struct shares *shares;
-    int share, place;
+    const struct shards *shards;
+    int shard, place;
     uint64_t *at;
 } replica_walk;
 
@@ -353,15 +365,15 @@ static sr_status visit_replica(void *context, const state_item *item, sr_failure
     npz_array a = item->array;
     a.data = w->at;
     w->at += npz_count(&a);
-    snprintf(name, sizeof name, "%s@%d", item->name, w->share);
+    snprintf(name, sizeof name, "%s@%d", item->name, w->shard);
     return w->visitor(w->context, &(state_item){STATE_REPLICA, name, a}, why);
 }
 
 sr_status shards_each_replica(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why) {
-    const struct shares *s = r->sharing;
+    const struct shards *s = r->sharing;
     sr_status status = SR_OK;
-    for (int k = 1; s->all && k < r->shares && status == SR_OK; k++) {
-        replica_walk w = {.visitor = visitor, .context = context, .share = k};
+    for (int k = 1; s->all && k < r->shards && status == SR_OK; k++) {
+        replica_walk w = {.visitor = visitor, .context = context, .shard = k};
         w.at = s->all + k * s->words;
         status = train_state_each(r, visit_replica, &w, why);
     }

@@ -4,6 +4,7 @@
 
 #include "base/options/options.h"
 #include "data/data.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 #include "score/score.h"
 #include "task/task.h"
@@ -30,11 +31,11 @@ typedef struct train_config {
     bool lowercase;
     option_text weights, checkpoint, checkpoint_every, keep_best;
     int64_t keep, bleu_every, bleu_beam;
-    int64_t shares; /* parts of a batch; 0: as many as ranks */
-    double rank_seconds;
-    bool sync_norm, record_ranks;
+    int64_t shards; /* parts of a batch; 0: as many as ranks */
+    double rank_timeout;
+    bool sync_norm, record_shards;
     bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
-    int64_t vectors_every, spectra_every, activations_every, layer_norms_every, final_batches,
+    int64_t vectors_every, spectra_every, activations_every, parameter_norms_every, final_batches,
         svd_every, flush_steps, size_limit, dump_steps, pairs;
     double flush_seconds;
 } train_config;
@@ -42,8 +43,8 @@ typedef struct train_config {
 /* The options of the methods' own parameters follow from the rows of norm_at. */
 option_table train_options(void);
 
-/* Defaults, then the recipe of the model and preset that the arguments name, then the arguments
- * argv[first..]. Names of models, methods and data sets are checked. *positional as in
+/* Defaults, then the settings of the model and preset that the arguments name, then the arguments
+ * argv[first..]. Checks the names of models, methods and data sets. *positional as in
  * options_parse. */
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
                              sr_failure *why);
@@ -53,18 +54,14 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
 /* Every check of values that train_config_parse makes: for values that were changed since. */
 sr_status train_config_check(train_config *c, sr_failure *why);
 
-/* What a recipe sets for (model, preset): i-th row, false past the end. */
-typedef struct train_recipe {
-    const char *model, *preset; /* preset "": every preset of the model */
-    const char *key, *value;
-} train_recipe;
-const train_recipe *train_recipe_at(int i); /* NULL past the end */
-
-/* What a preset is of: sizes, source, whose machine it is for. */
-typedef struct train_preset {
-    const char *model, *name, *summary;
-} train_preset;
-const train_preset *train_preset_at(int i); /* NULL past the end */
+/* The file of a model, share/presets/NAME.conf, or of one of its presets, NAME-PRESET.conf: a comment with a
+ * summary, then `key = value` lines. The caller frees the text; NULL on failure. */
+char *train_preset_text(const char *name, const char *preset, sr_failure *why);
+/* The summary in such a text: size, source, and how long it trains. */
+void train_preset_summary(const char *text, char *summary, size_t size);
+/* Sets the options in the files of the model and, unless it is "", of the preset. Unknown names set nothing. */
+sr_status train_preset_apply(train_config *c, const char *name, const char *preset,
+                             sr_failure *why);
 
 /* -- a run */
 

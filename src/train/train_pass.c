@@ -1,4 +1,4 @@
-/* train_pass.c -- one forward and backward pass of a batch or a share of one. */
+/* train_pass.c -- one forward and backward pass of a batch or one of its shards. */
 #include <math.h>
 
 #include "base/program/progress.h"

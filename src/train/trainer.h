@@ -37,8 +37,8 @@ typedef struct trainer {
     tape *tape;
     ranks *ranks;                 /* the processes of the run */
     ranks *alone;                 /* owned: where nobody gave any */
-    int shares;                   /* of every batch, over all ranks */
-    struct shares *sharing;       /* this rank's; owned (shards.c) */
+    int shards;                   /* of every batch, over all ranks */
+    struct shards *sharing;       /* this rank's; owned (shards.c) */
     struct gradient_sum *leaving; /* watches the backward pass that comes next; NULL: none */
     sr_failure exchange_failed;   /* of the normalizations */
     run_record *record; /* NULL without a run file, and on ranks that find nothing for it */
@@ -79,7 +79,7 @@ static inline bool trainer_writes(const trainer *r) {
     return ranks_rank(r->ranks) == 0;
 }
 
-/* One forward and backward pass of a batch or a share of one; its summed loss (train_pass.c). */
+/* One forward and backward pass of a batch or one of its shards; its summed loss (train_pass.c). */
 sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why);
 
 /* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */
@@ -91,7 +91,9 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
 /* Appends the milestones of "6,9", positive and ascending (schedule.c). */
 sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why);
 
-/* config_check.c: names are those of the tables; options that belong together do. */
+/* config_check.c. */
+bool trainer_has_preset(const model_row *row, const char *preset);
+/* Names are in the tables; options that belong together fit. */
 sr_status trainer_check_names(const train_config *c, sr_failure *why);
 sr_status trainer_check_together(const train_config *c, sr_failure *why);
 

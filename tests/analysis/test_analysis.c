@@ -25,7 +25,7 @@ static int write_runs(void **state) {
 
 static void test_summary(void **state) {
     (void)state;
-    program_result r = program_run("stat-distance --startup 0 small.h5 --stat mu --site stem");
+    program_result r = program_run("stat-distance --burn-in 0 small.h5 --stat mu --site stem");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 1);
     check_text(&r, 0, "run", "small.h5");
@@ -49,7 +49,7 @@ static void test_summary(void **state) {
 
 static void test_all_statistics(void **state) {
     (void)state;
-    program_result r = program_run("stat-distance --startup 0 small.h5");
+    program_result r = program_run("stat-distance --burn-in 0 small.h5");
     static const struct {
         const char *site, *statistic;
         double median;
@@ -74,7 +74,7 @@ static void test_all_statistics(void **state) {
 static void test_gradnorm(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-gradnorm --startup 0 small.h5 --stat g_mu,g_sigma2,g_psi2");
+        program_run("stat-gradnorm --burn-in 0 small.h5 --stat g_mu,g_sigma2,g_psi2");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 3);
     check_cell(&r, 0, "mean", sqrt(1.25) / 2);
@@ -114,7 +114,7 @@ static void test_from_vectors_agrees(void **state) {
 static void test_per_step(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-distance --startup 0 small.h5 --per-step --site first --stat mu,sigma2");
+        program_run("stat-distance --burn-in 0 small.h5 --per-step --site first --stat mu,sigma2");
     assert_int_equal(r.status, 0);
     assert_string_equal(body(r.out), "run\tsite\tstep\tpercent\tdist_mu\tdist_sigma2\n"
                                      "small.h5\tstem\t1\t16.6666667\t2.5\t2.5\n"
@@ -129,10 +129,10 @@ static void test_per_step(void **state) {
 static void test_sites(void **state) {
     (void)state;
     program_result first =
-        program_run("stat-distance --startup 0 small.h5 --site first --stat psi");
+        program_run("stat-distance --burn-in 0 small.h5 --site first --stat psi");
     program_result last =
-        program_run("stat-distance --startup 0 small.h5 --site last --stat mu,psi");
-    program_result none = program_run("stat-distance --startup 0 small.h5 --site 'x*'");
+        program_run("stat-distance --burn-in 0 small.h5 --site last --stat mu,psi");
+    program_result none = program_run("stat-distance --burn-in 0 small.h5 --site 'x*'");
     check_text(&first, 0, "site", "mid");
     check_text(&last, 0, "site", "mid");
     assert_int_equal(none.status, 1);
@@ -146,14 +146,14 @@ static void test_sites(void **state) {
 
 static void test_no_batch_statistics(void **state) {
     (void)state;
-    program_result r = program_run("stat-distance --startup 0 ln.h5 --stat mu,sigma2");
+    program_result r = program_run("stat-distance --burn-in 0 ln.h5 --stat mu,sigma2");
     assert_int_equal(r.status, 1);
     assert_string_equal(r.out, "");
     assert_non_null(strstr(r.err, "stat-distance: ln.h5 has no dist_mu or dist_sigma2"));
     assert_non_null(strstr(r.err, "ln at 1 site (encoder.0.norm1)"));
     assert_non_null(strstr(r.err, "hint: "));
     program_free(&r);
-    r = program_run("stat-distance --startup 0 small.h5 ln.h5 --stat mu");
+    r = program_run("stat-distance --burn-in 0 small.h5 ln.h5 --stat mu");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 1);
     assert_non_null(strstr(r.out, "# note: ln.h5: no dist_mu at 1 of 1 sites"));

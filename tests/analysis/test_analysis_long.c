@@ -150,7 +150,7 @@ static void check_distances(const char *path) {
                 {"dist_psi2", "psi2_B", "psi2", false}};
     sr_failure why = {0};
     double value[ROWS];
-    program_result r = program_run("stat-distance --startup 0 %s --from vectors", path);
+    program_result r = program_run("stat-distance --burn-in 0 %s --from vectors", path);
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 5 * SITES);
     sr_runfile *f = sr_run_open(path, &why);
@@ -265,7 +265,7 @@ static void check_quantiles(const char *path, int64_t n) {
     }
     run_finish(r);
     program_result p = program_run(
-        "stat-scalar --startup 0 %s --stat dist_mu,dist_sigma,dist_sigma2,tid_mean,tid_var,g_mu",
+        "stat-scalar --burn-in 0 %s --stat dist_mu,dist_sigma,dist_sigma2,tid_mean,tid_var,g_mu",
         path);
     assert_int_equal(table_rows(p.out), n == 1 ? SCALARS - 1 : SCALARS); /* all NaN */
     for (int k = 0; k < table_rows(p.out); k++) check_summary(&p, k, value[k], n);

@@ -22,7 +22,7 @@ static void test_tid(void **state) {
     static const char *const from[] = {"scalars", "vectors"};
     for (int i = 0; i < 2; i++) {
         program_result r =
-            program_run("stat-tid --startup 0 small.h5 --site last --from %s", from[i]);
+            program_run("stat-tid --burn-in 0 small.h5 --site last --from %s", from[i]);
         assert_int_equal(r.status, 0);
         assert_int_equal(table_rows(r.out), 3);
         check_text(&r, 0, "statistic", "tid_mean");
@@ -35,7 +35,7 @@ static void test_tid(void **state) {
         check_cell(&r, 2, "mean", 10 + var);
         check_cell(&r, 2, "median", 7.5 + var);
         program_free(&r);
-        r = program_run("stat-tid --startup 0 small.h5 --stat total --per-step --from %s", from[i]);
+        r = program_run("stat-tid --burn-in 0 small.h5 --stat total --per-step --from %s", from[i]);
         assert_int_equal(table_rows(r.out), 6);
         check_cell(&r, 0, "tid_total", 2.5 + var);
         check_text(&r, 5, "tid_total", "nan");
@@ -48,7 +48,7 @@ static void test_tid(void **state) {
 static void test_tid_released(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-tid --startup 0 small.h5 --site last --definition released");
+        program_run("stat-tid --burn-in 0 small.h5 --site last --definition released");
     assert_int_equal(r.status, 0);
     const double mean = 1.8 * (sqrt(3) + sqrt(2)), var = 1 - (sqrt(0.3 / 3) + sqrt(4.4 / 8)) / 2;
     assert_int_equal(table_rows(r.out), 3);
@@ -106,7 +106,7 @@ static void test_tid_final(void **state) {
 
 static void test_lngrad(void **state) {
     (void)state;
-    program_result r = program_run("stat-lngrad --startup 0 small.h5 --stat grad_mean,grad_var");
+    program_result r = program_run("stat-lngrad --burn-in 0 small.h5 --stat grad_mean,grad_var");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2);
     check_text(&r, 1, "site", "top");
@@ -122,7 +122,7 @@ static void test_lngrad(void **state) {
 static void test_outlier(void **state) {
     (void)state;
     program_result r = program_run(
-        "stat-outlier --startup 0 small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
+        "stat-outlier --burn-in 0 small.h5 --stat dist_mu,row_grad_var --deviations 1.5");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "part", 1);
@@ -142,7 +142,7 @@ static void test_outlier(void **state) {
     check_cell(&r, 0, "largest", 7);
     check_cell(&r, 0, "largest_step", 5);
     program_free(&r);
-    r = program_run("stat-outlier --startup 0 small.h5 --stat dist_mu --deviations 1.5 --list");
+    r = program_run("stat-outlier --burn-in 0 small.h5 --stat dist_mu --deviations 1.5 --list");
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "step", 1);
     check_cell(&r, 0, "deviation", -2);
@@ -156,7 +156,7 @@ static void test_outlier(void **state) {
  * 1 + floor(7 (s - 1)/6): the first six have a step each, the seventh has none. */
 static void test_outlier_parts(void **state) {
     (void)state;
-    program_result r = program_run("stat-outlier --startup 0 small.h5 --stat dist_mu --parts 2");
+    program_result r = program_run("stat-outlier --burn-in 0 small.h5 --stat dist_mu --parts 2");
     assert_int_equal(table_rows(r.out), 2);
     check_cell(&r, 0, "to", 50);
     check_cell(&r, 0, "steps", 3);
@@ -170,7 +170,7 @@ static void test_outlier_parts(void **state) {
     check_cell(&r, 1, "mad", 7.5);
     check_cell(&r, 1, "largest_step", 4);
     program_free(&r);
-    r = program_run("stat-outlier --startup 0 small.h5 --stat dist_mu --parts 7");
+    r = program_run("stat-outlier --burn-in 0 small.h5 --stat dist_mu --parts 7");
     assert_int_equal(table_rows(r.out), 7);
     check_cell(&r, 4, "median", 25);
     check_cell(&r, 4, "mad", 0);
@@ -237,7 +237,7 @@ static void test_svd(void **state) {
  * 1 3/2 7/4 15/8 111/16. alpha = 1 never moves, alpha = 0 takes the last batch: 1 1 1 1 6. */
 static void test_alpha(void **state) {
     (void)state;
-    program_result r = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.5,1,0");
+    program_result r = program_run("stat-alpha --burn-in 0 small.h5 --stat mu --alpha 0.5,1,0");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 3);
     check_cell(&r, 0, "run_alpha", 0.9);
@@ -248,19 +248,19 @@ static void test_alpha(void **state) {
     check_cell(&r, 2, "median", 2.5);
     check_cell(&r, 2, "max", 15);
     program_free(&r);
-    r = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.5 --phase first-half");
+    r = program_run("stat-alpha --burn-in 0 small.h5 --stat mu --alpha 0.5 --phase first-half");
     check_cell(&r, 0, "steps", 3);
     check_cell(&r, 0, "median", 2.5 * 3 / 2);
     program_free(&r);
-    r = program_run("stat-alpha --startup 0 small.h5 --stat mu --alpha 0.5 --phase second-half");
+    r = program_run("stat-alpha --burn-in 0 small.h5 --stat mu --alpha 0.5 --phase second-half");
     check_cell(&r, 0, "nonfinite", 1);
     check_cell(&r, 0, "median", 2.5 * (15.0 / 8 + 111.0 / 16) / 2);
     program_free(&r);
-    r = program_run("stat-alpha --startup 2 small.h5 --stat mu --alpha 0.5 --phase first-half");
+    r = program_run("stat-alpha --burn-in 2 small.h5 --stat mu --alpha 0.5 --phase first-half");
     check_cell(&r, 0, "steps", 1); /* the average begins at the first step all the same */
     check_cell(&r, 0, "median", 2.5 * 7 / 4);
     program_free(&r);
-    r = program_run("stat-alpha --startup 0 small.h5 --alpha 0.5,2");
+    r = program_run("stat-alpha --burn-in 0 small.h5 --alpha 0.5,2");
     assert_int_equal(r.status, 2);
     program_free(&r);
 }
@@ -270,7 +270,7 @@ static void test_alpha(void **state) {
 static void test_alpha_same_steps(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-alpha --startup same small.h5 --stat mu --site stem --alpha "
+        program_run("stat-alpha --burn-in same small.h5 --stat mu --site stem --alpha "
                     "0.4,0,1,0.3,0.1");
     static const int steps[] = {0, 2, 0, 2, 2};
     for (int row = 0; row < 5; row++) {
@@ -282,19 +282,19 @@ static void test_alpha_same_steps(void **state) {
     check_cell(&r, 3, "median", 2.5 * (10 - 3.5749));
     assert_non_null(strstr(r.out, "# steps: the same recorded steps for every alpha"));
     program_free(&r);
-    r = program_run("stat-alpha --startup same small.h5 --stat mu --site stem --alpha 0,0.1,0.3 "
+    r = program_run("stat-alpha --burn-in same small.h5 --stat mu --site stem --alpha 0,0.1,0.3 "
                     "--phase first-half");
     check_cell(&r, 0, "steps", 1);
     check_cell(&r, 0, "median", 2.5); /* of step 3, behind the start-up of 0.1 */
     check_cell(&r, 2, "steps", 0);
     program_free(&r);
-    r = program_run("stat-alpha --startup same small.h5 --stat mu --site stem --alpha 0,0.3 "
+    r = program_run("stat-alpha --burn-in same small.h5 --stat mu --site stem --alpha 0,0.3 "
                     "--phase second-half");
     check_cell(&r, 0, "steps", 2); /* of three: the average began long before */
     program_free(&r);
-    r = program_run("stat-alpha --startup some small.h5");
+    r = program_run("stat-alpha --burn-in some small.h5");
     assert_int_equal(r.status, 2);
-    assert_non_null(strstr(r.err, "--startup: 'some' is not auto, same or a number of steps"));
+    assert_non_null(strstr(r.err, "--burn-in: 'some' is not auto, same or a number of steps"));
     program_free(&r);
 }
 
@@ -315,9 +315,9 @@ static void test_alpha_kept_in(void **state) {
         exact += 2.5 * fabs(b[i] - smooth) / 5;
         smooth = 0.9 * smooth + 0.1 * b[i];
     }
-    assert_true(fabs(mean - exact) > 1e-3);
-    program_result p = program_run(
-        "stat-alpha --startup 0 small.h5 --stat mu --alpha 0.9 --kept-in bf16,double,float32");
+    check_apart(mean, exact, 1e-3);
+    program_result p = program_run("stat-alpha --burn-in 0 small.h5 --stat mu --alpha 0.9 "
+                                   "--running-dtype bf16,double,float32");
     assert_int_equal(table_rows(p.out), 3);
     check_text(&p, 0, "kept_in", "bf16");
     check_cell(&p, 0, "mean", mean);
@@ -326,7 +326,7 @@ static void test_alpha_kept_in(void **state) {
     check_text(&p, 2, "kept_in", "float32");
     check_cell(&p, 2, "mean", exact);
     program_free(&p);
-    p = program_run("stat-alpha small.h5 --kept-in bf1");
+    p = program_run("stat-alpha small.h5 --running-dtype bf1");
     assert_int_equal(p.status, 2);
     assert_non_null(strstr(p.err, "'bf1' is not a list of double, float32, bf16"));
     program_free(&p);

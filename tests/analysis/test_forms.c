@@ -145,9 +145,9 @@ static void forms_from_vectors(void **state) {
     write_small_run(program_file("small.h5"), 6, true);
     static const char *const form[] = {"paper", "per-root", "relative"};
     for (int i = 0; i < 3; i++) {
-        program_result a = program_run("stat-distance small.h5 --startup 0 --form %s", form[i]);
+        program_result a = program_run("stat-distance small.h5 --burn-in 0 --form %s", form[i]);
         program_result b =
-            program_run("stat-distance small.h5 --startup 0 --form %s --from vectors", form[i]);
+            program_run("stat-distance small.h5 --burn-in 0 --form %s --from vectors", form[i]);
         assert_true(table_rows(a.out) >= 4 && table_rows(a.out) == table_rows(b.out));
         for (int k = 0; k < table_rows(a.out); k++) {
             check_text(&b, k, "statistic", table_cell(a.out, k, "statistic"));

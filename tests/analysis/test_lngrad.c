@@ -95,7 +95,7 @@ static int write_runs(void **state) {
 static void test_theorem(void **state) {
     (void)state;
     static const char *const letter[THEOREM_SITES] = {"a", "b", "c", "d", "-", "-"};
-    program_result r = program_run("stat-lngrad --startup 0 theorem.h5");
+    program_result r = program_run("stat-lngrad --burn-in 0 theorem.h5");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), THEOREM_SITES);
     for (int i = 0; i < THEOREM_SITES; i++) check_text(&r, i, "case", letter[i]);
@@ -111,9 +111,9 @@ static void test_theorem(void **state) {
         check_cell(&r, i, "free_var", 2);
     }
     check_cell(&r, 0, "var_diff", 0);
-    assert_true(fabs(table_real(r.out, 3, "var_diff") - 0.1) < 1e-6);
+    check_within(table_real(r.out, 3, "var_diff"), 0.1, 1e-6);
     program_free(&r);
-    r = program_run("stat-lngrad --startup 0 theorem.h5 --per-step --site neither");
+    r = program_run("stat-lngrad --burn-in 0 theorem.h5 --per-step --site neither");
     check_cell(&r, 2, "row_exact_var", 1.5);
     program_free(&r);
 }
@@ -124,10 +124,10 @@ static void test_theorem_without_exact(void **state) {
     static const char *const run[] = {"small.h5", "old.h5"};
     for (int i = 0; i < 2; i++) {
         program_result r =
-            program_run("statrec check %s && stat-lngrad --startup 0 %s", run[i], run[i]);
+            program_run("statrec check %s && stat-lngrad --burn-in 0 %s", run[i], run[i]);
         assert_int_equal(r.status, 0);
         program_free(&r);
-        r = program_run("stat-lngrad --startup 0 %s", run[i]);
+        r = program_run("stat-lngrad --burn-in 0 %s", run[i]);
         assert_int_equal(r.status, 0);
         assert_int_equal(table_rows(r.out), 1);
         check_text(&r, 0, "case", "b");
@@ -143,7 +143,7 @@ static void test_theorem_without_exact(void **state) {
 /* Steps that are in no difference are counted. */
 static void test_nonfinite(void **state) {
     (void)state;
-    program_result r = program_run("stat-lngrad --startup 0 overflow.h5 theorem.h5");
+    program_result r = program_run("stat-lngrad --burn-in 0 overflow.h5 theorem.h5");
     assert_int_equal(r.status, 0);
     check_cell(&r, 0, "steps", 3);
     check_cell(&r, 0, "nonfinite", 2);

@@ -159,7 +159,7 @@ static void steps_and_medians(void **state) {
     check_cell(&r, 0, "expected_mean", 0.375); /* 1/4 (1/16 + 1/2) */
     program_free(&r);
     /* The start-up of running values stays, unless its number is given. */
-    r = program_run("stat-distance --ranks shared.h5 small.h5 --site stem --startup 1");
+    r = program_run("stat-distance --ranks shared.h5 small.h5 --site stem --burn-in 1");
     assert_int_equal(r.status, 0);
     check_cell(&r, 0, "steps", 5);
     check_cell(&r, 0, "nonfinite", 1);
@@ -178,7 +178,7 @@ static void refuses(const char *command, int status, const char *first, const ch
 static void refusals(void **state) {
     (void)state;
     refuses("stat-distance --ranks small.h5", 1, "small.h5 has statistics of one share alone",
-            "--record-ranks");
+            "--record-shards");
     refuses("stat-distance --ranks shared.h5 --site rows", 1, "at a site 'rows'",
             "--observe batch");
     refuses("stat-distance --ranks shared.h5 --site 'stem@*'", 1, "at a site 'stem@*'", "");
@@ -194,16 +194,16 @@ static void refusals(void **state) {
 
 static void no_sites_of_the_model(void **state) {
     (void)state;
-    program_result r = program_run("stat-distance shared.h5 --stat mu --startup 0");
+    program_result r = program_run("stat-distance shared.h5 --stat mu --burn-in 0");
     assert_int_equal(table_rows(r.out), 2);
     check_text(&r, 1, "site", "wide");
     program_free(&r);
-    r = program_run("stat-distance shared.h5 --stat mu --startup 0 --site '*@2,stem'");
+    r = program_run("stat-distance shared.h5 --stat mu --burn-in 0 --site '*@2,stem'");
     assert_int_equal(table_rows(r.out), 2);
     check_text(&r, 0, "site", "stem");
     check_text(&r, 1, "site", "wide@2");
     program_free(&r);
-    r = program_run("stat-tid shared.h5 --stat mean --startup 0 --site last");
+    r = program_run("stat-tid shared.h5 --stat mean --burn-in 0 --site last");
     check_text(&r, 0, "site", "wide");
     program_free(&r);
     r = program_run("stat-gap shared.h5");
@@ -215,14 +215,14 @@ static void no_sites_of_the_model(void **state) {
     check_text(&r, 0, "tid_site", "wide");
     program_free(&r);
     refuses("stat-distance shared.h5 --site nowhere", 1, "its sites are stem, wide, rows\n", "");
-    refuses("stat-scalar shared.h5 --stat g_psi2 --startup 0", 1,
+    refuses("stat-scalar shared.h5 --stat g_psi2 --burn-in 0", 1,
             "it has norm bn at 2 sites, ln at 1 site (stem, wide, rows)", "");
 }
 
 static void told_and_diagnosed(void **state) {
     (void)state;
     program_result r = program_run("statrec info shared.h5");
-    assert_non_null(strstr(r.out, "3 sites, and 4 of other shares (NAME@1 ...)\n"));
+    assert_non_null(strstr(r.out, "3 sites, and 4 of other shards (NAME@1 ...)\n"));
     assert_non_null(strstr(r.out, " wide "));
     assert_null(strstr(r.out, "wide@"));
     program_free(&r);

@@ -87,12 +87,12 @@ static void startup_follows_alpha(void **state) {
     assert_int_equal(sr_startup_of(1), 0);
     assert_int_equal(sr_startup_of(NAN), 0);
     expect_steps("half.h5", "", 8, STEPS);
-    expect_steps("half.h5", "--startup 0", 1, STEPS);
-    expect_steps("half.h5", "--startup 12", 13, STEPS);
+    expect_steps("half.h5", "--burn-in 0", 1, STEPS);
+    expect_steps("half.h5", "--burn-in 12", 13, STEPS);
     expect_steps("warm.h5", "", 1, STEPS);
     expect_steps("never.h5", "", 1, STEPS);
-    expect_refusal("half.h5", "--startup few", "--startup: 'few' is not auto or a number");
-    expect_refusal("half.h5", "--startup -1", "--startup: '-1' is not auto or a number");
+    expect_refusal("half.h5", "--burn-in few", "--burn-in: 'few' is not auto or a number");
+    expect_refusal("half.h5", "--burn-in -1", "--burn-in: '-1' is not auto or a number");
 }
 
 /* Every table says which steps it used; a run shorter than its start-up has nothing left. */
@@ -117,7 +117,7 @@ static void per_step_keeps_the_startup(void **state) {
     const struct {
         const char *options;
         int rows;
-    } of[] = {{"", 40}, {"--startup 5", 35}, {"--phase 2", 15}, {"--phase 2 --startup 20", 10}};
+    } of[] = {{"", 40}, {"--burn-in 5", 35}, {"--phase 2", 15}, {"--phase 2 --burn-in 20", 10}};
     for (int i = 0; i < 4; i++) {
         program_result r =
             program_run("stat-scalar half.h5 --stat dist_mu --per-step %s", of[i].options);
@@ -132,12 +132,12 @@ static void phases_of_the_learning_rate(void **state) {
     expect_steps("half.h5", "--phase 2", 16, 30);
     expect_steps("half.h5", "--phase 3", 31, 40);
     expect_steps("half.h5", "--phase last", 31, 40);
-    expect_steps("half.h5", "--phase 1 --startup 0", 1, 15);
+    expect_steps("half.h5", "--phase 1 --burn-in 0", 1, 15);
     expect_steps("half.h5", "--phase first-half", 8, 20);
     expect_steps("half.h5", "--phase second-half", 21, 40);
     expect_steps("warm.h5", "--phase 1", 1, 10);
     expect_steps("warm.h5", "--phase 2", 11, 40);
-    expect_steps("second.h5", "--phase 1 --startup 0", 1, 20);
+    expect_steps("second.h5", "--phase 1 --burn-in 0", 1, 20);
     expect_steps("second.h5", "--phase 2", 21, 40);
     expect_steps("never.h5", "--phase 1", 1, 40);
     expect_refusal("half.h5", "--phase 4", "--phase 4: half.h5 has 3 phases");
@@ -156,7 +156,7 @@ static void other_programs(void **state) {
     check_cell(&r, 0, "median", 24);
     assert_non_null(strstr(r.out, "# steps: half.h5: 8 to 40 of 40"));
     program_free(&r);
-    r = program_run("stat-outlier half.h5 --stat dist_mu --startup 0 --phase 2");
+    r = program_run("stat-outlier half.h5 --stat dist_mu --burn-in 0 --phase 2");
     check_cell(&r, 0, "median", 23);
     program_free(&r);
     r = program_run("stat-compare half.h5 second.h5 --stat dist_mu --phase second-half");
@@ -165,7 +165,7 @@ static void other_programs(void **state) {
     check_cell(&r, 0, "steps", 20);
     assert_non_null(strstr(r.out, "# steps: second.h5: 21 to 40 of 40; second half"));
     program_free(&r);
-    r = program_run("stat-compare half.h5 second.h5 --stat dist_mu --startup 0");
+    r = program_run("stat-compare half.h5 second.h5 --stat dist_mu --burn-in 0");
     check_cell(&r, 0, "steps", 40);
     program_free(&r);
 }
@@ -203,7 +203,7 @@ static void the_interval_of_a_median(void **state) {
     (void)state;
     double value[400];
     write_noise("noise.h5", 1, 0, value);
-    program_result p = program_run("stat-scalar noise.h5 --stat dist_mu --intervals --startup 0");
+    program_result p = program_run("stat-scalar noise.h5 --stat dist_mu --intervals --burn-in 0");
     const int low = values_below(value, 400, table_real(p.out, 0, "median_low"));
     const int high = values_below(value, 400, table_real(p.out, 0, "median_high"));
     if (low < 174 || low > 187 || high < 213 || high > 226)
@@ -221,8 +221,8 @@ static void the_interval_beside_gaps(void **state) {
     write_noise("noise.h5", 1, 0, value);
     write_noise("gaps.h5", 1, 7, value);
     program_result whole =
-        program_run("stat-scalar noise.h5 --stat dist_mu --intervals --startup 0");
-    program_result gaps = program_run("stat-scalar gaps.h5 --stat dist_mu --intervals --startup 0");
+        program_run("stat-scalar noise.h5 --stat dist_mu --intervals --burn-in 0");
+    program_result gaps = program_run("stat-scalar gaps.h5 --stat dist_mu --intervals --burn-in 0");
     check_cell(&gaps, 0, "nonfinite", 66);
     check_cell(&gaps, 0, "median_low", table_real(whole.out, 0, "median_low"));
     check_cell(&gaps, 0, "median_high", table_real(whole.out, 0, "median_high"));
@@ -235,7 +235,7 @@ static void blocks_are_as_long_as_the_dependence(void **state) {
     (void)state;
     double value[400];
     write_noise("slow.h5", 20, 0, value);
-    program_result p = program_run("stat-scalar slow.h5 --stat dist_mu --intervals --startup 0");
+    program_result p = program_run("stat-scalar slow.h5 --stat dist_mu --intervals --burn-in 0");
     const int low = values_below(value, 400, table_real(p.out, 0, "median_low"));
     const int high = values_below(value, 400, table_real(p.out, 0, "median_high"));
     if (high - low < 100 || high - low > 260) fail_msg("%d ranks, expected about 176", high - low);
@@ -248,9 +248,9 @@ static void parts_of_training(void **state) {
     static const struct {
         const char *options;
         int first[4], last[4];
-    } row[] = {{"--startup 0", {1, 15, 28}, {14, 27, 40}},
-               {"--startup 10", {11, 21, 31}, {20, 30, 40}},
-               {"--startup 0 --phase 5:10", {5, 7, 9}, {6, 8, 10}}};
+    } row[] = {{"--burn-in 0", {1, 15, 28}, {14, 27, 40}},
+               {"--burn-in 10", {11, 21, 31}, {20, 30, 40}},
+               {"--burn-in 0 --phase 5:10", {5, 7, 9}, {6, 8, 10}}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         program_result r =
             program_run("stat-scalar half.h5 never.h5 --stat dist_mu --parts 3 %s", row[i].options);
@@ -267,7 +267,7 @@ static void parts_of_training(void **state) {
         program_free(&r);
     }
     program_result few =
-        program_run("stat-scalar half.h5 --stat dist_mu --phase 9:10 --parts 4 --startup 0");
+        program_run("stat-scalar half.h5 --stat dist_mu --phase 9:10 --parts 4 --burn-in 0");
     static const int steps[] = {1, 0, 1, 0};
     for (int k = 0; k < 4; k++) check_cell(&few, k, "steps", steps[k]);
     program_free(&few);

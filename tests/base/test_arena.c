@@ -40,16 +40,6 @@ static void zero_bytes_give_distinct_pieces(void **state) {
     arena_free(a);
 }
 
-static void zeroed_is_zero_over_old_bytes(void **state) {
-    (void)state;
-    arena *a = arena_create(BLOCK);
-    memset(arena_alloc(a, 1000), 0xff, 1000);
-    arena_reset(a);
-    unsigned char *p = arena_zeroed(a, 1000);
-    for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0);
-    arena_free(a);
-}
-
 static void reset_keeps_memory_as_one_block(void **state) {
     (void)state;
     arena *a = arena_create(BLOCK);
@@ -111,7 +101,6 @@ static void impossible_requests_leave_it_usable(void **state) {
     arena *a = arena_create(BLOCK);
     assert_null(arena_alloc(a, SIZE_MAX));
     assert_null(arena_alloc(a, SIZE_MAX - ARENA_ALIGN));
-    assert_null(arena_zeroed(a, SIZE_MAX));
     assert_non_null(arena_alloc(a, 10));
     arena_free(a);
 }
@@ -155,7 +144,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_aligned_and_apart),
         cmocka_unit_test(zero_bytes_give_distinct_pieces),
-        cmocka_unit_test(zeroed_is_zero_over_old_bytes),
         cmocka_unit_test(reset_keeps_memory_as_one_block),
         cmocka_unit_test(large_requests_get_their_own_block),
         cmocka_unit_test(sizes_in_another_order_settle),

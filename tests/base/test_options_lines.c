@@ -73,6 +73,21 @@ static void renamed_key(void **state) {
     assert_null(options_renamed("rmsnorm-placement", 7));
 }
 
+/* Commands and files of 0.1.0 contain the first names. */
+static void names_of_0_1_0(void **state) {
+    (void)state;
+    static const char *const name[][2] = {{"startup", "burn-in"},
+                                          {"shares", "shards"},
+                                          {"record-ranks", "record-shards"},
+                                          {"layer-norms-every", "parameter-norms-every"},
+                                          {"kept-in", "running-dtype"},
+                                          {"rank-seconds", "rank-timeout"},
+                                          {"each", "max-runs"},
+                                          {"eos-of-empty-lines", "eos-on-empty-lines"}};
+    for (size_t i = 0; i < sizeof name / sizeof name[0]; i++)
+        assert_string_equal(options_renamed(name[i][0], strlen(name[i][0])), name[i][1]);
+}
+
 /* What options_dump wrote comes back as it was. */
 static void value_of_a_dump(void **state) {
     (void)state;
@@ -107,6 +122,7 @@ static void value_of_a_dump(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_in_their_order), cmocka_unit_test(value_of_a_key),
-        cmocka_unit_test(renamed_key), cmocka_unit_test(value_of_a_dump)};
+        cmocka_unit_test(renamed_key), cmocka_unit_test(names_of_0_1_0),
+        cmocka_unit_test(value_of_a_dump)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,13 @@
 #include "data_files.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
+
+#include "data/dataset.h"
 
 const char *make_folder(void) {
     static char path[8][512];
@@ -130,4 +133,18 @@ void check_pure(const data_options *o, data_split split) {
     free(want);
     data_close(d);
     data_close(again);
+}
+
+const char *data_word(const dataset *d, data_side side, int64_t id) {
+    const vocab *words = data_dictionary(d, side);
+    return words ? vocab_word(words, id) : NULL;
+}
+
+double data_unknown_share(const dataset *d, data_split split) {
+    const set_kind *kind = &set_kinds[d->row->task];
+    return kind->unknown ? kind->unknown(d, split) : NAN;
+}
+
+double data_entropy(const dataset *d) {
+    return d->row->task == TASK_PAIRS ? d->pairs.entropy : NAN;
 }

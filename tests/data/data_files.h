@@ -21,6 +21,13 @@ data_options default_options(const char *name, const char *dir);
 dataset *open_data(const data_options *o);
 void refuse_data(const data_options *o, sr_status status, const char *part);
 
+/* Spelling of a token; NULL without a dictionary, and past its end. */
+const char *data_word(const dataset *d, data_side side, int64_t id);
+/* Fraction of the split's target tokens that are <unk>; NaN for images. */
+double data_unknown_share(const dataset *d, data_split split);
+/* Entropy of the target given the source, nats per token, of generated pairs; else NaN. */
+double data_entropy(const dataset *d);
+
 /* FNV-1a over everything a batch holds. */
 uint64_t digest_batch(const batch *b);
 /* Every batch of the pass in order, then some again in another order and after another pass: all

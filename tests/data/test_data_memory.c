@@ -86,10 +86,10 @@ static void tabbed_text_survives(void **state) {
     check_allocations(&o);
 }
 
-static sr_status copy_line(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status copy_line(void *self, int side, const char *line, size_t length, byte_buffer *out,
                            sr_failure *why) {
     (void)self, (void)side;
-    if (line_put(out, line, length)) return SR_OK;
+    if (buffer_put(out, line, length)) return SR_OK;
     return sr_fail(why, SR_MEMORY, "no memory for a copy");
 }
 

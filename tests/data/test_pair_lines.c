@@ -29,13 +29,19 @@ static void expect_line(data_line l, const char *want) {
     assert_memory_equal(l.byte, want, l.length);
 }
 
+static sr_status encode(dataset *d, data_side side, const char *line, size_t length, int32_t *id,
+                        int64_t room, int64_t *count, sr_failure *why) {
+    const text_codec c = data_codec(d);
+    return text_codec_encode(&c, side, line, length, id, room, count, why);
+}
+
 /* The tokens of a line, spelled, blanks between them. */
 static void expect_tokens(dataset *d, data_side side, const char *line, const char *want) {
     int32_t id[16];
     int64_t count;
     char got[256] = "";
     sr_failure why = {0};
-    check_ok(data_encode_line(d, side, line, strlen(line), id, 16, &count, &why), &why);
+    check_ok(encode(d, side, line, strlen(line), id, 16, &count, &why), &why);
     assert_in_range(count, 0, 16);
     for (int64_t i = 0; i < count; i++) {
         if (i) strcat(got, " ");
@@ -92,10 +98,10 @@ static void rows_are_those_of_their_pairs(void **state) {
                 int64_t n;
                 data_line s = data_source(d, SPLIT_VALID, b.pair[i]),
                           t = data_reference(d, SPLIT_VALID, b.pair[i]);
-                check_ok(data_encode_line(d, SIDE_SOURCE, s.byte, s.length, id, 8, &n, NULL), NULL);
+                check_ok(encode(d, SIDE_SOURCE, s.byte, s.length, id, 8, &n, NULL), NULL);
                 assert_memory_equal(id, b.source + i * b.source_length, (size_t)n * sizeof *id);
                 assert_int_equal(b.source[i * b.source_length + n], TOKEN_EOS);
-                check_ok(data_encode_line(d, SIDE_TARGET, t.byte, t.length, id, 8, &n, NULL), NULL);
+                check_ok(encode(d, SIDE_TARGET, t.byte, t.length, id, 8, &n, NULL), NULL);
                 assert_memory_equal(id, b.target_out + i * b.target_length, (size_t)n * sizeof *id);
                 assert_int_equal(b.target_out[i * b.target_length + n], TOKEN_EOS);
                 seen[b.pair[i]]++;
@@ -117,32 +123,30 @@ static void encodes_lines(void **state) {
     expect_tokens(d, SIDE_SOURCE, " der\thund \r\n", "<unk> hund");
     expect_tokens(d, SIDE_TARGET, "", "");
     expect_tokens(d, SIDE_TARGET, "</s> a", "<unk> a");
-    check_ok(data_encode_line(d, SIDE_SOURCE, "ein ein ein", 11, id, 1, &count, &why), &why);
+    check_ok(encode(d, SIDE_SOURCE, "ein ein ein", 11, id, 1, &count, &why), &why);
     assert_int_equal(count, 3);
     assert_int_equal(id[1], -1); /* no room */
     /* a character that the end of the line cuts through */
-    assert_int_equal(data_encode_line(d, SIDE_SOURCE, "a \xc3\xa4", 3, id, 2, &count, &why),
-                     SR_FORMAT);
+    assert_int_equal(encode(d, SIDE_SOURCE, "a \xc3\xa4", 3, id, 2, &count, &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, "byte 2 of the line is 0xc3, not UTF-8");
-    assert_int_equal(data_encode_line(d, SIDE_SOURCE, "a\nb", 3, id, 2, &count, NULL), SR_USAGE);
+    assert_int_equal(encode(d, SIDE_SOURCE, "a\nb", 3, id, 2, &count, NULL), SR_USAGE);
     data_close(d);
     o = default_options("synth-images", "");
     o.limit = 1;
     d = open_data(&o);
-    assert_int_equal(data_encode_line(d, SIDE_SOURCE, "a", 1, id, 2, &count, NULL), SR_USAGE);
     assert_null(data_dictionary(d, SIDE_SOURCE));
     data_close(d);
 }
 
 /* -- steps of a line */
 
-static sr_status lower(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status lower(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why) {
     (void)why;
     if (side == SIDE_SOURCE) ++*(int *)self;
     for (size_t i = 0; i < length; i++) {
         char c = (char)tolower((unsigned char)line[i]);
-        if (!line_put(out, &c, 1)) return SR_MEMORY;
+        if (!buffer_put(out, &c, 1)) return SR_MEMORY;
     }
     return SR_OK;
 }
@@ -160,7 +164,7 @@ static void lines_go_through_the_tokenizer(void **state) {
     dataset *d = open_data(&o);
     assert_int_equal(calls, 5);
     expect_words(d, SIDE_SOURCE, "dog hund a ein barks bellt two zwei");
-    assert_true(data_unknown_share(d, SPLIT_VALID) == 0);
+    check_equals(data_unknown_share(d, SPLIT_VALID), 0);
     expect_line(data_reference(d, SPLIT_VALID, 0), "Dog");
     expect_tokens(d, SIDE_SOURCE, "EIN HUND", "ein hund");
     assert_non_null(strstr(data_describe(d), "lines through lower"));
@@ -187,10 +191,10 @@ static sr_status learn(void *self, const file_bytes *text, int sides, int64_t li
     return *l->text == 'x' ? sr_fail(why, SR_FORMAT, "an x") : SR_OK;
 }
 
-static sr_status as_it_is(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status as_it_is(void *self, int side, const char *line, size_t length, byte_buffer *out,
                           sr_failure *why) {
     (void)self, (void)side, (void)why;
-    return line_put(out, line, length) ? SR_OK : SR_MEMORY;
+    return buffer_put(out, line, length) ? SR_OK : SR_MEMORY;
 }
 
 static void a_step_learns_from_training_lines(void **state) {
@@ -306,7 +310,7 @@ static void marks_and_ends_are_no_words(void **state) {
         expect_line(data_source(d, SPLIT_VALID, 0), "ein hund");
         expect_line(data_reference(d, SPLIT_VALID, 0), "a dog");
         expect_line(data_reference(d, SPLIT_VALID, 1), "two");
-        assert_true(data_unknown_share(d, SPLIT_VALID) == 0);
+        check_equals(data_unknown_share(d, SPLIT_VALID), 0);
         data_close(d);
     }
 }

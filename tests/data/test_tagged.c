@@ -5,7 +5,7 @@
 
 #include "data_files.h"
 #include "text/line_transform.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 /* IOB1, as CoNLL-2003; two sentences of a document, one of another. */
 static const char train[] =
@@ -157,12 +157,12 @@ static void documents(void **state) {
     data_close(d);
 }
 
-static sr_status shrink(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status shrink(void *self, int side, const char *line, size_t length, byte_buffer *out,
                         sr_failure *why) {
     (void)self, (void)side, (void)why;
     for (size_t i = 0; i < length; i++) {
         const char c = line[i] >= 'A' && line[i] <= 'Z' ? (char)(line[i] + 32) : line[i];
-        if (!line_put(out, &c, 1)) return SR_MEMORY;
+        if (!buffer_put(out, &c, 1)) return SR_MEMORY;
     }
     return SR_OK;
 }

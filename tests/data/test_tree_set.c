@@ -183,11 +183,11 @@ static void one_file_is_cut(void **state) {
 }
 
 static sr_status small_letters(void *self, int side, const char *line, size_t length,
-                               line_buffer *out, sr_failure *why) {
+                               byte_buffer *out, sr_failure *why) {
     (void)self, (void)side, (void)why;
     for (size_t i = 0; i < length; i++) {
         const char c = line[i] >= 'A' && line[i] <= 'Z' ? (char)(line[i] + 32) : line[i];
-        if (!line_put(out, &c, 1)) return SR_MEMORY;
+        if (!buffer_put(out, &c, 1)) return SR_MEMORY;
     }
     return SR_OK;
 }

@@ -5,7 +5,7 @@
 #ifndef TESTS_PLAIN_BEAM_H
 #define TESTS_PLAIN_BEAM_H
 
-#include "decode/decode.h"
+#include "decode/beam.h"
 
 enum { PLAIN_WORDS = 64 }; /* longest hypothesis */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "decode/translate.h"
 #include "engine/gemm/gemm.h"
 #include "plain_beam.h"
 #include "small_model.h"

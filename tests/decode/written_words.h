@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "decode/decode.h"
+#include "decode/translate.h"
 
 /* First in the context of a scorer. */
 typedef struct written_words {

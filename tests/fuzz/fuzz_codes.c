@@ -26,7 +26,7 @@ static void apply(const pieces *p, const char *text_path) {
     fuzz_expect_reason(!b, &why);
     text_lines *t = b ? text_lines_open(text_path, &why) : NULL;
     while (t && text_lines_next(t, &line, &length, &why) == SR_OK && line) {
-        bpe_text out = {0};
+        byte_buffer out = {0};
         const sr_status status = bpe_apply(b, line, length, &out, &why);
         fuzz_expect_reason(status != SR_OK, &why);
         if (status == SR_OK && out.byte) bpe_undo(out.byte, out.size, "@@");

@@ -157,25 +157,25 @@ static void embedding(void **state) {
 }
 
 /* x + drop(f): f = 1 is seen whole or not at all and x is untouched, behind every sublayer. */
-static void check_residual(const char *preset, double option, double p) {
+static void check_residual(const char *preset, double rate, double p) {
     static const int pair[][2] = {{ENCODER_2, ENCODER_1},
                                   {ENCODER_END, ENCODER_2},
                                   {DECODER_2, DECODER_1},
                                   {DECODER_3, DECODER_2},
                                   {DECODER_END, DECODER_3}};
-    fixture *f = make(preset, option, 0, 0);
+    fixture *f = make(preset, rate, 0, 0);
     constant_sublayers(f, 1);
     forward(f, true);
     for (int i = 0; i < 5; i++)
         check_share("residual", zeros(difference(f, pair[i][0], pair[i][1]), 1 / (1 - p)), p);
     forward(f, false);
-    for (int i = 0; i < 5; i++) assert_true(zeros(difference(f, pair[i][0], pair[i][1]), 1) == 0);
+    for (int i = 0; i < 5; i++) check_equals(zeros(difference(f, pair[i][0], pair[i][1]), 1), 0);
     fixture_free(f);
 }
 
 /* The inner layer of the FFN is relu(1) and its outer one the identity. */
-static void check_inner(const char *preset, double option, double p) {
-    fixture *f = make(preset, 0, 0, option);
+static void check_inner(const char *preset, double rate, double p) {
+    fixture *f = make(preset, 0, 0, rate);
     constant_sublayers(f, 0);
     set(f, ".in.weight", 0, false);
     set(f, ".in.bias", 1, false);
@@ -184,7 +184,7 @@ static void check_inner(const char *preset, double option, double p) {
     check_share("encoder", zeros(difference(f, ENCODER_END, ENCODER_2), 1 / (1 - p)), p);
     check_share("decoder", zeros(difference(f, DECODER_END, DECODER_3), 1 / (1 - p)), p);
     forward(f, false);
-    assert_true(zeros(difference(f, ENCODER_END, ENCODER_2), 1) == 0);
+    check_equals(zeros(difference(f, ENCODER_END, ENCODER_2), 1), 0);
     fixture_free(f);
 }
 
@@ -208,8 +208,8 @@ static void check_weights(const char *what, const double *x, bool causal, double
         fail_msg("%s: a share of %g dropped, not %g", what, dropped / weights, p);
 }
 
-static void check_attention(const char *preset, double option, double p) {
-    fixture *f = make(preset, 0, option, 0);
+static void check_attention(const char *preset, double rate, double p) {
+    fixture *f = make(preset, 0, rate, 0);
     constant_sublayers(f, 0);
     set(f, ".q.weight", 0, false);
     set(f, ".q.bias", 0, false);
@@ -221,9 +221,9 @@ static void check_attention(const char *preset, double option, double p) {
     check_weights("decoder, self", difference(f, DECODER_2, DECODER_1), true, p);
     check_weights("decoder, cross", difference(f, DECODER_3, DECODER_2), false, p);
     forward(f, false);
-    assert_true(zeros(difference(f, DECODER_2, DECODER_1), 1) == 0);
-    assert_true(zeros(difference(f, ENCODER_2, ENCODER_1), 1) == 0);
-    assert_true(zeros(difference(f, DECODER_3, DECODER_2), 1) == 0);
+    check_equals(zeros(difference(f, DECODER_2, DECODER_1), 1), 0);
+    check_equals(zeros(difference(f, ENCODER_2, ENCODER_1), 1), 0);
+    check_equals(zeros(difference(f, DECODER_3, DECODER_2), 1), 0);
     fixture_free(f);
 }
 

@@ -96,7 +96,7 @@ static void test_steps(void **state) {
                 "rm -r $d && grep -q '> 64<' s.svg && ! grep -q 'start-up' s.svg");
     check_shell(
         "test $(stat-tid run.h5 --site first --per-step --phase 2:4 | grep -c '^run.h5') = 3");
-    check_shell("stat-tid run.h5 --startup 0 --phase 2:99 | grep -q '^# steps: run.h5: 2 to 6 of "
+    check_shell("stat-tid run.h5 --burn-in 0 --phase 2:99 | grep -q '^# steps: run.h5: 2 to 6 of "
                 "6; as asked for'");
     check_refused("stat-tid run.h5 --phase 7:9", "--phase 7:9: run.h5 has 6 steps");
     check_refused("stat-tid run.h5 --phase 4:2", "--phase: '4:2' is not all,");

@@ -90,7 +90,7 @@ static void test_whose(void **state) {
 static void test_tables(void **state) {
     (void)state;
     program_result r =
-        program_run("stat-scalar --startup 0 bn.h5 ln.h5 plain.h5 --stat dist_mu,dist_psi,"
+        program_run("stat-scalar --burn-in 0 bn.h5 ln.h5 plain.h5 --stat dist_mu,dist_psi,"
                     "row_grad_mean");
     assert_int_equal(r.status, 0);
     assert_non_null(strstr(r.out, "# note: ln.h5: dist_mu is the observer's at 1 site (top):"));
@@ -188,7 +188,7 @@ static void write_kinds(const char *name) {
 static void test_from_vectors(void **state) {
     (void)state;
     write_kinds("kinds.h5");
-    program_result r = program_run("stat-gradnorm --startup 0 kinds.h5 --from vectors --per-step "
+    program_result r = program_run("stat-gradnorm --burn-in 0 kinds.h5 --from vectors --per-step "
                                    "--stat g_mu,g_psi2");
     assert_int_equal(r.status, 0);
     assert_int_equal(table_rows(r.out), 3);

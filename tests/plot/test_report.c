@@ -44,18 +44,19 @@ static void test_report(void **state) {
 static void test_report_of_many(void **state) {
     (void)state;
     check_run("for i in 1 2 3; do cp nlp.h5 many$i.h5; done; rm -rf many");
-    check_run("statplot report many?.h5 --each 1 -o many");
+    check_run("statplot report many?.h5 --max-runs 1 -o many");
     check_run("cd many; test -s layers.1.svg && ! test -e layers.2.svg && test -s sites.1.tsv && "
               "! test -e sites.2.tsv && ! test -e diagnosis.2.tsv");
-    check_run("cd many; test $(grep -c '2 more runs (--each 1)' index.html) -ge 4");
+    check_run("cd many; test $(grep -c '2 more runs (--max-runs 1)' index.html) -ge 4");
     check_run("cd many; test $(grep -v '^#' runs.tsv | grep -c many) = 3");
-    check_run("statplot report many?.h5 --each 2 -o many && grep -q 'Left out: 1 more run (--each "
+    check_run("statplot report many?.h5 --max-runs 2 -o many && grep -q 'Left out: 1 more run "
+              "(--max-runs "
               "2)' many/index.html && test -s many/layers.2.svg");
-    check_run("statplot report many?.h5 --each 2 --labels a1,a2,a3 -o many && cd many && "
+    check_run("statplot report many?.h5 --max-runs 2 --labels a1,a2,a3 -o many && cd many && "
               "grep -q '>a2<' curves.svg && ! grep -q '>a3<' curves.svg && "
               "grep -q '>a3<' tidgap.svg");
-    check_fails("statplot report many1.h5 --each 0 -o none", 2, "--each");
-    check_fails("statplot curves many1.h5 --each 2", 2, "each");
+    check_fails("statplot report many1.h5 --max-runs 0 -o none", 2, "--max-runs");
+    check_fails("statplot curves many1.h5 --max-runs 2", 2, "max-runs");
 }
 
 /* Somebody's page stays; the contents lead to every section; images and text have figures of their own. */

@@ -181,12 +181,12 @@ static void test_gap_intervals(void **state) {
 /* tid_mean of step k is k/10; the final pass has 0.25. Two of five steps are the first half. */
 static void test_gap_phases(void **state) {
     (void)state;
-    program_result r = program_run("stat-gap pre_bn.h5 --phase first-half --startup 0");
+    program_result r = program_run("stat-gap pre_bn.h5 --phase first-half --burn-in 0");
     check_cell(&r, 0, "tid_mean", 15);
     check_text(&r, 0, "tid_from", "steps");
     assert_non_null(strstr(r.out, "# steps: pre_bn.h5: 1 to 2 of 5; first half"));
     program_free(&r);
-    r = program_run("stat-gap pre_bn.h5 --phase second-half --startup 3");
+    r = program_run("stat-gap pre_bn.h5 --phase second-half --burn-in 3");
     check_cell(&r, 0, "tid_mean", 45);
     program_free(&r);
     check_run("stat-gap pre_bn.h5 --phase third", 2, "--phase: 'third' is not");

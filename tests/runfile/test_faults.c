@@ -135,7 +135,7 @@ static bool live_with_failure(long k) {
 /* A test that fails in a child ends it with status 1, or a little more. */
 enum { IN_ONE_PROCESS = 64, EACH = 200, NONE_FAILED = 100 };
 
-/* All of them take two minutes (docs/checking.md). */
+/* All of them take two minutes (tests/README.md). */
 static long every(void) {
     return check_places(0) ? 1 : 11;
 }

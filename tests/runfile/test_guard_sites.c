@@ -91,7 +91,7 @@ static void test_programs(void **state) {
                                            "statrec export FILE -o OUT.npz",
                                            "stat-distance FILE",
                                            "stat-compare FILE FILE --groups none",
-                                           "stat-batchmix FILE --startup 0"};
+                                           "stat-batchmix FILE --burn-in 0"};
     const char *path = sample_path("sites.h5");
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         bounded_result r = bounded_run(programs[i], path);

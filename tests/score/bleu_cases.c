@@ -15,7 +15,7 @@ bleu_counts count_line(const bleu_form *form, const char *hyp, const char *const
     bleu_scorer *s = bleu_create(form);
     assert_non_null(s);
     check_ok(bleu_add(s, text_of(hyp), text, refs, &why), &why);
-    const bleu_counts c = *bleu_sentence(s, 0);
+    const bleu_counts c = bleu_sum(s);
     bleu_free(s);
     return c;
 }

@@ -44,6 +44,21 @@ static void test_lines(void **state) {
                     "bn+ls\t-\t-\t-\t-\t0\t-\t80\t-\t1\n");
 }
 
+/* Parameters of a method that differ are settings; those that make another formula are part of its name. */
+static void test_params(void **state) {
+    (void)state;
+    check_rows("stat-table brn-2.h5 brn-4.h5 ln-param.h5 pn-param.h5 pnls.h5 --layout pn-table1",
+               HEAD "\n"
+                    "LN\tln/unbiased\t35.5\t25\t-\t1\t29.5\n"
+                    "BN\t-\t34.4\t-\t-\t0\t28.1\n"
+                    "PN-V\t-\t35.5\t-\t-\t0\t28.5\n"
+                    "PN\t-\t35.9\t-\t-\t0\t30.1\n"
+                    "PN\tpn+ls decoder-norm=ln(eps=1e-6) alpha_bwd=0.5\t-\t26\t-\t1\t-\n"
+                    "PN\tpn+ls\t-\tDiv.\t-\t0\t-\n"
+                    "brn, pre-norm\tr_max=2\t-\t16\t-\t1\t-\n"
+                    "brn, pre-norm\tr_max=4\t-\t17\t-\t1\t-\n");
+}
+
 /* What stat-table prints holds `present` and does not hold `absent`; either may be NULL. */
 static void check_says(const char *arguments, const char *present, const char *absent) {
     program_result r = program_run("stat-table %s", arguments);
@@ -182,10 +197,11 @@ static void test_gap(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_other_metric), cmocka_unit_test(test_decoder),
-        cmocka_unit_test(test_placement),    cmocka_unit_test(test_diverged),
-        cmocka_unit_test(test_quantities),   cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_values),   cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_params),   cmocka_unit_test(test_other_metric),
+        cmocka_unit_test(test_decoder),  cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_diverged), cmocka_unit_test(test_quantities),
+        cmocka_unit_test(test_gap),
     };
     return cmocka_run_group_tests(tests, table_runs, NULL);
 }

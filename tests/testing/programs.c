@@ -59,7 +59,7 @@ static char *read_whole(const char *path) {
 }
 
 program_result program_run(const char *format, ...) {
-    char command[4096], line[8192];
+    char command[4096], line[10240];
     va_list args;
     va_start(args, format);
     vsnprintf(command, sizeof command, format, args);
@@ -68,8 +68,9 @@ program_result program_run(const char *format, ...) {
     assert_non_null(getcwd(checkout, sizeof checkout - 16));
     snprintf(line, sizeof line,
              "export TMPDIR=. PATH='%s':\"$PATH\" STATREC_PLOTS='%s/plots' "
-             "STATREC_SAMPLES='%s/sample_runs' && cd '%s' && { %s\n} >out 2>err",
-             program_directory(), checkout, checkout, check_temporary(), command);
+             "STATREC_SAMPLES='%s/sample_runs' STATREC_PRESETS='%s/share/presets' && cd '%s' && "
+             "{ %s\n} >out 2>err",
+             program_directory(), checkout, checkout, checkout, check_temporary(), command);
     const int state = system(line);
     return (program_result){
         .status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state),

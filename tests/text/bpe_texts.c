@@ -55,7 +55,7 @@ static char *apply_all(const char *codes_file, const char *text, const bpe_setti
     bpe_codes *codes = bpe_codes_parse(&file, -1, &why);
     bpe *b = codes ? bpe_create(codes, settings, &why) : NULL;
     if (!b) check_ok(why.status, &why);
-    bpe_text out = {0};
+    byte_buffer out = {0};
     for (size_t length; *text; text += length) {
         length = line_bytes(text);
         check_ok(bpe_apply(b, text, length, &out, &why), &why);

@@ -16,7 +16,7 @@ static void make_line(char *line, size_t size) {
 static sr_status learn_and_apply(const char *line, sr_failure *why) {
     static const char *const glossary[] = {"1(?:2|x)+", "[a-c]{2}"};
     file_bytes pieces = text_file("1@@ 5\nx@@ 7\n");
-    bpe_text out = {0};
+    byte_buffer out = {0};
     bpe *b = NULL;
     bpe_codes *codes = NULL;
     bpe_vocabulary *v = bpe_vocabulary_parse(&pieces, 1, why);

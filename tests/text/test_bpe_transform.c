@@ -6,11 +6,11 @@
 #include "text/bpe/bpe_step.h"
 
 static void expect_pieces(const line_transform *s, const char *line, const char *want) {
-    line_buffer out = {0};
+    byte_buffer out = {0};
     sr_failure why = {0};
     check_ok(s->apply(s->self, 0, line, strlen(line), &out, &why), &why);
     assert_string_equal(out.byte, want);
-    line_free(&out);
+    buffer_free(&out);
 }
 
 static file_bytes text_of(const char *text) {

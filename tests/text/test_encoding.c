@@ -84,14 +84,14 @@ static void what_is_refused(void **state) {
 
 static void expect_words(const char *line, const char *want) {
     const line_transform step = basic_english_step();
-    line_buffer out = {0};
+    byte_buffer out = {0};
     sr_failure why = {0};
     char got[512] = "";
     check_ok(line_steps_apply(&step, 1, 0, line, strlen(line), &out, &why), &why);
     for (char *word = strtok(out.byte, " "); word; word = strtok(NULL, " "))
         sprintf(got + strlen(got), "%s%s", *got ? " " : "", word);
     assert_string_equal(got, want);
-    line_free(&out);
+    buffer_free(&out);
 }
 
 static void words_of_torchtext(void **state) {

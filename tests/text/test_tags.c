@@ -5,7 +5,8 @@
 
 #include "base/rng.h"
 #include "testing/check.h"
-#include "text/tags.h"
+#include "testing/mark_spans.h"
+#include "text/tag_set.h"
 
 enum { WORDS = 40 };
 
@@ -33,11 +34,11 @@ static void check_spans(const char *tags, const char *want) {
     sentence s = read_sentence(tags);
     tag_span span[WORDS];
     char text[512] = "";
-    const int64_t n = tag_spans(s.mark, s.words, span);
-    assert_int_equal(tag_spans(s.mark, s.words, NULL), n);
+    const int64_t n = mark_spans(&s.types, s.mark, s.words, span);
+    assert_int_equal(mark_spans(&s.types, s.mark, s.words, NULL), n);
     for (int64_t i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s %d-%d", i ? ", " : "",
-                 s.types.name[span[i].type], (int)span[i].first, (int)span[i].last);
+                 tag_types_name(&s.types, span[i].type), (int)span[i].first, (int)span[i].last);
     assert_string_equal(text, want);
     tag_types_free(&s.types);
 }
@@ -77,7 +78,7 @@ static void convert(const char *from, tag_scheme scheme, const char *want) {
     for (int64_t i = 0; i < s.words; i++) {
         char tag[TAG_NAME];
         const int32_t type = s.mark[i].type;
-        tag_format(scheme, s.mark[i].part, type < 0 ? NULL : s.types.name[type], tag);
+        tag_format(scheme, s.mark[i].part, type < 0 ? NULL : tag_types_name(&s.types, type), tag);
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "", tag);
     }
     assert_string_equal(text, want);
@@ -175,7 +176,8 @@ static void every_scheme_into_every_other(void **state) {
         tag_convert(to, mark, words, mark);
         for (int i = 0; i < words; i++) {
             char tag[TAG_NAME];
-            tag_format(to, mark[i].part, mark[i].type < 0 ? NULL : known.name[mark[i].type], tag);
+            tag_format(to, mark[i].part,
+                       mark[i].type < 0 ? NULL : tag_types_name(&known, mark[i].type), tag);
             assert_string_equal(tag, out[i]);
         }
         tag_types_free(&known);
@@ -207,6 +209,8 @@ static int scan(const tag_mark *m, int words, tag_span *span) {
 static void random_sequences(void **state) {
     (void)state;
     rng r = rng_create(6);
+    tag_types names = {0};
+    assert_true(tag_types_add(&names, "b", 1) == 0 && tag_types_add(&names, "a", 1) == 1);
     for (int round = 0; round < 5000; round++) {
         tag_mark m[WORDS];
         tag_span got[WORDS], want[WORDS];
@@ -216,9 +220,10 @@ static void random_sequences(void **state) {
             if (m[i].part == TAG_OUTSIDE) m[i].type = -1;
         }
         const int n = scan(m, words, want);
-        assert_int_equal(tag_spans(m, words, got), n);
+        assert_int_equal(mark_spans(&names, m, words, got), n);
         assert_memory_equal(got, want, (size_t)n * sizeof *got);
     }
+    tag_types_free(&names);
 }
 
 /* -- grammars and dictionaries */

@@ -4,7 +4,7 @@
 
 #include "testing/check.h"
 #include "testing/failing_malloc.h"
-#include "text/tags.h"
+#include "text/tag_set.h"
 
 static sr_status make(sr_failure *why) {
     tag_types types = {0};

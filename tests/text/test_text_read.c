@@ -87,26 +87,26 @@ static void names_line_and_byte(void **state) {
 
 /* -- steps */
 
-static sr_status double_it(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status double_it(void *self, int side, const char *line, size_t length, byte_buffer *out,
                            sr_failure *why) {
     (void)why;
     ++*(int *)self;
-    bool done = line_put(out, line, length) && line_put(out, side ? "R" : "L", 1) &&
-                line_put(out, line, length);
+    bool done = buffer_put(out, line, length) && buffer_put(out, side ? "R" : "L", 1) &&
+                buffer_put(out, line, length);
     return done ? SR_OK : SR_MEMORY;
 }
 
-static sr_status refuse_x(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status refuse_x(void *self, int side, const char *line, size_t length, byte_buffer *out,
                           sr_failure *why) {
     (void)self, (void)side;
     if (memchr(line, 'x', length)) return sr_fail(why, SR_FORMAT, "an x");
-    return line_put(out, line, length) ? SR_OK : SR_MEMORY;
+    return buffer_put(out, line, length) ? SR_OK : SR_MEMORY;
 }
 
 static void steps_follow_each_other(void **state) {
     (void)state;
     int calls = 0;
-    line_buffer out = {0};
+    byte_buffer out = {0};
     sr_failure why = {0};
     line_transform step[] = {{.name = "double", .apply = double_it, .self = &calls},
                              {.name = "double", .apply = double_it, .self = &calls},
@@ -120,7 +120,7 @@ static void steps_follow_each_other(void **state) {
     check_ok(line_steps_apply(step, 3, 1, "", 0, &out, &why), &why);
     assert_string_equal(out.byte, "RRR");
     assert_int_equal(line_steps_apply(step, 3, 1, "x", 1, &out, &why), SR_FORMAT);
-    line_free(&out);
+    buffer_free(&out);
 }
 
 static void texts_take_steps_line_by_line(void **state) {

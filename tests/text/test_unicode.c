@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "testing/check.h"
 #include "text/unicode.h"
 
@@ -32,11 +33,11 @@ static void decodes(void **state) {
                                         "\xff",         "\xe2\x80",     "\xf0\x80\x80\x80"};
     uint32_t code;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(unicode_decode((const uint8_t *)cases[i].text, &code), cases[i].bytes);
+        assert_int_equal(utf8_decode((const uint8_t *)cases[i].text, &code), cases[i].bytes);
         assert_int_equal(code, cases[i].code);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(unicode_decode((const uint8_t *)wrong[i], &code), 0);
+        assert_int_equal(utf8_decode((const uint8_t *)wrong[i], &code), 0);
 }
 
 /* Blanks of Python 3.11: all of them, and what looks like one but is none. */

@@ -1,18 +1,15 @@
-/* test_preset_defaults.c -- the rows of preset_defaults.c: presets that models have, options that are there and obeyed,
- * values that they take. */
+/* test_preset_defaults.c -- the files of share/presets: one for each model and preset and no other, with a
+ * summary, options that exist, values that they take; a whole configuration comes out. */
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/program/install_files.h"
 #include "testing/check.h"
 #include "train/train.h"
-
-/* True when `name` is one of the words of "a|b|c". */
-static bool is_word(const char *words, const char *name) {
-    const size_t length = strlen(name);
-    for (const char *at = words; *at; at += strcspn(at, "|"), at += *at == '|')
-        if (strcspn(at, "|") == length && !memcmp(at, name, length)) return true;
-    return false;
-}
 
 static const option *row_of(const char *key) {
     const option_table all = train_options();
@@ -21,71 +18,124 @@ static const option *row_of(const char *key) {
     return NULL;
 }
 
-/* Every preset of every model is told of once, and no other. */
-/* word: up to a bar or the end. */
-static bool has_summary(const char *of, const char *word) {
-    const train_preset *p;
-    for (int i = 0; (p = train_preset_at(i)); i++)
-        if (!strcmp(p->model, of) && strlen(p->name) == strcspn(word, "|") &&
-            !strncmp(p->name, word, strlen(p->name)))
-            return true;
-    return false;
+/* Each setting of a file is a row of the table and is not repeated; the number of settings. */
+static int check_file(const char *name, const char *preset) {
+    static train_config c;
+    char summary[256];
+    int settings = 0;
+    sr_failure why = {0};
+    option_line l;
+    memset(&c, 0, sizeof c);
+    options_set_defaults(train_options(), &c);
+    char *text = train_preset_text(name, preset, &why);
+    if (!text) fail_msg("%s, %s: %s", name, preset, why.text);
+    train_preset_summary(text, summary, sizeof summary);
+    if (strlen(summary) < 11) fail_msg("%s, %s: summary '%s'", name, preset, summary);
+    for (const char *at = text; options_next_line(&at, &l); settings++) {
+        char key[64], value[256];
+        option_line again;
+        snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
+        options_line_value(text, key, value, sizeof value);
+        if (!row_of(key) || row_of(key)->old)
+            fail_msg("%s, %s: %s is no option", name, preset, key);
+        if (options_find_line(at, key, l.key_length, &again))
+            fail_msg("%s, %s: %s is set twice", name, preset, key);
+        check_ok(options_set(train_options(), &c, key, value, key, &why), &why);
+    }
+    free(text);
+    return settings;
 }
 
-static void presets_have_summaries(void **state) {
-    (void)state;
+static void each_preset(void (*look)(const char *name, const char *preset)) {
     const model_row *m;
-    const train_preset *p;
-    for (int i = 0; (p = train_preset_at(i)); i++) {
-        assert_non_null(model_find(p->model));
-        assert_true(is_word(model_find(p->model)->presets, p->name));
-        assert_true(strlen(p->summary) > 10);
-        for (int k = 0; k < i; k++)
-            assert_false(!strcmp(train_preset_at(k)->model, p->model) &&
-                         !strcmp(train_preset_at(k)->name, p->name));
+    for (int i = 0; (m = model_at(i)); i++) {
+        char presets[MODEL_TEXT], *rest = NULL;
+        snprintf(presets, sizeof presets, "%s", m->presets);
+        look(m->name, "");
+        for (char *p = strtok_r(presets, "|", &rest); p; p = strtok_r(NULL, "|", &rest))
+            look(m->name, p);
     }
-    for (int i = 0; (m = model_at(i)); i++)
-        for (const char *at = m->presets; *at; at += strcspn(at, "|"), at += *at == '|')
-            if (!has_summary(m->name, at))
-                fail_msg("%s: the preset %.*s has no line in src/train/config/preset_texts.c",
-                         m->name, (int)strcspn(at, "|"), at);
 }
 
-/* A recipe sets what its model or the data of the recipe obey, to values in range. */
-static void recipes_are_obeyed(void **state) {
+static int files, settings;
+
+static void count_settings(const char *name, const char *preset) {
+    files++;
+    settings += check_file(name, preset);
+}
+
+static void files_are_valid(void **state) {
     (void)state;
-    const train_recipe *r;
-    for (int i = 0; (r = train_recipe_at(i)); i++) {
-        static train_config c;
-        sr_failure why = {0};
-        memset(&c, 0, sizeof c);
-        options_set_defaults(train_options(), &c);
-        assert_non_null(model_find(r->model));
-        assert_true(!*r->preset || is_word(model_find(r->model)->presets, r->preset));
-        assert_non_null(row_of(r->key));
-        check_ok(options_set(train_options(), &c, r->key, r->value, r->key, &why), &why);
-    }
+    each_preset(count_settings);
+    assert_true(settings >= 220); /* those of version 0.1 */
+    char directory[INSTALL_FILES_PATH];
+    DIR *d = NULL;
+    for (int i = 0; !d && install_files_directory("STATREC_PRESETS", "presets", i, directory); i++)
+        d = opendir(directory);
+    assert_non_null(d);
+    for (struct dirent *e; (e = readdir(d));) files -= strstr(e->d_name, ".conf") != NULL;
+    closedir(d);
+    assert_int_equal(files, 0);
 }
 
-/* `statrec train --model M --preset P -o X` says nothing against itself. */
+/* `statrec train --model M --preset P -o X` fits together. */
+static void parse(const char *name, const char *preset) {
+    static train_config c;
+    char word[6][64] = {"statrec", "train", "--output=x.h5"};
+    char *argv[] = {word[0], word[1], word[2], word[3], word[4]};
+    sr_failure why = {0};
+    int positional = 0;
+    snprintf(word[3], sizeof word[3], "--model=%s", name);
+    snprintf(word[4], sizeof word[4], "--preset=%s", preset);
+    check_ok(train_config_parse(&c, *preset ? 5 : 4, argv, 2, &positional, &why), &why);
+    assert_string_equal(c.model.preset, preset);
+}
+
 static void presets_are_whole(void **state) {
     (void)state;
-    const train_preset *p;
-    for (int i = 0; (p = train_preset_at(i)); i++) {
-        static train_config c;
-        sr_failure why = {0};
-        int files = 0;
-        char *argv[] = {"statrec",  "train",         "--model", (char *)p->model,
-                        "--preset", (char *)p->name, "-o",      "x.h5",
-                        NULL};
-        check_ok(train_config_parse(&c, 8, argv, 2, &files, &why), &why);
-        assert_string_equal(c.model.preset, p->name);
-    }
+    each_preset(parse);
+}
+
+/* Settings of the preset hold over those of the model, what is given over both. */
+static void order(void **state) {
+    (void)state;
+    static train_config c;
+    char word[6][64] = {"--model=tener", "--preset=conll2003-mini", "--record=none", "--epochs=7"};
+    char *argv[] = {word[0], word[1], word[2], word[3]};
+    sr_failure why = {0};
+    int positional = 0;
+    check_ok(train_config_parse(&c, 4, argv, 0, &positional, &why), &why);
+    assert_string_equal(c.optimizer, "adam");           /* of the preset, sgd of the model */
+    assert_string_equal(c.data.trainpref, "eng.train"); /* of the model */
+    assert_int_equal(c.epochs, 7);                      /* 15 of the preset */
+}
+
+/* A file that is missing or wrong gives one line, a model of another name no error here. */
+static void faults(void **state) {
+    (void)state;
+    static train_config c;
+    char path[1100];
+    sr_failure why = {0};
+    const char *directory = check_temporary();
+    options_set_defaults(train_options(), &c);
+    check_ok(train_preset_apply(&c, "../tener", "", &why), &why);
+    check_ok(train_preset_apply(&c, "tener", "no-such-preset", &why), &why);
+    setenv("STATREC_PRESETS", directory, 1);
+    snprintf(path, sizeof path, "%s/tener.conf", directory);
+    check_write(path, "lr = fast\n");
+    train_preset_apply(&c, "tener", "", &why);
+    check_failure(&why, SR_USAGE, "tener.conf:1: value 'fast' of lr is not a number");
+    unlink(path);
+    mkdir(path, 0700);
+    why = (sr_failure){0};
+    train_preset_apply(&c, "tener", "", &why);
+    check_failure(&why, SR_IO, "tener.conf: Is a directory");
+    unsetenv("STATREC_PRESETS");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(presets_have_summaries),
-                                       cmocka_unit_test(recipes_are_obeyed),
-                                       cmocka_unit_test(presets_are_whole)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(files_are_valid),
+                                       cmocka_unit_test(presets_are_whole), cmocka_unit_test(order),
+                                       cmocka_unit_test(faults)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static const char *run_path(const char *name) {
 #define PLAIN                                                                                      \
     "--optimizer", "sgd", "--momentum", "0", "--weight-decay", "0", "--lr-scheduler", "fixed",     \
         "--lr", "0.5", "--warmup-updates", "0", "--max-steps", "6", "--seed", "3", "--force"
-#define BOTH "--layer-norms-every", "1", "--activations-every", "2"
+#define BOTH "--parameter-norms-every", "1", "--activations-every", "2"
 
 static double number(const sr_runfile *f, const char *name, int64_t site, int64_t step) {
     float value;
@@ -108,10 +108,11 @@ static void activations(void **state) {
                     sum += (double)psi2[k];
                 }
                 const double rows = number(f, "rows", i, step);
-                assert_true(top >= sqrt(most) * (1 - 1e-6) && top * top <= rows * sum * (1 + 1e-5));
-                assert_true(top >= number(f, "x_top2", i, step));
-                assert_true(number(f, "x_top2", i, step) >= number(f, "x_top3", i, step));
-                assert_true(number(f, "x_median", i, step) < sqrt(2 * sum / (double)s->width));
+                check_at_least(top, sqrt(most) * (1 - 1e-6));
+                check_at_most(top * top, rows * sum * (1 + 1e-5));
+                check_at_least(top, number(f, "x_top2", i, step));
+                check_at_least(number(f, "x_top2", i, step), number(f, "x_top3", i, step));
+                check_below(number(f, "x_median", i, step), sqrt(2 * sum / (double)s->width));
                 const bool centred = !strcmp(s->norm, "bn");
                 assert_true(centred == isnan(number(f, "saturated", i, step)));
             }
@@ -130,10 +131,10 @@ static void nothing_changes(void **state) {
         const char *shares = n == 3 ? "2" : "1";
         train_result with, without;
         const char *const plain[] = {"--seed", "4",        "--max-steps", "6",  "--norm",
-                                     norms[n], "--shares", shares,        "-o", run_path("c.h5"),
+                                     norms[n], "--shards", shares,        "-o", run_path("c.h5"),
                                      NULL};
         const char *const asked[] = {"--seed", "4",        "--max-steps", "6",  "--norm",
-                                     norms[n], "--shares", shares,        "-o", run_path("d.h5"),
+                                     norms[n], "--shards", shares,        "-o", run_path("d.h5"),
                                      BOTH,     NULL};
         sr_runfile *c = small_run(plain, NULL, &without), *d = small_run(asked, NULL, &with);
         assert_string_equal(with.digest, without.digest);
@@ -145,7 +146,7 @@ static void nothing_changes(void **state) {
         }
         for (int64_t i = 0; i < sr_run_get_info(c)->sites; i++)
             for (int step = 1; step <= UPDATES; step++)
-                assert_true(number(c, "dx_norm", i, step) == number(d, "dx_norm", i, step));
+                check_equals(number(c, "dx_norm", i, step), number(d, "dx_norm", i, step));
         sr_run_close(c);
         sr_run_close(d);
     }

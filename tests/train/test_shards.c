@@ -27,8 +27,8 @@ static void rows_alone_are_those_of_the_batch(void **state) {
     for (int s = 2; s <= 5; s++) {
         char shares[8];
         snprintf(shares, sizeof shares, "%d", s);
-        losses(RUN("--norm", "ln", "--dropout", "0.4", "--shares", shares), shared);
-        for (int i = 0; i < STEPS; i++) assert_true(fabs(shared[i] - whole[i]) < 1e-5 * whole[i]);
+        losses(RUN("--norm", "ln", "--dropout", "0.4", "--shards", shares), shared);
+        for (int i = 0; i < STEPS; i++) check_within(shared[i], whole[i], 1e-5 * whole[i]);
     }
 }
 
@@ -37,16 +37,16 @@ static void batch_statistics_are_of_shares(void **state) {
     double whole[STEPS], shared[STEPS], again[STEPS];
     small_write_pairs(40);
     losses(RUN("--norm", "bn"), whole);
-    losses(RUN("--norm", "bn", "--shares", "2"), shared);
-    losses(RUN("--norm", "bn", "--shares", "2", "--record-ranks"), again);
-    assert_true(fabs(shared[0] - whole[0]) > 1e-4);
+    losses(RUN("--norm", "bn", "--shards", "2"), shared);
+    losses(RUN("--norm", "bn", "--shards", "2", "--record-shards"), again);
+    check_apart(shared[0], whole[0], 1e-4);
     assert_memory_equal(shared, again, sizeof shared);
 }
 
 static double first_loss(const char *lambda, const char *scale) {
     double loss[STEPS];
     losses(RUN("--norm", "rbn", "--rbn-lambda-mean", lambda, "--rbn-lambda-std", "0", "--rbn-scale",
-               scale, "--shares", "2"),
+               scale, "--shards", "2"),
            loss);
     return loss[0];
 }
@@ -54,7 +54,7 @@ static double first_loss(const char *lambda, const char *scale) {
 static double first_tokens(void) {
     train_result result;
     int64_t tokens;
-    sr_runfile *f = small_run(RUN("--norm", "rbn", "--shares", "2"), NULL, &result);
+    sr_runfile *f = small_run(RUN("--norm", "rbn", "--shards", "2"), NULL, &result);
     assert_int_equal(sr_run_step_ints(f, "tokens", 0, 1, &tokens, NULL), SR_OK);
     sr_run_close(f);
     return (double)tokens;
@@ -93,16 +93,16 @@ static void every_share_is_recorded(void **state) {
     const int64_t sites = sr_run_get_info(f)->sites, width = mean_of(f, "encoder.0.norm1", whole);
     assert_true(sr_run_find_site(f, "encoder.0.norm1@1") < 0);
     sr_run_close(f);
-    f = small_run(RUN("--norm", "bn", "--shares", "2", "--record", "all", "--record-ranks"), NULL,
+    f = small_run(RUN("--norm", "bn", "--shards", "2", "--record", "all", "--record-shards"), NULL,
                   &result);
     assert_int_equal(sr_run_get_info(f)->sites, 2 * sites);
-    assert_string_equal(sr_run_get_info(f)->ranks, "the first share of each batch (--shares); "
-                                                   "attention, activations and pairs: all shares");
+    assert_string_equal(sr_run_get_info(f)->ranks, "the first shard of each batch (--shards); "
+                                                   "attention, activations and pairs: all shards");
     mean_of(f, "encoder.0.norm1", first);
     mean_of(f, "encoder.0.norm1@1", second);
     for (int64_t k = 0; k < width; k++) {
-        assert_true(first[k] != second[k]);
-        assert_true(fabs(0.5 * (first[k] + second[k]) - whole[k]) < 1e-5);
+        check_differs(first[k], second[k]);
+        check_within(0.5 * (first[k] + second[k]), whole[k], 1e-5);
     }
     sr_run_close(f);
 }
@@ -126,7 +126,7 @@ static void write_uneven(int count) {
 static sr_runfile *run_in_shares(const char *norm, const char *shares) {
     train_result result;
     return small_run(RUN("--norm", norm, "--decoder-norm", "ln", "--dropout", "0.2", "--max-tokens",
-                         "60", "--shares", shares, "--attention-stats", "--activations-every", "2",
+                         "60", "--shards", shares, "--attention-stats", "--activations-every", "2",
                          "--final-tid", "--final-batches", "2", "--pairs", "600"),
                      NULL, &result);
 }
@@ -164,8 +164,8 @@ static void compare_pairs(const sr_runfile *a, const sr_runfile *b) {
         assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
         for (int i = 0; i < PAIRS; i++) {
             assert_in_range(feature[0][i], 0, WIDTH_OF_ALL - 1);
-            assert_true(fabs((double)(x[0][i] - x[1][i])) < 1e-3);
-            assert_true(fabs((double)(y[0][i] - y[1][i])) < 1e-3);
+            check_within((double)x[0][i], (double)x[1][i], 1e-3);
+            check_within((double)y[0][i], (double)y[1][i], 1e-3);
         }
     }
 }
@@ -204,7 +204,7 @@ static void pairs_behind_batch_statistics(void **state) {
     }
     assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
     for (int i = 0; i < PAIRS; i++) {
-        assert_true(fabs((double)(x[0][i] - x[1][i])) < 0.5);
+        check_within((double)x[0][i], (double)x[1][i], 0.5);
         other += fabs((double)(y[0][i] - y[1][i])) > 0.01;
     }
     assert_true(other > PAIRS / 2);
@@ -223,7 +223,40 @@ static void refuse(const char *const *more, const char *text) {
 static void refused(void **state) {
     (void)state;
     small_write_pairs(10);
-    refuse(RUN("--shares", "2", "--sync-norm"), "2 shares need 2 ranks, there are 1");
+    refuse(RUN("--shards", "2", "--sync-norm"), "--sync-norm: 2 shards need 2 ranks, there are 1");
+}
+
+/* True when `names`, separated by commas, has the name. */
+static bool has_name(const char *names, const char *name) {
+    char list[256], word[64];
+    snprintf(list, sizeof list, ", %s,", names);
+    snprintf(word, sizeof word, " %s,", name);
+    return strstr(list, word) != NULL;
+}
+
+/* --sync-norm rejects each method over a batch that does not synchronize, and hints at all that do. */
+static void methods_that_synchronize(void **state) {
+    (void)state;
+    static const char use[] = "use one of ";
+    int rejected = 0;
+    small_write_pairs(10);
+    for (int i = 0; norm_at(i); i++) {
+        const norm_method *m = norm_at(i);
+        const train_events silent = {0};
+        train_config c;
+        train_result result;
+        sr_failure why = {0};
+        if (m->synchronises || strcmp(m->axis, "batch") != 0) continue;
+        small_parse(&c, RUN("--norm", m->name, "--sync-norm"));
+        assert_int_equal(train_run(&c, "test", NULL, &silent, &result, &why), SR_USAGE);
+        if (!strstr(why.text, m->name)) fail_msg("%s", why.text);
+        assert_memory_equal(why.hint, use, strlen(use));
+        for (int k = 0; norm_at(k); k++)
+            if (has_name(why.hint + strlen(use), norm_at(k)->name) != norm_at(k)->synchronises)
+                fail_msg("%s: %s", norm_at(k)->name, why.hint);
+        rejected++;
+    }
+    assert_true(rejected > 3);
 }
 
 int main(void) {
@@ -233,6 +266,7 @@ int main(void) {
                                        cmocka_unit_test(every_share_is_recorded),
                                        cmocka_unit_test(whole_batches_are_recorded),
                                        cmocka_unit_test(pairs_behind_batch_statistics),
-                                       cmocka_unit_test(refused)};
+                                       cmocka_unit_test(refused),
+                                       cmocka_unit_test(methods_that_synchronize)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

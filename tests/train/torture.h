@@ -1,5 +1,5 @@
 /* torture.h -- places at which the statrec that fails on demand (tests/faulty) dies or fails.
- * STATREC_TORTURE=N: up to N of each kind instead of a few (docs/checking.md). */
+ * STATREC_TORTURE=N: up to N of each kind instead of a few (tests/README.md). */
 #ifndef TESTS_TRAIN_TORTURE_H
 #define TESTS_TRAIN_TORTURE_H
 

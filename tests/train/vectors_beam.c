@@ -1,6 +1,6 @@
 /* vectors_beam.c -- beam.h5: beam search over tables of log probabilities, each case alone and as
  * three sentences at once. */
-#include "decode/decode.h"
+#include "decode/beam.h"
 #include "decode/written_words.h"
 #include "model_vectors.h"
 

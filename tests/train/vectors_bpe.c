@@ -75,7 +75,7 @@ static written learn(const file_bytes *train, const bpe_learning *how) {
 static written apply(const bpe_codes *codes, const file_bytes *text,
                      const bpe_vocabulary *vocabulary) {
     written w = {0};
-    bpe_text out = {0};
+    byte_buffer out = {0};
     const bpe_settings settings = {.separator = "@@", .vocabulary = vocabulary};
     bpe *b = bpe_create(codes, &settings, &w.why);
     for (size_t at = 0, n; w.why.status == SR_OK && (n = line_bytes(text, at)) > 0; at += n)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 #include "vectors_layers.h"
 
 /* -- any layer */
@@ -21,7 +21,7 @@ bool layer_case_open(layer_case *l, model_case *c, const char *model_name, const
     if (!l->m || !l->t) return false;
     l->m->row = model_find(model_name);
     params_init(&l->m->params, 1);
-    if (!model_norm_method(norm, NULL)) case_fail(c, "norm '%s' is not known", norm);
+    if (!norm_named(norm, &(norm_value){0})) case_fail(c, "norm '%s' is not known", norm);
     return case_fine(c);
 }
 

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "text/tags.h"
+#include "testing/mark_spans.h"
+#include "text/tag_set.h"
 
 typedef struct side {
     int64_t words, spans;
@@ -30,7 +31,7 @@ static side read_side(model_case *c, const char *path, tag_types *types) {
             case_fail(c, "%s", why.text);
         text += length + 1;
     }
-    s.spans = tag_spans(s.mark, s.words, s.span);
+    s.spans = mark_spans(types, s.mark, s.words, s.span);
     return s;
 }
 
@@ -38,8 +39,8 @@ static void compare_spans(model_case *c, const char *name, const side *s, const 
     char *text = case_alloc(c, s->spans + 1, TAG_NAME + 32), *at = text;
     if (!text) return;
     for (int64_t i = 0; i < s->spans; i++)
-        at += sprintf(at, "%s %d %d\n", types->name[s->span[i].type], (int)s->span[i].first,
-                      (int)s->span[i].last);
+        at += sprintf(at, "%s %d %d\n", tag_types_name(types, s->span[i].type),
+                      (int)s->span[i].first, (int)s->span[i].last);
     case_compare_text(c, name, text, at - text);
 }
 
@@ -49,7 +50,7 @@ static void compare_bioes(model_case *c, const side *s, const tag_types *types) 
     tag_convert(TAG_BIOES, s->mark, s->words, s->mark);
     for (int64_t i = 0; i < s->words; i++) {
         const int32_t type = s->mark[i].type;
-        tag_format(TAG_BIOES, s->mark[i].part, type < 0 ? NULL : types->name[type], tag);
+        tag_format(TAG_BIOES, s->mark[i].part, type < 0 ? NULL : tag_types_name(types, type), tag);
         at += sprintf(at, "%s\n", tag);
     }
     case_compare_text(c, "gold_bioes", text, at - text);

@@ -128,7 +128,7 @@ static bool build(whole *w) {
     int64_t vocabulary;
     sr_failure why = {0};
     if (!read_options(w->c, &o, &vocabulary)) return false;
-    if (!model_norm_method(o.norm, NULL)) case_fail(w->c, "norm '%s' is not known", o.norm);
+    if (!norm_named(o.norm, &(norm_value){0})) case_fail(w->c, "norm '%s' is not known", o.norm);
     if (!case_fine(w->c)) return false;
     const int64_t longest =
         w->source.length > w->in.length ? w->source.length : w->in.length; /* of either side */

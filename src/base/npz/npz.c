@@ -101,8 +101,7 @@ const char *npz_name(npz_reader *r, int64_t i) {
     return r->name;
 }
 
-/* What an entry says that it unpacks to is believed as far as its archive may take memory: 64 MiB and
- * four times its own size. */
+/* Limits the size that an entry declares to 64 MiB and four times its archive. */
 static sr_status check_size(const npz_reader *r, const char *name, zip_uint64_t size,
                             sr_failure *why) {
     struct stat file;

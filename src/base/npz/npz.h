@@ -39,8 +39,8 @@ int64_t npz_count(const npz_array *a);
 
 typedef struct npz_writer npz_writer;
 
-/* SR_OK when npz_write can make a file at this path: no file is there, or a regular one that
- * `force` allows to replace, and its directory can be written. */
+/* SR_OK when npz_write can make a file at this path. A regular file may be there if `force` is set,
+ * and the directory must be writable. */
 sr_status npz_check_path(const char *path, bool force, sr_failure *why);
 
 /* NULL on failure. Nothing is written yet. */

@@ -1,9 +1,9 @@
-/* npz_write.c -- writes archives of arrays (npz.h): entries that are stored, in a zip file as PKWARE's APPNOTE 6.3
- * has it (4.3.7 local headers, 4.3.12 the central directory, 4.3.14 to 4.3.16 its end; 4.5.3 numbers of 64
- * bits where those of 16 and 32 are too short).
+/* npz_write.c -- writes archives of arrays (npz.h) as stored entries of a zip file. The format is
+ * PKWARE's APPNOTE 6.3: local headers in 4.3.7, central directory in 4.3.12 and 4.3.14 to 4.3.16.
+ * Numbers of 64 bits are in 4.5.3.
  *
- * An array takes its bytes and some hundred more until it is written: of a run with 100,000 sites there are
- * 200,000, and libzip has a kilobyte for each.
+ * An array takes its bytes and a few hundred more until it is written. A run with 100,000 sites has
+ * 200,000 arrays; libzip needs a kilobyte for each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/hash.h"
+#include "base/map.h"
 #include "base/npz/npz_format.h"
+#include "base/vector.h"
 
 enum {
     NPZ_PART = NPZ_PATH + 8,
@@ -28,7 +29,6 @@ enum { DAY = 1 << 5 | 1 }; /* the first that a zip file can name: 1 January 1980
 static const uint64_t long_most = 0xffffffff;
 
 typedef struct entry {
-    struct entry *next, *same_hash;
     uint64_t size, place; /* of its bytes; of its header in the file */
     uint32_t sum;
     uint16_t name; /* bytes of it, which come first */
@@ -38,10 +38,9 @@ typedef struct entry {
 struct npz_writer {
     char path[NPZ_PATH];
     bool force;
-    entry *first, **last;
-    entry **bucket; /* [buckets], by the hash of the name */
-    uint64_t buckets;
-    int64_t count;
+    map names;
+    entry **entry; /* [names.count] */
+    int64_t capacity;
 };
 
 /* -- paths ----------------------------------------------------------------------------------- */
@@ -85,33 +84,8 @@ npz_writer *npz_create(const char *path, bool force, sr_failure *why) {
         return NULL;
     }
     strcpy(w->path, path);
-    w->force = force, w->last = &w->first;
+    w->force = force;
     return w;
-}
-
-static entry **bucket_of(const npz_writer *w, const char *name, size_t length) {
-    return &w->bucket[hash_bytes(name, length) & (w->buckets - 1)];
-}
-
-/* Room for one more; false without memory. */
-static bool grow(npz_writer *w) {
-    if ((uint64_t)w->count < w->buckets) return true;
-    const uint64_t buckets = w->buckets ? 2 * w->buckets : 64;
-    entry **bucket = calloc(buckets, sizeof *bucket);
-    if (!bucket) return false;
-    free(w->bucket);
-    w->bucket = bucket, w->buckets = buckets;
-    for (entry *e = w->first; e; e = e->next) {
-        entry **at = bucket_of(w, e->bytes, e->name);
-        e->same_hash = *at, *at = e;
-    }
-    return true;
-}
-
-static bool is_taken(const npz_writer *w, const char *name, size_t length) {
-    for (const entry *e = *bucket_of(w, name, length); e; e = e->same_hash)
-        if (e->name == length && memcmp(e->bytes, name, length) == 0) return true;
-    return false;
 }
 
 static uint32_t sum_of(const char *bytes, uint64_t size) {
@@ -143,19 +117,22 @@ sr_status npz_add(npz_writer *w, const char *name, const npz_array *a, sr_failur
     sr_status status = npz_entry_name(full, w->path, name, why);
     if (status != SR_OK) return status;
     const size_t length = strlen(full);
-    if (!grow(w)) return sr_fail(why, SR_MEMORY, "%s: %s: out of memory", w->path, name);
-    if (is_taken(w, full, length))
+    if (map_find(&w->names, full, length) >= 0)
         return sr_fail(why, SR_IO, "%s: %s: File already exists", w->path, full);
-    entry *e = make_entry(full, length, a), **at = bucket_of(w, full, length);
-    if (!e) return sr_fail(why, SR_MEMORY, "%s: %s: out of memory", w->path, name);
-    e->same_hash = *at, *at = e;
-    *w->last = e, w->last = &e->next;
-    w->count++;
-    return SR_OK;
+    entry *e = make_entry(full, length, a);
+    if (e && vector_reserve(&w->entry, &w->capacity, w->names.count + 1, sizeof(entry *))) {
+        const int64_t i = map_add(&w->names, full, length);
+        if (i >= 0) {
+            w->entry[i] = e;
+            return SR_OK;
+        }
+    }
+    free(e);
+    return sr_fail(why, SR_MEMORY, "%s: %s: out of memory", w->path, name);
 }
 
 int64_t npz_added(const npz_writer *w) {
-    return w->count;
+    return w->names.count;
 }
 
 /* -- the file -------------------------------------------------------------------------------- */
@@ -181,8 +158,7 @@ static uint64_t short_of(uint64_t value, uint64_t most) {
     return value < most ? value : most;
 }
 
-/* What both headers of an entry have: version, flags, method, time and day, sum, sizes, bytes of the name and
- * of what follows it. */
+/* Writes the fields that both headers of an entry share. */
 static void put_common(output *o, const entry *e, bool is_long, int more) {
     put(o, 2, is_long ? LONG_VERSION : STORED_VERSION), put(o, 2, UTF8), put(o, 2, 0);
     put(o, 2, 0), put(o, 2, DAY), put(o, 4, e->sum);
@@ -235,10 +211,11 @@ static bool synchronise(FILE *file) {
 /* All of it, before it gets its name. False with errno. */
 static bool put_archive(const npz_writer *w, FILE *file) {
     output o = {file, 0};
-    for (entry *e = w->first; e && !ferror(file); e = e->next) put_entry(&o, e);
+    const int64_t count = w->names.count;
+    for (int64_t i = 0; i < count && !ferror(file); i++) put_entry(&o, w->entry[i]);
     const uint64_t directory = o.at;
-    for (entry *e = w->first; e && !ferror(file); e = e->next) put_directory_entry(&o, e);
-    put_end(&o, (uint64_t)w->count, directory);
+    for (int64_t i = 0; i < count && !ferror(file); i++) put_directory_entry(&o, w->entry[i]);
+    put_end(&o, (uint64_t)count, directory);
     return !ferror(file) && fflush(file) == 0 && synchronise(file);
 }
 
@@ -274,10 +251,8 @@ sr_status npz_write(npz_writer *w, sr_failure *why) {
 
 void npz_abandon(npz_writer *w) {
     if (!w) return;
-    for (entry *e = w->first, *next; e; e = next) {
-        next = e->next;
-        free(e);
-    }
-    free(w->bucket);
+    for (int64_t i = 0; i < w->names.count; i++) free(w->entry[i]);
+    free(w->entry);
+    map_free(&w->names);
     free(w);
 }

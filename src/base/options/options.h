@@ -62,6 +62,8 @@ typedef struct option {
     /* What stands for the value in --help, "FILE"; NULL: TEXT, N, X or WORD, by the type. Completion
      * offers what it names: files, names of `statrec list` (tools/completion.sh). */
     const char *value;
+    bool common; /* in the short --help */
+    bool old;    /* replaced by another option: written to a file only where it was given */
 } option;
 
 /* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help, as
@@ -174,5 +176,7 @@ void options_line_value(const char *text, const char *key, char *value, size_t s
 
 /* The --help section: groups, keys, types, live defaults, ranges, units. */
 void options_help(option_table table, FILE *out);
+/* The rows that are common. */
+void options_help_common(option_table table, FILE *out);
 
 #endif

@@ -55,13 +55,24 @@ static void write_row(const option *row, FILE *out) {
         fprintf(out, " (%s)\n", details);
 }
 
-void options_help(option_table table, FILE *out) {
+static void write_rows(option_table table, bool common, FILE *out) {
     const char *group = NULL;
+    bool first = true;
     for (int i = 0; i < table.count; i++) {
         const option *row = &table.row[i];
+        if (common && !row->common) continue;
         if (row->group && (!group || strcmp(group, row->group) != 0))
-            fprintf(out, "%s%s:\n", i ? "\n" : "", row->group);
+            fprintf(out, "%s%s:\n", first ? "" : "\n", row->group);
         group = row->group;
+        first = false;
         write_row(row, out);
     }
+}
+
+void options_help(option_table table, FILE *out) {
+    write_rows(table, false, out);
+}
+
+void options_help_common(option_table table, FILE *out) {
+    write_rows(table, true, out);
 }

@@ -325,6 +325,7 @@ char *options_dump(option_table table, const void *values) {
         const option *row = &table.row[i];
         if (strcmp(row->key, OPTIONS_CONFIG_KEY) == 0)
             continue; /* its lines are among the values */
+        if (row->old && !options_changed(row, values)) continue;
         if (!options_has_use(row, values)) {
             left_out = true;
             continue;

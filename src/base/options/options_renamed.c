@@ -1,5 +1,5 @@
-/* options_renamed.c -- keys that options had in earlier versions. Command lines, .conf files and the
- * options stored in run files and checkpoints may have them for good. */
+/* options_renamed.c -- keys that options had in earlier versions. Command lines, .conf files and stored
+ * configurations may contain them for ever. */
 #include <string.h>
 
 #include "base/options/options.h"
@@ -8,6 +8,14 @@ static const struct {
     const char *was, *is;
 } renamed[] = {
     {"rmsnorm-placement", "norm-placement"},
+    {"shares", "shards"},
+    {"record-ranks", "record-shards"},
+    {"rank-seconds", "rank-timeout"},
+    {"layer-norms-every", "parameter-norms-every"},
+    {"eos-of-empty-lines", "eos-on-empty-lines"},
+    {"startup", "burn-in"},
+    {"kept-in", "running-dtype"},
+    {"each", "max-runs"},
 };
 
 const char *options_renamed(const char *key, size_t length) {

@@ -20,7 +20,8 @@ void install_files_program_directory(char path[INSTALL_FILES_PATH]) {
 
 const char *install_files_directory(const char *variable, const char *name, int i,
                                     char path[INSTALL_FILES_PATH]) {
-    static const char *const beside[] = {"..", "../../..", "../share/statrec"};
+    static const char *const beside[] = {"..", "../../..", "../../../share", "../../../../share",
+                                         "../share/statrec"};
     enum { BESIDE = sizeof beside / sizeof beside[0] };
     const char *set = getenv(variable);
     if (set && *set && i-- == 0) return snprintf(path, INSTALL_FILES_PATH, "%s", set), path;

@@ -1,6 +1,5 @@
-/* install_files.h -- files that belong to the programs: plots/ and sample_runs/, in a checkout or
- * installed.
- */
+/* install_files.h -- files that belong to the programs: plots/, sample_runs/ and share/presets/, in a
+ * checkout or installed. */
 #ifndef BASE_PROGRAM_INSTALL_FILES_H
 #define BASE_PROGRAM_INSTALL_FILES_H
 
@@ -11,8 +10,8 @@ enum { INSTALL_FILES_PATH = 1024 };
 /* Directory of the running program, with a slash at its end; "" when it cannot be told. */
 void install_files_program_directory(char path[INSTALL_FILES_PATH]);
 
-/* i-th directory that may be `name`, best first: what the environment variable says, beside the
- * program, in the checkout of its build tree, installed. NULL past the end. */
+/* i-th directory that may be `name`, best first: from the environment variable, beside the program, in the
+ * checkout of its build tree and in its share/, installed. NULL past the end. */
 const char *install_files_directory(const char *variable, const char *name, int i,
                                     char path[INSTALL_FILES_PATH]);
 

@@ -1,4 +1,4 @@
-/* cmd_info_sites.c -- the sites of a run file: how many, of how many shares of each batch (globs.h), and a
+/* cmd_info_sites.c -- the sites of a run file: how many, of how many shards of each batch (globs.h), and a
  * line for each of the model's. */
 #include <stdio.h>
 
@@ -8,10 +8,10 @@
 
 static int64_t shares_of_site(const sr_runfile *f, const char *name) {
     char replica[SR_NAME_SIZE + 24];
-    int64_t shares = 0;
-    do snprintf(replica, sizeof replica, "%s@%lld", name, (long long)++shares);
+    int64_t shards = 0;
+    do snprintf(replica, sizeof replica, "%s@%lld", name, (long long)++shards);
     while (sr_run_find_site(f, replica) >= 0);
-    return shares;
+    return shards;
 }
 
 static void print_site_count(const sr_runfile *f) {
@@ -22,16 +22,16 @@ static void print_site_count(const sr_runfile *f) {
             replicas++;
             continue;
         }
-        const int64_t shares = shares_of_site(f, s->name);
-        least = shares < least ? shares : least;
-        most = shares > most ? shares : most;
+        const int64_t shards = shares_of_site(f, s->name);
+        least = shards < least ? shards : least;
+        most = shards > most ? shards : most;
         sites++;
     }
     printf("%lld", (long long)sites);
     if (replicas && least == most && replicas == sites * (most - 1))
-        printf(" site%s, each of %lld shares (NAME@1 ...)", sites == 1 ? "" : "s", (long long)most);
+        printf(" site%s, each of %lld shards (NAME@1 ...)", sites == 1 ? "" : "s", (long long)most);
     else if (replicas)
-        printf(" site%s, and %lld of other shares (NAME@1 ...)", sites == 1 ? "" : "s",
+        printf(" site%s, and %lld of other shards (NAME@1 ...)", sites == 1 ? "" : "s",
                (long long)replicas);
     putchar('\n');
 }

@@ -1,11 +1,10 @@
-/* read_bytes.c -- running text whose tokens are the bytes of one file, DIR/FILE or DIR/FILE.gz (plain
- * preferred): enwik8, text8, or any prefix of them (docs/models.md 4).
+/* read_bytes.c -- running text whose tokens are the bytes of one file, such as enwik8 or text8
+ * (docs/models.md 4). The file is DIR/FILE or DIR/FILE.gz, plain preferred.
  *
- * Training text is what stands in front, then come validation and test: so many bytes, or shares of
- * all (90, 5 and 5 % unless told; enwik8's 90, 5 and 5 million). There is no end-of-line symbol. The
- * symbols are the different bytes of the training text, the most frequent first, ties in the order of
- * first appearance, spelled as numbers; <unk> behind them where the other parts have a byte that the
- * training text has not.
+ * Training text comes first, then validation, then test. Their sizes are bytes or fractions, by
+ * default 90, 5 and 5 %. There is no end-of-line symbol. The symbols are the different bytes of the
+ * training text, spelled as numbers. The most frequent is first, ties in the order of first
+ * appearance. <unk> is last where other parts have further bytes.
  */
 #include <math.h>
 #include <stdio.h>

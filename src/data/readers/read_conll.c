@@ -1,17 +1,18 @@
-/* read_conll.c -- words with the tags of their entities, a file for each split, DIR/PREFIX or
- * DIR/PREFIX.gz (plain preferred), its prefix the whole name. The name "" of validation or test means
- * none; the test file may also be missing. A line is a word, in columns between blanks or tabs, as many
- * in every line; blank lines, and lines that begin with -DOCSTART-, stand between sentences. The forms
- * of CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder), of the Chinese Resume set (a character a
- * line) and others that have a tag in one of the columns.
+/* read_conll.c -- words with the tags of their entities, one file per split. The file is DIR/PREFIX
+ * or DIR/PREFIX.gz, plain preferred. The name "" of validation or test means none; the test file
+ * may also be missing. A line is a word in columns between blanks or tabs; all lines have the same
+ * number. Blank lines and lines that begin with -DOCSTART- separate sentences. This covers
+ * CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder) and the Chinese Resume set, which has one
+ * character a line.
  *
- * Tags are read by what they mean (docs/models.md 10.2) and converted to the scheme of the options; the
- * dictionary of tags has the types of all files, those of training first. ASCII digits become 0 in words and their characters
- * unless zero_digits says no; the line step (small letters) is done to words alone.
+ * Tags are read by their meaning (docs/models.md 10.2) and converted to the scheme of the options.
+ * The dictionary has the types of all files, training types first. ASCII digits become 0 in words
+ * and characters if zero_digits is set. The line step (small letters) changes words alone.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "data/readers/sentence_lines.h"
 
 typedef struct conll {
@@ -24,11 +25,11 @@ typedef struct conll {
     int scheme; /* of the tags of training */
     int64_t columns, line_of_columns;
     /* the sentence that is open */
-    tag_mark *mark;  /* [room] */
-    data_line *word; /* [room], into the file */
-    int64_t words, room;
+    tag_mark *mark;  /* [words] */
+    data_line *word; /* [words], into the file */
+    int64_t words, mark_capacity, word_capacity;
     int64_t offset; /* of its first line */
-    line_buffer folded, spelled;
+    byte_buffer folded, spelled;
 } conll;
 
 /* Until the types are known: a number for each tag, 0 for O. */
@@ -74,18 +75,6 @@ static sr_status check_columns(conll *c, int64_t columns, sr_failure *why) {
                    (long long)(o->tag_column ? o->tag_column : wanted + 1));
 }
 
-static sr_status make_room(conll *c, sr_failure *why) {
-    if (c->words < c->room) return SR_OK;
-    const int64_t room = c->room ? 2 * c->room : 256;
-    tag_mark *mark = realloc(c->mark, (size_t)room * sizeof *mark);
-    if (mark) c->mark = mark;
-    data_line *word = realloc(c->word, (size_t)room * sizeof *word);
-    if (word) c->word = word;
-    if (!mark || !word) return sr_fail(why, SR_MEMORY, "no memory for a sentence");
-    c->room = room;
-    return SR_OK;
-}
-
 static sr_status add_word(conll *c, sr_failure *why) {
     const data_options *o = c->options;
     const line_walk *w = &c->at;
@@ -93,7 +82,10 @@ static sr_status add_word(conll *c, sr_failure *why) {
     const data_line word = column_of(w->line, w->length, o->word_column, &columns);
     const data_line tag = column_of(w->line, w->length, o->tag_column, &columns);
     sr_status status = check_columns(c, columns, why);
-    if (status == SR_OK) status = make_room(c, why);
+    if (status == SR_OK &&
+        (!vector_reserve(&c->mark, &c->mark_capacity, c->words + 1, sizeof *c->mark) ||
+         !vector_reserve(&c->word, &c->word_capacity, c->words + 1, sizeof *c->word)))
+        status = sr_fail(why, SR_MEMORY, "out of memory for a sentence");
     if (status == SR_OK)
         status = tag_column_add(&c->column, &c->types, w->number, tag.byte, tag.length,
                                 &c->mark[c->words], why);
@@ -107,7 +99,7 @@ static sr_status add_word(conll *c, sr_failure *why) {
 
 static sr_status fold(conll *c, data_line word, sr_failure *why) {
     c->spelled.size = 0;
-    if (!line_put(&c->spelled, word.byte, word.length))
+    if (!buffer_put(&c->spelled, word.byte, word.length))
         return sr_fail(why, SR_MEMORY, "no memory for a word");
     for (size_t i = 0; c->options->zero_digits && i < word.length; i++)
         if (c->spelled.byte[i] >= '0' && c->spelled.byte[i] <= '9') c->spelled.byte[i] = '0';
@@ -176,13 +168,13 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     c->column = tag_column_start(f->path, *o->file_tag_scheme && strcmp(o->file_tag_scheme, "auto")
                                               ? tag_scheme_find(o->file_tag_scheme)
                                               : TAG_ANY);
-    const int32_t types = c->types.count;
+    const int32_t types = (int32_t)c->types.names.count;
     status = read_lines(c, why);
     if (status != SR_OK) return status;
     note_tags(c);
-    if (split == SPLIT_TRAIN) c->types.trained = c->types.count;
-    for (int32_t i = types; split != SPLIT_TRAIN && i < c->types.count; i++)
-        dataset_note(c->d, " (type %s is not in the training file)", c->types.name[i]);
+    if (split == SPLIT_TRAIN) c->types.trained = (int32_t)c->types.names.count;
+    for (int32_t i = types; split != SPLIT_TRAIN && i < (int32_t)c->types.names.count; i++)
+        dataset_note(c->d, " (type %s is not in the training file)", tag_types_name(&c->types, i));
     if (c->d->sentences.split[split].count > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: no sentence in %lld lines", f->path,
                    (long long)c->at.number);
@@ -191,7 +183,7 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
 /* Numbers of tags for their codes. */
 static sr_status number_tags(conll *c, sr_failure *why) {
     sentence_set *s = &c->d->sentences;
-    int32_t *number = malloc(((size_t)c->types.count + 1) * sizeof *number);
+    int32_t *number = malloc(((size_t)(int32_t)c->types.names.count + 1) * sizeof *number);
     tag_set *set = number ? tag_set_create((tag_scheme)c->scheme, &c->types, number) : NULL;
     if (!set) {
         free(number);
@@ -203,7 +195,7 @@ static sr_status number_tags(conll *c, sr_failure *why) {
     free(number);
     c->d->tags = set;
     s->tags = set, s->allowed = set->allowed;
-    if (c->types.count) return SR_OK;
+    if ((int32_t)c->types.names.count) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: every tag is O", c->d->tagged_file[SPLIT_TRAIN].path);
 }
 
@@ -267,8 +259,8 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     tag_types_free(&c.types);
     free(c.mark);
     free(c.word);
-    line_free(&c.folded);
-    line_free(&c.spelled);
+    buffer_free(&c.folded);
+    buffer_free(&c.spelled);
     return status;
 }
 

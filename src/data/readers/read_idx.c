@@ -5,10 +5,10 @@
  * byte for each pixel, row by row, 0 the background. Labels: 0x00000801, count, then a byte each.
  * A file ends with its last element. EMNIST's images are transposed: its rows are columns.
  *
- * Labels are counted: the least one in the training file is class 0, and every number up to the
- * largest one has an image (EMNIST's letters are 1..26), unless the number of classes is given. The
- * last training images are held out for validation, a twelfth unless the option says how many
- * (MNIST's 60,000: 5,000; docs/models.md 7); t10k is the test split.
+ * The smallest label of the training file is class 0; EMNIST's letters are 1..26. Every number up
+ * to the largest has an image, unless the number of classes is given. The last training images
+ * become the validation split: a twelfth, or as many as the option says (docs/models.md 7). t10k is
+ * the test split.
  */
 #include "data/dataset.h"
 #include "text/file_bytes.h"

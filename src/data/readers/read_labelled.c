@@ -2,13 +2,12 @@
  * preferred), its prefix the whole name.
  *
  * "labelled": a line is the label, one blank or TAB, the text. "labelled-csv": a line is
- * `"label","text"`, or with more columns, as `"label","title","text"`, which are one text with a blank
- * between them; `""` in quotes is one quote, `\n` a blank (the files of Zhang, Zhao and LeCun, NeurIPS
- * 2015).
+ * `"label","text"` or has more text columns, which are joined with a blank. `""` in quotes is one
+ * quote, `\n` a blank (Zhang, Zhao and LeCun, NeurIPS 2015).
  *
- * The classes are those of the training file, integers sorted by value, other labels by bytes. Without a
- * validation file the share valid_share (a tenth, unless told) of the lines of the training file, drawn
- * by the seed, is validation; the test file may be missing. A line without a text is counted and left out.
+ * The classes are those of the training file, integers sorted by value, other labels by bytes.
+ * Without a validation file the seed draws valid_share of the training lines, a tenth by default.
+ * The test file may be missing. A line without a text is counted and left out.
  */
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +23,7 @@ typedef struct labelled {
     file_bytes
         file[SENTENCE_SPLITS]; /* byte NULL: no such split, or a share of the training file */
     label_set labels;
-    line_buffer text; /* of the columns of a line */
+    byte_buffer text; /* of the columns of a line */
 } labelled;
 
 /* What a line holds; label.length 0: it is blank. */
@@ -45,8 +44,9 @@ static const char *cut_label(const char *line, size_t length, labelled_line *fou
 
 /* -- columns */
 
-/* Appends the column at *at, which ends behind its comma or at the end; NULL or what is wrong. */
-static const char *read_column(const char *line, size_t length, size_t *at, line_buffer *out,
+/* Appends the column at *at, which moves past its comma or to the end. Returns NULL or the
+ * fault. */
+static const char *read_column(const char *line, size_t length, size_t *at, byte_buffer *out,
                                bool *done) {
     const bool quoted = *at < length && line[*at] == '"';
     size_t i = *at + quoted;
@@ -55,7 +55,7 @@ static const char *read_column(const char *line, size_t length, size_t *at, line
         if (!quoted && line[i] == ',') break;
         const bool newline = line[i] == '\\' && i + 1 < length && line[i + 1] == 'n';
         if (newline || (quoted && line[i] == '"')) i++;
-        *done = line_put(out, newline ? " " : line + i, 1);
+        *done = buffer_put(out, newline ? " " : line + i, 1);
     }
     if (quoted && i == length) return "a quoted column does not end on this line";
     i += quoted;
@@ -70,9 +70,9 @@ static const char *cut_columns(labelled *l, const char *line, size_t length, lab
     size_t label = 0;
     int columns = 0;
     l->text.size = 0;
-    *done = line_put(&l->text, "", 0);
+    *done = buffer_put(&l->text, "", 0);
     for (size_t at = 0; *done && at <= length; columns++) {
-        if (columns) *done = *done && line_put(&l->text, " ", 1);
+        if (columns) *done = *done && buffer_put(&l->text, " ", 1);
         const char *wrong = read_column(line, length, &at, &l->text, done);
         if (wrong) return wrong;
         if (columns == 0) label = l->text.size;
@@ -215,7 +215,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     }
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);
     label_set_free(&l.labels);
-    line_free(&l.text);
+    buffer_free(&l.text);
     return status;
 }
 

@@ -1,5 +1,5 @@
-/* read_parallel.c -- parallel text: DIR/PREFIX.LANG or DIR/PREFIX.LANG.gz (plain preferred), one
- * tokenized or BPE-encoded sentence a line, line i of one side translating line i of the other.
+/* read_parallel.c -- parallel text: DIR/PREFIX.LANG or DIR/PREFIX.LANG.gz, plain preferred. Each
+ * line is one sentence; line i of one side translates line i of the other.
  *
  * The prefix "" of validation or test means none; the test files may also be missing, both of them.
  */

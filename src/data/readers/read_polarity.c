@@ -1,10 +1,10 @@
-/* read_polarity.c -- sentence polarity as Pang and Lee published it: DIR/PREFIX.neg and DIR/PREFIX.pos,
- * plain or .gz, one snippet a line, not UTF-8.
+/* read_polarity.c -- sentiment of movie reviews as Pang and Lee published it. Files are
+ * DIR/PREFIX.neg and DIR/PREFIX.pos, plain or .gz, one snippet a line, not UTF-8.
  *
- * There is no official split: the n lines of both files are put in random order by the seed. Of that
- * order the first test_count lines are the test, the next valid_count validation, the rest training
- * (docs/models.md 6). With fold K/N the order is cut into N pieces, number i beginning at i n/N: piece
- * K is the test, the one behind it, in a circle, validation.
+ * There is no official split: the n lines of both files are put in random order by the seed. The
+ * first test_count lines are the test split, the next valid_count validation, the rest training
+ * (docs/models.md 6). Fold K/N cuts the order into N parts; part i begins at i n/N. Part K is the
+ * test split, the next part, in a circle, validation.
  */
 #include <stdio.h>
 #include <stdlib.h>

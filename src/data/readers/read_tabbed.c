@@ -1,5 +1,5 @@
-/* read_tabbed.c -- sentence pairs in the columns of one file, as Tatoeba's are exchanged:
- * `English TAB German` lines, possibly with further columns, which are passed over.
+/* read_tabbed.c -- sentence pairs in the columns of one file, as Tatoeba's: `English TAB German`
+ * lines. Further columns are ignored.
  *
  * Such a file has no official split, and a sentence stands in it once for each of its translations.
  * The first column decides: with h the FNV-1a hash of its sentence, mixed as in rng.h, and
@@ -24,7 +24,7 @@ typedef struct tabbed {
     int column[SIDES]; /* of source and target, from 0 */
     file_bytes file;
     int64_t lines;
-    line_buffer text[PAIR_SPLITS][SIDES];
+    byte_buffer text[PAIR_SPLITS][SIDES];
     int64_t count[PAIR_SPLITS]; /* lines */
 } tabbed;
 
@@ -107,13 +107,13 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
     const data_split split = split_of(t, column[0]);
     t->count[split]++;
     for (int i = 0; i < SIDES; i++) {
-        line_buffer *b = &t->text[split][i];
+        byte_buffer *b = &t->text[split][i];
         if (!blank && t->column[i] >= columns)
             return sr_fail(why, SR_FORMAT, "%s:%lld: %d column%s, but %s is column %d",
                            t->file.path, (long long)number, columns, columns == 1 ? "" : "s",
                            i ? t->options->target : t->options->source, t->column[i] + 1);
         const data_line side = column[blank ? 0 : t->column[i]];
-        if (!line_put(b, side.byte, side.length) || !line_put(b, "\n", 1))
+        if (!buffer_put(b, side.byte, side.length) || !buffer_put(b, "\n", 1))
             return sr_fail(why, SR_MEMORY, "%s: no memory for its columns", t->file.path);
     }
     return SR_OK;
@@ -142,14 +142,14 @@ static void move_texts(tabbed *t, pair_text text[PAIR_SPLITS]) {
             file_bytes *f = &text[s].side[i];
             f->byte = (uint8_t *)t->text[s][i].byte, f->size = t->text[s][i].size;
             memcpy(f->path, t->file.path, sizeof f->path);
-            t->text[s][i] = (line_buffer){0};
+            t->text[s][i] = (byte_buffer){0};
         }
     }
 }
 
 static void tabbed_free(tabbed *t) {
     for (int s = 0; s < PAIR_SPLITS; s++)
-        for (int i = 0; i < SIDES; i++) line_free(&t->text[s][i]);
+        for (int i = 0; i < SIDES; i++) buffer_free(&t->text[s][i]);
     file_free(&t->file);
 }
 

@@ -1,11 +1,11 @@
 /* read_trees.c -- dependency trees: CoNLL-X, CoNLL-U, malt-tab (parse/trees.h).
  *
- * "trees": DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each split, its prefix the whole
- * name. The name "" of validation or test means none; the test file may also be missing.
- * "trees-cut": one file. Of its n sentences the last test_count are the test, the valid_count in front of
- * them validation, those before them training; a count below 0 is the whole part of n times the
- * split's share. The first 3,132, next 391 and last 391 sentences of the sample of the Penn Treebank are
- * shares of 0.1.
+ * "trees": DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each split, its prefix the
+ * whole name. The name "" of validation or test means none; the test file may also be missing.
+ * "trees-cut": one file. The last test_count of the n sentences are the test split, the valid_count
+ * before them validation, the rest training. A count below 0 means the whole part of n times the
+ * split's fraction. The first 3,132, next 391 and last 391 sentences of the sample of the Penn
+ * Treebank are shares of 0.1.
  */
 
 #include "data/dataset.h"

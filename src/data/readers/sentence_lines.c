@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/vector.h"
 
 /* -- classes */
 
@@ -28,12 +29,8 @@ sr_status label_set_add(label_set *l, const char *name, size_t length, sr_failur
     if (l->count == LABELS_MAX)
         return sr_fail(why, SR_FORMAT, "'%.*s' is label number %d, at most %d are different",
                        (int)length, name, LABELS_MAX + 1, LABELS_MAX);
-    if (l->count == l->room) {
-        const int room = l->room ? 2 * l->room : 16;
-        char(*more)[LABEL_BYTES] = realloc(l->name, (size_t)room * sizeof *more);
-        if (!more) return sr_fail(why, SR_MEMORY, "no memory for labels");
-        l->name = more, l->room = room;
-    }
+    if (!vector_reserve(&l->name, &l->capacity, l->count + 1, sizeof *l->name))
+        return sr_fail(why, SR_MEMORY, "out of memory for labels");
     memcpy(l->name[l->count], name, length);
     l->name[l->count++][length] = 0;
     return SR_OK;
@@ -77,7 +74,7 @@ bool next_line(line_walk *w) {
     return true;
 }
 
-static sr_status put_words(sentence_set *s, data_split split, const line_buffer *text,
+static sr_status put_words(sentence_set *s, data_split split, const byte_buffer *text,
                            sr_failure *why) {
     const file_bytes f = {.byte = (uint8_t *)text->byte, .size = text->size};
     text_walk w = {&f, 0};
@@ -93,11 +90,11 @@ static sr_status put_words(sentence_set *s, data_split split, const line_buffer 
 sr_status sentence_set_line(sentence_set *s, const data_options *o, data_split split,
                             const char *line, size_t length, int32_t label, int64_t number,
                             sr_failure *why) {
-    line_buffer text = {0};
+    byte_buffer text = {0};
     sr_status status =
         line_steps_apply(o->tokenizer, o->tokenizer ? 1 : 0, 0, line, length, &text, why);
     if (status == SR_OK) status = put_words(s, split, &text, why);
-    line_free(&text);
+    buffer_free(&text);
     return status == SR_OK ? sentence_set_end(s, split, label, number, why) : status;
 }
 

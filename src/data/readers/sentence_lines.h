@@ -1,5 +1,5 @@
-/* sentence_lines.h -- what the readers of classified sentences share: names of the classes, lines of a
- * text made into sentences, lines drawn for a split. */
+/* sentence_lines.h -- shared by readers of classified sentences: class names, lines made into
+ * sentences, lines drawn for a split. */
 #ifndef DATA_READERS_SENTENCE_LINES_H
 #define DATA_READERS_SENTENCE_LINES_H
 
@@ -11,7 +11,8 @@ enum { LABELS_MAX = 1000, LABEL_BYTES = 64 };
 /* Names of the classes; begins as {0}. */
 typedef struct label_set {
     char (*name)[LABEL_BYTES]; /* [count], zero-terminated */
-    int count, room;
+    int count;
+    int64_t capacity;
 } label_set;
 
 void label_set_free(label_set *l);

@@ -3,14 +3,14 @@
  * A picture of 32 x 32 pixels shows one object before a background. The class is
  *     label = 2 * shape + direction
  * of the object's shape (disc, ring, square, plus, triangle) and the direction of the stripes
- * inside it (across, upright). Everything else is drawn at random: centre, radius, a tilt of object
- * and stripes, the stripes' length and phase, both their colours, the background (a gradient from
- * one random colour to another) and uniform noise on every byte. Mirroring changes no label.
+ * inside it (across, upright). Everything else is random: centre, radius, tilt of object and
+ * stripes, length and phase of the stripes. So are both colours, a background gradient between two
+ * colours, and uniform noise on every byte. Mirroring changes no label.
  *
- * A linear function of the pixels cannot tell the classes: the phase of the stripes and the colours
- * make every pixel's expectation the same in all of them, as far as the outlines allow. Nor does
- * the nearest neighbour help, since colours and places weigh more than the class. What a class has
- * in common is local contrast in a direction and the outline around it.
+ * A linear function of the pixels cannot separate the classes. Phase and colours give every pixel
+ * the same expectation in all classes, as far as the outlines allow. Nor does the nearest neighbour
+ * help, since colours and places weigh more than the class. What a class has in common is local
+ * contrast in a direction and the outline around it.
  *
  * Image n of a split is a function of (seed, split, n): fewer images are the first ones of more.
  */

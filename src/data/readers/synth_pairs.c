@@ -4,9 +4,9 @@
  *     sentence = clause (conjunction clause)*      clauses: geometric, at most CLAUSES_MOST
  *     clause   = phrase verb [phrase] [preposition phrase] [adverb]
  *     phrase   = [determiner] (adjective)* noun    adjectives: 0, 1 or 2
- * A sentence has a hidden topic, which chooses the slice of nouns, verbs and adjectives (so that
- * words of one topic come together) and how likely a further clause is (so that topics differ in
- * length, and batches of one length differ in words). Topics and words are Zipf-distributed.
+ * A sentence has a hidden topic, which chooses the slice of nouns, verbs and adjectives. So words
+ * of one topic come together. The topic also sets the chance of a further clause, so topics differ
+ * in length. Topics and words are Zipf-distributed.
  *
  * Target: the same words in the order
  *     clause = phrase [phrase] verb [preposition phrase] [adverb]
@@ -15,12 +15,11 @@
  * the known probability p(second). Since the classes of the source words fix the order of the
  * target, and different choices make different sentences,
  *     -log p(target | source) = -sum over words of log p(choice),
- * and </s> costs nothing. The entropy of the data set is this sum over the validation pairs that
- * are kept, divided by their target tokens (</s> included): the nll per token which the process
- * itself reaches on exactly these pairs, hence the least that a model can be expected to reach. It
- * speaks of the true sources even when they are shuffled. It is unknown when --vocab-size cuts
- * words. Label smoothing keeps a model above it: what is certain costs -log(1 - eps + eps / V)
- * then.
+ * and </s> costs nothing. The entropy of the data set is this sum over the kept validation pairs,
+ * divided by their target tokens with </s>. It is the process's own nll per token on these pairs,
+ * the least that a model can be expected to reach. It speaks of the true sources even when they are
+ * shuffled. It is unknown when --vocab-size cuts words. Label smoothing keeps a model above it:
+ * what is certain costs -log(1 - eps + eps / V) then.
  *
  * Words are spelled by class, topic and rank; the target's in capitals, the second translation
  * with a final b. The dictionary holds every word of the grammar, drawn or not.
@@ -33,6 +32,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "base/vector.h"
 #include "data/dataset.h"
 
 enum { TRAIN_COUNT = 8000, VALID_COUNT = 500, TOPICS = 10, CLAUSES_MOST = 6 };
@@ -160,15 +160,11 @@ static void put_line(file_bytes *f, const word *w, int count, int side) {
     }
 }
 
-static sr_status make_room(file_bytes *f, size_t *capacity, sr_failure *why) {
+static sr_status make_room(file_bytes *f, int64_t *capacity, sr_failure *why) {
     enum { LINE = WORDS_MOST * SPELLING };
-    if (f->byte && f->size + LINE <= *capacity) return SR_OK;
-    size_t larger = 2 * *capacity + LINE;
-    uint8_t *byte = realloc(f->byte, larger);
-    if (!byte) return sr_fail(why, SR_MEMORY, "synth-pairs: no memory for %zu bytes", larger);
-    f->byte = byte;
-    *capacity = larger;
-    return SR_OK;
+    const int64_t wanted = (int64_t)f->size + LINE;
+    if (vector_reserve(&f->byte, capacity, wanted, 1)) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "synth-pairs: out of memory for %lld bytes", (long long)wanted);
 }
 
 /* Writes `count` pairs; nll [count] or NULL. */
@@ -176,7 +172,7 @@ static sr_status generate_split(uint64_t seed, data_split split, int64_t count, 
                                 double *nll, sr_failure *why) {
     rng root = rng_create(seed), uses = rng_split(&root, STREAM_GENERATE);
     rng pairs = rng_split(&uses, split);
-    size_t capacity[SIDES] = {0};
+    int64_t capacity[SIDES] = {0};
     for (t->lines = 0; t->lines < count; t->lines++) {
         sentence s;
         rng r = rng_split(&pairs, (uint64_t)t->lines);

@@ -2,13 +2,14 @@
  *
  * Order: a random permutation; unless batching is random then stably sorted by target length, then
  * stably by source length. The length of a pair is the longer of its sides. Pairs are taken in this
- * order; the open batch is closed when with the candidate it would hold more than max_tokens: padded
- * positions, (count + 1) * longest, or (valid_only) tokens of either side. Closing cuts it to a
- * multiple of PLAN_MULTIPLE when it has at least so many, and the rest begins the next batch; a smaller
- * one leaves whole, and so does the last. With rule.pairs instead every batch but the last has so many.
+ * order. The open batch is closed when the candidate would take it over max_tokens. These are
+ * padded positions, (count + 1) * longest, or (valid_only) tokens of either side. Closing cuts a
+ * batch to a multiple of PLAN_MULTIPLE if it has that many; the rest begins the next batch. A
+ * smaller one and the last stay as they are. With rule.pairs instead every batch but the last has
+ * so many.
  *
- * Deviation from fairseq: after closing, the rest and the candidate are looked at again, so that
- * max_tokens holds even where the candidate is much longer than what was before it.
+ * Deviation from fairseq: after closing, the rest and the candidate are tested again. So max_tokens
+ * holds even where the candidate is much longer.
  */
 #include "data/sets/batch_plan.h"
 

@@ -30,9 +30,9 @@ typedef struct batch_plan {
     int64_t *pair;  /* [pairs] */
 } batch_plan;
 
-/* Plans batches for `pairs` pairs of source_length[i] and target_length[i] tokens, </s> included (both
- * the same array for sentences of one text). By max_tokens no pair may be longer than that on either
- * side. SR_MEMORY on failure. */
+/* Plans batches for `pairs` pairs of source_length[i] and target_length[i] tokens with </s>.
+ * Sentences of one text pass the same array twice. By max_tokens no pair may be longer than that on
+ * either side. SR_MEMORY on failure. */
 sr_status batch_plan_make(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
                           int64_t pairs, const batch_rule *rule, rng random, sr_failure *why);
 void batch_plan_free(batch_plan *p);

@@ -43,8 +43,8 @@ sr_status image_set_create(image_set *s, const data_options *o, image_size size,
 void image_set_free(image_set *s);
 /* Memory for `more` further images of a split, contents undefined; they begin at the old count. */
 sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failure *why);
-/* The last `held_out` training images become the validation split, which must be empty (0: none do);
- * the first `limit` of the others (0: all) stay. SR_USAGE when nothing is left to learn from. */
+/* Moves the last `held_out` training images to the validation split, which must be empty. Keeps the
+ * first `limit` of the others; 0: all. SR_USAGE when nothing is left to learn from. */
 sr_status image_set_divide(image_set *s, int64_t held_out, int64_t limit, sr_failure *why);
 /* After the last image: mean, deviation, table, buffers. SR_FORMAT without training images. */
 sr_status image_set_finish(image_set *s, sr_failure *why);

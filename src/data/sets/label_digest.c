@@ -1,6 +1,6 @@
-/* label_digest.c -- a digest of what the ids of a data set stand for, in their order: the words of its
- * dictionaries, characters, POS tags, labels, tags, classes. A model that was trained with one has
- * learnt nothing of another, whatever their sizes. */
+/* label_digest.c -- a digest of the names behind all ids of a data set, in their order: words,
+ * characters, POS tags, labels, tags, classes. A model that was trained with one has learnt nothing
+ * of another, whatever their sizes. */
 #include <string.h>
 
 #include "base/hash.h"

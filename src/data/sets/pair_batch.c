@@ -1,14 +1,12 @@
 /* pair_batch.c -- batches of sentence pairs.
  *
- * Batches are planned once per split (batch_plan.c); in training their order is shuffled for each
- * epoch, unless batching is sorted; elsewhere it stays. Every sentence ends with </s>; target_in is the same moved by one,
- * with
- * </s> in front. Rows are padded on the right with <pad>, where the masks are 0.
+ * Batches are planned once per split (batch_plan.c). Training shuffles their order in each epoch,
+ * unless batching is sorted. Every sentence ends with </s>; target_in is the same moved by one,
+ * with </s> in front. Rows are padded on the right with <pad>, where the masks are 0.
  *
- * shuffle_sources gives every pair the source of another one of its split, all along one random
- * cycle, in every split: what a model then reaches on the validation pairs is what the targets
- * alone can tell. Lengths then differ within pairs, so that there are more batches than otherwise:
- * compare such runs by updates, not by epochs.
+ * shuffle_sources gives every pair the source of another pair of its split, along one random cycle.
+ * A model's validation result then comes from the targets alone. Lengths then differ within pairs,
+ * so there are more batches. Compare such runs by updates, not by epochs.
  */
 #include <stdlib.h>
 #include <string.h>

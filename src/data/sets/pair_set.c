@@ -181,8 +181,8 @@ static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t
     }
 }
 
-/* Training pairs must fit into a batch, all into the models' positions: runs with other batches are
- * evaluated on the same pairs. */
+/* Training pairs must fit into a batch, all pairs into the model's positions. So runs with other
+ * batches are evaluated on the same pairs. */
 static int64_t longest_kept(const pair_set *s, data_split split) {
     return split == SPLIT_TRAIN && s->max_tokens < PAIR_LONGEST ? s->max_tokens : PAIR_LONGEST;
 }

@@ -64,10 +64,9 @@ void pair_set_free(pair_set *s);
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why);
 /* The last of the steps; freed with the set, also when there is no room for it. */
 sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why);
-/* Takes the steps on every text, counts the words of the training text, makes the dictionaries, turns
- * every text into ids and plans the batches. Words counted in s->dictionary beforehand are in it too.
- * Training is cut to the first `limit` lines. Texts of the other splits are taken over, which leaves
- * theirs empty. */
+/* Applies the steps to every text, counts training words, makes dictionaries and ids, and plans the
+ * batches. Words counted in s->dictionary beforehand are in it too. Training is cut to the first
+ * `limit` lines. Texts of the other splits are taken over, which leaves theirs empty. */
 sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *why);
 
 /* pair_batch.c: plans, permutation of sources, buffers; then batches. */

@@ -1,9 +1,9 @@
 /* running_set.c -- running text cut into windows (docs/models.md 3.2).
  *
- * N tokens, every line's words and <eos>, are cut into B contiguous pieces of n = N/B tokens, the
- * rest of the division left out at the end. Batch i has from each piece the tokens i T .. i T + T - 1
- * as input and those one further as output: (n - 1)/T whole windows, what is behind them is left out.
- * The order is never shuffled.
+ * The N tokens, words and <eos> of every line, are cut into B contiguous sequences of n = N/B
+ * tokens. The remainder at the end is left out. Batch i has from each piece the tokens i T .. i T +
+ * T - 1 as input and those one further as output: (n - 1)/T whole windows, what is behind them is
+ * left out. The order is never shuffled.
  */
 #include "data/sets/running_set.h"
 
@@ -54,8 +54,7 @@ static sr_status make_dictionary(running_set *s, const file_bytes *f, int64_t li
     return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
 }
 
-/* The words of the walk's line and <eos> behind those of the lines before; false at a word that the
- * dictionary has no id for. */
+/* Appends the words of the walk's line and <eos>. False at a word that has no id. */
 static bool encode_line(const running_set *s, running_split *p, text_walk *w, const char **word,
                         size_t *length) {
     const int64_t before = p->tokens;

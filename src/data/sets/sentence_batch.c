@@ -1,10 +1,10 @@
 /* sentence_batch.c -- batches of sentences.
  *
- * Batches are planned once per split (batch_plan.c) and in training taken in another order in each
- * epoch, unless batching is sorted. Where a batch is so many sentences at random, training draws the
- * sentences of the batches anew in every epoch: epoch e has the permutation of (seed, e), cut into
- * pieces. A row is <s> where sentences start with it, the words, </s> where they end with it, and
- * padding up to the longest row of the batch or to pad_to.
+ * Batches are planned once per split (batch_plan.c). Training permutes them in each epoch, unless
+ * batching is sorted. With a fixed number of random sentences per batch, training draws batches
+ * anew in every epoch: epoch e cuts the permutation of (seed, e). A row is <s> if mark_start is
+ * set, the words, </s> if mark_end is set, and padding. Its length is the longest row of the batch
+ * or a multiple of pad_to.
  */
 #include <stdlib.h>
 #include <string.h>

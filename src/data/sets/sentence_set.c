@@ -1,8 +1,8 @@
 /* sentence_set.c -- from words to ids: what a loader gives is kept as text until the words of training
  * are counted.
  *
- * Dictionary: <s>, <pad>, </s>, <unk>, then the words of the training text that are counted at least
- * min_count times, by count descending, ties by string ascending; no filler. Characters, of training
+ * Dictionary: <s>, <pad>, </s>, <unk>, then training words with at least min_count occurrences.
+ * Order: count descending, ties by string; nothing pads the dictionary. Characters, of training
  * too: 0 padding, 1 unknown, then by count alike.
  */
 #include "data/sets/sentence_set.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "base/vector.h"
 
 static sr_status check_options(const data_options *o, sr_failure *why) {
     const int64_t marks = o->mark_start + o->mark_end;
@@ -67,7 +68,7 @@ static void free_split(sentence_split *p) {
     free(p->first), free(p->label), free(p->line);
     free(p->id), free(p->tag);
     free(p->character), free(p->letter);
-    line_free(&p->text), line_free(&p->spelling);
+    buffer_free(&p->text), buffer_free(&p->spelling);
     batch_plan_free(&p->plan);
 }
 
@@ -86,31 +87,21 @@ void sentence_set_free(sentence_set *s) {
 /* -- sentences as they come */
 
 static bool grow_sentences(sentence_split *p) {
-    if (p->count + 1 < p->sentence_room) return true;
-    const int64_t room = p->sentence_room ? 2 * p->sentence_room : 1024;
-    int64_t *first = realloc(p->first, (size_t)room * sizeof *first);
-    if (first) p->first = first;
-    int64_t *line = realloc(p->line, (size_t)room * sizeof *line);
-    if (line) p->line = line;
-    int32_t *label = realloc(p->label, (size_t)room * sizeof *label);
-    if (label) p->label = label;
-    if (!first || !line || !label) return false;
-    if (!p->sentence_room) p->first[0] = 0;
-    p->sentence_room = room;
+    const int64_t count = p->count + 2;
+    if (!vector_reserve(&p->first, &p->first_capacity, count, sizeof *p->first) ||
+        !vector_reserve(&p->line, &p->line_capacity, count, sizeof *p->line) ||
+        !vector_reserve(&p->label, &p->label_capacity, count, sizeof *p->label))
+        return false;
+    if (p->count == 0) p->first[0] = 0;
     return true;
 }
 
 static bool grow_words(sentence_split *p) {
-    if (p->words < p->word_room) return true;
-    const int64_t room = p->word_room ? 2 * p->word_room : 8192;
-    int32_t *tag = realloc(p->tag, (size_t)room * sizeof *tag);
-    if (!tag) return false;
-    p->tag = tag, p->word_room = room;
-    return true;
+    return vector_reserve(&p->tag, &p->tag_capacity, p->words + 1, sizeof *p->tag);
 }
 
-static bool put_word(line_buffer *b, const char *word, size_t length) {
-    return line_put(b, word, length) && line_put(b, "\n", 1);
+static bool put_word(byte_buffer *b, const char *word, size_t length) {
+    return buffer_put(b, word, length) && buffer_put(b, "\n", 1);
 }
 
 static bool is_left_out(const sentence_set *s, data_split split) {
@@ -155,7 +146,7 @@ sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int
 
 /* A place in a buffer of words; begins as {buffer, 0}. */
 typedef struct word_walk {
-    const line_buffer *buffer;
+    const byte_buffer *buffer;
     size_t at;
 } word_walk;
 
@@ -180,7 +171,7 @@ static int64_t count_letters(const sentence_set *s, const char *word, size_t len
     return s->letters && n > s->letters ? s->letters : n;
 }
 
-static bool count_words(vocab *v, const line_buffer *b) {
+static bool count_words(vocab *v, const byte_buffer *b) {
     word_walk w = {b, 0};
     const char *word;
     size_t length;
@@ -189,7 +180,7 @@ static bool count_words(vocab *v, const line_buffer *b) {
     return done;
 }
 
-static bool count_characters(vocab *v, const line_buffer *b) {
+static bool count_characters(vocab *v, const byte_buffer *b) {
     bool done = true;
     for (size_t at = 0; done && at < b->size;) {
         const size_t n = character_size(b->byte + at);
@@ -224,7 +215,7 @@ static bool encode_words(sentence_set *s, sentence_split *p) {
         p->id[i] = vocab_id(s->dictionary, word, length);
         p->unknown += p->id[i] == TOKEN_UNK;
     }
-    line_free(&p->text);
+    buffer_free(&p->text);
     return p->id != NULL;
 }
 
@@ -252,7 +243,7 @@ static bool encode_characters(sentence_set *s, sentence_split *p) {
         p->letter[i + 1] = p->letter[i] + n;
         if (n > s->longest_spelling) s->longest_spelling = n;
     }
-    line_free(&p->spelling);
+    buffer_free(&p->spelling);
     return true;
 }
 

@@ -1,5 +1,5 @@
-/* sentence_set.h -- sentences of one text in memory, each with a class or with a tag for every word,
- * and the batches made of them; what read_*.c of sentences fill:
+/* sentence_set.h -- sentences of one text in memory, with a class each or a tag for every word, and
+ * their batches. The readers fill it:
  *
  *     sentence_set_create(s, o, why);
  *     for each split, each sentence: sentence_set_word(...)*, sentence_set_end(...)
@@ -43,10 +43,10 @@ typedef struct sentence_split {
     int64_t cut;          /* sentences that max_length made shorter */
     int64_t unknown;      /* words that are <unk> */
     batch_plan plan;      /* one for all epochs, unless s->drawn */
-    line_buffer text;     /* words, each with a newline behind; before the build */
-    line_buffer spelling; /* the same of spellings */
+    byte_buffer text;     /* words, each with a newline behind; before the build */
+    byte_buffer spelling; /* the same of spellings */
     bool open_cut;        /* the sentence that is open is longer than max_length */
-    int64_t sentence_room, word_room;
+    int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
 } sentence_split;
 
 /* What a batch is made in. */
@@ -87,13 +87,13 @@ void sentence_set_free(sentence_set *s);
 /* The next word of the sentence that is open. */
 sr_status sentence_set_word(sentence_set *s, data_split split, const sentence_word *w,
                             sr_failure *why);
-/* Ends the sentence; one without words is counted and left out, and so are training sentences
- * behind the first `limit`. label: of sets with tags, any. line: its number in its file or set, for
- * the loader's own use. */
+/* Ends the sentence. Sentences without words are counted and left out, training sentences after the
+ * first `limit` too. label: of sets with tags, any. line: its number in its file or set, for the
+ * loader's own use. */
 sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int64_t line,
                            sr_failure *why);
-/* After the last sentence: cuts to max_length, counts the words of training, makes the dictionaries,
- * turns words into ids, plans batches. SR_FORMAT without training sentences. */
+/* After the last sentence: cuts to max_length, counts training words, makes dictionaries and ids,
+ * and plans batches. SR_FORMAT without training sentences. */
 sr_status sentence_set_build(sentence_set *s, sr_failure *why);
 
 /* sentence_batch.c */
@@ -102,8 +102,7 @@ int64_t sentence_set_batches(const sentence_set *s, data_split split);
 /* In the buffers of a slot. pair [count] has the numbers of the sentences in their split. */
 void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epoch, int64_t index,
                         batch *b);
-/* Positions of a batch that hold a word or a mark, and all of them, over the batches of the first
- * epoch. */
+/* Positions with a word or a mark, and all positions, over the batches of the first epoch. */
 void sentence_set_fill(sentence_set *s, data_split split, int64_t *words, int64_t *positions);
 /* Size of the dictionary of characters, with padding and unknown; 0: there are none. */
 int64_t sentence_set_characters(const sentence_set *s);

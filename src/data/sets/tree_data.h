@@ -1,8 +1,8 @@
 /* tree_data.h -- what a data set of trees has for parsing: sentences, ids of their words, labels, rules of
  * the scores.
  *
- * Ids of words and POS tags are those of dictionaries with the specials of batch.h: TOKEN_BOS is ROOT,
- * TOKEN_PAD none, TOKEN_UNK unknown; those of labels likewise, label l being TOKEN_FIRST_WORD + l.
+ * Ids of words and POS tags come from dictionaries with the specials of batch.h. TOKEN_BOS is ROOT,
+ * TOKEN_PAD none, TOKEN_UNK unknown. Label l is TOKEN_FIRST_WORD + l.
  */
 #ifndef DATA_SETS_TREE_DATA_H
 #define DATA_SETS_TREE_DATA_H
@@ -24,8 +24,8 @@ typedef struct data_trees {
 /* False when the split is not there, or the data are no trees. */
 bool data_trees_of(const dataset *d, data_split split, data_trees *t);
 
-/* Features of a state: ids of the words of its places, then of their POS tags, then, where there are
- * labels, of the labels of the last ARC_CHILDREN of them. */
+/* Features of a state: ids of the words of its nodes, then of their POS tags. With labels, those of
+ * the last ARC_CHILDREN nodes follow. */
 int64_t data_tree_features(const data_trees *t); /* their number */
 /* first_word: of the sentence in the bank. */
 void data_tree_feature(const data_trees *t, int64_t first_word, const arc_state *s,

@@ -1,14 +1,14 @@
 /* tree_set.c -- trees as transitions of the arc-standard system (docs/models.md 8).
  *
- * Dictionaries are of the training sentences: words that are counted at least min_count times, spelled
- * as they stand in the file unless the step of lines makes small letters of them (Chen and Manning keep
- * capitals); every POS tag; every label. By count descending, ties by string ascending; no filler.
+ * Dictionaries come from the training sentences: words with at least min_count occurrences, every
+ * POS tag, every label. Words keep their capitals (Chen and Manning) unless the line step lowers
+ * them. By count descending, ties by string ascending; no filler.
  *
- * Batches of training: the transitions of the static oracle of all its sentences, in random order by (seed,
- * epoch); of evaluation: sentence by sentence. The last batch of a pass may be smaller. Sentences that are
- * not projective have none and are left out of batches, and so are those of evaluation with a label that
- * training does not have, for it is no class. A state is not stored: it follows from the transitions
- * before it in its sentence.
+ * Training batches: the transitions of the static oracle of all sentences, in random order by
+ * (seed, epoch). Evaluation batches: sentence by sentence. The last batch of a pass may be smaller.
+ * Batches leave out sentences that are not projective, since they have no transitions. They also
+ * leave out evaluation sentences with a label that training lacks. A state is not stored: it
+ * follows from the transitions before it in its sentence.
  */
 #include "data/sets/tree_set.h"
 
@@ -47,7 +47,7 @@ void tree_set_free(tree_set *s) {
 /* -- dictionaries and ids */
 
 /* The word as the dictionary has it; the text of `made` is good until the next one. */
-static sr_status spell(const data_options *o, const tree_field *form, line_buffer *made,
+static sr_status spell(const data_options *o, const tree_field *form, byte_buffer *made,
                        tree_field *to, sr_failure *why) {
     *to = *form;
     if (!o->tokenizer) return SR_OK;
@@ -65,7 +65,7 @@ static bool count_field(vocab *v, const tree_field *f) {
 static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why) {
     const tree_split *p = &s->split[SPLIT_TRAIN];
     const treebank *t = &p->of->bank;
-    line_buffer made = {0};
+    byte_buffer made = {0};
     sr_status status = SR_OK;
     for (int64_t i = t->start[p->first]; i < t->start[p->first + p->count] && status == SR_OK;
          i++) {
@@ -77,7 +77,7 @@ static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why
                                 (s->labels && !count_field(s->labels, &w->label))))
             status = sr_fail(why, SR_MEMORY, "no memory for a dictionary");
     }
-    line_free(&made);
+    buffer_free(&made);
     return status;
 }
 
@@ -98,7 +98,7 @@ static sr_status encode_bank(const tree_set *s, const data_options *o, tree_bank
                              sr_failure *why) {
     const treebank *t = &b->bank;
     const size_t bytes = (size_t)(t->words + 1) * sizeof(int32_t);
-    line_buffer made = {0};
+    byte_buffer made = {0};
     sr_status status = SR_OK;
     b->word = malloc(bytes), b->pos = malloc(bytes), b->label = malloc(bytes);
     b->head = malloc(bytes);
@@ -117,7 +117,7 @@ static sr_status encode_bank(const tree_set *s, const data_options *o, tree_bank
         b->label[i] = id < TOKEN_FIRST_WORD ? -1 : id - TOKEN_FIRST_WORD;
         b->head[i] = w->head;
     }
-    line_free(&made);
+    buffer_free(&made);
     return status;
 }
 

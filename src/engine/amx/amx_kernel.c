@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The compiler does not know that these instructions read and write memory. */
-#define MEMORY_IS_SETTLED() __asm__ volatile("" ::: "memory")
+#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
 NATIVE void tiles_open(void) {
     struct {
@@ -15,7 +15,7 @@ NATIVE void tiles_open(void) {
         uint8_t rows[16];
     } shape = {.palette = 1};
     for (int i = 0; i < 8; i++) shape.row_bytes[i] = 64, shape.rows[i] = LANES;
-    MEMORY_IS_SETTLED();
+    COMPILER_BARRIER();
     _tile_loadconfig(&shape);
 }
 
@@ -77,7 +77,7 @@ static NATIVE inline void sums_end(float *c, int64_t stride, extent e) {
 }
 
 /* Rows of c that are about to be written: stores to lines that no cache holds would wait for them. */
-static inline void rows_ask(const tile_sums *to, int64_t first, int64_t end) {
+static inline void prefetch_rows(const tile_sums *to, int64_t first, int64_t end) {
     for (int64_t i = first; i < lesser(end, to->rows); i++) {
         __builtin_prefetch(to->c + i * to->stride, 1);
         __builtin_prefetch(to->c + i * to->stride + LANES, 1);
@@ -89,18 +89,18 @@ static NATIVE void tiles_multiply(amx_parts parts, const char *a, const char *b,
                                   const float *bias, float *c, int64_t stride,
                                   const tile_sums *to) {
     const extent e = {to->rows > LANES, to->columns > LANES};
-    const int64_t chunks = (depth + DEPTH - 1) / DEPTH;
-    MEMORY_IS_SETTLED();
+    const int64_t slices = (depth + DEPTH - 1) / DEPTH;
+    COMPILER_BARRIER();
     sums_begin(bias, e);
-    for (int64_t i = 0; i < chunks; i++, a += parts * PART, b += parts * PART) {
-        rows_ask(to, i * SIDE / chunks, (i + 1) * SIDE / chunks);
+    for (int64_t i = 0; i < slices; i++, a += parts * PART, b += parts * PART) {
+        prefetch_rows(to, i * SIDE / slices, (i + 1) * SIDE / slices);
         if (parts == AMX_ROUNDED)
             load_a(a, HIGH, e), load_b(b, HIGH, e), multiply(e);
         else
             multiply_parts(a, b, e);
     }
     sums_end(c, stride, e);
-    MEMORY_IS_SETTLED();
+    COMPILER_BARRIER();
 }
 
 /* c [rows, columns] += x [rows, SIDE] */

@@ -23,12 +23,12 @@ bool amx_takes(const gemm_group *p);
 
 /* AMX_WHOLE: the product as of floats. AMX_ROUNDED: of operands rounded to bfloat16, without a bias. The same bytes
  * for any number of threads. Of what amx_takes. SR_MEMORY: c is as before. */
-sr_status amx_product(scratch_memory *room, const gemm_group *p, amx_parts parts, int threads,
+sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
                       sr_failure *why);
 
 /* Whether they can be one product: what is side by side has whole panels of each. */
 bool amx_takes_together(gemm_group_sides sides, const gemm_group *one);
-sr_status amx_products(scratch_memory *room, gemm_group_sides sides, int count,
+sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
                        const gemm_group *one, int threads, sr_failure *why);
 
 #endif

@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-    K_BLOCK = 256,                                  /* of the depth */
-    ROOM = 4 * (K_BLOCK / DEPTH * AMX_WHOLE * PART) /* bytes of packed rows, on the stack */
+    K_BLOCK = 256,                                          /* of the depth */
+    PACKED_BYTES = 4 * (K_BLOCK / DEPTH * AMX_WHOLE * PART) /* bytes of packed rows, on the stack */
 };
 
 size_t gemm_amx_rows_bytes(int64_t out, int64_t in) {
@@ -34,16 +34,16 @@ static void bias_copy(const real *b, int64_t columns, float bias[SIDE]) {
 }
 
 /* Rows and a weight, and the place where a step of the rows is packed. */
-typedef struct job {
+typedef struct rows_gemm {
     int64_t rows, out, in, block, panel; /* bytes of AMX_ROWS rows and of a panel of the weight */
     const char *packed;
     const real *b;
     real *y;
-    char *room;
-} job;
+    char *packed_rows;
+} rows_gemm;
 
 /* A panel of the weight at column j times all rows, from .. from+depth-1 of the depth. */
-static void panel_multiply(const job *k, int64_t j, int64_t from, int64_t depth) {
+static void panel_multiply(const rows_gemm *k, int64_t j, int64_t from, int64_t depth) {
     float bias[SIDE];
     const int64_t columns = lesser(k->out - j, SIDE);
     const char *w = k->packed + j / SIDE * k->panel + from / DEPTH * AMX_WHOLE * PART;
@@ -52,18 +52,18 @@ static void panel_multiply(const job *k, int64_t j, int64_t from, int64_t depth)
     for (int64_t r = 0; r < k->rows; r += AMX_ROWS) {
         const tile_sums to = {k->y + r * k->out + j, k->out, lesser(k->rows - r, AMX_ROWS), columns,
                               from > 0};
-        panels_multiply(AMX_WHOLE, k->room + r / AMX_ROWS * k->block, w, depth,
+        panels_multiply(AMX_WHOLE, k->packed_rows + r / AMX_ROWS * k->block, w, depth,
                         biased ? bias : NULL, &to);
     }
 }
 
-static bool rows_run(const job *k, const real *x) {
+static bool rows_run(const rows_gemm *k, const real *x) {
     atomic_bool odd = false;
     const operand a = {x, k->in, k->rows, k->in, true, false, AMX_WHOLE, &odd};
     tiles_open();
     for (int64_t from = 0; from < k->in; from += K_BLOCK) {
         const int64_t depth = lesser(k->in - from, K_BLOCK);
-        panels_pack(&a, 0, k->rows, from, depth, k->block, k->room);
+        panels_pack(&a, 0, k->rows, from, depth, k->block, k->packed_rows);
         for (int64_t j = 0; j < k->out; j += SIDE) panel_multiply(k, j, from, depth);
     }
     tiles_close();
@@ -73,15 +73,15 @@ static bool rows_run(const job *k, const real *x) {
 /* As many rows at a time as fit into the room. */
 bool gemm_amx_rows(int64_t rows, const real *x, int64_t out, int64_t in, const char *packed,
                    const real *b, real *y) {
-    char room[ROOM] __attribute__((aligned(64)));
+    char packed_rows[PACKED_BYTES] __attribute__((aligned(64)));
     const operand w = {.parts = AMX_WHOLE};
-    job k = {.out = out, .in = in, .packed = packed, .b = b, .room = room};
+    rows_gemm k = {.out = out, .in = in, .packed = packed, .b = b, .packed_rows = packed_rows};
     bool good = true;
     k.block = panel_bytes(&w, up(lesser(in, K_BLOCK), DEPTH));
     k.panel = panel_bytes(&w, up(in, DEPTH));
-    const int64_t some = ROOM / k.block * AMX_ROWS;
-    for (int64_t r = 0; r < rows; r += some) {
-        k.rows = lesser(rows - r, some);
+    const int64_t group = PACKED_BYTES / k.block * AMX_ROWS;
+    for (int64_t r = 0; r < rows; r += group) {
+        k.rows = lesser(rows - r, group);
         k.y = y + r * out;
         good = rows_run(&k, x + r * in) && good;
     }

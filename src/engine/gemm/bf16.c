@@ -36,9 +36,9 @@ static void round_rows(int threads, int64_t rows, int64_t width, const real *x, 
         for (int64_t j = 0; j < width; j++) to[r * width + j] = rounded(x[r * stride + j]);
 }
 
-static sr_status by_copies(const gemm_group *p, scratch_memory *room, int threads,
+static sr_status by_copies(const gemm_group *p, scratch_memory *scratch, int threads,
                            sr_failure *why) {
-    real *left = scratch_memory_of(room, (size_t)((p->m + p->n) * p->k) * sizeof *left, why);
+    real *left = scratch_memory_of(scratch, (size_t)((p->m + p->n) * p->k) * sizeof *left, why);
     if (!left) return SR_MEMORY;
     real *right = left + p->m * p->k;
     const int64_t a_rows = p->ta ? p->k : p->m, a_width = p->ta ? p->m : p->k;
@@ -51,17 +51,17 @@ static sr_status by_copies(const gemm_group *p, scratch_memory *room, int thread
     return SR_OK;
 }
 
-sr_status gemm_bf16(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+sr_status gemm_bf16(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why) {
     const gemm_group p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL};
-    if (amx_takes(&p)) return amx_product(room, &p, AMX_ROUNDED, threads, why);
+    if (amx_takes(&p)) return amx_product(scratch, &p, AMX_ROUNDED, threads, why);
 #ifdef BF16_AVX512
     if (avx512_native()) {
-        void *packed = scratch_memory_of(room, bf16_avx512_room(&p), why);
+        void *packed = scratch_memory_of(scratch, bf16_avx512_scratch_bytes(&p), why);
         if (packed) bf16_avx512(&p, threads, packed);
         return packed ? SR_OK : SR_MEMORY;
     }
 #endif
-    return by_copies(&p, room, threads, why);
+    return by_copies(&p, scratch, threads, why);
 }

@@ -34,19 +34,19 @@ typedef struct packing {
     uint32_t *a, *b;
 } packing;
 
-static int64_t a_room(const gemm_group *p) {
+static int64_t a_size(const gemm_group *p) {
     return up(p->m, LANES) * up((p->k + 1) / 2, LANES);
 }
 
-size_t bf16_avx512_room(const gemm_group *p) {
-    return (size_t)(a_room(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
+size_t bf16_avx512_scratch_bytes(const gemm_group *p) {
+    return (size_t)(a_size(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
 }
 
-static packing layout(const gemm_group *p, void *room) {
-    packing k = {.pairs = (p->k + 1) / 2, .a = room};
+static packing layout(const gemm_group *p, void *scratch) {
+    packing k = {.pairs = (p->k + 1) / 2, .a = scratch};
     k.row_step = p->ta ? 1 : up(k.pairs, LANES);
     k.pair_step = p->ta ? ROWS : 1;
-    k.b = k.a + a_room(p);
+    k.b = k.a + a_size(p);
     return k;
 }
 
@@ -83,7 +83,7 @@ static NATIVE __m512i column_pairs(const float *upper, const float *lower, int64
 }
 
 /* Sixteen columns of a turned a: two panels. */
-static NATIVE void pack_turned(const gemm_group *p, const packing *k, int64_t column) {
+static NATIVE void pack_transposed(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->a + column * k->pairs;
     for (int64_t i = 0; i < k->pairs; i++) {
         const float *x = p->a + 2 * i * p->lda + column;
@@ -106,7 +106,7 @@ static NATIVE void pack_panel(const gemm_group *p, const packing *k, int64_t col
 }
 
 /* A panel of b, stored [n, k]: its columns are rows there. */
-static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int64_t column) {
+static NATIVE void pack_panel_transposed(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->b + column * k->pairs, pair[LANES];
     for (int64_t j = 0; j < COLUMNS; j++)
         for (int64_t i = 0; i < k->pairs; i += LANES) {
@@ -120,7 +120,7 @@ static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int6
 
 static void pack_b(const gemm_group *p, const packing *k, int64_t column) {
     if (p->tb)
-        pack_panel_turned(p, k, column);
+        pack_panel_transposed(p, k, column);
     else
         pack_panel(p, k, column);
 }
@@ -163,8 +163,8 @@ static void block(const gemm_group *p, const packing *k, int64_t row, int64_t co
     for (int64_t r = row; r < row + ROW_BLOCK && r < p->m; r += ROWS) tile(p, k, r, column);
 }
 
-void bf16_avx512(const gemm_group *p, int threads, void *room) {
-    const packing k = layout(p, room);
+void bf16_avx512(const gemm_group *p, int threads, void *scratch) {
+    const packing k = layout(p, scratch);
     const int64_t panels = up(p->n, COLUMNS) / COLUMNS, blocks = up(p->m, ROW_BLOCK) / ROW_BLOCK;
 #pragma omp parallel num_threads(threads) if (p->m * p->n * p->k > PARALLEL_WORK)
     {
@@ -172,7 +172,7 @@ void bf16_avx512(const gemm_group *p, int threads, void *room) {
         for (int64_t i = 0; i < panels; i++) pack_b(p, &k, i * COLUMNS);
         if (p->ta) {
 #pragma omp for schedule(static)
-            for (int64_t c = 0; c < p->m; c += LANES) pack_turned(p, &k, c);
+            for (int64_t c = 0; c < p->m; c += LANES) pack_transposed(p, &k, c);
         } else {
 #pragma omp for schedule(static)
             for (int64_t r = 0; r < up(p->m, ROWS); r++) pack_row(p, &k, r);

@@ -11,8 +11,8 @@
 #define BF16_AVX512
 
 /* Bytes that bf16_avx512 wants at `room`, which begins a cache line. */
-size_t bf16_avx512_room(const gemm_group *p);
-void bf16_avx512(const gemm_group *p, int threads, void *room);
+size_t bf16_avx512_scratch_bytes(const gemm_group *p);
+void bf16_avx512(const gemm_group *p, int threads, void *scratch);
 #endif
 
 #endif

@@ -184,34 +184,35 @@ void gemm_group_by_libraries(const gemm_group *p, int threads) {
     }
 }
 
-static void product_any(scratch_memory *room, const gemm_group *p, int threads) {
+static void product_any(scratch_memory *scratch, const gemm_group *p, int threads) {
     sr_failure none;
-    if (!amx_takes(p) || amx_product(room, p, AMX_WHOLE, threads, &none) != SR_OK)
+    if (!amx_takes(p) || amx_product(scratch, p, AMX_WHOLE, threads, &none) != SR_OK)
         gemm_group_by_libraries(p, threads);
 }
 
-void gemm_grouped(scratch_memory *room, gemm_group_sides sides, int count, const gemm_group *one,
+void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, const gemm_group *one,
                   int threads) {
     sr_failure none;
     if (count > 1 && amx_takes_together(sides, one) &&
-        amx_products(room, sides, count, one, threads, &none) == SR_OK)
+        amx_products(scratch, sides, count, one, threads, &none) == SR_OK)
         return;
     for (int i = 0; i < count; i++) {
         gemm_group p = one[i];
         if (i && sides == SIDES_DEPTH) p.beta = 1;
-        product_any(room, &p, threads);
+        product_any(scratch, &p, threads);
     }
 }
 
-void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+void gemm(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    product_any(room, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
+    product_any(scratch, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL},
+                threads);
 }
 
-void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+void gemm_biased(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                  int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
                  const real *bias, real *c, int64_t ldc) {
-    product_any(room, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
+    product_any(scratch, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
 }
 
 /* Activations that die out end in denormal numbers, which cost a hundred times a normal one. */

@@ -11,11 +11,11 @@
 /* c = op(a) op(b) + beta c, row-major. op(a) is [m x k] (a stored [k x m] when ta), op(b) [k x n]
  * (stored [n x k] when tb), c [m x n]; lda, ldb, ldc row strides. c is not read when beta is 0.
  * The same bytes for any number of threads. Packed operands may stand in `room`. */
-void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+void gemm(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
 /* c = op(a) op(b) + bias [n] (NULL: none) in every row. */
-void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+void gemm_biased(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                  int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
                  const real *bias, real *c, int64_t ldc);
 

@@ -26,13 +26,14 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
  * value [d]. share: scratch of row_attention_scratch(n) numbers. */
 int64_t row_attention_scratch(int64_t n);
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
-                   const real *const *value, real *share, real *y);
+                   const real *const *value, real *weight, real *y);
 
 /* Keys and values of a sentence, which many queries look at. */
 typedef struct row_memory {
-    int64_t keys, room, width, wide; /* room: keys rounded up; width of a head, and rounded up */
-    real *key;                       /* [heads width, room] turned, zeros behind the last */
-    real *value;                     /* [heads, keys, wide], zeros behind the last */
+    int64_t keys, key_stride, width,
+        padded_width; /* room: keys rounded up; width of a head, and rounded up */
+    real *key;        /* [heads width, room] turned, zeros behind the last */
+    real *value;      /* [heads, keys, wide], zeros behind the last */
 } row_memory;
 
 /* Numbers that the memory of n keys [d] takes. */

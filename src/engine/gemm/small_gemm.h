@@ -34,15 +34,15 @@ enum {
 typedef real small_gemm_vector __attribute__((vector_size(TILE_VECTOR_BYTES)));
 
 /* A left operand: element (i, p) at value[i * step_m + p * step_k]. */
-typedef struct small_gemm_rest {
+typedef struct small_gemm_left {
     const real *value;
     int64_t step_m, step_k;
-} small_gemm_rest;
+} small_gemm_left;
 
 /* rows <= TILE_ROWS and wide <= TILE_WIDE are constants where this is called: everything unrolls.
  */
 __attribute__((always_inline)) static inline void
-micro_kernel(const int rows, const int wide, int64_t k, small_gemm_rest a, const real *restrict b,
+micro_kernel(const int rows, const int wide, int64_t k, small_gemm_left a, const real *restrict b,
              int64_t ldb, bool add, real *restrict c, int64_t ldc) {
     small_gemm_vector sum[TILE_ROWS][TILE_WIDE] = {0};
     for (int64_t p = 0; p < k; p++) {
@@ -73,7 +73,7 @@ micro_kernel(const int rows, const int wide, int64_t k, small_gemm_rest a, const
 }
 
 __attribute__((always_inline)) static inline void
-small_gemm_columns(const int wide, int64_t m, int64_t k, small_gemm_rest a, const real *restrict b,
+small_gemm_columns(const int wide, int64_t m, int64_t k, small_gemm_left a, const real *restrict b,
                    int64_t ldb, bool add, real *restrict c, int64_t ldc) {
     int64_t i = 0;
     for (; i + TILE_ROWS <= m; i += TILE_ROWS, a.value += TILE_ROWS * a.step_m)
@@ -98,7 +98,7 @@ small_gemm_columns(const int wide, int64_t m, int64_t k, small_gemm_rest a, cons
     }
 }
 
-static inline void small_gemm_product(int64_t m, int64_t n, int64_t k, small_gemm_rest a,
+static inline void small_gemm_product(int64_t m, int64_t n, int64_t k, small_gemm_left a,
                                       const real *restrict b, int64_t ldb, bool add,
                                       real *restrict c, int64_t ldc) {
     int64_t j = 0;
@@ -122,11 +122,11 @@ static inline void small_transpose_quad(const real *restrict x, int64_t ldx, rea
     small_gemm_quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     small_gemm_quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
     small_gemm_quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const small_gemm_quad turned[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
-                                       __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-                                       __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
-                                       __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
-    for (int i = 0; i < 4; i++) memcpy(y + i * ldy, &turned[i], sizeof turned[i]);
+    const small_gemm_quad transposed[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                                           __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                                           __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                                           __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; i++) memcpy(y + i * ldy, &transposed[i], sizeof transposed[i]);
 }
 
 /* x [m x n] -> y [n x TILE_LANES], zeros behind column m <= TILE_LANES. */

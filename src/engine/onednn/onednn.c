@@ -205,7 +205,7 @@ static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, c
 /* -- one call ---------------------------------------------------------------------------------- */
 
 /* `chunks` chunks of one plan. The pointers below `chunks` are parts of the shared memory. */
-typedef struct job {
+typedef struct conv_call {
     conv_plans *c;
     const plan *p;
     conv_arrays a;
@@ -218,20 +218,20 @@ typedef struct job {
     float *dx;       /* [threads, x_size], when dx is added */
     char *scratch;   /* [threads, scratch_bytes] */
     dnnl_memory_t w; /* of `block`, for the passes that read w */
-} job;
+} conv_call;
 
 /* Memory objects of one thread. */
-typedef struct lane {
+typedef struct thread_objects {
     dnnl_stream_t stream;
     dnnl_memory_t x, y, w, scratch;
-} lane;
+} thread_objects;
 
 static size_t aligned(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
 /* Divides `memory` among the job's parts (NULL: only counts); returns the bytes needed. */
-static size_t job_layout(job *j, char *memory) {
+static size_t call_layout(conv_call *j, char *memory) {
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS, data = j->p->pass == CONV_BACKWARD_DATA;
     size_t threads = (size_t)j->threads, used = 0;
     j->block = (float *)(void *)memory;
@@ -244,16 +244,16 @@ static size_t job_layout(job *j, char *memory) {
     return used + threads * j->scratch_bytes;
 }
 
-static sr_status job_memory(job *j, sr_failure *why) {
+static sr_status call_memory(conv_call *j, sr_failure *why) {
     static char none;
-    char *memory = scratch_memory_of(j->c->memory, job_layout(j, &none), why);
+    char *memory = scratch_memory_of(j->c->memory, call_layout(j, &none), why);
     if (!memory) return SR_MEMORY;
-    job_layout(j, memory);
+    call_layout(j, memory);
     return SR_OK;
 }
 
 /* p->reorder from `from` to `to`, on this thread. */
-static dnnl_status_t reorder(const job *j, float *from, float *to) {
+static dnnl_status_t reorder(const conv_call *j, float *from, float *to) {
     bool back = j->p->pass == CONV_BACKWARD_WEIGHTS;
     const dnnl_memory_desc_t *source = back ? &j->p->block : &j->p->plain;
     const dnnl_memory_desc_t *target = back ? &j->p->plain : &j->p->block;
@@ -270,7 +270,7 @@ static dnnl_status_t reorder(const job *j, float *from, float *to) {
     return bad;
 }
 
-static dnnl_status_t lane_open(lane *l, const job *j, int thread) {
+static dnnl_status_t thread_open(thread_objects *l, const conv_call *j, int thread) {
     const plan *p = j->p;
     dnnl_engine_t e = j->c->engine;
     char *scratch = j->scratch + (size_t)thread * j->scratch_bytes;
@@ -282,7 +282,7 @@ static dnnl_status_t lane_open(lane *l, const job *j, int thread) {
     return bad;
 }
 
-static void lane_close(lane *l) {
+static void thread_close(thread_objects *l) {
     if (l->scratch) dnnl_memory_destroy(l->scratch);
     if (l->w) dnnl_memory_destroy(l->w);
     if (l->y) dnnl_memory_destroy(l->y);
@@ -290,7 +290,7 @@ static void lane_close(lane *l) {
     if (l->stream) dnnl_stream_destroy(l->stream);
 }
 
-static dnnl_status_t lane_run(lane *l, const job *j, int64_t chunk, float *x) {
+static dnnl_status_t thread_run(thread_objects *l, const conv_call *j, int64_t chunk, float *x) {
     float *y = j->a.y + (size_t)chunk * j->y_size;
     dnnl_status_t bad = dnnl_memory_set_data_handle(l->x, x);
     if (!bad) bad = dnnl_memory_set_data_handle(l->y, y);
@@ -306,33 +306,33 @@ static dnnl_status_t lane_run(lane *l, const job *j, int64_t chunk, float *x) {
     return bad ? bad : dnnl_primitive_execute(j->p->chunk, l->stream, 4, args);
 }
 
-static dnnl_status_t run_chunk(lane *l, const job *j, int64_t chunk, int thread) {
+static dnnl_status_t run_chunk(thread_objects *l, const conv_call *j, int64_t chunk, int thread) {
     float *x = j->a.x + (size_t)chunk * j->x_size;
-    if (j->p->pass != CONV_BACKWARD_DATA || !j->a.add) return lane_run(l, j, chunk, x);
+    if (j->p->pass != CONV_BACKWARD_DATA || !j->a.add) return thread_run(l, j, chunk, x);
     float *dx = j->dx + (size_t)thread * j->x_size;
-    dnnl_status_t bad = lane_run(l, j, chunk, dx);
+    dnnl_status_t bad = thread_run(l, j, chunk, dx);
     for (size_t i = 0; i < j->x_size; i++) x[i] += dx[i];
     return bad;
 }
 
 /* block[0] += block[1] + block[2] + ..., in this order for every number. */
-static void merge(const job *j, size_t from, size_t to) {
+static void merge(const conv_call *j, size_t from, size_t to) {
     for (int64_t chunk = 1; chunk < j->chunks; chunk++) {
         const float *more = j->block + (size_t)chunk * j->block_size;
         for (size_t i = from; i < to; i++) j->block[i] += more[i];
     }
 }
 
-static dnnl_status_t run_chunks(const job *j) {
+static dnnl_status_t run_chunks(const conv_call *j) {
     enum { MERGED = 2048 };
     int64_t merges = j->w || j->chunks == 1 ? 0 : (int64_t)(j->block_size + MERGED - 1) / MERGED;
     int worst = 0;
 #pragma omp parallel num_threads(j->threads) reduction(max : worst)
     {
-        lane l = {0};
+        thread_objects l = {0};
         int thread = omp_get_thread_num();
         omp_set_num_threads(1); /* of this region's task only */
-        worst = lane_open(&l, j, thread);
+        worst = thread_open(&l, j, thread);
 #pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < j->chunks; i++)
             if (!worst) worst = run_chunk(&l, j, i, thread);
@@ -344,12 +344,12 @@ static dnnl_status_t run_chunks(const job *j) {
                 merge(j, from, to < j->block_size ? to : j->block_size);
             }
         }
-        lane_close(&l);
+        thread_close(&l);
     }
     return (dnnl_status_t)worst;
 }
 
-static dnnl_status_t job_run(job *j) {
+static dnnl_status_t call_run(conv_call *j) {
     dnnl_status_t bad = dnnl_success;
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS;
     if (!weights) bad = reorder(j, j->a.w, j->block);
@@ -366,15 +366,15 @@ static dnnl_status_t job_run(job *j) {
 static sr_status run_plan(conv_plans *c, const plan *p, int threads, const conv_arrays *a,
                           int64_t chunks, sr_failure *why) {
     const conv_shape *s = &p->s;
-    job j = {.c = c, .p = p, .a = *a, .threads = threads, .chunks = chunks};
+    conv_call j = {.c = c, .p = p, .a = *a, .threads = threads, .chunks = chunks};
     j.x_size = (size_t)(s->images * s->height * s->width * s->in);
     j.y_size = (size_t)(s->images * s->out_height * s->out_width * s->out);
     j.w_size = (size_t)(s->out * s->kernel_h * s->kernel_w * s->in);
     j.block_size = aligned(dnnl_memory_desc_get_size(&p->block)) / sizeof(float);
     j.scratch_bytes = aligned(dnnl_memory_desc_get_size(&p->scratch));
-    sr_status status = job_memory(&j, why);
+    sr_status status = call_memory(&j, why);
     if (status != SR_OK) return status;
-    dnnl_status_t bad = job_run(&j);
+    dnnl_status_t bad = call_run(&j);
     return bad ? fail(bad, s, why) : SR_OK;
 }
 

@@ -175,8 +175,8 @@ static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *numb
                w->room >= t->least_runs;
     }
     if (status == SR_OK && w->count && w->room < t->least_runs)
-        fprintf(notes, "<p class=\"missing\">Left out: %d more run%s (--each %d)</p>\n", w->count,
-                w->count > 1 ? "s" : "", r->request->each);
+        fprintf(notes, "<p class=\"missing\">Left out: %d more run%s (--max-runs %d)</p>\n",
+                w->count, w->count > 1 ? "s" : "", r->request->each);
     return status;
 }
 

@@ -41,8 +41,8 @@ int report_own(const report *r) {
 void report_others(report *r) {
     const int others = r->request->runs - report_own(r);
     if (others)
-        fprintf(r->page, "<p class=\"missing\">Left out: %d more run%s (--each %d)</p>\n", others,
-                others > 1 ? "s" : "", r->request->each);
+        fprintf(r->page, "<p class=\"missing\">Left out: %d more run%s (--max-runs %d)</p>\n",
+                others, others > 1 ? "s" : "", r->request->each);
 }
 
 /* A line for each, as sections are processes. */

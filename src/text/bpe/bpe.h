@@ -9,8 +9,8 @@
  *     bpe *b = bpe_create(codes, &(bpe_settings){.separator = "@@"}, &why);
  *     bpe_apply(b, "hundehaus\n", 10, &result, &why);            result.byte: "hunde@@ haus\n"
  *
- * Text is UTF-8, checked by the caller (text_lines.h does). Words are what lies between blanks, U+0020
- * and no other; blanks, CR and LF at the ends of a line belong to no word.
+ * Text is UTF-8, checked by the caller (text_lines.h does). Words lie between blanks, U+0020 alone.
+ * Blanks, CR and LF at the ends of a line belong to no word.
  */
 #ifndef TEXT_BPE_BPE_H
 #define TEXT_BPE_BPE_H
@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/byte_buffer.h"
 #include "text/file_bytes.h"
 
 enum { BPE_WORD_BYTES = 1 << 20 }; /* longest word that is learned from or cut */
@@ -51,16 +52,15 @@ typedef struct bpe_learning {
     bool total_symbols;    /* merges and different characters together are `merges` */
 } bpe_learning;
 
-/* The most frequent pair of neighbouring symbols becomes one symbol, again and again. Ties: the pair
- * whose left symbol, then right symbol, is greater by code points, with the end of the word spelled
+/* The most frequent pair of neighbouring symbols becomes one symbol, again and again. Ties: the
+ * pair whose left, then right symbol is greater by code points. The end of the word is spelled
  * "</w>". NULL on failure. */
 bpe_codes *bpe_learn(const bpe_counts *counts, const bpe_learning *how, sr_failure *why);
-/* The first `merges` (-1: all) merges of a file, version 0.2 or, without a line that says so, 0.1.
- * Errors carry path:line. NULL on failure. */
+/* Reads the first `merges` (-1: all) merges of a file of version 0.2 or, without a version line,
+ * 0.1. Errors carry path:line. NULL on failure. */
 bpe_codes *bpe_codes_read(const char *path, int64_t merges, sr_failure *why);
 bpe_codes *bpe_codes_parse(const file_bytes *file, int64_t merges, sr_failure *why);
 void bpe_codes_free(bpe_codes *codes);
-int64_t bpe_codes_merges(const bpe_codes *codes);
 /* Writes the file that bpe_codes_read reads. */
 sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why);
 
@@ -81,7 +81,7 @@ typedef struct bpe bpe;
 
 typedef struct bpe_settings {
     const char *separator; /* behind every piece of a word but the last: "@@" */
-    /* NULL or without pieces: every piece may be written. Else one that is not in it (as written, with
+    /* NULL or without pieces: every piece may be written. A subword outside it (as written, with
      * separator) is cut back into what it was merged from. */
     const bpe_vocabulary *vocabulary;
     const char *const
@@ -89,22 +89,16 @@ typedef struct bpe_settings {
     int glossaries;
 } bpe_settings;
 
-/* Growing text with a zero byte behind it; begins zeroed, free(byte). */
-typedef struct bpe_text {
-    char *byte;
-    size_t size, capacity;
-} bpe_text;
-
 /* Codes and vocabulary must outlive it. SR_USAGE for a glossary that is not understood. NULL on
  * failure. */
 bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why);
 void bpe_free(bpe *b);
 /* Puts the line in pieces behind what is in *out. Blanks, CR and LF at the ends stay, runs of blanks
  * inside become one. */
-sr_status bpe_apply(bpe *b, const char *line, size_t length, bpe_text *out, sr_failure *why);
+sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why);
 
-/* Makes words of pieces again, in place: every `separator` with a blank behind it goes, and one at
- * the end. Returns the new length; a zero byte is written there when the line became shorter. */
+/* Joins subwords to words, in place: removes every `separator` before a blank or the end, and that
+ * blank. Returns the new length; a zero byte is written there when the line became shorter. */
 size_t bpe_undo(char *line, size_t length, const char *separator);
 
 #endif

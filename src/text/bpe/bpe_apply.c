@@ -1,7 +1,7 @@
 /* bpe_apply.c -- cutting words into pieces; see bpe.h. After apply_bpe.py of subword-nmt 0.3.8.
  *
- * A word of more than one character begins as its characters. The pair of the lowest rank that is
- * there is merged, at all its places from the left, until no neighbours are a pair. */
+ * A word of more than one character begins as its characters. Merges the pair of the lowest rank at
+ * all its places from the left, until no neighbours are a pair. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ typedef struct symbol_node {
 } symbol_node;
 
 struct bpe_vocabulary {
-    string_table piece;
+    map piece;
 };
 
 struct bpe {
@@ -29,29 +29,18 @@ struct bpe {
     bpe_glossary *glossary; /* NULL: none */
     symbol_node *part;      /* [parts] */
     int64_t parts, capacity;
-    bpe_text key; /* scratch for a text to look up */
+    byte_buffer key; /* scratch for a text to look up */
 };
 
 /* Where pieces go. */
 typedef struct writer {
-    bpe_text *out;
+    byte_buffer *out;
     bool inside; /* a piece of the word has been written */
     bool line;   /* a word of the line has been written */
 } writer;
 
-static sr_status append(bpe_text *t, const char *text, size_t length, sr_failure *why) {
-    size_t larger = t->capacity ? t->capacity : 128;
-    while (larger < t->size + length + 1) larger *= 2;
-    if (larger > t->capacity) {
-        char *moved = realloc(t->byte, larger);
-        if (!moved) return bpe_out_of_memory(why);
-        t->byte = moved;
-        t->capacity = larger;
-    }
-    if (length) memcpy(t->byte + t->size, text, length);
-    t->size += length;
-    t->byte[t->size] = 0;
-    return SR_OK;
+static sr_status append(byte_buffer *t, const char *text, size_t length, sr_failure *why) {
+    return buffer_put(t, text, length) ? SR_OK : bpe_out_of_memory(why);
 }
 
 /* -- vocabulary -------------------------------------------------------------------------------- */
@@ -63,7 +52,7 @@ static sr_status read_pieces(bpe_vocabulary *v, const file_bytes *file, int64_t 
     while ((status = bpe_next_fields(&f, "piece count", why)) == SR_OK && f.found) {
         int64_t count;
         if ((status = bpe_read_count(&f, &count, why)) != SR_OK) return status;
-        if (count >= threshold && string_table_add(&v->piece, f.field[0], f.length[0]) < 0)
+        if (count >= threshold && map_add(&v->piece, f.field[0], f.length[0]) < 0)
             return bpe_out_of_memory(why);
     }
     return status;
@@ -87,7 +76,7 @@ bpe_vocabulary *bpe_vocabulary_read(const char *path, int64_t threshold, sr_fail
 
 void bpe_vocabulary_free(bpe_vocabulary *v) {
     if (!v) return;
-    string_table_free(&v->piece);
+    map_free(&v->piece);
     free(v);
 }
 
@@ -118,13 +107,12 @@ static sr_status is_known(bpe *b, const char *text, size_t length, bool final, b
                           sr_failure *why) {
     sr_status status =
         make_key(b, text, length, b->separator, final ? 0 : b->separator_length, why);
-    if (status == SR_OK)
-        *known = string_table_find(&b->vocabulary->piece, b->key.byte, b->key.size) >= 0;
+    if (status == SR_OK) *known = map_find(&b->vocabulary->piece, b->key.byte, b->key.size) >= 0;
     return status;
 }
 
-/* Writes a piece if it is known, else what it was merged from. A last part that is nothing but the end
- * of the word (version 0.1) is written as an empty piece, as by the original. */
+/* Writes a piece if it is known, else what it was merged from. Like the original, it writes an
+ * empty subword for a last part that is only the end of the word (version 0.1). */
 static sr_status write_known(bpe *b, writer *w, const char *text, size_t length, bool final,
                              sr_failure *why) {
     bool known = false;
@@ -132,13 +120,13 @@ static sr_status write_known(bpe *b, writer *w, const char *text, size_t length,
     if (status == SR_OK)
         status = make_key(b, text, length, BPE_END, final ? BPE_END_BYTES : 0, why);
     if (status != SR_OK) return status;
-    int32_t symbol = string_table_find(&b->codes->symbol, b->key.byte, b->key.size);
+    int32_t symbol = map_find(&b->codes->symbol, b->key.byte, b->key.size);
     int32_t pair = symbol < 0 ? -1 : b->codes->origin[symbol];
     if (known || pair < 0 || length == 0) return write_piece(b, w, text, length, why);
     size_t left, right;
-    pair_key key = b->codes->pair.key[pair];
-    const char *first = string_table_text(&b->codes->symbol, key.left, &left);
-    const char *second = string_table_text(&b->codes->symbol, key.right, &right);
+    symbol_pair key = bpe_pair_of(&b->codes->pair, pair);
+    const char *first = map_text(&b->codes->symbol, key.left, &left);
+    const char *second = map_text(&b->codes->symbol, key.right, &right);
     if (final) right = right > BPE_END_BYTES ? right - BPE_END_BYTES : 0;
     status = write_known(b, w, first, left, false, why);
     return status == SR_OK ? write_known(b, w, second, right, final, why) : status;
@@ -147,9 +135,9 @@ static sr_status write_known(bpe *b, writer *w, const char *text, size_t length,
 /* -- one word ---------------------------------------------------------------------------------- */
 
 static sr_status add_part(bpe *b, const char *text, size_t length, size_t start, sr_failure *why) {
-    if (!table_room(&b->part, &b->capacity, b->parts, sizeof *b->part))
+    if (!vector_reserve(&b->part, &b->capacity, b->parts + 1, sizeof *b->part))
         return bpe_out_of_memory(why);
-    int32_t symbol = string_table_find(&b->codes->symbol, text, length);
+    int32_t symbol = map_find(&b->codes->symbol, text, length);
     b->part[b->parts++] = (symbol_node){symbol, STALE, (uint32_t)start};
     return SR_OK;
 }
@@ -160,8 +148,11 @@ static sr_status spell(bpe *b, const char *word, size_t length, sr_failure *why)
     b->parts = 0;
     for (size_t i = 0, bytes; status == SR_OK && i < length; i += bytes) {
         bytes = bpe_character(word + i, length - i);
-        bool ends = !own_end && i + bytes == length;
-        status = make_key(b, word + i, bytes, BPE_END, ends ? BPE_END_BYTES : 0, why);
+        if (own_end || i + bytes < length) {
+            status = add_part(b, word + i, bytes, i, why);
+            continue;
+        }
+        status = make_key(b, word + i, bytes, BPE_END, BPE_END_BYTES, why);
         if (status == SR_OK) status = add_part(b, b->key.byte, b->key.size, i, why);
     }
     if (status == SR_OK && own_end) status = add_part(b, BPE_END, BPE_END_BYTES, length, why);
@@ -176,7 +167,7 @@ static int32_t lowest_rank(bpe *b) {
         if (p->rank == STALE) {
             int32_t left = p[0].symbol, right = p[1].symbol;
             int32_t rank =
-                left < 0 || right < 0 ? -1 : pair_table_find(&b->codes->pair, left, right);
+                left < 0 || right < 0 ? -1 : map_find_number(&b->codes->pair, bpe_key(left, right));
             p->rank = rank < 0 ? NO_RANK : rank;
         }
         if (p->rank < lowest) lowest = p->rank;
@@ -235,7 +226,7 @@ static sr_status cut_word(bpe *b, writer *w, const char *word, size_t length, sr
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
-sr_status bpe_apply(bpe *b, const char *line, size_t length, bpe_text *out, sr_failure *why) {
+sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why) {
     bpe_words words = bpe_words_of(line, length);
     writer w = {.out = out};
     const char *word;
@@ -273,7 +264,7 @@ void bpe_free(bpe *b) {
     free(b->separator);
     bpe_glossary_free(b->glossary);
     free(b->part);
-    free(b->key.byte);
+    buffer_free(&b->key);
     free(b);
 }
 

@@ -19,41 +19,38 @@ bpe_codes *bpe_codes_create(int version, sr_failure *why) {
 
 void bpe_codes_free(bpe_codes *codes) {
     if (!codes) return;
-    string_table_free(&codes->symbol);
-    pair_table_free(&codes->pair);
+    map_free(&codes->symbol);
+    map_free(&codes->pair);
     free(codes->merged);
     free(codes->order);
     free(codes->origin);
     free(codes);
 }
 
-int64_t bpe_codes_merges(const bpe_codes *codes) {
-    return codes->merges;
-}
-
-/* The symbol of both texts together, -1 without memory. */
-static int32_t add_joined(bpe_codes *codes, const char *left, size_t left_length, const char *right,
-                          size_t right_length) {
-    char *text = malloc(left_length + right_length);
+int32_t bpe_add_joined(map *symbol, int32_t left, int32_t right) {
+    size_t a, b;
+    const char *first = map_text(symbol, left, &a), *second = map_text(symbol, right, &b);
+    char *text = malloc(a + b + 1);
     if (!text) return -1;
-    memcpy(text, left, left_length);
-    memcpy(text + left_length, right, right_length);
-    int32_t id = string_table_add(&codes->symbol, text, left_length + right_length);
+    memcpy(text, first, a);
+    memcpy(text + a, second, b);
+    const int64_t id = map_add(symbol, text, a + b);
     free(text);
-    return id;
+    return (int32_t)id;
 }
 
 sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, const char *right,
                         size_t right_length, sr_failure *why) {
-    int32_t a = string_table_add(&codes->symbol, left, left_length);
-    int32_t b = string_table_add(&codes->symbol, right, right_length);
-    int32_t both = add_joined(codes, left, left_length, right, right_length);
-    if (a < 0 || b < 0 || both < 0 ||
-        !table_room(&codes->merged, &codes->merged_capacity, codes->pair.count,
-                    sizeof *codes->merged) ||
-        !table_room(&codes->order, &codes->order_capacity, codes->merges, sizeof *codes->order))
+    int32_t a = map_add(&codes->symbol, left, left_length);
+    int32_t b = map_add(&codes->symbol, right, right_length);
+    int32_t both = a < 0 || b < 0 ? -1 : bpe_add_joined(&codes->symbol, a, b);
+    if (both < 0 ||
+        !vector_reserve(&codes->merged, &codes->merged_capacity, codes->pair.count + 1,
+                        sizeof *codes->merged) ||
+        !vector_reserve(&codes->order, &codes->order_capacity, codes->merges + 1,
+                        sizeof *codes->order))
         return bpe_out_of_memory(why);
-    int32_t pair = pair_table_add(&codes->pair, a, b);
+    int32_t pair = map_add_number(&codes->pair, bpe_key(a, b));
     if (pair < 0) return bpe_out_of_memory(why);
     codes->merged[pair] = both;
     codes->order[codes->merges++] = pair;
@@ -83,11 +80,11 @@ sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why) {
     if (codes->version == 2) fputs("#version: 0.2\n", out);
     for (int64_t i = 0; i < codes->merges && !ferror(out); i++) {
         size_t left, right;
-        const pair_key *k = &codes->pair.key[codes->order[i]];
-        const char *text = string_table_text(&codes->symbol, k->left, &left);
+        const symbol_pair k = bpe_pair_of(&codes->pair, codes->order[i]);
+        const char *text = map_text(&codes->symbol, k.left, &left);
         fwrite(text, 1, left, out);
         fputc(' ', out);
-        text = string_table_text(&codes->symbol, k->right, &right);
+        text = map_text(&codes->symbol, k.right, &right);
         fwrite(text, 1, right, out);
         fputc('\n', out);
     }

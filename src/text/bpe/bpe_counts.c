@@ -99,7 +99,7 @@ bpe_counts *bpe_counts_create(void) {
 
 void bpe_counts_free(bpe_counts *c) {
     if (!c) return;
-    string_table_free(&c->word);
+    map_free(&c->word);
     free(c->times);
     free(c);
 }
@@ -115,10 +115,10 @@ sr_status bpe_counts_add(bpe_counts *c, const char *word, size_t length, int64_t
     if (times > (most_letters - c->letters) / (int64_t)(length + 1))
         return sr_fail(why, SR_FORMAT, "the counts are too large: more than %lld letters",
                        (long long)most_letters);
-    if (!table_room(&c->times, &c->capacity, c->word.count, sizeof *c->times))
+    if (!vector_reserve(&c->times, &c->capacity, c->word.count + 1, sizeof *c->times))
         return bpe_out_of_memory(why);
     int64_t before = c->word.count;
-    int32_t id = string_table_add(&c->word, word, length);
+    int32_t id = map_add(&c->word, word, length);
     if (id < 0) return bpe_out_of_memory(why);
     if (c->word.count > before) c->times[id] = 0;
     c->times[id] += times;
@@ -170,7 +170,7 @@ sr_status bpe_counts_write(const bpe_counts *c, FILE *out, sr_failure *why) {
     errno = 0;
     for (int64_t i = 0; i < c->word.count && !ferror(out); i++) {
         size_t length;
-        const char *word = string_table_text(&c->word, order[i].id, &length);
+        const char *word = map_text(&c->word, order[i].id, &length);
         fwrite(word, 1, length, out);
         fprintf(out, " %lld\n", (long long)order[i].times);
     }

@@ -1,9 +1,9 @@
 /* bpe_glossary.c -- see bpe_glossary.h; after _isolate_glossaries and isolate_glossary of
  * subword-nmt 0.3.8.
  *
- * One glossary after the other cuts what the ones before it have left: at every place where it fits, but
- * not where "^GLOSSARY$" fits, in which, of "a|b", ^ belongs to a and $ to b alone. What then fits any
- * glossary from end to end is kept. */
+ * Each glossary cuts what earlier ones have left at every match, unless "^GLOSSARY$" matches. In
+ * it, of "a|b", ^ belongs to a and $ to b alone. What then fits any glossary from end to end is
+ * kept. */
 #include "text/bpe/bpe_glossary.h"
 
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 typedef struct expressions {
     pattern *inside; /* GLOSSARY */
     pattern *edges;  /* ^GLOSSARY$ */
-    pattern *whole;  /* ^(GLOSSARY)$ */
 } expressions;
 
 typedef struct segments {
@@ -31,7 +30,6 @@ void bpe_glossary_free(bpe_glossary *g) {
     for (int i = 0; g->of && i < g->count; i++) {
         pattern_free(g->of[i].inside);
         pattern_free(g->of[i].edges);
-        pattern_free(g->of[i].whole);
     }
     free(g->of);
     free(g->now.at);
@@ -40,26 +38,15 @@ void bpe_glossary_free(bpe_glossary *g) {
 }
 
 static sr_status compile(expressions *e, const char *text, sr_failure *why) {
-    bool found;
+    bool empty;
     size_t start, end;
-    if (!(e->inside = regex_compile(text, false, why))) return SR_USAGE;
-    sr_status status = regex_search(e->inside, "", 0, 0, true, &found, &start, &end, why);
-    if (status != SR_OK) return status;
-    if (found)
-        return sr_fail(why, SR_USAGE,
-                       "glossary '%.200s' fits the empty text, so it would cut "
-                       "everywhere",
-                       text);
-    size_t length = strlen(text);
-    char *edges = malloc(length + 3);
-    if (!edges) return bpe_out_of_memory(why);
-    edges[0] = '^';
-    memcpy(edges + 1, text, length);
-    memcpy(edges + 1 + length, "$", 2);
-    e->edges = regex_compile(edges, false, why);
-    free(edges);
-    e->whole = e->edges ? regex_compile(text, true, why) : NULL;
-    return e->whole ? SR_OK : SR_USAGE;
+    e->inside = pattern_compile(text, false, why);
+    e->edges = e->inside ? pattern_compile(text, true, why) : NULL;
+    if (!e->edges) return SR_USAGE;
+    sr_status status =
+        pattern_search(e->inside, "", 0, 0, PATTERN_WHOLE, &empty, &start, &end, why);
+    if (status != SR_OK || !empty) return status;
+    return sr_fail(why, SR_USAGE, "glossary '%.200s' matches the empty text", text);
 }
 
 bpe_glossary *bpe_glossary_create(const char *const *expression, int count, sr_failure *why) {
@@ -78,7 +65,8 @@ bpe_glossary *bpe_glossary_create(const char *const *expression, int count, sr_f
 
 static sr_status add_segment(segments *s, const char *text, size_t length, sr_failure *why) {
     if (length == 0) return SR_OK;
-    if (!table_room(&s->at, &s->capacity, s->count, sizeof *s->at)) return bpe_out_of_memory(why);
+    if (!vector_reserve(&s->at, &s->capacity, s->count + 1, sizeof *s->at))
+        return bpe_out_of_memory(why);
     s->at[s->count++] = (bpe_segment){text, length, false};
     return SR_OK;
 }
@@ -89,9 +77,11 @@ static sr_status isolate(bpe_glossary *g, expressions *e, const bpe_segment *seg
     const char *text = segment->text;
     bool found;
     size_t start, end, at = 0, length = segment->length;
-    sr_status status = regex_search(e->edges, text, length, 0, true, &found, &start, &end, why);
+    sr_status status =
+        pattern_search(e->edges, text, length, 0, PATTERN_AT_START, &found, &start, &end, why);
     while (status == SR_OK && !found) {
-        status = regex_search(e->inside, text, length, at, false, &found, &start, &end, why);
+        status = pattern_search(e->inside, text, length, at, PATTERN_ANYWHERE, &found, &start, &end,
+                                why);
         if (status != SR_OK || !found) break;
         status = add_segment(&g->next, text + at, start - at, why);
         if (status == SR_OK) status = add_segment(&g->next, text + start, end - start, why);
@@ -105,8 +95,8 @@ static sr_status mark_kept(bpe_glossary *g, bpe_segment *s, sr_failure *why) {
     sr_status status = SR_OK;
     size_t start, end;
     for (int i = 0; status == SR_OK && !s->kept && i < g->count; i++)
-        status =
-            regex_search(g->of[i].whole, s->text, s->length, 0, true, &s->kept, &start, &end, why);
+        status = pattern_search(g->of[i].inside, s->text, s->length, 0, PATTERN_WHOLE, &s->kept,
+                                &start, &end, why);
     return status;
 }
 

@@ -2,10 +2,11 @@
 #ifndef TEXT_BPE_BPE_INTERNAL_H
 #define TEXT_BPE_BPE_INTERNAL_H
 
+#include "base/map.h"
+#include "base/vector.h"
 #include "text/bpe/bpe.h"
-#include "text/bpe/intern_table.h"
 
-/* The end of a word: part of its last symbol; in codes of version 0.1 a symbol of its own. */
+/* The end of a word: part of its last symbol, or in version 0.1 a symbol of its own. */
 #define BPE_END "</w>"
 enum { BPE_END_BYTES = 4 };
 
@@ -19,8 +20,7 @@ typedef struct bpe_words {
 bpe_words bpe_words_of(const char *line, size_t length);
 bool bpe_next_word(bpe_words *w, const char **word, size_t *length);
 
-/* Bytes of the character that a text of at least one byte begins with; of what is no UTF-8 each byte
- * is one. */
+/* Bytes of the first character of a text of at least one byte. Outside UTF-8 each byte is one. */
 size_t bpe_character(const char *text, size_t left);
 
 /* -- lines of two fields, `word count` or `left right`, ended by '\n' only -- */
@@ -34,15 +34,30 @@ typedef struct bpe_fields {
     bool found; /* false behind the last line */
 } bpe_fields;
 
-/* SR_FORMAT for a line that has not two fields between single blanks; `what` they are is in the text. */
+/* SR_FORMAT for a line without two fields between single blanks; the message names them by
+ * `what`. */
 sr_status bpe_next_fields(bpe_fields *f, const char *what, sr_failure *why);
 /* The second field as a count. */
 sr_status bpe_read_count(const bpe_fields *f, int64_t *count, sr_failure *why);
 
 /* -- words and codes -- */
 
+/* Two neighbouring symbols, as a key of a map and back. */
+typedef struct symbol_pair {
+    int32_t left, right;
+} symbol_pair;
+
+static inline uint64_t bpe_key(int32_t left, int32_t right) {
+    return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+}
+
+static inline symbol_pair bpe_pair_of(const map *m, int32_t number) {
+    const uint64_t key = map_number(m, number);
+    return (symbol_pair){(int32_t)(key >> 32), (int32_t)(key & UINT32_MAX)};
+}
+
 struct bpe_counts {
-    string_table word;
+    map word;
     int64_t *times; /* [capacity], of word.count words */
     int64_t capacity;
     int64_t letters; /* bytes of all words, with their counts */
@@ -50,8 +65,8 @@ struct bpe_counts {
 
 struct bpe_codes {
     int version; /* 1 of 0.1, 2 of 0.2 */
-    string_table symbol;
-    pair_table pair; /* of symbols; numbers are ranks, as the first of equal merges decides */
+    map symbol;
+    map pair;        /* of symbols; numbers are ranks, as the first of equal merges decides */
     int32_t *merged; /* [merged_capacity], symbol that a pair becomes */
     int32_t *order;  /* [merges], pair of every line of the file */
     int32_t *origin; /* [symbol.count], pair that a symbol is cut back into, or -1 */
@@ -61,6 +76,8 @@ struct bpe_codes {
 bpe_codes *bpe_codes_create(int version, sr_failure *why);
 sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, const char *right,
                         size_t right_length, sr_failure *why);
+/* Adds the text of one symbol followed by another; -1 when out of memory. */
+int32_t bpe_add_joined(map *symbol, int32_t left, int32_t right);
 /* After the last merge. */
 sr_status bpe_codes_finish(bpe_codes *codes, sr_failure *why);
 

@@ -1,12 +1,13 @@
 /* bpe_learn.c -- learning merges from counted words; see bpe.h.
  *
- * After learn_bpe.py of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016, whose order of things decides
- * which merges come out (bpe_pairs.c). A word is its characters, the last with "</w>". A merge replaces
- * the pair from the left without overlap, "a a a" -> "aa a", in all words that hold it; then only
- * pairs around the places of the merge are counted anew. */
+ * After learn_bpe.py of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016, whose order of things
+ * decides which merges come out (bpe_pairs.c). A word is its characters, the last with "</w>". A
+ * merge replaces the pair from the left without overlap, "a a a" -> "aa a", in all words. Then only
+ * pairs around the merges are counted again. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/bpe/bpe_internal.h"
 #include "text/bpe/bpe_pairs.h"
 #include "text/unicode.h"
@@ -19,7 +20,7 @@ typedef struct spelling {
 } spelling;
 
 typedef struct learner {
-    string_table symbol;
+    map symbol;
     bpe_pairs pairs;
     spelling *word; /* [words] */
     int64_t words;
@@ -32,7 +33,7 @@ typedef struct learner {
 } learner;
 
 static void free_learner(learner *l) {
-    string_table_free(&l->symbol);
+    map_free(&l->symbol);
     bpe_pairs_free(&l->pairs);
     free(l->word);
     free(l->letter);
@@ -47,7 +48,7 @@ static bool begins_in_space(const char *text, size_t length) {
     uint8_t first[5] = {0};
     uint32_t code;
     memcpy(first, text, length < 4 ? length : 4);
-    return length > 0 && unicode_decode(first, &code) && unicode_is_blank(code);
+    return length > 0 && utf8_decode(first, &code) && unicode_is_blank(code);
 }
 
 static bool ends_in_space(const char *text, size_t length) {
@@ -61,7 +62,7 @@ static int32_t add_last(learner *l, const char *character, size_t bytes) {
     char text[8 + BPE_END_BYTES];
     memcpy(text, character, bytes);
     memcpy(text + bytes, BPE_END, BPE_END_BYTES);
-    return string_table_add(&l->symbol, text, bytes + BPE_END_BYTES);
+    return map_add(&l->symbol, text, bytes + BPE_END_BYTES);
 }
 
 static bool spell(learner *l, spelling *w, const char *text, size_t length) {
@@ -70,10 +71,9 @@ static bool spell(learner *l, spelling *w, const char *text, size_t length) {
         size_t bytes = bpe_character(text + i, length - i);
         w->has_space |= begins_in_space(text + i, bytes);
         bool last = i + bytes == length;
-        int32_t id =
-            last ? add_last(l, text + i, bytes) : string_table_add(&l->symbol, text + i, bytes);
-        if (id < 0 ||
-            !table_room(&l->letter, &l->letter_capacity, l->letter_count, sizeof *l->letter))
+        int32_t id = last ? add_last(l, text + i, bytes) : map_add(&l->symbol, text + i, bytes);
+        if (id < 0 || !vector_reserve(&l->letter, &l->letter_capacity, l->letter_count + 1,
+                                      sizeof *l->letter))
             return false;
         l->letter[l->letter_count++] = id;
         i += bytes;
@@ -99,7 +99,7 @@ static bool spell_all(learner *l, const bpe_counts *counts) {
     if (!l->word) return false;
     for (int32_t i = 0; i < l->words; i++) {
         size_t length;
-        const char *text = string_table_text(&counts->word, i, &length);
+        const char *text = map_text(&counts->word, i, &length);
         l->word[i].count = counts->times[i];
         if (!spell(l, &l->word[i], text, length)) return false;
     }
@@ -114,19 +114,6 @@ typedef struct merge {
     int32_t left, right, both;
 } merge;
 
-static int32_t add_joined(learner *l, int32_t left, int32_t right) {
-    size_t a, b;
-    string_table_text(&l->symbol, left, &a);
-    string_table_text(&l->symbol, right, &b);
-    char *text = malloc(a + b + 1);
-    if (!text) return -1;
-    memcpy(text, string_table_text(&l->symbol, left, &a), a);
-    memcpy(text + a, string_table_text(&l->symbol, right, &b), b);
-    int32_t id = string_table_add(&l->symbol, text, a + b);
-    free(text);
-    return id;
-}
-
 /* Replaces in a word; its symbols before that are in l->before. */
 static void replace(learner *l, spelling *w, merge m) {
     int32_t *s = l->letter + w->at, length = w->length, kept = 0;
@@ -138,7 +125,7 @@ static void replace(learner *l, spelling *w, merge m) {
     w->length = kept;
 }
 
-/* Where the second text begins as an end of the first, behind white space or at `from` 0, not before
+/* Position of the second text at the end of the first, after white space or at 0, not before
  * `from`; or -1. */
 static int64_t end_after_space(const char *text, size_t length, const char *end, size_t end_length,
                                size_t from) {
@@ -154,27 +141,27 @@ static bool begins_before_space(const char *text, size_t length, const char *sta
     return start_length == length || begins_in_space(text + start_length, length - start_length);
 }
 
-/* The original joins the symbols by blanks and replaces "left right" where white space, the text's own
- * included, surrounds it: an end of a symbol and a beginning of the next may be taken for the pair. `from`:
- * bytes of the first symbol that the replacement before this one has taken. */
+/* The original joins the symbols by blanks and replaces "left right" between white space, also
+ * white space of the text. So an end of a symbol and a beginning of the next may count as the pair.
+ * `from`: bytes of the first symbol that the replacement before this one has taken. */
 static bool fits(const learner *l, int32_t first, int32_t second, merge m, size_t from) {
     size_t a, b, left, right;
-    const char *x = string_table_text(&l->symbol, first, &a);
-    const char *y = string_table_text(&l->symbol, second, &b);
-    const char *p = string_table_text(&l->symbol, m.left, &left);
-    const char *q = string_table_text(&l->symbol, m.right, &right);
+    const char *x = map_text(&l->symbol, first, &a);
+    const char *y = map_text(&l->symbol, second, &b);
+    const char *p = map_text(&l->symbol, m.left, &left);
+    const char *q = map_text(&l->symbol, m.right, &right);
     return end_after_space(x, a, p, left, from) >= 0 && begins_before_space(y, b, q, right);
 }
 
 static bool replace_in_spaced(learner *l, spelling *w, merge m) {
     int32_t length = w->length, kept = 0;
     size_t right;
-    string_table_text(&l->symbol, m.right, &right);
+    map_text(&l->symbol, m.right, &right);
     for (int32_t i = 0; i < length; i++) {
         int32_t id = l->before[i];
         for (size_t from = 0; i + 1 < length && fits(l, l->before[i], l->before[i + 1], m, from);
              from = right)
-            if ((id = add_joined(l, id, l->before[++i])) < 0) return false;
+            if ((id = bpe_add_joined(&l->symbol, id, l->before[++i])) < 0) return false;
         l->letter[w->at + kept++] = id;
     }
     w->length = kept;
@@ -224,7 +211,8 @@ static bool note_words(learner *l, int32_t pair) {
     l->changed_count = 0;
     for (int32_t i = l->pairs.pair[pair].first; i >= 0; i = l->pairs.place[i].next) {
         if (l->pairs.place[i].times < 1) continue;
-        if (!table_room(&l->changed, &l->changed_capacity, l->changed_count, sizeof *l->changed))
+        if (!vector_reserve(&l->changed, &l->changed_capacity, l->changed_count + 1,
+                            sizeof *l->changed))
             return false;
         l->changed[l->changed_count++] = l->pairs.place[i].word;
     }
@@ -232,8 +220,8 @@ static bool note_words(learner *l, int32_t pair) {
 }
 
 static bool merge_pair(learner *l, int32_t pair, int64_t merges) {
-    pair_key key = l->pairs.key.key[pair];
-    merge m = {key.left, key.right, add_joined(l, key.left, key.right)};
+    symbol_pair key = bpe_pair_of(&l->pairs.key, pair);
+    merge m = {key.left, key.right, bpe_add_joined(&l->symbol, key.left, key.right)};
     if (m.both < 0 || !note_words(l, pair)) return false;
     bpe_pairs_forget(&l->pairs, pair);
     for (int64_t i = 0; i < l->changed_count; i++)
@@ -245,9 +233,9 @@ static bool merge_pair(learner *l, int32_t pair, int64_t merges) {
 
 static sr_status write_merge(const learner *l, int32_t pair, bpe_codes *codes, sr_failure *why) {
     size_t a, b;
-    pair_key key = l->pairs.key.key[pair];
-    const char *left = string_table_text(&l->symbol, key.left, &a);
-    const char *right = string_table_text(&l->symbol, key.right, &b);
+    symbol_pair key = bpe_pair_of(&l->pairs.key, pair);
+    const char *left = map_text(&l->symbol, key.left, &a);
+    const char *right = map_text(&l->symbol, key.right, &b);
     return bpe_codes_add(codes, left, a, right, b, why);
 }
 

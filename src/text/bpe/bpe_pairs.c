@@ -1,26 +1,27 @@
 /* bpe_pairs.c -- see bpe_pairs.h.
  *
- * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. There rare pairs are
- * set aside from time to time, to make looking for the greatest count cheap, and counts are corrected
- * around each merge. Neither is without effect: where one symbol is formed by two different merges,
- * pairs with it are counted too high, and what a pair has gained since it was set aside replaces what
- * was set aside. The same is done here at the same moments; only the search is another, a heap:
+ * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. It sets rare pairs
+ * aside from time to time, so that the search for the greatest count is cheap. It corrects counts
+ * around each merge. Both have effects. Where two merges form one symbol, its pairs are counted too
+ * high. Counts since a pair was set aside replace the earlier ones. The same is done here at the
+ * same moments; only the search is another, a heap:
  *   threshold = greatest count / 10 at first
  *   every 100 merges: pairs of count < threshold are set aside
  *   greatest count < threshold: all pairs are set aside and taken back, and
  *   threshold = greatest count * merges / (merges + 10000)
- * A pair's entry in the heap is never smaller than its count; one that is greater is put right when
- * it comes to the top. */
+ * A heap entry is never smaller than its pair's count; a greater one is corrected at the top. */
 #include "text/bpe/bpe_pairs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/bpe/bpe_internal.h"
+
 enum { MERGES_BETWEEN = 100 };
 
 void bpe_pairs_free(bpe_pairs *p) {
-    pair_table_free(&p->key);
-    pair_table_free(&p->at);
+    map_free(&p->key);
+    map_free(&p->at);
     free(p->pair);
     free(p->place);
     free(p->active);
@@ -30,16 +31,16 @@ void bpe_pairs_free(bpe_pairs *p) {
 
 /* -- order: by count, left symbol, right symbol ------------------------------------------------ */
 
-static int compare_symbols(const string_table *t, int32_t a, int32_t b) {
+static int compare_symbols(const map *t, int32_t a, int32_t b) {
     size_t length_a, length_b;
-    const char *x = string_table_text(t, a, &length_a), *y = string_table_text(t, b, &length_b);
+    const char *x = map_text(t, a, &length_a), *y = map_text(t, b, &length_b);
     int order = memcmp(x, y, length_a < length_b ? length_a : length_b);
     return order ? order : (length_a > length_b) - (length_a < length_b);
 }
 
 static bool is_less(const bpe_pairs *p, bpe_queued a, bpe_queued b) {
     if (a.count != b.count) return a.count < b.count;
-    pair_key x = p->key.key[a.pair], y = p->key.key[b.pair];
+    symbol_pair x = bpe_pair_of(&p->key, a.pair), y = bpe_pair_of(&p->key, b.pair);
     int order = x.left == y.left ? 0 : compare_symbols(p->symbol, x.left, y.left);
     return (order ? order : compare_symbols(p->symbol, x.right, y.right)) < 0;
 }
@@ -58,7 +59,7 @@ static void sink(bpe_pairs *p, int64_t i) {
 }
 
 static bool push(bpe_pairs *p, int32_t pair) {
-    if (!table_room(&p->queued, &p->queued_capacity, p->queued_count, sizeof *p->queued))
+    if (!vector_reserve(&p->queued, &p->queued_capacity, p->queued_count + 1, sizeof *p->queued))
         return false;
     bpe_queued entry = {p->pair[pair].count, pair};
     p->pair[pair].queued = entry.count;
@@ -102,23 +103,24 @@ static int32_t top(bpe_pairs *p) {
 /* -- counts ------------------------------------------------------------------------------------ */
 
 static bool note(int32_t **list, int64_t *capacity, int64_t *count, int32_t pair) {
-    if (!table_room(list, capacity, *count, sizeof **list)) return false;
+    if (!vector_reserve(list, capacity, *count + 1, sizeof **list)) return false;
     (*list)[(*count)++] = pair;
     return true;
 }
 
 static int32_t find_pair(bpe_pairs *p, int32_t left, int32_t right) {
-    if (!table_room(&p->pair, &p->pair_capacity, p->key.count, sizeof *p->pair)) return -1;
+    if (!vector_reserve(&p->pair, &p->pair_capacity, p->key.count + 1, sizeof *p->pair)) return -1;
     int64_t before = p->key.count;
-    int32_t pair = pair_table_add(&p->key, left, right);
+    int32_t pair = map_add_number(&p->key, bpe_key(left, right));
     if (p->key.count > before) p->pair[pair] = (bpe_pair){.queued = -1, .first = -1};
     return pair;
 }
 
 static bool change_place(bpe_pairs *p, int32_t pair, int32_t word, int32_t times) {
-    if (!table_room(&p->place, &p->place_capacity, p->at.count, sizeof *p->place)) return false;
+    if (!vector_reserve(&p->place, &p->place_capacity, p->at.count + 1, sizeof *p->place))
+        return false;
     int64_t before = p->at.count;
-    int32_t place = pair_table_add(&p->at, pair, word);
+    int32_t place = map_add_number(&p->at, bpe_key(pair, word));
     if (place < 0) return false;
     if (p->at.count > before) {
         p->place[place] = (bpe_place){.word = word, .next = p->pair[pair].first};

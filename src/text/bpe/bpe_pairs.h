@@ -2,7 +2,9 @@
 #ifndef TEXT_BPE_BPE_PAIRS_H
 #define TEXT_BPE_BPE_PAIRS_H
 
-#include "text/bpe/intern_table.h"
+#include <stdbool.h>
+
+#include "base/map.h"
 
 /* Number of a pair in a word; the places of a pair form a list. */
 typedef struct bpe_place {
@@ -25,10 +27,10 @@ typedef struct bpe_queued {
 } bpe_queued;
 
 typedef struct bpe_pairs {
-    const string_table *symbol;
-    pair_table key;
+    const map *symbol;
+    map key;
     bpe_pair *pair;     /* [key.count] */
-    pair_table at;      /* (pair, word) -> place */
+    map at;             /* (pair, word) -> place */
     bpe_place *place;   /* [at.count] */
     int32_t *active;    /* [active_count] pairs that are looked at */
     int32_t *touched;   /* [touched_count] pairs whose count has changed */

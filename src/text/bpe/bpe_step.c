@@ -12,7 +12,6 @@ typedef struct bpe_self {
     int64_t merges;
     bpe_codes *codes;
     bpe *cut;
-    bpe_text line; /* memory that is used again */
 } bpe_self;
 
 static sr_status prepare(bpe_self *b, sr_failure *why) {
@@ -50,22 +49,17 @@ static sr_status begin(void *self, const file_bytes *text, int sides, int64_t li
     return b->cut ? SR_OK : prepare(b, why);
 }
 
-static sr_status apply(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status apply(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why) {
     bpe_self *b = self;
     (void)side;
-    b->line.size = 0;
-    sr_status status = bpe_apply(b->cut, line, length, &b->line, why);
-    if (status != SR_OK || line_put(out, b->line.byte ? b->line.byte : "", b->line.size))
-        return status;
-    return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    return bpe_apply(b->cut, line, length, out, why);
 }
 
 static void free_self(void *self) {
     bpe_self *b = self;
     bpe_free(b->cut);
     bpe_codes_free(b->codes);
-    free(b->line.byte);
     free(b);
 }
 

@@ -5,7 +5,7 @@
 #include "text/bpe/bpe.h"
 #include "text/line_transform.h"
 
-/* Merges from a file of codes, or, where path is "", so many learnt from the training text of both
+/* Merges from a file of codes; path "": `merges` merges, learnt from the training text of both
  * sides. The codes are read, or learnt, when the step begins. apply NULL: *why. */
 line_transform bpe_step(const char *path, int64_t merges, sr_failure *why);
 /* With merges that are there already; takes them over, also on failure. */

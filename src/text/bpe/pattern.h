@@ -1,10 +1,8 @@
-/* pattern.h -- regular expressions as glossaries use them: a part of Python's, with the same
- * matches.
+/* pattern.h -- the regular expressions of glossaries: the part of Python's that PCRE2 reads alike.
  *
- * Characters, . [a-z] [^a-z] \d \w \s \D \W \S, (?:...), |, * + ? {m} {m,n} and these with a ? behind
- * (the shortest first), ^ $; a backslash makes any other ASCII mark a plain character. What else Python knows
- * is refused: groups that remember, assertions, references, flags. Of several matches at one place
- * the one counts that the expression tries first, not the longest.
+ * Characters, . [a-z] [^a-z] \d \w \s \D \W \S, (?:...), |, * + ? {m} {m,} {m,n}, each also with a ?
+ * for the shortest match, ^ $. A backslash makes any other ASCII mark a plain character. Other groups,
+ * other escapes and possessive quantifiers are rejected.
  */
 #ifndef TEXT_BPE_PATTERN_H
 #define TEXT_BPE_PATTERN_H
@@ -17,13 +15,20 @@
 
 typedef struct pattern pattern;
 
-/* Text is UTF-8, a zero byte ends it. whole: only what fits from end to end is a match. SR_USAGE for what is
- * not understood, with the place in the text. NULL on failure. */
-pattern *regex_compile(const char *text, bool whole, sr_failure *why);
+/* Where a match may lie. */
+typedef enum { PATTERN_ANYWHERE, PATTERN_AT_START, PATTERN_WHOLE } pattern_range;
+
+/* text: UTF-8 with a zero byte at the end. edges: "^TEXT$" instead, where ^ belongs to the first
+ * choice alone and $ to the last. NULL on failure: SR_USAGE with the byte of the text. */
+pattern *pattern_compile(const char *text, bool edges, sr_failure *why);
 void pattern_free(pattern *p);
-/* The first match in text [length] that begins at `from` or later (only_here: at `from`); its place in
- * *start and *end, *found false when there is none. */
-sr_status regex_search(pattern *p, const char *text, size_t length, size_t from, bool only_here,
-                       bool *found, size_t *start, size_t *end, sr_failure *why);
+/* Finds the first match in text [length], from `from` on; only an empty text has an empty match.
+ * *found false: none. SR_FORMAT when the search exceeds PATTERN_STEPS. */
+sr_status pattern_search(pattern *p, const char *text, size_t length, size_t from,
+                         pattern_range range, bool *found, size_t *start, size_t *end,
+                         sr_failure *why);
+
+/* Backtracking steps from one start of a match. */
+enum { PATTERN_STEPS = 1000000, PATTERN_MEBIBYTES = 256 };
 
 #endif

@@ -6,8 +6,9 @@
 #include "text/bpe/bpe.h"
 
 /* The line alone with a zero byte behind it, as text_check wants it; no newline is in it. */
-static sr_status check_line(const char *line, size_t length, line_buffer *b, sr_failure *why) {
-    if (!line_put(b, line, length)) return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+static sr_status check_line(const char *line, size_t length, byte_buffer *b, sr_failure *why) {
+    if (!buffer_put(b, line, length))
+        return sr_fail(why, SR_MEMORY, "no memory for a line of text");
     file_bytes f = {.byte = (uint8_t *)b->byte, .size = length};
     int64_t lines;
     sr_status status = text_check(&f, &lines, why);
@@ -16,13 +17,13 @@ static sr_status check_line(const char *line, size_t length, line_buffer *b, sr_
 }
 
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
-                            line_buffer *out, sr_failure *why) {
-    line_buffer raw = {0};
+                            byte_buffer *out, sr_failure *why) {
+    byte_buffer raw = {0};
     length = line_content(line, length);
     sr_status status = check_line(line, length, &raw, why);
     if (status == SR_OK)
         status = line_steps_apply(c->step, c->steps, side, raw.byte, length, out, why);
-    line_free(&raw);
+    buffer_free(&raw);
     return status;
 }
 
@@ -37,13 +38,13 @@ int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t ro
 
 sr_status text_codec_encode(const text_codec *c, int side, const char *line, size_t length,
                             int32_t *id, int64_t room, int64_t *count, sr_failure *why) {
-    line_buffer ready = {0};
+    byte_buffer ready = {0};
     *count = 0;
     sr_status status = text_codec_pieces(c, side, line, length, &ready, why);
     file_bytes f = {.byte = (uint8_t *)ready.byte, .size = ready.size};
     text_walk w = {&f, 0};
     if (status == SR_OK) *count = text_codec_ids(c->dictionary[side], &w, id, room);
-    line_free(&ready);
+    buffer_free(&ready);
     return status;
 }
 

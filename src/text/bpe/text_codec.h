@@ -1,5 +1,5 @@
-/* text_codec.h -- from a line of text to token ids and back, as the texts of a data set were made into
- * ids: steps (tokenizing, subwords), then a dictionary. */
+/* text_codec.h -- from a line of text to token ids and back, as in the data set: steps (tokenizing,
+ * subwords), then a dictionary. */
 #ifndef TEXT_BPE_TEXT_CODEC_H
 #define TEXT_BPE_TEXT_CODEC_H
 
@@ -16,15 +16,15 @@ typedef struct text_codec {
     int steps;
 } text_codec;
 
-/* Token ids, </s> not among them, of a line (its end is passed over): the first `room` of them, and in
- * *count how many they are. SR_FORMAT when the line is not UTF-8. */
+/* Writes the first `room` token ids of a line, without </s>, and their number in *count. The line's
+ * end is ignored. SR_FORMAT when the line is not UTF-8. */
 sr_status text_codec_encode(const text_codec *c, int side, const char *line, size_t length,
                             int32_t *id, int64_t room, int64_t *count, sr_failure *why);
 /* Ids of the words of the walk's line, the first `room` of them; how many there are. */
 int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room);
 /* The line after the steps: pieces between blanks. *out is replaced. */
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
-                            line_buffer *out, sr_failure *why);
+                            byte_buffer *out, sr_failure *why);
 
 /* What makes words of pieces again: every "@@ ", and "@@" at the end, goes. In place; the new length. */
 #define CODEC_SEPARATOR "@@"

@@ -1,7 +1,7 @@
 /* checkpoint.c -- one checkpoint: an array_file with every item of train_state_each.
  *
  * Groups by kind: parameters, running, optimizer, observer, progress; a parameter's optimizer state is
- * optimizer/NAME.slot0, the running values of share 3 of the batches are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates,
+ * optimizer/NAME.slot0, the running values of shard 3 of the batches are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates,
  * training_batches and the sizes of the data that a model is built for. Nothing in it tells the time or
  * the machine: the same run makes the same bytes.
  */
@@ -97,7 +97,7 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
     char name[CHECKPOINT_NAME];
     checkpoint_name(item, name);
     if (array_reader_has(f, name)) return array_reader_fill(f, name, &item->array, why);
-    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shares: it begins as the first */
+    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shards: it begins as the first */
     sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
     sr_hint(why, "it is of a run with another configuration");
     return SR_FORMAT;

@@ -17,7 +17,7 @@ bool train_resume_may_change(const char *key) {
         "threads",   "data-dir",       "epochs",       "max-steps",     "checkpoint-every",
         "keep",      "on-write-error", "quiet",        "profile",       "test",
         "final-tid", "final-batches",  "flush-steps",  "flush-seconds", "patience",
-        "sync",      "shares",         "rank-seconds", "pairs",
+        "sync",      "shards",         "rank-timeout", "pairs",
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (!strcmp(keys[i], key)) return true;

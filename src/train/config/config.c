@@ -1,5 +1,5 @@
-/* config.c -- the option table of a training run: the rows of its parts, and between them those of the
- * normalizations' own parameters. */
+/* config.c -- the option table of a training run: the rows of its parts, then options of version 0.1 for
+ * parameters of normalizations. */
 #include <string.h>
 
 #include "train/config/config_rows.h"
@@ -17,13 +17,12 @@ option_table train_options(void) {
     static int count;
     const norm_option *o;
     if (count) return (option_table){all, count};
-    append(all, &count, config_model_first);
-    for (int i = 0; (o = norm_option_at(i)); i++)
-        all[count++] = (option)TEXT_OPTION(
-            MODEL, o->key, AT(model.norm_param) + (size_t)i * MODEL_TEXT, "", o->help);
     append(all, &count, config_model);
     append(all, &count, config_data);
     append(all, &count, config_training);
     append(all, &count, config_recording);
+    for (int i = 0; (o = norm_option_at(i)) && count < MOST; i++)
+        all[count++] = (option)TEXT_OPTION(
+            OLD, o->key, AT(model.norm_param) + (size_t)i * MODEL_TEXT, "", o->help, .old = true);
     return (option_table){all, count};
 }

@@ -1,5 +1,6 @@
 /* config_check.c -- checks of a configuration that need the tables of models, normalizations and data,
  * or several options together. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/program/tool.h"
@@ -24,7 +25,6 @@ static sr_status check_name(const char *key, const char *given, name_fn *name, c
         if (!strcmp(names[count], given)) return SR_OK;
         count++;
     }
-    if (name == norm_name && model_norm_method(given, NULL)) return SR_OK; /* METHOD+ls */
     const char *nearest = tool_nearest(given, names, count);
     sr_fail(why, SR_USAGE, "--%s: '%s' is not known", key, given);
     if (nearest)
@@ -34,17 +34,32 @@ static sr_status check_name(const char *key, const char *given, name_fn *name, c
     return SR_USAGE;
 }
 
-/* True when `given` is one of the words of "a|b|c". */
-static bool is_word_of(const char *words, const char *given) {
-    size_t length = strlen(given);
-    for (const char *at = words; *at; at += strcspn(at, "|"), at += *at == '|')
-        if (strcspn(at, "|") == length && !memcmp(at, given, length)) return true;
+static sr_status check_norm(const char *key, const char *given, sr_failure *why) {
+    char method[OPTION_TEXT_SIZE];
+    norm_value v;
+    sr_failure refused = {0};
+    if (!norm_value_split(given, (int)strlen(given), &v))
+        return sr_fail(why, SR_USAGE, "--%s: '%s' is not of the form " NORM_VALUE_FORM, key, given);
+    snprintf(method, sizeof method, "%.*s", v.method_length, v.method);
+    if (check_name(key, method, norm_name, "norms", why) != SR_OK) return SR_USAGE;
+    norm_options o = norm_options_default(norm_find(method));
+    if (v.layer_scale) o.layer_scale = 1;
+    if (norm_options_read(&o, norm_find(method), &v, &refused) == SR_OK) return SR_OK;
+    sr_fail(why, SR_USAGE, "--%s: %s", key, refused.text);
+    if (*refused.hint) sr_hint(why, "%s", refused.hint);
+    return SR_USAGE;
+}
+
+bool trainer_has_preset(const model_row *row, const char *preset) {
+    const size_t length = strlen(preset);
+    for (const char *at = row->presets; *at; at += strcspn(at, "|"), at += *at == '|')
+        if (strcspn(at, "|") == length && !memcmp(at, preset, length)) return true;
     return false;
 }
 
 static sr_status check_preset(const train_config *c, sr_failure *why) {
     const model_row *row = model_find(c->model.name);
-    if (!*c->model.preset || is_word_of(row->presets, c->model.preset)) return SR_OK;
+    if (!*c->model.preset || trainer_has_preset(row, c->model.preset)) return SR_OK;
     sr_fail(why, SR_USAGE, "--preset: '%s' is not a preset of %s", c->model.preset, row->name);
     if (*row->presets) sr_hint(why, "its presets: %s", row->presets);
     return SR_USAGE;
@@ -60,11 +75,9 @@ static sr_status check_task(const train_config *c, sr_failure *why) {
 sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     sr_status status = check_name("model", c->model.name, model_name, "models", why);
     if (status == SR_OK) status = check_preset(c, why);
-    if (status == SR_OK) status = check_name("norm", c->model.norm, norm_name, "norms", why);
-    if (status == SR_OK)
-        status = check_name("decoder-norm", c->model.decoder_norm, norm_name, "norms", why);
-    if (status == SR_OK && *c->model.qk_norm)
-        status = check_name("qk-norm", c->model.qk_norm, norm_name, "norms", why);
+    if (status == SR_OK) status = check_norm("norm", c->model.norm, why);
+    if (status == SR_OK) status = check_norm("decoder-norm", c->model.decoder_norm, why);
+    if (status == SR_OK && *c->model.qk_norm) status = check_norm("qk-norm", c->model.qk_norm, why);
     if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
     return status == SR_OK ? check_task(c, why) : status;
 }

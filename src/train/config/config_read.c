@@ -1,22 +1,9 @@
-/* config_read.c -- the configuration of a run from its arguments or from the text that it left: what the
- * recipe of model and preset says, and over it what is given. */
+/* config_read.c -- the configuration of a run from its arguments or from a stored text: defaults, settings of
+ * the model and its preset, then what is given. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/trainer.h"
-
-/* -- the recipe below what is given */
-
-static sr_status apply_recipe(train_config *c, const model_options *wanted, sr_failure *why) {
-    const train_recipe *r;
-    for (int i = 0; (r = train_recipe_at(i)); i++) {
-        if (strcmp(r->model, wanted->name)) continue;
-        if (*r->preset && strcmp(r->preset, wanted->preset)) continue;
-        sr_status status = options_set(train_options(), c, r->key, r->value, "recipe", why);
-        if (status != SR_OK) return status;
-    }
-    return SR_OK;
-}
+#include "train/config/config_rows.h"
 
 static void copy_seed_and_forms(train_config *c) {
     c->model.seed = (uint64_t)c->seed;
@@ -32,7 +19,7 @@ sr_status train_config_check(train_config *c, sr_failure *why) {
     return status;
 }
 
-/* The recipe first: its values are not in the text where they have no use. */
+/* Settings of the preset first: the text lacks those without effect. */
 sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why) {
     train_config wanted;
     memset(c, 0, sizeof *c);
@@ -40,8 +27,10 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
     sr_status status = options_read_text(train_options(), c, text, where, why);
     wanted = *c;
     options_set_defaults(train_options(), c);
-    if (status == SR_OK) status = apply_recipe(c, &wanted.model, why);
+    if (status == SR_OK)
+        status = train_preset_apply(c, wanted.model.name, wanted.model.preset, why);
     if (status == SR_OK) status = options_read_text(train_options(), c, text, where, why);
+    config_fold_norm_params(c);
     return status == SR_OK ? train_config_check(c, why) : status;
 }
 
@@ -54,7 +43,7 @@ static sr_status parse(train_config *c, option_origin *origin, int argc, char **
     if (status != SR_OK) return status;
     const model_options wanted = c->model;
     options_set_defaults(train_options(), c);
-    status = apply_recipe(c, &wanted, why);
+    status = train_preset_apply(c, wanted.name, wanted.preset, why);
     const train_config base = *c;
     if (status == SR_OK)
         status =

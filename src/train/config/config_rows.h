@@ -22,6 +22,7 @@
 #define TRAIN      "Training"
 #define RECORD     "Recording"
 #define CHECKPOINT "Checkpoints"
+#define OLD        "Parameters of normalizations in version 0.1"
 
 enum { BIG = 1 << 30 };
 
@@ -30,8 +31,10 @@ bool config_model_lists(const void *values, const char *key);
 bool config_data_lists(const void *values, const char *key);
 bool config_optim_lists(const void *values, const char *key);
 
-/* The parts, each in its file. Options of the normalizations stand between the first two. */
-extern const option_table config_model_first, config_model, config_data, config_training,
-    config_recording;
+/* Moves the values of old options into those of --norm, --decoder-norm, --norm-at and --qk-norm. */
+void config_fold_norm_params(train_config *c);
+
+/* The parts, each in its file. */
+extern const option_table config_model, config_data, config_training, config_recording;
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "train/trainer.h"
+#include "train/config/config_rows.h"
 
 enum { NORM_TEXT = 256 };
 
@@ -36,8 +36,18 @@ static void write_sites(const model *m, FILE *out) {
     }
 }
 
+static char *dump_options(const train_config *c) {
+    train_config *stored = malloc(sizeof *stored);
+    if (!stored) return NULL;
+    *stored = *c;
+    config_fold_norm_params(stored);
+    char *text = options_dump(train_options(), stored);
+    free(stored);
+    return text;
+}
+
 char *trainer_config_text(const trainer *r) {
-    char *text = NULL, *dump = options_dump(train_options(), r->config);
+    char *text = NULL, *dump = dump_options(r->config);
     size_t size;
     FILE *out = dump ? open_memstream(&text, &size) : NULL;
     if (!out) {

@@ -6,12 +6,12 @@
 
 #include "train/loaded_model.h"
 
-static sr_status apply(void *self, int side, const char *line, size_t length, line_buffer *out,
+static sr_status apply(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why) {
     const bleu_form *form = self;
     (void)side;
     char *words = bleu_words(form, (bleu_text){line, length});
-    const bool done = words && line_put(out, words, strlen(words));
+    const bool done = words && buffer_put(out, words, strlen(words));
     free(words);
     return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a line of text");
 }
