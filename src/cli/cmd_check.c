@@ -39,7 +39,7 @@ static int check_checkpoint(const tool *t, const char *path) {
 static const char *complete(const char *path) {
     sr_failure unused = {0};
     sr_runfile *run = sr_run_open(path, &unused);
-    const bool summed = run && sr_run_has_sums(run);
+    const bool summed = run && sr_run_has_checksums(run);
     sr_run_close(run);
     return summed ? ": complete" : ": complete, but without checksums";
 }

@@ -82,7 +82,7 @@ static int run_help(const tool *t) {
 int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
-    sr_own_process();
+    sr_disable_hdf5_atexit();
     tool_survive_file_limit();
     tool_refuse_plugins();
     if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0)

@@ -65,7 +65,7 @@ static sr_status run_options(const analysis_program *p, bool without_runs, const
 }
 
 static int run_program(const analysis_program *p, bool without_runs, int argc, char **argv) {
-    sr_own_process();
+    sr_disable_hdf5_atexit();
     const tool t = {p->name, argc, argv};
     sr_failure why = {0};
     if (tool_wants_help(&t)) return print_help(p, &t);

@@ -339,7 +339,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int analysis_main(const analysis *a, int argc, char **argv) {
-    sr_own_process();
+    sr_disable_hdf5_atexit();
     option row[OPTIONS];
     char words[WORDS_SIZE];
     form_words(a, words);

@@ -31,10 +31,10 @@ void run_set_close(run_set *set) {
 }
 
 void run_warn_mended(const tool *t, const sr_runfile *run) {
-    const char *first = sr_run_mended(run, 0);
+    const char *first = sr_run_repaired(run, 0);
     int more = 0;
     if (!first) return;
-    while (sr_run_mended(run, more + 1)) more++;
+    while (sr_run_repaired(run, more + 1)) more++;
     if (more)
         tool_warn(t, "%s, and %d more, which `statrec check` lists", first, more);
     else

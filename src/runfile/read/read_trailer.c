@@ -72,7 +72,7 @@ sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-bool sr_run_has_sums(const sr_runfile *f) {
+bool sr_run_has_checksums(const sr_runfile *f) {
     return f->end->kind == TRAILER_FINAL && !f->end->damaged;
 }
 
