@@ -324,7 +324,7 @@ test_srun_killed_rank() {
 test_srun_alone() {
     slurm_is_here || return 77
     ! tasks 2 --mpi=none $pairs $short -o x.h5 || return 1
-    says "srun started 2 processes, MPI knows of this one alone" && says "srun --mpi=pmix" || return 1
+    says "srun started 2 processes, MPI found only this one" && says "srun --mpi=pmix" || return 1
     [ ! -e x.h5 ] && [ ! -e x.h5.part ] || return 1
     [ "$(grep -c 'srun started' err)" -eq 1 ] || { echo "every task printed it"; return 1; }
     tasks 1 --mpi=none $pairs $short -o x.h5

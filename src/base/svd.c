@@ -50,7 +50,7 @@ typedef struct matrix_view {
 } matrix_view;
 
 static sr_status fail_memory(const matrix_view *v, sr_failure *why) {
-    return sr_fail(why, SR_MEMORY, "singular values of a %lld x %lld matrix: out of memory",
+    return sr_fail(why, SR_MEMORY, "out of memory for singular values of %lld x %lld",
                    (long long)v->m, (long long)v->n);
 }
 

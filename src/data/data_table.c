@@ -138,13 +138,13 @@ static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_f
 static sr_status open_ahead(dataset *d, const data_options *o, sr_failure *why) {
     if (!o->prefetch) return SR_OK;
     d->ahead = prefetch_create(make_batch, d);
-    return d->ahead ? SR_OK : sr_fail(why, SR_MEMORY, "no memory to make batches ahead");
+    return d->ahead ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the prefetch thread");
 }
 
 dataset *data_open(const data_options *options, sr_failure *why) {
     dataset *d = calloc(1, sizeof *d);
     if (!d) {
-        sr_fail(why, SR_MEMORY, "no memory for a data set");
+        sr_fail(why, SR_MEMORY, "out of memory for a data set");
         return NULL;
     }
     if (open_row(d, options, why) == SR_OK && open_ahead(d, options, why) == SR_OK) {

@@ -24,15 +24,13 @@ static sr_status check_roots(const treebank *t, const tree_word *word, int32_t w
         if (word[i].head != 0) continue;
         if (first >= 0 && t->format == TREES_CONLLU)
             return tree_fail(t->file.path, word[i].line, why,
-                             "word %d '%.*s' is a second root besides word %d '%.*s'; conllu has "
-                             "one in a sentence",
-                             i + 1, tree_shown(&word[i].form), word[i].form.byte, first + 1,
+                             "word %d '%.*s' is a second root after word %d '%.*s'", i + 1,
+                             tree_shown(&word[i].form), word[i].form.byte, first + 1,
                              tree_shown(&word[first].form), word[first].form.byte);
         if (first < 0) first = i;
     }
     if (first >= 0) return SR_OK;
-    return tree_fail(t->file.path, word[0].line, why,
-                     "no root: no word of the sentence that begins here has head 0");
+    return tree_fail(t->file.path, word[0].line, why, "no word of this sentence has head 0");
 }
 
 /* "3 -> 5 -> 3"; what does not fit is left out. */
@@ -53,9 +51,8 @@ static sr_status tell_cycle(const treebank *t, const tree_word *word, int32_t st
     char cycle[160];
     const tree_word *w = &word[start - 1];
     print_cycle(word, start, cycle, sizeof cycle);
-    return tree_fail(t->file.path, w->line, why,
-                     "word %d '%.*s' is its own ancestor: heads %s make a cycle", start,
-                     tree_shown(&w->form), w->form.byte, cycle);
+    return tree_fail(t->file.path, w->line, why, "word %d '%.*s' is its own ancestor: cycle %s",
+                     start, tree_shown(&w->form), w->form.byte, cycle);
 }
 
 /* Follows heads up to ROOT or to a word of an earlier walk. A word of this walk closes a cycle. */

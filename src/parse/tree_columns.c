@@ -68,8 +68,8 @@ static sr_status read_multiword(const tree_line *line, tree_sentence *s, sr_fail
         whole_number(dash + 1, (size_t)(id->size - (int32_t)(dash + 1 - id->byte)));
     if (first != s->words + 1 || last < first)
         return tree_fail(line->path, line->number, why,
-                         "multiword token %.*s where one could begin with %d and end behind it",
-                         tree_shown(id), id->byte, s->words + 1);
+                         "multiword token %.*s does not begin with %d", tree_shown(id), id->byte,
+                         s->words + 1);
     if (s->reach > s->words)
         return tree_fail(line->path, line->number, why,
                          "multiword token %.*s within the one of line %lld", tree_shown(id),
@@ -108,9 +108,8 @@ static sr_status read_head(const tree_line *line, const tree_layout *l, tree_wor
     const tree_field *head = &line->column[l->head];
     w->head = field_number(head);
     if (w->head >= 0) return SR_OK;
-    return tree_fail(line->path, line->number, why,
-                     "head '%.*s' of '%.*s' is no number of a word, nor 0", tree_shown(head),
-                     head->byte, tree_shown(&w->form), w->form.byte);
+    return tree_fail(line->path, line->number, why, "head '%.*s' of '%.*s' is not a word number",
+                     tree_shown(head), head->byte, tree_shown(&w->form), w->form.byte);
 }
 
 sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence *s, tree_word *w,

@@ -33,7 +33,7 @@ static sr_status end_sentence(treebank *t, const treebank_options *o, tree_sente
     sr_status status = SR_OK;
     if (s->reach > s->words)
         return tree_fail(t->file.path, s->reach_line, why,
-                         "a multiword token up to word %d of a sentence of %d", s->reach, words);
+                         "a multiword token ends at %d of %d words", s->reach, words);
     if (s->empties && words == 0)
         return tree_fail(t->file.path, line->number, why, "a sentence of empty nodes alone");
     *s = (tree_sentence){0};
@@ -48,7 +48,7 @@ static sr_status read_line(treebank *t, const tree_line *line, tree_sentence *s,
     if (t->format == TREES_CONLLU && tree_is_comment(line))
         return s->words || s->reach || s->empties
                    ? tree_fail(line->path, line->number, why,
-                               "a comment within a sentence; they stand in front of it")
+                               "a comment within a sentence; put it before")
                    : SR_OK;
     const sr_status status = tree_read_word(t, line, s, &w, &skip, why);
     if (status != SR_OK || skip) return status;

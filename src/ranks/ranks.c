@@ -12,14 +12,14 @@
 static sr_status check_launched(const ranks *k, int launched, sr_failure *why) {
     if (k->count > 1 || launched == 1) return SR_OK;
 #ifdef USE_MPI
-    sr_fail(why, SR_USAGE, "%s started %d processes, MPI knows of this one alone", k->launcher,
+    sr_fail(why, SR_USAGE, "%s started %d processes, MPI found only this one", k->launcher,
             launched);
     if (strcmp(k->launcher, "srun") == 0)
-        sr_hint(why, "srun --mpi=pmix, or what else of srun --mpi=list this MPI understands");
+        sr_hint(why, "try srun --mpi=pmix; srun --mpi=list shows others");
     else
         sr_hint(why, "the mpirun of the MPI that statrec was built with");
 #else
-    sr_fail(why, SR_USAGE, "%s started %d processes of a statrec that was built without MPI",
+    sr_fail(why, SR_USAGE, "%s started %d processes, but statrec was built without MPI",
             k->launcher, launched);
     sr_hint(why, "make MPI=1 builds one that trains in several (docs/train-on-several-ranks.md)");
 #endif

@@ -23,7 +23,8 @@ sr_status bleu_bootstrap(const bleu_scorer *s, bleu_interval *interval, sr_failu
     if (s->sentences < 1) return sr_fail(why, SR_USAGE, "no sentences to draw from");
     if (count < 1) return sr_fail(why, SR_USAGE, "%lld resamples; at least 1", (long long)count);
     double *score = malloc((size_t)count * sizeof *score);
-    if (!score) return sr_fail(why, SR_MEMORY, "no memory for %lld resamples", (long long)count);
+    if (!score)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld resamples", (long long)count);
     for (int64_t r = 0; r < count; r++) score[r] = score_resample(s, &seed, r);
     sort_reals(score, count);
     interval->low = score[count / 40];

@@ -73,7 +73,7 @@ static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     bool valid;
     s->line.size = 0;
     buffer_put(&s->line, text.byte, text.size);
-    if (s->line.failed) return sr_fail(why, SR_MEMORY, "no memory for a line");
+    if (s->line.failed) return sr_fail(why, SR_MEMORY, "out of memory for a line");
     if (s->form.multi) {
         if (s->form.lowercase) lower_ascii(&s->line);
         return SR_OK;
@@ -94,7 +94,7 @@ static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
 static sr_status take_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     sr_status status = prepare_line(s, text, why);
     if (status == SR_OK && !grams_add(&s->grams, &s->line, s->form.multi))
-        status = sr_fail(why, SR_MEMORY, "no memory for the words of a line");
+        status = sr_fail(why, SR_MEMORY, "out of memory for the words of a line");
     return status;
 }
 
@@ -107,12 +107,12 @@ sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs
     if (s->refs && s->refs != refs)
         return sr_fail(why, SR_USAGE, "%d references; the sentences before had %d", refs, s->refs);
     if (!vector_reserve(&s->sentence, &s->capacity, s->sentences + 1, sizeof *s->sentence))
-        return sr_fail(why, SR_MEMORY, "no memory for the counts of a sentence");
+        return sr_fail(why, SR_MEMORY, "out of memory for the counts of a sentence");
     grams_begin(&s->grams);
     sr_status status = take_line(s, hyp, why);
     for (int i = 0; status == SR_OK && i < refs; i++) status = take_line(s, ref[i], why);
     if (status == SR_OK && !grams_count(&s->grams, &s->sentence[s->sentences]))
-        status = sr_fail(why, SR_MEMORY, "no memory for the n-grams of a sentence");
+        status = sr_fail(why, SR_MEMORY, "out of memory for the n-grams of a sentence");
     if (status != SR_OK) return status;
     s->refs = refs;
     s->sentences++;

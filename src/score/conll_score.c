@@ -140,7 +140,7 @@ static bool same_tag(conll_tag a, mark m, conll_tag b, mark n) {
 sr_status conll_add(conll_scorer *s, conll_tag gold, conll_tag found, sr_failure *why) {
     mark g, f;
     if (!read_mark(s, gold, &g) || !read_mark(s, found, &f) || !make_room(s))
-        return sr_fail(why, SR_MEMORY, "no memory for the types of phrases");
+        return sr_fail(why, SR_MEMORY, "out of memory for the types of phrases");
     s->sum.tokens++;
     s->sum.right += same_tag(gold, g, found, f);
     s->sum.unknown += g.part == PART_OTHER;
@@ -184,7 +184,7 @@ static int compare_names(const void *a, const void *b) {
 static sr_status print_types(const conll_scorer *s, bool latex, FILE *out, sr_failure *why) {
     int32_t count = 0;
     named_type *list = calloc((size_t)s->types.names.count, sizeof *list);
-    if (!list) return sr_fail(why, SR_MEMORY, "no memory for the types of phrases");
+    if (!list) return sr_fail(why, SR_MEMORY, "out of memory for the types of phrases");
     for (int32_t i = 0; i < s->capacity && i < s->types.names.count; i++) {
         type_counts c = s->of_type[i];
         if (!c.gold && !c.found) continue;

@@ -153,7 +153,8 @@ static sr_status tag_batch(const task_decoding *d, int64_t index, tagged_split *
     if (!p.predicted)
         return sr_fail(why, SR_USAGE, "model %s decodes no tags", d->model->row->name);
     for (int64_t i = 0; i < b.count; i++)
-        if (!keep_sentence(s, &p, i)) return sr_fail(why, SR_MEMORY, "no memory for predictions");
+        if (!keep_sentence(s, &p, i))
+            return sr_fail(why, SR_MEMORY, "out of memory for predictions");
     return SR_OK;
 }
 

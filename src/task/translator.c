@@ -15,7 +15,7 @@ static sr_status encode(const translator *t, translator_line line, model_source 
     int64_t count = 0;
     int32_t *token = malloc((size_t)(room + 1) * sizeof *token);
     *to = (model_source){0};
-    if (!token) return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    if (!token) return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
     sr_status status =
         text_codec_encode(&t->codec, SOURCE, line.byte, line.length, token, room, &count, why);
     if (status != SR_OK || count == 0) {
@@ -41,7 +41,7 @@ static sr_status collect(const translator *t, const translator_line *line, int64
     *b = (batch_of_lines){calloc(room, sizeof *b->source), calloc(room, sizeof *b->line), 0,
                           calloc(room, sizeof *b->out)};
     if (!b->source || !b->line || !b->out)
-        return sr_fail(why, SR_MEMORY, "no memory for %lld lines", (long long)count);
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld lines", (long long)count);
     for (int64_t i = 0; i < count; i++) {
         model_source *s = &b->source[b->count];
         sr_status status = encode(t, line[i], s, why);
@@ -107,7 +107,7 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
     buffer_free(&pieces);
     free(word);
     if (status != SR_OK || whole) return status;
-    return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
 }
 
 /* -- BLEU */
@@ -133,7 +133,7 @@ static sr_status score_split(const translator *t, const dataset *d, data_split s
                              bool *stopped, sr_failure *why) {
     translate_report report = {0};
     translation *out = calloc((size_t)count + 1, sizeof *out);
-    if (!out) return sr_fail(why, SR_MEMORY, "no memory for %lld sentences", (long long)count);
+    if (!out) return sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)count);
     sr_status status = translator_run(t, line, count, out, &report, why);
     *stopped = report.stopped;
     if (status != SR_OK && report.refused >= 0) {
@@ -159,7 +159,7 @@ bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split s
     bool stopped = false;
     translator_line *line = malloc((size_t)(count + 1) * sizeof *line);
     bleu_scorer *s = bleu_create(form);
-    sr_status status = line && s ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a score");
+    sr_status status = line && s ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a score");
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
         const data_line source = data_source(d, split, i);
         if (!source.byte) status = sr_fail(why, SR_USAGE, "BLEU wants data from files of text");

@@ -47,7 +47,7 @@ static sr_status basic_english(void *self, int side, const char *line, size_t le
     for (size_t i = 0, taken; done && i < size; i += taken)
         done = put_piece(out, small + i, size - i, &taken);
     free(small);
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a line of text");
 }
 
 line_transform basic_english_step(void) {

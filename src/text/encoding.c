@@ -45,7 +45,7 @@ static size_t put_character(uint8_t byte, uint8_t *to) {
 static sr_status recode(file_bytes *f, sr_failure *why) {
     uint8_t *byte = f->size < SIZE_MAX / 4 ? malloc(3 * f->size + 1) : NULL;
     size_t size = 0;
-    if (!byte) return sr_fail(why, SR_MEMORY, "%s: no memory to make it UTF-8", f->path);
+    if (!byte) return sr_fail(why, SR_MEMORY, "%s: out of memory for its UTF-8 text", f->path);
     for (size_t i = 0; i < f->size; i++) size += put_character(f->byte[i], byte + size);
     byte[size] = 0;
     free(f->byte);

@@ -87,7 +87,8 @@ sr_status file_open(const char *path, int *fd, sr_failure *why) {
 /* Makes room for `capacity` bytes and the closing zero. */
 static sr_status make_room(file_bytes *f, size_t capacity, sr_failure *why) {
     uint8_t *larger = capacity < SIZE_MAX ? realloc(f->byte, capacity + 1) : NULL;
-    if (!larger) return sr_fail(why, SR_MEMORY, "%s: no memory for %zu bytes", f->path, capacity);
+    if (!larger)
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for %zu bytes", f->path, capacity);
     f->byte = larger;
     return SR_OK;
 }
@@ -140,9 +141,8 @@ static size_t expected_size(const file_bytes *raw) {
 }
 
 static sr_status fail_inflated(const file_bytes *raw, size_t at, sr_failure *why) {
-    sr_fail(why, SR_FORMAT,
-            "%s: byte %zu: holds more than %zu bytes, %d for each of its own: no data file",
-            raw->path, at, file_most_inflated(raw->size), INFLATED_RATIO);
+    sr_fail(why, SR_FORMAT, "%s: byte %zu: unpacks to over %zu bytes, %d per byte", raw->path, at,
+            file_most_inflated(raw->size), INFLATED_RATIO);
     sr_hint(why, "gunzip it to have it read all the same");
     return SR_FORMAT;
 }
@@ -150,10 +150,10 @@ static sr_status fail_inflated(const file_bytes *raw, size_t at, sr_failure *why
 /* What is wrong at compressed byte `at` after inflate returned `code`. */
 static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, const char *text,
                                  sr_failure *why) {
-    if (code == Z_MEM_ERROR) return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", raw->path);
+    if (code == Z_MEM_ERROR)
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", raw->path);
     if (code != Z_DATA_ERROR)
-        return sr_fail(why, SR_FORMAT, "%s: byte %zu: the gzip data are cut off here", raw->path,
-                       raw->size);
+        return sr_fail(why, SR_FORMAT, "%s: byte %zu: truncated gzip data", raw->path, raw->size);
     if (at <= 2) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", raw->path);
     return sr_fail(why, SR_FORMAT, "%s: byte %zu: corrupt gzip data: %s", raw->path, at,
                    text ? text : "unknown");
@@ -196,7 +196,7 @@ static sr_status unpack(file_bytes *raw, file_bytes *f, sr_failure *why) {
         return sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", raw->path);
     z_stream z = {0};
     if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
-        return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", raw->path);
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", raw->path);
     sr_status status = inflate_all(&z, raw, f, why);
     inflateEnd(&z);
     if (status == SR_OK) f->byte[f->size] = 0;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static sr_status no_memory(sr_failure *why) {
-    return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
 }
 
 size_t line_content(const char *line, size_t length) {

@@ -63,14 +63,14 @@ static sr_status refuse(const tag_column *c, int64_t line, const char *text, siz
     const int shown = length > 60 ? 60 : (int)length;
     list_schemes(c->possible, allowed, sizeof allowed);
     if (c->named)
-        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is none of %s, with '-' and a type", c->path,
+        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is not of %s, '-' and a type", c->path,
                 (long long)line, shown, text, allowed);
     else if (!known)
-        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is of no scheme: %s, with '-' and a type",
-                c->path, (long long)line, shown, text, allowed);
+        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is of no scheme: %s, '-', type", c->path,
+                (long long)line, shown, text, allowed);
     else
-        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' does not go with the tags before it: %s",
-                c->path, (long long)line, shown, text, allowed);
+        sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' contradicts earlier tags: %s", c->path,
+                (long long)line, shown, text, allowed);
     return SR_FORMAT;
 }
 
@@ -93,7 +93,7 @@ sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const ch
     if (part != TAG_OUTSIDE) {
         const size_t cut = length > 1 ? 2 : 1;
         mark->type = tag_types_add(types, text + cut, length - cut);
-        if (mark->type < 0) return sr_fail(why, SR_MEMORY, "%s: no memory for types", c->path);
+        if (mark->type < 0) return sr_fail(why, SR_MEMORY, "%s: out of memory for types", c->path);
         if (types->names.count > TYPES_MOST)
             return sr_fail(why, SR_FORMAT, "%s:%lld: tag '%.*s' is of a further type than %d",
                            c->path, (long long)line, (int)length, text, TYPES_MOST);

@@ -37,7 +37,7 @@ static sr_status open_gzip(text_lines *t, sr_failure *why) {
     t->gz = gzdopen(fd, "rb"); /* owns it */
     if (!t->gz) {
         close(fd);
-        return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", t->path);
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", t->path);
     }
     if (gzdirect(t->gz)) return sr_fail(why, SR_FORMAT, "%s: byte 0: not a gzip file", t->path);
     return SR_OK;
@@ -97,10 +97,10 @@ sr_status text_lines_fail(const text_lines *t, sr_status status, const char *tex
 static sr_status fail_gzip(const text_lines *t, sr_failure *why) {
     int code;
     const char *text = gzerror(t->gz, &code);
-    if (code == Z_MEM_ERROR) return sr_fail(why, SR_MEMORY, "%s: no memory for zlib", t->path);
+    if (code == Z_MEM_ERROR) return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", t->path);
     if (code == Z_ERRNO) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
     return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->path, (long long)t->line + 1,
-                   code == Z_BUF_ERROR ? "the gzip data are cut off here" : text);
+                   code == Z_BUF_ERROR ? "truncated gzip data" : text);
 }
 
 /* Room behind the bytes that are kept: they move to the front, or the buffer grows. */

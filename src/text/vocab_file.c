@@ -50,10 +50,10 @@ static sr_status check_fields(const line_fields *l, const char *path, int64_t li
     long long n = (long long)line;
     if (l->count == 0) return sr_fail(why, SR_FORMAT, "%s:%lld: no word in this line", path, n);
     if (l->count == 1)
-        return sr_fail(why, SR_FORMAT, "%s:%lld: no count behind '%.*s'", path, n,
+        return sr_fail(why, SR_FORMAT, "%s:%lld: no count after '%.*s'", path, n,
                        shown(l->length[0]), l->at[0]);
     if (l->count > 2 && !is_overwrite(l))
-        return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' stands behind word and count", path, n,
+        return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' after word and count", path, n,
                        shown(l->length[2]), l->at[2]);
     if (parse_count(l->at[1], l->length[1], count)) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is not a count", path, n, shown(l->length[1]),
@@ -66,13 +66,13 @@ static sr_status check_word(const vocab *v, const line_fields *l, const char *pa
     const char *word = l->at[0];
     const size_t length = l->length[0];
     if (vocab_is_special(word, length))
-        return sr_fail(why, SR_FORMAT, "%s:%lld: %.*s is in every dictionary and none of the words",
-                       path, (long long)line, (int)length, word);
+        return sr_fail(why, SR_FORMAT, "%s:%lld: %.*s is a special of every dictionary", path,
+                       (long long)line, (int)length, word);
     const int32_t id = vocab_id(v, word, length);
     if (id == TOKEN_UNK || is_overwrite(l)) return SR_OK;
-    sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' stands in line %d already", path, (long long)line,
+    sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is already in line %d", path, (long long)line,
             shown(length), word, id - TOKEN_FIRST_WORD + 1);
-    sr_hint(why, "with #fairseq:overwrite behind its count a word takes the later place");
+    sr_hint(why, "append #fairseq:overwrite to take the later place");
     return SR_FORMAT;
 }
 
@@ -85,7 +85,7 @@ static sr_status read_words(vocab *v, const file_bytes *f, sr_failure *why) {
         status = check_fields(&l, f->path, line, &count, why);
         if (status == SR_OK) status = check_word(v, &l, f->path, line, why);
         if (status == SR_OK && !vocab_append(v, l.at[0], l.length[0], count))
-            status = sr_fail(why, SR_MEMORY, "%s: no memory for the dictionary", f->path);
+            status = sr_fail(why, SR_MEMORY, "%s: out of memory for the dictionary", f->path);
     }
     if (status == SR_OK && vocab_words(v) == 0)
         status = sr_fail(why, SR_FORMAT, "%s:1: holds no word", f->path);
@@ -95,7 +95,7 @@ static sr_status read_words(vocab *v, const file_bytes *f, sr_failure *why) {
 vocab *vocab_parse(const file_bytes *f, sr_failure *why) {
     vocab *v = vocab_create();
     if (!v) {
-        sr_fail(why, SR_MEMORY, "%s: no memory for a dictionary", f->path);
+        sr_fail(why, SR_MEMORY, "%s: out of memory for a dictionary", f->path);
         return NULL;
     }
     if (read_words(v, f, why) == SR_OK) return v;

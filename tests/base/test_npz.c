@@ -265,10 +265,10 @@ static void places(void **state) {
     assert_int_equal(mkdir(directory, 0700), 0);
     refuses(path_of("nowhere/x.npz"), false, SR_IO, "nowhere/x.npz: No such file or directory");
     refuses("", false, SR_USAGE, "empty name");
-    refuses(directory, true, SR_EXISTS, "is no regular file");
-    refuses("/dev/null", true, SR_EXISTS, "is no regular file");
+    refuses(directory, true, SR_EXISTS, "is not a regular file");
+    refuses("/dev/null", true, SR_EXISTS, "is not a regular file");
     assert_int_equal(symlink("/dev/null", link), 0);
-    refuses(link, true, SR_EXISTS, "is no regular file");
+    refuses(link, true, SR_EXISTS, "is not a regular file");
     assert_int_equal(files_in(directory), 1);
     write_samples(path_of("place/a.npz"), false);
     refuses(path_of("place/a.npz"), false, SR_EXISTS, "a.npz: exists");

@@ -110,9 +110,9 @@ static void refuses_damaged_files(void **state) {
     const char *dir = make_folder();
     data_options o = default_options("cifar100", dir);
     write_raw(dir, "train.bin", file, sizeof file - 1);
-    refuse_data(&o, SR_FORMAT,
-                "train.bin: byte 9222: record 3 has 3073 bytes instead of 3074: cut "
-                "off or not CIFAR-100 binary");
+    refuse_data(
+        &o, SR_FORMAT,
+        "train.bin: byte 9222: record 3 has 3073 bytes instead of 3074, or not CIFAR-100 binary");
     write_raw(dir, "train.bin", file, 0);
     refuse_data(&o, SR_FORMAT, "train.bin: byte 0: holds no record");
     file[2 * (PIXELS + 2) + 1] = 100;

@@ -169,7 +169,7 @@ static void wrong_files(void **state) {
     refuse_data(&o, SR_USAGE, "trainpref is empty");
     o = options("labelled", dir);
     write_raw(dir, "valid.gz", "\x1f\x8b\x08\0\0\0\0\0\0\x03K", 11);
-    refuse_data(&o, SR_FORMAT, "valid.gz: byte 11: the gzip data are cut off here");
+    refuse_data(&o, SR_FORMAT, "valid.gz: byte 11: truncated gzip data");
     write_text(dir, "valid", "1 caf\xe9\n");
     strcpy(o.encoding, "utf-8");
     refuse_data(&o, SR_FORMAT, "valid:1: byte 5 of the line is 0xe9");
@@ -251,9 +251,9 @@ static void wrong_polarity(void **state) {
     const char *const folds[] = {"0/10", "11/10", "1/2", "3", "1/10x", "1/2000", "a/b"};
     data_options o = polarity(write_polarity(10));
     o.valid_count = 5, o.test_count = 15;
-    refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 15 leave nothing of 20 lines");
+    refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 15 use all 20 lines");
     o.test_count = 30;
-    refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 30 leave nothing of 20 lines");
+    refuse_data(&o, SR_USAGE, "valid-count 5 and test-count 30 use all 20 lines");
     for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
         strcpy(o.fold, folds[i]);
         refuse_data(&o, SR_USAGE, "is not K/N, as 1/10");

@@ -136,7 +136,7 @@ static void refuses_what_is_too_small(void **state) {
 #ifndef __SANITIZE_ADDRESS__ /* it keeps terabytes for itself */
     assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
 #endif
-    refuse(path, SR_FORMAT, "no data file");
+    refuse(path, SR_FORMAT, "unpacks to over");
     assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
 }
 

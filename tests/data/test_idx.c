@@ -252,7 +252,7 @@ static void refuses_headers(void **state) {
         {4, 0, "byte 4: it has 0 images"},
         {4, 25, "byte 376: cut off after 24 of 25 images"},
         {4, 0xffffffff, "byte 376: cut off after 24 of 4294967295 images"},
-        {4, 23, "byte 361: 15 bytes behind the last of 23 images"},
+        {4, 23, "byte 361: 15 bytes after the last of 23 images"},
         {8, 0, "byte 8: images of 0 x 3 pixels"},
         {8, 0xffffffff, "byte 8: images of 4294967295 x 3 pixels, sides are 1..4096"},
         {12, 5000, "byte 8: images of 5 x 5000 pixels"},
@@ -263,9 +263,9 @@ static void refuses_headers(void **state) {
         refuse_data(&o, SR_FORMAT, wrong[i].part);
     }
     damage(dir, IMAGES, true, 0, 0x803, 3);
-    refuse_data(&o, SR_FORMAT, IMAGES ": byte 3: the header of 16 bytes is cut off");
+    refuse_data(&o, SR_FORMAT, IMAGES ": byte 3: header of 16 bytes is truncated");
     damage(dir, IMAGES, true, 0, 0x803, 15);
-    refuse_data(&o, SR_FORMAT, "byte 15: the header of 16 bytes is cut off");
+    refuse_data(&o, SR_FORMAT, "byte 15: header of 16 bytes is truncated");
     damage(dir, IMAGES, true, 0, 0x803, 300);
     refuse_data(&o, SR_FORMAT, "byte 300: cut off after 18 of 24 images");
     damage(dir, IMAGES ".gz", true, 0, 0x803, 0); /* behind the plain one */
@@ -286,7 +286,7 @@ static void refuses_labels(void **state) {
     damage(dir, LABELS, false, 4, 24, 31);
     refuse_data(&o, SR_FORMAT, LABELS ": byte 31: cut off after 23 of 24 labels");
     damage(dir, LABELS, false, 4, 24, 40);
-    refuse_data(&o, SR_FORMAT, "byte 32: 8 bytes behind the last of 24 labels");
+    refuse_data(&o, SR_FORMAT, "byte 32: 8 bytes after the last of 24 labels");
     write_labels(dir, LABELS, 20, 0, 4);
     refuse_data(&o, SR_FORMAT, LABELS ": byte 4: 20 labels, but ");
     write_labels(dir, LABELS, 24, 7, 1);
@@ -329,7 +329,7 @@ static void refuses_damaged_gzip(void **state) {
     unsigned char *bytes = read_raw(path, &size);
     write_raw(dir, IMAGES ".gz", bytes, size / 2);
     refuse_data(&o, SR_FORMAT, IMAGES ".gz: byte ");
-    refuse_data(&o, SR_FORMAT, "the gzip data are cut off here");
+    refuse_data(&o, SR_FORMAT, "truncated gzip data");
     bytes[size - 6] ^= 1; /* checksum */
     write_raw(dir, IMAGES ".gz", bytes, size);
     refuse_data(&o, SR_FORMAT, "corrupt gzip data");

@@ -264,7 +264,7 @@ static void reads_the_joint_dictionary(void **state) {
         data_close(d);
     }
     strcpy(o.source_dictionary, o.target_dictionary);
-    refuse_data(&o, SR_USAGE, "both given, but the dictionary is joint");
+    refuse_data(&o, SR_USAGE, "a joint dictionary takes one of");
 }
 
 static void reads_one_side_and_counts_the_other(void **state) {
@@ -283,7 +283,7 @@ static void reads_one_side_and_counts_the_other(void **state) {
     expect_words(d, SIDE_TARGET, "barks a");
     data_close(d);
     write_text(dir, "dict.de", "bellt 1\nbellt 2\n");
-    refuse_data(&o, SR_FORMAT, "dict.de:2: 'bellt' stands in line 1 already");
+    refuse_data(&o, SR_FORMAT, "dict.de:2: 'bellt' is already in line 1");
 }
 
 /* -- forms of text files */

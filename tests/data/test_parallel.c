@@ -108,7 +108,7 @@ static void drops_empty_and_long_pairs(void **state) {
                                              "(dropped: 2 with an empty side, 1 too long)"));
     data_close(d);
     o.max_tokens = 2;
-    refuse_data(&o, SR_FORMAT, "none of 4 pairs is left: 2 have an empty side, 2 are longer");
+    refuse_data(&o, SR_FORMAT, "no pair left of 4: 2 have an empty side, 2 exceed 2");
     o.max_tokens = 1;
     refuse_data(&o, SR_USAGE, "max-tokens 1");
 }

@@ -130,11 +130,11 @@ static void refuses(void **state) {
     (void)state;
     data_options o = small_options("ababababab");
     o.valid_bytes = 6, o.test_bytes = 4;
-    refuse_data(&o, SR_FORMAT, "small.gz: 10 bytes, of which validation takes 6 and the test 4");
+    refuse_data(&o, SR_FORMAT, "small.gz: 10 bytes; validation 6 and test 4");
     o.valid_bytes = 0, o.test_bytes = 0, o.valid_share = 1.5;
     refuse_data(&o, SR_USAGE, "valid-share is 1.5");
     o.valid_share = 0, o.test_share = 0, o.window = 5;
-    refuse_data(&o, SR_FORMAT, "small.gz: 10 tokens in 2 sequences make no window of 5");
+    refuse_data(&o, SR_FORMAT, "small.gz: 10 tokens in 2 sequences are too few for windows of 5");
     strcpy(o.file, "other");
     refuse_data(&o, SR_IO, "other: No such file or directory (nor ");
     o = small_options("");

@@ -111,7 +111,7 @@ static void refuses(void **state) {
     (void)state;
     data_options o = small_options();
     o.window = 5;
-    refuse_data(&o, SR_FORMAT, "train.gz: 11 tokens in 2 sequences make no window of 5");
+    refuse_data(&o, SR_FORMAT, "train.gz: 11 tokens in 2 sequences are too few for windows of 5");
     o.window = 0;
     refuse_data(&o, SR_USAGE, "tgt-len 0");
     o = small_options();

@@ -234,7 +234,7 @@ static void is_told_by_local_contrast(void **state) {
 static void refuses_impossible_sizes(void **state) {
     (void)state;
     data_options o = plain_options(INT64_MAX / 100);
-    refuse_data(&o, SR_MEMORY, "no memory for");
+    refuse_data(&o, SR_MEMORY, "out of memory for");
 }
 
 int main(void) {

@@ -218,7 +218,7 @@ static void schemes_of_files(void **state) {
     expect_sentence(d, SPLIT_VALID, 0, "a/B-P b/E-P c/S-L <unk>/S-L");
     data_close(d);
     strcpy(o.file_tag_scheme, "iob2");
-    refuse_data(&o, SR_FORMAT, "valid:2: tag 'E-P' is none of iob2 (O B I), with '-' and a type");
+    refuse_data(&o, SR_FORMAT, "valid:2: tag 'E-P' is not of iob2 (O B I), '-' and a type");
     strcpy(o.file_tag_scheme, "auto");
     strcpy(o.tag_scheme, "iob9");
     refuse_data(&o, SR_USAGE, "tag-scheme 'iob9' is not one of iob2|iob1|");
@@ -242,8 +242,7 @@ static void refusals(void **state) {
     refuse("a B-P\nb B-\n", valid, "train:2: tag 'B-' is of no scheme: ");
     refuse(many_types(), valid, "train:251: tag 'B-250' is of a further type than 250");
     refuse("a B-P\nb Q-P\n", valid, "train:2: tag 'Q-P' is of no scheme: ");
-    refuse("a B-P\nb M-P\nc I-P\n", valid,
-           "train:3: tag 'I-P' does not go with the tags before it: ");
+    refuse("a B-P\nb M-P\nc I-P\n", valid, "train:3: tag 'I-P' contradicts earlier tags: ");
     refuse("a B-P\n\nb\n", valid, "train:3: 1 column, line 1 has 2");
     refuse("a\n", valid, "train:1: 1 column, word and tag are columns 1 and 2");
     refuse("a B-P\n", "a B-P\nb x O\n", "valid:2: 3 columns, line 1 has 2");

@@ -177,7 +177,7 @@ static void one_file_is_cut(void **state) {
     assert_false(data_has_split(d, SPLIT_VALID) || data_has_split(d, SPLIT_TEST));
     data_close(d);
     o.test_count = 4, o.valid_count = 3;
-    refuse_data(&o, SR_USAGE, "3 sentences of validation and 4 of the test leave nothing of 7");
+    refuse_data(&o, SR_USAGE, "3 validation and 4 test sentences use all 7");
     strcpy(o.file, "none");
     refuse_data(&o, SR_IO, "none: No such file or directory (nor ");
 }

@@ -150,7 +150,7 @@ static void refusals_of_lines(void **state) {
     refuse(X("x", "a", "0", "x"), TREES_AUTO, "wrong:1: id 'x' where 1 is due");
     refuse(X("1", "a", "0", "x") OTHER("2-3"), TREES_CONLLX, "wrong:2: id '2-3' where 2 is due");
     refuse(X("1", "a", "0", "x") OTHER("1.1"), TREES_CONLLX, "wrong:2: id '1.1' where 2 is due");
-    refuse("a\tb\tx\n", TREES_AUTO, "wrong:1: head 'x' of 'a' is no number");
+    refuse("a\tb\tx\n", TREES_AUTO, "wrong:1: head 'x' of 'a' is not a word number");
     refuse("a\tb\t-1\n", TREES_AUTO, "wrong:1: head '-1' of 'a'");
     refuse(X("1", "a", "_", "x"), TREES_AUTO, "wrong:1: head '_' of 'a'");
     refuse(X("1", "a", "99999999999", "x"), TREES_AUTO, "wrong:1: head '99999999999' of 'a'");
@@ -160,12 +160,12 @@ static void refusals_of_lines(void **state) {
 static void refusals_of_conllu(void **state) {
     (void)state;
     refuse(OTHER("2-3") X("1", "a", "0", "x"), TREES_AUTO,
-           "wrong:1: multiword token 2-3 where one could begin with 1");
+           "wrong:1: multiword token 2-3 does not begin with 1");
     refuse(OTHER("1-0") X("1", "a", "0", "x"), TREES_AUTO, "wrong:1: multiword token 1-0");
     refuse(OTHER("1-2") X("1", "a", "0", "x") OTHER("2-3"), TREES_AUTO,
            "wrong:3: multiword token 2-3 within the one of line 1");
     refuse(OTHER("1-2") X("1", "a", "0", "x") "\n", TREES_AUTO,
-           "wrong:1: a multiword token up to word 2 of a sentence of 1");
+           "wrong:1: a multiword token ends at 2 of 1 words");
     refuse(X("1", "a", "0", "x") OTHER("2.1"), TREES_AUTO,
            "wrong:2: empty node 2.1 where 1.1 is due");
     refuse(X("1", "a", "0", "x") OTHER("1.2"), TREES_AUTO,
@@ -173,7 +173,7 @@ static void refusals_of_conllu(void **state) {
     refuse(OTHER("0.1") "\n", TREES_CONLLU, "wrong:2: a sentence of empty nodes alone");
     refuse(X("1", "a", "0", "x") "# b\n", TREES_CONLLU, "wrong:2: a comment within a sentence");
     refuse(X("1", "a", "0", "x") X("2", "b", "0", "x"), TREES_CONLLU,
-           "wrong:2: word 2 'b' is a second root besides word 1 'a'; conllu has one in a sentence");
+           "wrong:2: word 2 'b' is a second root after word 1 'a'");
 }
 
 static void refusals_of_trees(void **state) {
@@ -183,11 +183,11 @@ static void refusals_of_trees(void **state) {
     refuse("x\ty\t2\n", TREES_AUTO,
            "wrong:1: head 2 of word 1 'x'; the sentence has 1 word: 0 to 1");
     refuse("x\ty\t0\n\na\tb\t2\nc\tb\t1\n", TREES_AUTO,
-           "wrong:3: no root: no word of the sentence that begins here has head 0");
+           "wrong:3: no word of this sentence has head 0");
     refuse("a\tb\t0\nc\td\t4\ne\td\t2\nf\td\t3\n", TREES_AUTO,
-           "wrong:2: word 2 'c' is its own ancestor: heads 2 -> 4 -> 3 -> 2 make a cycle");
+           "wrong:2: word 2 'c' is its own ancestor: cycle 2 -> 4 -> 3 -> 2");
     refuse("a\tb\t0\nc\td\t3\ne\td\t3\n", TREES_AUTO,
-           "wrong:3: word 3 'e' is its own ancestor: heads 3 -> 3 make a cycle");
+           "wrong:3: word 3 'e' is its own ancestor: cycle 3 -> 3");
 }
 
 /* What a parser wrote need not be trees, but its heads are words. */

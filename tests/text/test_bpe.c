@@ -84,8 +84,8 @@ static void counts_dictionaries(void **state) {
         {"a 1\n\n", "FILE:2: '' is not"},
         {"a  1\n", "FILE:1: 'a  1' is not"},
         {"a 1 1\n", "FILE:1: 'a 1 1' is not"},
-        {"a -1\n", "FILE:1: '-1' is no count"},
-        {"a 1\na 99999999999999999999\n", "FILE:2: '99999999999999999999' is no count"},
+        {"a -1\n", "FILE:1: '-1' is not a count"},
+        {"a 1\na 99999999999999999999\n", "FILE:2: '99999999999999999999' is not a count"},
         {"aaaa 9007199254740992\n", "FILE:1: the counts are too large"},
         {"a\xff 1\n", "FILE:1: not UTF-8"},
     };
@@ -253,8 +253,8 @@ static void names_malformed_lines(void **state) {
         {"a b\n\nb c\n", "FILE:2: '' is not"},
         {"a  b\n", "FILE:1: 'a  b' is not"},
         {"a\tb\n", "FILE:1: 'a\tb' is not"},
-        {"#version: 0.3\na b\n", "FILE:1: codes of version '0.3'"},
-        {"#version:\na b\n", "FILE:1: codes of version ''"},
+        {"#version: 0.3\na b\n", "FILE:1: version '0.3' of codes"},
+        {"#version:\na b\n", "FILE:1: version '' of codes"},
         {"\xef\xbb\xbf#version: 0.2\na b\n", "FILE:1: a byte order mark"},
         {"#version: 0.2\na \xff\n", "FILE:2: not UTF-8"},
     };

@@ -372,9 +372,9 @@ static void refusals(void **state) {
     refuse(
         "I-P B-P Q-P", TAG_ANY,
         "f.txt:3: tag 'Q-P' is of no scheme: iob2 (O B I), iob1 (O B I), bioes (O B I E S), bilou "
-        "(O B I L U), with '-' and a type");
-    refuse("B-P M-P L-P", TAG_ANY, "f.txt:3: tag 'L-P' does not go with the tags before it: bmes");
-    refuse("B-P E-P", TAG_IOB2, "f.txt:2: tag 'E-P' is none of iob2 (O B I)");
+        "(O B I L U), '-', type");
+    refuse("B-P M-P L-P", TAG_ANY, "f.txt:3: tag 'L-P' contradicts earlier tags: bmes");
+    refuse("B-P E-P", TAG_IOB2, "f.txt:2: tag 'E-P' is not of iob2 (O B I)");
     refuse("O-P", TAG_ANY, "f.txt:1: tag 'O-P'");
     refuse("O PER", TAG_ANY, "f.txt:2: tag 'PER'");
     refuse("b-P", TAG_ANY, "f.txt:1: tag 'b-P'");

@@ -114,7 +114,7 @@ static void says_where_it_fails(void **state) {
     out = fopen(path, "w");
     fwrite(text, 1, size - 12, out);
     fclose(out);
-    fails_in(path, "cut off");
+    fails_in(path, "truncated");
 }
 
 static void lines_end_as_in_python(void **state) {

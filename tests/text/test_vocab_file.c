@@ -118,18 +118,17 @@ static void refuses_what_is_none(void **state) {
     (void)state;
     refuse("", "dict.txt:1: holds no word");
     refuse("a 1\n\nb 1\n", "dict.txt:2: no word in this line");
-    refuse("a 1\nb\n", "dict.txt:2: no count behind 'b'");
+    refuse("a 1\nb\n", "dict.txt:2: no count after 'b'");
     refuse("a x\n", "dict.txt:1: 'x' is not a count");
     refuse("a -1\n", "dict.txt:1: '-1' is not a count");
     refuse("a 1.5\n", "dict.txt:1: '1.5' is not a count");
     refuse("a 99999999999999999999\n", "dict.txt:1: '99999999999999999999' is not a count");
-    refuse("new york 7\n", "dict.txt:1: '7' stands behind word and count");
-    refuse("a 1 #fairseq:overwrite 2\n",
-           "dict.txt:1: '#fairseq:overwrite' stands behind word and count");
-    refuse("a 1\nb 2\na 3\n", "dict.txt:3: 'a' stands in line 1 already");
-    refuse("a 1\n<unk> 3\n", "dict.txt:2: <unk> is in every dictionary and none of the words");
+    refuse("new york 7\n", "dict.txt:1: '7' after word and count");
+    refuse("a 1 #fairseq:overwrite 2\n", "dict.txt:1: '#fairseq:overwrite' after word and count");
+    refuse("a 1\nb 2\na 3\n", "dict.txt:3: 'a' is already in line 1");
+    refuse("a 1\n<unk> 3\n", "dict.txt:2: <unk> is a special of every dictionary");
     refuse("<pad> 0 #fairseq:overwrite\n",
-           "dict.txt:1: <pad> is in every dictionary and none of the words");
+           "dict.txt:1: <pad> is a special of every dictionary");
 }
 
 static void an_overwritten_word_has_its_later_place(void **state) {

@@ -62,7 +62,7 @@ sr_status npz_check_path(const char *path, bool force, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "%.64s...: %s", path, strerror(ENAMETOOLONG));
     if (!*path) return sr_fail(why, SR_USAGE, "an archive of arrays with an empty name");
     if (lstat(path, &s) == 0 && !S_ISREG(s.st_mode))
-        return sr_fail(why, SR_EXISTS, "%s: exists and is no regular file", path);
+        return sr_fail(why, SR_EXISTS, "%s: exists and is not a regular file", path);
     if (access(path, F_OK) == 0 && !force) {
         sr_fail(why, SR_EXISTS, "%s: exists", path);
         sr_hint(why, "another name, or --force to replace it");

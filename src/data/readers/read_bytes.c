@@ -40,9 +40,7 @@ static sr_status cut(const data_options *o, const file_bytes *f, byte_parts *p, 
     if (status != SR_OK) return status;
     size[SPLIT_TRAIN] = all - size[SPLIT_VALID] - size[SPLIT_TEST];
     if (size[SPLIT_TRAIN] <= 0)
-        return sr_fail(why, SR_FORMAT,
-                       "%s: %lld bytes, of which validation takes %lld and the test %lld: none is "
-                       "left for training",
+        return sr_fail(why, SR_FORMAT, "%s: %lld bytes; validation %lld and test %lld use all",
                        f->path, (long long)all, (long long)size[SPLIT_VALID],
                        (long long)size[SPLIT_TEST]);
     p->first[SPLIT_TRAIN] = f->byte;
@@ -102,7 +100,7 @@ static sr_status encode(running_set *s, const byte_parts *p, const file_bytes *f
         running_split *to = &s->split[split];
         to->tokens = p->size[split];
         to->id = malloc((size_t)(to->tokens + 1) * sizeof *to->id);
-        if (!to->id) return sr_fail(why, SR_MEMORY, "%s: no memory for its bytes", f->path);
+        if (!to->id) return sr_fail(why, SR_MEMORY, "%s: out of memory for its bytes", f->path);
         for (int64_t i = 0; i < to->tokens; i++) {
             to->id[i] = id[p->first[split][i]];
             to->unknown += to->id[i] == vocab_unknown(s->words);
@@ -132,7 +130,7 @@ static sr_status build(running_set *s, const data_options *o, const file_bytes *
     sr_status status = cut(o, f, &p, why);
     if (status != SR_OK) return status;
     if (!make_symbols(s->words, &p))
-        return sr_fail(why, SR_MEMORY, "%s: no memory for its symbols", f->path);
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its symbols", f->path);
     for (int i = 0; i < RUNNING_SPLITS; i++) path[i] = p.size[i] > 0 ? f->path : "";
     status = encode(s, &p, f, why);
     return status == SR_OK ? running_set_plan(s, path, why) : status;

@@ -59,8 +59,7 @@ static sr_status check_records(const cifar_format *c, const file_bytes *f, sr_fa
                                c->label[k].classes - 1);
     if (rest)
         return sr_fail(why, SR_FORMAT,
-                       "%s: byte %zu: record %zu has %zu bytes instead of %zu: cut off or not %s "
-                       "binary",
+                       "%s: byte %zu: record %zu has %zu bytes instead of %zu, or not %s binary",
                        f->path, f->size - rest, f->size / record, rest, record, c->title);
     return SR_OK;
 }

@@ -100,7 +100,7 @@ static sr_status add_word(conll *c, sr_failure *why) {
 static sr_status fold(conll *c, data_line word, sr_failure *why) {
     c->spelled.size = 0;
     if (!buffer_put(&c->spelled, word.byte, word.length))
-        return sr_fail(why, SR_MEMORY, "no memory for a word");
+        return sr_fail(why, SR_MEMORY, "out of memory for a word");
     for (size_t i = 0; c->options->zero_digits && i < word.length; i++)
         if (c->spelled.byte[i] >= '0' && c->spelled.byte[i] <= '9') c->spelled.byte[i] = '0';
     const line_transform *step = c->options->tokenizer;
@@ -187,7 +187,7 @@ static sr_status number_tags(conll *c, sr_failure *why) {
     tag_set *set = number ? tag_set_create((tag_scheme)c->scheme, &c->types, number) : NULL;
     if (!set) {
         free(number);
-        return sr_fail(why, SR_MEMORY, "no memory for a dictionary of tags");
+        return sr_fail(why, SR_MEMORY, "out of memory for a dictionary of tags");
     }
     for (int k = 0; k < SENTENCE_SPLITS; k++)
         for (int64_t i = 0; i < s->split[k].words; i++)

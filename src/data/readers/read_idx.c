@@ -41,7 +41,7 @@ static sr_status check_header(const file_bytes *f, uint32_t magic, size_t header
         return sr_fail(why, SR_FORMAT, "%s: byte 0: magic number 0x%08x is not 0x%08x%s", f->path,
                        found, magic, what);
     if (f->size < header)
-        return sr_fail(why, SR_FORMAT, "%s: byte %zu: the header of %zu bytes is cut off", f->path,
+        return sr_fail(why, SR_FORMAT, "%s: byte %zu: header of %zu bytes is truncated", f->path,
                        f->size, header);
     if (word_at(f, 4) == 0)
         return sr_fail(why, SR_FORMAT, "%s: byte 4: it has 0 %s", f->path,
@@ -58,7 +58,7 @@ static sr_status check_size(const file_bytes *f, size_t header, uint64_t count, 
         return sr_fail(why, SR_FORMAT, "%s: byte %zu: cut off after %llu of %llu %s", f->path,
                        f->size, (unsigned long long)(have / size), (unsigned long long)count, what);
     if (have > count * size)
-        return sr_fail(why, SR_FORMAT, "%s: byte %llu: %llu bytes behind the last of %llu %s",
+        return sr_fail(why, SR_FORMAT, "%s: byte %llu: %llu bytes after the last of %llu %s",
                        f->path, (unsigned long long)(header + count * size),
                        (unsigned long long)(have - count * size), (unsigned long long)count, what);
     return SR_OK;

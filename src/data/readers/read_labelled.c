@@ -98,7 +98,7 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
         wrong = cut_columns(l, w->line, w->length, found, &done);
         if (!wrong && found->label.length == 0) wrong = "the label is empty";
     }
-    if (!done) return fail_at(w, SR_MEMORY, "no memory for its columns", why);
+    if (!done) return fail_at(w, SR_MEMORY, "out of memory for its columns", why);
     return wrong ? fail_at(w, SR_FORMAT, wrong, why) : SR_OK;
 }
 
@@ -117,7 +117,7 @@ static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
     *lines = w.number;
     label_set_sort(&l->labels);
     if (status != SR_OK || l->labels.count > 1) return status;
-    return sr_fail(why, SR_FORMAT, "%s: %s in %lld lines, at least two classes are wanted",
+    return sr_fail(why, SR_FORMAT, "%s: %s in %lld lines, at least two classes needed",
                    w.file->path, l->labels.count ? "one label" : "no label", (long long)w.number);
 }
 
@@ -162,7 +162,8 @@ static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_fail
     for (int64_t i = 0; *is_valid && i < count; i++) (*is_valid)[order[i]] = true;
     free(order);
     if (!*is_valid)
-        return sr_fail(why, SR_MEMORY, "no memory to split %lld lines", (long long)lines);
+        return sr_fail(why, SR_MEMORY, "out of memory for the split of %lld lines",
+                       (long long)lines);
     dataset_note(l->d, "; %lld of %lld lines drawn for validation by seed %llu", (long long)count,
                  (long long)lines, (unsigned long long)o->seed);
     return SR_OK;

@@ -61,10 +61,8 @@ static sr_status choose_pieces(polarity *p, sr_failure *why) {
                   valid = o->valid_count < 0 ? VALID_COUNT : o->valid_count;
     if (*o->fold) return choose_fold(p, why);
     if (test >= p->lines || valid >= p->lines - test)
-        return sr_fail(
-            why, SR_USAGE,
-            "valid-count %lld and test-count %lld leave nothing of %lld lines for training",
-            (long long)valid, (long long)test, (long long)p->lines);
+        return sr_fail(why, SR_USAGE, "valid-count %lld and test-count %lld use all %lld lines",
+                       (long long)valid, (long long)test, (long long)p->lines);
     p->pieces = (pieces){0, test, test, test + valid};
     dataset_note(p->d, "; split at random by seed %llu", (unsigned long long)o->seed);
     return SR_OK;
@@ -87,7 +85,7 @@ static sr_status find_lines(polarity *p, sr_failure *why) {
         }
         p->lines = n;
         if (pass == 0) p->line = malloc((size_t)(n + 1) * sizeof *p->line);
-        if (!p->line) return sr_fail(why, SR_MEMORY, "no memory for %lld lines", (long long)n);
+        if (!p->line) return sr_fail(why, SR_MEMORY, "out of memory for %lld lines", (long long)n);
     }
     return SR_OK;
 }
@@ -97,7 +95,8 @@ static sr_status add_lines(const polarity *p, sr_failure *why) {
     int64_t *order = draw_order(p->options->seed, p->lines);
     sr_status status = SR_OK;
     if (!order)
-        return sr_fail(why, SR_MEMORY, "no memory to split %lld lines", (long long)p->lines);
+        return sr_fail(why, SR_MEMORY, "out of memory for the split of %lld lines",
+                       (long long)p->lines);
     for (int64_t i = 0; i < p->lines && status == SR_OK; i++) {
         const int64_t k = order[i];
         status = sentence_set_line(&p->d->sentences, p->options, split_at(&p->pieces, i),

@@ -114,7 +114,7 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
                            i ? t->options->target : t->options->source, t->column[i] + 1);
         const data_line side = column[blank ? 0 : t->column[i]];
         if (!buffer_put(b, side.byte, side.length) || !buffer_put(b, "\n", 1))
-            return sr_fail(why, SR_MEMORY, "%s: no memory for its columns", t->file.path);
+            return sr_fail(why, SR_MEMORY, "%s: out of memory for its columns", t->file.path);
     }
     return SR_OK;
 }

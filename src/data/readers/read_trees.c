@@ -134,11 +134,8 @@ static sr_status choose_counts(const data_options *o, const treebank *t, int64_t
     sr_status status = choose_count("valid", o->valid_count, o->valid_share, n, valid, why);
     if (status == SR_OK) status = choose_count("test", o->test_count, o->test_share, n, test, why);
     if (status != SR_OK || (*valid < n && *test < n - *valid)) return status;
-    return sr_fail(
-        why, SR_USAGE,
-        "%s: %lld sentences of validation and %lld of the test leave nothing of %lld for "
-        "training",
-        t->file.path, (long long)*valid, (long long)*test, (long long)n);
+    return sr_fail(why, SR_USAGE, "%s: %lld validation and %lld test sentences use all %lld",
+                   t->file.path, (long long)*valid, (long long)*test, (long long)n);
 }
 
 static sr_status cut_bank(dataset *d, const data_options *o, sr_failure *why) {

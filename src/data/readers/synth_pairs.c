@@ -206,7 +206,7 @@ static sr_status count_grammar(pair_set *s, sr_failure *why) {
                 w.second = true;
                 if (second_share(rank) > 0) done = done && count_spelling(s, w, SIDE_TARGET);
             }
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "synth-pairs: no memory for the dictionary");
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "synth-pairs: out of memory for the dictionary");
 }
 
 static double mean_nll(const pair_split *p, const double *nll) {

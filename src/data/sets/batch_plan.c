@@ -104,7 +104,7 @@ sr_status batch_plan_make(batch_plan *p, const int64_t *source_length, const int
         status = sort_pairs(p, source_length, target_length, pairs, rule->batching, random);
     if (status != SR_OK) {
         batch_plan_free(p);
-        return sr_fail(why, status, "no memory to put %lld pairs into batches", (long long)pairs);
+        return sr_fail(why, status, "out of memory for batches of %lld pairs", (long long)pairs);
     }
     cut_batches(p, source_length, target_length, pairs, rule);
     return SR_OK;

@@ -42,13 +42,13 @@ static int64_t pixels_of(const image_set *s) {
 sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failure *why) {
     image_split *p = &s->split[split];
     if (more > INT64_MAX / pixels_of(s) / 2 - p->count)
-        return sr_fail(why, SR_MEMORY, "no memory for %lld images", (long long)more);
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld images", (long long)more);
     size_t count = (size_t)(p->count + more);
     uint8_t *pixel = realloc(p->pixel, count * (size_t)pixels_of(s));
     if (pixel) p->pixel = pixel;
     uint8_t *label = realloc(p->label, count);
     if (label) p->label = label;
-    if (!pixel || !label) return sr_fail(why, SR_MEMORY, "no memory for %zu images", count);
+    if (!pixel || !label) return sr_fail(why, SR_MEMORY, "out of memory for %zu images", count);
     p->count = (int64_t)count;
     return SR_OK;
 }
@@ -108,7 +108,7 @@ sr_status image_set_finish(image_set *s, sr_failure *why) {
         made = made && p->order && p->image && p->label;
     }
     if (!made)
-        return sr_fail(why, SR_MEMORY, "no memory for batches of %lld images", (long long)most);
+        return sr_fail(why, SR_MEMORY, "out of memory for batches of %lld images", (long long)most);
     return SR_OK;
 }
 

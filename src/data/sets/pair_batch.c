@@ -34,7 +34,7 @@ static int64_t target_length(const pair_split *p, int64_t pair) {
 
 static sr_status permute_sources(pair_split *p, rng random, sr_failure *why) {
     int64_t *cycle = malloc((size_t)p->count * sizeof *cycle);
-    if (!cycle) return sr_fail(why, SR_MEMORY, "no memory to shuffle sources");
+    if (!cycle) return sr_fail(why, SR_MEMORY, "out of memory for shuffled sources");
     for (int64_t i = 0; i < p->count; i++) cycle[i] = i;
     rng_shuffle(&random, cycle, p->count);
     for (int64_t i = 0; i < p->count; i++) p->partner[cycle[i]] = cycle[(i + 1) % p->count];
@@ -61,7 +61,7 @@ static sr_status plan_split(pair_set *s, data_split split, sr_failure *why) {
     }
     free(source);
     free(target);
-    return status == SR_OK ? SR_OK : sr_fail(why, status, "no memory to plan batches");
+    return status == SR_OK ? SR_OK : sr_fail(why, status, "out of memory for the batch plan");
 }
 
 /* Padded lengths of batch k. */
@@ -109,7 +109,7 @@ static sr_status allocate_buffers(pair_set *s, sr_failure *why) {
     bool made = true;
     for (int i = 0; i < PREFETCH_SLOTS; i++)
         made = made && make_buffers(&s->slot[i], source, target, s->split[SPLIT_TRAIN].plan.count);
-    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
 
 sr_status pair_set_plan(pair_set *s, sr_failure *why) {

@@ -31,7 +31,7 @@ sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
     s->dictionary[SIDE_SOURCE] = vocab_create();
     s->dictionary[SIDE_TARGET] = s->separate ? vocab_create() : s->dictionary[SIDE_SOURCE];
     if (s->dictionary[SIDE_SOURCE] && s->dictionary[SIDE_TARGET]) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    return sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
 }
 
 static void free_split(pair_split *p) {
@@ -84,8 +84,7 @@ static sr_status read_dictionaries(pair_set *s, const data_options *o, sr_failur
     const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
     if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
         return sr_fail(why, SR_USAGE,
-                       "source-dictionary and target-dictionary are both given, but the dictionary "
-                       "is joint");
+                       "a joint dictionary takes one of source-dictionary and target-dictionary");
     sr_status status = SR_OK;
     for (int i = 0; i < SIDES && status == SR_OK; i++)
         if (*path[i]) status = read_dictionary(s, (data_side)i, path[i], why);
@@ -130,7 +129,7 @@ static sr_status make_dictionaries(pair_set *s, const pair_text *train, sr_failu
     for (int i = 0; i < SIDES; i++)
         if (!s->dictionary_read[i] && (s->separate || i == SIDE_SOURCE))
             done = done && vocab_finish(s->dictionary[i], s->vocab_size);
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the dictionary");
 }
 
 /* -- ids */
@@ -192,12 +191,12 @@ static sr_status encode_split(pair_set *s, data_split split, const pair_text *t,
     if (!t->side[SIDE_SOURCE].byte) return SR_OK;
     int64_t lines = pair_set_lines(s, split, t);
     if (!allocate_split(p, t, lines))
-        return sr_fail(why, SR_MEMORY, "%s: no memory for its tokens", t->side[0].path);
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its tokens", t->side[0].path);
     const int64_t most = longest_kept(s, split);
     encode_lines(s, p, t, lines, most);
     if (p->count > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
-                   "%s: none of %lld pairs is left: %lld have an empty side, %lld are longer than "
+                   "%s: no pair left of %lld: %lld have an empty side, %lld exceed "
                    "%lld tokens",
                    t->side[0].path, (long long)lines, (long long)p->dropped_empty,
                    (long long)p->dropped_long, (long long)most);

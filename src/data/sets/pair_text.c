@@ -90,7 +90,7 @@ sr_status pair_split_keep_raw(pair_split *p, pair_text *t, sr_failure *why) {
     for (int i = 0; i < SIDES && p->raw.side[i].byte; i++) {
         p->start[i] = find_starts(&p->raw.side[i], p->raw.lines);
         if (!p->start[i])
-            return sr_fail(why, SR_MEMORY, "%s: no memory for its lines", p->raw.side[i].path);
+            return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", p->raw.side[i].path);
     }
     return SR_OK;
 }

@@ -26,7 +26,7 @@ sr_status running_set_create(running_set *s, const data_options *o, bool bytes, 
         s->split[i].window = training || !o->eval_window ? o->window : o->eval_window;
     }
     s->words = bytes ? vocab_create_symbols() : vocab_create_running();
-    return s->words ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    return s->words ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
 }
 
 void running_set_free(running_set *s) {
@@ -51,7 +51,7 @@ static sr_status make_dictionary(running_set *s, const file_bytes *f, int64_t li
     for (int64_t i = 0; i < lines; i++)
         while (done && text_word(&w, &word, &length)) done = vocab_count(s->words, word, length, 1);
     done = done && vocab_finish(s->words, s->vocab_size);
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the dictionary");
 }
 
 /* Appends the words of the walk's line and <eos>. False at a word that has no id. */
@@ -75,12 +75,12 @@ static sr_status encode_split(running_set *s, running_split *p, const file_bytes
     size_t length;
     /* a word and its blank are two bytes, a line's end is one */
     p->id = malloc((f->size + 1) * sizeof *p->id);
-    if (!p->id) return sr_fail(why, SR_MEMORY, "%s: no memory for its tokens", f->path);
+    if (!p->id) return sr_fail(why, SR_MEMORY, "%s: out of memory for its tokens", f->path);
     for (; p->lines < lines; p->lines++) {
         if (encode_line(s, p, &w, &word, &length)) continue;
         sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is not in the dictionary, which has no <unk>",
                 f->path, (long long)p->lines + 1, (int)(length < 80 ? length : 80), word);
-        sr_hint(why, "the dictionary is that of the training text, cut to vocab-size");
+        sr_hint(why, "the training text makes the dictionary, up to vocab-size words");
         return SR_FORMAT;
     }
     return SR_OK;
@@ -93,8 +93,8 @@ static sr_status plan_split(running_split *p, const char *path, sr_failure *why)
     p->batches = p->piece > 0 ? (p->piece - 1) / p->window : 0;
     if (p->batches > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
-                   "%s: %lld tokens in %lld sequences make no window of %lld and the one behind it",
-                   path, (long long)p->tokens, (long long)p->pieces, (long long)p->window);
+                   "%s: %lld tokens in %lld sequences are too few for windows of %lld", path,
+                   (long long)p->tokens, (long long)p->pieces, (long long)p->window);
 }
 
 static sr_status allocate_buffers(running_set *s, sr_failure *why) {
@@ -109,7 +109,7 @@ static sr_status allocate_buffers(running_set *s, sr_failure *why) {
         s->output[i] = calloc((size_t)tokens, sizeof(int32_t));
         made = made && s->input[i] && s->output[i];
     }
-    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
 
 sr_status running_set_plan(running_set *s, const char *const *path, sr_failure *why) {

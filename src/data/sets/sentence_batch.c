@@ -49,7 +49,7 @@ static sr_status plan_by_length(const sentence_set *s, data_split split, const i
 static sr_status plan_split(sentence_set *s, data_split split, sr_failure *why) {
     sentence_split *p = &s->split[split];
     int64_t *length = malloc((size_t)(p->count + 1) * sizeof *length);
-    if (!length) return sr_fail(why, SR_MEMORY, "no memory to plan batches");
+    if (!length) return sr_fail(why, SR_MEMORY, "out of memory for the batch plan");
     for (int64_t i = 0; i < p->count; i++) {
         length[i] = padded_length(s, p, i);
         if (length[i] > s->longest) s->longest = length[i];
@@ -119,7 +119,7 @@ sr_status sentence_set_plan(sentence_set *s, sr_failure *why) {
     bool made = true;
     for (int i = 0; i < PREFETCH_SLOTS; i++)
         made = made && make_buffers(s, &s->slot[i], rows, size);
-    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
 
 int64_t sentence_set_batches(const sentence_set *s, data_split split) {

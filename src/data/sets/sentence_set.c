@@ -60,8 +60,9 @@ sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure
     if (check_options(o, why) != SR_OK) return SR_USAGE;
     s->dictionary = vocab_create();
     s->characters = vocab_create();
-    return s->dictionary && s->characters ? SR_OK
-                                          : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    return s->dictionary && s->characters
+               ? SR_OK
+               : sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
 }
 
 static void free_split(sentence_split *p) {
@@ -120,7 +121,7 @@ sr_status sentence_set_word(sentence_set *s, data_split split, const sentence_wo
     }
     done = done && put_word(&p->text, w->word, w->length);
     if (done && s->spelled) done = put_word(&p->spelling, w->spelling, w->spelling_length);
-    if (!done) return sr_fail(why, SR_MEMORY, "no memory for the words of sentences");
+    if (!done) return sr_fail(why, SR_MEMORY, "out of memory for the words of sentences");
     p->tag[p->words++] = w->tag;
     return SR_OK;
 }
@@ -129,7 +130,7 @@ sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int
                            sr_failure *why) {
     sentence_split *p = &s->split[split];
     if (is_left_out(s, split)) return SR_OK;
-    if (!grow_sentences(p)) return sr_fail(why, SR_MEMORY, "no memory for sentences");
+    if (!grow_sentences(p)) return sr_fail(why, SR_MEMORY, "out of memory for sentences");
     p->cut += p->open_cut;
     p->open_cut = false;
     if (p->words == p->first[p->count]) {
@@ -198,7 +199,7 @@ static sr_status make_dictionaries(sentence_set *s, sr_failure *why) {
     if (s->vocab_size && s->vocab_size < size) size = s->vocab_size;
     done = done && vocab_finish_padded(s->dictionary, size, 1) &&
            vocab_finish_padded(s->characters, 0, 1);
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for the dictionary");
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the dictionary");
 }
 
 int64_t sentence_set_characters(const sentence_set *s) {
@@ -257,7 +258,7 @@ sr_status sentence_set_build(sentence_set *s, sr_failure *why) {
         if (p->count == 0) continue;
         bool done = encode_words(s, p);
         if (done && s->spelled) done = encode_characters(s, p);
-        if (!done) status = sr_fail(why, SR_MEMORY, "no memory for the words of sentences");
+        if (!done) status = sr_fail(why, SR_MEMORY, "out of memory for the words of sentences");
     }
     return status == SR_OK ? sentence_set_plan(s, why) : status;
 }

@@ -25,7 +25,7 @@ sr_status tree_set_create(tree_set *s, const data_options *o, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "batch-size %lld is below 1", (long long)o->batch_size);
     s->words = vocab_create();
     s->pos = vocab_create();
-    return s->words && s->pos ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+    return s->words && s->pos ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
 }
 
 void tree_set_free(tree_set *s) {
@@ -75,7 +75,7 @@ static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why
         if (status == SR_OK && (!count_field(s->words, &form) ||
                                 !count_field(s->pos, tree_pos_of(t, w, s->pos_column)) ||
                                 (s->labels && !count_field(s->labels, &w->label))))
-            status = sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+            status = sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
     }
     buffer_free(&made);
     return status;
@@ -84,13 +84,13 @@ static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why
 static sr_status make_dictionaries(tree_set *s, const data_options *o, sr_failure *why) {
     sr_status status = SR_OK;
     if (s->split[SPLIT_TRAIN].of->bank.labelled && !(s->labels = vocab_create()))
-        status = sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+        status = sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
     if (status == SR_OK) status = count_words(s, o, why);
     if (status != SR_OK) return status;
     const int64_t words = TOKEN_FIRST_WORD + vocab_frequent(s->words, s->min_count);
     if (!vocab_finish_padded(s->words, words, 1) || !vocab_finish_padded(s->pos, 0, 1) ||
         (s->labels && !vocab_finish_padded(s->labels, 0, 1)))
-        return sr_fail(why, SR_MEMORY, "no memory for a dictionary");
+        return sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
     return SR_OK;
 }
 
@@ -103,7 +103,7 @@ static sr_status encode_bank(const tree_set *s, const data_options *o, tree_bank
     b->word = malloc(bytes), b->pos = malloc(bytes), b->label = malloc(bytes);
     b->head = malloc(bytes);
     if (!b->word || !b->pos || !b->label || !b->head)
-        return sr_fail(why, SR_MEMORY, "%s: no memory for its words", t->file.path);
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its words", t->file.path);
     for (int64_t i = 0; i < t->words && status == SR_OK; i++) {
         const tree_word *w = &t->word[i];
         const tree_field *pos = tree_pos_of(t, w, s->pos_column), *label = &w->label;
@@ -164,7 +164,8 @@ static sr_status plan_split(tree_split *p, sr_failure *why) {
     bool made = p->kept && p->start && p->kind;
     for (int64_t i = 0; i < p->count && made; i++) made = plan_sentence(p, &state, p->first + i);
     arc_free(&state);
-    if (!made) return sr_fail(why, SR_MEMORY, "%s: no memory for its transitions", t->file.path);
+    if (!made)
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its transitions", t->file.path);
     if (p->keeps > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
                    "%s: no sentence of %lld has transitions: %lld are not projective, %lld have "
@@ -194,7 +195,7 @@ static sr_status allocate_buffers(tree_set *s, sr_failure *why) {
         /* so that making a batch allocates nothing */
         made = made && b->order && b->feature && b->label && arc_begin(&b->state, longest, false);
     }
-    return made ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for batches");
+    return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
 
 sr_status tree_set_build(tree_set *s, const data_options *o, sr_failure *why) {

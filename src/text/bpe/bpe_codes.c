@@ -101,8 +101,7 @@ static sr_status read_version(bpe_fields *f, int *version, sr_failure *why) {
     const char *text = (const char *)f->file->byte + sizeof mark - 1;
     *version = 1;
     if (begins_with(f->file, "\xef\xbb\xbf#"))
-        return sr_fail(why, SR_FORMAT, "%s:1: a byte order mark stands before '#version'",
-                       f->file->path);
+        return sr_fail(why, SR_FORMAT, "%s:1: a byte order mark before '#version'", f->file->path);
     if (!begins_with(f->file, mark)) return SR_OK;
     size_t length = strcspn(text, "\n");
     f->at = sizeof mark - 1 + length + (text[length] == '\n');
@@ -111,8 +110,8 @@ static sr_status read_version(bpe_fields *f, int *version, sr_failure *why) {
     while (length && strchr(" \t\r", text[length - 1])) length--;
     if (length == 3 && memcmp(text, "0.2", 3) == 0) *version = 2;
     if (*version == 2 || (length == 3 && memcmp(text, "0.1", 3) == 0)) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s:1: codes of version '%.*s'; 0.1 and 0.2 are known",
-                   f->file->path, (int)(length < 40 ? length : 40), text);
+    return sr_fail(why, SR_FORMAT, "%s:1: version '%.*s' of codes is not 0.1 or 0.2", f->file->path,
+                   (int)(length < 40 ? length : 40), text);
 }
 
 /* Empty lines at the very end are none. */

@@ -84,7 +84,7 @@ sr_status bpe_read_count(const bpe_fields *f, int64_t *count, sr_failure *why) {
         char c = f->field[1][i];
         if (c >= '0' && c <= '9') *count = *count * 10 + (c - '0');
         if (c >= '0' && c <= '9' && *count <= most_letters) continue;
-        return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is no count of 0 to %lld", f->file->path,
+        return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is not a count of 0 to %lld", f->file->path,
                        (long long)f->line, (int)(f->length[1] < 80 ? f->length[1] : 80),
                        f->field[1], (long long)most_letters);
     }

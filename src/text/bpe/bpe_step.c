@@ -25,7 +25,7 @@ static bpe_codes *learn(int64_t merges, const file_bytes *text, int sides, int64
                         sr_failure *why) {
     const bpe_learning how = {.merges = merges, .min_frequency = 2};
     bpe_counts *counts = bpe_counts_create();
-    sr_status status = counts ? SR_OK : sr_fail(why, SR_MEMORY, "no memory to count words");
+    sr_status status = counts ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the words");
     for (int i = 0; i < sides; i++) {
         const char *at = (const char *)text[i].byte, *end = at + text[i].size;
         for (int64_t k = 0; k < lines && at < end && status == SR_OK; k++) {
@@ -71,7 +71,7 @@ static line_transform step_of(bpe_self *b) {
 line_transform bpe_step(const char *path, int64_t merges, sr_failure *why) {
     bpe_self *b = calloc(1, sizeof *b);
     if (!b) {
-        sr_fail(why, SR_MEMORY, "no memory for byte-pair encoding");
+        sr_fail(why, SR_MEMORY, "out of memory for byte-pair encoding");
         return (line_transform){0};
     }
     snprintf(b->path, sizeof b->path, "%s", path);

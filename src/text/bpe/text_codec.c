@@ -8,7 +8,7 @@
 /* The line alone with a zero byte behind it, as text_check wants it; no newline is in it. */
 static sr_status check_line(const char *line, size_t length, byte_buffer *b, sr_failure *why) {
     if (!buffer_put(b, line, length))
-        return sr_fail(why, SR_MEMORY, "no memory for a line of text");
+        return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
     file_bytes f = {.byte = (uint8_t *)b->byte, .size = length};
     int64_t lines;
     sr_status status = text_check(&f, &lines, why);
