@@ -1,4 +1,5 @@
-/* params.c -- see params.h. */
+/* params.c -- creates, initializes and finds parameters; allocates gradients and optimizer
+ * state. */
 #include "engine/params.h"
 
 #include <stdio.h>
@@ -63,7 +64,7 @@ static param *param_create(const char *name, int rank, const int64_t *dim) {
     return NULL;
 }
 
-/* Before there is memory for it. */
+/* Checks the number of values before allocating memory. */
 static bool check_count(params *p, const char *name, int rank, const int64_t *dim) {
     int64_t count = 1, total;
     bool fits = true;
@@ -128,7 +129,7 @@ void params_zero_grad(params *p) {
     for (int i = 0; i < p->count && !p->block; i++) zero_grad(&p->item[i]->t);
 }
 
-/* Whether there is something in a gradient is known of the block in use alone. */
+/* With blocks, has_grad is known for the block in use only, so all blocks are cleared. */
 void params_invalidate_grad(params *p) {
     if (p->block) params_zero_grad(p);
     for (int i = 0; i < p->count && !p->block; i++) p->item[i]->t.has_grad = false;
@@ -139,9 +140,9 @@ void params_finalize_grad(params *p) {
         if (!p->item[i]->t.has_grad) zero_grad(&p->item[i]->t);
 }
 
-/* -- gradients side by side */
+/* -- gradients in one block */
 
-/* Places that are whole cache lines. */
+/* Count of a parameter rounded up to whole cache lines. */
 static int64_t padded_count(const param *x) {
     const int64_t line = 64 / (int64_t)sizeof(real);
     return (x->t.count + line - 1) / line * line;

@@ -1,4 +1,4 @@
-/* tape.c -- see tape.h. */
+/* tape.c -- records ops as nodes, runs them backward, and reuses the memory of tensors. */
 #include "engine/tape.h"
 
 #include <stdarg.h>
@@ -63,7 +63,7 @@ void *tape_alloc(tape *t, size_t bytes) {
     return p ? p : tape_fail(t, SR_MEMORY, "out of memory for %zu bytes of a step", bytes);
 }
 
-/* A tensor of this shape without a value. */
+/* Makes a tensor of this shape without a value. */
 static tensor *shaped(tape *t, int rank, const int64_t *dim) {
     if (rank < 1 || rank > 4) return tape_fail(t, SR_USAGE, "tensor of rank %d", rank);
     tensor *x = tape_alloc(t, sizeof *x);
@@ -84,14 +84,14 @@ tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value) {
     return x;
 }
 
-/* Time since the mark, which moves to now. */
+/* Returns the time since the mark and moves the mark to now. */
 static double profile_lap(tape *t) {
     double now = progress_clock(), passed = now - t->mark;
     t->mark = now;
     return passed;
 }
 
-/* The row of this op; the last row serves all that do not fit. */
+/* Returns the row of this op. The last row collects all ops that do not fit. */
 static tape_profile *profile_row(tape *t, const char *op) {
     int i = 0;
     while (i < PROFILE_OPS - 1 && t->profile[i].op && strcmp(t->profile[i].op, op)) i++;
@@ -135,14 +135,14 @@ tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *o
 }
 
 /* -- memory of tensors
+ *
+ * A backward pass needs few gradients at a time, and the next op alone reads many results. Free
+ * memory goes into a list of spare blocks, sorted by size, which later tensors use first. */
 
- * A backward pass needs few gradients at a time, and many a result is read by the next op alone. Without this
- * they would take memory of their own each. */
-
-/* Stands in the memory that it is about. */
+/* A spare block; it is stored in the block itself. */
 struct tape_spare {
     struct tape_spare *next;
-    int64_t count; /* numbers there */
+    int64_t count; /* numbers in the block */
 };
 
 enum { SPARE_ALIGN = 64 / sizeof(real), SPARE_LEAST = SPARE_ALIGN };
@@ -162,23 +162,24 @@ static void give_value(tape *t, tensor *x) {
     x->own = false;
 }
 
-/* False where nobody shares the gradient's memory. */
+/* Ends the sharing of x's gradient memory; false when x shares with no tensor. */
 static bool unlink_twin(tensor *x) {
     if (!x->twin) return false;
     x->twin = x->twin->twin = NULL;
     return true;
 }
 
-/* The gradient has been passed on, and whoever reads the value came before. */
+/* Frees x's gradient after it was passed on. All readers of the value came before. */
 static void give_back(tape *t, tensor *x) {
     if (!unlink_twin(x)) put_spare(t, x->grad, x->count);
-    if (x->grad && x->grad == x->value) x->value = NULL; /* tape_grad_over */
+    /* both share memory after tape_grad_over */
+    if (x->grad && x->grad == x->value) x->value = NULL;
     x->grad = NULL;
     x->has_grad = false;
     if (t->reuse_activations) give_value(t, x);
 }
 
-/* From the smallest chunk that is large enough, of which the rest is kept. */
+/* Takes the smallest block that is large enough; the rest stays spare. */
 static real *take_spare(tape *t, int64_t count) {
     struct tape_spare **link = &t->spare;
     while (*link && (*link)->count < count) link = &(*link)->next;
@@ -245,7 +246,7 @@ void tape_drop_value(tape *t, tensor *x) {
 
 static void recompute_value(tape *t, tensor *x);
 
-/* What the node reads is there. */
+/* Recomputes the dropped values that the node reads. */
 static void recompute_inputs(tape *t, const tape_node *n) {
     for (int i = 0; i < NODE_INPUTS && n->in[i]; i++)
         if (n->reads & READS_IN(i)) recompute_value(t, n->in[i]);
@@ -259,7 +260,7 @@ static void recompute_value(tape *t, tensor *x) {
     if (x->value) x->producer->recompute(t, x->producer);
 }
 
-/* Memory of x alone for its gradient, with what was there; false when it ran out. */
+/* Gives x's gradient memory of its own, with its previous contents; false when out of memory. */
 static bool own_grad(tape *t, tensor *x) {
     const real *shared = x->twin ? x->grad : NULL;
     if (!x->grad || shared) {
@@ -282,8 +283,8 @@ real *tape_grad(tape *t, tensor *x, bool *add) {
 
 real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
     tensor *x = node->in[input];
-    const bool reads =
-        node->reads & READS_IN(input); /* else the one reader is another, and yet to come */
+    /* otherwise the only reader is another node, which still has to run */
+    const bool reads = node->reads & READS_IN(input);
     if (t->reuse_activations && x->wants_grad && !x->grad && x->own && x->readers == 1 && reads) {
         x->grad = x->value;
         x->own = false;
@@ -291,7 +292,7 @@ real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
     return tape_grad(t, x, add);
 }
 
-/* y's gradient, which y is without from now on. */
+/* Detaches the gradient from y and returns it. */
 static real *take_grad(tensor *y) {
     real *g = y->grad;
     if (g == y->value) y->value = NULL, y->own = false;
@@ -335,7 +336,7 @@ real *tape_grad_zeroed(tape *t, tensor *x) {
     return g;
 }
 
-/* A view shares the value; its gradient is handed or added back. */
+/* A view shares the value. Its gradient moves to x, or is added. */
 static void reshape_backward(tape *t, const tape_node *node) {
     if (tape_move_grad(node->out, node->in[0])) return;
     bool add;

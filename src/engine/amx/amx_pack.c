@@ -1,4 +1,4 @@
-/* amx_pack.c -- see amx_pack.h and the head of gemm_amx.c. */
+/* amx_pack.c -- splits and packs operands for AMX tiles; gemm_amx.c explains the algorithm. */
 #include "engine/amx/amx_pack.h"
 
 #ifdef PRODUCT_AMX
@@ -9,13 +9,13 @@ static __mmask16 first_lanes(int64_t n) {
     return n >= LANES ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
 }
 
-/* Where the numbers of a square are stored: vector i of LANES, and the one that stands beside it, `further` on. Along a
- * row, both are of row i; down the rows, they are of rows i and 16 + i. */
+/* Location of the numbers of a tile: vector i of LANES, and its pair vector `further` on. Along a
+ * row, both belong to row i; down the rows, to rows i and 16 + i. */
 typedef struct tile_source {
     const float *x;
-    int64_t stride, further, rows, further_rows; /* rows that are there */
+    int64_t stride, further, rows, further_rows; /* valid rows */
     __mmask16 lanes, further_lanes;
-    bool full; /* all are */
+    bool full; /* all numbers are valid */
 } tile_source;
 
 static tile_source tile_source_at(const operand *o, int64_t at, int64_t from) {
@@ -42,7 +42,8 @@ static NATIVE inline __m512 tile_high(const tile_source *s, bool full, int64_t i
     return _mm512_maskz_loadu_ps(i < s->further_rows ? s->further_lanes : 0, x);
 }
 
-/* x[i] lane j <-> x[j] lane i: pairs, then fours, then the four quarters of the vectors. */
+/* Transposes: x[i] lane j <-> x[j] lane i. Exchanges pairs, then fours, then quarters of
+ * vectors. */
 static NATIVE inline void transpose(__m512 x[LANES]) {
     __m512 t[LANES];
 #pragma GCC unroll 8
@@ -86,8 +87,8 @@ static NATIVE inline __m512 without_part(__m512 x, __m512i part) {
     return _mm512_sub_ps(x, (__m512)_mm512_and_si512(part, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* The three parts of two vectors; `check` becomes NaN where a number has none, as its last part does, and may where two
- * are beyond 2^80. */
+/* Splits two vectors into three parts. `check` becomes NaN when a number is odd, because its last
+ * part is NaN. It may also when two numbers are beyond 2^80. */
 static NATIVE inline void split(__m512 x, __m512 y, char *to, __m512 *check) {
     __m512i low = half_added(x), high = half_added(y);
     _mm512_store_si512(to, pairs_of(low, high));
@@ -105,7 +106,7 @@ static NATIVE inline void round_pair(__m512 x, __m512 y, char *to) {
     _mm512_store_si512(to, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
 
-enum { LEAST_ODD = 0x7f7f8000 }; /* bits of the smallest number that r makes infinite */
+enum { LEAST_ODD = 0x7f7f8000 }; /* bits of the smallest odd number */
 
 bool amx_is_odd(float x) {
     uint32_t bits;
@@ -118,7 +119,7 @@ static NATIVE __m512 without_odd(__m512 x) {
     return _mm512_maskz_mov_ps(_mm512_cmplt_epi32_mask(size, _mm512_set1_epi32(LEAST_ODD)), x);
 }
 
-/* How the two vectors of a row of a square are packed. */
+/* How the two vectors of a tile row are packed. */
 typedef enum form { WHOLE, WITHOUT_ODD, ROUNDED } form;
 
 static NATIVE inline void pack(form f, __m512 x, __m512 y, char *to, __m512 *check) {
@@ -146,7 +147,7 @@ static NATIVE inline void tile_transpose_as(form f, bool full, const tile_source
     for (int i = 0; i < LANES; i++) pack(f, low[i], high[i], to + i * 64, check);
 }
 
-/* False when a number has no parts. */
+/* Packs a tile; false when a number is odd. */
 static NATIVE inline bool tile_store(form f, bool full, bool transposed, const tile_source *s,
                                      char *to) {
     __m512 check = _mm512_setzero_ps();
@@ -172,7 +173,8 @@ static void tile_pack(const operand *o, int64_t at, int64_t from, char *to) {
     atomic_store(o->odd, true);
 }
 
-/* 32 of the depth at rows (columns) at .. at+31; a square that lies outside is not packed. */
+/* Packs the tiles of rows (columns) at .. at+31 for DEPTH of the depth. Skips a tile outside the
+ * operand. */
 static void tiles_pack(const operand *o, int64_t at, int64_t from, char *to) {
     tile_pack(o, at, from, to);
     if (at + LANES < o->length) tile_pack(o, at + LANES, from, to + TILE);
@@ -182,11 +184,11 @@ int64_t panel_bytes(const operand *o, int64_t step) {
     return step / DEPTH * o->parts * PART;
 }
 
-/* What of an operand is packed, in the order in which it is stored. */
+/* Memory still to be prefetched, in the order in which an operand is stored. */
 typedef struct prefetch_cursor {
     const char *row;
-    int64_t rows, bytes, stride; /* of a row; between rows */
-    int64_t at;                  /* within the row */
+    int64_t rows, bytes, stride; /* bytes of a row; stride between rows */
+    int64_t at;                  /* offset within the row */
 } prefetch_cursor;
 
 static prefetch_cursor prefetch_cursor_of(const operand *o, int64_t first, int64_t end,
@@ -200,7 +202,8 @@ static prefetch_cursor prefetch_cursor_of(const operand *o, int64_t first, int64
                              .stride = o->stride * numbers};
 }
 
-/* The next lines. Squares are read in the order of panels, which the CPU does not foresee. */
+/* Prefetches the next lines. Packing reads in the order of panels, which the CPU does not
+ * predict. */
 static inline void prefetch(prefetch_cursor *s, int64_t lines) {
     enum { LINE = 64 };
     for (; lines > 0 && s->rows > 0; lines--) {
@@ -210,10 +213,11 @@ static inline void prefetch(prefetch_cursor *s, int64_t lines) {
     }
 }
 
-/* In the order in which the numbers are stored. */
+/* Reads in the order in which the numbers are stored. */
 void panels_pack(const operand *o, int64_t first, int64_t end, int64_t from, int64_t depth,
                  int64_t panel, char *to) {
-    enum { FIRST_LINES = 512, PANEL_LINES = 64 }; /* of memory; LINES: of the squares of a panel */
+    /* lines of memory: before the first tile, and for each two tiles */
+    enum { FIRST_LINES = 512, PANEL_LINES = 64 };
     const int64_t slices = (depth + DEPTH - 1) / DEPTH, bytes = o->parts * PART;
     const int64_t panels = (end - first + SIDE - 1) / SIDE;
     prefetch_cursor cursor = prefetch_cursor_of(o, first, end, from, depth);

@@ -1,27 +1,29 @@
-/* gemm_amx.c -- products of floats by the matrix tiles of AMX-BF16, which multiply pairs of bfloat16.
+/* gemm_amx.c -- float products by the tiles of AMX-BF16, which multiply pairs of bfloat16.
  *
- * A float has 24 bits of significand, a bfloat16 8 of them; x is split without loss into three:
- *   x = h + m + l        h = r(x)    m = r(x - h)    l = x - h - m        r: nearest, ties away from zero
- *   a b = l_a h_b + m_a h_b + m_a m_b + h_a m_b + h_a h_b + h_a l_b       dropped: at most 2^-24 of |a b|
- * in this order (Henry, Tang and Heinecke, Leveraging the bfloat16 artificial intelligence datatype for higher-precision
- * computations, ARITH 2019, section 3). A product of two bfloat16 is exact in a float, and the CPU adds 32 of them before
- * they join the sum, so that the sum rounds six times where a loop over floats rounds 32 times; tests/engine/test_gemm.c
- * measures the errors of both. The exponent's range is that of float, denormals are zeros. Rounded operands (AMX_ROUNDED)
- * have one part, r(x) with ties to even, and one product.
+ * A float has 24 bits of significand, a bfloat16 has 8; x is split without loss into three:
+ *   x = h + m + l       h = r(x)   m = r(x - h)   l = x - h - m   r: nearest, ties away from zero
+ *   a b = l_a h_b + m_a h_b + m_a m_b + h_a m_b + h_a h_b + h_a l_b
+ *   dropped: at most 2^-24 of |a b|
+ * in this order (Henry, Tang and Heinecke, Leveraging the bfloat16 artificial intelligence datatype
+ * for higher-precision computations, ARITH 2019, section 3). A float holds a product of two
+ * bfloat16 exactly. The CPU adds 32 products before they join the sum. The sum therefore rounds six
+ * times where a loop over floats rounds 32 times; tests/engine/test_gemm.c measures both errors.
+ * The exponent has the range of float, denormals are zeros. Rounded operands (AMX_ROUNDED) have one
+ * part, r(x) with ties to even, and one product.
  *
- * The depth is taken in steps. The operand with fewer rows or columns is packed as a whole for a step (amx_pack.h); of the
- * other one a thread packs a block that its cache holds, and multiplies it with every panel of the whole one:
- *   c[32 x 32] += a panel x b panel        in four tiles of sums, over the step
- * Sums begin at zero in every step. Who does what:
- *   rows or columns   threads share the blocks of every step; a small whole operand is packed by each of them, a large one
- *                     by all together
- *   depth             where c is small and the depth long (weight gradients), they share slabs of steps, whose sums are
- *                     added up in their order
- * Steps and slabs depend on m, n and k alone, all else changes no byte.
+ * The depth is cut into k-blocks. The small operand (fewer rows or columns) is packed as a whole
+ * for a k-block (amx_pack.h). A thread packs a block of the large one that fits its cache, and
+ * multiplies it with every panel of the small one:
+ *   c[32 x 32] += a panel x b panel        in four tiles of sums, over the k-block
+ * Sums start at zero in every k-block. Threads share the work in two ways:
+ *   rows or columns   they share the blocks of every k-block. Each thread packs a small operand
+ *                     for itself; all threads together pack one larger than PRIVATE_BYTES
+ *   depth             split-K for a small c and a long depth (weight gradients): they share splits
+ *                     of k-blocks, whose sums are added in order
+ * k-blocks and splits depend on m, n and k alone. Nothing else changes a bit of the result.
  *
- * Infinities, NaNs and numbers that r makes infinite have no parts (inf - inf); they are packed as zeros, and their
- * products are added to c at the end.
- */
+ * Infinities, NaNs and numbers that r makes infinite are odd: they have no parts (inf - inf). They
+ * are packed as zeros, and their products are added to c at the end. */
 #define _DEFAULT_SOURCE /* syscall */
 #include "engine/amx/gemm_amx.h"
 
@@ -37,20 +39,21 @@
 #include <unistd.h>
 
 enum {
-    K_BLOCK = 512,              /* of the depth, at most */
-    SPLIT_BLOCK = 256,          /* where threads share the depth */
-    K_SPLITS = 16,              /* at most */
-    SMALL_SUMS = 256 * 256,     /* of c, where they do */
-    BLOCK_BYTES = 768 * 1024,   /* of a second-level cache of 2 MiB */
-    PRIVATE_BYTES = 256 * 1024, /* of a whole operand that each thread packs for itself */
+    K_BLOCK = 512,            /* of the depth, at most */
+    SPLIT_BLOCK = 256,        /* with split-K */
+    K_SPLITS = 16,            /* at most */
+    SMALL_SUMS = 256 * 256,   /* elements of c, at most, with split-K */
+    BLOCK_BYTES = 768 * 1024, /* of a second-level cache of 2 MiB */
+    /* largest small operand that each thread packs for itself */
+    PRIVATE_BYTES = 256 * 1024,
     PARALLEL_WORK = 1024 * 1024 /* multiply-adds */
 };
 
-/* a or b of products side by side, whose numbers are in places of their own. */
+/* a or b of concatenated products, whose arrays are separate. */
 typedef struct operands {
     operand all; /* as if they were one */
     int count;
-    bool deep;    /* side by side in the depth, not in the length */
+    bool deep;    /* concatenated along the depth, not the length */
     int64_t each; /* depth or length of one */
     const float *x[PRODUCTS_TOGETHER];
 } operands;
@@ -59,18 +62,19 @@ typedef struct plan {
     gemm_group_sides sides;
     int count;
     const gemm_group *one; /* [count] */
-    int64_t m, n, k;       /* of all together */
-    operands small, large; /* a and b in the one order or the other */
+    int64_t m, n, k;       /* of all products together */
+    operands small, large; /* a and b, or b and a */
     int threads;
-    int64_t k_size, k_blocks;     /* of the depth */
-    int64_t split_blocks, splits; /* steps of one */
-    int64_t block, blocks;        /* of `part` */
-    int64_t panel, small_size;    /* bytes of a panel and of `whole`, a step */
-    bool shared;                  /* `whole` is packed by all threads, in two places in turn */
-    char *packed_small;           /* of `whole`: of all or of each thread */
-    char *packed_block;           /* of each thread, a block */
-    float *partial;               /* of each slab [up(m), up(n)]; NULL: there is one, and it is c */
-    float *bias;                  /* filled up to whole panels, or NULL */
+    int64_t k_size, k_blocks;     /* depth of a k-block, and their number */
+    int64_t split_blocks, splits; /* k-blocks of a split, and the number of splits */
+    int64_t block, blocks;        /* of `large` */
+    int64_t panel, small_size;    /* bytes of a panel, and of `small` in a k-block */
+    bool shared;                  /* all threads together pack `small`, into two buffers in turn */
+    char *packed_small;           /* `small`: one copy, or one per thread */
+    char *packed_block;           /* a block of `large` for each thread */
+    /* [up(m), up(n)] for each split; NULL: one split, which is c */
+    float *partial;
+    float *bias; /* filled up to whole panels, or NULL */
     atomic_bool odd;
 } plan;
 
@@ -80,7 +84,7 @@ static int64_t k_block_depth(const plan *k, int64_t k_block) {
     return up(lesser(k->k_size, k->k - k_block * k->k_size), DEPTH);
 }
 
-/* One of the products, and where a row and a column of all are in it. */
+/* One of the products, with the row and column inside it. */
 typedef struct gemm_offset {
     const gemm_group *of;
     int64_t row, column;
@@ -93,7 +97,7 @@ static gemm_offset offset_of(const plan *k, int64_t row, int64_t column) {
     return (gemm_offset){k->one, row, column};
 }
 
-/* Where the sums at (row, column) of a step belong. */
+/* Destination of the sums at (row, column) of a k-block. */
 static tile_sums sums_of(const plan *k, int64_t row, int64_t column, int64_t k_block) {
     const int64_t stride = up(k->n, SIDE), split_size = up(k->m, SIDE) * stride;
     const gemm_offset at = offset_of(k, row, column);
@@ -117,7 +121,7 @@ static int64_t greater(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* panels_pack of all matrices, each of which has whole panels or whole squares of the depth. */
+/* panels_pack of all matrices. Each has whole panels, or whole DEPTHs. */
 static void operands_pack(const operands *o, int64_t first, int64_t end, int64_t from,
                           int64_t depth, int64_t panel, char *to) {
     const int64_t slice = o->all.parts * PART;
@@ -136,7 +140,7 @@ static void operands_pack(const operands *o, int64_t first, int64_t end, int64_t
     }
 }
 
-/* A block of `part` against all of `whole`. */
+/* Multiplies a block of `large` by all of `small`. */
 static void block_multiply(const plan *k, int64_t block, int64_t k_block, const char *packed,
                            char *packed_block) {
     const int64_t from = block * k->block, end = lesser(from + k->block, k->large.all.length);
@@ -153,7 +157,8 @@ static void block_multiply(const plan *k, int64_t block, int64_t k_block, const 
         }
 }
 
-/* A thread's share of 0 .. count-1: neighbours, so that it finds in its cache what it had in the op before. */
+/* A thread's part of 0 .. count-1. Neighbours stay together, so that its cache still holds them
+ * from the op before. */
 typedef struct range {
     int64_t first, end;
 } range;
@@ -162,7 +167,8 @@ static range thread_range(int64_t count, int thread, int threads) {
     return (range){count * thread / threads, count * (thread + 1) / threads};
 }
 
-/* `whole` for a step. Who is ahead of others packs where nobody reads any more. */
+/* Packs `small` for a k-block. A thread that is ahead writes the buffer that no thread reads any
+ * more. */
 static const char *small_pack(const plan *k, int64_t k_block, int thread, int threads) {
     const int64_t copy = k->shared ? k_block % 2 : thread;
     const int64_t length = k->small.all.length, all = up(length, SIDE) / SIDE;
@@ -193,7 +199,7 @@ static void thread_run(const plan *k, int thread, int threads) {
     tiles_close();
 }
 
-/* c = beta c + bias + slabs in their order, the columns of one product. */
+/* c = beta c + bias + splits in order, for the columns of one product. */
 static void row_merge(const plan *k, int64_t row, int64_t column) {
     const int64_t stride = up(k->n, SIDE), split_size = up(k->m, SIDE) * stride;
     const gemm_offset at = offset_of(k, row, column);
@@ -205,7 +211,7 @@ static void row_merge(const plan *k, int64_t row, int64_t column) {
         for (int64_t j = 0; j < n; j++) c[j] += x[i * split_size + j];
 }
 
-/* Of as many threads as there are, which may be fewer than were asked for. */
+/* Runs one of `threads` threads, which may be fewer than were requested. */
 static void thread_part(const plan *k, int thread, int threads) {
     thread_run(k, thread, threads);
     if (!k->partial) return;
@@ -226,13 +232,13 @@ static void threads_run(const plan *k) {
     thread_part(k, omp_get_thread_num(), omp_get_num_threads());
 }
 
-/* -- numbers without parts */
+/* -- odd numbers: those without parts */
 
 static float number(const float *x, bool transposed, int64_t stride, int64_t i, int64_t j) {
     return transposed ? x[j * stride + i] : x[i * stride + j];
 }
 
-/* c[i, :] += a[i, d] b[d, :] where a[i, d] is odd; behind a NaN nothing changes any more. */
+/* c[i, :] += a[i, d] b[d, :] where a[i, d] is odd. After a NaN nothing changes any more. */
 static void row_add_odd(const gemm_group *p, int64_t i) {
     for (int64_t d = 0; d < p->k; d++) {
         const float a = number(p->a, p->ta, p->lda, i, d);
@@ -243,7 +249,8 @@ static void row_add_odd(const gemm_group *p, int64_t i) {
     }
 }
 
-/* c[:, j] += a[:, d] b[d, j] where b[d, j] is odd; where a is too the product is infinite or NaN, once or twice. */
+/* c[:, j] += a[:, d] b[d, j] where b[d, j] is odd. Where a is odd too, the product is infinite or
+ * NaN, whether added once or twice. */
 static void column_add_odd(const gemm_group *p, int64_t j) {
     for (int64_t d = 0; d < p->k; d++) {
         const float b = number(p->b, p->tb, p->ldb, d, j);
@@ -261,9 +268,9 @@ static void product_add_odd(const gemm_group *p, int threads) {
     for (int64_t j = 0; j < p->n; j++) column_add_odd(p, j);
 }
 
-/* -- the whole */
+/* -- planning and running a product */
 
-/* Steps of the depth, and the slabs that threads share: by m, n and k alone. */
+/* Sets k-blocks and splits, by m, n and k alone. */
 static void set_depth(plan *k) {
     const bool splits = k->m * k->n <= SMALL_SUMS && k->k >= 2 * SPLIT_BLOCK;
     const int64_t most = splits ? SPLIT_BLOCK : K_BLOCK, k_blocks = (k->k + most - 1) / most;
@@ -314,7 +321,7 @@ static void set_sizes(plan *k, amx_parts parts, int threads) {
     set_blocks(k, threads);
 }
 
-/* Columns beyond a product's last are zeros. */
+/* Concatenates the biases; columns after a product's last are zeros. */
 static void set_bias(plan *k, float *to, int64_t count) {
     memset(to, 0, (size_t)count * sizeof *to);
     k->bias = to;

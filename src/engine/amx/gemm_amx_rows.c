@@ -1,8 +1,7 @@
-/* gemm_amx_rows.c -- see gemm_amx_rows.h.
+/* gemm_amx_rows.c -- rows times a packed weight, by AMX tiles, for decoding.
  *
- * The weight's panels stand one behind the other, each over all of its depth. Rows are packed for K_BLOCK of the depth at a
- * time; a panel is read once for all of them, and the sums of steps are added up in their order.
- */
+ * Each panel of the weight is contiguous over all of its depth. Rows are packed for one k-block at
+ * a time. A panel is read once for all rows; sums of k-blocks are added in order. */
 #include "engine/amx/gemm_amx_rows.h"
 
 #include "engine/amx/amx_kernel.h"
@@ -24,7 +23,7 @@ size_t gemm_amx_rows_bytes(int64_t out, int64_t in) {
 bool gemm_amx_rows_pack(int64_t out, int64_t in, const real *w, char *packed) {
     atomic_bool odd = false;
     const operand b = {w, in, out, in, true, true, AMX_WHOLE, &odd};
-    memset(packed, 0, gemm_amx_rows_bytes(out, in)); /* columns beyond the last are loaded too */
+    memset(packed, 0, gemm_amx_rows_bytes(out, in)); /* columns after the last are loaded too */
     panels_pack(&b, 0, out, 0, in, panel_bytes(&b, up(in, DEPTH)), packed);
     return !odd;
 }
@@ -33,16 +32,17 @@ static void bias_copy(const real *b, int64_t columns, float bias[SIDE]) {
     for (int64_t j = 0; j < SIDE; j++) bias[j] = j < columns ? b[j] : 0;
 }
 
-/* Rows and a weight, and the place where a step of the rows is packed. */
+/* A group of rows, a weight, and the buffer for the rows of a k-block. */
 typedef struct rows_gemm {
-    int64_t rows, out, in, block, panel; /* bytes of AMX_ROWS rows and of a panel of the weight */
+    /* block, panel: bytes of AMX_ROWS packed rows and of a panel of the weight */
+    int64_t rows, out, in, block, panel;
     const char *packed;
     const real *b;
     real *y;
     char *packed_rows;
 } rows_gemm;
 
-/* A panel of the weight at column j times all rows, from .. from+depth-1 of the depth. */
+/* Multiplies the weight panel at column j by all rows, for depth from .. from+depth-1. */
 static void panel_multiply(const rows_gemm *k, int64_t j, int64_t from, int64_t depth) {
     float bias[SIDE];
     const int64_t columns = lesser(k->out - j, SIDE);
@@ -70,7 +70,7 @@ static bool rows_run(const rows_gemm *k, const real *x) {
     return !odd;
 }
 
-/* As many rows at a time as fit into the room. */
+/* Takes as many rows at a time as fit into packed_rows. */
 bool gemm_amx_rows(int64_t rows, const real *x, int64_t out, int64_t in, const char *packed,
                    const real *b, real *y) {
     char packed_rows[PACKED_BYTES] __attribute__((aligned(64)));

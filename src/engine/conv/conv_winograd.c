@@ -1,22 +1,20 @@
-/* conv_winograd.c -- 3 x 3 convolutions of stride 1 and padding 1 by minimal filtering (winograd.h).
+/* conv_winograd.c -- 3 x 3 convolutions of stride 1 and padding 1 by Winograd (winograd.h).
  *
- * An image is covered by tiles of 4 x 4 pixels, a row of tiles is a strip; what reaches beyond the
- * image is zeros that nobody keeps. For each of the 36 points f and tiles t, K channels read and N
- * written:
+ * Tiles of 4 x 4 pixels cover an image. Pixels beyond the image are zeros, which are not stored.
+ * For each of the 36 points f and tiles t, with K channels read and N written:
  *   forward  V_f [t, K] from x,   M_f = V_f U_f,        y from M_f,   U_f [K, N] from w
- *   dx       the same from dy, with the taps of w turned round and in the place of out
+ *   dx       the same from dy, with the taps of w reversed and in and out exchanged
  *   dw       V_f [t, in] from x, W_f [t, out] from dy,  dw from the sum over t of W_f^T V_f
- * A block of strips at a time is transformed, multiplied and transformed back in memory of the
- * thread. Strips are copied in and out: the memory behind the caches is then walked line by line,
- * which takes half as long as by tiles. Blocks and chunks (CONV_CHUNK images, whose sums of dw are
- * added in order) depend on the shape alone, as results then do.
- */
+ * A thread transforms, multiplies and transforms back one block of tile rows at a time, in its
+ * scratch memory. It copies whole tile rows in and out: memory is then read line by line, in half
+ * the time of single tiles. Blocks and chunks (CONV_CHUNK images, whose sums of dw are added in
+ * order) depend on the shape alone, and so do the results. */
 #include <omp.h>
 
 #include "engine/conv/conv.h"
 #include "engine/conv/winograd.h"
 
-/* Tiles of a block, unless a strip has more: 16 to 64 take the same time. */
+/* Tiles of a block, unless a tile row has more. 16 to 64 take the same time. */
 enum { BLOCK = 32 };
 
 typedef struct work {
@@ -25,17 +23,17 @@ typedef struct work {
     int threads;
     int64_t images, height, width;
     int64_t in, out;               /* of the weights */
-    int64_t read, written;         /* K and N; of dw: out, in */
-    int64_t across, tile_rows;     /* tiles of a strip, strips of an image */
-    int64_t block;                 /* strips */
-    int64_t read_step, write_step; /* numbers of a point's block, read and written */
+    int64_t read, written;         /* K and N; for dw: out, in */
+    int64_t across, tile_rows;     /* tiles of a tile row, tile rows of an image */
+    int64_t block;                 /* tile rows */
+    int64_t read_step, write_step; /* numbers of a point in a block, read and written */
     real *u;                       /* [36, K, N] */
     real *taps;    /* forward: w as [9, K, N]; dw: sums of the chunks [chunks, out, 3, 3, in] */
-    real *scratch; /* [threads, lane] */
+    real *scratch; /* [threads, scratch_size] */
     int64_t scratch_size;
 } work;
 
-/* Memory of a thread. */
+/* Scratch memory of a thread. */
 typedef struct thread_scratch {
     real *pixels;         /* [6, 4 across + 2, channels] */
     real *read, *written; /* [36, read_step], [36, write_step] */
@@ -61,9 +59,9 @@ static thread_scratch scratch_of(const work *k) {
     return l;
 }
 
-/* -- strips ------------------------------------------------------------------------------------ */
+/* -- tile rows --------------------------------------------------------------------------------- */
 
-/* Strips are numbered through all images. */
+/* Tile rows are numbered through all images. */
 typedef struct tile_row {
     int64_t image, row; /* first row of the output */
 } tile_row;
@@ -72,7 +70,8 @@ static tile_row tile_row_at(const work *k, int64_t number) {
     return (tile_row){number / k->tile_rows, number % k->tile_rows * WINO_OUT};
 }
 
-/* Row `row` of an image, zeros around it: `before` pixels, then the image's, then as many as fill. */
+/* Copies row `row` of an image with zeros around it: `before` pixels, the image row, then up to the
+ * end. */
 static void copy_row(const work *k, const real *image, int64_t channels, int64_t row,
                      int64_t before, real *to) {
     const int64_t all = pixels_across(k) * channels, length = k->width * channels;
@@ -95,12 +94,12 @@ static void copy_tile_row(const work *k, const real *x, int64_t channels, int64_
                  to + r * pixels_across(k) * channels);
 }
 
-/* Tile t of a strip. */
+/* Tile t of a tile row. */
 static wino_grid tile_of(const work *k, real *pixels, int64_t channels, int64_t t) {
     return (wino_grid){pixels + t * WINO_OUT * channels, pixels_across(k) * channels, channels};
 }
 
-/* B^T d B of a block of strips. */
+/* B^T d B of a block of tile rows. */
 static void read_inputs(const work *k, const real *x, int64_t channels, int64_t first,
                         int64_t count, real *pixels, real *points, int64_t step) {
     for (int64_t s = 0; s < count; s++) {
@@ -111,7 +110,7 @@ static void read_inputs(const work *k, const real *x, int64_t channels, int64_t 
     }
 }
 
-/* A dY A^T of a block of strips. */
+/* A dY A^T of a block of tile rows. */
 static void read_gradients(const work *k, int64_t first, int64_t count, real *pixels, real *points,
                            int64_t step) {
     for (int64_t s = 0; s < count; s++) {
@@ -137,7 +136,7 @@ static void store_tile_row(const work *k, real *y, int64_t channels, int64_t num
     }
 }
 
-/* A^T m A of a block of strips. */
+/* A^T m A of a block of tile rows. */
 static void write_outputs(const work *k, real *y, int64_t first, int64_t count,
                           const thread_scratch *l) {
     real *points = l->written;
@@ -149,7 +148,7 @@ static void write_outputs(const work *k, real *y, int64_t first, int64_t count,
     }
 }
 
-/* Asks for the f-th share of the block behind this one: the memory has time during the products. */
+/* Prefetches one of 36 parts of the next block, so that memory works during the products. */
 static void prefetch_next(const work *k, const real *x, int64_t channels, int64_t next, int f) {
     const int64_t all = k->images * k->height * k->width * channels;
     const int64_t count = k->block * WINO_OUT * k->width * channels / WINO_POINTS + 1;
@@ -168,7 +167,7 @@ static void transpose_weights(const work *k) {
                         k->taps + tap * k->in * k->out, k->out);
 }
 
-/* U of one channel that is read. dx reads w itself, its last tap first. */
+/* U of one input channel. dx reads w itself, its last tap first. */
 static void transform_weights(const work *k, int64_t row) {
     const int64_t size = k->read * k->written;
     wino_grid from = {k->taps + row * k->written, 3 * size, size};
@@ -208,7 +207,7 @@ static void run_blocks(const work *k) {
 
 /* -- dw ---------------------------------------------------------------------------------------- */
 
-/* u (+=) the sum over a block of strips. */
+/* u (+=) the sum over a block of tile rows. */
 static void add_block(const work *k, int64_t first, int64_t count, bool add,
                       const thread_scratch *l) {
     const int64_t size = k->out * k->in;
@@ -236,7 +235,7 @@ static void weights_chunk(const work *k, int64_t chunk, const thread_scratch *l)
                       (wino_grid){dw + 9 * o * k->in, 3 * k->in, k->in});
 }
 
-/* Row `row` of dw, each number the sum of the chunks in their order. */
+/* Row `row` of dw: each number is the sum of the chunks in order. */
 static void merge(const work *k, int64_t chunks, int64_t row) {
     const int64_t length = 9 * k->in, size = k->out * length;
     real *restrict dw = k->a.w + row * length;
@@ -264,21 +263,23 @@ bool conv_winograd_fits(const conv_shape *s) {
            s->in % TILE_LANES == 0 && s->out % TILE_LANES == 0;
 }
 
-/* Milliseconds of oneDNN's direct code and of this, forward (dx takes as long) and dw, for 128 images on
- * one thread with AVX-512:
+/* Milliseconds of oneDNN's direct code and of Winograd, forward (dx takes as long) and dw, for 128
+ * images on one thread with AVX-512:
  *   32 x 32, 16 channels    5.7  4.4    5.2  3.7       32 x 32,  64 channels    170  60    185  59
  *   16 x 16, 32             5.1  2.3    5.2  2.4       16 x 16, 128             161  52    175  62
  *    8 x  8, 64             4.5  1.8    4.9  2.1        8 x  8, 256             148  66    173  80
  *    7 x  7, 64             3.4  1.8    3.7  2.1        4 x  4, 512             170  90    274 192
  *    5 x  5, 64             1.6  1.7    1.9  2.0        2 x  2,  64             0.26 0.44  0.42 0.77
- * so where the image is more than half of the tiles that cover it. With AVX2 and FMA it takes a tenth
- * longer; vectors of 16 bytes take twice as long and more, while oneDNN goes by the CPU. */
+ *
+ * Winograd pays when the image is more than half of the tiles that cover it. With AVX2 and FMA it
+ * takes a tenth longer. Vectors of 16 bytes at least double its time, while oneDNN uses what the
+ * CPU has. */
 bool conv_winograd_pays(const conv_shape *s) {
     int64_t covered = wino_tiles(s->height) * wino_tiles(s->width) * WINO_OUT * WINO_OUT;
     return conv_winograd_fits(s) && TILE_VECTOR_BYTES > 16 && 2 * s->height * s->width > covered;
 }
 
-/* A cache has few lines for numbers that are powers of two apart: points are not. */
+/* Points are not a power of two apart, because a cache has few lines for such addresses. */
 static int64_t point_step(const work *k, int64_t channels) {
     return k->block * k->across * channels + TILE_LANES;
 }

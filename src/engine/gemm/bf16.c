@@ -1,8 +1,9 @@
-/* bf16.c -- see bf16.h; the CPU's own instructions are in gemm_amx.c and bf16_avx512.c.
+/* bf16.c -- products of operands rounded to bfloat16, by the CPU's instructions or by rounded
+ * copies.
  *
- * Without them the operands are rounded into copies that gemm multiplies: a product of two bfloat16 has 16
- * bits of mantissa, so that a float holds it exactly, and only the sums round.
- */
+ * CPUs with AMX-BF16 or AVX512-BF16 multiply bfloat16 (gemm_amx.c, bf16_avx512.c). Otherwise gemm
+ * multiplies rounded copies. A product of two bfloat16 has 16 bits of mantissa, which a float holds
+ * exactly, so only the sums round. */
 #include "engine/gemm/bf16.h"
 
 #include "base/bf16_number.h"
@@ -28,7 +29,7 @@ static bool avx512_native(void) {
 }
 #endif
 
-/* Rows of `width` elements, `stride` apart, one behind the other at `to`. */
+/* Rounds rows of `width` elements, `stride` apart, into contiguous rows at `to`. */
 static void round_rows(int threads, int64_t rows, int64_t width, const real *x, int64_t stride,
                        real *to) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows * width > PARALLEL_COUNT)

@@ -1,14 +1,14 @@
-/* row_ops.c -- see row_ops.h.
+/* row_ops.c -- linear layers and attention for decoding: each row has the same bits in any batch.
  *
- *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (small_gemm.h), then b
+ *   linear     y_rj = sum_p x_rp w_jp + b_j            one sum over rising p (small_gemm.h), then b
  *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
  *              with many queries both are products of small_gemm.h, over rising k and j
  *   log sum    m + log sum exp(x - m)                  m the largest x
  *
- * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
- * through once for each block of rows; where the CPU has tiles, packed for them too (gemm_amx_rows.h). Sums along q k_j of one query and over exponentials (these in
- * double) are by vector lanes: their order follows from the length and the CPU type (row_math.h).
- */
+ * The weight is kept transposed, in panels of PANEL columns with [in] rows each. A block of rows
+ * reads each panel once. CPUs with AMX also get a copy packed for tiles (gemm_amx_rows.h). Sums
+ * along q k_j of one query, and over exponentials (in double), use SIMD lanes: the length and the
+ * CPU type fix their order (row_math.h). */
 #include "engine/gemm/row_ops.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static int64_t panel_count(const row_weight *r) {
     return (r->out + PANEL - 1) / PANEL;
 }
 
-/* For tiles too, where there are some. */
+/* Packs the weight for AMX tiles, where the CPU has them. */
 static sr_status weight_pack(row_weight *r, const tensor *w, sr_failure *why) {
     const size_t bytes = gemm_amx_rows_bytes(r->out, r->in);
     if (!bytes) return SR_OK;
@@ -63,7 +63,7 @@ void row_weight_free(row_weight *r) {
     r->packed = NULL;
 }
 
-/* Columns first .. of `rows` rows. */
+/* Computes columns first .. first+PANEL-1 of `rows` rows. */
 static void linear_block(int64_t rows, const real *x, const row_weight *w, int64_t first,
                          const real *b, real *y) {
     real sum[ROW_BLOCK * PANEL];
@@ -75,7 +75,7 @@ static void linear_block(int64_t rows, const real *x, const row_weight *w, int64
             y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
 }
 
-/* A row whose numbers tiles cannot take, as any other CPU computes it. */
+/* Recomputes rows with numbers that tiles cannot split, as any other CPU computes them. */
 static void odd_rows(int64_t rows, const real *x, const row_weight *w, const real *b, real *y) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; gemm_amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
@@ -117,7 +117,8 @@ static int64_t round_up(int64_t n) {
     return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
 }
 
-/* y = sum_j share_j value_j, the `width` numbers at `at` of each: in registers as many as there are. */
+/* y = sum_j weight_j value_j for `width` numbers from `at` on, as many as fit in registers at a
+ * time. */
 static void weigh(int64_t at, int64_t width, int64_t n, const real *weight,
                   const real *const *value, real *y) {
     enum { STEP = 2 * TILE_VECTOR };
@@ -181,7 +182,7 @@ int64_t row_memory_scratch(const row_memory *m, int64_t rows) {
     return rows * (m->key_stride + m->padded_width);
 }
 
-/* Head h of all queries: share [rows, room], y [rows, d]. */
+/* Attention of head h for all queries: weight [rows, key_stride], y [rows, d]. */
 static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t rows, const real *q,
                             real *weight, real *y) {
     real *sum = weight + rows * m->key_stride;

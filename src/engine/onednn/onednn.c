@@ -1,22 +1,21 @@
-/* onednn.c -- the only user of oneDNN (2.6 or later); nothing without -DUSE_DNNL.
+/* onednn.c -- the only user of oneDNN (2.6 or later); empty without -DUSE_DNNL.
  *
- * Products: dnnl_sgemm, for gemm.c. Convolutions: the three passes of conv.h, float, activations
- * channels last as they are, weights reordered once per call into the blocks that the library's
- * code for this CPU wants.
+ * Products: dnnl_sgemm, for gemm.c. Convolutions: the three passes of conv.h in float. Activations
+ * stay channels last. Weights are reordered once per call into the library's blocked layout for
+ * this CPU.
  *
- * The library must not decide how many threads work, since its choice changes the order of sums.
- * Its OpenMP build reads the number of threads when a primitive is created and again when it runs:
+ * The library must not choose the number of threads, since that changes the order of sums. Its
+ * OpenMP build reads the number of threads when a primitive is created, and again when it runs:
  *   - a primitive is created while that number is 1, for a fixed chunk of CONV_CHUNK images (one
- *     more for the images left over), and is used by all threads at once: it is constant, and
- *     every thread brings its own memory objects and scratchpad;
- *   - it runs inside our regions, where the number is set to 1 too: a region of one thread does not
- *     count as parallel for the library.
- * dw: every chunk writes its own sum, the sums are added up in the order of the chunks, still in
- * the library's blocks, then reordered.
+ *     more for the remaining images). It is constant, so all threads use it at once; each thread
+ *     has its own memory objects and scratchpad;
+ *   - it runs inside our regions, where the number is set to 1 too: to the library, a region of one
+ *     thread is not parallel.
+ * dw: every chunk writes its own sum. The sums are added in the order of the chunks, still in the
+ * library's blocks, and then reordered.
  *
- * Everything a call needs besides its arrays lives in a conv_plans: primitives by shape, and memory
- * that is shared with other code.
- */
+ * A conv_plans contains all that a call needs besides its arrays: primitives by shape, and shared
+ * memory. */
 #ifdef USE_DNNL
 #include <dnnl.h>
 #include <omp.h>
@@ -31,7 +30,7 @@ bool gemm_dnnl(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, c
                       ldc) == dnnl_success;
 }
 
-/* -- what is prepared per shape ---------------------------------------------------------------- */
+/* -- plans: prepared once per shape ------------------------------------------------------------- */
 
 typedef struct plan plan;
 struct plan {
@@ -47,7 +46,7 @@ struct plan {
 
 struct conv_plans {
     dnnl_engine_t engine;
-    dnnl_stream_t stream; /* of reorders; chunks have a stream per thread */
+    dnnl_stream_t stream; /* for reorders; each thread has a stream for chunks */
     plan *first;
     scratch_memory *memory;
 };
@@ -93,7 +92,7 @@ static dnnl_status_t describe_arrays(plan *p, dnnl_memory_desc_t *any) {
     return bad;
 }
 
-/* The library's description of the pass; the backward ones refer to a forward one. */
+/* Describes the pass to the library. Backward descriptions refer to a forward one. */
 static dnnl_status_t describe_pass(const plan *p, conv_pass pass, const dnnl_memory_desc_t *w,
                                    dnnl_convolution_desc_t *desc) {
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
@@ -121,13 +120,14 @@ static dnnl_status_t create_desc(dnnl_engine_t engine, const plan *p, conv_pass 
     return bad;
 }
 
-/* jit_1x1:avx2 of oneDNN 2.6.3 copies the pixels that a stride leaves into its scratchpad, eight channels at a
- * time, and writes behind the end of it where their number is no multiple of eight. */
+/* Whether the library would write beyond its scratchpad. In oneDNN 2.6.3 jit_1x1:avx2 copies
+ * strided pixels there, eight channels at a time, and overruns when the count is no multiple of
+ * eight. */
 static bool writes_too_far(const conv_shape *s, const char *name) {
     return strncmp(name, "jit_1x1", 7) == 0 && s->stride > 1 && (s->in % 8 || s->out % 8);
 }
 
-/* The library's last resort is a hundred times slower than im2col. */
+/* The library's fallback is a hundred times slower than im2col. */
 static bool is_usable(const conv_shape *s, const_dnnl_primitive_desc_t desc) {
     const char *name = NULL;
     return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
@@ -153,7 +153,7 @@ static dnnl_status_t take_chunk(dnnl_engine_t engine, plan *p, const_dnnl_primit
     return bad ? bad : create_reorder(engine, p);
 }
 
-/* Leaves p->usable false when the library has no fast code, or none to be trusted. */
+/* Leaves p->usable false when the library has no fast code, or only code with the bug above. */
 static dnnl_status_t plan_fill(dnnl_engine_t engine, plan *p) {
     dnnl_memory_desc_t w;
     dnnl_primitive_desc_t forward = NULL, own = NULL;
@@ -204,14 +204,14 @@ static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, c
 
 /* -- one call ---------------------------------------------------------------------------------- */
 
-/* `chunks` chunks of one plan. The pointers below `chunks` are parts of the shared memory. */
+/* A call: `chunks` chunks of one plan. The pointers below `chunks` point into shared memory. */
 typedef struct conv_call {
     conv_plans *c;
     const plan *p;
     conv_arrays a;
     int threads;
     int64_t chunks;
-    size_t x_size, y_size, w_size;    /* numbers of a chunk, a chunk, and w in the plain layout */
+    size_t x_size, y_size, w_size;    /* numbers of x, y in a chunk, and of w in the plain layout */
     size_t block_size, scratch_bytes; /* numbers of w in blocks */
     float *block;    /* w [block_size], or sums of the chunks [chunks, block_size] */
     float *plain;    /* dw [w_size] before it is added */
@@ -230,7 +230,7 @@ static size_t aligned(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/* Divides `memory` among the job's parts (NULL: only counts); returns the bytes needed. */
+/* Divides `memory` among the arrays of the call (NULL: only counts); returns the bytes needed. */
 static size_t call_layout(conv_call *j, char *memory) {
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS, data = j->p->pass == CONV_BACKWARD_DATA;
     size_t threads = (size_t)j->threads, used = 0;
@@ -252,7 +252,7 @@ static sr_status call_memory(conv_call *j, sr_failure *why) {
     return SR_OK;
 }
 
-/* p->reorder from `from` to `to`, on this thread. */
+/* Runs p->reorder from `from` to `to`, on this thread. */
 static dnnl_status_t reorder(const conv_call *j, float *from, float *to) {
     bool back = j->p->pass == CONV_BACKWARD_WEIGHTS;
     const dnnl_memory_desc_t *source = back ? &j->p->block : &j->p->plain;
@@ -331,7 +331,7 @@ static dnnl_status_t run_chunks(const conv_call *j) {
     {
         thread_objects l = {0};
         int thread = omp_get_thread_num();
-        omp_set_num_threads(1); /* of this region's task only */
+        omp_set_num_threads(1); /* for this region's task only */
         worst = thread_open(&l, j, thread);
 #pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < j->chunks; i++)
