@@ -168,7 +168,7 @@ STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSUR
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
-	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lm -o $@
+	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lz -lm -o $@
 
 # One object, in which only names of the interface are global: none of ours meets one of the host's.
 OBJCOPY ?= objcopy
@@ -421,7 +421,7 @@ HEADERS := $(wildcard include/statrec/*.h)
 
 $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lm -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lz -lm -o $@
 
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)

@@ -29,7 +29,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
 #include "base/bf16_number.h"
 
 typedef struct settings {
@@ -199,19 +201,16 @@ static double averaging_step(averaging *a, int i, const float *batch) {
     return sqrt(sum) / (double)a->width;
 }
 
-/* Rows of /vectors from the first one on; NaN for those that are left out. */
-static sr_status average(void *context, int64_t first, int64_t count, double *const *value,
-                         sr_failure *why) {
-    averaging *a = context;
-    sr_status status = first == 0 ? averaging_begin(a, why) : SR_OK;
+/* The first `count` rows of /vectors; NaN for those that are left out. value [alphas][count] */
+static sr_status average(averaging *a, int64_t count, double *const *value, sr_failure *why) {
+    sr_status status = averaging_begin(a, why);
     for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
         n = count - done < a->piece ? count - done : a->piece;
-        status =
-            sr_run_vector(a->run, batch_name[a->which], a->site, first + done, n, a->batch, why);
+        status = sr_run_vector(a->run, batch_name[a->which], a->site, done, n, a->batch, why);
         for (int64_t k = 0; k < n && status == SR_OK; k++) {
             for (int i = 0; i < a->alpha->count; i++) {
                 const double distance = averaging_step(a, i, a->batch + k * a->width);
-                value[i][done + k] = first + done + k < a->left_out[i] ? NAN : distance;
+                value[i][done + k] = done + k < a->left_out[i] ? NAN : distance;
             }
         }
     }
@@ -253,15 +252,16 @@ static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end)
 
 /* of [alphas]; those that are left out were taken for steps without a finite distance. */
 static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_failure *why) {
-    column_space space = {0};
-    const column_source source = {a->alpha->count, end, false, average, a};
+    column_block b = {0};
     sr_status status = averaging_make(a, why);
-    if (status == SR_OK) status = summary_read(&source, &space, of, why);
+    if (status == SR_OK) status = columns_create(&b, a->alpha->count, end, why);
+    if (status == SR_OK) status = average(a, end, b.value, why);
+    if (status == SR_OK) columns_summarise(&b, a->alpha->count, end, false, of);
     for (int i = 0; i < a->alpha->count && status == SR_OK; i++) {
         of[i].values -= a->left_out[i];
         of[i].nonfinite -= a->left_out[i];
     }
-    column_space_free(&space);
+    columns_free(&b);
     return status;
 }
 

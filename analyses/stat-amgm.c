@@ -24,7 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, stat, phase;

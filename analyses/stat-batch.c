@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/runs/replicates.h"
+#include "analysis/runs/run_config.h"
+#include "analysis/runs/run_metrics.h"
 
 typedef struct settings {
     option_text metric;

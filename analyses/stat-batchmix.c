@@ -26,7 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/batchmix.h"
+#include "analysis/batchmix/batchmix.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, startup, phase;

@@ -6,7 +6,7 @@
  *     ratio = quantile(other) / quantile(first),   quantile = median, 99 %, maximum over steps,
  *                                                  of a group the mean over its runs
  *
- * with a percentile interval from a bootstrap (analysis_bootstrap.c) on two levels: first runs are
+ * with a percentile interval from a bootstrap (bootstrap.c) on two levels: first runs are
  * drawn from each group, then blocks of steps from each run, as the steps of a run follow from each
  * other; the two groups independently. From few runs percentiles are too short: with n runs in the
  * smaller group each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n).
@@ -25,7 +25,11 @@
 #include <string.h>
 
 #include "analysis/compare_sample.h"
+#include "analysis/frame/comparability.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/runs/replicates.h"
 #include "base/hash.h"
+#include "base/sort.h"
 
 typedef struct settings {
     option_text site, stat, match, groups, startup, phase;

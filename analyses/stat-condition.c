@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
 #include "base/globs.h"
 #include "base/svd.h"
 

@@ -12,7 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/downsample.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/runs/run_metrics.h"
+#include "analysis/series/custom_statistics.h"
 
 typedef struct settings {
     bool evals;
@@ -346,8 +350,7 @@ static sr_status curve_parts(curve *c, int64_t buckets, sr_failure *why) {
     if (status == SR_OK)
         status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
     if (status != SR_OK) return status;
-    const column_source all = {1 + c->g->columns, c->rows, true, curve_read, c};
-    parts_begin(&p, &all, column_memory_limit(), buckets, low, high);
+    parts_begin(&p, 1 + c->g->columns, buckets, low, high);
     status = curve_reduce(c, &p, why);
     for (int64_t i = 0; i < p.rows && status == SR_OK; i++) curve_print(c, p.row + i * p.columns);
     parts_free(&p);

@@ -1,6 +1,6 @@
 /* Power, variance, kurtosis and mean direction of the sites' inputs by depth, in parts of training.
  *
- * The statistics of analysis_features.c, each as its median over the recorded steps of a part, a row per
+ * The statistics of feature_statistics.c, each as its median over the recorded steps of a part, a row per
  * run, part and site: rows of a part stand together in the order of the forward pass, as figures against
  * depth want them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv 2502.05795). Steps whose value
  * is NaN or infinite are counted in `nonfinite` and are in no median. Batch statistics do not know what
@@ -9,7 +9,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/comparability.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
 
 typedef struct settings {
     option_text site, phase;
@@ -52,9 +54,6 @@ typedef struct cell {
 typedef struct part_source {
     series s[FEATURE_STATISTICS];
     int have;
-    int64_t first; /* row of /vectors */
-    int64_t looked,
-        nonfinite; /* rows that have been read, and of them those with NaN or infinity */
 } part_source;
 
 /* A step counts as not finite when any of the statistics that the site has is not. */
@@ -62,17 +61,6 @@ static bool row_is_finite(const part_source *p, double *const *value, int64_t ro
     for (int i = 0; i < p->have; i++)
         if (!isfinite(value[i][row])) return false;
     return true;
-}
-
-/* Rows are counted when they come for the first time. */
-static sr_status read_part(void *context, int64_t first, int64_t count, double *const *value,
-                           sr_failure *why) {
-    part_source *p = context;
-    sr_status status = series_read_all(p->s, p->have, p->first + first, count, value, NULL, why);
-    if (status != SR_OK || first < p->looked) return status;
-    for (int64_t row = 0; row < count; row++) p->nonfinite += !row_is_finite(p, value, row);
-    p->looked = first + count;
-    return SR_OK;
 }
 
 static void part_choose(part_source *p, const sr_runfile *run, const site_choice *at) {
@@ -83,16 +71,24 @@ static void part_choose(part_source *p, const sr_runfile *run, const site_choice
 }
 
 /* part: of the window. */
-static sr_status measure_part(part_source *p, const site_choice *at, const step_window *part,
-                              column_space *space, cell *of, sr_failure *why) {
+static sr_status measure_part(const part_source *p, const site_choice *at, const step_window *part,
+                              cell *of, sr_failure *why) {
     summary found[FEATURE_STATISTICS];
-    p->looked = p->nonfinite = 0;
-    sr_status status = window_rows(part, p->s, &p->first, &of->steps, why);
-    const column_source source = {p->have, of->steps, true, read_part, p};
-    if (status == SR_OK) status = summary_read(&source, space, found, why);
-    of->nonfinite = p->nonfinite;
+    column_block b = {0};
+    int64_t first = 0;
+    *of = (cell){0};
+    sr_status status = window_rows(part, p->s, &first, &of->steps, why);
+    if (status == SR_OK) status = columns_create(&b, p->have, of->steps, why);
+    if (status == SR_OK)
+        status = series_read_all(p->s, p->have, first, of->steps, b.value, NULL, why);
+    if (status == SR_OK) {
+        for (int64_t row = 0; row < of->steps; row++)
+            of->nonfinite += !row_is_finite(p, b.value, row);
+        columns_summarise(&b, p->have, of->steps, true, found);
+    }
     for (int i = 0, k = 0; i < FEATURE_STATISTICS; i++)
         of->median[i] = at->has[i] && status == SR_OK ? found[k++].median : NAN;
+    columns_free(&b);
     return status;
 }
 
@@ -100,14 +96,12 @@ static sr_status measure_part(part_source *p, const site_choice *at, const step_
 static sr_status measure_site(const sr_runfile *run, const site_choice *at, const step_window *w,
                               int64_t cuts, cell *part, sr_failure *why) {
     part_source p;
-    column_space space = {0};
     sr_status status = SR_OK;
     part_choose(&p, run, at);
     for (int64_t k = 0; k < cuts && status == SR_OK; k++) {
         const step_window here = window_part(w, cuts, k);
-        status = measure_part(&p, at, &here, &space, &part[k], why);
+        status = measure_part(&p, at, &here, &part[k], why);
     }
-    column_space_free(&space);
     return status;
 }
 

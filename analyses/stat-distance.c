@@ -16,7 +16,8 @@
  */
 #include <math.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/statistics_table.h"
+#include "analysis/shard_spread.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])
@@ -96,7 +97,7 @@ int main(int argc, char **argv) {
         .form = {{"paper", stats, false},
                  {"per-root", per_root, false},
                  {"relative", relative, false}},
-        .ranks = true,
+        .print_shards = shards_print,
     };
     return analysis_main(&a, argc, argv);
 }

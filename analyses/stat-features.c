@@ -1,7 +1,7 @@
 /* What the power of a site's input is made of: kurtosis over features, share of the mean direction, power
- * and variance, the largest variance, dead features (analysis_features.c has the formulas and their sources). By depth: stat-depth.
+ * and variance, the largest variance, dead features (feature_statistics.c has the formulas and their sources). By depth: stat-depth.
  */
-#include "analysis/analysis.h"
+#include "analysis/frame/statistics_table.h"
 
 int main(int argc, char **argv) {
     const analysis a = {

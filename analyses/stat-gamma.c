@@ -11,7 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/series/series.h"
+#include "base/sort.h"
 
 typedef struct settings {
     option_text site, steps;

@@ -22,6 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/runs/replicates.h"
+#include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
 

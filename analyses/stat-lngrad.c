@@ -25,7 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/statistics_table.h"
+#include "analysis/series/series_summaries.h"
 
 enum { GRAD_MEAN, GRAD_VAR, EXACT_MEAN, EXACT_VAR, G_MEAN, G_VAR, FREE_VAR, STATISTICS };
 enum { BLOCK = 1024, SITES = 512 }; /* steps and sites at once */

@@ -19,7 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/comparability.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/step_range.h"
 
 typedef struct settings {
     option_text site, stat, startup, phase;
@@ -66,45 +68,32 @@ static void print_help(const void *self) {
 
 /* -- one run, site and statistic ------------------------------------------------------------- */
 
-/* As many of its rows as there is room for, those that were asked for last, are in memory. */
 typedef struct column {
-    series of;
-    int64_t first, count; /* rows of the run that the window has */
-    int64_t last;         /* step of the run */
-    int64_t from, to;     /* steps of the window */
-    int64_t held, end;    /* rows held .. end - 1 are in memory */
-    int64_t capacity;
-    double *value; /* [capacity] */
-    int64_t *step; /* [capacity] */
-    column_space summaries;
+    int64_t count;    /* rows in the window */
+    int64_t last;     /* step of the run */
+    int64_t from, to; /* steps of the window */
+    double *value;    /* [count] */
+    double *scratch;  /* [count] */
+    int64_t *step;    /* [count] */
 } column;
 
 static void column_free(column *c) {
     free(c->value);
     free(c->step);
-    column_space_free(&c->summaries);
 }
 
-static sr_status column_make(column *c, const series *s, const step_window *w, sr_failure *why) {
-    const int64_t fit = column_memory_limit() / (int64_t)(sizeof *c->value + sizeof *c->step);
-    *c = (column){.of = *s, .from = w->first > 1 ? w->first : 1, .to = w->last};
-    sr_status status = window_rows(w, s, &c->first, &c->count, why);
+static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
+    int64_t first = 0;
+    *c = (column){.from = w->first > 1 ? w->first : 1, .to = w->last};
+    sr_status status = window_rows(w, s, &first, &c->count, why);
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
     if (status != SR_OK) return status;
-    c->capacity = fit < 1 ? 1 : fit < c->count ? fit : c->count;
-    c->value = malloc((size_t)(c->capacity + 1) * sizeof *c->value);
-    c->step = malloc((size_t)(c->capacity + 1) * sizeof *c->step);
-    return c->value && c->step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-}
-
-/* This row and those behind it, unless it is there. */
-static sr_status column_hold(column *c, int64_t row, sr_failure *why) {
-    if (row >= c->held && row < c->end) return SR_OK;
-    const int64_t left = c->count - row, count = left < c->capacity ? left : c->capacity;
-    c->held = c->end = row;
-    sr_status status = series_read(&c->of, c->first + row, count, c->value, c->step, why);
-    if (status == SR_OK) c->end = row + count;
-    return status;
+    c->value = malloc(2 * (size_t)(c->count + 1) * sizeof *c->value);
+    c->step = malloc((size_t)(c->count + 1) * sizeof *c->step);
+    if (!c->value || !c->step)
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)c->count);
+    c->scratch = c->value + c->count;
+    return series_read(s, first, c->count, c->value, c->step, why);
 }
 
 /* -- one part of it -------------------------------------------------------------------------- */
@@ -128,63 +117,29 @@ static bool is_outlier(const segment *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-/* What the summaries of a part read. */
-typedef struct part_source {
-    column *c;
-    const segment *p;
-} part_source;
-
-static sr_status read_values(void *context, int64_t first, int64_t count, double *const *value,
-                             sr_failure *why) {
-    const part_source *s = context;
-    column *c = s->c;
-    sr_status status = SR_OK;
-    for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
-        const int64_t row = s->p->first + first + done, left = count - done;
-        status = column_hold(c, row, why);
-        n = c->end - row < left ? c->end - row : left;
-        memcpy(value[0] + done, c->value + (row - c->held), (size_t)n * sizeof **value);
-    }
-    return status;
-}
-
-/* From the median; of what is not finite none is. */
-static sr_status read_distances(void *context, int64_t first, int64_t count, double *const *value,
-                                sr_failure *why) {
-    const part_source *s = context;
-    sr_status status = read_values(context, first, count, value, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        value[0][i] = fabs(value[0][i] - s->p->of.median);
-    return status;
-}
-
-static sr_status part_summarise(segment *p, column *c, sr_failure *why) {
-    part_source s = {c, p};
+/* Deviations from the median; none for a value that is not finite. */
+static void part_summarise(segment *p, const column *c) {
     const int64_t count = p->end - p->first;
-    const column_source values = {1, count, false, read_values, &s};
-    const column_source distances = {1, count, true, read_distances, &s};
-    summary from = {0};
-    sr_status status = summary_read(&values, &c->summaries, &p->of, why);
-    if (status == SR_OK) status = summary_read(&distances, &c->summaries, &from, why);
+    const double *value = c->value + p->first;
+    summary from;
+    for (int64_t i = 0; i < count; i++) c->scratch[i] = value[i];
+    summary_make(c->scratch, count, &p->of);
+    for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
+    summary_range(c->scratch, count, &from);
     p->mad = from.median;
-    return status;
 }
 
-static sr_status part_search(segment *p, column *c, double k, sr_failure *why) {
+static void part_search(segment *p, const column *c, double k) {
     double most = -1;
-    sr_status status = SR_OK;
     p->farthest_step = -1;
     p->outliers = 0;
-    for (int64_t i = p->first; i < p->end && status == SR_OK; i++) {
-        status = column_hold(c, i, why);
-        if (status != SR_OK) break;
-        const double value = c->value[i - c->held], from = fabs(value - p->of.median);
+    for (int64_t i = p->first; i < p->end; i++) {
+        const double value = c->value[i], from = fabs(value - p->of.median);
         if (!isfinite(value)) continue;
-        if (from > most) p->farthest = value, p->farthest_step = c->step[i - c->held];
+        if (from > most) p->farthest = value, p->farthest_step = c->step[i];
         most = from > most ? from : most;
         p->outliers += is_outlier(p, value, k);
     }
-    return status;
 }
 
 /* The first step of the window is in part 1, the last one in the last part. */
@@ -193,20 +148,11 @@ static int64_t part_of_step(const column *c, int64_t step, int64_t cuts) {
     return step > c->from ? 1 + (int64_t)((double)(step - c->from) * (double)cuts / length) : 1;
 }
 
-/* Behind the last row of the part that begins at p->first. */
-static sr_status part_set_end(segment *p, column *c, int64_t cuts, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (p->end = p->first; p->end < c->count; p->end++) {
-        status = column_hold(c, p->end, why);
-        if (status != SR_OK || part_of_step(c, c->step[p->end - c->held], cuts) > p->number) break;
-    }
-    return status;
-}
-
-static sr_status part_measure(segment *p, column *c, const settings *s, sr_failure *why) {
-    sr_status status = part_set_end(p, c, s->parts, why);
-    if (status == SR_OK) status = part_summarise(p, c, why);
-    return status == SR_OK ? part_search(p, c, s->k, why) : status;
+static void part_measure(segment *p, const column *c, const settings *s) {
+    p->end = p->first;
+    while (p->end < c->count && part_of_step(c, c->step[p->end], s->parts) <= p->number) p->end++;
+    part_summarise(p, c);
+    part_search(p, c, s->k);
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */
@@ -239,8 +185,8 @@ static void part_row(tsv *t, const row_key *at, const segment *p, int64_t cuts) 
 }
 
 static void list_row(tsv *t, const row_key *at, const column *c, const segment *p, int64_t i) {
-    const double value = c->value[i - c->held];
-    const int64_t step = c->step[i - c->held];
+    const double value = c->value[i];
+    const int64_t step = c->step[i];
     begin_row(t, at, p);
     tsv_int(t, step);
     tsv_real(t, 100.0 * (double)step / (double)c->last);
@@ -248,14 +194,9 @@ static void list_row(tsv *t, const row_key *at, const column *c, const segment *
     tsv_real(t, deviation(p, value));
 }
 
-static sr_status list_rows(tsv *t, const row_key *at, column *c, const segment *p, double k,
-                           sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t i = p->first; i < p->end && status == SR_OK; i++) {
-        status = column_hold(c, i, why);
-        if (status == SR_OK && is_outlier(p, c->value[i - c->held], k)) list_row(t, at, c, p, i);
-    }
-    return status;
+static void list_rows(tsv *t, const row_key *at, const column *c, const segment *p, double k) {
+    for (int64_t i = p->first; i < p->end; i++)
+        if (is_outlier(p, c->value[i], k)) list_row(t, at, c, p, i);
 }
 
 static void declare_list(tsv *t) {
@@ -298,19 +239,16 @@ static void declare_columns(tsv *t, bool list) {
     tsv_header(t);
 }
 
-static sr_status print_parts(const settings *s, const row_key *here, column *c, tsv *t,
-                             sr_failure *why) {
+static void print_parts(const settings *s, const row_key *here, const column *c, tsv *t) {
     segment p = {0};
-    sr_status status = SR_OK;
-    for (p.number = 1; p.number <= s->parts && status == SR_OK; p.number++) {
-        p.first = p.end;
-        status = part_measure(&p, c, s, why);
-        if (status == SR_OK && s->list)
-            status = list_rows(t, here, c, &p, s->k, why);
-        else if (status == SR_OK)
+    for (int64_t k = 1; k <= s->parts; k++) {
+        p = (segment){.number = k, .first = p.end};
+        part_measure(&p, c, s);
+        if (s->list)
+            list_rows(t, here, c, &p, s->k);
+        else
             part_row(t, here, &p, s->parts);
     }
-    return status;
 }
 
 static sr_status print_column(const settings *s, const run_set *set, const site_choice *at,
@@ -319,8 +257,8 @@ static sr_status print_column(const settings *s, const run_set *set, const site_
     const series of = {set->run[at->run], at->site, stat, FROM_SCALARS};
     const row_key here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
     column c;
-    sr_status status = column_make(&c, &of, w, why);
-    if (status == SR_OK) status = print_parts(s, &here, &c, t, why);
+    const sr_status status = column_read(&c, &of, w, why);
+    if (status == SR_OK) print_parts(s, &here, &c, t);
     column_free(&c);
     return status;
 }

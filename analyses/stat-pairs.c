@@ -10,7 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/stat_program.h"
 
 typedef struct settings {
     option_text site;

@@ -1,9 +1,9 @@
-/* Any recorded scalar of format.h, a form of one (analysis_forms.c), or a number per site that the run's
+/* Any recorded scalar of format.h, a form of one (statistic_forms.c), or a number per site that the run's
  * program declared, by its own name. For the ones with an analysis of their own
  * (stat-distance, stat-gradnorm, stat-tid, stat-lngrad), that one also says where the formula is
  * from.
  */
-#include "analysis/analysis.h"
+#include "analysis/frame/statistics_table.h"
 
 int main(int argc, char **argv) {
     const analysis a = {

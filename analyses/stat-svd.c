@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/stat_program.h"
 #include "base/svd.h"
 
 typedef struct settings {

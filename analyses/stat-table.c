@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/column_summary.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/runs/run_metrics.h"
 #include "table/table.h"
 
 enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */

@@ -26,7 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/stat_program.h"
+#include "analysis/frame/statistics_table.h"
 #include "base/globs.h"
 #include "statrec/moments.h"
 

@@ -14,6 +14,8 @@
 
 #include "base/program/progress.h"
 #include "engine/gemm/gemm.h"
+#include "engine/ops/attention/attention_ops.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/ops/ops.h"
 #include "train/optim/optim.h"
 

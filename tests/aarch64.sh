@@ -1,8 +1,9 @@
 #!/bin/sh
-# usage: aarch64.sh [ROOM...]
-# Compiles the test programs of these folders of tests/ (default: base engine norm) for aarch64 and runs them under
-# an emulator (make check-aarch64; a quarter of an hour). Headers are those of this machine, libraries Debian's for arm64,
-# without oneDNN. Skips where they or the tools are missing, and says which packages hold them.
+# usage: aarch64.sh [FOLDER...]
+# Compiles the test programs of these folders of tests/ (default: base engine norm) for aarch64
+# and runs them under an emulator (make check-aarch64; 15 minutes). Uses the headers of this
+# machine and Debian's libraries for arm64, without oneDNN. If tools or libraries are missing,
+# names their packages and skips.
 set -eu
 cross=aarch64-linux-gnu
 packages="gcc-$cross qemu-user libhdf5-103-1:arm64 libopenblas0-openmp:arm64 liblapacke:arm64 libcmocka0:arm64 \
@@ -13,7 +14,7 @@ skip() {
     exit 0
 }
 
-# The name by which the linker asks for a library, for the file that Debian installs to run with.
+# link_to NAME LIBRARY: links libNAME.so, which the linker wants, to Debian's runtime library.
 link_to() {
     for file in "/usr/lib/$cross/lib$2.so".* "/lib/$cross/lib$2.so".*; do
         [ -e "$file" ] || continue
@@ -32,8 +33,8 @@ link_to hdf5 hdf5_serial
 
 [ $# -gt 0 ] || set -- base engine norm
 programs=
-for room; do
-    for test in tests/"$room"/test_*.c; do programs="$programs build/aarch64/${test%.c}"; done
+for folder; do
+    for test in tests/"$folder"/test_*.c; do programs="$programs build/aarch64/${test%.c}"; done
 done
 # shellcheck disable=SC2086 # a list of words
 {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # usage: check_completion.sh BUILDDIR
-# Completes lines as bash would, with the file that `make completion` wrote, and compares what is offered.
-# One line when all is well; otherwise a line per fault.
+# Completes command lines as bash does, with the file from `make completion`, and compares the
+# words. Prints one line, or one line per fault.
 [ $# -eq 1 ] || { echo "usage: check_completion.sh BUILDDIR" >&2; exit 2; }
 build=$(cd "$1" && pwd -P) || exit 1
-# shellcheck disable=SC1091 # made by make
+# shellcheck disable=SC1091 # written by make completion
 . "$build/completions/statrec" || exit 1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -17,7 +17,8 @@ fault() {
     bad=$((bad + 1))
 }
 
-# offers LINE: what TAB offers at its end, sorted, in one line. Words are cut as readline does, at = too.
+# offers LINE: prints the completions at the end of LINE, sorted, on one line. Like readline, splits
+# words at = too.
 offers() {
     local line=$1 text
     text=${line//=/ = }
@@ -29,15 +30,15 @@ offers() {
     printf '%s\n' "${COMPREPLY[@]}" | LC_ALL=C sort -u | paste -sd ' '
 }
 
-# is LINE WORDS: exactly these.
+# is LINE WORDS: the completions are exactly WORDS.
 is() {
     looked=$((looked + 1))
     local got
     got=$(offers "$1")
-    [ "$got" = "$2" ] || fault "'$1' offers '$got' instead of '$2'"
+    [ "$got" = "$2" ] || fault "'$1' : got '$got', want '$2'"
 }
 
-# has LINE WORD...: these among others.
+# has LINE WORD...: the completions include each WORD.
 has() {
     local line=$1 got word
     got=" $(offers "$line") "
@@ -97,8 +98,8 @@ has 'statplot ' fig2 report list pn-table1 tid
 is 'statplot fig2 ' 'cv.h5 nlp.h5.part runs two words.h5'
 is 'statplot fig2 --form ' 'paper per-root relative'
 is 'statplot fig2 cv.h5 -o no' 'notes.txt'
-# every program, and every option of train that takes a name
+# every program completes --help
 for path in "$build"/bin/*; do has "$(basename "$path") --he" --help; done
 
 [ $bad -eq 0 ] || exit 1
-echo "completion: $looked looks found no fault"
+echo "completion: $looked checks passed"

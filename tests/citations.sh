@@ -1,9 +1,8 @@
 #!/bin/sh
 # usage: citations.sh [CHECKOUT]
-# Checks that what comments and pages refer to is there: sections of docs/*.md that sources cite, as in
-# "docs/norms.md 2, 18.1-18.3", the pages themselves, relative links in Markdown with their anchors, and the
-# sources of test programs that Markdown names.
-# One line when all is well; otherwise one line per fault, and exit status 1.
+# Checks that references exist: pages and sections of docs/*.md that sources cite, such as
+# "docs/norms.md 2, 18.1-18.3", relative links in Markdown with their anchors, and the sources of
+# test programs that Markdown names. Prints one line, or one line per fault and exits with 1.
 top=${1:-$(dirname "$0")/..}
 cd "$top" || exit 1
 pages=$(find . -maxdepth 1 -name '*.md' | sed 's|^\./||'
@@ -17,8 +16,8 @@ if [ -z "$pages" ] || [ -z "$sources" ]; then
 fi
 pages=$(echo "$pages" | LC_ALL=C sort)
 sources=$(echo "$sources" | LC_ALL=C sort)
-# Pages come twice: what they hold must be known before links are followed.
-# shellcheck disable=SC2086 # file names hold no blanks
+# Reads pages twice: the first pass collects headings, the second follows links.
+# shellcheck disable=SC2086 # file names contain no blanks
 LC_ALL=C awk '
 function complain(text) {
     print text
@@ -30,7 +29,7 @@ function exists(path) {
     return there[path]
 }
 
-# As GitHub makes an anchor of a heading.
+# The anchor that GitHub gives a heading.
 function slug(text) {
     text = tolower(text)
     gsub(/[^a-z0-9 _-]/, "", text)
@@ -43,7 +42,7 @@ function note_heading(page, line,    number) {
     anchor[page "#" slug(line)] = 1
     if (match(line, /^[0-9]+(\.[0-9]+)*/)) {
         number = substr(line, 1, RLENGTH)
-        if ((page " " number) in section) complain(page ": section " number " stands there twice")
+        if ((page " " number) in section) complain(page ": section " number " occurs twice")
         section[page " " number] = 1
     }
 }
@@ -53,7 +52,7 @@ function want_section(page, number) {
     if (!((page " " number) in section)) complain(FILENAME ":" FNR ": " page " has no section " number)
 }
 
-# "2, 18.1-18.3": the sections of a list that begins the text, ranges by their last number.
+# Checks each section of a list such as "2, 18.1-18.3" at the start of the text.
 function follow_list(page, text,    from, to, stem, last, i) {
     while (match(text, /^,? ?[0-9]+(\.[0-9]+)?(-[0-9]+(\.[0-9]+)?)?/)) {
         from = substr(text, 1, RLENGTH)
@@ -78,11 +77,11 @@ function check_source(line,    page) {
                 complain(FILENAME ":" FNR ": " page " is cited without its folder, docs/")
             continue
         }
-        if (!exists(page)) complain(FILENAME ":" FNR ": there is no " page)
+        if (!exists(page)) complain(FILENAME ":" FNR ": no page " page)
         if (line ~ /^ [0-9]/) follow_list(page, substr(line, 2))
-        # the number of a citation stands in its line, where it is found
+        # the section number must be on the same line
         else if (page ~ /\/(norms|models)\.md$/ && line ~ /^($| section)/)
-            complain(FILENAME ":" FNR ": " page " without a section behind it, as in \"" page " 2\"")
+            complain(FILENAME ":" FNR ": " page " is cited without a section, as in \"" page " 2\"")
     }
 }
 
@@ -98,16 +97,16 @@ function check_links(page, line,    target, folder) {
         else target = folder target
         while (sub(/[^\/.]+\/\.\.\//, "", target)) continue
         if (target ~ /\.md#/ ? !(target in anchor) : !exists(target))
-            complain(page ":" FNR ": link to " target ", which is not there")
+            complain(page ":" FNR ": link to " target ", which does not exist")
     }
 }
 
-# A test program that a page names is built from a source of that name.
+# Each test program that a page names must have a source of that name.
 function check_programs(page, line,    program) {
     while (match(line, /build\/release\/tests\/[a-z0-9_\/]+/)) {
         program = substr(line, RSTART + length("build/release/"), RLENGTH - length("build/release/"))
         line = substr(line, RSTART + RLENGTH)
-        if (!exists(program ".c")) complain(page ":" FNR ": there is no " program ".c")
+        if (!exists(program ".c")) complain(page ":" FNR ": no source " program ".c")
     }
 }
 
@@ -123,8 +122,8 @@ FILENAME ~ /\.md$/ {
 { check_source($0) }
 
 END {
-    if (!cited) complain("citations: no section is cited anywhere")
+    if (!cited) complain("citations: sources cite no section")
     if (bad) exit 1
-    print "citations: " cited " cited sections and " links " links are there"
+    print "citations: " cited " cited sections and " links " links exist"
 }
 ' $pages $pages $sources

@@ -1,17 +1,18 @@
 #!/bin/sh
 # usage: fuzz.sh DIRECTORY SECONDS TARGET...
-# Runs each target of DIRECTORY for so many seconds from the inputs of tests/fuzz/corpus/TARGET and from
-# those found before (DIRECTORY/found/TARGET), JOBS at once. An input that breaks a target is left in
-# DIRECTORY as TARGET-crash-..., to be mended and to become a file of the corpus; exit status 1 then.
+# Fuzzes each target of DIRECTORY for SECONDS, JOBS targets at once. Starts from the inputs of
+# tests/fuzz/corpus/TARGET and from earlier finds (DIRECTORY/found/TARGET). Saves an input that
+# fails as DIRECTORY/TARGET-crash-... and exits with 1. Fix the fault, then add the input to the
+# corpus.
 [ $# -ge 3 ] || { echo "usage: fuzz.sh DIRECTORY SECONDS TARGET..." >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 directory=$(cd "$1" && pwd -P) || exit 1
 seconds=$2
 shift 2
-# libFuzzer asks for the longest input; files of pixels take more than texts do
+# maximum input length for libFuzzer, in bytes: image files need more than texts
 longest=20000
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
-# what is freed stays with the sanitizer, 256 MiB by itself, and counts as taken
+# the sanitizer keeps freed memory, 256 MiB by default, which counts against the memory limit
 export ASAN_OPTIONS="quarantine_size_mb=64${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 # shellcheck disable=SC2016 # the inner shell expands these
 printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -n 1 sh -c '
@@ -20,7 +21,7 @@ printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -n 1 sh -c '
     dictionary=
     [ -f "$0/tests/fuzz/$4.dict" ] && dictionary=-dict=$0/tests/fuzz/$4.dict
     left=$2 runs=0 status=0
-    # HDF5 loses some memory with each damaged file: a new process now and then
+    # HDF5 leaks memory on each damaged file, so start a new process every 300 s
     while [ "$left" -gt 0 ] && [ $status -eq 0 ]; do
         turn=$((left < 300 ? left : 300)) left=$((left - 300))
         "$1/$4" -max_total_time="$turn" -max_len="$3" -rss_limit_mb=512 -timeout=20 -close_fd_mask=3 \
@@ -33,6 +34,6 @@ printf '%s\n' "$@" | xargs -P "${JOBS:-1}" -n 1 sh -c '
     edges=$(grep -o "cov: [0-9]*" "$5" | tail -n 1)
     printf "%-14s %10s inputs, %s" "$4" "$runs" "$edges"
     [ $status -eq 0 ] && echo && exit
-    echo ": BROKEN, see $5"
+    echo ": FAILED, see $5"
     grep -m 3 "^SUMMARY\|^fuzz:\|Test unit written to" "$5"
     exit 1' "$top" "$directory" "$seconds" "$longest"

@@ -1,10 +1,13 @@
 #!/bin/sh
 # usage: install.sh BUILDDIR
-# Installs the MODE of BUILDDIR into a directory of its own and looks at the tree as a user would: the
-# libraries export sr_* and nothing else, each header compiles alone in C and C++, the examples build
-# through pkg-config with both libraries and run, the programs read what they recorded, every program
-# has a page and a completion, every instruction level has its libraries, and uninstalling leaves nothing. One line when
-# all is well; otherwise a line per fault.
+# Installs the MODE of BUILDDIR into a temporary directory and checks the installed tree:
+#   - libraries export sr_* only
+#   - each header compiles alone in C and C++
+#   - examples build with pkg-config and either library, and run; the programs read their run files
+#   - each program has a manual page and a completion
+#   - each instruction level has its libraries
+#   - `make uninstall` removes every file
+# Prints one line, or one line per fault.
 [ $# -eq 1 ] || { echo "usage: install.sh BUILDDIR" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 build=$1
@@ -17,14 +20,14 @@ bad=0 looked=0
 export LC_ALL=C
 unset LD_LIBRARY_PATH
 make=${MAKE:-make}
-dir=${PREFIX:-/usr/local} # that of the build, or it would be built again
+dir=${PREFIX:-/usr/local} # the prefix of the build; another one would rebuild it
 
 fault() {
     echo "install: $*"
     bad=$((bad + 1))
 }
 
-# check TEXT COMMAND...: the command must succeed; what it says is shown when it does not.
+# check TEXT COMMAND...: the command must succeed; else prints TEXT and the end of its output.
 check() {
     what=$1
     shift
@@ -55,7 +58,7 @@ check_libraries() {
     nm -g --defined-only "$lib/libstatrec.a" | awk 'NF == 3 { print $3 }' | sort >"$work/names.static"
     sed -n '/^typedef/d; s/^[a-z].*[ *]\(sr_[a-z_0-9]*\)(.*/\1/p' "$prefix"/include/statrec/*.h | sort -u >"$work/promised"
     looked=$((looked + 3))
-    [ "$(wc -l <"$work/promised")" -gt 50 ] || fault "headers promise too few functions to be true"
+    [ "$(wc -l <"$work/promised")" -gt 50 ] || fault "headers declare 50 functions or fewer"
     for kind in shared static; do
         grep -v '^sr_' "$work/names.$kind" >"$work/more"
         comm -23 "$work/promised" "$work/names.$kind" >"$work/less"
@@ -64,22 +67,22 @@ check_libraries() {
     done
     soname=$(readelf -d "$lib/libstatrec.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
     check "soname $soname" same "$soname" libstatrec.so.1
-    check "libstatrec.so does not lead to $soname" same "$(readlink "$lib/libstatrec.so")" "$soname"
-    check "$soname is no link to the release" test -L "$lib/$soname" -a -f "$lib/$soname"
+    check "libstatrec.so does not link to $soname" same "$(readlink "$lib/libstatrec.so")" "$soname"
+    check "$soname is not a link to the release" test -L "$lib/$soname" -a -f "$lib/$soname"
 }
 
 check_headers() {
     for header in "$prefix"/include/statrec/*.h; do
         name=statrec/$(basename "$header")
         echo "#include <$name>" >"$work/alone.c"
-        check "$name alone is no C11" "${CC:-gcc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+        check "$name alone is not valid C11" "${CC:-gcc}" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
             -I"$prefix/include" "$work/alone.c"
         command -v g++ >/dev/null || continue
-        check "$name alone is no C++" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only \
+        check "$name alone is not valid C++" g++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only \
             -I"$prefix/include" -x c++ "$work/alone.c"
     done
     command -v g++ >/dev/null || skip "headers in C++: g++ is not installed"
-    check "headers that are not for users" \
+    check "installed headers differ from include/statrec" \
         same "$(cd "$prefix/include" && find . -name '*.h' | sort)" \
         "$(cd "$top/include" && find ./statrec -name '*.h' | sort)"
 }
@@ -112,35 +115,35 @@ check_examples() {
     check_example shared vectors '^steps  *200: ' '^scalars .* tid_var g_mu g_sigma2'
     unset LD_LIBRARY_PATH
     build_examples static 1 || return
-    ldd "$work/static/loop" | grep libstatrec && fault "the static examples want libstatrec.so"
+    ldd "$work/static/loop" | grep libstatrec && fault "the static examples load libstatrec.so"
     check_example static loop 'valid_accuracy .* 9[0-9]' '^steps  *300: '
     check_example static vectors '^steps  *200: ' '^scalars .* tid_var g_mu g_sigma2'
     if command -v gnuplot >/dev/null; then
         check "statplot layers" example shared "$prefix/bin/statplot" layers loop.h5 -o layers.svg
-        check "statplot layers drew nothing" grep -q hidden "$work/shared/layers.svg"
+        check "the figure of statplot layers lacks the site" grep -q hidden "$work/shared/layers.svg"
         check "statplot overview" example shared "$prefix/bin/statplot" overview loop.h5 -o overview.svg
     else skip "statplot: gnuplot is not installed"
     fi
 }
 
-# Every program has a page and a completion.
+# Each program has a manual page and a completion.
 check_pages() {
     for path in "$prefix"/bin/*; do
         name=$(basename "$path")
-        check "no page of $name" test -s "$prefix/share/man/man1/$name.1"
-        check "no completion of $name" grep -q "complete -F .* $name" "$prefix/share/bash-completion/completions/$name"
+        check "no manual page for $name" test -s "$prefix/share/man/man1/$name.1"
+        check "no completion for $name" grep -q "complete -F .* $name" "$prefix/share/bash-completion/completions/$name"
     done
     check "statrec train finds no presets" "$prefix/bin/statrec" list sites --model tensorized --preset ptb-mini
     check "presets" same "$(cd "$prefix/share/statrec/presets" && ls)" "$(cd "$top/share/presets" && ls)"
     for page in man1/stat-analyses.1 man1/statrec-train.1 man3/libstatrec.3 man3/sr_create.3 man5/statrec-file.5; do
-        check "no page $page" test -s "$prefix/share/man/$page"
+        check "no manual page $page" test -s "$prefix/share/man/$page"
     done
 }
 
-# What make install makes for any processor has libraries for several.
+# A build for any x86-64 processor installs libraries for several instruction levels.
 check_levels() {
     if [ -d "$prefix/lib/statrec" ]; then check "instruction levels" sh "$top/tests/levels.sh" "$prefix"
-    elif [ "$mode" = release ] && [ "$(uname -m)" = x86_64 ] && [ -z "$ARCH" ]; then fault "no libraries in lib/statrec"
+    elif [ "$mode" = release ] && [ "$(uname -m)" = x86_64 ] && [ -z "$ARCH" ]; then fault "lib/statrec is missing"
     else skip "instruction levels: this build has one"
     fi
 }
@@ -158,4 +161,4 @@ check_pages
 check_levels
 check_uninstall
 [ $bad -eq 0 ] || exit 1
-echo "install: $looked looks at the installed tree found no fault"
+echo "install: $looked checks of the installed tree passed"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: replay.sh DIRECTORY TARGET...
-# Gives each target of DIRECTORY the files of tests/fuzz/corpus/TARGET, in no more memory than their
-# contents warrant. One line; one more for each input that breaks its target, and exit status 1. A
-# target without inputs is a fault, and so are inputs without a target.
+# Runs each fuzz target of DIRECTORY on the files of tests/fuzz/corpus/TARGET. The target limits
+# memory by the size of its input. Prints one line. Prints a line for each input that fails, each
+# target without inputs and each corpus folder without a target; then exits with 1.
 [ $# -ge 2 ] || { echo "usage: replay.sh DIRECTORY TARGET..." >&2; exit 2; }
 corpus=$(dirname "$0")/fuzz/corpus
 directory=$1 faults=0 inputs=0
@@ -12,15 +12,15 @@ fault() {
     faults=$((faults + 1))
 }
 for target in "$@"; do
-    if said=$("$directory/$target" "$corpus/$target" 2>&1); then
-        inputs=$((inputs + ${said%% *}))
+    if output=$("$directory/$target" "$corpus/$target" 2>&1); then
+        inputs=$((inputs + ${output%% *}))
     else
-        fault "$target: ${said:-no inputs in $corpus/$target}"
+        fault "$target: ${output:-no inputs in $corpus/$target}"
     fi
 done
 for folder in "$corpus"/*/; do
     name=$(basename "$folder")
-    case " $* " in *" $name "*) ;; *) fault "$folder: no target is called so" ;; esac
+    case " $* " in *" $name "*) ;; *) fault "$folder: no target has this name" ;; esac
 done
 [ $faults -eq 0 ] || exit 1
-echo "replay: $inputs inputs, $# targets: none breaks"
+echo "replay: $inputs inputs, $# targets: all passed"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # shellcheck disable=SC2086,SC2046,SC2015,SC2317,SC2043 # lists of words; tests are chains, called by name
 # usage: run_mpi.sh BUILDDIR [NAME...]
-# Trains in 1 to 4 processes under mpirun, and under srun where there is one, with the statrec of BUILDDIR,
-# which was built with MPI=1. Each test is a function test_NAME below; whatever waits longer than a minute has
-# hung, and fails. mpirun refuses root unless it is told otherwise, which is done here: in a machine of one user's own.
+# Trains in 1 to 4 processes under mpirun, and under srun if it is installed, with the statrec of
+# BUILDDIR. Build that with MPI=1. Each test is a function test_NAME below. A command that takes
+# longer than a minute hangs; its test fails. The script allows root to use mpirun, as containers
+# run as root.
 [ $# -ge 1 ] || { echo "usage: run_mpi.sh BUILDDIR [NAME...]" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 BIN=$(cd "$1/bin" && pwd -P) || exit 1
@@ -18,10 +19,10 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 limit=60
 
-# Open MPI counts its slots; other launchers do without the option.
+# Only Open MPI needs these options: it limits processes to its slots.
 if mpirun --version 2>&1 | grep -q 'Open MPI'; then openmpi=yes over="--oversubscribe --bind-to none"; else openmpi=no over=; fi
 
-# ranks N COMMAND...: so many processes of it; the launcher's own words are left out.
+# ranks N COMMAND...: runs N processes of the command; output goes to out and err.
 ranks() {
     count=$1
     shift
@@ -44,11 +45,11 @@ done
 compare="$python $TOP/tests/compare_runs.py"
 
 digest() { sed -n 's/^# weights_digest: //p' "$1"; }
-# says TEXT: among what the first rank said on stderr.
-says() { grep -qF -- "$1" err || { echo "not said: $1"; cat err; return 1; }; }
+# says TEXT: fails unless stderr contains the text.
+says() { grep -qF -- "$1" err || { echo "stderr lacks: $1"; cat err; return 1; }; }
 same() { [ "$1" = "$2" ] || { echo "$1 is not $2"; return 1; }; }
 
-# -- bytes depend on the shares alone
+# -- bytes depend only on the number of shards
 
 test_layout() {
     $pairs $short --norm bn --shards 4 --update-freq 2 -o one.h5 >one || return 1
@@ -56,7 +57,7 @@ test_layout() {
         ranks $n $pairs $short --norm bn --shards 4 --update-freq 2 -o many.h5 || return 1
         same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
     done
-    # one that counts calls, and whose running values drive it
+    # a method that counts calls and normalizes by running statistics
     $pairs $short --norm pn-released --shards 4 -o one.h5 >one || return 1
     ranks 2 $pairs $short --norm pn-released --shards 4 -o many.h5 && same "$(digest one)" "$(digest out)"
 }
@@ -69,7 +70,7 @@ test_uneven() {
         done
     done
 }
-# Without batch statistics the update is that of the whole batch, dropout included.
+# Without batch statistics the update equals the update of the undivided batch, with dropout too.
 test_whole() {
     $pairs $short --norm ln --dropout 0.3 -o one.h5 >one || return 1
     ranks 3 $pairs $short --norm ln --dropout 0.3 -o many.h5 || return 1
@@ -81,8 +82,8 @@ test_record_ranks() {
     ranks 2 $pairs $short --norm pn --observe batch --shards 3 --record-shards -o many.h5 &&
         $compare one.h5 many.h5
 }
-# Attentions, activations and pairs are of all shares, whoever passes them; with statistics of all rows they are
-# what one process finds.
+# Attentions, activations and pairs cover all shards on any number of ranks. With synchronized
+# statistics they equal the values of one process.
 of_all="--attention-stats --activations-every 2 --final-tid --final-batches 2 --pairs 5000"
 test_record_of_all() {
     for norm in ln bn; do
@@ -102,7 +103,7 @@ test_record_of_all() {
 }
 images_of_all="--activations-every 1 --final-tid --pairs 100"
 
-# -- synchronised statistics are those of the whole batch
+# -- synchronized statistics equal the statistics of the whole batch
 
 test_sync() {
     for norm in bn pnv pn "rbn --rbn-scale mean" "un --norm-window 2 --norm-warmup 2 --norm-filter off" "repbn --norm-t0 4"; do
@@ -113,7 +114,7 @@ test_sync() {
         done
     done
 }
-# The third batch has one image for four ranks.
+# The third batch has one image; three of four ranks have no rows.
 test_absent() {
     $images --norm bn --limit 29 --max-steps 3 -o one.h5 >one || return 1
     ranks 4 $images --norm bn --limit 29 --max-steps 3 --sync-norm -o many.h5 &&
@@ -126,7 +127,7 @@ test_sync_ln_observed() {
     ranks 3 $pairs $short --norm ln --observe batch --sync-norm -o many.h5 && $compare one.h5 many.h5 1e-3
 }
 
-# -- what goes wrong
+# -- failures
 
 pid_of_rank() {
     for p in $(pgrep -f "train.* $1\$"); do
@@ -134,13 +135,13 @@ pid_of_rank() {
             grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK|PMIX_RANK)=$2" && [ "$(readlink "/proc/$p/exe")" = "$BIN/statrec" ] && echo "$p"
     done
 }
-# wait_for_updates FILE N
+# wait_for_updates FILE N: waits until the run file has N steps.
 wait_for_updates() {
     for _ in $(seq 200); do
         [ "$(statrec info "$1.part" 2>/dev/null | sed -n 's/^steps *\([0-9]*\):.*/\1/p')0" -ge "${2}0" ] && return 0
         sleep 0.1
     done
-    echo "$1: no $2 steps in 20 s"
+    echo "$1: fewer than $2 steps after 20 s"
     return 1
 }
 long="--norm pn --max-steps 1500 --validate-interval-updates 500 --checkpoint-every 20 --flush-steps 5"
@@ -159,14 +160,14 @@ test_killed_rank() {
     fi
     ranks 2 statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
 }
-# A rank that dies at any time: STATREC_TORTURE=N times, otherwise not at all (test_killed_rank is one). The others
-# end by themselves; what is left can be read and checked, goes on from its newest checkpoint, or begins anew where
-# there is none, and ends alike.
+# Kills a rank at a random moment, STATREC_TORTURE times (default: never; test_killed_rank kills once).
+# The other ranks must end by themselves. The files must be readable. The run must resume from its
+# newest checkpoint, or start again without one, and give the same weights.
 test_rank_dies_anywhere() {
     places=${STATREC_TORTURE:-0}
     [ "$places" -gt 0 ] || { echo "skip: STATREC_TORTURE=N kills N ranks"; return 77; }
     torn="--norm pn --max-steps 300 --validate-interval-updates 100 --checkpoint-every 20 --flush-steps 5 --rank-timeout 20"
-    ranks 3 $pairs $torn --shards 4 -o one.h5 || return 1 # the first one reads programs and libraries
+    ranks 3 $pairs $torn --shards 4 -o one.h5 || return 1 # fills the file cache, so that the next run times training
     began=$(date +%s%N)
     ranks 3 $pairs $torn --shards 4 -o one.h5 || return 1
     lasts=$((($(date +%s%N) - began) / 1000000))
@@ -174,7 +175,7 @@ test_rank_dies_anywhere() {
     before=0 number=0 whole=0 resumed=0 anew=0
     while [ $number -lt "$places" ]; do
         rm -f many*
-        # milliseconds, from those in which ranks begin to those in which they are done
+        # seconds: a random moment of the run
         pause=$(awk -v l=$lasts -v s="$number" 'BEGIN { srand(s + 1); rand(); printf "%.3f", rand() * l / 1000 }')
         rank=$((number % 3)) number=$((number + 1))
         after="after $pause s without rank $rank"
@@ -187,20 +188,20 @@ test_rank_dies_anywhere() {
         [ $? -ne 124 ] || { echo "$after: the others hang"; return 1; }
         look_at_left many "$after" || return 1
         if statrec check many.h5 >told 2>&1; then
-            whole=$((whole + 1)) # it died before it began to train, or behind the end of the file
+            whole=$((whole + 1)) # killed before training began, or after the file was complete
         elif ls many-*.ckpt >/dev/null 2>&1; then
-            ranks 2 statrec resume many.h5 || { echo "$after: does not go on from its checkpoint"; cat err; return 1; }
+            ranks 2 statrec resume many.h5 || { echo "$after: does not resume from its checkpoint"; cat err; return 1; }
             resumed=$((resumed + 1))
         else
-            ranks 2 $pairs $torn --shards 4 -o many.h5 || { echo "$after: does not begin anew"; cat err; return 1; }
+            ranks 2 $pairs $torn --shards 4 -o many.h5 || { echo "$after: does not start again"; cat err; return 1; }
             anew=$((anew + 1))
         fi
         same "$(digest one.out)" "$(statrec info many.h5 | sed -n 's/^weights *//p')" && statrec check many.h5 >told 2>&1 &&
-            $compare one.h5 many.h5 >>told 2>&1 || { echo "$after: ends otherwise"; cat told; return 1; }
+            $compare one.h5 many.h5 >>told 2>&1 || { echo "$after: gives another result"; cat told; return 1; }
     done
-    echo "$before of $places ranks were killed: $whole runs were whole, $resumed runs went on from a checkpoint, $anew began anew"
+    echo "$before of $places ranks were killed: $whole runs were complete, $resumed runs resumed from a checkpoint, $anew started again"
 }
-# look_at_left RUN WHEN: its file and its checkpoints, each as it should be after a death.
+# look_at_left RUN WHEN: checks that the run file and checkpoints that a killed run left are readable.
 look_at_left() {
     for left in "$1.h5" "$1.h5.part"; do
         [ -e "$left" ] || continue
@@ -227,7 +228,7 @@ test_silent_rank() {
     kill -STOP "$(pid_of_rank many.h5 1)"
     ! wait $! && statrec check many.h5 2>&1 | grep -q 'failed, .* steps readable' &&
         statrec info many.h5 | grep -q '^reason .*no answer from the other ranks within 2 s' || return 1
-    # MPICH's launcher may end before it has passed on what was said
+    # MPICH's launcher may exit before it forwards the message
     [ $openmpi = no ] || says "no answer from the other ranks within 2 s"
 }
 test_resume_with_more() {
@@ -238,14 +239,14 @@ test_resume_with_more() {
     ranks 3 statrec resume many.h5 --max-steps 60
 }
 
-# -- what is refused
+# -- rejected options and data
 
 test_refused() {
     ! ranks 2 $pairs --norm mabn --sync-norm -o x.h5 &&
         says "--sync-norm: mabn of site encoder.0.norm1 cannot be synchronized" || return 1
     ! ranks 3 $pairs --shards 2 -o x.h5 && says "3 ranks, but batches of 2 shards" || return 1
     ! ranks 2 $pairs --no-such-option -o x.h5 && says "unknown option" || return 1
-    [ "$(grep -c 'unknown option' err)" -eq 1 ] || { echo "said by every rank"; return 1; }
+    [ "$(grep -c 'unknown option' err)" -eq 1 ] || { echo "every rank printed it"; return 1; }
     ! ranks 2 $pairs -o /nowhere/x.h5 && says "/nowhere/x.h5" || return 1
     [ ! -e x.h5 ] && [ ! -e x.h5.part ]
 }
@@ -264,11 +265,11 @@ test_other_data() {
         --data-file text.tsv --columns en,de --source en --target de -o x.h5 &&
         says "rank 1 has other data than rank 0"
 }
-# Cores that a rank is not bound to.
+# More threads than the cores that a rank is bound to.
 test_binding() {
-    [ $openmpi = yes ] && [ "$(nproc)" -ge 2 ] || { echo "skip: other launcher, or one core"; return 77; }
+    [ $openmpi = yes ] && [ "$(nproc)" -ge 2 ] || { echo "skip: not Open MPI, or one core only"; return 77; }
     timeout -k 5 $limit mpirun --oversubscribe -n 1 --bind-to core true >/dev/null 2>&1 ||
-        { echo "skip: nothing can be bound here"; return 77; }
+        { echo "skip: mpirun cannot bind processes to cores here"; return 77; }
     timeout -k 5 $limit mpirun --oversubscribe -n 2 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
     says "2 threads on 1 core: it is bound to it; mpirun --bind-to none" || return 1
     timeout -k 5 $limit mpirun -n 1 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
@@ -277,9 +278,9 @@ test_binding() {
     [ ! -s err ] || { cat err; return 1; }
 }
 
-# -- srun, where a Slurm answers that has two tasks for us
+# -- srun, if Slurm is running and can start two tasks
 
-# tasks N OPTION... COMMAND...: so many processes of it, more than cores if need be.
+# tasks N OPTION... COMMAND...: runs N tasks of the command, even on fewer cores.
 tasks() {
     count=$1
     shift
@@ -289,8 +290,8 @@ tasks() {
     return $status
 }
 slurm_is_here() {
-    timeout 10 sinfo -h >/dev/null 2>&1 || { echo "skip: no Slurm answers"; return 77; }
-    tasks 2 true || { echo "skip: srun starts nothing: $(cat err)"; return 77; }
+    timeout 10 sinfo -h >/dev/null 2>&1 || { echo "skip: Slurm does not answer"; return 77; }
+    tasks 2 true || { echo "skip: srun cannot start two tasks: $(cat err)"; return 77; }
 }
 slurm_has_pmix() {
     slurm_is_here || return 77
@@ -319,20 +320,20 @@ test_srun_killed_rank() {
     statrec info many.h5 | grep -q "^reason *rank 1 (process $victim) is gone" || return 1
     tasks 2 --mpi=pmix statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5
 }
-# Each task would take itself for the only one and write the file.
+# Without PMI each task would treat itself as the only one and write the file.
 test_srun_alone() {
     slurm_is_here || return 77
     ! tasks 2 --mpi=none $pairs $short -o x.h5 || return 1
     says "srun started 2 processes, MPI found only this one" && says "srun --mpi=pmix" || return 1
     [ ! -e x.h5 ] && [ ! -e x.h5.part ] || return 1
-    [ "$(grep -c 'srun started' err)" -eq 1 ] || { echo "said by every task"; return 1; }
+    [ "$(grep -c 'srun started' err)" -eq 1 ] || { echo "every task printed it"; return 1; }
     tasks 1 --mpi=none $pairs $short -o x.h5
 }
 
 passed=0 failed=0 skipped=0
 [ $# -gt 0 ] || set -- $(sed -n 's/^test_\([a-z_]*\)().*/\1/p' "$TOP/tests/run_mpi.sh")
 for name; do
-    rm -rf ./* # readers of a run under way would take the one before it
+    rm -rf ./* # else wait_for_updates could read the run of the test before
     found=$("test_$name" 2>&1)
     case $? in
     0) passed=$((passed + 1)) && [ -z "$found" ] || printf '%s: %s\n' "$name" "$found" ;;

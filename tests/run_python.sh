@@ -1,8 +1,8 @@
 #!/bin/sh
 # usage: run_python.sh BUILDDIR [TEST...]
-# Runs python/tests with the library and programs of BUILDDIR, by $STATREC_PYTHON, or else by the first python3
-# that has h5py, or any. Tests that want a package which is missing are skipped and counted; so is everything
-# where there is no python3.
+# Runs python/tests with the library and programs of BUILDDIR. Uses $STATREC_PYTHON, or the first
+# python3 with h5py, or any python3. Skips and counts tests whose packages are missing. Without
+# python3 it skips everything and prints why.
 [ $# -ge 1 ] || { echo "usage: run_python.sh BUILDDIR [TEST...]" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 BUILD=$(cd "$1" && pwd -P) || exit 1
@@ -14,9 +14,9 @@ find_python() {
     done
     return 1
 }
-find_python 'import h5py' || find_python '' || { echo "python: skipped: no python3 of 3.9 or newer"; exit 0; }
+find_python 'import h5py' || find_python '' || { echo "python: skipped: no python3, version 3.9 or newer"; exit 0; }
 
-# The sanitizer must come first in the process, and calls Python's own arena a leak.
+# The sanitizer must be loaded first. It would report Python's arena as a leak.
 if nm -D "$BUILD/lib/libstatrec.so" 2>/dev/null | grep -q __asan_init; then
     STATREC_PRELOAD=$("${CC:-gcc}" -print-file-name=libasan.so)
     ASAN_OPTIONS=detect_leaks=0

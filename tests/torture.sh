@@ -1,10 +1,12 @@
 #!/bin/sh
 # usage: torture.sh BUILDDIR [NAME...]
-# The tests that have a few places to try in `make check`, with many: each row of the table below is a
-# test of a test program, how many places STATREC_TORTURE gives it, and after how many seconds it is stopped.
-# TEST may be a pattern. NAME: the rows of a group, or one test. TORTURE_PLACES=N gives every row N places;
-# JOBS=N rows run at once (all processors). A row that does not ask for its places (check_places) fails. A line
-# each, the end of the log of one that fails, and exit status 1 then. Logs stay in BUILDDIR/torture.
+# Runs the fault-injection tests with many places; `make check` runs them with a few. Each row of
+# the table names a test program, one of its tests (or a pattern), the number of places
+# (STATREC_TORTURE) and the time limit in seconds. A place is one call, byte or moment where the
+# test injects a fault. NAME selects the rows of a group, or one test. TORTURE_PLACES=N gives
+# every row N places. JOBS=N runs N rows at once (default: one per processor). A row fails if its
+# test ignores the number of places (check_places). Prints one line per row. If a row fails,
+# prints the end of its log and exits with 1. Logs stay in BUILDDIR/torture.
 #
 #   group        program                    test                   places  seconds
 rows='
@@ -20,13 +22,13 @@ rows='
     checkpoints  train/test_torture_checkpoints test_full_disk       1000     3600
     checkpoints  train/test_torture_checkpoints test_flipped         1000     3600
     checkpoints  train/test_torture_checkpoints test_cut             1000     3600
-    faults       record/test_faults         test_allocations        10000     3600
-    flips        record/test_flips          test_flips              10000     3600
-    power        record/test_power          test_power               1000     3600
-    power        record/test_power          test_torn                1000     3600
-    cut          record/test_cut            test_rows_left           1000     1800
-    cut          record/test_cut            test_few_questions       1000     1800
-    damage       record/test_damage         test_*                   5000     3600
+    faults       runfile/test_faults        test_allocations        10000     3600
+    flips        runfile/test_flips         test_flips              10000     3600
+    power        runfile/test_power         test_power               1000     3600
+    power        runfile/test_power         test_torn                1000     3600
+    cut          runfile/test_cut           test_rows_left           1000     1800
+    cut          runfile/test_cut           test_few_questions       1000     1800
+    damage       runfile/test_damage        test_*                   5000     3600
 '
 [ $# -ge 1 ] || { echo "usage: torture.sh BUILDDIR [NAME...]" >&2; exit 2; }
 build=$1
@@ -41,10 +43,10 @@ row() {
     timeout --kill-after=10 "$5" "$build/tests/$2" >"$log" 2>&1 </dev/null
     status=$?
     if [ $status -eq 0 ] && ! grep -q "^places: $STATREC_TORTURE\$" "$log"; then
-        echo "$2 $3 does not ask how many places" >>"$log"
+        echo "$2 $3 ignores the number of places" >>"$log"
         status=125
     elif [ $status -eq 0 ] && grep -qF ' 0 test(s) run' "$log"; then
-        echo "$2 has no $3" >>"$log"
+        echo "$2 has no test $3" >>"$log"
         status=126
     fi
     case $status in
@@ -52,9 +54,9 @@ row() {
         124) end="stopped after $5 s" ;;
         *) end="FAILED, exit status $status" ;;
     esac
-    # what the test counted; of one that failed all that it said last
-    told=$(if [ $status -eq 0 ]; then grep -v -e '^\[' -e '^places: ' "$log" | sort -u | head -n 40 | sed 's/^/    /'; else tail -n 60 "$log"; fi)
-    printf '%-12s %-25s %6d places, %5d s: %s\n%s\n' "$1" "$3" "$STATREC_TORTURE" $(($(date +%s) - began)) "$end" "$told"
+    # the counts that the test prints; the end of the log if it failed
+    report=$(if [ $status -eq 0 ]; then grep -v -e '^\[' -e '^places: ' "$log" | sort -u | head -n 40 | sed 's/^/    /'; else tail -n 60 "$log"; fi)
+    printf '%-12s %-25s %6d places, %5d s: %s\n%s\n' "$1" "$3" "$STATREC_TORTURE" $(($(date +%s) - began)) "$end" "$report"
     return $((status != 0))
 }
 
@@ -67,7 +69,7 @@ fi
 wanted=$(echo "$rows" | awk -v names="$*" '
     BEGIN {n = split(names, name, " ")}
     NF {take = !n; for (i in name) if (name[i] == $1 || name[i] == $3) take = 1; if (take) print}')
-[ -n "$wanted" ] || { echo "torture: no row is called so: $*" >&2; exit 2; }
+[ -n "$wanted" ] || { echo "torture: no row has this name: $*" >&2; exit 2; }
 mkdir -p "$build/torture" || exit 1
 if echo "$wanted" | xargs -P "${JOBS:-$(nproc)}" -L 1 sh "$0" "$build" --row; then
     echo "torture: all $(echo "$wanted" | wc -l) rows passed"

@@ -97,7 +97,7 @@ RunEmbedding = struct("RunEmbedding", several("rows cols values records", c_int6
 Recovery = struct("Recovery", several("steps vectors evals lost_steps lost_vectors lost_evals "
                                       "running_step", c_int64))
 
-TELL = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(Failure))  # sr_tell_fn
+TELL = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(Failure))  # sr_fault_fn
 
 _WHY = ctypes.POINTER(Failure)
 _RUN = c_void_p  # sr_runfile *, sr_recorder *
@@ -149,7 +149,7 @@ PROTOTYPES = {
     "sr_run_open": (_RUN, [c_char_p, _WHY]),
     "sr_run_close": (None, [_RUN]),
     "sr_run_damage": (c_char_p, [_RUN, c_int]),
-    "sr_run_mended": (c_char_p, [_RUN, c_int]),
+    "sr_run_repaired": (c_char_p, [_RUN, c_int]),
     "sr_run_get_info": (_TO(RunInfo), [_RUN]),
     "sr_run_get_site": (_TO(RunSite), [_RUN, c_int64]),
     "sr_run_has_scalar": (c_bool, [_RUN, c_char_p]),

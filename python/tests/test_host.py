@@ -40,6 +40,10 @@ class WithBlocks(InDirectory):
     def test_exit(self):
         self.assertEqual(self.ended(SystemExit(3)), ("interrupted", "SystemExit: 3"))
 
+    def test_generator_closed(self):
+        """A training loop that is a generator, which its caller ends."""
+        self.assertEqual(self.ended(GeneratorExit())[0], "interrupted")
+
     def test_exception_inside_a_step(self):
         with self.assertRaises(ValueError):
             with begin("run.h5")[0] as recorder:

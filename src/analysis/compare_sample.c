@@ -1,9 +1,12 @@
 /* One series of stat-compare: median and tails of what is in the window, and resamples of them
- * (analysis_bootstrap.c). The values are read for each and do not stay. */
+ * (bootstrap.c). */
+
 #include "analysis/compare_sample.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "base/buckets.h"
 
 void sample_free(sample *x) {
     free(x->drawn);
@@ -22,43 +25,37 @@ static sr_status window_after(step_window *w, const series *of, double after, sr
     return SR_OK;
 }
 
-static sr_status sample_exact(sample *x, const column_source *c, sr_failure *why) {
-    column_space space = {0};
-    summary s;
-    const sr_status status = summary_read(c, &space, &s, why);
-    column_space_free(&space);
-    if (status != SR_OK) return status;
-    x->count = s.values - s.nonfinite;
-    x->nonfinite = s.nonfinite;
-    x->exact[0] = s.median;
-    x->exact[1] = s.q99;
-    x->exact[2] = s.max;
-    return SR_OK;
-}
-
-static sr_status sample_draw(sample *x, const sample_plan *s, const column_source *c, rng random,
+/* finite [x->count] */
+static sr_status sample_draw(sample *x, const sample_plan *s, const double *finite, rng random,
                              sr_failure *why) {
-    x->block = s->block ? s->block : bootstrap_block(c, x->count, x->exact[0], why);
+    x->block = s->block ? s->block : bootstrap_block(finite, x->count, x->exact[0], why);
     if (!x->block) return why->status;
     if (x->block > x->count) x->block = x->count;
     x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
     if (!x->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    return bootstrap_tails(c, x->count, x->block, random, s->resamples, x->drawn, why);
+    return bootstrap_tails(finite, x->count, x->block, random, s->resamples, x->drawn, why);
 }
 
 sr_status sample_make(sample *x, const sample_plan *s, const series *of, const step_window *w,
                       rng random, sr_failure *why) {
     step_window later = *w;
-    series_column column;
+    column_block b = {0};
     int64_t first = 0, rows = 0;
     *x = (sample){0};
     sr_status status = window_after(&later, of, s->after, why);
     if (status == SR_OK) status = window_rows(&later, of, &first, &rows, why);
-    if (status != SR_OK) return status;
-    status = series_column_open(&column, of, first, rows, why);
-    if (status == SR_OK) status = sample_exact(x, &column.source, why);
+    if (status == SR_OK) status = columns_create(&b, 2, rows, why);
+    if (status == SR_OK) status = series_read(of, first, rows, b.value[0], NULL, why);
+    if (status == SR_OK) {
+        double least = INFINITY, largest = -INFINITY;
+        summary found;
+        x->count = gather_finite(b.value[1], b.value[0], rows, &least, &largest);
+        x->nonfinite = rows - x->count;
+        summary_make(b.value[0], rows, &found);
+        x->exact[0] = found.median, x->exact[1] = found.q99, x->exact[2] = found.max;
+    }
     if (status == SR_OK && x->count >= LEAST_STEPS)
-        status = sample_draw(x, s, &column.source, random, why);
-    series_column_close(&column);
+        status = sample_draw(x, s, b.value[1], random, why);
+    columns_free(&b);
     return status;
 }

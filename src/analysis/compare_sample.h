@@ -3,7 +3,10 @@
 #ifndef ANALYSIS_COMPARE_SAMPLE_H
 #define ANALYSIS_COMPARE_SAMPLE_H
 
-#include "analysis/analysis.h"
+#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/series/series.h"
 
 enum { LEAST_STEPS = 20 };
 

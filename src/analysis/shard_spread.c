@@ -18,16 +18,24 @@
  *
  * A step at which a share has no rows has no value. Share K > 0 of site NAME is the site NAME@K (globs.h).
  *
- * Values are columns of any length (column_source): those of as many sites as fit are kept, others are
- * measured again whenever they are asked for.
+ * As many sites as fit in memory are read together.
  */
+
+#include "analysis/shard_spread.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/downsample.h"
+#include "analysis/frame/stat_program.h"
 #include "analysis/shard_values.h"
 
-enum { BLOCK = 8192 };
+/* So many sites at once. */
+static int64_t sites_together(const shared_run *r) {
+    const int sites = columns_together(r->count, VALUES * r->sites) / VALUES;
+    return sites < 1 ? 1 : sites;
+}
 
 /* -- a row for each site --------------------------------------------------------------------- */
 
@@ -78,29 +86,22 @@ static void summary_row(const shared_run *r, const shared_site *s, const column_
     tsv_real(t, of[RATIO].at[MEDIAN]);
 }
 
-static sr_status summarise_group(site_group *g, column_space *space, tsv *t, sr_failure *why) {
-    const int columns = (int)(VALUES * g->sites);
-    const column_source all = {columns, g->r->count, false, group_read, g};
-    column_quantiles *of = malloc((size_t)columns * sizeof *of);
-    sr_status status = of ? quantiles_read(&all, space, quantile, QUANTILES, of, why)
-                          : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t k = 0; k < g->sites && status == SR_OK; k++)
-        summary_row(g->r, &g->site[k], of + k * VALUES, t);
-    free(of);
-    return status;
-}
-
-/* Sites go through the file together as far as their columns fit: /scalars/rows has those of all. */
+/* Reads as many sites at once as fit in memory: /scalars/rows has the row counts of all. */
 static sr_status print_summary(const shared_run *r, tsv *t, sr_failure *why) {
-    column_space space = {0};
-    sr_status status = SR_OK;
+    const int64_t most = sites_together(r);
+    column_block b = {0};
+    sr_status status = columns_create(&b, VALUES * most, r->count, why);
     for (int64_t k = 0, n; k < r->sites && status == SR_OK; k += n) {
-        n = columns_together(r->count, (int)(VALUES * (r->sites - k)), false) / VALUES;
-        if (n < 1) n = 1;
-        site_group g = {r, &r->site[k], n, NULL};
-        status = summarise_group(&g, &space, t, why);
+        n = r->sites - k < most ? r->sites - k : most;
+        status = shared_measure(r, k, n, 0, r->count, b.value, why);
+        for (int64_t i = 0; i < n && status == SR_OK; i++) {
+            column_quantiles of[VALUES];
+            for (int v = 0; v < VALUES; v++)
+                of[v] = quantiles_make(b.value[i * VALUES + v], r->count, quantile, QUANTILES);
+            summary_row(r, &r->site[k + i], of, t);
+        }
     }
-    column_space_free(&space);
+    columns_free(&b);
     return status;
 }
 
@@ -130,139 +131,96 @@ static void print_step(const shared_run *r, const char *name, const double *row,
     for (int v = 0; v < VALUES; v++) tsv_real(t, row[1 + v]);
 }
 
-/* value [sites, VALUES][count], of which those of the first site become the medians over the sites that
- * have a value; one [sites]. */
-static void take_medians(const site_group *g, double *const *value, int64_t count, double *one) {
-    for (int v = 0; v < VALUES; v++) {
-        for (int64_t i = 0; i < count; i++) {
-            summary over;
-            for (int64_t k = 0; k < g->sites; k++) one[k] = value[k * VALUES + v][i];
-            summary_range(one, g->sites, &over);
-            value[v][i] = over.median;
-        }
-    }
-}
-
-/* Of every column and step; value [VALUES]. */
-static sr_status read_medians(site_group *g, int64_t first, int64_t count, double *const *value,
-                              sr_failure *why) {
-    const int64_t columns = VALUES * g->sites, fit = column_memory_limit() / (32 * columns);
-    const int64_t block = fit < 1 ? 1 : fit < count ? fit : count;
-    double *memory = malloc((size_t)(columns * block + g->sites) * sizeof *memory);
-    double **all = malloc((size_t)columns * sizeof *all);
-    sr_status status = memory && all ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t c = 0; c < columns && status == SR_OK; c++) all[c] = memory + c * block;
-    for (int64_t at = 0; at < count && status == SR_OK; at += block) {
-        const int64_t m = count - at < block ? count - at : block;
-        status = group_read(g, first + at, m, all, why);
-        if (status == SR_OK) take_medians(g, all, m, memory + columns * block);
-        for (int v = 0; v < VALUES && status == SR_OK; v++)
-            memcpy(value[v] + at, all[v], (size_t)m * sizeof *value[v]);
-    }
-    free(memory);
-    free(all);
-    return status;
-}
-
-static sr_status read_steps(const shared_run *r, int64_t first, int64_t count, double *value,
-                            sr_failure *why) {
-    int64_t *step = malloc((size_t)count * sizeof *step);
-    sr_status status = step ? sr_run_vector_steps(r->run, r->first + first, count, step, why)
-                            : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t i = 0; i < count && status == SR_OK; i++) value[i] = (double)step[i];
+static sr_status read_steps(const shared_run *r, double *value, sr_failure *why) {
+    int64_t *step = malloc((size_t)(r->count + 1) * sizeof *step);
+    sr_status status = step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && r->count)
+        status = sr_run_vector_steps(r->run, r->first, r->count, step, why);
+    for (int64_t i = 0; i < r->count && status == SR_OK; i++) value[i] = (double)step[i];
     free(step);
     return status;
 }
 
-/* Of a column_source: the step, and the values of the only site of a group or their medians. */
-static sr_status read_table(void *context, int64_t first, int64_t count, double *const *value,
-                            sr_failure *why) {
-    site_group *g = context;
-    sr_status status = read_steps(g->r, first, count, value[0], why);
-    if (status != SR_OK) return status;
-    return g->sites > 1 ? read_medians(g, first, count, value + 1, why)
-                        : group_read(g, first, count, value + 1, why);
+/* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their medians. */
+static sr_status print_steps(const shared_run *r, const char *name, double *const *value,
+                             int64_t buckets, tsv *t, sr_failure *why) {
+    if (buckets && r->count > 3 * buckets) {
+        parts p;
+        parts_begin(&p, 1 + VALUES, buckets, value[0][0], value[0][r->count - 1]);
+        sr_status status = parts_add(&p, value[0], (const double *const *)value, r->count, why);
+        if (status == SR_OK) status = parts_end(&p, why);
+        for (int64_t i = 0; i < p.rows && status == SR_OK; i++)
+            print_step(r, name, p.row + i * p.columns, t);
+        parts_free(&p);
+        return status;
+    }
+    for (int64_t i = 0; i < r->count; i++) {
+        double row[1 + VALUES];
+        for (int v = 0; v <= VALUES; v++) row[v] = value[v][i];
+        print_step(r, name, row, t);
+    }
+    return SR_OK;
 }
 
-/* Row after row, printed or into p (NULL: printed). */
-static sr_status pass_rows(site_group *g, const char *name, parts *p, tsv *t, sr_failure *why) {
-    double *memory = malloc((1 + VALUES) * BLOCK * sizeof *memory), *value[1 + VALUES];
-    const double *column[1 + VALUES];
-    sr_status status = memory ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int v = 0; v <= VALUES && memory; v++) column[v] = value[v] = memory + v * BLOCK;
-    for (int64_t first = 0; first < g->r->count && status == SR_OK; first += BLOCK) {
-        const int64_t m = g->r->count - first < BLOCK ? g->r->count - first : BLOCK;
-        status = read_table(g, first, m, value, why);
-        if (status == SR_OK && p) status = parts_add(p, value[0], column, m, why);
-        for (int64_t i = 0; i < m && status == SR_OK && !p; i++) {
-            double row[1 + VALUES];
-            for (int v = 0; v <= VALUES; v++) row[v] = value[v][i];
-            print_step(g->r, name, row, t);
+/* Medians over the sites that have a value: value [sites, VALUES][count], median [VALUES][count] */
+static sr_status take_medians(int64_t sites, double *const *value, int64_t count,
+                              double *const *median, sr_failure *why) {
+    double *one = malloc((size_t)sites * sizeof *one);
+    if (!one) return sr_fail(why, SR_MEMORY, "out of memory for %lld sites", (long long)sites);
+    for (int v = 0; v < VALUES; v++) {
+        for (int64_t i = 0; i < count; i++) {
+            summary over;
+            for (int64_t k = 0; k < sites; k++) one[k] = value[k * VALUES + v][i];
+            summary_range(one, sites, &over);
+            median[v][i] = over.median;
         }
     }
-    free(memory);
+    free(one);
+    return SR_OK;
+}
+
+/* The same of sites that do not fit in memory together: reads them again, as many rows at once as fit. */
+static sr_status read_medians(const shared_run *r, double *const *median, sr_failure *why) {
+    const int64_t columns = VALUES * r->sites;
+    const int64_t fit = column_memory_limit() / (columns * (int64_t)sizeof(double));
+    const int64_t block = fit < 1 ? 1 : fit < r->count ? fit : r->count;
+    column_block b = {0};
+    sr_status status = columns_create(&b, columns, block, why);
+    for (int64_t at = 0; at < r->count && status == SR_OK; at += block) {
+        const int64_t m = r->count - at < block ? r->count - at : block;
+        double *into[VALUES];
+        for (int v = 0; v < VALUES; v++) into[v] = median[v] + at;
+        status = shared_measure(r, 0, r->sites, at, m, b.value, why);
+        if (status == SR_OK) status = take_medians(r->sites, b.value, m, into, why);
+    }
+    columns_free(&b);
     return status;
 }
 
-static sr_status print_parts(site_group *g, const char *name, int64_t buckets, tsv *t,
-                             sr_failure *why) {
-    parts p;
-    double low = NAN, high = NAN;
-    const column_source all = {1 + VALUES, g->r->count, true, read_table, g};
-    sr_status status = read_steps(g->r, 0, 1, &low, why);
-    if (status == SR_OK) status = read_steps(g->r, g->r->count - 1, 1, &high, why);
-    parts_begin(&p, &all, column_memory_limit(), buckets, low, high);
-    if (status == SR_OK) status = pass_rows(g, name, &p, t, why);
-    if (status == SR_OK) status = parts_end(&p, why);
-    for (int64_t i = 0; i < p.rows && status == SR_OK; i++)
-        print_step(g->r, name, p.row + i * p.columns, t);
-    parts_free(&p);
-    return status;
-}
-
-static sr_status print_steps(site_group *g, const char *name, int64_t buckets, tsv *t,
-                             sr_failure *why) {
-    if (buckets && g->r->count > 3 * buckets) return print_parts(g, name, buckets, t, why);
-    return pass_rows(g, name, NULL, t, why);
-}
-
-/* The sites from number k on whose values can be kept, in memory that is his who calls; of longer columns one
- * site, of which nothing is. */
-static sr_status keep_group(const shared_run *r, int64_t k, site_group *g, double **memory,
-                            sr_failure *why) {
-    const int64_t fit = column_memory_limit() / (16 * VALUES * (r->count + 1)), left = r->sites - k;
-    const int64_t n = fit < 1 ? 1 : fit < left ? fit : left;
-    *g = (site_group){r, &r->site[k], n, NULL};
-    *memory = NULL;
-    if (fit < 1 || !r->count) return SR_OK;
-    *memory = malloc((size_t)(n * VALUES * r->count) * sizeof **memory);
-    double **value = malloc((size_t)(n * VALUES) * sizeof *value);
-    sr_status status = *memory && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t c = 0; c < n * VALUES && status == SR_OK; c++) value[c] = *memory + c * r->count;
-    if (status == SR_OK) status = group_measure(g, 0, r->count, value, why);
-    g->kept = *memory;
-    free(value);
-    return status;
-}
-
-/* Group after group; in the end, of several sites, the medians over all. */
+/* Sites of one group after the other; at the end, for several sites, the medians over all. */
 static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, sr_failure *why) {
-    sr_status status = SR_OK;
+    const int64_t most = sites_together(r);
+    column_block b = {0}, one = {0};
+    sr_status status = columns_create(&b, VALUES * most, r->count, why);
+    if (status == SR_OK) status = columns_create(&one, 1 + VALUES, r->count, why);
+    if (status == SR_OK) status = read_steps(r, one.value[0], why);
     for (int64_t k = 0, n; k < r->sites && status == SR_OK; k += n) {
-        site_group g;
-        double *memory;
-        status = keep_group(r, k, &g, &memory, why);
-        n = g.sites;
+        n = r->sites - k < most ? r->sites - k : most;
+        status = shared_measure(r, k, n, 0, r->count, b.value, why);
         for (int64_t i = 0; i < n && status == SR_OK; i++) {
-            site_group one = group_site(&g, i);
-            const char *name = sr_run_get_site(r->run, one.site->number)->name;
-            status = print_steps(&one, name, buckets, t, why);
+            const char *name = sr_run_get_site(r->run, r->site[k + i].number)->name;
+            double *value[1 + VALUES] = {one.value[0]};
+            memcpy(value + 1, b.value + i * VALUES, VALUES * sizeof *value);
+            status = print_steps(r, name, value, buckets, t, why);
         }
-        site_group all = n == r->sites ? g : (site_group){r, r->site, r->sites, NULL};
-        if (status == SR_OK && k + n == r->sites && r->sites > 1)
-            status = print_steps(&all, "(median)", buckets, t, why);
-        free(memory);
     }
+    if (status == SR_OK && r->sites > 1)
+        status = most < r->sites ? read_medians(r, one.value + 1, why)
+                                 : take_medians(r->sites, b.value, r->count, one.value + 1, why);
+    if (status == SR_OK && r->sites > 1)
+        status = print_steps(r, "(median)", one.value, buckets, t, why);
+    columns_free(&b);
+    columns_free(&one);
     return status;
 }
 
@@ -289,7 +247,7 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     return SR_FORMAT;
 }
 
-static sr_status find_sites(const shares_request *q, const run_set *set, shared_run *runs, tsv *t,
+static sr_status find_sites(const shards_request *q, const run_set *set, shared_run *runs, tsv *t,
                             sr_failure *why) {
     int64_t total = 0;
     for (int r = 0; r < set->count; r++) {
@@ -305,7 +263,7 @@ static sr_status find_sites(const shares_request *q, const run_set *set, shared_
 }
 
 /* Run after run, each forgotten when it is printed. */
-static sr_status print_runs(const shares_request *q, const run_set *set, shared_run *runs,
+static sr_status print_runs(const shards_request *q, const run_set *set, shared_run *runs,
                             const step_window *windows, tsv *t, sr_failure *why) {
     sr_status status = SR_OK;
     if (q->per_step)
@@ -324,7 +282,7 @@ static sr_status print_runs(const shares_request *q, const run_set *set, shared_
     return status;
 }
 
-sr_status shares_print(const shares_request *q, const run_set *set, const char *command,
+sr_status shards_print(const shards_request *q, const run_set *set, const char *command,
                        sr_failure *why) {
     tsv table;
     table_head head;

@@ -1,16 +1,15 @@
 /* shard_values.c -- see shard_values.h. Formulas: shard_spread.c. */
+
 #include "analysis/shard_values.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/frame/site_selection.h"
 #include "base/globs.h"
 
-/* Of what is read at once on the way to the values. */
-static int64_t piece_bytes(void) {
-    return column_memory_limit() / 16;
-}
+enum { PIECE_BYTES = 4 << 20 }; /* of rows that are read at once */
 
 /* -- which sites ----------------------------------------------------------------------------- */
 
@@ -108,25 +107,24 @@ static sr_status find_steps(const shared_run *r, const int64_t *wanted, int64_t 
     return window_rows(&of, &all, first, steps, why);
 }
 
-/* Those of the steps wanted [count] into value [sites of the group, VALUES]. */
-static sr_status take_steps(const site_group *g, const int64_t *wanted, int64_t count,
-                            double *const *value, sr_failure *why) {
-    const int64_t sites = sr_run_get_info(g->r->run)->sites,
-                  block = 1 + piece_bytes() / (4 * sites);
+/* Row counts of the steps wanted [count] into value [count of sites, VALUES]. */
+static sr_status take_steps(const shared_run *r, const shared_site *site, int64_t site_count,
+                            const int64_t *wanted, int64_t count, double *const *value,
+                            sr_failure *why) {
+    const int64_t sites = sr_run_get_info(r->run)->sites, block = 1 + PIECE_BYTES / (4 * sites);
     int64_t *step = malloc((size_t)block * sizeof *step), at = 0, from = 0, steps = 0;
     float *rows = malloc((size_t)(block * sites) * sizeof *rows);
-    sr_status status = step && rows ? find_steps(g->r, wanted, count, &from, &steps, why)
+    sr_status status = step && rows ? find_steps(r, wanted, count, &from, &steps, why)
                                     : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t done = 0; done < steps && at < count && status == SR_OK; done += block) {
         const int64_t m = steps - done < block ? steps - done : block;
-        status = sr_run_step_ints(g->r->run, "step", from + done, m, step, why);
-        if (status == SR_OK)
-            status = sr_run_scalar(g->r->run, "rows", -1, from + done, m, rows, why);
+        status = sr_run_step_ints(r->run, "step", from + done, m, step, why);
+        if (status == SR_OK) status = sr_run_scalar(r->run, "rows", -1, from + done, m, rows, why);
         for (int64_t i = 0; i < m && status == SR_OK; i++) {
             while (at < count && wanted[at] < step[i]) at++;
             if (at == count || wanted[at] != step[i]) continue;
-            for (int64_t k = 0; k < g->sites; k++)
-                take_rows(&g->site[k], rows + i * sites, value + k * VALUES, at);
+            for (int64_t k = 0; k < site_count; k++)
+                take_rows(&site[k], rows + i * sites, value + k * VALUES, at);
         }
     }
     free(step);
@@ -134,14 +132,13 @@ static sr_status take_steps(const site_group *g, const int64_t *wanted, int64_t 
     return status;
 }
 
-static sr_status read_rows(const site_group *g, int64_t first, int64_t count, double *const *value,
-                           sr_failure *why) {
-    if (!sr_run_has_scalar(g->r->run, "rows")) return SR_OK;
+static sr_status read_rows(const shared_run *r, const shared_site *site, int64_t site_count,
+                           int64_t first, int64_t count, double *const *value, sr_failure *why) {
+    if (!sr_run_has_scalar(r->run, "rows")) return SR_OK;
     int64_t *wanted = malloc((size_t)count * sizeof *wanted);
     sr_status status = wanted ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK)
-        status = sr_run_vector_steps(g->r->run, g->r->first + first, count, wanted, why);
-    if (status == SR_OK) status = take_steps(g, wanted, count, value, why);
+    if (status == SR_OK) status = sr_run_vector_steps(r->run, r->first + first, count, wanted, why);
+    if (status == SR_OK) status = take_steps(r, site, site_count, wanted, count, value, why);
     free(wanted);
     return status;
 }
@@ -193,7 +190,7 @@ static sr_status read_piece(const shared_run *r, const shared_site *s, int64_t a
 static sr_status measure_site(const shared_run *r, const shared_site *s, int64_t first,
                               int64_t count, double *const *value, sr_failure *why) {
     const int64_t width = sr_run_get_site(r->run, s->number)->width;
-    const int64_t fit = piece_bytes() / (8 * s->shares * width), most = fit < 1 ? 1 : fit;
+    const int64_t fit = PIECE_BYTES / (8 * s->shares * width), most = fit < 1 ? 1 : fit;
     const int64_t block = most < count ? most : count;
     float *memory = malloc((size_t)(2 * s->shares * block * width) * sizeof *memory);
     float **raw = malloc(2 * (size_t)s->shares * sizeof *raw);
@@ -214,29 +211,15 @@ static sr_status measure_site(const shared_run *r, const shared_site *s, int64_t
 
 /* -- columns --------------------------------------------------------------------------------- */
 
-sr_status group_measure(const site_group *g, int64_t first, int64_t count, double *const *value,
-                        sr_failure *why) {
-    for (int64_t c = 0; c < VALUES * g->sites; c++)
+sr_status shared_measure(const shared_run *r, int64_t site, int64_t sites, int64_t first,
+                         int64_t count, double *const *value, sr_failure *why) {
+    for (int64_t c = 0; c < VALUES * sites; c++)
         for (int64_t i = 0; i < count; i++) value[c][i] = NAN;
-    sr_status status = read_rows(g, first, count, value, why);
-    for (int64_t k = 0; k < g->sites && status == SR_OK; k++)
-        status = measure_site(g->r, &g->site[k], first, count, value + k * VALUES, why);
+    if (!count) return SR_OK;
+    sr_status status = read_rows(r, &r->site[site], sites, first, count, value, why);
+    for (int64_t k = 0; k < sites && status == SR_OK; k++)
+        status = measure_site(r, &r->site[site + k], first, count, value + k * VALUES, why);
     return status;
-}
-
-/* Of a column_source: value [sites, VALUES]. */
-sr_status group_read(void *context, int64_t first, int64_t count, double *const *value,
-                     sr_failure *why) {
-    const site_group *g = context;
-    if (!g->kept) return group_measure(g, first, count, value, why);
-    for (int64_t c = 0; c < VALUES * g->sites; c++)
-        memcpy(value[c], g->kept + c * g->r->count + first, (size_t)count * sizeof *value[c]);
-    return SR_OK;
-}
-
-site_group group_site(const site_group *g, int64_t k) {
-    const double *kept = g->kept ? g->kept + k * VALUES * g->r->count : NULL;
-    return (site_group){g->r, &g->site[k], 1, kept};
 }
 
 sr_status shared_find_rows(shared_run *r, const step_window *w, sr_failure *why) {

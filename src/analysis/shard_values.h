@@ -4,7 +4,7 @@
 #ifndef ANALYSIS_SHARD_VALUES_H
 #define ANALYSIS_SHARD_VALUES_H
 
-#include "analysis/analysis.h"
+#include "analysis/frame/step_range.h"
 
 enum { SPREAD_MEAN, SPREAD_STD, EXPECTED, RATIO, ROWS, VALUES };
 
@@ -22,27 +22,15 @@ typedef struct shared_run {
     int64_t sites, replicas;    /* chosen; all that the file has */
 } shared_run;
 
-/* Neighbours among the chosen sites, with VALUES columns each. */
-typedef struct site_group {
-    const shared_run *r;
-    const shared_site *site; /* [sites] */
-    int64_t sites;
-    const double *kept; /* [sites, VALUES, count of the run]; NULL: to be measured */
-} site_group;
-
 /* Of r->run, those of a list of sites; shared_free after a failure too. */
 sr_status shared_choose_sites(shared_run *r, const char *list, sr_failure *why);
 void shared_free(shared_run *r);
 /* Rows of /vectors in the window. */
 sr_status shared_find_rows(shared_run *r, const step_window *w, sr_failure *why);
 
-/* Rows first .. first + count - 1 into value [sites of the group, VALUES][count], NaN where there is none. */
-sr_status group_measure(const site_group *g, int64_t first, int64_t count, double *const *value,
-                        sr_failure *why);
-/* The same of a column_source whose context is a site_group: from what is kept, if it is. */
-sr_status group_read(void *context, int64_t first, int64_t count, double *const *value,
-                     sr_failure *why);
-/* The site of a group alone. */
-site_group group_site(const site_group *g, int64_t k);
+/* Rows first .. first + count - 1 of the chosen sites from number `site` on, into value [sites, VALUES][count];
+ * NaN where there is none. */
+sr_status shared_measure(const shared_run *r, int64_t site, int64_t sites, int64_t first,
+                         int64_t count, double *const *value, sr_failure *why);
 
 #endif

@@ -17,15 +17,15 @@ typedef struct average_values {
 
 #define AT(field) offsetof(average_values, field)
 static const option average_rows[] = {
-    OUTPUT_OPTION(AT(output), "the new checkpoint"),
+    OUTPUT_OPTION(AT(output), "write this checkpoint"),
     FLAG_OPTION(NULL, "recompute-stats", AT(recompute), "no",
-                "make the running statistics anew by a pass over training data, each the mean over "
-                "its batches"),
+                "recompute running statistics as means over training batches"),
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
-               "of that pass; 0: all of an epoch"),
+               "recompute over N batches; 0: all of an epoch"),
     TEXT_OPTION(NULL, "data-dir", AT(data_dir), "",
-                "directory of the training data; empty: the run's", .value = "DIRECTORY"),
-    INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),
+                "read the training data in this directory; empty: the run's", .value = "DIRECTORY"),
+    INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
+               "use N threads; 0: every core"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new checkpoint if it exists"),
 };
 static const option_table average_options = {average_rows,
@@ -35,11 +35,11 @@ static int print_help(void) {
     printf(
         "usage: statrec average X.ckpt... -o NEW.ckpt [--recompute-stats]\n"
         "\n"
-        "Writes the arithmetic mean of every weight and running statistic of checkpoints of one\n"
-        "run, or of runs of one configuration. The mean of running variances is not the variance\n"
-        "under the mean weights; --recompute-stats measures that. One checkpoint is fine: then\n"
-        "only its running statistics change. NEW.ckpt can be evaluated, translated with, exported\n"
-        "and started from (train --weights); it cannot be resumed.\n"
+        "Averages the weights and running statistics of checkpoints of one run, or of runs with\n"
+        "one configuration. The mean of running variances is not the variance under the mean\n"
+        "weights; --recompute-stats measures that. With one checkpoint only its running\n"
+        "statistics change. NEW.ckpt cannot be resumed. It serves evaluate, translate, export and\n"
+        "train --weights.\n"
         "\n");
     options_help(average_options, stdout);
     printf("\nExit status: 0 written, 1 failed, 2 usage.\n");

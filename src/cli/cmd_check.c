@@ -9,12 +9,10 @@ static int print_help(void) {
     printf(
         "usage: statrec check RUN.h5|X.ckpt...\n"
         "\n"
-        "Reads every value of each file and checks that all datasets are there with their types\n"
-        "and shapes, that steps increase and those of vectors and spectra are among them, that\n"
-        "singular values descend, that rows and counts agree, and that the run ended as\n"
-        "complete. Every value is held against the sums that a finished file ends with (one\n"
-        "without them is told so), in a checkpoint against its checksum. Prints one line per\n"
-        "file, or one for each fault.\n"
+        "Reads every value of each file and verifies every checksum. Checks the types and shapes\n"
+        "of all datasets, the order of steps and singular values, the counts of rows, and the\n"
+        "status \"complete\". Reports files that have no checksums. Prints one line per file, or\n"
+        "one line per fault.\n"
         "\n"
         "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");
     return TOOL_DONE;
@@ -41,9 +39,9 @@ static int check_checkpoint(const tool *t, const char *path) {
 static const char *complete(const char *path) {
     sr_failure unused = {0};
     sr_runfile *run = sr_run_open(path, &unused);
-    const bool summed = run && sr_run_has_sums(run);
+    const bool summed = run && sr_run_has_checksums(run);
     sr_run_close(run);
-    return summed ? ": complete" : ": complete, but without sums of its values";
+    return summed ? ": complete" : ": complete, but without checksums";
 }
 
 /* "FILE: complete" on standard output, or what is wrong on standard error. */

@@ -14,9 +14,9 @@ typedef struct diagnose_values {
 #define AT(field) offsetof(diagnose_values, field)
 static const option diagnose_rows[] = {
     CHOICE_OPTION(NULL, "format", AT(format), "text", "text|" TSV_FORMATS,
-                  "a page of text for each run, or a table with a row for each run and question"),
+                  "print a page per run, or a table with one row per run and question"),
     CHOICE_OPTION(NULL, "healthy", AT(healthy), "no", "no|vision|text",
-                  "print instead what these runs span, as ranges of healthy runs of that kind"),
+                  "print the ranges of these runs as those of healthy runs of this kind"),
 };
 static const option_table diagnose_options = {diagnose_rows,
                                               sizeof diagnose_rows / sizeof diagnose_rows[0]};
@@ -25,18 +25,18 @@ static int print_help(void) {
     printf(
         "usage: statrec diagnose [OPTIONS] RUN.h5...\n"
         "\n"
-        "Says whether the normalization of a run is healthy, and if not, why, where and since\n"
-        "when, from the run file alone. Each finding has its statistic with a 95 %% interval over\n"
-        "steps, the range that healthy runs span, sites, steps, criterion and source, what to try\n"
-        "in this run and the command that shows it. What the file cannot answer is named. Of\n"
-        "runs that observe batch statistics which they do not use (train --observe batch) the\n"
-        "page begins with whether BN would work there. docs/diagnose.md has the formulas.\n"
+        "Diagnoses the normalization of a run from its run file alone: what is wrong, where and\n"
+        "since when. Each finding has a statistic with its 95 %% interval over steps and the\n"
+        "range of healthy runs. It names sites, steps, criterion, source, what to try, and the\n"
+        "command that shows it. Questions that the file cannot answer are listed. For runs with\n"
+        "observed batch statistics (train --observe batch) the page first answers whether BN\n"
+        "would work there. docs/diagnose.md has the formulas.\n"
         "\n"
         "Questions:\n");
     diagnose_list(stdout);
     printf("\n");
     options_help(diagnose_options, stdout);
-    printf("\nExit status: 0 diagnosed, whatever was found, 1 a file is not readable, 2 usage.\n");
+    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable, 2 usage.\n");
     return TOOL_DONE;
 }
 

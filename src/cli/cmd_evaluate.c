@@ -22,34 +22,34 @@ typedef struct evaluate_values {
 
 #define AT(field) offsetof(evaluate_values, field)
 static const option evaluate_rows[] = {
-    CHOICE_OPTION(NULL, "split", AT(split), "valid", "valid|test|train", "what is evaluated"),
+    CHOICE_OPTION(NULL, "split", AT(split), "valid", "valid|test|train", "evaluate this split"),
     FLAG_OPTION(NULL, "batch-statistics", AT(batch), "no",
-                "a second time with the statistics of each batch instead of the running ones"),
-    FLAG_OPTION(NULL, "each-site", AT(each_site), "no",
-                "once for every site that has running statistics, with those of each batch at this "
-                "site alone: a gap between the two comes from the first site that closes it"),
+                "evaluate a second time with batch statistics instead of running ones"),
+    FLAG_OPTION(
+        NULL, "each-site", AT(each_site), "no",
+        "evaluate per site, with batch statistics at this site alone, to find the cause of a gap"),
     FLAG_OPTION(NULL, "tid", AT(tid), "no",
-                "train-inference discrepancy of every site that has one, over training batches"),
+                "measure the training-inference discrepancy of every site that has one, over "
+                "training batches"),
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
-               "of the discrepancy; 0: all of an epoch"),
-    TEXT_OPTION(NULL, "data-dir", AT(data_dir), "", "directory of the data; empty: the run's",
-                .value = "DIRECTORY"),
-    TEXT_OPTION(NULL, "testpref", AT(testpref), "", "prefix of the test's files; empty: the run's",
-                .value = "PREFIX"),
+               "measure it over N batches; 0: all of an epoch"),
+    TEXT_OPTION(NULL, "data-dir", AT(data_dir), "",
+                "read the data in this directory; empty: the run's", .value = "DIRECTORY"),
+    TEXT_OPTION(NULL, "testpref", AT(testpref), "",
+                "read test files with this prefix; empty: the run's", .value = "PREFIX"),
     CHOICE_OPTION(
         NULL, "bleu", AT(bleu), "multi-bleu", "multi-bleu|13a|intl|none|off",
-        "of sentence pairs: words as in the training text, as multi-bleu.perl; or text as "
-        "people write it, tokenized as sacreBLEU does"),
+        "sentence pairs: score training words as multi-bleu.perl, or plain text as sacreBLEU"),
     INT_OPTION(NULL, "bootstrap", AT(bootstrap), "1000", 0, 1000000, "resamples",
-               "of the 95 % interval of BLEU; 0: none"),
+               "compute the 95 % interval of BLEU from N resamples; 0: none"),
     DECODE_ROWS(NULL),
     TEXT_OPTION(NULL, "predictions", AT(predictions), "",
-                "file for the split with what the model says of it, as `statrec score` reads it: "
-                "tags, trees",
+                "write predictions (tags, trees) in a file that `statrec score` reads",
                 .value = "FILE"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace an existing file of predictions"),
-    FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "no progress line"),
-    INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads", "0: every core"),
+    FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "print no progress line"),
+    INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
+               "use N threads; 0: every core"),
 };
 static const option_table evaluate_options = {evaluate_rows,
                                               sizeof evaluate_rows / sizeof evaluate_rows[0]};
@@ -57,9 +57,8 @@ static const option_table evaluate_options = {evaluate_rows,
 static int print_help(void) {
     printf("usage: statrec evaluate RUN.h5|X.ckpt [--split test] [--tid]\n"
            "\n"
-           "Evaluates a trained model: X.ckpt, or the newest checkpoint of a run. Prints a table "
-           "with\n"
-           "one row per number.\n"
+           "Evaluates a trained model: X.ckpt, or the newest checkpoint of a run.\n"
+           "Prints a table with one row per number.\n"
            "\n");
     options_help(evaluate_options, stdout);
     printf("\nExit status: 0 done, 1 failed, 2 usage.\n");
@@ -202,8 +201,8 @@ static sr_status print_each_site(loaded_model *t, tsv *table, data_split split,
         print_values(t, table, split, site->name, true, value);
         print_row(table, "gap_share", site->name,
                   (of_running[0] - value[0]) / (of_running[0] - of_batch[0]), "1",
-                  "(running - this site's)/(running - every site's), of the first metric; the "
-                  "shares of all sites need not add up to 1");
+                  "(running - this site's)/(running - every site's) of the first metric; fractions "
+                  "need not add up to 1");
     }
     return status;
 }

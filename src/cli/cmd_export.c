@@ -21,14 +21,13 @@ typedef struct export_values {
 
 #define AT(field) offsetof(export_values, field)
 static const option export_rows[] = {
-    OUTPUT_OPTION(AT(output), "the archive to write, X.npz"),
-    FLAG_OPTION(NULL, "npz", AT(npz), "no",
-                "without -o: an archive beside the file and called like it, RUN.npz or X.npz"),
+    OUTPUT_OPTION(AT(output), "write this archive, X.npz"),
+    FLAG_OPTION(NULL, "npz", AT(npz), "no", "without -o: write RUN.npz or X.npz beside the file"),
     TEXT_OPTION(NULL, "stat", AT(stat), "*",
-                "names below /scalars and /vectors, separated by commas: globs",
+                "export these names below /scalars and /vectors: globs, separated by commas",
                 .value = "NAME,..."),
     TEXT_OPTION(NULL, "site", AT(site), "*",
-                "sites, separated by commas: globs, first, middle, last, last-bn",
+                "export these sites: globs, first, middle, last, last-bn, separated by commas",
                 .value = "SITE,..."),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the archive if it exists"),
 };
@@ -40,20 +39,20 @@ static int print_help(void) {
         "usage: statrec export RUN.h5 [-o X.npz|--npz] [--stat LIST] [--site LIST]\n"
         "       statrec export X.ckpt [-o X.npz|--npz]\n"
         "\n"
-        "Writes what a run recorded as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
+        "Writes the records of a run as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
         "V recorded steps of vectors, E evaluations, d the width of a site:\n"
         "  sites [S]                  names, as bytes\n"
         "  steps/NAME [T]             step, update, tokens, epoch, loss, lr, grad_norm, seconds\n"
-        "  steps/NAME [T]             numbers per step that the program declared\n"
-        "  scalars/NAME [T, S]        those that it declared too; NaN where a site has none\n"
+        "  steps/NAME [T]             custom statistics per step\n"
+        "  scalars/NAME [T, S]        with custom statistics; NaN where a site has none\n"
         "  vectors/step [V]\n"
-        "  vectors/NAME/SITE [V, d]   of sites that have any\n"
+        "  vectors/NAME/SITE [V, d]   of sites with vectors\n"
         "  evals/NAME [E]             with evals/step\n"
-        "  final/pair_NAME [S, K]     x, y, feature: pairs of input and output, where it kept any\n"
-        "Statistics that the run holds no value of are left out.\n"
-        "Of a checkpoint: every parameter and running value by name, \"encoder.0.norm1.mu\", as\n"
-        "`statrec train --weights X.npz` reads them. Weights of linear layers are [out, in], of\n"
-        "convolutions [out, height, width, in].\n"
+        "  final/pair_NAME [S, K]     x, y, feature: pairs of input and output, if recorded\n"
+        "Statistics without a value in the run are left out.\n"
+        "A checkpoint gives every parameter and running statistic by name,\n"
+        "\"encoder.0.norm1.mu\". `statrec train --weights X.npz` reads them. Weights of linear\n"
+        "layers are [out, in], weights of convolutions [out, height, width, in].\n"
         "\n");
     options_help(export_options, stdout);
     printf("\nExit status: 0 written, 1 failed, 2 usage.\n");

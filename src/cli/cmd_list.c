@@ -318,39 +318,39 @@ static int list_figures(const tool *t) {
 }
 
 #define NAME(width)                                                                                \
-    { "name", "as options take it", -(width), "  " }
+    { "name", "value of options", -(width), "  " }
 static const listing listings[] = {
     {"norms",
      list_norms,
-     "normalizations: axis, summary, source, running state, defaults",
+     "normalizations: axis, summary, source, running state, parameters",
      {NAME(12),
-      {"axis", "over what a statistic is taken", -6, "  "},
-      {"description", "summary, source, running state, defaults", 0, ""}}},
+      {"axis", "what a statistic is computed over", -6, "  "},
+      {"description", "summary, source, running state, parameters", 0, ""}}},
     {"models",
      list_models,
-     "models: data they take, summary, source, presets, options of their own",
+     "models: kind of data, summary, source, presets, options",
      {NAME(22),
-      {"data", "that it takes", -7, " "},
+      {"data", "kind of data", -7, " "},
       {"description", "summary, source, presets, options", 0, ""}}},
     {"presets",
      list_presets,
      "presets of models: sizes, and the options that they set",
-     {{"model", "whose preset it is", -22, "  "},
-      {"name", "as --preset takes it; -: whatever the preset", -23, "  "},
-      {"description", "what it is; option and value of what it sets", 0, ""}}},
+     {{"model", "model of the preset", -22, "  "},
+      {"name", "value of --preset; -: every preset", -23, "  "},
+      {"description", "summary; options that it sets, with values", 0, ""}}},
     {"data",
      list_data,
-     "data sets: kind, summary, options of their own",
-     {NAME(12), {"data", "of which kind", -7, " "}, {"description", "summary, options", 0, ""}}},
+     "data sets: kind, summary, options",
+     {NAME(12), {"data", "kind of data", -7, " "}, {"description", "summary, options", 0, ""}}},
     {"tasks",
      list_tasks,
-     "tasks: what is learnt, metrics",
+     "tasks: target, metrics",
      {NAME(12), {"description", "summary, metrics of an evaluation", 0, ""}}},
     {"stats",
      list_stats,
-     "what a run file holds: group and definition of every name",
+     "statistics of a run file: group and definition of every name",
      {NAME(17),
-      {"group", "of the run file", -8, " "},
+      {"group", "group of the run file", -8, " "},
       {"definition", "and unit in brackets", 0, ""}}},
     {"optimizers", list_optimizers, "optimizers", {NAME(12), {"description", "and source", 0, ""}}},
     {"figures", list_figures, "figures of statplot: runs they take, title", {{0}}},
@@ -359,12 +359,12 @@ static const listing listings[] = {
      "options of train: default and meaning",
      {NAME(26),
       {"default", "-: none", -14, " "},
-      {"description", "meaning, and the words of a choice", 0, ""}}},
+      {"description", "meaning, and the values of a choice", 0, ""}}},
     {"sites",
      list_sites,
      "normalization sites of a model: kind, method, features",
      {NAME(24),
-      {"kind", "where it sits", -8, " "},
+      {"kind", "part of the model", -8, " "},
       {"norm", "its normalization", -12, " "},
       {"features", "its width", 6, ""}}},
 };
@@ -386,7 +386,7 @@ static int refuse_listing(const tool *t, const char *name) {
     if (nearest)
         sr_hint(&why, "did you mean '%s'?", nearest);
     else
-        sr_hint(&why, "statrec list --help says what can");
+        sr_hint(&why, "`statrec list --help` prints the names");
     return tool_report(t, &why);
 }
 

@@ -16,25 +16,25 @@ typedef struct recover_values {
 
 #define AT(field) offsetof(recover_values, field)
 static const option recover_rows[] = {
-    OUTPUT_OPTION(offsetof(recover_values, output), "the new file"),
+    OUTPUT_OPTION(offsetof(recover_values, output), "write this file"),
     INT_OPTION(NULL, "up-to-step", AT(up_to_step), "-1", -1, 9e15, "steps",
-               "leave out later rows; -1 takes all"),
+               "drop rows after step N; -1: none"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new file if it exists"),
 };
 static const option_table recover_options = {recover_rows,
                                              sizeof recover_rows / sizeof recover_rows[0]};
 
 static int print_help(void) {
-    printf(
-        "usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
-        "\n"
-        "Copies every dataset and row that can be read from a run file whose writer was killed, "
-        "or\n"
-        "that was damaged, into a new file of status \"interrupted\", and says what was lost: "
-        "rows\n"
-        "whose step cannot be read, and values of other damaged datasets, which are left empty.\n"
-        "BROKEN.h5.part is taken where there is no BROKEN.h5. The broken file is not changed.\n"
-        "\n");
+    printf("usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
+           "\n"
+           "Copies all readable datasets and rows of a damaged or unfinished run file into a new "
+           "file of\n"
+           "status \"interrupted\". Reports what was lost: rows with an unreadable step, and "
+           "values of\n"
+           "other damaged datasets, which stay empty. Reads BROKEN.h5.part where there is no "
+           "BROKEN.h5.\n"
+           "Does not change the broken file.\n"
+           "\n");
     options_help(recover_options, stdout);
     printf("\nExit status: 0 a new file was written, 1 failed, 2 usage.\n");
     return TOOL_DONE;
@@ -67,7 +67,7 @@ int cmd_recover(const tool *t) {
         return tool_report(t, &why);
     if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
-    if (sr_run_recover_telling(t->argv[2], values.output, values.force, values.up_to_step, &count,
+    if (sr_run_recover_report(t->argv[2], values.output, values.force, values.up_to_step, &count,
                                print_lost, NULL, &why) != SR_OK) {
         if (strstr(why.hint, "`statrec recover`")) why.hint[0] = 0; /* that is this */
         return tool_report(t, &why);

@@ -209,10 +209,8 @@ static int help(bool all) {
     else
         options_help_common(options, stdout);
     if (!all) printf("\n`statrec train --help all` shows all %d options.\n", options.count);
-    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 the run diverged: the loss of its last "
-           "pass or\n"
-           "of its last validation is not finite, or its last update was skipped; 128+n after\n"
-           "signal n.\n");
+    printf("\nExit status: 0 done, 1 failed, 2 usage, 3 diverged, 128+n after signal n.\n"
+           "A run diverged when its last loss is not finite or its last update was skipped.\n");
     return TOOL_DONE;
 }
 
@@ -307,11 +305,11 @@ static option_table resume_options(void) {
 static int help_resume(void) {
     printf(
         "usage: statrec resume RUN.h5 [--key value ...]\n\n"
-        "Goes on with a run that was killed (RUN.h5.part) or ended by a signal, from its newest\n"
-        "whole checkpoint that its rows reach: the end is that of a run that never stopped, byte\n"
-        "for byte. Rows behind the checkpoint are made again; the run file's attribute `parent`\n"
-        "keeps the lineage. With --epochs or --max-steps a complete run goes on, too. The run's\n"
-        "own options hold; these may be given anew (defaults here are not the run's):\n\n");
+        "Resumes a run that was killed (RUN.h5.part) or interrupted, from the newest valid\n"
+        "checkpoint covered by recorded rows. The result is bit-identical to an uninterrupted\n"
+        "run. Rows after the checkpoint are dropped and computed again; the attribute `parent`\n"
+        "names the resumed run. --epochs or --max-steps extend a complete run. The run's options\n"
+        "apply; these may change (defaults here are not the run's):\n\n");
     options_help(resume_options(), stdout);
     printf("\nExit status: as of statrec train.\n");
     return TOOL_DONE;

@@ -23,27 +23,28 @@ typedef struct translate_values {
 static const option translate_rows[] = {
     DECODE_ROWS(NULL),
     INT_OPTION(NULL, "best", AT(best), "1", 1, 1000, "hypotheses",
-               "of each sentence; above 1 as lines `NUMBER ||| TEXT ||| SCORE`, sentences from 0"),
-    OUTPUT_OPTION(AT(output), "file to write instead of standard output"),
+               "write N hypotheses per sentence; above 1 as lines `NUMBER ||| TEXT ||| SCORE`, "
+               "sentences from 0"),
+    OUTPUT_OPTION(AT(output), "write this file instead of standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
-               "0: every core; the result does not depend on it"),
-    FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "no progress line"),
+               "use N threads; 0: every core; the result does not depend on it"),
+    FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "print no progress line"),
 };
 static const option_table table = {translate_rows,
                                    sizeof translate_rows / sizeof translate_rows[0]};
 
 static int print_help(void) {
-    printf(
-        "usage: statrec translate RUN.h5|X.ckpt [TEXT] [OPTIONS] < TEXT > TRANSLATION\n"
-        "\n"
-        "Translates a text, one sentence a line, by beam search with a trained model: a "
-        "checkpoint\n"
-        "or the newest one of a run. The text is tokenized and cut into subwords as the training\n"
-        "text was (--tokenize, --lowercase, --bpe-merges of statrec train); subwords are joined "
-        "in\n"
-        "the translation. What a sentence becomes does not depend on the others.\n"
-        "\n");
+    printf("usage: statrec translate RUN.h5|X.ckpt [TEXT] [OPTIONS] < TEXT > TRANSLATION\n"
+           "\n"
+           "Translates a text, one sentence per line, by beam search with a trained model: X.ckpt, "
+           "or the\n"
+           "newest checkpoint of a run. The text is tokenized and split into subwords like the "
+           "training\n"
+           "text (--tokenize, --lowercase, --bpe-merges of statrec train). Subwords are joined in "
+           "the\n"
+           "translation. The translation of a sentence does not depend on other sentences.\n"
+           "\n");
     options_help(table, stdout);
     printf("\nExit status: 0 done, 1 failed, 2 usage, 128+n after signal n.\n");
     return TOOL_DONE;

@@ -1,5 +1,4 @@
-/* decode_options.h -- options of commands that decode: rows of an option table over a struct that
- * begins with decode_values, and what follows from them. */
+/* decode_options.h -- options of commands that decode: rows of an option table over a struct that begins with decode_values. */
 #ifndef CLI_DECODE_OPTIONS_H
 #define CLI_DECODE_OPTIONS_H
 
@@ -15,26 +14,25 @@ typedef struct decode_values {
 #define DECODE_AT(field) offsetof(decode_values, field)
 #define DECODE_ROWS(group)                                                                         \
     INT_OPTION(group, "beam", DECODE_AT(beam), "5", 1, 1000, "hypotheses",                         \
-               "of a sentence that go on; 1: greedy"),                                             \
+               "set the beam size; 1: greedy"),                                                    \
         REAL_OPTION(group, "lenpen", DECODE_AT(lenpen), "1", -10, 10, "",                          \
-                    "a hypothesis' score is its log probability / length^lenpen, </s> counted"),   \
+                    "divide log probabilities by length^X, </s> counted"),                         \
         REAL_OPTION(group, "unk-penalty", DECODE_AT(unk_penalty), "0", -1e9, 1e9, "nats",          \
-                    "taken off the log probability of <unk>"),                                     \
+                    "subtract X from the log probability of <unk>"),                               \
         INT_OPTION(group, "min-len", DECODE_AT(min_len), "1", 0, 100000, "tokens",                 \
-                   "before </s> may come"),                                                        \
+                   "write at least N tokens before </s>"),                                         \
         REAL_OPTION(group, "max-len-a", DECODE_AT(max_a), "0", 0, 1000, "",                        \
-                    "</s> must come after a * source length + b tokens"),                          \
+                    "write at most X * source length + max-len-b tokens"),                         \
         REAL_OPTION(group, "max-len-b", DECODE_AT(max_b), "200", 0, 100000, "tokens",              \
-                    "b; source lengths are each sentence's own, </s> counted"),                    \
-        CHOICE_OPTION(group, "unknown", DECODE_AT(unknown), "keep", "keep|drop|copy|forbid",       \
-                      "<unk> in a hypothesis: stands there, is left out, gives way to the source " \
-                      "word that was looked at most, or is never chosen"),                         \
+                    "add X to that limit; source lengths count </s>"),                             \
+        CHOICE_OPTION(                                                                             \
+            group, "unknown", DECODE_AT(unknown), "keep", "keep|drop|copy|forbid",                 \
+            "keep or drop <unk>, copy the source word with the most attention, or forbid <unk>"),  \
         INT_OPTION(                                                                                \
             group, "max-tokens", DECODE_AT(max_tokens), "16384", 16, 1 << 30, "positions",         \
-            "of a batch, each thread has one: sum of source length + beam * longest hypothesis; "  \
-            "bounds memory")
+            "limit each thread's batch: the sum of source length + beam * longest hypothesis")
 
-/* What the values ask of a translator. */
+/* Sets up a translator by the values. */
 void decode_choose(const decode_values *v, translator *t);
 
 #endif

@@ -13,19 +13,19 @@ typedef struct command {
 
 static const command commands[] = {
     {"train", cmd_train, "train a model and record its normalization statistics"},
-    {"resume", cmd_resume, "go on with a run that was killed or ended by a signal"},
-    {"translate", cmd_translate, "text by a trained model, with beam search"},
-    {"evaluate", cmd_evaluate, "metrics of a trained model on a split, and its TID"},
-    {"average", cmd_average, "the mean of checkpoints; running statistics made anew"},
-    {"info", cmd_info, "what a run file holds, finished or still growing"},
-    {"diagnose", cmd_diagnose, "is the normalization of a run healthy, and if not, why and where"},
-    {"check", cmd_check, "walk through run files; exit status 0 only when all are complete"},
-    {"recover", cmd_recover, "copy what is readable of a broken run file into a new one"},
-    {"export", cmd_export, "what a run recorded, or a checkpoint's weights, as a NumPy archive"},
+    {"resume", cmd_resume, "resume a run that was killed or interrupted"},
+    {"translate", cmd_translate, "translate text by a trained model, with beam search"},
+    {"evaluate", cmd_evaluate, "compute metrics and TID of a trained model"},
+    {"average", cmd_average, "average checkpoints, recompute running statistics"},
+    {"info", cmd_info, "print a summary of a run file, finished or still growing"},
+    {"diagnose", cmd_diagnose, "find out whether the normalization of a run is healthy"},
+    {"check", cmd_check, "verify run files and checkpoints"},
+    {"recover", cmd_recover, "copy the readable rows of a broken run file into a new one"},
+    {"export", cmd_export, "write a run's records or a checkpoint's weights as a NumPy archive"},
     {"score", cmd_score, "score translations, entities or trees against references"},
-    {"dictionary", cmd_dictionary, "the words of texts, counted, as fairseq writes them"},
-    {"list", cmd_list, "norms, models, presets, data, tasks, stats, figures, sites and more"},
-    {"bpe", cmd_bpe, "learn subwords, cut text into them, count them"},
+    {"dictionary", cmd_dictionary, "count the words of texts, as fairseq does"},
+    {"list", cmd_list, "list norms, models, presets, data, tasks, stats, figures, sites and more"},
+    {"bpe", cmd_bpe, "learn subwords, split text into them, count them"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -38,7 +38,7 @@ static void print_help(FILE *out) {
             "\n");
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "  %-10s %s\n", "help", "help of a command, as COMMAND --help");
+    fprintf(out, "  %-10s %s\n", "help", "print the help of a command, as COMMAND --help");
     fprintf(out, "\n"
                  "statrec --version prints the version. Exit status: 0 done, 1 failed, 2 usage,\n"
                  "3 a run that diverged, 128+n after signal n.\n");
@@ -82,7 +82,7 @@ static int run_help(const tool *t) {
 int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
-    sr_own_process();
+    sr_disable_hdf5_atexit();
     tool_survive_file_limit();
     tool_refuse_plugins();
     if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_identity.h"
 #include "base/globs.h"
 #include "diagnose/diagnosis.h"
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_config.h"
 #include "diagnose/diagnosis.h"
 
 typedef enum { UNKNOWN, WITHIN, OPEN, BEYOND } side;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
 #include "diagnose/diagnosis.h"
 
 enum { LEAST_RECORDS = 3 };

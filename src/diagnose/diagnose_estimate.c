@@ -1,7 +1,7 @@
 /* diagnose_estimate.c -- numbers with 95 % intervals over steps.
  *
- * Medians: summary_interval of the analyses. Means, shares and ratios of sums: the same circular
- * block bootstrap (analysis_bootstrap.c), blocks of the length that the first series asks for,
+ * Medians: bootstrap_median of the analyses. Means, shares and ratios of sums: the same circular
+ * block bootstrap (bootstrap.c), blocks of the length that the first series asks for,
  * pairs kept together; percentiles 2.5 and 97.5 of RESAMPLES. Where none of n steps shows
  * something, resamples show nothing either: 3/n is the upper end at 95 % of a share of
  * independent steps (Hanley and Lippman-Hand 1983).
@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
+#include "base/sort.h"
 #include "diagnose/diagnosis.h"
 
 enum { RESAMPLES = 1000 };
@@ -22,8 +24,7 @@ sr_status estimate_median(const double *value, int64_t count, estimate *e, sr_fa
     summary_range(copy, count, &s);
     free(copy);
     *e = (estimate){s.median, NAN, NAN, s.values - s.nonfinite};
-    const column_source c = column_in_memory(value, count);
-    return summary_interval(&c, e->steps, s.median, &e->low, &e->high, why);
+    return bootstrap_median(value, count, s.median, &e->low, &e->high, why);
 }
 
 typedef struct pairs {
@@ -66,8 +67,7 @@ static sr_status ratio_interval(const pairs *p, estimate *e, sr_failure *why) {
     memcpy(copy, p->a, (size_t)p->n * sizeof *copy);
     summary_range(copy, p->n, &s);
     free(copy);
-    const column_source c = column_in_memory(p->a, p->n);
-    const int64_t block = bootstrap_block(&c, p->n, s.median, why);
+    const int64_t block = bootstrap_block(p->a, p->n, s.median, why);
     if (!block) return why->status;
     for (int i = 0; i < RESAMPLES; i++) drawn[i] = ratio_of_resample(p, block, &random);
     sort_reals(drawn, RESAMPLES);
@@ -108,9 +108,8 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
         *e = (estimate){quantile_of_sorted(p.b, p.n, quantile[tail]), NAN, NAN, p.n};
     }
     if (status == SR_OK && p.n >= LEAST_STEPS) {
-        const column_source c = column_in_memory(p.a, p.n);
-        const int64_t block = bootstrap_block(&c, p.n, quantile_of_sorted(p.b, p.n, 0.5), why);
-        status = block ? bootstrap_tails(&c, p.n, block, rng_create(1), RESAMPLES, drawn, why)
+        const int64_t block = bootstrap_block(p.a, p.n, quantile_of_sorted(p.b, p.n, 0.5), why);
+        status = block ? bootstrap_tails(p.a, p.n, block, rng_create(1), RESAMPLES, drawn, why)
                        : why->status;
         of = drawn + (size_t)tail * RESAMPLES;
     }

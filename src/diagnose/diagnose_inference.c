@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/runs/run_metrics.h"
 #include "diagnose/diagnosis.h"
 
 static const char gap_name[] = "gap_relative";

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_config.h"
 #include "base/globs.h"
 #include "diagnose/diagnosis.h"
 

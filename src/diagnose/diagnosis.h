@@ -10,10 +10,10 @@
 
 #include <math.h>
 
-#include "analysis/analysis.h"
+#include "analysis/frame/step_range.h"
 
 enum {
-    LEAST_STEPS = 20, /* of an interval, as in analysis_summary.c */
+    LEAST_STEPS = 20, /* of an interval, as in bootstrap.c */
     SITES_SHOWN = 3,
     STEPS_SHOWN = 3
 };

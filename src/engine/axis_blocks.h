@@ -1,8 +1,7 @@
-/* axis_blocks.h -- a range of one axis seen as blocks: what op_concat and op_slice move.
+/* axis_blocks.h -- one axis seen as blocks, for op_concat and op_slice.
  *
- * A tensor is `outer` rows of dim[axis] * inner numbers; indices first .. first+count-1 of the axis
- * are one block in each row.
- */
+ * A tensor has `outer` rows of dim[axis] * inner numbers. Indices first .. first+count-1 of the
+ * axis are one block in each row. */
 #ifndef ENGINE_AXIS_BLOCKS_H
 #define ENGINE_AXIS_BLOCKS_H
 
@@ -23,8 +22,8 @@ static inline int64_t axis_blocks_inner(const tensor *x, int axis) {
     return n;
 }
 
-/* to = from, or to += from: `outer` blocks of `length` numbers, whose beginnings are from_step and
- * to_step apart. */
+/* to = from, or to += from: `outer` blocks of `length` numbers. Blocks start from_step and to_step
+ * apart. */
 static inline void axis_blocks_move(int threads, bool add, int64_t outer, int64_t length,
                                     const real *from, int64_t from_step, real *to,
                                     int64_t to_step) {

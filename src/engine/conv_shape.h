@@ -18,17 +18,18 @@ typedef struct conv_shape {
 
 typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_pass;
 
-/* CONV_FORWARD:          y = x * w        reads x, w
- * CONV_BACKWARD_DATA:    x = (+=) ...     x is dx, y is dy; reads w, y
- * CONV_BACKWARD_WEIGHTS: w = (+=) ...     w is dw, y is dy; reads x, y
- * add: the gradient is added to what is there, else written. */
+/* The arrays of each pass:
+ *   CONV_FORWARD:          y = x * w        reads x, w
+ *   CONV_BACKWARD_DATA:    x = (+=) ...     x is dx, y is dy; reads w, y
+ *   CONV_BACKWARD_WEIGHTS: w = (+=) ...     w is dw, y is dy; reads x, y
+ * add: the gradient is added; otherwise it overwrites. */
 typedef struct conv_arrays {
     real *x, *w, *y;
     bool add;
 } conv_arrays;
 
-/* Images of a fixed chunk of work. Large enough to hide the cost of a call (a tenth of a
- * millisecond on ResNet20), small enough to leave 16 chunks of a batch of 128. */
+/* Images of one chunk of work. A chunk hides the cost of a call (a tenth of a millisecond on
+ * ResNet20). A batch of 128 has 16 chunks. */
 enum { CONV_CHUNK = 8 };
 
 static inline int64_t conv_chunks(const conv_shape *s) {

@@ -1,14 +1,13 @@
-/* exp_fast.h -- e^x as straight-line arithmetic, so that the compiler vectorises loops around it
- * (libm's expf is a call, and its vector form needs -ffast-math).
+/* exp_fast.h -- e^x as straight-line arithmetic, so that the compiler vectorizes loops around it.
+ * libm's expf is a call, and its vector form needs -ffast-math.
  *
  *   n = round(x / ln 2), r = x - n ln 2 (ln 2 in two parts, |r| <= 0.347), e^x = 2^n e^r,
  *   e^r by a polynomial of degree 6 with e^0 = 1 exactly.
  *
- * Error below 2 ulp over the whole range (tests/engine/test_exp_fast.c walks it). Results below the
- * smallest normal number are rounded to a subnormal, or to zero where the thread flushes them;
- * above 88.72 infinity; NaN stays NaN. 2^n is applied in two halves, as n reaches 128 and -149.
- * In the double build exp() itself.
- */
+ * The error is below 2 ulp over the whole range (tests/engine/test_exp_fast.c). Results below the
+ * smallest normal number become subnormal, or zero where the thread flushes denormals. Above 88.72
+ * the result is infinity; NaN stays NaN. 2^n is applied in two halves, as n reaches 128 and -149.
+ * The double build calls exp(). */
 #ifndef ENGINE_EXP_FAST_H
 #define ENGINE_EXP_FAST_H
 
@@ -44,8 +43,8 @@ static inline float exp_fast_power(int32_t n) {
     return power;
 }
 
-/* e within [-104, 89], outside 0 or infinity. With bits, as a branch here keeps GCC from
- * vectorising. */
+/* Returns e within [-104, 89], and 0 or infinity outside. It selects by bits, because a branch
+ * keeps GCC from vectorizing. */
 static inline float exp_fast_limit(float x, float e) {
     uint32_t below = -(uint32_t)(x < -104.0f), above = -(uint32_t)(x > 89.0f), bits;
     memcpy(&bits, &e, sizeof bits);
@@ -61,7 +60,7 @@ static inline float exp_fast(float x) {
     uint32_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     int32_t n = (int32_t)(bits - 0x4b400000u), half = n >> 1;
-    /* The upper part of ln 2 has 9 bits, so that whole * upper is exact without fma too. */
+    /* The upper part of ln 2 has 9 bits, so whole * upper is exact without fma too. */
     float r = exp_fast_madd(whole, -0x1.63p-1f, x);
     r = exp_fast_madd(whole, 0x1.bd0106p-13f, r);
     float e = 0x1.6a4d14p-10f;
@@ -75,8 +74,8 @@ static inline float exp_fast(float x) {
 }
 
 #if defined(__AVX512F__)
-/* exp_fast of sixteen, bit for bit: x is brought to where e^x is 0 or infinity already, and 2^n is applied in one
- * rounding, as the first of the two halves has none. */
+/* exp_fast of sixteen numbers, bit for bit. x is clamped to where e^x is 0 or infinity already. 2^n
+ * is applied in one rounding, because the first of the two halves rounds nothing. */
 static inline __m512 exp_fast_vector(__m512 x) {
     const __m512 shift = _mm512_set1_ps(0x1.8p23f), one = _mm512_set1_ps(1.0f);
     x = _mm512_min_ps(_mm512_set1_ps(90.0f), _mm512_max_ps(_mm512_set1_ps(-105.0f), x));

@@ -1,5 +1,5 @@
-/* gemm_group.h -- what gemm and gemm_bf16 multiply: c = op(a) op(b) + beta c, as gemm.h has it; of gemm_biased
- * too, with bias [n] in every row. */
+/* gemm_group.h -- operands of a GEMM: c = op(a) op(b) + beta c, as in gemm.h, plus a bias [n] in
+ * every row for gemm_biased. */
 #ifndef ENGINE_GEMM_GROUP_H
 #define ENGINE_GEMM_GROUP_H
 
@@ -22,21 +22,22 @@ typedef struct gemm_group {
     const real *bias; /* or NULL */
 } gemm_group;
 
-/* By the libraries, without room of its own (gemm.c). */
+/* Computes the product by BLAS or oneDNN, without scratch memory (gemm.c). */
 void gemm_group_by_libraries(const gemm_group *p, int threads);
 
-/* Products of the same sizes, strides and turns that share an operand or a result, and what is side by side in the one
- * product that they are together. */
+/* Products of equal sizes, strides and transpositions that share an operand or the result. They can
+ * run as one product; the names say what is concatenated. */
 typedef enum gemm_group_sides {
-    SIDES_COLUMNS, /* a is one matrix; b, c and the bias have columns of each */
-    SIDES_ROWS,    /* b is one matrix; a and c have rows of each */
-    SIDES_DEPTH    /* c is one matrix, the sum of all, with the beta of the first */
+    SIDES_COLUMNS, /* a is one matrix; b, c and the bias are concatenated by columns */
+    SIDES_ROWS,    /* b is one matrix; a and c are concatenated by rows */
+    SIDES_DEPTH    /* c is one matrix, the sum of all products, with the beta of the first */
 } gemm_group_sides;
 
 enum { PRODUCTS_TOGETHER = 3 };
 
-/* count: at most PRODUCTS_TOGETHER. As one product where that is faster, otherwise one after the other. */
-void gemm_grouped(scratch_memory *room, gemm_group_sides sides, int count, const gemm_group *one,
+/* Runs count <= PRODUCTS_TOGETHER products, as one product where that is faster, else one by
+ * one. */
+void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, const gemm_group *one,
                   int threads);
 
 #endif

@@ -1,4 +1,5 @@
-/* params.c -- see params.h. */
+/* params.c -- creates, initializes and finds parameters; allocates gradients and optimizer
+ * state. */
 #include "engine/params.h"
 
 #include <stdio.h>
@@ -63,8 +64,8 @@ static param *param_create(const char *name, int rank, const int64_t *dim) {
     return NULL;
 }
 
-/* Before there is memory for it. */
-static bool has_place(params *p, const char *name, int rank, const int64_t *dim) {
+/* Checks the number of values before allocating memory. */
+static bool check_count(params *p, const char *name, int rank, const int64_t *dim) {
     int64_t count = 1, total;
     bool fits = true;
     for (int i = 0; i < rank; i++) fits = fits && !__builtin_mul_overflow(count, dim[i], &count);
@@ -78,7 +79,7 @@ static bool has_place(params *p, const char *name, int rank, const int64_t *dim)
     return fits;
 }
 
-static bool make_room(params *p) {
+static bool reserve(params *p) {
     if (p->count < p->capacity) return true;
     int capacity = p->capacity ? 2 * p->capacity : 64;
     param **item = realloc(p->item, (size_t)capacity * sizeof(*item));
@@ -95,8 +96,8 @@ tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, in
         sr_fail(&p->failure, SR_USAGE, "parameter name %s is too long or taken", name);
         return NULL;
     }
-    if (!has_place(p, name, rank, dim)) return NULL;
-    param *x = make_room(p) ? param_create(name, rank, dim) : NULL;
+    if (!check_count(p, name, rank, dim)) return NULL;
+    param *x = reserve(p) ? param_create(name, rank, dim) : NULL;
     if (!x) {
         sr_fail(&p->failure, SR_MEMORY, "out of memory for parameter %s", name);
         return NULL;
@@ -128,7 +129,7 @@ void params_zero_grad(params *p) {
     for (int i = 0; i < p->count && !p->block; i++) zero_grad(&p->item[i]->t);
 }
 
-/* Whether there is something in a gradient is known of the block in use alone. */
+/* With blocks, has_grad is known for the block in use only, so all blocks are cleared. */
 void params_invalidate_grad(params *p) {
     if (p->block) params_zero_grad(p);
     for (int i = 0; i < p->count && !p->block; i++) p->item[i]->t.has_grad = false;
@@ -139,17 +140,17 @@ void params_finalize_grad(params *p) {
         if (!p->item[i]->t.has_grad) zero_grad(&p->item[i]->t);
 }
 
-/* -- gradients side by side */
+/* -- gradients in one block */
 
-/* Places that are whole cache lines. */
-static int64_t place_of(const param *x) {
+/* Count of a parameter rounded up to whole cache lines. */
+static int64_t padded_count(const param *x) {
     const int64_t line = 64 / (int64_t)sizeof(real);
     return (x->t.count + line - 1) / line * line;
 }
 
 sr_status params_blocks(params *p, int blocks, sr_failure *why) {
     int64_t length = 0;
-    for (int i = 0; i < p->count; i++) length += place_of(p->item[i]);
+    for (int i = 0; i < p->count; i++) length += padded_count(p->item[i]);
     real *block = numbers(blocks * length);
     if (!block) return sr_fail(why, SR_MEMORY, "out of memory for %d gradients", blocks);
     for (int i = 0; i < p->count; i++)
@@ -168,7 +169,7 @@ real *params_block(const params *p, int block) {
 
 void params_use_block(params *p, int block) {
     real *at = params_block(p, block);
-    for (int i = 0; i < p->count; at += place_of(p->item[i++])) p->item[i]->t.grad = at;
+    for (int i = 0; i < p->count; at += padded_count(p->item[i++])) p->item[i]->t.grad = at;
 }
 
 sr_status params_slots(params *p, int count, sr_failure *why) {

@@ -1,14 +1,13 @@
-/* row_math.h -- what softmax, attention and cross entropy do to one row of n numbers.
+/* row_math.h -- softmax, attention and cross entropy on one row of n numbers.
  *
- * The maximum skips NaN; a NaN comes back in every sum, as exp(NaN - m) is NaN. Sums are taken in
- * vector lanes: the order is fixed by n and the CPU type. Exponentials are float, their sum is
- * double: log(sum) keeps what a term far below the largest adds to it.
+ * The maximum skips NaN; every sum propagates it, as exp(NaN - m) is NaN. Sums use SIMD lanes: n
+ * and the CPU type fix their order. Exponentials are float. Their sum is double, so that log(sum)
+ * keeps terms far below the largest.
  *
- * With AVX-512 written by hand, sixteen exponentials at once: GCC 12 takes eight, leaves the last few
- * of a row to scalar code, which is most of the rows of attention, and waits for every maximum. The
- * lanes of a sum are what it makes of the plain loops there: number 8 i + j in lane j, what is behind
- * the last whole eight in lane 0, and then the lanes in their order.
- */
+ * AVX-512 code is written by hand and computes sixteen exponentials at once. GCC 12 takes eight,
+ * leaves the end of a row to scalar code (most of a row of attention), and waits for every maximum.
+ * The order of a sum is the order in which GCC adds in the plain loops below. Number 8 i + j goes
+ * to lane j, numbers after the last whole eight go to lane 0, then the lanes are added in order. */
 #ifndef ENGINE_ROW_MATH_H
 #define ENGINE_ROW_MATH_H
 
@@ -26,12 +25,12 @@ static inline __mmask16 row_mask(int64_t n) {
     return (__mmask16)(0xffffu >> (ROW_VECTOR - few));
 }
 
-/* x[0 .. n-1], n <= 16, and -inf behind them. */
+/* Loads x[0 .. n-1], n <= 16, and -inf after them. */
 static inline __m512 row_part(const real *x, int64_t n) {
     return _mm512_mask_loadu_ps(_mm512_set1_ps(-INFINITY), row_mask(n), x);
 }
 
-/* -inf in the place of a NaN. */
+/* Replaces NaN by -inf. */
 static inline __m512 row_numbers(__m512 x) {
     return _mm512_max_ps(x, _mm512_set1_ps(-INFINITY));
 }
@@ -44,7 +43,7 @@ static inline real row_max(int64_t n, const real *restrict x) {
     int64_t i = 0;
     for (; i + STRIDE <= n; i += STRIDE)
 #pragma GCC unroll 4
-        for (int c = 0; c < CHAINS; c++) /* of a NaN and m: m */
+        for (int c = 0; c < CHAINS; c++) /* the maximum of NaN and m is m */
             m[c] = _mm512_max_ps(_mm512_loadu_ps(x + i + c * ROW_VECTOR), m[c]);
     for (; i < n; i += ROW_VECTOR) m[0] = _mm512_max_ps(row_part(x + i, n - i), m[0]);
     return _mm512_reduce_max_ps(
@@ -66,7 +65,7 @@ static inline double row_total(__m512d lanes) {
     return sum;
 }
 
-/* The sum of the lanes and of the last n < 16 numbers. */
+/* Sum of the lanes and of the last n < 16 numbers. */
 static inline double row_end(__m512d lanes, int64_t n, __m512 last) {
     real x[ROW_VECTOR];
     int64_t i = 0;
@@ -77,7 +76,7 @@ static inline double row_end(__m512d lanes, int64_t n, __m512 last) {
     return row_total(_mm512_mask_mov_pd(lanes, 1, _mm512_set1_pd(first)));
 }
 
-/* y = c x */
+/* x = c x */
 static inline void row_scale(int64_t n, real c, real *x) {
     const __m512 factor = _mm512_set1_ps(c);
     for (int64_t i = 0; i < n; i += ROW_VECTOR) {
@@ -87,7 +86,7 @@ static inline void row_scale(int64_t n, real c, real *x) {
     }
 }
 
-/* Row j of eight has the lanes of v[j]; -> their sums, as row_total takes them. */
+/* Adds the lanes of each v[j], in the order of row_total; result j is the sum of v[j]. */
 static inline __m512d row_totals(const __m512d v[ROW_LANES]) {
     __m512d pair[8], four[8], sum = _mm512_setzero_pd();
     for (int i = 0; i < 4; i++) { /* even lanes of two rows; odd ones */
@@ -98,29 +97,29 @@ static inline __m512d row_totals(const __m512d v[ROW_LANES]) {
         four[i] = __builtin_shufflevector(pair[i], pair[i + 1], 0, 1, 8, 9, 4, 5, 12, 13);
         four[i + 1] = __builtin_shufflevector(pair[i], pair[i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
     }
-    static const int place[4] = {0, 4, 1, 5}; /* of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
+    static const int pair_of[4] = {0, 4, 1, 5}; /* of lanes 0 and 4, 1 and 5, 2 and 6, 3 and 7 */
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512d a = four[place[i]], b = four[place[i] + 2];
+        const __m512d a = four[pair_of[i]], b = four[pair_of[i] + 2];
         sum += __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
     }
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++) {
-        const __m512d a = four[place[i]], b = four[place[i] + 2];
+        const __m512d a = four[pair_of[i]], b = four[pair_of[i] + 2];
         sum += __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
     }
     return sum;
 }
 
-/* The sum of the first n <= 16. */
+/* Sum of the first n <= 16 numbers. */
 static inline double row_sum_few(int64_t n, __m512 x) {
     const __m512d low = row_low(x);
     return n == ROW_VECTOR ? row_total(_mm512_add_pd(low, row_high(x)))
                            : row_end(_mm512_setzero_pd(), n, x);
 }
 
-/* Softmax of the first n <= 16, zeros behind them: what row_max, row_exp and row_scale make of them,
- * without memory in between, which waits for what was written in part. */
+/* Softmax of the first n <= 16 numbers, zeros after them. Equal to row_max, row_exp and row_scale,
+ * but without memory in between, where loads would wait for partial stores. */
 static inline __m512 row_softmax_few(int64_t n, __m512 x) {
     const __mmask16 mask = row_mask(n);
     x = _mm512_mask_mov_ps(_mm512_set1_ps(-INFINITY), mask, x);
@@ -129,7 +128,7 @@ static inline __m512 row_softmax_few(int64_t n, __m512 x) {
     return _mm512_maskz_mul_ps(mask, e, _mm512_set1_ps((float)(1 / row_sum_few(n, e))));
 }
 
-/* exp(x - m) and their sum; to y unless that is NULL. */
+/* Returns the sum of exp(x - m); writes the terms to y unless it is NULL. */
 static inline double row_exponentials(int64_t n, const real *x, real m, real *y) {
     const __m512 largest = _mm512_set1_ps(m);
     __m512d sum = _mm512_setzero_pd();
@@ -146,12 +145,12 @@ static inline double row_exponentials(int64_t n, const real *x, real m, real *y)
     return row_end(sum, n - i, e);
 }
 
-/* sum of exp(x - m) */
+/* Returns the sum of exp(x - m). */
 static inline double row_exp_sum(int64_t n, const real *restrict x, real m) {
     return row_exponentials(n, x, m, NULL);
 }
 
-/* y = exp(x - m) scale - shift, added to y where `add`; y may be x. */
+/* y = exp(x - m) scale - shift, or y += with `add`; y may be x. */
 static inline void row_softmax_gradient(int64_t n, const real *x, real m, real scale, real shift,
                                         bool add, real *y) {
     const __m512 largest = _mm512_set1_ps(m), c = _mm512_set1_ps(scale);
@@ -180,7 +179,7 @@ static inline real row_max(int64_t n, const real *restrict x) {
     return m;
 }
 
-/* sum of exp(x - m) */
+/* Returns the sum of exp(x - m). */
 static inline double row_exp_sum(int64_t n, const real *restrict x, real m) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -188,7 +187,7 @@ static inline double row_exp_sum(int64_t n, const real *restrict x, real m) {
     return sum;
 }
 
-/* y = exp(x - m) scale - shift, added to y where `add`; y may be x. */
+/* y = exp(x - m) scale - shift, or y += with `add`; y may be x. */
 static inline void row_softmax_gradient(int64_t n, const real *x, real m, real scale, real shift,
                                         bool add, real *y) {
     if (add) {
@@ -225,7 +224,8 @@ static inline double row_dot(int64_t n, const real *restrict x, const real *rest
 }
 
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
-/* row_dot of x and the first eight rows, n a multiple of ROW_LANES; something where there are fewer. */
+/* row_dot of x with the first eight rows, n a multiple of ROW_LANES. With fewer rows the rest is
+ * arbitrary. */
 static inline __m256 row_eight_dots(int64_t rows, int64_t n, const real *x, const real *const *y,
                                     int64_t at) {
     __m512d lanes[ROW_LANES];
@@ -243,7 +243,8 @@ static inline __m256 row_eight_dots(int64_t rows, int64_t n, const real *x, cons
 }
 #endif
 
-/* x = softmax of x [n]; x has room for whole vectors, and what is behind the n is lost. */
+/* x = softmax of x [n]. x has space for whole vectors; numbers after the first n are
+ * overwritten. */
 static inline void row_softmax(int64_t n, real *x) {
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     if (n <= ROW_VECTOR) {
@@ -255,9 +256,10 @@ static inline void row_softmax(int64_t n, real *x) {
     row_scale(n, (real)(1 / sum), x);
 }
 
-/* z = softmax of row_dot of x and the n numbers at y_j + at, j < rows; z has room for whole vectors. */
-static inline void row_shares(int64_t rows, int64_t n, const real *x, const real *const *y,
-                              int64_t at, real *z) {
+/* z = softmax of the row_dot of x with the n numbers at y_j + at, j < rows. z has space for whole
+ * vectors. */
+static inline void row_attention_weights(int64_t rows, int64_t n, const real *x,
+                                         const real *const *y, int64_t at, real *z) {
 #if defined(__AVX512DQ__) && !defined(REAL_DOUBLE)
     if (rows <= ROW_VECTOR && n % ROW_LANES == 0) {
         __m512 dots = _mm512_castps256_ps512(row_eight_dots(rows, n, x, y, at));

@@ -1,4 +1,4 @@
-/* scratch.c -- see scratch.h. */
+/* scratch.c -- memory that consecutive calls share; it only grows. */
 #include "engine/scratch.h"
 
 #include <stdlib.h>

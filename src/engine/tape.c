@@ -1,4 +1,4 @@
-/* tape.c -- see tape.h. */
+/* tape.c -- records ops as nodes, runs them backward, and reuses the memory of tensors. */
 #include "engine/tape.h"
 
 #include <stdarg.h>
@@ -63,7 +63,7 @@ void *tape_alloc(tape *t, size_t bytes) {
     return p ? p : tape_fail(t, SR_MEMORY, "out of memory for %zu bytes of a step", bytes);
 }
 
-/* A tensor of this shape without a value. */
+/* Makes a tensor of this shape without a value. */
 static tensor *shaped(tape *t, int rank, const int64_t *dim) {
     if (rank < 1 || rank > 4) return tape_fail(t, SR_USAGE, "tensor of rank %d", rank);
     tensor *x = tape_alloc(t, sizeof *x);
@@ -84,14 +84,14 @@ tensor *tape_wrap(tape *t, int rank, const int64_t *dim, real *value) {
     return x;
 }
 
-/* Time since the mark, which moves to now. */
+/* Returns the time since the mark and moves the mark to now. */
 static double profile_lap(tape *t) {
     double now = progress_clock(), passed = now - t->mark;
     t->mark = now;
     return passed;
 }
 
-/* The row of this op; the last row serves all that do not fit. */
+/* Returns the row of this op. The last row collects all ops that do not fit. */
 static tape_profile *profile_row(tape *t, const char *op) {
     int i = 0;
     while (i < PROFILE_OPS - 1 && t->profile[i].op && strcmp(t->profile[i].op, op)) i++;
@@ -135,24 +135,24 @@ tensor *tape_push(tape *t, const char *op, tape_backward_fn *backward, tensor *o
 }
 
 /* -- memory of tensors
+ *
+ * A backward pass needs few gradients at a time, and the next op alone reads many results. Free
+ * memory goes into a list of spare blocks, sorted by size, which later tensors use first. */
 
- * A backward pass needs few gradients at a time, and many a result is read by the next op alone. Without this
- * they would take memory of their own each. */
-
-/* Stands in the memory that it is about. */
+/* A spare block; it is stored in the block itself. */
 struct tape_spare {
     struct tape_spare *next;
-    int64_t count; /* numbers there */
+    int64_t count; /* numbers in the block */
 };
 
 enum { SPARE_ALIGN = 64 / sizeof(real), SPARE_LEAST = SPARE_ALIGN };
 
 static void put_spare(tape *t, real *at, int64_t count) {
-    struct tape_spare **place = &t->spare, *s = (void *)at;
+    struct tape_spare **link = &t->spare, *s = (void *)at;
     if (!at || count < SPARE_LEAST) return;
-    while (*place && (*place)->count < count) place = &(*place)->next;
-    *s = (struct tape_spare){*place, count};
-    *place = s;
+    while (*link && (*link)->count < count) link = &(*link)->next;
+    *s = (struct tape_spare){*link, count};
+    *link = s;
 }
 
 static void give_value(tape *t, tensor *x) {
@@ -162,29 +162,30 @@ static void give_value(tape *t, tensor *x) {
     x->own = false;
 }
 
-/* False where nobody shares the gradient's memory. */
-static bool part(tensor *x) {
+/* Ends the sharing of x's gradient memory; false when x shares with no tensor. */
+static bool unlink_twin(tensor *x) {
     if (!x->twin) return false;
     x->twin = x->twin->twin = NULL;
     return true;
 }
 
-/* The gradient has been passed on, and whoever reads the value came before. */
+/* Frees x's gradient after it was passed on. All readers of the value came before. */
 static void give_back(tape *t, tensor *x) {
-    if (!part(x)) put_spare(t, x->grad, x->count);
-    if (x->grad && x->grad == x->value) x->value = NULL; /* tape_grad_over */
+    if (!unlink_twin(x)) put_spare(t, x->grad, x->count);
+    /* both share memory after tape_grad_over */
+    if (x->grad && x->grad == x->value) x->value = NULL;
     x->grad = NULL;
     x->has_grad = false;
     if (t->reuse_activations) give_value(t, x);
 }
 
-/* From the smallest chunk that is large enough, of which the rest is kept. */
+/* Takes the smallest block that is large enough; the rest stays spare. */
 static real *take_spare(tape *t, int64_t count) {
-    struct tape_spare **place = &t->spare;
-    while (*place && (*place)->count < count) place = &(*place)->next;
-    struct tape_spare *s = *place;
+    struct tape_spare **link = &t->spare;
+    while (*link && (*link)->count < count) link = &(*link)->next;
+    struct tape_spare *s = *link;
     if (!s) return NULL;
-    *place = s->next;
+    *link = s->next;
     const int64_t used = (count + SPARE_ALIGN - 1) / SPARE_ALIGN * SPARE_ALIGN,
                   left = s->count - used;
     real *at = (real *)(void *)s;
@@ -232,9 +233,9 @@ tensor *tape_release_input(tape *t, tensor *x, tensor *y) {
     return y;
 }
 
-tensor *tape_set_recompute(tape *t, tensor *y, tape_remake_fn *remake) {
+tensor *tape_set_recompute(tape *t, tensor *y, tape_recompute_fn *recompute) {
     if (!y || !t->last || t->last->out != y) return y;
-    t->last->remake = remake;
+    t->last->recompute = recompute;
     y->producer = t->last;
     return y;
 }
@@ -243,23 +244,23 @@ void tape_drop_value(tape *t, tensor *x) {
     if (t->reuse_activations && x && x->producer) give_value(t, x);
 }
 
-static void remake(tape *t, tensor *x);
+static void recompute_value(tape *t, tensor *x);
 
-/* What the node reads is there. */
-static void remake_read(tape *t, const tape_node *n) {
+/* Recomputes the dropped values that the node reads. */
+static void recompute_inputs(tape *t, const tape_node *n) {
     for (int i = 0; i < NODE_INPUTS && n->in[i]; i++)
-        if (n->reads & READS_IN(i)) remake(t, n->in[i]);
+        if (n->reads & READS_IN(i)) recompute_value(t, n->in[i]);
 }
 
-static void remake(tape *t, tensor *x) {
+static void recompute_value(tape *t, tensor *x) {
     if (x->value || !x->producer) return;
-    remake_read(t, x->producer);
+    recompute_inputs(t, x->producer);
     x->value = take_reals(t, x->count);
     x->own = x->value != NULL;
-    if (x->value) x->producer->remake(t, x->producer);
+    if (x->value) x->producer->recompute(t, x->producer);
 }
 
-/* Memory of x alone for its gradient, with what was there; false when it ran out. */
+/* Gives x's gradient memory of its own, with its previous contents; false when out of memory. */
 static bool own_grad(tape *t, tensor *x) {
     const real *shared = x->twin ? x->grad : NULL;
     if (!x->grad || shared) {
@@ -268,7 +269,7 @@ static bool own_grad(tape *t, tensor *x) {
         x->grad = own;
     }
     if (shared) memcpy(x->grad, shared, (size_t)x->count * sizeof *shared);
-    part(x);
+    unlink_twin(x);
     return true;
 }
 
@@ -282,8 +283,8 @@ real *tape_grad(tape *t, tensor *x, bool *add) {
 
 real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
     tensor *x = node->in[input];
-    const bool reads =
-        node->reads & READS_IN(input); /* else the one reader is another, and yet to come */
+    /* otherwise the only reader is another node, which still has to run */
+    const bool reads = node->reads & READS_IN(input);
     if (t->reuse_activations && x->wants_grad && !x->grad && x->own && x->readers == 1 && reads) {
         x->grad = x->value;
         x->own = false;
@@ -291,7 +292,7 @@ real *tape_grad_over(tape *t, const tape_node *node, int input, bool *add) {
     return tape_grad(t, x, add);
 }
 
-/* y's gradient, which y is without from now on. */
+/* Detaches the gradient from y and returns it. */
 static real *take_grad(tensor *y) {
     real *g = y->grad;
     if (g == y->value) y->value = NULL, y->own = false;
@@ -303,7 +304,7 @@ real *tape_keep_grad(tape *t, tensor *x) {
     return own_grad(t, x) ? take_grad(x) : NULL;
 }
 
-static void pair(tensor *a, tensor *b) {
+static void link_twins(tensor *a, tensor *b) {
     a->twin = b;
     b->twin = a;
 }
@@ -312,14 +313,14 @@ bool tape_move_grad(tensor *y, tensor *x) {
     tensor *twin = y->twin;
     if (!x->wants_grad || x->grad || x->count != y->count) return false;
     x->grad = take_grad(y);
-    if (part(y)) pair(x, twin);
+    if (unlink_twin(y)) link_twins(x, twin);
     return x->has_grad = true;
 }
 
 bool tape_alias_grad(tensor *a, tensor *b) {
     if (!b->wants_grad || b->grad || a->twin || a->count != b->count) return false;
     b->grad = a->grad;
-    pair(a, b);
+    link_twins(a, b);
     return b->has_grad = true;
 }
 
@@ -335,7 +336,7 @@ real *tape_grad_zeroed(tape *t, tensor *x) {
     return g;
 }
 
-/* A view shares the value; its gradient is handed or added back. */
+/* A view shares the value. Its gradient moves to x, or is added. */
 static void reshape_backward(tape *t, const tape_node *node) {
     if (tape_move_grad(node->out, node->in[0])) return;
     bool add;
@@ -364,7 +365,7 @@ void tape_backward(tape *t, tensor *loss, real seed) {
     if (t->profiling) profile_lap(t);
     for (const tape_node *n = t->last; n && !tape_failure(t); n = n->before) {
         if (n->out->has_grad) {
-            remake_read(t, n);
+            recompute_inputs(t, n);
             if (!tape_failure(t)) n->backward(t, n);
             give_back(t, n->out);
         }

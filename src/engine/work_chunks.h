@@ -1,5 +1,5 @@
-/* work_chunks.h -- how work is cut. That of the element-wise ops: into fixed chunks of CHUNK elements, whatever the
- * number of threads, so that no result depends on it. */
+/* work_chunks.h -- fixed chunks of work. Element-wise ops process chunks of CHUNK elements for any
+ * number of threads, so that results do not depend on it. */
 #ifndef ENGINE_WORK_CHUNKS_H
 #define ENGINE_WORK_CHUNKS_H
 
@@ -19,7 +19,7 @@ static inline int64_t chunk_length(int64_t chunk, int64_t count) {
     return lesser(CHUNK, count - chunk * CHUNK);
 }
 
-/* The same for rows: as many as hold about CHUNK elements, at least one. */
+/* Rows of a chunk: as many as contain about CHUNK elements, at least one. */
 static inline int64_t chunk_rows(int64_t features) {
     return features < CHUNK ? CHUNK / features : 1;
 }

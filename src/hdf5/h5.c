@@ -147,7 +147,7 @@ void h5_hold(h5_id file, bool hold) {
 void h5_finalize(h5_id file, bool sync) {
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
-    if (o && o->log) o->log->seal = true, o->log->sync = sync;
+    if (o && o->log) o->log->finalize = true, o->log->sync = sync;
     h5_unquiet(q);
 }
 

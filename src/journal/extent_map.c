@@ -1,8 +1,10 @@
-/* extent_map.c -- see extent_map.h. Files grow at their end, so most extents are put behind all others. */
+/* extent_map.c -- a sorted array of extents. Files grow at their end, so most extents are appended. */
 #include "journal/extent_map.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "journal/crc32.h"
 
 void extent_map_free(extent_map *m) {
     for (size_t i = 0; i < m->count; i++) free(m->e[i].copy);
@@ -50,7 +52,7 @@ static extent *insert(extent_map *m, size_t i, const extent *new) {
     return &m->e[i];
 }
 
-/* Cuts the first `count` of the extents that stand as one at i off the others. */
+/* Splits entry i, which stands for several extents, after the first `count` of them. */
 static bool split(extent_map *m, size_t i, uint64_t count) {
     extent rest = m->e[i];
     rest.at += count * rest.length, rest.more -= (uint32_t)count;
@@ -59,7 +61,7 @@ static bool split(extent_map *m, size_t i, uint64_t count) {
     return true;
 }
 
-/* Each extent that lies partly in [at, end) stands for itself. */
+/* Gives each extent that is partly in [at, end) an entry of its own. */
 static bool expose(extent_map *m, uint64_t at, uint64_t end) {
     for (size_t i = extent_map_find(m, at); i < m->count && m->e[i].at < end; i++) {
         const extent *e = &m->e[i];
@@ -71,7 +73,7 @@ static bool expose(extent_map *m, uint64_t at, uint64_t end) {
     return true;
 }
 
-/* One that new makes one more of. */
+/* Extends entry e by `new` when they are equal extents in a row. */
 static bool join(extent *e, const extent *new) {
     const bool values = e->kind == EXTENT_VALUES && new->kind == EXTENT_VALUES && !e->copy;
     const bool behind = end_of(e) == new->at && e->length == new->length;
@@ -80,8 +82,8 @@ static bool join(extent *e, const extent *new) {
     return alike;
 }
 
-/* Takes [at, end) away from the extents from i on; i is where one of that place belongs then. What lies on
- * both sides of it keeps its left part alone: the right one was never written by itself. */
+/* Removes [at, end) from the extents from i on; returns the index for a new extent there. An extent on both
+ * sides keeps its left part only: the right part was never written by itself. */
 static size_t make_room(extent_map *m, size_t i, uint64_t at, uint64_t end) {
     if (i < m->count && m->e[i].at < at) {
         m->e[i].length = (uint32_t)(at - m->e[i].at);
@@ -105,11 +107,11 @@ bool extent_is_settled(const extent *e) {
     return e->kind == EXTENT_STEPS && !e->copy;
 }
 
-void extent_map_settle(extent_map *m, const crc_table *table) {
+void extent_map_settle(extent_map *m) {
     for (size_t i = 0; i < m->count; i++) {
         extent *e = &m->e[i];
         if (e->kind == EXTENT_STEPS && e->copy && !e->changed) {
-            e->sum = crc_add(table, 0, e->copy, e->length);
+            e->checksum = crc32_add(0, e->copy, e->length);
             free(e->copy);
             e->copy = NULL;
         }
@@ -117,7 +119,7 @@ void extent_map_settle(extent_map *m, const crc_table *table) {
     }
 }
 
-/* Where it lies, whatever was there. */
+/* Replaces what was there. */
 static bool put_new(extent_map *m, const extent *new) {
     const uint64_t end = end_of(new);
     if (!expose(m, new->at, end)) return false;

@@ -1,4 +1,4 @@
-/* file_sync.c -- see file_sync.h. */
+/* file_sync.c -- fsync of files and directories by their paths. */
 #include "journal/file_sync.h"
 
 #include <errno.h>

@@ -1,13 +1,12 @@
-/* file_sync.h -- bytes that are on the disk. */
+/* file_sync.h -- makes files durable. */
 #ifndef JOURNAL_FILE_SYNC_H
 #define JOURNAL_FILE_SYNC_H
 
 #include "statrec/base.h"
 
-/* What has been written to a file, or the names in a directory, survives the machine; file systems that
- * know nothing of it are fine. */
+/* fsync of a file or directory: its content survives a power failure. SR_OK on file systems without fsync. */
 sr_status file_sync(const char *path, sr_failure *why);
-/* The same of the directory that a path is in: what names it holds. */
+/* fsync of the directory of a path, which holds its name. */
 sr_status file_sync_directory(const char *path, sr_failure *why);
 
 #endif

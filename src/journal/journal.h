@@ -1,41 +1,39 @@
-/* journal.h -- the order in which what HDF5 writes of a run file goes there, so that neither a torn write
- * nor a power failure leaves its structure in parts (journal.c tells how), and the file's end matter.
- * */
+/* journal.h -- orders the writes to a run file, so that neither a torn write nor a power failure leaves its
+ * metadata inconsistent; writes the trailer. */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
 
 #include "journal/trailer.h"
 
-/* A write that waits. */
-typedef struct waiting {
+/* A write that waits for the next commit. */
+typedef struct queued_write {
     uint64_t at;
-    size_t size, from; /* from: of its bytes in `bytes` */
-} waiting;
+    size_t size, from; /* from: index of its bytes in `bytes` */
+} queued_write;
 
 typedef struct journal {
     int fd;
-    bool hold, begun, sync, seal;
-    uint64_t end;   /* of HDF5's part */
-    uint64_t at;    /* of the log in the file; 0: there is none */
-    extent_map map; /* all that was written */
-    crc_table table;
-    waiting *queue; /* [queued] */
+    bool hold, begun, sync, finalize;
+    uint64_t end;        /* of the HDF5 data */
+    uint64_t at;         /* offset of the journal in the file; 0: none */
+    extent_map map;      /* everything that was written */
+    queued_write *queue; /* [queued] */
     unsigned char *bytes;
-    size_t queued, queue_room, used, room;
+    size_t queued, queue_capacity, used, capacity;
 } journal;
 
-/* All that is written before journal_begin goes to its place at once, and has a copy. */
+/* Writes before journal_begin go to the file at once, and get a backup copy. */
 void journal_init(journal *l, int fd);
 void journal_free(journal *l);
-/* From now on structure, and what is written while `hold`, waits for commits. sync: each is on the disk when
- * it returns. These are false with errno. */
+/* From now on metadata, and values written while `hold` is set, wait for commits. sync: a commit returns when
+ * it is on the disk. This function and the next three return false with errno. */
 bool journal_begin(journal *l, bool sync);
-bool journal_write(journal *l, bool structure, uint64_t at, const void *bytes, size_t size);
-/* end: of the space that HDF5 has taken. */
+bool journal_write(journal *l, bool metadata, uint64_t at, const void *bytes, size_t size);
+/* end: of the space that HDF5 has allocated. */
 bool journal_commit(journal *l, uint64_t end);
-/* The last commit, and the end matter for good. */
+/* The last commit, and the final trailer. */
 bool journal_finalize(journal *l, uint64_t end);
-/* Bytes that were read from the file, as they are to be. */
+/* Replaces bytes that were read from the file by those of queued writes. */
 void journal_patch(const journal *l, uint64_t at, void *bytes, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* positional_io.c -- see positional_io.h. */
+/* positional_io.c -- pread and pwrite of all bytes, across interruptions. */
 #include "journal/positional_io.h"
 
 #include <errno.h>

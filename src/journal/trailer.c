@@ -1,10 +1,11 @@
-/* trailer.c -- see trailer.h.
+/* trailer.c -- builds, writes, loads and verifies trailers.
  *
- * All numbers are little-endian: copies, one after the other; the table; the foot.
+ * A trailer is: backup copies, one after the other; the table; the footer. All numbers are little-endian.
  *
- * An entry of the table, in the order of places: place and, in its highest byte, kind [8], length [4], sum
- * [4]. The foot: mark [16], version [4], kind [4], bytes of the end matter [8], end of HDF5's part [8],
- * entries [4], sum of the gaps [4], 0 [8], sum of the table [4], sum of the 60 bytes before it [4].
+ * A table entry has offset and, in its highest byte, kind [8], length [4], checksum [4]; entries are in the order
+ * of their offsets. The footer has: mark [16], version [4], kind [4], bytes of the trailer [8], end of the HDF5
+ * data [8], number of entries [4], checksum of the gaps [4], 0 [8], checksum of the table [4], checksum of the
+ * 60 bytes before it [4].
  */
 #include "journal/trailer.h"
 
@@ -15,9 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "journal/crc32.h"
 #include "journal/positional_io.h"
 
-enum { FOOT = 64, ENTRY = END_ENTRY, VERSION = 1, LOG_BYTES = 1 << 20, WINDOW = 1 << 18 };
+enum { FOOTER = 64, ENTRY = TRAILER_ENTRY, VERSION = 1, WINDOW = 1 << 18 };
+/* A journal holds all metadata while that is no larger; else what changed. */
+enum { JOURNAL_BYTES = 1 << 20 };
 
 static const unsigned char mark[16] = "\x89statrec end\r\n\x1a";
 
@@ -25,45 +29,44 @@ static void put_number(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) at[i] = (unsigned char)(value >> 8 * i);
 }
 
-/* -- making ---------------------------------------------------------------------------------- */
+/* -- journal --------------------------------------------------------------------------------- */
 
 static bool belongs(const extent *e, bool all) {
-    return e->copy && (e->changed || (all && e->kind == EXTENT_STRUCTURE));
+    return e->copy && (e->changed || (all && e->kind == EXTENT_METADATA));
 }
 
-static void put_entry(unsigned char *entry, const extent *e, uint64_t at, uint32_t sum) {
+static void put_entry(unsigned char *entry, const extent *e, uint64_t at, uint32_t checksum) {
     put_number(entry, at | (uint64_t)e->kind << 56, 8);
-    put_number(entry + 8, e->length, 4), put_number(entry + 12, sum, 4);
+    put_number(entry + 8, e->length, 4), put_number(entry + 12, checksum, 4);
 }
 
-/* What a foot tells. */
+/* The content of a footer. */
 typedef struct totals {
-    end_kind kind;
+    trailer_kind kind;
     uint64_t copies, end; /* bytes */
     size_t count;
-    uint32_t gaps, sum; /* sum: of the table */
+    uint32_t gaps, checksum; /* of the gaps; of the table */
 } totals;
 
 static uint64_t size_of(const totals *t) {
-    return t->copies + t->count * ENTRY + FOOT;
+    return t->copies + t->count * ENTRY + FOOTER;
 }
 
-static void put_footer(unsigned char foot[FOOT], const totals *t, const crc_table *table) {
-    memcpy(foot, mark, sizeof mark);
-    put_number(foot + 16, VERSION, 4), put_number(foot + 20, t->kind, 4);
-    put_number(foot + 24, size_of(t), 8), put_number(foot + 32, t->end, 8);
-    put_number(foot + 40, t->count, 4), put_number(foot + 44, t->gaps, 4);
-    put_number(foot + 48, 0, 8), put_number(foot + 56, t->sum, 4);
-    put_number(foot + 60, crc_add(table, 0, foot, 60), 4);
+static void put_footer(unsigned char footer[FOOTER], const totals *t) {
+    memcpy(footer, mark, sizeof mark);
+    put_number(footer + 16, VERSION, 4), put_number(footer + 20, t->kind, 4);
+    put_number(footer + 24, size_of(t), 8), put_number(footer + 32, t->end, 8);
+    put_number(footer + 40, t->count, 4), put_number(footer + 44, t->gaps, 4);
+    put_number(footer + 48, 0, 8), put_number(footer + 56, t->checksum, 4);
+    put_number(footer + 60, crc32_add(0, footer, 60), 4);
 }
 
-unsigned char *trailer_log(const extent_map *m, const crc_table *table, uint64_t end,
-                           size_t *size) {
+unsigned char *trailer_build_journal(const extent_map *m, uint64_t end, size_t *size) {
     size_t structure = 0;
-    totals t = {.kind = END_LOG, .end = end};
+    totals t = {.kind = TRAILER_JOURNAL, .end = end};
     for (size_t i = 0; i < m->count; i++)
-        if (m->e[i].kind == EXTENT_STRUCTURE) structure += m->e[i].length;
-    const bool all = structure <= LOG_BYTES;
+        if (m->e[i].kind == EXTENT_METADATA) structure += m->e[i].length;
+    const bool all = structure <= JOURNAL_BYTES;
     for (size_t i = 0; i < m->count; i++)
         if (belongs(&m->e[i], all)) t.count++, t.copies += m->e[i].length;
     *size = (size_t)size_of(&t);
@@ -73,26 +76,27 @@ unsigned char *trailer_log(const extent_map *m, const crc_table *table, uint64_t
     for (size_t i = 0; i < m->count; i++) {
         const extent *e = &m->e[i];
         if (!belongs(e, all)) continue;
-        put_entry(entry, e, e->at, crc_add(table, 0, e->copy, e->length));
+        put_entry(entry, e, e->at, crc32_add(0, e->copy, e->length));
         memcpy(copy, e->copy, e->length);
         entry += ENTRY, copy += e->length;
     }
-    t.sum = crc_add(table, 0, bytes + t.copies, t.count * ENTRY);
-    put_footer(entry, &t, table);
+    t.checksum = crc32_add(0, bytes + t.copies, t.count * ENTRY);
+    put_footer(entry, &t);
     return bytes;
 }
 
 /* -- reading bytes --------------------------------------------------------------------------- */
 
-/* Bytes of a file that were read at once: most of what is asked for lies close together. */
+/* A buffer of consecutive bytes of a file: most reads are close together. */
 typedef struct window {
     int fd;
     uint64_t at;
-    size_t size, least;   /* bytes that are there; that are read at once */
-    unsigned char *bytes; /* [WINDOW]; NULL: no memory */
+    size_t size;          /* bytes in the buffer */
+    size_t least;         /* bytes to read at once */
+    unsigned char *bytes; /* [WINDOW]; NULL: out of memory */
 } window;
 
-/* least: WINDOW, or 0 where nothing behind what is asked for will be. */
+/* least: WINDOW, or 0 when later bytes are not needed. */
 static window window_open(int fd, size_t least) {
     return (window){.fd = fd, .least = least, .bytes = malloc(WINDOW)};
 }
@@ -108,39 +112,38 @@ static const unsigned char *window_at(window *w, uint64_t at, size_t size) {
     return w->bytes + (at - w->at);
 }
 
-static bool sum_of(const crc_table *table, window *w, uint64_t at, uint64_t size, uint32_t *sum) {
+static bool checksum_of(window *w, uint64_t at, uint64_t size, uint32_t *checksum) {
     while (size) {
         const size_t part = size < WINDOW ? (size_t)size : WINDOW;
         const unsigned char *bytes = window_at(w, at, part);
         if (!bytes) return false;
-        *sum = crc_add(table, *sum, bytes, part);
+        *checksum = crc32_add(*checksum, bytes, part);
         at += part, size -= part;
     }
     return true;
 }
 
-/* Of the bytes that no extent has, as extents go by in their order. */
-typedef struct gap_sum {
-    const crc_table *table;
+/* Checksum of the bytes between extents, which are passed in their order. */
+typedef struct gap_checksum {
     window *w;
     uint64_t done, end;
-    uint32_t sum;
-} gap_sum;
+    uint32_t checksum;
+} gap_checksum;
 
-static bool gaps_until(gap_sum *g, uint64_t at) {
+static bool gaps_until(gap_checksum *g, uint64_t at) {
     const uint64_t to = at < g->end ? at : g->end;
-    return g->done >= to || sum_of(g->table, g->w, g->done, to - g->done, &g->sum);
+    return g->done >= to || checksum_of(g->w, g->done, to - g->done, &g->checksum);
 }
 
-static bool gaps_pass(gap_sum *g, const extent *x) {
+static bool gaps_pass(gap_checksum *g, const extent *x) {
     const bool ok = gaps_until(g, x->at);
     g->done = x->at + x->length;
     return ok;
 }
 
-/* -- sealing --------------------------------------------------------------------------------- */
+/* -- final trailer --------------------------------------------------------------------------------- */
 
-/* Bytes that are put one behind the other. */
+/* A buffered sequential writer. */
 typedef struct stream {
     int fd;
     uint64_t at;
@@ -164,17 +167,16 @@ static bool stream_put(stream *s, const void *bytes, size_t size) {
     return true;
 }
 
-/* A seal that is being made. */
-typedef struct sealing {
-    const crc_table *table;
-    window *w; /* of HDF5's part */
+/* A final trailer in progress. */
+typedef struct finalizing {
+    window *w; /* of the HDF5 data */
     stream *s;
-    gap_sum between;
+    gap_checksum between;
     totals t;
-} sealing;
+} finalizing;
 
-/* From its place. */
-static bool seal_settled(sealing *z, const extent *e) {
+/* Copies steps from their place in the file. */
+static bool final_settled(finalizing *z, const extent *e) {
     bool ok = true;
     for (uint32_t done = 0; done < e->length && ok;) {
         const uint32_t left = e->length - done, part = left < WINDOW ? left : WINDOW;
@@ -185,58 +187,58 @@ static bool seal_settled(sealing *z, const extent *e) {
     return ok;
 }
 
-static bool seal_copies(sealing *z, const extent_map *m) {
+static bool final_copies(finalizing *z, const extent_map *m) {
     bool ok = true;
     for (size_t i = 0; i < m->count && ok; i++) {
         const extent *e = &m->e[i];
         if (e->kind == EXTENT_VALUES) continue;
-        ok = e->copy ? stream_put(z->s, e->copy, e->length) : seal_settled(z, e);
+        ok = e->copy ? stream_put(z->s, e->copy, e->length) : final_settled(z, e);
         z->t.copies += e->length;
     }
     return ok;
 }
 
-static bool sum_of_extent(const sealing *z, const extent *e, uint64_t at, uint32_t *sum) {
-    *sum = extent_is_settled(e) ? e->sum : 0;
-    if (e->copy) *sum = crc_add(z->table, 0, e->copy, e->length);
-    return e->kind != EXTENT_VALUES || sum_of(z->table, z->w, at, e->length, sum);
+static bool checksum_of_extent(const finalizing *z, const extent *e, uint64_t at,
+                               uint32_t *checksum) {
+    *checksum = extent_is_settled(e) ? e->checksum : 0;
+    if (e->copy) *checksum = crc32_add(0, e->copy, e->length);
+    return e->kind != EXTENT_VALUES || checksum_of(z->w, at, e->length, checksum);
 }
 
-/* Entry after entry of those that stand as one. */
-static bool seal_entries(sealing *z, const extent *e) {
+/* Writes an entry for each of the extents that `e` stands for. */
+static bool final_entries(finalizing *z, const extent *e) {
     bool ok = true;
     for (uint64_t k = 0; k <= e->more && ok; k++) {
         unsigned char entry[ENTRY];
         const extent one = {.at = e->at + k * e->length, .length = e->length};
-        uint32_t sum = 0;
-        ok = gaps_pass(&z->between, &one) && sum_of_extent(z, e, one.at, &sum);
-        put_entry(entry, e, one.at, sum);
+        uint32_t checksum = 0;
+        ok = gaps_pass(&z->between, &one) && checksum_of_extent(z, e, one.at, &checksum);
+        put_entry(entry, e, one.at, checksum);
         ok = ok && stream_put(z->s, entry, ENTRY);
-        z->t.sum = crc_add(z->table, z->t.sum, entry, ENTRY);
+        z->t.checksum = crc32_add(z->t.checksum, entry, ENTRY);
         z->t.count++;
     }
     return ok;
 }
 
-static bool seal_all(sealing *z, const extent_map *m) {
-    unsigned char foot[FOOT];
-    bool ok = seal_copies(z, m);
-    for (size_t i = 0; i < m->count && ok; i++) ok = seal_entries(z, &m->e[i]);
+static bool final_all(finalizing *z, const extent_map *m) {
+    unsigned char footer[FOOTER];
+    bool ok = final_copies(z, m);
+    for (size_t i = 0; i < m->count && ok; i++) ok = final_entries(z, &m->e[i]);
     if (!ok || !gaps_until(&z->between, z->t.end)) return false;
-    z->t.gaps = z->between.sum;
-    put_footer(foot, &z->t, z->table);
-    return stream_put(z->s, foot, FOOT) && stream_out(z->s);
+    z->t.gaps = z->between.checksum;
+    put_footer(footer, &z->t);
+    return stream_put(z->s, footer, FOOTER) && stream_out(z->s);
 }
 
-bool trailer_finalize(const extent_map *m, const crc_table *table, int fd, uint64_t end) {
+bool trailer_finalize(const extent_map *m, int fd, uint64_t end) {
     window w = window_open(fd, WINDOW);
     stream s = {.fd = fd, .at = end, .bytes = malloc(WINDOW)};
-    sealing z = {.table = table,
-                 .w = &w,
-                 .s = &s,
-                 .between = {.table = table, .w = &w, .end = end},
-                 .t = {.kind = END_SEAL, .end = end}};
-    const bool memory = w.bytes && s.bytes, ok = memory && seal_all(&z, m);
+    finalizing z = {.w = &w,
+                    .s = &s,
+                    .between = {.w = &w, .end = end},
+                    .t = {.kind = TRAILER_FINAL, .end = end}};
+    const bool memory = w.bytes && s.bytes, ok = memory && final_all(&z, m);
     free(w.bytes), free(s.bytes);
     if (!memory) errno = ENOMEM;
     return ok;
@@ -244,34 +246,33 @@ bool trailer_finalize(const extent_map *m, const crc_table *table, int fd, uint6
 
 /* -- loading --------------------------------------------------------------------------------- */
 
-/* The table before the foot, by which the copies must have `left` bytes. */
-static bool load_table(trailer *e, int fd, const unsigned char *foot, uint64_t length,
+/* Loads the table before the footer. The copies must fill the rest of the trailer [length]. */
+static bool load_table(trailer *e, int fd, const unsigned char *footer, uint64_t length,
                        bool *memory) {
-    const uint64_t count = positional_io_number(foot + 40, 4);
+    const uint64_t count = positional_io_number(footer + 40, 4);
     uint64_t copies;
-    if (count * ENTRY > length - FOOT) return false;
-    return checksum_table_open(&e->entries, &e->table, fd, e->size - FOOT - count * ENTRY, count,
-                               e->end, (uint32_t)positional_io_number(foot + 56, 4), &copies,
-                               memory) &&
-           copies == length - FOOT - count * ENTRY;
+    if (count * ENTRY > length - FOOTER) return false;
+    return checksum_table_open(&e->entries, fd, e->size - FOOTER - count * ENTRY, count, e->end,
+                               (uint32_t)positional_io_number(footer + 56, 4), &copies, memory) &&
+           copies == length - FOOTER - count * ENTRY;
 }
 
-/* Holds one extent of the structure against its copy [length]. */
-static void compare(trailer *e, extent *x, const unsigned char *copy, const unsigned char *here) {
-    const bool copy_good = crc_add(&e->table, 0, copy, x->length) == x->sum;
+/* Compares an extent of metadata with its copy [length]. */
+static void compare(extent *x, const unsigned char *copy, const unsigned char *here) {
+    const bool copy_good = crc32_add(0, copy, x->length) == x->checksum;
     const bool same = memcmp(copy, here, x->length) == 0;
-    x->looked = true;
+    x->verified = true;
     if (same && copy_good) return;
     x->bad = true;
     if (copy_good) {
         x->changed = true;
         if ((x->copy = malloc(x->length))) memcpy(x->copy, copy, x->length);
-    } else if (crc_add(&e->table, 0, here, x->length) == x->sum) {
-        x->looked = false;
+    } else if (crc32_add(0, here, x->length) == x->checksum) {
+        x->verified = false;
     }
 }
 
-/* An extent of any size: in the window, or in *large, to be freed. NULL with errno. */
+/* Bytes of an extent of any size: in the window, or in *large, which the caller frees. NULL with errno. */
 static const unsigned char *extent_at(window *w, uint64_t at, size_t size, unsigned char **large) {
     *large = NULL;
     if (size <= WINDOW) return window_at(w, at, size);
@@ -279,28 +280,26 @@ static const unsigned char *extent_at(window *w, uint64_t at, size_t size, unsig
     return *large && positional_io_read(w->fd, at, *large, size) ? *large : NULL;
 }
 
-/* An extent's copy, and what is in its place; false where one cannot be read. */
-static bool compare_copy(trailer *e, extent *x, window *w, window *copies, uint64_t copy_at,
-                         bool *memory) {
+/* False when the extent or its copy cannot be read. */
+static bool compare_copy(extent *x, window *w, window *copies, uint64_t copy_at, bool *memory) {
     unsigned char *large[2];
     const unsigned char *here = extent_at(w, x->at, x->length, &large[0]);
     const unsigned char *copy = extent_at(copies, copy_at, x->length, &large[1]);
     const bool ok = here && copy;
-    if (ok) compare(e, x, copy, here);
+    if (ok) compare(x, copy, here);
     *memory = (x->length <= WINDOW || (large[0] && large[1])) && (!x->changed || x->copy);
     free(large[0]), free(large[1]);
     return ok && *memory;
 }
 
-/* The copies are behind one another. False: of a log, not all that was meant. */
+/* Copies are consecutive, from `at` on. False: unreadable, or an incomplete journal. */
 static bool compare_copies(trailer *e, window *w, window *copies, uint64_t at, bool *memory) {
     for (size_t i = 0; i < e->entries.count; i++) {
-        extent x;
-        if (!checksum_table_get(&e->entries, w->fd, i, &x)) return false;
+        extent x = checksum_table_get(&e->entries, i);
         if (x.kind == EXTENT_VALUES) continue;
-        bool ok = compare_copy(e, &x, w, copies, at, memory);
+        bool ok = compare_copy(&x, w, copies, at, memory);
         if (x.bad && !extent_map_add(&e->map, &x)) free(x.copy), ok = *memory = false;
-        if (!ok || (e->kind == END_LOG && x.bad && !x.changed)) return false;
+        if (!ok || (e->kind == TRAILER_JOURNAL && x.bad && !x.changed)) return false;
         at += x.length;
     }
     return true;
@@ -315,32 +314,32 @@ static bool load_copies(trailer *e, int fd, uint64_t at, bool *memory) {
 }
 
 static sr_status load(trailer *e, int fd, const char *path, sr_failure *why) {
-    unsigned char foot[FOOT];
+    unsigned char footer[FOOTER];
     bool memory = true;
-    if (e->size < FOOT || !positional_io_read(fd, e->size - FOOT, foot, FOOT) ||
-        memcmp(foot, mark, sizeof mark) != 0)
+    if (e->size < FOOTER || !positional_io_read(fd, e->size - FOOTER, footer, FOOTER) ||
+        memcmp(footer, mark, sizeof mark) != 0)
         return SR_OK;
-    const uint64_t length = positional_io_number(foot + 24, 8);
-    e->gaps = (uint32_t)positional_io_number(foot + 44, 4);
-    e->kind = positional_io_number(foot + 20, 4) == END_SEAL ? END_SEAL : END_LOG;
-    e->end = positional_io_number(foot + 32, 8);
-    bool ok = crc_add(&e->table, 0, foot, 60) == positional_io_number(foot + 60, 4) &&
-              length >= FOOT && length <= e->size && e->end <= e->size - length &&
-              positional_io_number(foot + 16, 4) == VERSION;
-    ok = ok && load_table(e, fd, foot, length, &memory) &&
+    const uint64_t length = positional_io_number(footer + 24, 8);
+    e->gaps = (uint32_t)positional_io_number(footer + 44, 4);
+    e->kind =
+        positional_io_number(footer + 20, 4) == TRAILER_FINAL ? TRAILER_FINAL : TRAILER_JOURNAL;
+    e->end = positional_io_number(footer + 32, 8);
+    bool ok = crc32_add(0, footer, 60) == positional_io_number(footer + 60, 4) &&
+              length >= FOOTER && length <= e->size && e->end <= e->size - length &&
+              positional_io_number(footer + 16, 4) == VERSION;
+    ok = ok && load_table(e, fd, footer, length, &memory) &&
          load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;
     extent_map_free(&e->map), checksum_table_free(&e->entries);
-    if (!memory) return sr_fail(why, SR_MEMORY, "%s: its end matter", path);
-    e->damaged = e->kind == END_SEAL;
-    e->kind = END_NONE;
+    if (!memory) return sr_fail(why, SR_MEMORY, "%s: out of memory for the trailer", path);
+    e->damaged = e->kind == TRAILER_FINAL;
+    e->kind = TRAILER_NONE;
     return SR_OK;
 }
 
 sr_status trailer_load(trailer *e, const char *path, sr_failure *why) {
     struct stat s;
     *e = (trailer){0};
-    crc_table_init(&e->table);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &s) != 0) {
         sr_status status = sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
@@ -372,90 +371,80 @@ void trailer_patch(const trailer *e, uint64_t at, void *bytes, size_t size) {
     }
 }
 
-/* Keeps what is known of an extent of values: those that are bad. */
-static extent *look_at(trailer *e, size_t i, const extent *x, uint32_t sum) {
+/* Records that an extent of values was verified; returns it when it is bad. */
+static extent *record_verified(trailer *e, size_t i, const extent *x, uint32_t checksum) {
     extent bad = *x, *kept = NULL;
-    bad.looked = bad.bad = true;
-    if (sum != x->sum && !(kept = extent_map_add(&e->map, &bad))) {
-        e->spare = bad; /* to be looked at again */
+    bad.verified = bad.bad = true;
+    if (checksum != x->checksum && !(kept = extent_map_add(&e->map, &bad))) {
+        e->spare = bad; /* to be verified again */
         return &e->spare;
     }
     checksum_table_set_verified(&e->entries, i);
     return kept;
 }
 
-static bool sum_in_file(const trailer *e, const extent *x, int fd, uint32_t *sum) {
+static bool checksum_in_file(const extent *x, int fd, uint32_t *checksum) {
     window w = window_open(fd, 0);
-    *sum = 0;
-    const bool ok = w.bytes && sum_of(&e->table, &w, x->at, x->length, sum);
+    *checksum = 0;
+    const bool ok = w.bytes && checksum_of(&w, x->at, x->length, checksum);
     free(w.bytes);
     return ok;
 }
 
-/* What cannot be read is as good as bad. */
-static extent *unreadable(trailer *e, const extent *x) {
-    e->spare = *x;
-    return &e->spare;
-}
-
-/* NULL: its bytes are those that were written. bytes: they; NULL: in the file. */
+/* The extent if it is bad, else NULL. bytes: of the extent; NULL: read them from the file. */
 static extent *find_bad(trailer *e, size_t i, const extent *x, int fd, const unsigned char *bytes) {
-    uint32_t sum;
+    uint32_t checksum;
     if (checksum_table_is_verified(&e->entries, i)) {
         const size_t k = extent_map_find(&e->map, x->at);
         return k < e->map.count && e->map.e[k].at == x->at ? &e->map.e[k] : NULL;
     }
-    if (bytes)
-        sum = crc_add(&e->table, 0, bytes, x->length);
-    else if (!sum_in_file(e, x, fd, &sum))
-        return unreadable(e, x);
-    return look_at(e, i, x, sum);
+    if (bytes) {
+        checksum = crc32_add(0, bytes, x->length);
+    } else if (!checksum_in_file(x, fd, &checksum)) {
+        e->spare = *x; /* unreadable is as good as bad */
+        return &e->spare;
+    }
+    return record_verified(e, i, x, checksum);
 }
 
 bool trailer_agrees(trailer *e, int fd, uint64_t at, const void *bytes, size_t size,
                     const extent **bad) {
-    size_t i;
     *bad = NULL;
-    if (e->kind != END_SEAL) return true;
-    bool known = checksum_table_find(&e->entries, fd, at, &i);
-    for (; known && i < e->entries.count; i++) {
-        extent x;
-        known = checksum_table_get(&e->entries, fd, i, &x);
-        if (!known || x.at >= at + size) break;
+    if (e->kind != TRAILER_FINAL) return true;
+    for (size_t i = checksum_table_find(&e->entries, at); i < e->entries.count; i++) {
+        const extent x = checksum_table_get(&e->entries, i);
+        if (x.at >= at + size) break;
         if (x.kind != EXTENT_VALUES) continue;
         const bool within = x.at >= at && x.at + x.length <= at + size;
         extent *found =
             find_bad(e, i, &x, fd, within ? (const unsigned char *)bytes + (x.at - at) : NULL);
-        if (found && !*bad) found->told = true, e->refused = *found, *bad = &e->refused;
+        if (found && !*bad) found->reported = true, e->refused = *found, *bad = &e->refused;
     }
-    if (known || *bad) return *bad == NULL;
-    e->refused = (extent){.at = at, .length = (uint32_t)size};
-    *bad = &e->refused;
-    return false;
+    return *bad == NULL;
 }
 
-/* Extent after extent: of values that nobody read, and of the bytes before each. */
-static bool look_at_all(trailer *e, window *w, gap_sum *between) {
+/* Verifies the values that were not read yet, and passes the bytes between extents. */
+static bool verify_rest(trailer *e, window *w, gap_checksum *between) {
     bool ok = true;
     for (size_t i = 0; i < e->entries.count && ok; i++) {
-        extent x;
-        uint32_t sum = 0;
-        ok = checksum_table_get(&e->entries, w->fd, i, &x) && gaps_pass(between, &x);
+        const extent x = checksum_table_get(&e->entries, i);
+        uint32_t checksum = 0;
+        ok = gaps_pass(between, &x);
         if (!ok || x.kind != EXTENT_VALUES || checksum_table_is_verified(&e->entries, i)) continue;
-        ok = sum_of(&e->table, w, x.at, x.length, &sum);
-        if (ok && look_at(e, i, &x, sum) == &e->spare) ok = false, errno = ENOMEM;
+        ok = checksum_of(w, x.at, x.length, &checksum);
+        if (ok && record_verified(e, i, &x, checksum) == &e->spare) ok = false, errno = ENOMEM;
     }
     return ok && gaps_until(between, e->end);
 }
 
 sr_status trailer_verify(trailer *e, const char *path, bool *gaps, sr_failure *why) {
     *gaps = true;
-    if (e->kind != END_SEAL) return SR_OK;
+    if (e->kind != TRAILER_FINAL) return SR_OK;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     window w = window_open(fd, WINDOW);
-    gap_sum between = {&e->table, &w, 0, e->end, 0};
-    const bool ok = w.bytes && fd >= 0 && look_at_all(e, &w, &between);
-    *gaps = between.sum == e->gaps;
+    gap_checksum between = {&w, 0, e->end, 0};
+    const bool ok = w.bytes && fd >= 0 && verify_rest(e, &w, &between);
+    *gaps = between.checksum == e->gaps;
     const int error = w.bytes ? errno : ENOMEM;
     if (fd >= 0) close(fd);
     free(w.bytes);

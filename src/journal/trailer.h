@@ -1,55 +1,48 @@
-/* trailer.h -- what stands behind the part of a run file that HDF5 knows: sums of its values and a second
- * copy of its structure. HDF5 ends where the superblock says and takes no notice of it.
+/* trailer.h -- the trailer: bytes after the HDF5 data, which HDF5 ignores.
  *
- * While a file is written, the end matter holds what the last flush changed before any of it goes to its
- * place (a log): whatever of that was torn is read from there. In a file that was closed it is for good (a
- * seal). docs/file-format.md has the bytes.
- */
+ * While a run is recorded the trailer is a journal: each flush first writes its metadata changes there, so that
+ * readers can repair a torn write. After the run closes it is the final trailer: checksums of all values and a
+ * backup copy of the metadata. Byte layout: docs/file-format.md. */
 #ifndef JOURNAL_TRAILER_H
 #define JOURNAL_TRAILER_H
 
 #include "journal/checksum_table.h"
-#include "journal/crc32.h"
-#include "journal/extent_map.h"
 #include "statrec/base.h"
 
-typedef enum { END_NONE, END_LOG, END_SEAL } end_kind;
+/* The kinds as the footer stores them. */
+typedef enum { TRAILER_NONE, TRAILER_JOURNAL, TRAILER_FINAL } trailer_kind;
 
 typedef struct trailer {
-    end_kind kind;
-    bool damaged;  /* there is some, and it is not whole */
-    uint64_t end;  /* of HDF5's part */
+    trailer_kind kind;
+    bool damaged;  /* there is one, and it is not valid */
+    uint64_t end;  /* of the HDF5 data */
     uint64_t size; /* of the file */
-    uint32_t gaps; /* sum of all bytes that no extent has, one after the other */
+    uint32_t gaps; /* checksum of the bytes between the extents, in their order */
     checksum_table entries;
-    extent_map
-        map; /* those that are bad: of structure and steps, and of values that were looked at */
-    extent spare;   /* one that could not be kept there */
-    extent refused; /* what was found bad last */
-    crc_table table;
+    extent_map map; /* bad extents: of metadata and steps, and of values that were verified */
+    extent spare;   /* a bad extent for which `map` had no memory */
+    extent refused; /* the bad extent that was found last */
 } trailer;
 
-/* The bytes of a log: of what changed and as much structure as is reasonable. malloc'd; NULL when memory is
- * short. end: of HDF5's part. */
-unsigned char *trailer_log(const extent_map *m, const crc_table *table, uint64_t end, size_t *size);
-/* Puts a seal behind HDF5's part: copies, and sums of what the file has. In little memory beside the copies.
- * False with errno. */
-bool trailer_finalize(const extent_map *m, const crc_table *table, int fd, uint64_t end);
+/* The bytes of a journal: the changed metadata, and all of it while that is small. malloc'd; NULL when out of
+ * memory. end: of the HDF5 data. */
+unsigned char *trailer_build_journal(const extent_map *m, uint64_t end, size_t *size);
+/* Writes the final trailer after the HDF5 data. Memory use is small. False with errno. */
+bool trailer_finalize(const extent_map *m, int fd, uint64_t end);
 
-/* Of the file at the path. What its copies and sums say of the structure is found out: an extent that is to
- * be read from its copy has `changed`; one whose copy alone is bad has `bad`, one that is bad in both
- * places neither and no copy, but `bad` and `looked`. SR_OK also without any (kind END_NONE). */
+/* Loads the trailer of a file, and compares backup copies with the metadata. A bad extent of e->map is one of:
+ * `changed`, read it from the copy; not `verified`, only the copy is bad; else both are bad. SR_OK also
+ * without a trailer (TRAILER_NONE). */
 sr_status trailer_load(trailer *e, const char *path, sr_failure *why);
 void trailer_free(trailer *e);
 
-/* Bytes that were read from a place of the file, as its copies have them. */
+/* Replaces bytes that were read at an offset by those of the backup copies. */
 void trailer_patch(const trailer *e, uint64_t at, void *bytes, size_t size);
-/* Whether the values in these bytes are those that were written; of an extent that is not among them as a
- * whole, the file is asked. *bad: the first that is not. */
+/* Verifies the values in bytes that were read at an offset. An extent that is only partly among them is read
+ * from the file. *bad: the first bad extent. */
 bool trailer_agrees(trailer *e, int fd, uint64_t at, const void *bytes, size_t size,
                     const extent **bad);
-/* Looks at all extents of values that nobody read, and at the bytes between them (false: those are not what
- * they were). */
+/* Verifies all values that were not read yet, and the bytes between extents. *gaps: false when those differ. */
 sr_status trailer_verify(trailer *e, const char *path, bool *gaps, sr_failure *why);
 
 #endif

@@ -1,4 +1,4 @@
-/* writer_lock.c -- see writer_lock.h. */
+/* writer_lock.c -- the writer lock: an open file description lock, which the system releases. */
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "journal/writer_lock.h"
 
@@ -6,14 +6,14 @@
 #include <stdint.h>
 #include <unistd.h>
 
-static const off_t far_behind = INT64_C(1) << 62;
+static const off_t far_offset = INT64_C(1) << 62;
 
 static void set(int descriptor, short type) {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = far_behind, .l_len = 1};
-    fcntl(descriptor, F_OFD_SETLK, &lock); /* without locks there is nothing to know */
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = far_offset, .l_len = 1};
+    fcntl(descriptor, F_OFD_SETLK, &lock); /* fails without support: no lock then */
 }
 
-/* Shared, as on NFS it could otherwise keep readers that lock the whole file away. */
+/* Shared: on NFS an exclusive lock would stop readers that lock the whole file. */
 void writer_lock_acquire(int descriptor) {
     set(descriptor, F_RDLCK);
 }
@@ -24,8 +24,8 @@ void writer_lock_release(int descriptor) {
 
 bool writer_lock_is_held(const char *path) {
     struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = far_behind, .l_len = 1};
-    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO must not stop us */
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = far_offset, .l_len = 1};
+    const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not blocked by a FIFO */
     if (fd < 0) return false;
     const bool held = fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     close(fd);

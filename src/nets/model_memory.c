@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "nets/models.h"
 
 static int64_t value_count(const model_memory *k) {
@@ -58,7 +59,7 @@ static tensor *rows_there(const model_memory *k, tape *t, int64_t layer) {
     return front;
 }
 
-tensor *model_memory_behind(model_memory *k, tape *t, int64_t layer, tensor *x) {
+tensor *model_memory_prepend(model_memory *k, tape *t, int64_t layer, tensor *x) {
     if (!x || !k || k->rows == 0) return x;
     if (x->dim[0] != k->sequences || x->dim[2] != k->width)
         return tape_fail(t, SR_USAGE,

@@ -162,7 +162,7 @@ static const norm_method *next_norm(const model *m, const model_options *o, cons
     return NULL;
 }
 
-static bool make_room(model *m) {
+static bool reserve_site(model *m) {
     if (m->sites < m->capacity) return true;
     int capacity = m->capacity ? 2 * m->capacity : 32;
     norm_site **site = realloc(m->site, (size_t)capacity * sizeof(*site));
@@ -177,7 +177,7 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
     norm_options n;
     const norm_method *method = next_norm(m, o, norm, &n, why);
     if (!method) return NULL;
-    norm_site *s = make_room(m) ? calloc(1, sizeof *s) : NULL;
+    norm_site *s = reserve_site(m) ? calloc(1, sizeof *s) : NULL;
     if (!s) {
         sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
         return NULL;

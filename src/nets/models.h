@@ -4,113 +4,16 @@
 #define NETS_MODELS_H
 
 #include "batch/batch.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/params.h"
+#include "nets/model_decoder.h"
+#include "nets/model_memory.h"
+#include "nets/model_options.h"
 #include "nets/pass.h"
-#include "norm/norm_options.h"
 #include "norm/norm_site.h"
-
-enum { MODEL_TEXT = 512 };
-
-typedef struct model_options {
-    char name[MODEL_TEXT];         /* row of the table: "resnet20" */
-    char preset[MODEL_TEXT];       /* "" or a preset of that model */
-    char norm[MODEL_TEXT];         /* as "brn(r_max=3)+ls": every site, or encoder sites */
-    char decoder_norm[MODEL_TEXT]; /* transformer: decoder sites */
-    char norm_at[MODEL_TEXT];      /* "SITES=METHOD,...", first match wins, before the two above */
-    double norm_eps,
-        norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
-    int64_t layer_scale; /* groups; 0 = as METHOD+ls or the method says */
-    char norm_param[NORM_OPTION_MAX]
-                   [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
-    bool count_padding;          /* transformer: control, padded rows take part in normalizations */
-    char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
-    char conv[MODEL_TEXT];       /* images: "winograd" (or ""), "direct": how op_conv2d sums */
-    bool conv_norms;             /* mnist_cnn: norms behind the convolutions too */
-    /* transformer; 0 or NaN: what the preset says */
-    int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
-    char placement[MODEL_TEXT]; /* "pre", "post", "peri", "scaled" or "" = the preset's */
-    char qk_norm[MODEL_TEXT]; /* method of the queries and keys of each head; "" or "none": none */
-    double dropout, attention_dropout, relu_dropout;
-    char linear_init[MODEL_TEXT]; /* "xavier", "fan-in"; "" = the preset's */
-    double embed_std;             /* of the embedding's entries; NaN: 1/sqrt(d) */
-    int64_t key_size, value_size; /* of an attention head; 0: the preset's */
-    char pooling[MODEL_TEXT];     /* classifiers: "mean", "cls"; "" = the preset's */
-    char positions[MODEL_TEXT];   /* classifiers: "sinusoidal", "none"; "" = the preset's */
-    /* language models; 0 or "": what the preset says. layers: of resnet20 too */
-    int64_t layers, head_dim, core_number;
-    char lm_mask[MODEL_TEXT];          /* "causal" (or ""), "released": none */
-    char adaptive_cutoffs[MODEL_TEXT]; /* "4000,12000", "none" */
-    /* transformer_xl: rows of memory, and the distance that greater ones count as; 0: none, of
-     * eval_clamp_len: clamp_len. same_length: in evaluation every query sees eval_mem_len keys. */
-    int64_t mem_len, eval_mem_len, clamp_len, eval_clamp_len;
-    bool same_length;
-    /* parsers: 0 or "": what the preset says */
-    int64_t hidden_dim;
-    char activation[MODEL_TEXT];   /* "relu", "cube", "tanh" */
-    char word_vectors[MODEL_TEXT]; /* tener: file that the word embedding begins with, or "" */
-    int64_t word_dim;              /* tener: width of a word's vector; 0: the preset's */
-    char char_encoder[MODEL_TEXT]; /* tener: "cnn", "transformer", "none" or "" = the preset's */
-    uint64_t seed;
-    int64_t most_parameters; /* numbers in them that there may be, as a file has from which the
-                                values are then read (params.h); 0: any */
-} model_options;
 
 typedef struct model model;
 typedef struct model_attention model_attention;
-
-/* A sentence to decode: token [length], no padding, </s> last. */
-typedef struct model_source {
-    const int32_t *token;
-    int64_t length;
-} model_source;
-
-/* How a model writes sentences, word by word: normalizations take running statistics, nothing is
- * dropped out, and what becomes of a sentence and of a hypothesis depends on no other that is decoded
- * with it nor on the number of threads, to the last bit. */
-enum { WORDS_TOGETHER = 64 };
-typedef struct model_decoder {
-    /* What decodes with the model as it is now: its weights may change only after decoder's free.
-     * NULL and *why: out of memory, or a normalization whose statistics need the whole sentence
-     * (SR_USAGE). Decoders of a model may be at work at the same time. beside: one whose copies of the
-     * weights serve here too and that is freed later; NULL: none. */
-    void *(*create)(model *m, const void *beside, int threads, sr_failure *why);
-    void (*free)(void *decoder);
-    /* Encodes `count` sentences and forgets those before. */
-    sr_status (*start)(void *decoder, const model_source *source, int64_t count, sr_failure *why);
-    /* Row i is the hypothesis of row parent[i] of the call before, of sentence parent[i] in the first
-     * call after start, with token[i] behind it. Writes source_at [rows], the place of the source
-     * word but </s> that the last layer's heads attend to most, averaged (-1: the source is </s>
-     * alone); NULL: not wanted. */
-    sr_status (*step)(void *decoder, int64_t rows, const int32_t *parent, const int32_t *token,
-                      int32_t *source_at, sr_failure *why);
-    /* Of a row of the last step, by any thread: natural logs of the next word's probability, for the
-     * words first .. first + count - 1. */
-    void (*log_p)(const void *decoder, int64_t row, int64_t first, int64_t count, double *log_p);
-    /* Of each WORDS_TOGETHER of them from word 0 on, the largest; bit for bit one of them. */
-    void (*largest)(const void *decoder, int64_t row, double *log_p);
-} model_decoder;
-
-/* What a pass of a recurrent model leaves to the next one of the same stream: of each sequence the
- * newest rows that went into each layer, without gradient. It belongs to whoever goes through the
- * stream, and is empty where one begins. */
-typedef struct model_memory {
-    int64_t layers, sequences, rows, width; /* rows: of a sequence, at most; 0: carries nothing */
-    int64_t filled;                         /* rows of each sequence that are there */
-    real *value; /* [layers, sequences, rows, width], the last `filled` rows, the newest last; the
-                    others are zeros */
-} model_memory;
-
-/* How a parser's model scores states: normalizations take running statistics, nothing is dropped out,
- * and what becomes of a state depends on no other and not on the number of threads, to the last bit. */
-typedef struct model_scorer {
-    /* With the model as it is now, as a decoder's. NULL and *why. */
-    void *(*create)(model *m, int threads, sr_failure *why);
-    void (*free)(void *scorer);
-    /* logits [rows, classes] of feature [rows, features]. */
-    sr_status (*score)(void *scorer, int64_t rows, const int32_t *feature, real *logits,
-                       sr_failure *why);
-} model_scorer;
 
 typedef struct model_row {
     const char *name, *citation, *summary;
@@ -138,7 +41,7 @@ typedef void attention_hook_fn(void *context, const model_attention *a,
 struct model_attention {
     const norm_site *site; /* the norm of its branch that stands first, by which it is known */
     int heads;
-    attention_hook_fn *watcher; /* NULL: nobody, and nothing is computed */
+    attention_hook_fn *hook; /* NULL: nobody, and nothing is computed */
     void *context;
 };
 
@@ -169,17 +72,6 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
 void model_free(model *m);
 /* The row's condition, "" when there is none. */
 const char *model_condition(const model *m);
-/* An empty memory for so many sequences side by side; of a model that carries nothing one without
- * rows. To be freed. */
-sr_status model_memory_init(model_memory *k, const model *m, bool training, int64_t sequences,
-                            sr_failure *why);
-void model_memory_free(model_memory *k);
-void model_memory_empty(model_memory *k);
-/* For model files. The rows of a layer that are there, with x [sequences, T, width] behind them, to
- * which alone a gradient goes; x is kept for the next pass. k NULL, or without rows: x. */
-tensor *model_memory_behind(model_memory *k, tape *t, int64_t layer, tensor *x);
-/* When every layer has kept its T rows: they are there. */
-void model_memory_advance(model_memory *k, int64_t T);
 
 /* For model files: a new site at the next depth, normalized by what norm_at says for its name, else
  * by `norm`. NULL on failure. */

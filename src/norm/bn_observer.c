@@ -65,18 +65,19 @@ sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {
     if (s->observer) return SR_OK;
     if (!(alpha >= 0 && alpha <= 1))
         return sr_fail(why, SR_USAGE, "%s: alpha is %g, not between 0 and 1", s->name, alpha);
-    norm_observer_state *shadow = calloc(1, sizeof *shadow);
+    norm_observer_state *observer = calloc(1, sizeof *observer);
     double *state = malloc(3 * (size_t)d * sizeof *state);
-    if (!shadow || !state) {
-        free(shadow), free(state);
+    if (!observer || !state) {
+        free(observer), free(state);
         return sr_fail(why, SR_MEMORY, "out of memory for the batch statistics of %s", s->name);
     }
-    shadow->eps = m->eps > 0 || s->options.eps > 0 ? s->options.eps : norm_bn.eps;
-    shadow->alpha = m->alpha > 0 ? s->options.alpha : alpha;
-    shadow->vectors = missing_vectors(m);
-    shadow->mu = state, shadow->sigma2 = state + d, shadow->psi2 = state + 2 * d;
-    for (int64_t k = 0; k < d; k++) shadow->mu[k] = 0, shadow->sigma2[k] = shadow->psi2[k] = 1;
-    s->observer = shadow;
+    observer->eps = m->eps > 0 || s->options.eps > 0 ? s->options.eps : norm_bn.eps;
+    observer->alpha = m->alpha > 0 ? s->options.alpha : alpha;
+    observer->vectors = missing_vectors(m);
+    observer->mu = state, observer->sigma2 = state + d, observer->psi2 = state + 2 * d;
+    for (int64_t k = 0; k < d; k++)
+        observer->mu[k] = 0, observer->sigma2[k] = observer->psi2[k] = 1;
+    s->observer = observer;
     return SR_OK;
 }
 
@@ -139,9 +140,9 @@ sr_status bn_observer_forward(const norm_site *site, norm_call *c, const real *x
 
 uint32_t norm_site_scalars(const norm_site *s) {
     const uint32_t own = NORM_SCALAR_BIT(dx_norm) | NORM_SCALAR_BIT(direct_norm);
-    const uint32_t shadow = NORM_SCALAR_BIT(dx_norm_bn) | NORM_SCALAR_BIT(direct_norm_bn);
+    const uint32_t observer = NORM_SCALAR_BIT(dx_norm_bn) | NORM_SCALAR_BIT(direct_norm_bn);
     const bool sums = s->observer && s->observer->vectors & NORM_BIT(sum_gx);
-    return s->method->scalars | own | (sums ? shadow : 0);
+    return s->method->scalars | own | (sums ? observer : 0);
 }
 
 /* What bn would write here, without writing it. A process that has v of the n rows, which the sums are

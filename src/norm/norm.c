@@ -114,7 +114,7 @@ static const real *scaled_input(applied *a) {
     if (a->scale.u) return a->scale.u;
     a->scale.u = tape_alloc(c->tape, (size_t)(c->rows->rows * c->features) * sizeof(real));
     m.scale = &a->scale;
-    if (a->scale.u) column_passes_visit(&m, layer_scale_apply);
+    if (a->scale.u) column_passes_scale_rows(&m, layer_scale_apply);
     return a->scale.u;
 }
 
@@ -134,7 +134,7 @@ static sr_status scale_input(applied *a, const tensor *x) {
                              .inverse = inverse,
                              .made = c->rows->mode == NORM_RUNNING};
     if (rows_to_scale(a, &m) != SR_OK) return SR_MEMORY;
-    column_passes_visit(&m, layer_scale_make);
+    column_passes_scale_rows(&m, layer_scale_make);
     if (a->site->method->fuses_scale)
         c->scale = &a->scale;
     else
@@ -143,13 +143,13 @@ static sr_status scale_input(applied *a, const tensor *x) {
 }
 
 /* For watchers: NULL where it would have to be made and nobody wants it. */
-static const real *watched_input(applied *a) {
+static const real *hook_input(applied *a) {
     if (!a->call.scale) return a->x;
     return a->site->want_input ? scaled_input(a) : NULL;
 }
 
 /* What the method itself does not ask for. */
-static sr_status look_at_batch(applied *a) {
+static sr_status observe_batch(applied *a) {
     batch_kept k = {0};
     return batch_statistics(&a->call, &k, a->x);
 }
@@ -162,7 +162,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         a->x = x->value;
     } else {
         sr_status status = scale_input(a, x);
-        if (status == SR_OK && c->rows->frozen && c->has_hook) status = look_at_batch(a);
+        if (status == SR_OK && c->rows->frozen && c->has_hook) status = observe_batch(a);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
         a->scale.made = true;
         if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
@@ -173,24 +173,24 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
     if (s->forward_hook && (is_training(c->rows) || final))
         s->forward_hook(s->hook_context,
-                        &(norm_view){.site = s, .call = c, .x = watched_input(a), .y = y});
+                        &(norm_view){.site = s, .call = c, .x = hook_input(a), .y = y});
     return SR_OK;
 }
 
 /* y, that the tape had given up. */
-static void norm_again(tape *t, const tape_node *node) {
+static void norm_recompute(tape *t, const tape_node *node) {
     applied *a = node->kept;
     norm_call *c = &a->call;
     real *y = node->out->value;
     a->x = node->in[0]->value;
-    sr_status status = a->site->method->again(c, a->x, y);
+    sr_status status = a->site->method->recompute(c, a->x, y);
     if (!a->site->method->padded) zero_padded(c, y);
     if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
 }
 
 /* Whether it can be: what the layer scale keeps of x is not looked at here. */
-static bool can_again(const applied *a) {
-    return a->site->method->again && !a->scale.groups && !empty(a->site, &a->call);
+static bool can_recompute(const applied *a) {
+    return a->site->method->recompute && !a->scale.groups && !empty(a->site, &a->call);
 }
 
 /* -- backward ---------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out
     a->scale.dx = out;
     m.scale = &a->scale;
     sr_status status = method->backward(c, a->x, dy, dx);
-    if (status == SR_OK && !c->scale) column_passes_visit(&m, layer_scale_backward);
+    if (status == SR_OK && !c->scale) column_passes_scale_rows(&m, layer_scale_backward);
     if (status == SR_OK && !method->padded && out != dx) zero_padded(c, out);
     return status;
 }
@@ -242,7 +242,7 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
         s->backward_hook(s->hook_context,
                          &(norm_view){.site = s,
                                       .call = c,
-                                      .x = watched_input(a),
+                                      .x = hook_input(a),
                                       .dy = dy,
                                       .dx = a->scale.groups && out == dx ? NULL : dx});
     return SR_OK;
@@ -272,7 +272,7 @@ static void parameter_gradients(const applied *a, tape *t) {
 }
 
 /* What has been made again since the forward pass may stand elsewhere. */
-static void look_again(applied *a, const tensor *x) {
+static void refresh_pointers(applied *a, const tensor *x) {
     const norm_site *s = a->site;
     if (a->x != a->scale.u) a->x = x->value;
     a->scale.x = x->value;
@@ -288,7 +288,7 @@ static void norm_backward(tape *t, const tape_node *node) {
     bool add = false;
     real *grad = tape_grad(t, x, &add);
     if (x->wants_grad && !grad) return;
-    look_again(a, x);
+    refresh_pointers(a, x);
     sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
     if (status == SR_OK)
         parameter_gradients(a, t);
@@ -356,5 +356,5 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
     y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
-    return can_again(a) ? tape_set_recompute(t, y, norm_again) : y;
+    return can_recompute(a) ? tape_set_recompute(t, y, norm_recompute) : y;
 }

@@ -1,4 +1,4 @@
-/* norm_options.c -- parameters of a normalization by name: those of its method's row and the shared ones. */
+/* norm_options.c -- parameters of a normalization by name, from its method's row and the shared ones. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int find_word(const char *words, const char *text) {
     return -1;
 }
 
-/* Parameters that every method with this part has, besides those of its row. */
+/* Parameters outside the methods' rows. */
 static const norm_param_row shared[] = {
     {.name = "eps", .low = 0, .high = 1},
     {.name = "alpha", .low = 0, .high = 1},

@@ -96,7 +96,7 @@ static void watch_attentions(attention_scalars *a) {
         a->of[i] = (watched){a, a->heads, hooks_watches(a->hooks, of->site->depth)};
         a->heads += of->heads;
         if (!a->of[i].chosen) continue;
-        of->watcher = watch;
+        of->hook = watch;
         of->context = &a->of[i];
     }
 }
@@ -116,7 +116,7 @@ attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hook
 
 void attention_scalars_free(attention_scalars *a) {
     if (!a) return;
-    for (int i = 0; i < a->model->attentions; i++) a->model->attention[i]->watcher = NULL;
+    for (int i = 0; i < a->model->attentions; i++) a->model->attention[i]->hook = NULL;
     free(a->found);
     free(a->of);
     free(a);

@@ -33,10 +33,10 @@ typedef struct site_pairs {
     final_pairs *owner;
     uint64_t key;
     pairs_state state;
-    int64_t total;         /* valid rows of the batch */
-    float *x, *y;          /* [wanted]; owned */
-    int32_t *feature;      /* -1: of another process, or not drawn */
-    norm_hook_fn *watcher; /* what the site had before */
+    int64_t total;               /* valid rows of the batch */
+    float *x, *y;                /* [wanted]; owned */
+    int32_t *feature;            /* -1: of another process, or not drawn */
+    norm_hook_fn *previous_hook; /* what the site had before */
     void *context;
     bool hook_frozen, want_input;
 } site_pairs;
@@ -100,7 +100,7 @@ static bool reserve(site_pairs *p, int64_t wanted) {
 }
 
 static void watch(site_pairs *p, norm_site *s) {
-    p->watcher = s->forward_hook, p->context = s->hook_context;
+    p->previous_hook = s->forward_hook, p->context = s->hook_context;
     p->hook_frozen = s->hook_frozen, p->want_input = s->want_input;
     s->forward_hook = watch_pass, s->hook_context = p;
     s->hook_frozen = s->want_input = true;
@@ -111,7 +111,7 @@ static void unwatch(final_pairs *f) {
         const site_pairs *p = &f->site[i];
         norm_site *s = f->record->model->site[i];
         if (!p->x) continue;
-        s->forward_hook = p->watcher, s->hook_context = p->context;
+        s->forward_hook = p->previous_hook, s->hook_context = p->context;
         s->hook_frozen = p->hook_frozen, s->want_input = p->want_input;
     }
     f->watching = false;

@@ -1,7 +1,7 @@
 /* Drawing two runs in one panel invites to compare them: says where that is wrong. */
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
 #include "plot/plot.h"
 
 enum { RUNS = 64 };

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "base/options/norm_value.h"
+#include "base/options/options.h"
 #include "plot/plot_run_info.h"
 
 enum {

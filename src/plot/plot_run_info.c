@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
+#include "analysis/runs/run_config.h"
 
 static void copy(char *to, size_t size, const char *from) {
     snprintf(to, size, "%s", from && from[0] ? from : "?");

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
+#include "analysis/runs/run_set.h"
 #include "base/options/options.h"
 #include "base/program/tool.h"
 #include "plot/plot.h"
@@ -383,7 +384,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
 int main(int argc, char **argv) {
     tool t = {"statplot", argc, argv};
     sr_failure why = {0};
-    sr_own_process();
+    sr_disable_hdf5_atexit();
     if (tool_wants_help(&t)) {
         print_help(argc, argv);
         return tool_finish(&t, TOOL_DONE);

@@ -6,7 +6,8 @@
 #ifndef TABLE_TABLE_H
 #define TABLE_TABLE_H
 
-#include "analysis/analysis.h"
+#include "analysis/frame/step_range.h"
+#include "analysis/runs/run_identity.h"
 
 /* What the papers take gaps to. */
 #define TABLE_AGAINST "ln"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/frame/site_selection.h"
 #include "base/globs.h"
 #include "table/table.h"
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/frame/stat_program.h"
+#include "analysis/runs/run_metrics.h"
 #include "table/table.h"
 
 /* -- what is said about a table --------------------------------------------------------------- */

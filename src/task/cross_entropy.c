@@ -2,6 +2,7 @@
  * gives_nll, metrics. */
 #include <math.h>
 
+#include "engine/ops/ops.h"
 #include "task/task_rows.h"
 
 double task_smoothing(const task_options *o, const task_row *row) {

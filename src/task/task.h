@@ -7,6 +7,7 @@
 
 #include "base/npz/npz.h"
 #include "data/data.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 
 enum { TASK_METRICS = 12, TASK_ARRAYS = 8, TASK_COUNTS = 4, TASK_TEXT = 256, TASK_DECODED = 768 };

@@ -7,7 +7,7 @@
 
 #include "train/trainer.h"
 
-/* Where a metric's value stands in an evaluation. */
+/* Index of a metric's value in an evaluation. */
 typedef struct metric_place {
     int index;
     bool of_batch;
@@ -67,7 +67,7 @@ sr_status trainer_check_resumed_patience(const trainer *r, sr_failure *why) {
     if (!trainer_out_of_patience(r)) return SR_OK;
     sr_fail(why, SR_USAGE, "%s: the run stopped early, after %lld updates", r->from->rows,
             (long long)r->result->updates);
-    sr_hint(why, "a larger --patience lets it go on");
+    sr_hint(why, "increase --patience to continue");
     return SR_USAGE;
 }
 

@@ -1,9 +1,6 @@
-/* final_pass.c -- the passes after training: weights and running values stand still, batches are those of the
- * next epoch, dropout is as in training, and nothing goes backwards.
+/* final_pass.c -- forward passes after training, with frozen weights and running statistics, over batches of the next epoch, with dropout.
  *
- * First the pairs of input and output, if they are wanted, of all shards of a batch: every rank passes its
- * own. Then the discrepancy: batch statistics of a shard are those of the first shard, which the first rank
- * passes alone; with --sync-norm every rank passes its shard of every batch.
+ * First the wanted pairs of input and output over all shards of a batch: every rank passes its own. Then the discrepancy: the first rank passes the first shard alone; with --sync-norm every rank passes its shard.
  */
 #include <math.h>
 #include <string.h>

@@ -5,12 +5,10 @@
  *     sum[a, b) = sum[a, m) + sum[m, b),   m = a + the largest power of two below b - a
  *
  * so that its bytes do not depend on how many ranks the shards are spread over. A rank adds up the
- * branches that it has whole. Gradients go in buckets, the last parameters first, as backward passes
- * leave them: every rank sends its branches of each piece of a bucket to the piece's owner, which
- * adds them up as the tree says and sends the sum to all. Each number is sent and received twice
+ * branches that it has whole. Gradients travel in buckets, the last parameters first, as backward passes finish them. Every rank sends its branches of each part of a bucket to the part's owner. The owner adds them by the tree and sends the sum to all. Each number is sent and received twice
  * less once per rank, as in a ring.
  *
- * A bucket may leave when every node of the tape that has one of its parameters as an input is passed.
+ * A bucket leaves when the backward pass has passed every node that uses its parameters.
  * Ranks begin exchanges in the order of buckets, so that they match.
  */
 #include "train/gradient_sum.h"
@@ -96,8 +94,7 @@ static int gather_branches(const gradient_sum *g, const bucket *k, int a, int b,
     return gather_branches(g, k, m, b, gather_branches(g, k, a, m, found));
 }
 
-/* sum[a, b) of an owner's piece, from the branches of all ranks in their order; *next is the row of
- * the next one, the result the row of the sum. */
+/* sum[a, b) of an owner's part, from the branches of all ranks in order. *next: row of the next branch. Returns the row of the sum. */
 static int fold_pieces(const gradient_sum *g, real *piece, int64_t width, int a, int b, int *next) {
     if (owner(g, a) == owner(g, b - 1)) return (*next)++;
     const int left = fold_pieces(g, piece, width, a, middle(a, b), next);
@@ -131,7 +128,7 @@ static sr_status give_back(gradient_sum *g, bucket *k) {
     return ranks_return_pieces(k->transfer, params_block(g->params, 0) + k->first, &g->failure);
 }
 
-/* What can be done without waiting. */
+/* Sends and returns buckets without waiting. */
 static void advance(gradient_sum *g) {
     while (g->failure.status == SR_OK && g->sent < g->buckets && is_ready(&g->bucket[g->sent]))
         send(g, &g->bucket[g->sent]);
@@ -179,7 +176,7 @@ void gradient_sum_watch(gradient_sum *g, tape *t) {
 
 sr_status gradient_sum_finish(gradient_sum *g, tape *t, sr_failure *why) {
     t->passed = NULL;
-    for (int i = 0; i < g->buckets; i++) g->bucket[i].uses = 0; /* of passes that broke off too */
+    for (int i = 0; i < g->buckets; i++) g->bucket[i].uses = 0; /* of interrupted passes, too */
     advance(g);
     while (g->failure.status == SR_OK && g->returned < g->buckets)
         give_back(g, &g->bucket[g->returned]);

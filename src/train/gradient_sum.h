@@ -17,10 +17,9 @@ static inline int gradient_shard_first(int shards, int world, int rank) {
 gradient_sum *gradient_sum_create(ranks *k, params *p, int shards, int threads, sr_failure *why);
 void gradient_sum_free(gradient_sum *g);
 
-/* The backward pass of the tape that comes next is the last of this update: gradients that it leaves
- * behind are on their way while it goes on. */
+/* Call before the last backward pass of an update: finished gradients are sent during the pass. */
 void gradient_sum_watch(gradient_sum *g, tape *t);
-/* (all) After it, or where there was none: params_block(p, 0) is the sum, the gradient of p. */
+/* (all) Call after it: params_block(p, 0) becomes the sum, the gradient of p. */
 sr_status gradient_sum_finish(gradient_sum *g, tape *t, sr_failure *why);
 
 #endif

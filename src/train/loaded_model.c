@@ -45,7 +45,7 @@ static sr_status read_head(loaded_model *t, const array_reader *f, sr_failure *w
 
 enum { LONGEST = 1 << 16 }; /* a table of positions is no parameter */
 
-/* The model is built as the file says: no larger than what the file holds of it. */
+/* Builds the model of the file, no larger than the stored weights. */
 static sr_status hold_against_file(loaded_model *t, const array_reader *f, sr_failure *why) {
     int64_t arrays = 0, *most = &t->config.model.most_parameters;
     const char *group = checkpoint_groups[STATE_PARAMETER];
@@ -70,7 +70,7 @@ static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failur
         (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
     sr_failure own = {0};
     t->model = model_create(&t->config.model, &t->shape, &own);
-    if (!t->model && own.status == SR_FORMAT) /* of the parameters, which do not know the file */
+    if (!t->model && own.status == SR_FORMAT) /* from params.c, without the file's name */
         return sr_fail(why, SR_FORMAT, "%s: %s", t->path, own.text);
     if (!t->model) {
         sr_fail(why, own.status, "%s", own.text), sr_hint(why, "%s", own.hint);

@@ -1,7 +1,6 @@
 /* loaded_model.h -- a trained model, as a checkpoint has it: to be evaluated, averaged, decoded with.
  *
- * Sources: the checkpoints that `statrec train` writes (docs/checkpoints.md). A run's name stands for
- * its newest checkpoint.
+ * Sources: the checkpoints that `statrec train` writes (docs/checkpoints.md). A run's name means its newest checkpoint.
  */
 #ifndef TRAIN_LOADED_MODEL_H
 #define TRAIN_LOADED_MODEL_H
@@ -14,7 +13,7 @@ typedef struct train_text {
     bleu_form form;
     line_transform tokenizer;
 } train_text;
-/* A step of lines by the options --tokenize and --lowercase; apply NULL where there is nothing to do.
+/* A step of lines by --tokenize and --lowercase; apply is NULL without effect.
  * form must live as long. */
 line_transform tokenizer_option_step(const char *tokenize, bool lowercase, bleu_form *form);
 
@@ -50,25 +49,20 @@ void loaded_model_close(loaded_model *t);
 /* The data of its run, which must have the sizes that the model was built for. */
 sr_status loaded_model_open_data(loaded_model *t, sr_failure *why);
 
-/* The running values made anew: each is the mean over `batches` training batches (0: all) of what its
- * method would add to it, with dropout as in training; the weights stay. Cumulative: batch k has the
- * weight 1/k, its predecessors the rest, so that the values of before leave no trace. */
+/* Recomputes running statistics as means over `batches` training batches (0: all), with dropout; weights stay. Batch k has the weight 1/k, so the old values have none. */
 sr_status loaded_model_recompute(loaded_model *t, int64_t batches, sr_failure *why);
 
-/* Train-inference discrepancy of each site over so many training batches (0: all), running values
- * frozen: mean[sites], var[sites] of the model, NaN where a site has none (docs/norms.md 18.3 (b)). */
+/* Training-inference discrepancy of each site over `batches` training batches (0: all), with frozen running statistics (docs/norms.md 18.3 (b)). mean[sites], var[sites]: NaN without one. */
 sr_status loaded_model_tid(loaded_model *t, int64_t batches, double *mean, double *var,
                            sr_failure *why);
 
-/* Writes the model as it is now as a checkpoint, without optimizer and progress: it can be evaluated
- * and started from, not resumed. origin: what it was made of, one line. */
+/* Writes the model as a checkpoint without optimizer and progress, which cannot be resumed. origin: one line on its sources. */
 sr_status loaded_model_write(loaded_model *t, const char *path, const char *origin, bool force,
                              sr_failure *why);
-/* The arithmetic mean of every parameter and running value of so many checkpoints of one
- * configuration, in double, into the model of t, which is open. */
+/* Averages parameters and running statistics of checkpoints of one configuration, in double, into the open model of t. */
 sr_status loaded_model_average(loaded_model *t, char *const *name, int count, sr_failure *why);
 
-/* What a checkpoint says of itself, after every value in it was read: SR_OK when all are whole. Texts are
+/* Reads the attributes and every value of a checkpoint: SR_OK when all are valid. Texts are
  * malloc'd, freed by checkpoint_info_free; origin "" of a run's own. */
 typedef struct checkpoint_card {
     char *version, *model, *data, *task, *weights_digest, *origin, *config;
@@ -78,14 +72,12 @@ typedef struct checkpoint_card {
 } checkpoint_card;
 sr_status checkpoint_info_read(const char *path, checkpoint_card *card, sr_failure *why);
 void checkpoint_info_free(checkpoint_card *card);
-/* True for a name that ends as those of checkpoints do, in ".ckpt". */
+/* True for a name that ends in ".ckpt". */
 bool checkpoint_is_name(const char *path);
 
-/* Weights and running values from X.ckpt or X.npz into a model: every parameter must be there in its
- * shape; running values where they are. */
+/* Reads weights from X.ckpt or X.npz. Every parameter must exist in its shape; running statistics may be missing. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);
-/* Pretrained vectors of a dictionary's words into the table [V, d], from a text file with a word and d
- * numbers on each line; *found words have one. Opened as text_lines_open does. */
+/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers; *found: words with a vector. Opened as text_lines_open does. */
 sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, int64_t *found,
                             sr_failure *why);
 /* All of them as a NumPy archive, by name. */

@@ -1,9 +1,6 @@
 /* loop.c -- steps, updates, epochs.
  *
- * A step is one forward and backward pass; update-freq steps make an update. Gradients are those of
- * the SUMMED loss; they are divided by the number of tokens of all the update's steps just before
- * the optimizer sees them (docs/models.md 2.5, 9.4), so statistics that a normalization takes of
- * its gradient do not depend on the batch's size.
+ * A step is one forward and backward pass; update-freq steps make an update. Gradients belong to the SUMMED loss. Before the optimizer they are divided by the tokens of the update (docs/models.md 2.5, 9.4). So recorded gradient statistics do not depend on the batch size.
  */
 #include <math.h>
 #include <string.h>
@@ -14,14 +11,13 @@
 
 /* -- one update */
 
-/* Several ranks stop at the same step: when all know of it. */
+/* Several ranks stop at the same step, after they exchanged the signal. */
 static bool should_stop(const trainer *r) {
     if (ranks_count(r->ranks) > 1) return shards_stop(r);
     return r->events->stop && r->events->stop(r->events->context);
 }
 
-/* Bounds the gradient, entries first: one that exploded must not shrink all others to nothing. norm
- * is that of the mean gradient; *scale makes it of the sum and takes the bound on the norm in. */
+/* Bounds the gradient, entries first: one that exploded must not shrink all others to nothing. norm: of the mean gradient. *scale turns the sum into the clipped mean. */
 static sr_status clip(trainer *r, double norm, double *scale, sr_failure *why) {
     const train_config *c = r->config;
     params *p = &r->model->params;
@@ -35,7 +31,7 @@ static sr_status clip(trainer *r, double norm, double *scale, sr_failure *why) {
     return SR_OK;
 }
 
-/* Applies what has been accumulated; *mean_norm is that of the mean gradient, before clipping. */
+/* Applies the accumulated gradient; *mean_norm: norm of the mean gradient before clipping. */
 static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
     const train_config *c = r->config;
     double scale = 1 / (double)r->accumulated_tokens, norm;
@@ -64,7 +60,7 @@ static sr_status apply_update(trainer *r, double *mean_norm, sr_failure *why) {
 
 /* -- one step */
 
-/* What is taken in the first pass of every so many updates. */
+/* Selects records of the first pass of every N-th update. */
 static bool is_due(const trainer *r, int64_t every) {
     return every && !r->accumulated && (r->result->updates + 1) % every == 0;
 }
@@ -74,10 +70,10 @@ static void tell_nonfinite(trainer *r, double loss, double norm) {
     if (r->nonfinite_told || (!site && isfinite(loss) && isfinite(norm))) return;
     r->nonfinite_told = true;
     if (site)
-        trainer_warn(r, "step %lld: the %s of site %s is not finite; the run goes on",
+        trainer_warn(r, "step %lld: the %s of site %s is not finite; the run continues",
                      (long long)r->result->steps, what, site);
     else
-        trainer_warn(r, "step %lld: the %s is not finite; the run goes on",
+        trainer_warn(r, "step %lld: the %s is not finite; the run continues",
                      (long long)r->result->steps, isfinite(loss) ? "gradient" : "loss");
 }
 
@@ -92,14 +88,12 @@ static void tell_progress(const trainer *r, double loss, int64_t tokens) {
     r->events->progress(r->events->context, &p);
 }
 
-/* Passes over the training data, so many steps from now. The learning rate of an update is that at
- * the beginning of its last step; what is recorded and told of a step is as it ends. */
+/* Passes over the training data, so many steps from now. An update uses the learning rate at the start of its last step; records describe the end of a step. */
 static double epoch_after(const trainer *r, int64_t steps) {
     return (double)r->data_epoch + (double)(r->data_batch + steps) / (double)r->batches;
 }
 
-/* From this share of the planned updates on running statistics stay. Every step asks anew, so that a
- * run that goes on has them as they were. */
+/* From this share of the planned updates on running statistics stay. Every step checks it, so that a resumed run is frozen, too. */
 static void freeze_statistics(trainer *r) {
     const double done = (double)r->result->updates, planned = (double)r->updates;
     const bool frozen = done >= r->config->freeze_stats * planned;
@@ -167,7 +161,7 @@ static bool validation_due(const trainer *r, bool epoch_ends) {
            (c->validate_updates && u % c->validate_updates == 0);
 }
 
-/* What happens between updates: spectra, validation, checkpoints. */
+/* Between updates: spectra, validation, checkpoints. */
 static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
     if (r->accumulated) return SR_OK;
     sr_status status = SR_OK;
@@ -219,11 +213,11 @@ static sr_status steps(trainer *r, sr_failure *why) {
     r->result->interrupted = finishes ? !r->finished : should_stop(r);
     if (status == SR_OK && r->result->interrupted) status = trainer_checkpoint_last(r, why);
     if (status != SR_OK || r->result->steps == 0) return status;
-    if (embedding_due(r)) return status; /* it stands there already */
+    if (embedding_due(r)) return status; /* it is recorded already */
     return record_embedding(r, why);
 }
 
-/* The evaluation that a signal cut short, and the checkpoint behind it. */
+/* Repeats an interrupted evaluation, then writes the checkpoint after it. */
 static sr_status evaluate_again(trainer *r, sr_failure *why) {
     r->unevaluated = false;
     sr_status status = trainer_evaluate(r, SPLIT_VALID, why);
@@ -231,7 +225,7 @@ static sr_status evaluate_again(trainer *r, sr_failure *why) {
     return trainer_checkpoint_between(r, r->data_batch == 0, why);
 }
 
-/* State and rows of the run that goes on. */
+/* Reads state and rows of the resumed run. */
 static sr_status take_over(trainer *r, sr_failure *why) {
     sr_status status = checkpoint_restore(r, r->from->checkpoint, why);
     if (status == SR_OK && r->from->complete) status = trainer_check_resumed_patience(r, why);
@@ -249,7 +243,7 @@ static sr_status take_over(trainer *r, sr_failure *why) {
     return status == SR_OK && r->unevaluated ? evaluate_again(r, why) : status;
 }
 
-/* What makes a run that came to its end a diverged one (docs/definitions.md); NULL: nothing. */
+/* Returns why a finished run counts as diverged (docs/definitions.md), or NULL. */
 static const char *divergence(const trainer *r) {
     const train_eval *e = &r->result->last;
     if (!r->finished || r->result->steps == 0) return NULL;

@@ -1,4 +1,4 @@
-/* run_messages.c -- lines for the user: the loop never prints, it tells. */
+/* run_messages.c -- messages for the user, passed to callbacks; the loop never prints. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -46,7 +46,7 @@ static sr_status check_goes_on(const trainer *r, sr_failure *why) {
     sr_fail(why, SR_USAGE, "%s: %s %lld updates, of %lld planned", from->rows,
             from->complete ? "the run is complete after" : "the run has made",
             (long long)from->updates, (long long)r->updates);
-    sr_hint(why, "--epochs or --max-steps lets it go on");
+    sr_hint(why, "increase --epochs or --max-steps to continue");
     return SR_USAGE;
 }
 
@@ -90,7 +90,7 @@ static void tell_freezing(const trainer *r) {
         trainer_warn(r, "--freeze-stats has no effect: no site has running statistics");
 }
 
-/* What the model begins with instead of random numbers. */
+/* Reads initial weights. */
 static sr_status read_weights(const trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const char *vectors = c->model.word_vectors;
@@ -124,7 +124,7 @@ static sr_status open_model(trainer *r, sr_failure *why) {
     r->model = model_create(&c->model, shape, why);
     if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
         return why->status;
-    trainer_eval_begin(r, SPLIT_VALID, &r->result->last); /* a run that goes on may have one */
+    trainer_eval_begin(r, SPLIT_VALID, &r->result->last); /* a resumed run may have one */
     r->optimizer = optim_find(c->optimizer);
     if (!r->optimizer) return sr_fail(why, SR_USAGE, "optimizer '%s' is not known", c->optimizer);
     trainer_note(r, "model: %s, %lld parameters, %d normalization sites, %d threads", c->model.name,
@@ -198,7 +198,7 @@ static run_record_options record_options(const trainer *r, const char *command,
     };
 }
 
-/* Where what other ranks find is recorded or takes part in what the first one finds. */
+/* Whether statistics of other ranks are recorded or merged. */
 static bool records_of_all(const run_record_options *o) {
     return o->each_share || o->synchronised || o->observe_batch || o->attention ||
            o->activations_every > 0 || o->pairs > 0;
@@ -259,7 +259,7 @@ static sr_status compare_data(const trainer *r, sr_failure *why) {
     return ranks_compare(r->ranks, text, "data", why);
 }
 
-/* (all) Every rank has opened what it reads, and it is the same everywhere. */
+/* (all) Checks that every rank opened the same inputs. */
 static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *why) {
     status = ranks_agree(r->ranks, status, why);
     if (status != SR_OK || ranks_count(r->ranks) == 1) return status;
@@ -289,7 +289,7 @@ static sr_status join_ranks(trainer *r, sr_failure *why) {
 
 /* -- a run */
 
-/* What a rank can find wrong by itself. */
+/* Opens inputs; each rank checks its own. */
 static sr_status open_inputs(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const bool replaces = c->force || r->from, writes = trainer_writes(r);
@@ -324,7 +324,7 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     return ranks_agree(r->ranks, status, why);
 }
 
-/* A run that never made a step leaves no file behind, and what it was to go on with as it was. */
+/* A run without a step leaves no file, and leaves a resumed run unchanged. */
 static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
     const bool never_began = !r->from && !r->finished; /* a signal came while the data were read */
     if (!r->stepped && (so_far != SR_OK || never_began)) {

@@ -1,16 +1,11 @@
 /* shards.c -- see shards.h.
  *
  * Every batch is cut into S shards (--shards; batch_slice.c). Rank r passes the shards
- * gradient_shard_first(r) .. one after the other, each with statistics, running values and gradients
- * of its own, as if it were a process by itself: what comes out depends on S, not on the ranks.
- * Gradients of the summed loss are added over all shards (gradient_sum.c) and divided by the tokens of
- * the whole batch, so that without batch statistics the update is that of the whole batch.
+ * gradient_shard_first(r) .. one after the other, each with separate statistics, running statistics and gradients. The result depends on S, not on the ranks. Gradients of the summed loss are added over all shards (gradient_sum.c) and divided by the tokens of the batch. Without batch statistics the update equals the whole batch's.
  *
- * With --sync-norm there is one shard for each rank; batch statistics are those of all rows, running
- * values are equal everywhere, and a rank without rows goes along with a sample that does not count.
+ * With --sync-norm each rank has one shard. Batch statistics cover all rows, and running statistics are equal on all ranks. A rank without rows passes a sample that does not count.
  *
- * Behind every step the ranks tell each other their losses, whether a signal came, and the first one
- * whether a checkpoint is due by its clock: what they decide from that is the same everywhere.
+ * After each step, ranks exchange losses and signals; the first rank adds whether a checkpoint is due. So all ranks decide the same.
  */
 #include "train/shards.h"
 
@@ -34,8 +29,8 @@ struct shards {
     bool sync;
     state_slot *place; /* [places] where the layers keep running values */
     int places, capacity;
-    int64_t words;  /* of all places */
-    uint64_t *kept; /* [own, words] those of the shards that do not pass; NULL: own is 1 */
+    int64_t words;  /* of all slots */
+    uint64_t *kept; /* [own, words] of waiting shards; NULL: own is 1 */
     int live;       /* whose are in their places */
     int *firsts;    /* [ranks + 1] first shard of each rank */
     uint64_t *all;  /* [shards, words] for a checkpoint; NULL otherwise */
@@ -198,7 +193,7 @@ static sr_status gather_for_norms(void *context, double *all, int64_t width) {
     return ranks_allgather(r->ranks, all, width, &r->exchange_failed);
 }
 
-/* Share `number` of the batch, and what its pass is to know. */
+/* Shard `number` of the batch; sets up its pass. */
 static batch take_shard(const trainer *r, const batch *b, int number, pass *p) {
     const struct shards *s = r->sharing;
     const int64_t first = batch_shard_first(b, number, r->shards);
@@ -268,7 +263,7 @@ run_exchange shards_exchange(trainer *r) {
                           .first = r->sharing->firsts};
 }
 
-/* What the layers found, to the first rank. */
+/* Sends statistics of the layers to the first rank. */
 static sr_status exchange_found(trainer *r, sr_failure *why) {
     const run_exchange x = shards_exchange(r);
     sr_status status = run_record_exchange(r->record, &x, why);
@@ -299,7 +294,7 @@ static bool has_replicas(const trainer *r) {
     return r->shards > 1 && !r->sharing->sync;
 }
 
-/* This rank's shards into rows [own, words]; those that do not pass are kept, the live one is not. */
+/* Copies this rank's shards into rows [own, words]; the live one comes from the layers. */
 static void copy_own(const struct shards *s, uint64_t *to) {
     if (s->kept) memcpy(to, s->kept, (size_t)(s->own * s->words) * sizeof *to);
     copy_out(s, to + s->live * s->words);
@@ -349,7 +344,7 @@ void shards_forget_replicas(trainer *r) {
     r->sharing->all = NULL;
 }
 
-/* What the walk over the state of one shard is to be for another. */
+/* Visits the state of a shard under the names of a replica. */
 typedef struct replica_walk {
     state_visit_fn *visitor;
     void *context;

@@ -4,13 +4,13 @@
 
 #include "base/options/options.h"
 #include "data/data.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 #include "score/score.h"
 #include "task/task.h"
 #include "train/optim/optim.h"
 
-/* Values of the option table train_options(), one field per row (see src/train/config/config.c for the
- * meaning, default, range and unit of each). */
+/* Values of train_options(), one field per row (meaning, default, range and unit: src/train/config/config_*.c). */
 typedef struct train_config {
     model_options model;
     data_options data;
@@ -19,7 +19,7 @@ typedef struct train_config {
         patience_metric;
     double label_smoothing;
     smoothing_form smoothing;
-    bool bf16; /* what precision says */
+    bool bf16; /* from precision */
     double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value, freeze_stats;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;
     int64_t patience, validate_train;
@@ -53,8 +53,7 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
 /* Every check of values that train_config_parse makes: for values that were changed since. */
 sr_status train_config_check(train_config *c, sr_failure *why);
 
-/* The file of a model, share/presets/NAME.conf, or of one of its presets, NAME-PRESET.conf: a comment with a
- * summary, then `key = value` lines. The caller frees the text; NULL on failure. */
+/* The file of a model, share/presets/NAME.conf, or of a preset, NAME-PRESET.conf: a summary, then `key = value` lines. The caller frees the text; NULL on failure. */
 char *train_preset_text(const char *name, const char *preset, sr_failure *why);
 /* The summary in such a text: size, source, and how long it trains. */
 void train_preset_summary(const char *text, char *summary, size_t size);
@@ -81,8 +80,7 @@ typedef struct train_eval {
     double lr, seconds;
 } train_eval;
 
-/* A metric of a split, as run files and tables say it: "valid_loss"; with the statistics of each
- * batch "valid_loss_batch"; of training batches (--validate-train) "train_loss_batch". */
+/* A metric of a split in run files and tables: "valid_loss"; with batch statistics "valid_loss_batch"; of training batches (--validate-train) "train_loss_batch". */
 typedef struct train_metric {
     char name[64], definition[256];
     const char *unit;
@@ -90,7 +88,7 @@ typedef struct train_metric {
 } train_metric;
 void train_metric_make(const task_row *row, int metric, data_split split, bool of_batch,
                        train_metric *m);
-/* How many of the task's metrics an evaluation of a split has: decoded ones where they are asked for. */
+/* Number of the task's metrics in an evaluation, decoded ones if wanted. */
 int train_metrics_shown(const train_config *c, const task_row *row);
 /* Every metric of a run's evaluations, the task's leading one first; their number. */
 enum { TRAIN_METRICS = 4 * TASK_METRICS };
@@ -102,7 +100,7 @@ typedef struct train_progress {
     int64_t tokens;
 } train_progress;
 
-/* The loop never prints; it tells. Any of the functions may be NULL. */
+/* The loop never prints; it calls these. Any of the functions may be NULL. */
 typedef struct train_events {
     void *context;
     void (*note)(void *context, const char *text); /* one line: sizes, data, projection */
@@ -114,7 +112,7 @@ typedef struct train_events {
     struct ranks *ranks;
 } train_events;
 
-/* Where the time of a run went, seconds. */
+/* Time of a run by part, seconds. */
 typedef struct train_times {
     double data, forward, backward, optimizer, recorder, validation, checkpoints, total;
 } train_times;
@@ -131,7 +129,7 @@ typedef struct train_result {
     tape_profile profile[PROFILE_OPS]; /* with --profile; training steps only */
 } train_result;
 
-/* A run that goes on (src/train/checkpoint/resume.c): its newest checkpoint that its run file reaches. */
+/* A run to resume (src/train/checkpoint/resume.c): the newest checkpoint covered by its rows. */
 typedef struct train_resume {
     char checkpoint[OPTION_TEXT_SIZE], rows[OPTION_TEXT_SIZE]; /* rows: the run file to be read */
     char passed_over[SR_FAILURE_TEXT]; /* why a newer checkpoint was not taken, or "" */
@@ -139,11 +137,10 @@ typedef struct train_resume {
     bool complete;                     /* the run has come to its end */
     char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
 } train_resume;
-/* Finds the checkpoint of a run (RUN.h5, RUN.h5.part, or one of its checkpoints), and reads the run's
- * configuration. */
+/* Finds the checkpoint of a run (RUN.h5, RUN.h5.part or a checkpoint) and reads the run's configuration. */
 sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why);
 void train_resume_free(train_resume *from);
-/* Options that may differ from those of the run that goes on: true for "threads". */
+/* Whether an option may change on resuming: true for "threads". */
 bool train_resume_may_change(const char *key);
 
 /* command: as typed, for the run file. from: NULL for a new run. */

@@ -36,7 +36,7 @@ typedef struct trainer {
     model_memory memory; /* of the training text; without rows where the model carries nothing */
     tape *tape;
     ranks *ranks;                 /* the processes of the run */
-    ranks *alone;                 /* owned: where nobody gave any */
+    ranks *alone;                 /* owned, if none was given */
     int shards;                   /* of every batch, over all ranks */
     struct shards *sharing;       /* this rank's; owned (shards.c) */
     struct gradient_sum *leaving; /* watches the backward pass that comes next; NULL: none */
@@ -55,9 +55,9 @@ typedef struct trainer {
     int64_t loss_tokens;
     double lr, epoch;
     int64_t validations; /* so far */
-    bool unevaluated; /* a signal cut the decoding of an evaluation short: it is to be made again */
-    bool stepped;     /* a step of this process has begun */
-    bool tested;      /* a test of these weights is among the rows that were taken over */
+    bool unevaluated;    /* a signal interrupted an evaluation's decoding: repeat it */
+    bool stepped;        /* a step of this process has begun */
+    bool tested;         /* a test of these weights is among the rows that were taken over */
     bool nonfinite_told, finished;
     double patience_best;    /* of patience-metric, NaN: none yet */
     int64_t patience_waited; /* evaluations since */
@@ -74,7 +74,7 @@ typedef struct trainer {
         checkpoint_lost; /* the first that could not be written, under --on-write-error continue */
 } trainer;
 
-/* The first rank writes files, evaluates and tells; the others follow. */
+/* The first rank writes files, evaluates and reports; the others follow. */
 static inline bool trainer_writes(const trainer *r) {
     return ranks_rank(r->ranks) == 0;
 }
@@ -82,7 +82,7 @@ static inline bool trainer_writes(const trainer *r) {
 /* One forward and backward pass of a batch or one of its shards; its summed loss (train_pass.c). */
 sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why);
 
-/* Opens data, model, optimizer, recorder; on failure what was opened must still be closed. */
+/* Opens data, model, optimizer, recorder; close also after a failure. */
 sr_status trainer_open(trainer *r, const char *command, sr_failure *why);
 /* Frees everything; the run file is finished with this status and reason. Returns `so_far`, or the
  * record's failure when that was SR_OK. */
@@ -97,17 +97,17 @@ bool trainer_has_preset(const model_row *row, const char *preset);
 sr_status trainer_check_names(const train_config *c, sr_failure *why);
 sr_status trainer_check_together(const train_config *c, sr_failure *why);
 
-/* A hint for one who names a metric of decoded text without asking for it. */
+/* Hints at the option for a metric of decoded text. */
 void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
 
-/* What waits goes into the run file. Check: a failure of the run file stops the run unless the user wants
+/* Writes buffered rows. Check: a failure of the run file stops the run unless the user wants
  * otherwise. */
 sr_status trainer_flush(trainer *r, sr_failure *why);
 sr_status trainer_check_record(const trainer *r, sr_failure *why);
 
-/* What is said with the numbers of a split, which are not taken yet. */
+/* Prepares an evaluation of a split, without numbers yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
-/* An evaluation of a split; recorded and told, unless a signal cuts its decoding short (unevaluated). */
+/* Evaluates a split; records and reports it unless a signal interrupts its decoding (unevaluated). */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
 /* Early stopping (early_stopping.c). Check: of the options alone. Open: SR_USAGE when there is nothing to
@@ -118,34 +118,31 @@ void trainer_see_patience(trainer *r, const train_eval *e);
 bool trainer_out_of_patience(const trainer *r);
 /* SR_USAGE when a run that has come to its end would stop at once again. */
 sr_status trainer_check_resumed_patience(const trainer *r, sr_failure *why);
-/* At the end of a run: *result says when this is what ended it. */
+/* At the end of a run: *result reports early stopping. */
 void trainer_tell_patience(const trainer *r);
 
 /* BLEU of the split into the evaluation, when it is time for it. */
 sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why);
 
-/* The final pass: training batches in the order of the next epoch, dropout as in training, running
- * values frozen; nothing when no site is recorded. */
+/* The final pass: batches of the next epoch, with dropout and frozen running statistics. Nothing without recorded sites. */
 sr_status trainer_final_pass(trainer *r, sr_failure *why);
 
-/* Every part of the run's state, in a fixed order: parameters in order of creation, running values
- * by site, optimizer slots, counters. Stops at the first failure of a visit. */
+/* Visits the run's state in a fixed order: parameters, running statistics by site, optimizer slots, counters. Stops at the first failure of a visit. */
 sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why);
 
 /* The part of it that a trained model needs: parameters and running values. */
 sr_status train_model_each(model *m, state_visit_fn *visitor, void *context, sr_failure *why);
 
 /* Dumps of the first steps (dump.c). Open: refuses what cannot be written, before anything is read.
- * Weights: those of now, as after the last update. Step: after each one; loss is the summed one.
- * Close: writes what a run shorter than --dump-steps has gathered; returns `so_far`, or its own
- * failure when that was SR_OK. */
+ * Weights: after the last update. Step: after each one; loss is the summed one.
+ * Close: writes the dumps of a shorter run; returns `so_far`, or its own failure. */
 sr_status trainer_dump_open(trainer *r, sr_failure *why);
 sr_status trainer_dump_weights(trainer *r, sr_failure *why);
 sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_step *row,
                             sr_failure *why);
 sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
-/* Checkpoints (checkpoint_policy.c). Open: says which metric is to be kept. Evaluated: after a
+/* Checkpoints (checkpoint_policy.c). Open: finds the metric of --keep-best. Evaluated: after a
  * validation. Between: after an update, when it is time for one. Last: when a signal ends the run. */
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
@@ -157,8 +154,7 @@ void trainer_digest(model *m, char digest[32]);
 void trainer_parameters_digest(model *m, char digest[32]);
 
 void trainer_note(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Options as a .conf file, options of the normalizations in use as comments; malloc'd, NULL when out
- * of memory. */
+/* Options as a .conf file, normalizations in use as comments; malloc'd, NULL when out of memory. */
 char *trainer_config_text(const trainer *r);
 void trainer_warn(const trainer *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,4 +1,4 @@
-/* validate.c -- evaluations of a split, as they are recorded and told. */
+/* validate.c -- evaluations of a split: runs, records and reports them. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +61,7 @@ static void record_eval(trainer *r, const train_eval *e) {
     run_record_eval(r->record, e->step, e->epoch, v.name, v.value, v.count);
 }
 
-/* Metrics with the statistics of each batch, of the split and of training batches, where they are
- * asked for. */
+/* Metrics with batch statistics, of the split and of training batches, if wanted. */
 static sr_status measure_batches(trainer *r, train_eval *e, sr_failure *why) {
     task_sums sum;
     sr_status status = SR_OK;
@@ -92,8 +91,7 @@ static sr_status measure(trainer *r, train_eval *e, sr_failure *why) {
     return measure_batches(r, e, why);
 }
 
-/* Metrics of what the model decodes: of every validation, or of every --bleu-every-th and of the test
- * where the task does it when asked. */
+/* Metrics of decoded text: in every validation, or in every --bleu-every-th and the test. */
 sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     const task_row *row = e->task;
     const int64_t every = row->decode_asked ? r->config->bleu_every : 1;
@@ -112,7 +110,7 @@ sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why) {
     return row->decode(&d, value, e->decoded, &r->unevaluated, why);
 }
 
-/* (all) What the first rank measured, on every rank; all have the same parameters, or the run ends. */
+/* (all) Broadcasts the first rank's metrics; ranks with other parameters end the run. */
 static sr_status share_result(trainer *r, train_eval *e, sr_status status, sr_failure *why) {
     char digest[32];
     if (ranks_count(r->ranks) == 1) return status;

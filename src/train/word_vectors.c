@@ -1,8 +1,6 @@
-/* word_vectors.c -- pretrained word vectors, in the text form of GloVe: a word and its numbers on each
- * line, between blanks. A first line of two whole numbers, as word2vec writes it, is passed over.
+/* word_vectors.c -- pretrained word vectors in GloVe's text form: a word and its numbers per line, separated by blanks. A first line of two whole numbers, as word2vec writes it, is passed over.
  *
- * Words of the dictionary get their vector; the others keep what they begin with. A word that stands
- * there twice has its last vector.
+ * Words of the dictionary get their vector; others keep their initial one. The last vector of a word counts.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +12,7 @@
 
 enum { LINE_TEXT = 160 };
 
-/* Numbers between `at` and `end`, the first `room` of them in value; -1: something else is there. */
+/* Reads the numbers between `at` and `end`, at most `room` into value; -1: other text. */
 static int64_t read_numbers(const char *at, const char *end, real *value, int64_t room) {
     for (int64_t n = 0;; n++) {
         char *behind;

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "analysis/analysis.h"
+#include "analysis/columns/column_summary.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 

@@ -200,10 +200,10 @@ static void parts_are_found(void **state) {
         check_cell(&r, row_of(&r, "padding"), "terms", 2);
         check_cell(&r, 0, "steps", t.steps);
         check_cell(&r, 0, "nonfinite", 0);
-        assert_true(fabs(cell_of(&r, "none", "tid") - t.tid / t.steps) < 1e-6);
-        assert_true(fabs(cell_of(&r, "position", "tid") - t.tid_position / t.steps) < 1e-6);
-        assert_true(fabs(cell_of(&r, "position", "slope") - 1) < 0.15);
-        assert_true(fabs(cell_of(&r, "none", "independent") * t.all / t.independent - 1) < 1e-5);
+        check_within(cell_of(&r, "none", "tid"), t.tid / t.steps, 1e-6);
+        check_within(cell_of(&r, "position", "tid"), t.tid_position / t.steps, 1e-6);
+        check_within(cell_of(&r, "position", "slope"), 1, 0.15);
+        check_within(cell_of(&r, "none", "independent") * t.all / t.independent, 1, 1e-5);
         program_free(&r);
     }
 }
@@ -223,23 +223,28 @@ static void intervals_and_control(void **state) {
     for (int i = 0; i < 3; i++) {
         const double share = cell_of(&r, part[i], "share");
         const double low = cell_of(&r, part[i], "low"), high = cell_of(&r, part[i], "high");
-        assert_true(low < share && share < high && high - low > 0.005 && high - low < 0.1);
-        assert_true(cell_of(&r, part[i], "control_low") > -0.03);
-        assert_true(cell_of(&r, part[i], "control_high") < 0.03);
-        assert_true(cell_of(&r, part[i], "control_high") - cell_of(&r, part[i], "control_low") >
+        check_below(low, share);
+        check_below(share, high);
+        check_above(high - low, 0.005);
+        check_below(high - low, 0.1);
+        check_above(cell_of(&r, part[i], "control_low"), -0.03);
+        check_below(cell_of(&r, part[i], "control_high"), 0.03);
+        check_above(cell_of(&r, part[i], "control_high") - cell_of(&r, part[i], "control_low"),
                     0.001);
-        assert_true(share > 0.05);
+        check_above(share, 0.05);
     }
     const double wide = cell_of(&r, "length", "high") - cell_of(&r, "length", "low");
     const double below = cell_of(&r, "length", "share") - cell_of(&r, "length", "low");
     const double position = cell_of(&r, "position", "share");
-    assert_true(below > 0.3 * wide && below < 0.7 * wide);
-    assert_true(fabs(cell_of(&r, "position+length+padding", "control_low") - position) < 0.03);
+    check_above(below, 0.3 * wide);
+    check_below(below, 0.7 * wide);
+    check_within(cell_of(&r, "position+length+padding", "control_low"), position, 0.03);
     assert_true(isnan(cell_of(&r, "position", "control_low")));
     program_free(&r);
     r = program_run("stat-batchmix known.h5 --level 50"); /* 0.34 of a normal distribution */
     const double narrow = cell_of(&r, "length", "high") - cell_of(&r, "length", "low");
-    assert_true(narrow > 0.25 * wide && narrow < 0.45 * wide);
+    check_above(narrow, 0.25 * wide);
+    check_below(narrow, 0.45 * wide);
     program_free(&r);
 }
 
@@ -254,7 +259,7 @@ static void bent_relations(void **state) {
                           .kink = true};
     const truth t = make_run(&run);
     program_result r = program_run("stat-batchmix kink.h5");
-    assert_true(t.without[BY_LENGTH] < 0.6 * t.all);
+    check_below(t.without[BY_LENGTH], 0.6 * t.all);
     check_share(&r, "length", 1 - t.without[BY_LENGTH] / t.all, 0.015);
     program_free(&r);
     r = program_run("stat-batchmix kink.h5 --length-terms 1");
@@ -272,9 +277,9 @@ static void nothing_is_found_in_noise(void **state) {
     program_result r = program_run("stat-batchmix noise.h5");
     assert_int_equal(table_rows(r.out), 4);
     check_share(&r, "length+padding", -6.0 / t.steps, 5.0 / t.steps);
-    assert_true(cell_of(&r, "length", "share") < 0);
-    assert_true(cell_of(&r, "length+padding", "control_low") < 0);
-    assert_true(cell_of(&r, "length+padding", "control_high") < 2.0 / t.steps);
+    check_below(cell_of(&r, "length", "share"), 0);
+    check_below(cell_of(&r, "length+padding", "control_low"), 0);
+    check_below(cell_of(&r, "length+padding", "control_high"), 2.0 / t.steps);
     program_free(&r);
 }
 
@@ -289,7 +294,7 @@ static void share_below_zero(void **state) {
                           .every = 1};
     make_run(&run);
     program_result r = program_run("stat-batchmix cancelled.h5");
-    assert_true(fabs(cell_of(&r, "position", "slope") - 0.25) < 1e-3);
+    check_within(cell_of(&r, "position", "slope"), 0.25, 1e-3);
     check_share(&r, "position", -8, 0.05); /* (2/4 - 1) 16 */
     program_free(&r);
 }
@@ -309,7 +314,7 @@ static void startup_is_left_out(void **state) {
         check_cell(&r, 0, "first_step", startup[i] + 1);
         check_cell(&r, 0, "last_step", 600);
         check_cell(&r, 0, "steps", 600 - startup[i]);
-        assert_true(fabs(cell_of(&r, "none", "tid") - t.tid / t.steps) < 1e-6);
+        check_within(cell_of(&r, "none", "tid"), t.tid / t.steps, 1e-6);
         program_free(&r);
     }
     program_result r = program_run("stat-batchmix alpha.h5 --burn-in 0");

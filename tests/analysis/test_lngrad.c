@@ -111,7 +111,7 @@ static void test_theorem(void **state) {
         check_cell(&r, i, "free_var", 2);
     }
     check_cell(&r, 0, "var_diff", 0);
-    assert_true(fabs(table_real(r.out, 3, "var_diff") - 0.1) < 1e-6);
+    check_within(table_real(r.out, 3, "var_diff"), 0.1, 1e-6);
     program_free(&r);
     r = program_run("stat-lngrad --burn-in 0 theorem.h5 --per-step --site neither");
     check_cell(&r, 2, "row_exact_var", 1.5);

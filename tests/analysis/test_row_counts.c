@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/analysis.h"
+#include "analysis/series/series.h"
 #include "base/rng.h"
 #include "statrec/runfile.h"
 #include "testing/check.h"
@@ -18,8 +18,8 @@ static sr_status look_at_steps(const sr_runfile *f, const char *name, int64_t fi
 }
 
 #define sr_run_step_ints look_at_steps
-#include "../../src/analysis/analysis_rows.c"    /* NOLINT */
-#include "../../src/analysis/analysis_vectors.c" /* NOLINT */
+#include "../../src/analysis/series/series_steps.c"   /* NOLINT */
+#include "../../src/analysis/series/series_vectors.c" /* NOLINT */
 #undef sr_run_step_ints
 
 enum { SITES = 2, EVERY = 3, STEPS = 60000, TABLE_ROWS = 4096, PLACES = 100, WIDE = 128 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_config.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
@@ -115,7 +115,7 @@ static void test_values(void **state) {
     assert_string_equal(text, "a \"b\" c");
     run_option(f, "placement", text, sizeof text);
     assert_string_equal(text, "");
-    assert_true(run_option_number(f, "lr") == 0.5);
+    check_equals(run_option_number(f, "lr"), 0.5);
     assert_true(isnan(run_option_number(f, "name")) && isnan(run_option_number(f, "batch-size")));
     sr_run_close(f);
 }

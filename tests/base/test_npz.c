@@ -233,7 +233,7 @@ static void numpy_writes(void **state) {
         npz_array a;
         check_ok(npz_read(r, "x", &a, &why), &why);
         assert_int_equal(a.dim[1], 3);
-        assert_true(((float *)a.data)[5] == 5);
+        check_equals(((float *)a.data)[5], 5);
         free(a.data);
         check_ok(npz_read(r, "n", &a, &why), &why);
         assert_true(a.rank == 0 && *(int64_t *)a.data == -5);

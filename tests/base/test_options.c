@@ -14,7 +14,9 @@ static void defaults_fill_every_row(void **state) {
     options_set_defaults(table, &v);
     assert_int_equal(v.steps, 100);
     assert_int_equal(v.below, -1);
-    assert_true(v.lr == 0.1 && isnan(v.eps) && v.decay == -0.5);
+    check_equals(v.lr, 0.1);
+    assert_true(isnan(v.eps));
+    check_equals(v.decay, -0.5);
     assert_true(v.augment && !v.quiet);
     assert_string_equal(v.name, "");
     assert_string_equal(v.output, "run.h5");
@@ -181,7 +183,7 @@ static void reals_round_trip(void **state) {
         v.decay = real[i];
         options_format(row_of("decay"), &v, text, sizeof text);
         check_ok(options_set(table, &w, "decay", text, "w", &why), &why);
-        assert_true(w.decay == v.decay);
+        check_equals(w.decay, v.decay);
     }
 }
 

@@ -34,7 +34,8 @@ static void both_ways_to_write_a_value(void **state) {
         PARSE(l, "--max-steps", "7", "--lr=0.5", "-o", "a.h5", "--name=", "--decay", "-3", "-s9"),
         &l.why);
     assert_int_equal(l.v.steps, 9);
-    assert_true(l.v.lr == 0.5 && l.v.decay == -3);
+    check_equals(l.v.lr, 0.5);
+    check_equals(l.v.decay, -3);
     assert_string_equal(l.v.output, "a.h5");
     assert_string_equal(l.v.name, "");
     assert_int_equal(l.positional, 0);
@@ -56,7 +57,7 @@ static void values_may_hold_equals_and_dashes(void **state) {
     assert_string_equal(l.v.name, "a=b=c");
     assert_string_equal(l.v.output, "--x");
     assert_int_equal(l.v.any, -5);
-    assert_true(l.v.decay == -1e-3);
+    check_equals(l.v.decay, -1e-3);
     check_ok(PARSE(l, "--name", "-", "--output", "-x.h5"), &l.why);
     assert_string_equal(l.v.name, "-");
     assert_string_equal(l.v.output, "-x.h5");
@@ -75,7 +76,7 @@ static void last_one_wins(void **state) {
     (void)state;
     line l;
     check_ok(PARSE(l, "--lr", "1", "--lr=2", "--lr", "3", "-o", "a", "--output", "b"), &l.why);
-    assert_true(l.v.lr == 3);
+    check_equals(l.v.lr, 3);
     assert_string_equal(l.v.output, "b");
 }
 
@@ -86,7 +87,8 @@ static void positional_arguments_come_first(void **state) {
     assert_int_equal(l.positional, 5);
     static const char *const want[] = {"one", "two", "-", "--lr", "three"};
     for (int i = 0; i < 5; i++) assert_string_equal(l.argv[1 + i], want[i]);
-    assert_true(l.v.lr == 1 && l.v.quiet);
+    check_equals(l.v.lr, 1);
+    assert_true(l.v.quiet);
     assert_string_equal(l.argv[6], "--lr"); /* nothing is lost */
     assert_string_equal(l.argv[7], "1");
     assert_string_equal(l.argv[8], "-q");
@@ -190,7 +192,9 @@ static void config_lines(void **state) {
                          "method = groupnorm", /* no newline at the end */
                          &v, &why),
              &why);
-    assert_true(v.lr == 0.25 && v.steps == 12 && !v.augment && v.quiet && v.decay == -2);
+    check_equals(v.lr, 0.25);
+    assert_true(v.steps == 12 && !v.augment && v.quiet);
+    check_equals(v.decay, -2);
     assert_string_equal(v.name, "two words");
     assert_string_equal(v.output, "/tmp/run#3.h5");
     assert_string_equal(v.method, "groupnorm");
@@ -203,7 +207,7 @@ static void config_from_windows(void **state) {
     check_ok(read_config("\xef\xbb\xbflr = 0.25\r\nname = x y \r\n\r\n# comment\r\noutput = a\r",
                          &v, &why),
              &why);
-    assert_true(v.lr == 0.25);
+    check_equals(v.lr, 0.25);
     assert_string_equal(v.name, "x y");
     assert_string_equal(v.output, "a");
 }
@@ -213,11 +217,11 @@ static void config_repeats_and_empties(void **state) {
     values v;
     sr_failure why;
     check_ok(read_config("lr = 1\nlr = 2\noutput =\nname = # nothing\nlr = 3\n", &v, &why), &why);
-    assert_true(v.lr == 3);
+    check_equals(v.lr, 3);
     assert_string_equal(v.output, "");
     assert_string_equal(v.name, "");
     check_ok(read_config("", &v, &why), &why);
-    assert_true(v.lr == 0.1);
+    check_equals(v.lr, 0.1);
 }
 
 static void config_quotes(void **state) {
@@ -307,7 +311,7 @@ static void config_that_is_too_long(void **state) {
         write_config(text, (size_t)(MOST + more));
         assert_int_equal(options_read_file(table, &v, config_path(), &why),
                          more ? SR_USAGE : SR_OK);
-        assert_true(v.lr == (more ? 0.1 : 2));
+        check_equals(v.lr, (more ? 0.1 : 2));
         if (more)
             check_failure(&why, SR_USAGE, "1048577 bytes are no config file; at most 1048576");
     }
@@ -321,7 +325,8 @@ static void config_option_is_obeyed_where_it_stands(void **state) {
     write_config(text, strlen(text));
     check_ok(PARSE(l, "--lr", "1", "--name", "before", "-c", config_path(), "--max-steps", "30"),
              &l.why);
-    assert_true(l.v.lr == 2 && l.v.steps == 30);
+    check_equals(l.v.lr, 2);
+    assert_true(l.v.steps == 30);
     assert_string_equal(l.v.name, "file");
     assert_string_equal(l.v.config, config_path());
     assert_int_equal(PARSE(l, "--config=/nowhere/x.conf"), SR_IO);

@@ -72,7 +72,7 @@ static void check_uncorrelated(rng a, rng b) {
     double sum = 0;
     for (int i = 0; i < N; i++) sum += (rng_uniform(&a) - 0.5) * (rng_uniform(&b) - 0.5);
     double correlation = sum / N * 12;
-    assert_true(fabs(correlation) < 5 / sqrt(N));
+    check_below(fabs(correlation), 5 / sqrt(N));
 }
 
 static void splits_are_independent(void **state) {
@@ -96,7 +96,7 @@ static void bits_are_balanced(void **state) {
         uint64_t v = rng_next(&r);
         for (int bit = 0; bit < 64; bit++) ones[bit] += (int)(v >> bit & 1);
     }
-    for (int bit = 0; bit < 64; bit++) assert_true(fabs(ones[bit] - N / 2.0) < 5 * sqrt(N) / 2);
+    for (int bit = 0; bit < 64; bit++) check_within(ones[bit], N / 2.0, 5 * sqrt(N) / 2);
 }
 
 static void uniform_is_in_range_with_its_moments(void **state) {
@@ -106,11 +106,12 @@ static void uniform_is_in_range_with_its_moments(void **state) {
     double sum = 0, squares = 0;
     for (int i = 0; i < N; i++) {
         double u = rng_uniform(&r);
-        assert_true(u >= 0 && u < 1);
+        check_at_least(u, 0);
+        check_below(u, 1);
         sum += u - 0.5, squares += (u - 0.5) * (u - 0.5);
     }
-    assert_true(fabs(sum / N) < 5 * sqrt(1.0 / 12 / N));
-    assert_true(fabs(squares / N - 1.0 / 12) < 5 * sqrt(1.0 / 180 / N));
+    check_below(fabs(sum / N), 5 * sqrt(1.0 / 12 / N));
+    check_within(squares / N, 1.0 / 12, 5 * sqrt(1.0 / 180 / N));
 }
 
 static void normal_has_its_moments(void **state) {
@@ -126,11 +127,11 @@ static void normal_has_its_moments(void **state) {
         within += fabs(z) < 1;
     }
     assert_true(r.counter == 2 * (uint64_t)N);
-    assert_true(fabs(moment[1] / N) < 5 * sqrt(1.0 / N));
-    assert_true(fabs(moment[2] / N - 1) < 5 * sqrt(2.0 / N));
-    assert_true(fabs(moment[3] / N) < 5 * sqrt(15.0 / N));
-    assert_true(fabs(moment[4] / N - 3) < 5 * sqrt(96.0 / N));
-    assert_true(fabs((double)within / N - 0.682689492137) < 5 * sqrt(0.25 / N));
+    check_below(fabs(moment[1] / N), 5 * sqrt(1.0 / N));
+    check_within(moment[2] / N, 1, 5 * sqrt(2.0 / N));
+    check_below(fabs(moment[3] / N), 5 * sqrt(15.0 / N));
+    check_within(moment[4] / N, 3, 5 * sqrt(96.0 / N));
+    check_within((double)within / N, 0.682689492137, 5 * sqrt(0.25 / N));
 }
 
 static void below_is_uniform(void **state) {
@@ -145,7 +146,7 @@ static void below_is_uniform(void **state) {
     }
     double chi2 = 0;
     for (int i = 0; i < SIDES; i++) chi2 += (seen[i] - N / 6.0) * (seen[i] - N / 6.0) / (N / 6.0);
-    assert_true(chi2 < 25.7); /* 5 degrees of freedom, probability 1e-4 */
+    check_below(chi2, 25.7); /* 5 degrees of freedom, probability 1e-4 */
 }
 
 /* Of 3 * 2^62 values a plain remainder would draw the lowest third in half of all cases. */
@@ -156,7 +157,7 @@ static void below_rejects_the_surplus(void **state) {
     int low = 0;
     rng r = rng_create(8);
     for (int i = 0; i < N; i++) low += rng_below(&r, 3 * third) < third;
-    assert_true(fabs((double)low / N - 1.0 / 3) < 5 * sqrt(2.0 / 9 / N));
+    check_within((double)low / N, 1.0 / 3, 5 * sqrt(2.0 / 9 / N));
     assert_true(r.counter > N); /* a quarter of the draws is refused */
 }
 
@@ -224,7 +225,7 @@ static void shuffle_is_uniform(void **state) {
         chi2 += (seen[i] - N / 24.0) * (seen[i] - N / 24.0) / (N / 24.0);
     }
     assert_int_equal(orders, 24);
-    assert_true(chi2 < 59.0); /* 23 degrees of freedom, probability 5e-5 */
+    check_below(chi2, 59.0); /* 23 degrees of freedom, probability 5e-5 */
 }
 
 static void shuffle_of_few(void **state) {

@@ -12,10 +12,10 @@ static void reals_in_order(void **state) {
     double value[] = {2, -INFINITY, 0.5, 1e300, 2, -3, INFINITY, 1e-300};
     const double want[] = {-INFINITY, -3, 1e-300, 0.5, 2, 2, 1e300, INFINITY};
     sort_reals(value, 8);
-    for (int i = 0; i < 8; i++) assert_true(value[i] == want[i]);
+    for (int i = 0; i < 8; i++) check_equals(value[i], want[i]);
     sort_reals(value, 0);
     sort_reals(value, 1);
-    assert_true(value[0] == -INFINITY);
+    check_equals(value[0], -INFINITY);
 }
 
 enum { MOST = 3000, KINDS = 6 };

@@ -116,7 +116,7 @@ static float *householder_matrix(int64_t m, int64_t n, const double *values, uin
     turn(a, n, m);
     for (int64_t i = 0; i < m * n; i++) {
         f[i] = (float)a[i];
-        assert_true((double)f[i] == a[i]);
+        check_equals((double)f[i], a[i]);
     }
     free(a);
     return f;
@@ -164,7 +164,7 @@ static void check_spectrum(double largest, double relative) {
             double sum = 0;
             for (int k = 0; k < N; k++) sum += hadamard(i, k) * scale[k] * hadamard(j, k);
             a[i * N + j] = (float)sum;
-            assert_true((double)a[i * N + j] == sum);
+            check_equals((double)a[i * N + j], sum);
         }
     double got[N];
     sr_failure why = {0};
@@ -193,7 +193,7 @@ static void gram_of_chosen_rows(void **state) {
     check_near_double("chosen rows", got, want, 3, 1e-14, 0);
     check_ok(svd_gram_singular_values(a + 3, NULL, 2, 3, got, &why), &why);
     check_near_double("fewer rows than columns", got, first, 3, 1e-14, 0);
-    assert_true(got[2] == 0);
+    check_equals(got[2], 0);
     check_ok(svd_gram_singular_values(a, NULL, 2, 3, got, &why), &why);
     for (int j = 0; j < 3; j++) assert_true(isnan(got[j]));
     check_ok(svd_gram_singular_values(a, NULL, 0, 3, got, &why), &why);
@@ -231,10 +231,11 @@ static void extreme_magnitudes(void **state) {
     sr_failure why = {0};
     check_ok(svd_singular_values(a, 3, 2, got, &why), &why);
     check_near_double("largest", got, want, 1, 1e-14, 0);
-    assert_true(got[1] >= 0 && got[1] < 1e29);
+    check_at_least(got[1], 0);
+    check_below(got[1], 1e29);
     float small[] = {3e-38f, 0, 4e-38f, 0};
     check_ok(svd_singular_values(small, 2, 2, got, &why), &why);
-    assert_true(fabs(got[0] / 5e-38 - 1) < 1e-6);
+    check_within(got[0] / 5e-38, 1, 1e-6);
 }
 
 static void zero_and_empty(void **state) {
@@ -247,7 +248,7 @@ static void zero_and_empty(void **state) {
     got[0] = 9;
     check_ok(svd_singular_values(a, 0, 3, got, &why), &why);
     check_ok(svd_singular_values(a, 3, 0, got, &why), &why);
-    assert_true(got[0] == 9);
+    check_equals(got[0], 9);
     assert_int_equal(svd_singular_values(a, -1, 3, got, &why), SR_USAGE);
     check_failure(&why, SR_USAGE, "-1 x 3");
 }

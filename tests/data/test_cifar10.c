@@ -217,7 +217,7 @@ static void visits_every_image_once(void **state) {
         }
         assert_int_equal(count, 50);
         for (int i = 0; i < 50; i++)
-            for (int j = 0; j < i; j++) assert_true(seen[i] != seen[j]);
+            for (int j = 0; j < i; j++) check_differs(seen[i], seen[j]);
     }
     assert_true(orders[0] != orders[1]);
     free(bytes);

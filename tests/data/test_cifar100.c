@@ -47,11 +47,12 @@ static void reads_fine_labels(void **state) {
     /* the first pixel alone stands out, in each channel; pixels 4 and 7 have the same byte, pixel 5
      * has 1 more; image 3 has 3 more than image 2 */
     const real *third = b.image + 3 * PIXELS, *second = b.image + 2 * PIXELS;
-    for (int i = 3; i < PIXELS; i++) assert_true(second[i] < second[i % 3]);
-    assert_true(second[4 * 3] == second[7 * 3] && second[4 * 3] != second[5 * 3]);
+    for (int i = 3; i < PIXELS; i++) check_below(second[i], second[i % 3]);
+    check_equals(second[4 * 3], second[7 * 3]);
+    check_differs(second[4 * 3], second[5 * 3]);
     const double image = (double)(third[4 * 3] - second[4 * 3]);
     const double place = (double)(second[5 * 3] - second[4 * 3]);
-    assert_true(fabs(image / place - 3) < 1e-4);
+    check_within(image / place, 3, 1e-4);
     assert_false(data_has_split(d, SPLIT_TEST));
     assert_non_null(strstr(data_describe(d), "cifar100: from "));
     data_close(d);

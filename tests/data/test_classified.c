@@ -73,7 +73,7 @@ static void labels_and_texts(void **state) {
     expect_note(d, "(3 without a word left out)");
     expect_note(d, "validation 2 sentences, 3 words, 33.33 % <unk>");
     assert_false(data_has_split(d, SPLIT_TEST));
-    assert_true(data_unknown_share(d, SPLIT_VALID) == 1.0 / 3);
+    check_equals(data_unknown_share(d, SPLIT_VALID), 1.0 / 3);
     data_close(d);
     write_text(dir, "train.gz", "neg a\npos b\nNeg c\n"); /* words: by bytes */
     write_text(dir, "valid", "pos c\n");
@@ -112,7 +112,7 @@ static void validation_is_drawn(void **state) {
     assert_int_equal(count_classes(d, SPLIT_VALID, 2, count), 60);
     assert_true(count[0] > 15 && count[1] > 15);
     expect_note(d, "60 of 200 lines drawn for validation by seed 1");
-    assert_true(data_unknown_share(d, SPLIT_VALID) == 1); /* every word is another */
+    check_equals(data_unknown_share(d, SPLIT_VALID), 1); /* every word is another */
     o.seed = 2;
     other = open_data(&o);
     assert_string_not_equal(data_word(d, SIDE_SOURCE, 4), "");
@@ -240,8 +240,7 @@ static void folds_cover_every_line(void **state) {
         assert_in_range(test, 10, 11);
         assert_in_range(valid, 10, 11);
         assert_int_equal(count_classes(d, SPLIT_TRAIN, 2, count), 2 * LINES - test - valid);
-        assert_true(data_unknown_share(d, SPLIT_TEST) ==
-                    0.5); /* its first words are nowhere else */
+        check_equals(data_unknown_share(d, SPLIT_TEST), 0.5); /* its first words are nowhere else */
         data_close(d);
     }
     assert_true(tests[0] == LINES && tests[1] == LINES);
@@ -278,7 +277,7 @@ static void shared_polarity(void **state) {
     dataset *d = open_data(&o);
     assert_int_equal(count_classes(d, SPLIT_TRAIN, 2, count), 8608);
     expect_note(d, "rt-polarity.neg.gz (not UTF-8: read as Windows-1252)");
-    assert_true(data_unknown_share(d, SPLIT_TRAIN) < 0.06);
+    check_below(data_unknown_share(d, SPLIT_TRAIN), 0.06);
     data_close(d);
 }
 

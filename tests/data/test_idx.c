@@ -89,7 +89,7 @@ static void check_image(const batch *b, int i, int number, bool transposed, int 
         for (int x = 0; x < COLUMNS; x++) {
             const double want = (pixel_of(number, y * COLUMNS + x) / 255.0 - mean) / deviation;
             const int at = transposed ? x * ROWS + y : y * COLUMNS + x;
-            assert_true(fabs((double)b->image[i * PIXELS + at] - want) < 1e-5);
+            check_within((double)b->image[i * PIXELS + at], want, 1e-5);
         }
 }
 

@@ -164,7 +164,7 @@ static void lines_go_through_the_tokenizer(void **state) {
     dataset *d = open_data(&o);
     assert_int_equal(calls, 5);
     expect_words(d, SIDE_SOURCE, "dog hund a ein barks bellt two zwei");
-    assert_true(data_unknown_share(d, SPLIT_VALID) == 0);
+    check_equals(data_unknown_share(d, SPLIT_VALID), 0);
     expect_line(data_reference(d, SPLIT_VALID, 0), "Dog");
     expect_tokens(d, SIDE_SOURCE, "EIN HUND", "ein hund");
     assert_non_null(strstr(data_describe(d), "lines through lower"));
@@ -310,7 +310,7 @@ static void marks_and_ends_are_no_words(void **state) {
         expect_line(data_source(d, SPLIT_VALID, 0), "ein hund");
         expect_line(data_reference(d, SPLIT_VALID, 0), "a dog");
         expect_line(data_reference(d, SPLIT_VALID, 1), "two");
-        assert_true(data_unknown_share(d, SPLIT_VALID) == 0);
+        check_equals(data_unknown_share(d, SPLIT_VALID), 0);
         data_close(d);
     }
 }

@@ -60,8 +60,8 @@ static void reads_pairs_and_dictionary(void **state) {
     assert_string_equal(spell(d, b.source, b.source_mask, b.source_length), "hund </s>");
     assert_string_equal(spell(d, b.target_out + 3, b.target_mask + 3, 3), "a <unk> </s>");
     assert_string_equal(spell(d, b.target_in + 3, b.target_mask + 3, 3), "</s> a <unk>");
-    assert_true(fabs(data_unknown_share(d, SPLIT_VALID) - 0.2) < 1e-12);
-    assert_true(data_unknown_share(d, SPLIT_TRAIN) == 0);
+    check_within(data_unknown_share(d, SPLIT_VALID), 0.2, 1e-12);
+    check_equals(data_unknown_share(d, SPLIT_TRAIN), 0);
     assert_true(isnan(data_unknown_share(d, SPLIT_TEST)) && isnan(data_entropy(d)));
     assert_non_null(strstr(data_describe(d), "training 4 pairs, 14 target tokens, 0.00 % <unk>"));
     assert_non_null(strstr(data_describe(d), "train.en.gz"));
@@ -76,7 +76,7 @@ static void cuts_the_dictionary(void **state) {
     assert_int_equal(data_get_shape(d)->vocabulary, 8);
     assert_string_equal(data_word(d, SIDE_SOURCE, 7), "hund");
     assert_null(data_word(d, SIDE_SOURCE, 8));
-    assert_true(fabs(data_unknown_share(d, SPLIT_TRAIN) - 2.0 / 14) < 1e-12); /* small, runs */
+    check_within(data_unknown_share(d, SPLIT_TRAIN), 2.0 / 14, 1e-12); /* small, runs */
     data_close(d);
     o.vocab_size = 4;
     refuse_data(&o, SR_USAGE, "vocab-size 4 leaves no room");

@@ -74,7 +74,7 @@ static void tells_what_is_left_out(void **state) {
     assert_int_equal(tokens, 11);
     assert_int_equal(data_left_out(d, SPLIT_VALID, &tokens), 5 - 4); /* a <unk> <eos> b <eos> */
     assert_int_equal(data_left_out(d, SPLIT_TEST, &tokens), 0);
-    assert_true(fabs(data_unknown_share(d, SPLIT_VALID) - 0.2) < 1e-12);
+    check_within(data_unknown_share(d, SPLIT_VALID), 0.2, 1e-12);
     assert_true(isnan(data_unknown_share(d, SPLIT_TEST)) && isnan(data_entropy(d)));
     assert_false(data_has_split(d, SPLIT_TEST));
     assert_non_null(strstr(data_describe(d),

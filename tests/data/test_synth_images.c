@@ -185,8 +185,8 @@ static void is_not_linear(void **state) {
     pictures train = read_split(d, SPLIT_TRAIN, TRAIN), valid = read_split(d, SPLIT_VALID, VALID);
     double fitted, linear = train_linear(&train, &valid, 6, &fitted);
     print_message("linear classifier on pixels: %.3f (training %.3f)\n", linear, fitted);
-    assert_true(fitted > 0.6); /* it does learn what it is given */
-    assert_true(linear < 0.25);
+    check_above(fitted, 0.6); /* it does learn what it is given */
+    check_below(linear, 0.25);
     free_pictures(&train), free_pictures(&valid);
     data_close(d);
 }
@@ -198,7 +198,7 @@ static void is_not_a_matter_of_neighbours(void **state) {
     pictures train = read_split(d, SPLIT_TRAIN, TRAIN), valid = read_split(d, SPLIT_VALID, 300);
     double neighbour = neighbour_accuracy(&train, &valid);
     print_message("nearest neighbour: %.3f\n", neighbour);
-    assert_true(neighbour < 0.25);
+    check_below(neighbour, 0.25);
     free_pictures(&train), free_pictures(&valid);
     data_close(d);
 }
@@ -226,7 +226,7 @@ static void is_told_by_local_contrast(void **state) {
     for (int i = 0; i < p.count; i++) right += (stripe_ratio(p.x + i * SIZE) > 1) == p.label[i] % 2;
     print_message("direction of stripes from differences of neighbours: %.3f\n",
                   (double)right / p.count);
-    assert_true(right > 0.9 * p.count);
+    check_above(right, 0.9 * p.count);
     free_pictures(&p);
     data_close(d);
 }

@@ -189,9 +189,10 @@ static void has_its_default_sizes(void **state) {
     assert_int_equal(c.count[0], 8000);
     assert_int_equal(c.count[1], 500);
     assert_in_range(c.vocabulary, 1000, 2000);
-    assert_true(data_unknown_share(c.d, SPLIT_VALID) == 0);
+    check_equals(data_unknown_share(c.d, SPLIT_VALID), 0);
     assert_false(data_has_split(c.d, SPLIT_TEST));
-    assert_true(data_entropy(c.d) > 0.1 && data_entropy(c.d) < 0.4);
+    check_above(data_entropy(c.d), 0.1);
+    check_below(data_entropy(c.d), 0.4);
     assert_non_null(strstr(data_describe(c.d), "entropy of the validation targets 0."));
     free_corpus(&c);
 }
@@ -203,9 +204,9 @@ static void a_lexicon_reaches_the_entropy(void **state) {
         corpus c = read_corpus(&o);
         double aligned, nll = lexicon_nll(&c, &aligned);
         print_message("seed %d: entropy %.4f, lexicon %.4f\n", (int)o.seed, data_entropy(c.d), nll);
-        assert_true(aligned == 1);
-        assert_true(nll > data_entropy(c.d) - 0.01);
-        assert_true(nll < data_entropy(c.d) + 0.06);
+        check_equals(aligned, 1);
+        check_above(nll, data_entropy(c.d) - 0.01);
+        check_below(nll, data_entropy(c.d) + 0.06);
         free_corpus(&c);
     }
 }
@@ -216,8 +217,8 @@ static void targets_alone_are_far_from_it(void **state) {
     corpus c = read_corpus(&o);
     double unigram = target_nll(&c, false), bigram = target_nll(&c, true);
     print_message("unigram %.3f, bigram %.3f, entropy %.3f\n", unigram, bigram, data_entropy(c.d));
-    assert_true(bigram < unigram);
-    assert_true(bigram > data_entropy(c.d) + 2);
+    check_below(bigram, unigram);
+    check_above(bigram, data_entropy(c.d) + 2);
     free_corpus(&c);
 }
 
@@ -229,9 +230,9 @@ static void shuffled_sources_tell_nothing(void **state) {
     corpus c = read_corpus(&o);
     double aligned, nll = lexicon_nll(&c, &aligned);
     print_message("lexicon on shuffled sources %.3f (lengths agree in %.2f)\n", nll, aligned);
-    assert_true(nll > data_entropy(c.d) + 2);
-    assert_true(aligned < 0.3);
-    assert_true(data_entropy(c.d) == data_entropy(plain.d));
+    check_above(nll, data_entropy(c.d) + 2);
+    check_below(aligned, 0.3);
+    check_equals(data_entropy(c.d), data_entropy(plain.d));
     free_corpus(&plain), free_corpus(&c);
 }
 
@@ -257,7 +258,7 @@ static void second_translations_have_their_share(void **state) {
         }
         double share = (double)second / all, deviation = sqrt(want[w] * (1 - want[w]) / all);
         assert_true(all > 200);
-        assert_true(fabs(share - want[w]) <= 4 * deviation);
+        check_within_inclusive(share, want[w], 4 * deviation);
     }
     free_corpus(&c);
 }
@@ -278,7 +279,7 @@ static void every_word_is_seen(void **state) {
         words++, rare += seen[t] < 5;
     }
     print_message("%d words, %d seen fewer than 5 times\n", words, rare);
-    assert_true(rare < 0.02 * words);
+    check_below(rare, 0.02 * words);
     free(seen);
     free_corpus(&c);
 }
@@ -307,7 +308,7 @@ static void topics_differ_in_length(void **state) {
     print_message("topic 0: %d pairs of %.1f words; topic 9: %d of %.1f; longest %d\n", first, low,
                   last, high, longest);
     assert_true(first > last && last > 300);
-    assert_true(high > 1.4 * low);
+    check_above(high, 1.4 * low);
     assert_true(longest > 40);
     free_corpus(&c);
 }
@@ -327,16 +328,16 @@ static void options_change_what_they_should(void **state) {
     dataset *d = open_data(&o);
     double entropy = data_entropy(d);
     assert_non_null(strstr(data_describe(d), "training 100 pairs"));
-    assert_true(data_unknown_share(d, SPLIT_VALID) == 0); /* every word of the grammar is known */
+    check_equals(data_unknown_share(d, SPLIT_VALID), 0); /* every word of the grammar is known */
     data_close(d);
     o.vocab_size = 200;
     d = open_data(&o);
     assert_true(isnan(data_entropy(d)));
-    assert_true(data_unknown_share(d, SPLIT_VALID) > 0.05);
+    check_above(data_unknown_share(d, SPLIT_VALID), 0.05);
     data_close(d);
     o.vocab_size = 0, o.max_tokens = 16; /* long pairs are dropped from training alone */
     d = open_data(&o);
-    assert_true(data_entropy(d) == entropy);
+    check_equals(data_entropy(d), entropy);
     assert_non_null(strstr(data_describe(d), "too long"));
     data_close(d);
 }

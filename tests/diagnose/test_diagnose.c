@@ -74,7 +74,7 @@ static void psi_alone(void **state) {
                                    "inference", "minor", "pn");
     const int row = row_of(&r, "inference");
     check_text(&r, row, "statistic", "rel_psi");
-    assert_true(fabs(table_real(r.out, row, "value") - 0.3) < 0.01);
+    check_within(table_real(r.out, row, "value"), 0.3, 0.01);
     check_cell(&r, row, "sites_asked", 1);
     says(&r, "inference", "Training divides by that as evaluation does");
     advises(&r, "inference", "PN, which", false);

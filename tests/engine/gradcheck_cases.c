@@ -1,4 +1,9 @@
 #include "gradcheck_cases.h"
+
+#include "engine/ops/attention/attention_ops.h"
+#include "engine/ops/image/image_ops.h"
+#include "engine/ops/loss/loss_ops.h"
+#include "engine/ops/ops.h"
 #include "testing/extra_ops.h"
 
 /* -- element-wise ------------------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "reals.h"
 #include "testing/check.h"
 #include "testing/gradcheck.h"
@@ -133,7 +133,10 @@ static void nobody_counts(void **state) {
         attention_report found = {which ? none : NULL, largest, entropy, queries};
         tape *t = reals_tape(1);
         assert_non_null(op_attention(t, x, x, x, HEADS, 1, which ? NULL : none, false, 0, &found));
-        for (int h = 0; h < HEADS; h++) assert_true(isnan(largest[h]) && queries[h] == 0);
+        for (int h = 0; h < HEADS; h++) {
+            assert_true(isnan(largest[h]));
+            check_equals(queries[h], 0);
+        }
         tape_free(t);
     }
     gradcheck_tensor_free(x);
@@ -150,11 +153,13 @@ static void known_entropies(void **state) {
     q->value[0] = q->value[1] = 2;
     tape *t = reals_tape(1);
     assert_non_null(op_attention(t, q, k, k, 1, 1, NULL, false, 0, &found));
-    assert_true(queries[0] == 2 && fabs(entropy[0] - 2 * log(5)) < 1e-6 &&
-                fabs(largest[0] - 6) < 1e-6);
+    check_equals(queries[0], 2);
+    check_within(entropy[0], 2 * log(5), 1e-6);
+    check_within(largest[0], 6, 1e-6);
     k->value[2] = 300;
     assert_non_null(op_attention(t, q, k, k, 1, 1, NULL, false, 0, &found));
-    assert_true(fabs(entropy[0]) < 1e-12 && largest[0] == 600);
+    check_below(fabs(entropy[0]), 1e-12);
+    check_equals(largest[0], 600);
     tape_free(t);
     gradcheck_tensor_free(q);
     gradcheck_tensor_free(k);
@@ -193,7 +198,7 @@ static void relative_positions(void **state) {
             want[0][h] = fmax(want[0][h], one);
             want[1][h] += two;
         }
-        assert_true(queries[h] == B * T);
+        check_equals(queries[h], B * T);
     }
     assert_true(check_close("largest logit", largest, want[0], HEADS, 1e-5, 1e-6));
     assert_true(check_close("entropy", entropy, want[1], HEADS, 1e-5, 1e-6));

@@ -7,6 +7,7 @@
 #include "base/bf16_number.h"
 #include "engine/gemm/bf16.h"
 #include "engine/gemm/gemm.h"
+#include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
 #include "reals.h"
 #include "testing/check.h"
@@ -37,7 +38,9 @@ static void rounding(void **state) {
     }
     real x[3] = {(real)1.01, (real)-3.3333, (real)NAN}, y[3];
     bf16_round(2, 3, x, y);
-    assert_true(y[0] == (real)0x1.02p0 && y[1] == (real)-0x1.aap1 && isnan((double)y[2]));
+    check_equals(y[0], (real)0x1.02p0);
+    check_equals(y[1], (real)-0x1.aap1);
+    assert_true(isnan((double)y[2]));
 }
 
 typedef struct sizes {
@@ -49,8 +52,8 @@ static const sizes cases[] = {{1, 1, 1, 0, 0},      {8, 32, 2, 0, 0},     {9, 33
                               {7, 31, 64, 0, 1},    {40, 70, 33, 5, 0.5}, {130, 17, 95, 1, 0},
                               {17, 130, 200, 0, 1}, {100, 100, 128, 3, 0}};
 
-static double element(const real *x, bool turned, int64_t stride, int64_t i, int64_t j) {
-    return (double)bf16_nearest((float)(turned ? x[j * stride + i] : x[i * stride + j]));
+static double element(const real *x, bool transposed, int64_t stride, int64_t i, int64_t j) {
+    return (double)bf16_nearest((float)(transposed ? x[j * stride + i] : x[i * stride + j]));
 }
 
 static void check_product(const sizes *s, bool ta, bool tb) {
@@ -88,7 +91,8 @@ static void check_product(const sizes *s, bool ta, bool tb) {
 static void products(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        for (int turned = 0; turned < 4; turned++) check_product(&cases[i], turned & 1, turned & 2);
+        for (int transposed = 0; transposed < 4; transposed++)
+            check_product(&cases[i], transposed & 1, transposed & 2);
 }
 
 /* A row that is not a number spoils its row of c alone, also where zeros fill a tile. */
@@ -146,14 +150,14 @@ static void check_op(build_fn *build, const int64_t *x, const int64_t *w) {
     op_case got = op_run(build, x, w, true, false), want = op_run(build, x, w, false, true);
     reals_check_same("y", got.y->value, want.y->value, want.y->count, 0x1p-7, 1e-4);
     for (int64_t i = 0; i < got.y->count; i++)
-        assert_true(got.y->value[i] == (real)bf16_nearest((float)got.y->value[i]));
+        check_equals(got.y->value[i], (real)bf16_nearest((float)got.y->value[i]));
     reals_check_same("dx", got.x->grad, want.x->grad, want.x->count, 1e-4, 1e-4);
     reals_check_same("dw", got.w->grad, want.w->grad, want.w->count, 1e-4, 1e-4);
     op_case plain = op_run(build, x, w, false, false);
     double most = 0;
     for (int64_t i = 0; i < plain.w->count; i++)
         most = fmax(most, fabs((double)(plain.w->grad[i] - got.w->grad[i])));
-    assert_true(most > 1e-3); /* and not what float gives */
+    check_above(most, 1e-3); /* and not what float gives */
     op_free(&got), op_free(&want), op_free(&plain);
 }
 

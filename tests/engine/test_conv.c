@@ -4,7 +4,7 @@
 
 #include "conv_trial.h"
 #include "engine/gemm/gemm.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 #include "reals.h"
 #include "testing/check.h"
 #include "testing/gradcheck.h"

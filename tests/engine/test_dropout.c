@@ -51,7 +51,7 @@ static void neighbours(void **state) {
     for (int lag = 1; lag <= 5; lag++) {
         int64_t both = 0;
         for (int64_t i = 0; i + lag < N; i++) both += y->value[i] == 0 && y->value[i + lag] == 0;
-        assert_true(fabs((double)both - N * 0.25) < 5 * sqrt(N * 0.25 * 0.75));
+        check_within((double)both, N * 0.25, 5 * sqrt(N * 0.25 * 0.75));
     }
     tape_free(t);
 }
@@ -79,7 +79,7 @@ static void masks_differ_by_call_and_repeat_by_step(void **state) {
         first[i] = y->value[i];
         same += y->value[i] == z->value[i];
     }
-    assert_true(fabs((double)same - N * 0.5) < 5 * sqrt(N * 0.25));
+    check_within((double)same, N * 0.5, 5 * sqrt(N * 0.25));
     tape_reset(t, rng_create(1), true, true);
     reals_check_bytes("repeated", op_dropout(t, ones(t), 0.5)->value, first, N);
     free(first);
@@ -115,7 +115,7 @@ static void evaluation_returns_the_input(void **state) {
 static void rounding_of_p(void **state) {
     (void)state;
     assert_int_equal(dropout_mask_of(1, 1e-6).threshold, 0);
-    assert_true(dropout_mask_of(1, 1e-6).scale == 1);
+    check_equals(dropout_mask_of(1, 1e-6).scale, 1);
     assert_int_equal(dropout_mask_of(1, 0.25).threshold, 16384);
     assert_int_equal(dropout_mask_of(1, 1 - 1e-9).threshold, 65535);
 }
@@ -139,7 +139,7 @@ static void shares_drop_what_the_whole_drops(void **state) {
         for (int64_t i = 0; i < part->count; i++) part->value[i] = (real)(first[s] * EACH + i + 1);
         const tensor *y = op_dropout(t, part, 0.4);
         for (int64_t i = 0; i < y->count; i++)
-            assert_true(y->value[i] == whole[first[s] * EACH + i]);
+            check_equals(y->value[i], whole[first[s] * EACH + i]);
     }
     tape_free(t);
 }

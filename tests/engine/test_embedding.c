@@ -39,7 +39,7 @@ static void values_and_gradient(void **state) {
     assert_int_equal(out->rank, 3);
     reals_check("y", out->value, y, B * T * WIDTH, 1e-6, 1e-6);
     reals_check("dtable", table->grad, dtable, VOCABULARY * WIDTH, 1e-5, 1e-6);
-    for (int j = 0; j < WIDTH; j++) assert_true(table->grad[PAD * WIDTH + j] == 0);
+    for (int j = 0; j < WIDTH; j++) check_equals(table->grad[PAD * WIDTH + j], 0);
     free(dtable);
     free(y);
     free(dy);
@@ -61,7 +61,7 @@ static void position_formula(void **state) {
     op_embedding_positions(table, 4, D, 2);
     reals_check("table", table, want, 4 * D, 1e-6, 1e-7);
     op_embedding_positions(table, 3, 1, 0); /* no room for a sine: the final zero only */
-    for (int p = 0; p < 3; p++) assert_true(table[p] == 0);
+    for (int p = 0; p < 3; p++) check_equals(table[p], 0);
     op_embedding_positions(table, 3, 2, 0);
     const double narrow[6] = {0, 0, sin(1), cos(1), sin(2), cos(2)};
     reals_check("narrow", table, narrow, 6, 1e-6, 1e-7);

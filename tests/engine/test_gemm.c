@@ -219,7 +219,8 @@ static void check_like(const trial *t, const real *got, const double *want) {
         const real w = (real)want[i];
         const bool same = isnan(w) ? isnan(got[i]) : isinf(w) ? got[i] == w : isfinite(got[i]);
         if (!same) fail_msg("at %lld: %g, not %g", (long long)i, (double)got[i], want[i]);
-        if (isfinite(w)) assert_true(fabs((double)got[i] - want[i]) <= 1e-4 + 1e-5 * fabs(want[i]));
+        if (isfinite(w))
+            check_within_inclusive((double)got[i], want[i], 1e-4 + 1e-5 * fabs(want[i]));
     }
 }
 

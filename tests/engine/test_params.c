@@ -41,7 +41,7 @@ static void pass(two *w) {
 }
 
 static void check_all(const tensor *x, double want) {
-    for (int i = 0; i < COUNT; i++) assert_true((double)x->grad[i] == want);
+    for (int i = 0; i < COUNT; i++) check_equals((double)x->grad[i], want);
 }
 
 /* What stood there is in no gradient, and passes add until it is forgotten again. */

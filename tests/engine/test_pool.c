@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
 #include "reals.h"
 #include "testing/check.h"
@@ -31,8 +32,8 @@ static void shortcut_by_hand(void **state) {
                     bool sampled = i % 2 == 0 && j % 2 == 0, middle = c >= 2 && c < 5;
                     int64_t from = ((n * 5 + i) * 4 + j) * 3 + c - 2;
                     int64_t to = ((n * 3 + i / 2) * 2 + j / 2) * 8 + c;
-                    if (sampled) assert_true(y->value[to] == (middle ? x->value[from] : 0));
-                    if (middle) assert_true(x->grad[from] == (sampled ? 2 * dy[to] : 0));
+                    if (sampled) check_equals(y->value[to], (middle ? x->value[from] : 0));
+                    if (middle) check_equals(x->grad[from], (sampled ? 2 * dy[to] : 0));
                 }
     free(dy);
     tape_free(t);
@@ -183,8 +184,8 @@ static void bias_by_hand(void **state) {
     reals_backward(t, y, dy);
     double db[7] = {0};
     for (int64_t i = 0; i < x->count; i++) {
-        assert_true(y->value[i] == x->value[i] + b->value[i % 7]);
-        assert_true(x->grad[i] == dy[i]);
+        check_equals(y->value[i], x->value[i] + b->value[i % 7]);
+        check_equals(x->grad[i], dy[i]);
         db[i % 7] += (double)dy[i];
     }
     reals_check("db", b->grad, db, 7, 1e-6, 1e-6);

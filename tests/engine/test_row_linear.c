@@ -20,14 +20,14 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 typedef struct trial {
     sizes s;
     tensor w;
-    row_weight turned;
+    row_weight transposed;
     real *x, *b, *y;
 } trial;
 
 static void trial_pack(trial *t) {
     sr_failure why = {0};
-    row_weight_free(&t->turned);
-    check_ok(row_weight_init(&t->turned, &t->w, &why), &why);
+    row_weight_free(&t->transposed);
+    check_ok(row_weight_init(&t->transposed, &t->w, &why), &why);
 }
 
 static trial trial_create(sizes s) {
@@ -41,7 +41,7 @@ static trial trial_create(sizes s) {
 }
 
 static void trial_free(trial *t) {
-    row_weight_free(&t->turned);
+    row_weight_free(&t->transposed);
     free(t->w.value), free(t->x), free(t->b), free(t->y);
 }
 
@@ -67,10 +67,10 @@ static void values_and_threads(void **state) {
         real *more = malloc((size_t)count * sizeof *more);
         double *want = trial_want(&t, biased);
         assert_non_null(more);
-        row_linear(1, t.s.rows, t.x, &t.turned, biased ? t.b : NULL, t.y);
+        row_linear(1, t.s.rows, t.x, &t.transposed, biased ? t.b : NULL, t.y);
         reals_check("row_linear", t.y, want, count, 1e-5, 2e-6 * sqrt((double)t.s.in));
         for (int threads = 2; threads <= 4; threads++) {
-            row_linear(threads, t.s.rows, t.x, &t.turned, biased ? t.b : NULL, more);
+            row_linear(threads, t.s.rows, t.x, &t.transposed, biased ? t.b : NULL, more);
             reals_check_bytes("row_linear, more threads", more, t.y, count);
         }
         free(want), free(more);
@@ -83,7 +83,7 @@ static void exact(void **state) {
     (void)state;
     trial t = trial_create((sizes){64, 600, 64});
     double *want = trial_want(&t, true), ours = 0, plain = 0;
-    row_linear(1, t.s.rows, t.x, &t.turned, t.b, t.y);
+    row_linear(1, t.s.rows, t.x, &t.transposed, t.b, t.y);
     for (int64_t i = 0; i < t.s.rows * t.s.out; i++) {
         real sum = 0;
         for (int64_t p = 0; p < t.s.in; p++)
@@ -92,7 +92,7 @@ static void exact(void **state) {
         ours += ((double)t.y[i] - want[i]) * ((double)t.y[i] - want[i]);
         plain += ((double)sum - want[i]) * ((double)sum - want[i]);
     }
-    if (sizeof(real) == 4) assert_true(ours <= 1.1 * plain);
+    if (sizeof(real) == 4) check_at_most(ours, 1.1 * plain);
     free(want);
     trial_free(&t);
 }
@@ -104,11 +104,11 @@ static void a_row_alone(void **state) {
         trial t = trial_create(cases[i]);
         real *one = malloc((size_t)(t.s.rows * t.s.out) * sizeof *one);
         assert_non_null(one);
-        row_linear(1, t.s.rows, t.x, &t.turned, t.b, t.y);
+        row_linear(1, t.s.rows, t.x, &t.transposed, t.b, t.y);
         for (int64_t r = 0; r < t.s.rows; r += 7) {
-            row_linear(1, 1, t.x + r * t.s.in, &t.turned, t.b, one);
+            row_linear(1, 1, t.x + r * t.s.in, &t.transposed, t.b, one);
             reals_check_bytes("alone", one, t.y + r * t.s.out, t.s.out);
-            row_linear(1, r + 1, t.x, &t.turned, t.b, one);
+            row_linear(1, r + 1, t.x, &t.transposed, t.b, one);
             reals_check_bytes("the last", one + r * t.s.out, t.y + r * t.s.out, t.s.out);
         }
         free(one);
@@ -121,7 +121,7 @@ static void check_like(const trial *t, const double *want) {
         const real w = (real)want[i], y = t->y[i];
         if (isnan(w) ? !isnan(y) : isinf(w) ? y != w : !isfinite(y))
             fail_msg("at %lld: %g, not %g", (long long)i, (double)y, want[i]);
-        if (isfinite(w)) assert_true(fabs((double)y - want[i]) <= 1e-4 + 1e-5 * fabs(want[i]));
+        if (isfinite(w)) check_within_inclusive((double)y, want[i], 1e-4 + 1e-5 * fabs(want[i]));
     }
 }
 
@@ -133,9 +133,9 @@ static void not_finite(void **state) {
     assert_non_null(before);
     for (int64_t j = 0; j < t.s.out; j++) t.w.value[j * 70] = (real)1e-10;
     trial_pack(&t);
-    row_linear(1, t.s.rows, t.x, &t.turned, t.b, before);
+    row_linear(1, t.s.rows, t.x, &t.transposed, t.b, before);
     t.x[3 * 70 + 2] = (real)NAN, t.x[5 * 70 + 69] = (real)INFINITY, t.x[39 * 70] = (real)3.4e38F;
-    row_linear(1, t.s.rows, t.x, &t.turned, t.b, t.y);
+    row_linear(1, t.s.rows, t.x, &t.transposed, t.b, t.y);
     double *want = trial_want(&t, true);
     check_like(&t, want);
     for (int64_t r = 0; r < t.s.rows; r++)
@@ -143,7 +143,7 @@ static void not_finite(void **state) {
             reals_check_bytes("beside", t.y + r * t.s.out, before + r * t.s.out, t.s.out);
     t.w.value[7 * 70 + 7] = (real)-INFINITY;
     trial_pack(&t);
-    row_linear(2, t.s.rows, t.x, &t.turned, t.b, t.y);
+    row_linear(2, t.s.rows, t.x, &t.transposed, t.b, t.y);
     free(want);
     want = trial_want(&t, true);
     check_like(&t, want);

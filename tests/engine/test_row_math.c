@@ -47,7 +47,7 @@ static void every_length(void **state) {
         real x[MOST + GUARD], y[MOST + GUARD], want[MOST + GUARD];
         fill(x, MOST + GUARD, (uint64_t)n);
         const real m = row_max(n, x);
-        assert_true(m == largest_of(n, x));
+        check_equals(m, largest_of(n, x));
         memcpy(y, x, sizeof y);
         memcpy(want, x, sizeof want);
         for (int64_t i = 0; i < n; i++) want[i] = exp_fast(x[i] - m);
@@ -68,10 +68,10 @@ static void every_place(void **state) {
             fill(x, n, (uint64_t)n);
             x[at] = (real)NAN;
             const real m = row_max(n, x);
-            assert_true(m == largest_of(n, x));
+            check_equals(m, largest_of(n, x));
             assert_true(isnan(row_exp_sum(n, x, m)));
             x[at] = 1000;
-            assert_true(row_max(n, x) == 1000);
+            check_equals(row_max(n, x), 1000);
             x[at] = (real)-INFINITY;
             assert_true(isfinite(row_exp_sum(n, x, 0)));
         }
@@ -89,7 +89,7 @@ static void sums_of_logs(void **state) {
         sum = log(sum);
         check_near_double("log sum", &got, &sum, 1, 1e-6, 1e-7);
         for (int64_t i = 0; i < n; i += BLOCK)
-            assert_true(top[i / BLOCK] == largest_of(n - i < BLOCK ? n - i : BLOCK, x + i));
+            check_equals(top[i / BLOCK], largest_of(n - i < BLOCK ? n - i : BLOCK, x + i));
     }
 }
 
@@ -111,7 +111,7 @@ static void shares(void **state) {
             for (int64_t j = 0; j < n; j++) want[j] *= (real)(1 / sum);
             row_softmax(n, x);
             assert_memory_equal(x, want, (size_t)n * sizeof *x);
-            row_shares(n, d, q, key, AT, y);
+            row_attention_weights(n, d, q, key, AT, y);
             assert_memory_equal(y, want, (size_t)n * sizeof *y);
         }
 }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/dropout_mask.h"
-#include "engine/ops/ops.h"
 #include "reals.h"
 #include "testing/check.h"
 

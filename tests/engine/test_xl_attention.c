@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/dropout_mask.h"
-#include "engine/ops/ops.h"
 #include "reals.h"
 #include "testing/check.h"
 #include "testing/gradcheck.h"

@@ -1,6 +1,5 @@
-/* test_checksum_table.c -- the table of an end matter that is read page by page: every entry and place against plain
- * arrays; pages that have changed since; and a run of several pages, of which chunks are damaged. */
-#include <errno.h>
+/* test_checksum_table.c -- the table of a final trailer: every entry and offset compared with plain arrays;
+ * damaged values; and a run of many chunks, some of which are damaged. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,13 +7,13 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "journal/crc32.h"
 #include "journal/positional_io.h"
 #include "journal/trailer.h"
 #include "statrec/runfile.h"
 #include "testing/check.h"
 #include "testing/damage.h"
 
-/* Pages have 256 entries, and 256 of them are kept. */
 enum { PAGE = 256, MANY = 258 * PAGE + 3, AT = 40 };
 
 typedef struct table {
@@ -22,8 +21,7 @@ typedef struct table {
     unsigned char *bytes;
     size_t count;
     uint64_t end, copies;
-    uint32_t sum;
-    crc_table crc;
+    uint32_t checksum;
     int fd;
 } table;
 
@@ -34,12 +32,12 @@ static void put_number(unsigned char *at, uint64_t value, int bytes) {
 /* As t->x is. */
 static void table_write(table *t) {
     for (size_t i = 0; i < t->count; i++) {
-        unsigned char *entry = t->bytes + i * END_ENTRY;
+        unsigned char *entry = t->bytes + i * TRAILER_ENTRY;
         put_number(entry, t->x[i].at, 7), entry[7] = t->x[i].kind;
-        put_number(entry + 8, t->x[i].length, 4), put_number(entry + 12, t->x[i].sum, 4);
+        put_number(entry + 8, t->x[i].length, 4), put_number(entry + 12, t->x[i].checksum, 4);
     }
-    const size_t size = t->count * END_ENTRY;
-    t->sum = crc_add(&t->crc, 0, t->bytes, size);
+    const size_t size = t->count * TRAILER_ENTRY;
+    t->checksum = crc32_add(0, t->bytes, size);
     assert_int_equal(pwrite(t->fd, t->bytes, size, AT), (ssize_t)size);
 }
 
@@ -48,14 +46,13 @@ static table table_make(size_t count) {
     char path[600];
     snprintf(path, sizeof path, "%s/table", check_temporary());
     table t = {.count = count, .fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600)};
-    t.x = calloc(count + 1, sizeof *t.x), t.bytes = calloc(count + 1, END_ENTRY);
+    t.x = calloc(count + 1, sizeof *t.x), t.bytes = calloc(count + 1, TRAILER_ENTRY);
     assert_true(t.fd >= 0 && t.x && t.bytes);
-    crc_table_init(&t.crc);
     for (size_t i = 0; i < count; i++) {
         extent *x = &t.x[i];
         *x = (extent){.at = t.end + rng_below(&r, 3),
                       .length = 1 + (uint32_t)rng_below(&r, 9),
-                      .sum = (uint32_t)rng_next(&r),
+                      .checksum = (uint32_t)rng_next(&r),
                       .kind = (uint8_t)(1 + rng_below(&r, 3))};
         if (i == count / 2) x->at += (uint64_t)1 << 40;
         t.end = x->at + x->length;
@@ -74,22 +71,20 @@ static bool table_open(const table *t, checksum_table *e) {
     uint64_t copies;
     bool memory = true;
     const bool ok =
-        checksum_table_open(e, &t->crc, t->fd, AT, t->count, t->end, t->sum, &copies, &memory);
+        checksum_table_open(e, t->fd, AT, t->count, t->end, t->checksum, &copies, &memory);
     assert_true(memory);
     if (ok) assert_true(copies == t->copies);
     return ok;
 }
 
-static void expect_entry(const table *t, checksum_table *e, size_t i) {
-    extent x;
-    assert_true(checksum_table_get(e, t->fd, i, &x));
+static void expect_entry(const table *t, const checksum_table *e, size_t i) {
+    const extent x = checksum_table_get(e, i);
     if (memcmp(&x, &t->x[i], sizeof x) != 0) fail_msg("entry %zu of %zu", i, t->count);
 }
 
 /* first: that ends behind `at`. */
-static void expect_first(const table *t, checksum_table *e, uint64_t at, size_t first) {
-    size_t i = SIZE_MAX;
-    assert_true(checksum_table_find(e, t->fd, at, &i));
+static void expect_first(const table *t, const checksum_table *e, uint64_t at, size_t first) {
+    const size_t i = checksum_table_find(e, at);
     if (i != first) fail_msg("%zu of %zu, not %zu", i, t->count, first);
 }
 
@@ -119,33 +114,6 @@ static void entries_and_places(void **state) {
     }
 }
 
-/* A file that is another now: what is kept is what it was, what has to be read again is refused. */
-static void pages_that_have_changed(void **state) {
-    (void)state;
-    table t = table_make(MANY);
-    checksum_table e;
-    extent x;
-    size_t i;
-    assert_true(table_open(&t, &e));
-    const unsigned char other = t.bytes[5] ^ 1;
-    assert_int_equal(pwrite(t.fd, &other, 1, AT + 5), 1); /* page 0, whose slot page 256 has */
-    assert_int_equal(pwrite(t.fd, &other, 1, AT + 9 * PAGE * END_ENTRY + 5), 1);
-    for (int again = 0; again < 2; again++) {
-        errno = 0;
-        assert_false(checksum_table_get(&e, t.fd, 7, &x));
-        assert_int_equal(errno, EIO);
-        assert_false(checksum_table_find(&e, t.fd, t.x[7].at, &i));
-    }
-    expect_entry(&t, &e, 9 * PAGE);
-    expect_entry(&t, &e, PAGE);
-    expect_entry(&t, &e, MANY - 1);
-    assert_int_equal(pwrite(t.fd, t.bytes, 16, AT), 16);
-    expect_entry(&t, &e, 7);
-    assert_false(checksum_table_get(&e, -1, 256 * PAGE, &x));
-    checksum_table_free(&e);
-    table_free(&t);
-}
-
 static void expect_refused(table *t) {
     checksum_table e;
     table_write(t);
@@ -153,7 +121,7 @@ static void expect_refused(table *t) {
     checksum_table_free(&e);
 }
 
-/* Beside a sum that fits. */
+/* With a checksum that is right. */
 static void impossible_tables(void **state) {
     (void)state;
     table t = table_make(2 * PAGE + 9);
@@ -161,14 +129,14 @@ static void impossible_tables(void **state) {
     extent *last = &t.x[t.count - 1], *second = &t.x[PAGE];
     const extent was = *last, border = *second;
     last->kind = 0, expect_refused(&t), *last = was;
-    last->kind = EXTENT_STRUCTURE + 1, expect_refused(&t), *last = was;
+    last->kind = EXTENT_METADATA + 1, expect_refused(&t), *last = was;
     last->length++, expect_refused(&t), *last = was;
     second->at = t.x[PAGE - 1].at + t.x[PAGE - 1].length - 1, expect_refused(&t), *second = border;
     table_write(&t);
-    t.sum ^= 1;
+    t.checksum ^= 1;
     assert_false(table_open(&t, &e));
     checksum_table_free(&e);
-    t.sum ^= 1;
+    t.checksum ^= 1;
     assert_true(table_open(&t, &e));
     checksum_table_free(&e);
     table_free(&t);
@@ -194,10 +162,10 @@ static table table_of_values(void) {
     t.copies = 0, t.end = BASE + LENGTH * MANY;
     for (size_t i = 0; i < MANY; i++) {
         const bool values = i % 10 != 7;
-        const uint32_t sum = crc_add(&t.crc, 0, bytes + i * LENGTH, LENGTH) ^ !values;
+        const uint32_t checksum = crc32_add(0, bytes + i * LENGTH, LENGTH) ^ !values;
         t.x[i] = (extent){.at = BASE + i * LENGTH,
                           .length = LENGTH,
-                          .sum = sum,
+                          .checksum = checksum,
                           .kind = values ? EXTENT_VALUES : EXTENT_STEPS};
         t.copies += values ? 0 : LENGTH;
     }
@@ -227,12 +195,12 @@ static void spoil(const table *t, uint64_t place) {
     assert_int_equal(pwrite(t->fd, &other, 1, (off_t)place), 1);
 }
 
-static void values_against_their_sums(void **state) {
+static void values_against_their_checksums(void **state) {
     (void)state;
     static const size_t hit[] = {PAGE - 1, PAGE, 2 * PAGE + 3, 201 * PAGE + 5};
     table t = table_of_values();
     uint64_t bad;
-    trailer e = {.kind = END_SEAL, .end = t.end, .table = t.crc};
+    trailer e = {.kind = TRAILER_FINAL, .end = t.end};
     assert_true(table_open(&t, &e.entries));
     for (size_t i = 0; i < 4; i++) spoil(&t, BASE + hit[i] * LENGTH + 1);
     spoil(&t, BASE + (MANY - 1) * LENGTH);
@@ -260,39 +228,20 @@ static void many_bad_values_at_once(void **state) {
     (void)state;
     table t = table_of_values();
     uint64_t bad;
-    trailer e = {.kind = END_SEAL, .end = t.end, .table = t.crc};
+    trailer e = {.kind = TRAILER_FINAL, .end = t.end};
     assert_true(table_open(&t, &e.entries));
     for (size_t i = 0; i < 20 * PAGE; i++) spoil(&t, BASE + i * LENGTH);
     assert_false(agrees(&e, &t, 0, 20 * PAGE, true, &bad));
     assert_true(bad == BASE);
     assert_int_equal(e.map.count, 20 * PAGE / 10 * 9);
-    for (size_t i = 0; i < e.map.count; i++) assert_true(e.map.e[i].told == (i == 0));
-    trailer_free(&e);
-    table_free(&t);
-}
-
-/* Values whose entry cannot be had are refused, until it can. */
-static void values_without_an_entry(void **state) {
-    (void)state;
-    table t = table_of_values();
-    uint64_t bad;
-    trailer e = {.kind = END_SEAL, .end = t.end, .table = t.crc};
-    assert_true(table_open(&t, &e.entries));
-    const unsigned char other = t.bytes[9] ^ 1;
-    assert_int_equal(pwrite(t.fd, &other, 1, AT + 9), 1); /* of page 0, which is not kept */
-    assert_false(agrees(&e, &t, 1, 3, true, &bad));
-    assert_true(bad == BASE + LENGTH);
-    assert_true(agrees(&e, &t, 257 * PAGE, 257 * PAGE + 3, true, &bad));
-    assert_int_equal(pwrite(t.fd, t.bytes + 9, 1, AT + 9), 1);
-    assert_true(agrees(&e, &t, 1, 3, true, &bad));
-    assert_int_equal(e.map.count, 0);
+    for (size_t i = 0; i < e.map.count; i++) assert_true(e.map.e[i].reported == (i == 0));
     trailer_free(&e);
     table_free(&t);
 }
 
 /* -- a run ----------------------------------------------------------------------------------- */
 
-enum { STEPS = 6000, HIT = 5, FOOT = 64 };
+enum { STEPS = 6000, HIT = 5, FOOTER = 64 };
 
 typedef struct told {
     int lines;
@@ -305,14 +254,14 @@ static void keep_line(void *context, const sr_failure *fault) {
     t->lines++;
 }
 
-/* Extents of values whose entries begin, end or lie within a page. */
+/* Extents of values, spread over the table. */
 static int choose(const unsigned char *entries, size_t count, size_t hit[HIT]) {
     static const size_t from[HIT] = {PAGE - 1, PAGE, PAGE + 100, 2 * PAGE - 3, 2 * PAGE};
     int found = 0;
     for (int k = 0; k < HIT; k++) {
         size_t i = from[k];
         if (found && i <= hit[found - 1]) i = hit[found - 1] + 1;
-        while (i < count && entries[i * END_ENTRY + 7] != EXTENT_VALUES) i++;
+        while (i < count && entries[i * TRAILER_ENTRY + 7] != EXTENT_VALUES) i++;
         if (i < count) hit[found++] = i;
     }
     return found;
@@ -326,16 +275,17 @@ static void damaged_chunks(void **state) {
     snprintf(path, sizeof path, "%s/pages.h5", check_temporary());
     damage_make_run(path, STEPS);
     char *bytes = damage_load(path, &size);
-    const unsigned char *foot = (unsigned char *)bytes + size - FOOT;
-    const size_t count = positional_io_number(foot + 40, 4);
+    const unsigned char *footer = (unsigned char *)bytes + size - FOOTER;
+    const size_t count = positional_io_number(footer + 40, 4);
     assert_true(count > 3 * PAGE);
-    const unsigned char *entries = foot - count * END_ENTRY;
+    const unsigned char *entries = footer - count * TRAILER_ENTRY;
     assert_int_equal(choose(entries, count, hit), HIT);
     told t = {0};
     sr_failure why = {0};
     check_ok(sr_run_check_all(path, keep_line, &t, &why), &why);
     assert_int_equal(t.lines, 0);
-    for (int k = 0; k < HIT; k++) bytes[positional_io_number(entries + hit[k] * END_ENTRY, 7)] ^= 4;
+    for (int k = 0; k < HIT; k++)
+        bytes[positional_io_number(entries + hit[k] * TRAILER_ENTRY, 7)] ^= 4;
     damage_store(path, bytes, size);
     assert_int_equal(sr_run_check_all(path, keep_line, &t, &why), SR_FORMAT);
     assert_int_equal(t.lines, HIT);
@@ -343,7 +293,7 @@ static void damaged_chunks(void **state) {
         char place[64];
         int lines = 0;
         snprintf(place, sizeof place, "ytes %llu to ",
-                 (unsigned long long)positional_io_number(entries + hit[k] * END_ENTRY, 7));
+                 (unsigned long long)positional_io_number(entries + hit[k] * TRAILER_ENTRY, 7));
         for (int i = 0; i < HIT; i++) lines += strstr(t.of[i], place) != NULL;
         if (lines != 1) fail_msg("%s: %d lines, as %s", place, lines, t.of[0]);
     }
@@ -352,9 +302,10 @@ static void damaged_chunks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(entries_and_places),      cmocka_unit_test(pages_that_have_changed),
-        cmocka_unit_test(impossible_tables),       cmocka_unit_test(values_against_their_sums),
-        cmocka_unit_test(values_without_an_entry), cmocka_unit_test(many_bad_values_at_once),
+        cmocka_unit_test(entries_and_places),
+        cmocka_unit_test(impossible_tables),
+        cmocka_unit_test(values_against_their_checksums),
+        cmocka_unit_test(many_bad_values_at_once),
         cmocka_unit_test(damaged_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,7 +193,7 @@ static void expect_sealed(written *w, size_t bad) {
     assert_true(positional_io_read(w->log.fd, 0, there, END));
     assert_memory_equal(there, w->byte, END);
     check_ok(trailer_load(&e, w->path, &why), &why);
-    assert_true(e.kind == END_SEAL && !e.damaged && e.end == END);
+    assert_true(e.kind == TRAILER_FINAL && !e.damaged && e.end == END);
     assert_int_equal(e.entries.count, 1 + PARTS + 1);
     assert_int_equal(e.map.count, bad);
     check_ok(trailer_verify(&e, w->path, &gaps, &why), &why);

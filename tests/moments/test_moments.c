@@ -177,11 +177,15 @@ static void test_moments_without_rows(void **state) {
     assert_true(isnan(mean[0]) && isnan(variance[1]) && isnan(square[0]));
     t = floats(x, 1, 3, one);
     assert_int_equal(sr_moments(&t, mean, variance, square), 1);
-    assert_true(mean[0] == 2 && mean[1] == 5 && variance[0] == 0 && square[1] == 25);
+    check_equals(mean[0], 2);
+    check_equals(mean[1], 5);
+    check_equals(variance[0], 0);
+    check_equals(square[1], 25);
     x[0] = NAN;
     t = floats(x, 3, 1, NULL);
     assert_int_equal(sr_moments(&t, mean, variance, square), 3);
-    assert_true(isnan(mean[0]) && isnan(variance[0]) && mean[1] == 4);
+    assert_true(isnan(mean[0]) && isnan(variance[0]));
+    check_equals(mean[1], 4);
 }
 
 /* -- sums of the backward pass ---------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "testing/check.h"
 
 static const int lengths[TAGGED] = {5, 3, 1};

@@ -132,7 +132,8 @@ static void heads_of_other_widths(void **state) {
                           b = attention_init(&p, "b", 32, 4, 0.1);
     assert_true(a.q.w->dim[0] == 64 && a.k.w->dim[0] == 64 && a.v.w->dim[0] == 32);
     assert_true(a.o.w->dim[0] == 32 && a.o.w->dim[1] == 32 && a.heads == 4);
-    assert_true(a.scale == 0.25 && b.scale == 1 / sqrt(8));
+    check_equals(a.scale, 0.25);
+    check_equals(b.scale, 1 / sqrt(8));
     assert_true(b.q.w->dim[0] == 32 && b.v.w->dim[0] == 32);
     params_free(&p);
 }
@@ -224,15 +225,15 @@ static void padding_is_nothing(void **state) {
         for (int k = 0; k < 2; k++) {
             model_options o = options(presets[k], norms[i]);
             model *m = create(&o, &shape);
-            assert_true(padding_moves(m, WORDS, NORM_BATCH) < 1e-4);
-            assert_true(padding_moves(m, WORDS, NORM_RUNNING) < 1e-4);
+            check_below(padding_moves(m, WORDS, NORM_BATCH), 1e-4);
+            check_below(padding_moves(m, WORDS, NORM_RUNNING), 1e-4);
             model_free(m);
         }
     for (int k = 0; k < 2; k++) {
         model_options o = options(presets[k], "bn");
         o.count_padding = true;
         model *m = create(&o, &shape);
-        assert_true(padding_moves(m, WORDS, NORM_BATCH) > 1e-2);
+        check_above(padding_moves(m, WORDS, NORM_BATCH), 1e-2);
         model_free(m);
     }
 }
@@ -336,7 +337,7 @@ static void check_pooling(const char *pooling, const char *positions) {
         for (int c = 0; c < 5; c++) {
             double want = (double)b->value[c];
             for (int j = 0; j < D; j++) want += x[j] * (double)w->value[c * D + j];
-            assert_true(fabs((double)y->value[i * 5 + c] - want) < 1e-5);
+            check_within((double)y->value[i * 5 + c], want, 1e-5);
         }
     }
     tape_free(t);

@@ -45,7 +45,7 @@ static void resnet20_counts(void **state) {
     assert_string_equal(m->site[18]->name, "stage3.2.norm2");
     assert_int_equal(m->site[0]->features, 16);
     assert_int_equal(m->site[18]->features, 64);
-    assert_true(m->site[0]->options.alpha == 0.9);
+    check_equals(m->site[0]->options.alpha, 0.9);
     model_free(m);
 }
 
@@ -82,7 +82,7 @@ static void resnet18_counts(void **state) {
     }
     assert_string_equal(m->site[19]->name, "stage4.1.norm2");
     assert_int_equal(m->site[19]->features, 512);
-    assert_true(m->site[0]->options.alpha == 0.9);
+    check_equals(m->site[0]->options.alpha, 0.9);
     const tensor *w = &params_find(&m->params, "stage4.0.shortcut.weight")->t;
     assert_true(w->dim[0] == 512 && w->dim[1] == 1 && w->dim[2] == 1 && w->dim[3] == 256);
     model_free(m);
@@ -172,8 +172,8 @@ static void transformer_site_names(void **state) {
         assert_string_equal(m->site[i]->method->name, i < 7 ? "bn" : "ln");
     }
     assert_string_equal(m->site[16]->name, "decoder.final");
-    assert_true(m->site[0]->options.alpha == 0.95);
-    for (int k = 0; k < 128; k++) assert_true(m->embedding->value[TOKEN_PAD * 128 + k] == 0);
+    check_equals(m->site[0]->options.alpha, 0.95);
+    for (int k = 0; k < 128; k++) check_equals(m->embedding->value[TOKEN_PAD * 128 + k], 0);
     model_free(m);
 }
 
@@ -208,7 +208,7 @@ static void norm_parameters(void **state) {
     const norm_site *s = m->site[0];
     assert_string_equal(s->method->name, "pn");
     assert_int_equal(s->options.layer_scale, 4); /* as many groups as heads */
-    assert_true(s->options.param[norm_param_find(s->method, "alpha_bwd")] == 0.75);
+    check_equals(s->options.param[norm_param_find(s->method, "alpha_bwd")], 0.75);
     assert_int_equal(m->site[7]->options.layer_scale, 0);
     model_free(m);
 }
@@ -249,7 +249,7 @@ static void initial_weights(void **state) {
         }
         for (int64_t i = 0; i < bias->count; i++) biases += fabs((double)bias->value[i]);
         const double deviation = pytorch ? sqrt(1 / (3 * fan_in)) : sqrt(2 / fan_in);
-        assert_true(fabs(sqrt(square) / deviation - 1) < 0.02);
+        check_within(sqrt(square) / deviation, 1, 0.02);
         assert_true(pytorch ? most <= 1 / sqrt(fan_in) : most > 2 / sqrt(fan_in));
         assert_true(pytorch == (biases > 0));
         model_free(m);

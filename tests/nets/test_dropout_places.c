@@ -169,7 +169,7 @@ static void check_residual(const char *preset, double rate, double p) {
     for (int i = 0; i < 5; i++)
         check_share("residual", zeros(difference(f, pair[i][0], pair[i][1]), 1 / (1 - p)), p);
     forward(f, false);
-    for (int i = 0; i < 5; i++) assert_true(zeros(difference(f, pair[i][0], pair[i][1]), 1) == 0);
+    for (int i = 0; i < 5; i++) check_equals(zeros(difference(f, pair[i][0], pair[i][1]), 1), 0);
     fixture_free(f);
 }
 
@@ -184,7 +184,7 @@ static void check_inner(const char *preset, double rate, double p) {
     check_share("encoder", zeros(difference(f, ENCODER_END, ENCODER_2), 1 / (1 - p)), p);
     check_share("decoder", zeros(difference(f, DECODER_END, DECODER_3), 1 / (1 - p)), p);
     forward(f, false);
-    assert_true(zeros(difference(f, ENCODER_END, ENCODER_2), 1) == 0);
+    check_equals(zeros(difference(f, ENCODER_END, ENCODER_2), 1), 0);
     fixture_free(f);
 }
 
@@ -221,9 +221,9 @@ static void check_attention(const char *preset, double rate, double p) {
     check_weights("decoder, self", difference(f, DECODER_2, DECODER_1), true, p);
     check_weights("decoder, cross", difference(f, DECODER_3, DECODER_2), false, p);
     forward(f, false);
-    assert_true(zeros(difference(f, DECODER_2, DECODER_1), 1) == 0);
-    assert_true(zeros(difference(f, ENCODER_2, ENCODER_1), 1) == 0);
-    assert_true(zeros(difference(f, DECODER_3, DECODER_2), 1) == 0);
+    check_equals(zeros(difference(f, DECODER_2, DECODER_1), 1), 0);
+    check_equals(zeros(difference(f, ENCODER_2, ENCODER_1), 1), 0);
+    check_equals(zeros(difference(f, DECODER_3, DECODER_2), 1), 0);
     fixture_free(f);
 }
 

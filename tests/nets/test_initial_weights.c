@@ -92,8 +92,8 @@ static void check_transformer(const char *embed_std, double std) {
     model *m = create("transformer", embed_std, 1);
     check_model(m, rules);
     for (int64_t k = 0; k < WIDTH; k++) {
-        assert_true(m->embedding->value[TOKEN_PAD * WIDTH + k] == 0);
-        assert_true(m->embedding->value[TOKEN_BOS * WIDTH + k] != 0);
+        check_equals(m->embedding->value[TOKEN_PAD * WIDTH + k], 0);
+        check_differs(m->embedding->value[TOKEN_BOS * WIDTH + k], 0);
     }
     model_free(m);
 }
@@ -182,7 +182,7 @@ static void from_file(void **state) {
     p.most = 3;
     const tensor *x = params_add(&p, "x", 1, dim, INIT_NORMAL, 1);
     assert_non_null(x);
-    for (int i = 0; i < 3; i++) assert_true(x->value[i] == 0);
+    for (int i = 0; i < 3; i++) check_equals(x->value[i], 0);
     assert_null(params_add(&p, "y", 1, dim, INIT_NORMAL, 1));
     check_failure(&p.failure, SR_FORMAT, "the model has 6 numbers, the file 3");
     params_free(&p);

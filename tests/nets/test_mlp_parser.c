@@ -89,8 +89,8 @@ static void initial_values(void **state) {
         assert_string_equal(p->name, want[i].name);
         for (int64_t k = 0; k < p->t.count; k++)
             largest = fmax(largest, fabs((double)p->t.value[k]));
-        assert_true(largest <= want[i].within * 1.000001);
-        assert_true(largest > want[i].within * (p->t.count > 100 ? 0.9 : 0.3));
+        check_at_most(largest, want[i].within * 1.000001);
+        check_above(largest, want[i].within * (p->t.count > 100 ? 0.9 : 0.3));
     }
     model_free(m);
 }
@@ -221,8 +221,9 @@ static void dropout(void **state) {
         tape_free(t);
         model_free(m);
     }
-    assert_true(mean[0] == mean[2]); /* evaluation, and training without dropout */
-    assert_true(mean[1] != mean[0] && fabs(mean[1] / mean[0] - 1) < 0.25);
+    check_equals(mean[0], mean[2]); /* evaluation, and training without dropout */
+    check_differs(mean[1], mean[0]);
+    check_within(mean[1] / mean[0], 1, 0.25);
 }
 
 static void wrong_features(void **state) {

@@ -83,16 +83,18 @@ static void computes_as_the_joint_one(void **state) {
     model *joint = create(WORDS, 0), *two = create(WORDS, WORDS);
     copy_weights(joint, two);
     const double want = loss_of(joint), got = loss_of(two);
-    assert_true(want > 0 && got == want);
+    check_above(want, 0);
+    check_equals(got, want);
     const real *g = find(joint, "embedding")->t.grad, *s = find(two, "embedding.source")->t.grad,
                *t = find(two, "embedding.target")->t.grad;
     double of_source = 0, of_target = 0;
     for (int i = 0; i < WORDS * WIDTH; i++) {
-        assert_true(fabs((double)g[i] - (double)s[i] - (double)t[i]) < 1e-5);
+        check_within((double)g[i] - (double)s[i], (double)t[i], 1e-5);
         of_source += fabs((double)s[i]), of_target += fabs((double)t[i]);
-        if (i / WIDTH == 8) assert_true(s[i] == 0); /* no word of a source */
+        if (i / WIDTH == 8) check_equals(s[i], 0); /* no word of a source */
     }
-    assert_true(of_source > 0.01 && of_target > 0.01);
+    check_above(of_source, 0.01);
+    check_above(of_target, 0.01);
     model_free(joint);
     model_free(two);
 }
@@ -105,10 +107,10 @@ static void sizes_are_each_its_own(void **state) {
     assert_true(s->dim[0] == WORDS && t->dim[0] == TARGET_WORDS && t->dim[1] == WIDTH);
     assert_true(m->embedding == s && m->target_embedding == t);
     assert_null(params_find(&m->params, "embedding"));
-    assert_true(loss_of(m) > 0);
+    check_above(loss_of(m), 0);
     for (int k = 0; k < WIDTH; k++) {
-        assert_true(s->value[TOKEN_PAD * WIDTH + k] == 0);
-        assert_true(t->value[TOKEN_PAD * WIDTH + k] == 0);
+        check_equals(s->value[TOKEN_PAD * WIDTH + k], 0);
+        check_equals(t->value[TOKEN_PAD * WIDTH + k], 0);
     }
     model_free(m);
     m = create(WORDS, 0);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/ops.h"
 #include "tag_batch.h"
 #include "testing/check.h"
 
@@ -121,11 +122,11 @@ static void initial_weights(void **state) {
     model *m = of_preset("conll2003-mini", 17, "");
     const tensor *words = m->embedding, *trans = &params_find(&m->params, "crf.trans")->t,
                  *letters = &params_find(&m->params, "characters.embedding")->t;
-    assert_true(fabs(deviation(words) * sqrt(50) - 1) < 0.02);
-    assert_true(fabs(deviation(letters) * sqrt(30) - 1) < 0.06);
-    assert_true(fabs(deviation(trans) - 1) < 0.2);
-    for (int k = 0; k < 50; k++) assert_true(words->value[TOKEN_PAD * 50 + k] == 0);
-    for (int k = 0; k < 30; k++) assert_true(letters->value[k] == 0);
+    check_within(deviation(words) * sqrt(50), 1, 0.02);
+    check_within(deviation(letters) * sqrt(30), 1, 0.06);
+    check_within(deviation(trans), 1, 0.2);
+    for (int k = 0; k < 50; k++) check_equals(words->value[TOKEN_PAD * 50 + k], 0);
+    for (int k = 0; k < 30; k++) check_equals(letters->value[k], 0);
     model_free(m);
 }
 
@@ -251,7 +252,10 @@ static void characters_are_post(void **state) {
         tape_free(t);
         model_free(m);
     }
-    for (int i = 0; i < 2; i++) assert_true(sum[0][i] > 0 && sum[0][i] == sum[1][i]);
+    for (int i = 0; i < 2; i++) {
+        check_above(sum[0][i], 0);
+        check_equals(sum[0][i], sum[1][i]);
+    }
 }
 
 /* The control experiment: padded words are rows of the normalizations. */
@@ -272,7 +276,7 @@ static void padding_counted(void **state) {
         nll[k] = (double)y->value[0];
         tape_free(t);
     }
-    assert_true(fabs(nll[1] - nll[0]) > 1e-2);
+    check_apart(nll[1], nll[0], 1e-2);
     model_free(m);
 }
 

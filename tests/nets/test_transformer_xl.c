@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/models.h"
 #include "testing/check.h"
 
@@ -227,7 +228,7 @@ static void who_sees_what(void **state) {
             run_all(&s, stream, 0, a);
             run_all(&s, other, 0, b);
             for (int i = 0; i < LENGTH; i++) {
-                assert_true(difference(a, b, 0, i) == 0);
+                check_equals(difference(a, b, 0, i), 0);
                 if ((difference(a, b, 1, i) == 0) != (i < changed))
                     fail_msg("token %d changes place %d by %g", changed, i, difference(a, b, 1, i));
             }
@@ -385,13 +386,13 @@ static void memory_grows(void **state) {
                 i < 16
                     ? 0
                     : sqrt(8) * (double)m->embedding->value[stream[s][8 + i / 8 - 2] * 8 + i % 8];
-            assert_true(fabs((double)k.value[s * 48 + i] - want) < 1e-6);
+            check_within((double)k.value[s * 48 + i], want, 1e-6);
         }
     run_stream(m, stream, 8, 4, &k, unused);
     assert_int_equal(k.filled, 6);
     model_memory_empty(&k);
     assert_int_equal(k.filled, 0);
-    for (int i = 0; i < 2 * SEQS * 48; i++) assert_true(k.value[i] == 0);
+    for (int i = 0; i < 2 * SEQS * 48; i++) check_equals(k.value[i], 0);
     model_memory_free(&k);
     m->memory_rows = 0;
     check_ok(model_memory_init(&k, m, true, SEQS, &why), &why);
@@ -417,7 +418,7 @@ static void rows_behind_the_norm(void **state) {
         for (int i = 0; i < 8; i++) {
             const double xhat = (sqrt(8) * (double)e[i] - mean) / sqrt(variance + 1e-5),
                          want = (double)gamma->value[i] * xhat + (double)beta->value[i];
-            assert_true(fabs((double)k.value[row * 8 + i] - want) < 1e-4);
+            check_within((double)k.value[row * 8 + i], want, 1e-4);
         }
     }
     model_memory_free(&k);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/loss/loss_ops.h"
 #include "task/task.h"
 #include "testing/check.h"
 

@@ -107,13 +107,14 @@ static void training_and_evaluation(void **state) {
     (void)state;
     const double far = logit_of(0, 0, false, true), two = logit_of(2, 0, false, true),
                  near = logit_of(0, 0, true, false);
-    assert_true(fabs(far - two) > 1e-4 && fabs(far - near) > 1e-4);
-    assert_true(fabs(logit_of(2, 5, false, true) - two) < 1e-6);
-    assert_true(fabs(logit_of(5, 2, false, false) - two) < 1e-6);
-    assert_true(fabs(logit_of(2, 0, false, false) - two) < 1e-6);
-    assert_true(fabs(logit_of(0, 2, false, true) - far) < 1e-6);
-    assert_true(fabs(logit_of(0, 0, false, false) - far) < 1e-6);
-    assert_true(fabs(logit_of(0, 0, true, true) - far) < 1e-6);
+    check_apart(far, two, 1e-4);
+    check_apart(far, near, 1e-4);
+    check_within(logit_of(2, 5, false, true), two, 1e-6);
+    check_within(logit_of(5, 2, false, false), two, 1e-6);
+    check_within(logit_of(2, 0, false, false), two, 1e-6);
+    check_within(logit_of(0, 2, false, true), far, 1e-6);
+    check_within(logit_of(0, 0, false, false), far, 1e-6);
+    check_within(logit_of(0, 0, true, true), far, 1e-6);
 }
 
 int main(void) {

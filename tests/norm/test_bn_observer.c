@@ -112,8 +112,8 @@ static void check_statistics(const norm_method *m, const uint8_t *mask) {
     l.site.hook_context = &r;
     three_steps(&l, t, mask, 3, &r, NULL, NULL);
     assert_int_equal(r.calls, STEPS);
-    assert_true(l.site.observer->alpha == (m->alpha > 0 ? m->alpha : ALPHA));
-    assert_true(l.site.observer->eps > 0);
+    check_equals(l.site.observer->alpha, (m->alpha > 0 ? m->alpha : ALPHA));
+    check_above(l.site.observer->eps, 0);
     layer_free(&l);
     tape_free(t);
 }
@@ -426,10 +426,12 @@ static void only_training_moves(void **state) {
     layer_pass(&l, t, x, dy, ROWS, NULL, NORM_RUNNING, NULL, NULL);
     layer_pass(&l, t, x, dy, ROWS, NULL, NORM_BATCH, NULL, NULL);
     layer_pass(&l, t, x, dy, ROWS, none, NORM_TRAIN, NULL, NULL);
-    for (int k = 0; k < WIDTH; k++)
-        assert_true(l.site.observer->mu[k] == 0 && l.site.observer->psi2[k] == 1);
+    for (int k = 0; k < WIDTH; k++) {
+        check_equals(l.site.observer->mu[k], 0);
+        check_equals(l.site.observer->psi2[k], 1);
+    }
     layer_pass(&l, t, x, dy, ROWS, NULL, NORM_TRAIN, NULL, NULL);
-    for (int k = 0; k < WIDTH; k++) assert_true(l.site.observer->mu[k] != 0);
+    for (int k = 0; k < WIDTH; k++) check_differs(l.site.observer->mu[k], 0);
     layer_free(&l);
     assert_null(l.site.observer);
     tape_free(t);

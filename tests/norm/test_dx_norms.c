@@ -90,7 +90,8 @@ static void threads_change_nothing(void **state) {
         pass(norm_at(i)->name, 0, &d, false, 1, NULL);
         const double one[] = {dx_norm, direct_norm};
         pass(norm_at(i)->name, 0, &d, false, 3, NULL);
-        assert_true(one[0] == dx_norm && one[1] == direct_norm);
+        check_equals(one[0], dx_norm);
+        check_equals(one[1], direct_norm);
     }
     free_data(&d);
 }

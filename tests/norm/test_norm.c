@@ -132,7 +132,10 @@ static void test_padding(void **state) {
         assert_memory_equal(ya, yb, sizeof ya);
         assert_memory_equal(da, db, sizeof da);
         for (int j = 0; j < N * D; j++)
-            if (!mask[j / D]) assert_true(ya[j] == 0 && da[j] == 0);
+            if (!mask[j / D]) {
+                check_equals(ya[j], 0);
+                check_equals(da[j], 0);
+            }
         for (int s = 0; s < NORM_STATE_MAX && a.site.state[s]; s++)
             assert_memory_equal(a.site.state[s], b.site.state[s],
                                 (size_t)a.site.state_count[s] * sizeof(double));
@@ -169,7 +172,10 @@ static void test_no_valid_row(void **state) {
         layer_pass(&l, t, x, x, N, mask, NORM_TRAIN, y, dx);
         assert_int_equal(seen, 2);
         assert_int_equal(l.site.calls, 0);
-        for (int j = 0; j < N * D; j++) assert_true(y[j] == 0 && dx[j] == 0);
+        for (int j = 0; j < N * D; j++) {
+            check_equals(y[j], 0);
+            check_equals(dx[j], 0);
+        }
         for (int s = 0; s < NORM_STATE_MAX && l.site.state[s]; s++)
             assert_memory_equal(l.site.state[s], fresh.site.state[s],
                                 (size_t)l.site.state_count[s] * sizeof(double));
@@ -227,8 +233,8 @@ static void test_used_twice(void **state) {
     for (int i = 0; i < 2; i++) memcpy(tape_grad(t, y[i], &add), dy, N * D * sizeof *dy);
     tape_backward(t, loss, 1);
     assert_null(tape_failure(t));
-    for (int j = 0; j < N * D; j++) assert_true(in->grad[j] == 2 * once[j]);
-    assert_true(fabs((double)l.site.gamma->grad[1] - 2 * gain) <= 1e-6 * fabs(gain));
+    for (int j = 0; j < N * D; j++) check_equals(in->grad[j], 2 * once[j]);
+    check_within_inclusive((double)l.site.gamma->grad[1], 2 * gain, 1e-6 * fabs(gain));
     layer_free(&l);
     tape_free(t);
     free(x);
@@ -322,7 +328,8 @@ static void test_refusals(void **state) {
     check_failure(&why, SR_USAGE, "not a number");
     why = (sr_failure){0};
     check_ok(norm_options_set(&o, norm_find("bn"), "unbiased", "1", &why), &why);
-    assert_true(o.param[0] == 1 && o.given == 1);
+    check_equals(o.param[0], 1);
+    assert_true(o.given == 1);
     tape *t = make_tape(1);
     tape_reset(t, rng_create(1), true, true);
     layer_make(&l, norm_find("bn"), 5, 0);

@@ -162,7 +162,7 @@ static void test_own_gradient(void **state) {
     memcpy(tape_grad(t, y, &add), dy, sizeof alone);
     tape_backward(t, loss, 1);
     assert_memory_equal(seen, alone, sizeof alone);
-    for (int j = 0; j < N * WIDTH; j++) assert_true(in->grad[j] == 100 + alone[j]);
+    for (int j = 0; j < N * WIDTH; j++) check_equals(in->grad[j], 100 + alone[j]);
     layer_free(&l);
     tape_free(t);
     free(x);

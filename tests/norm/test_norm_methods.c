@@ -141,8 +141,8 @@ static void test_pn_released(void **state) {
         check_near("y", p->ya, p->yb);
         check_near("dx", p->da, p->db);
         for (int64_t k = 0; k < D; k++)
-            assert_true(fabs(p->a.site.state[1][k] - p->b.site.state[1][k]) <=
-                        1e-12 * (1 + fabs(p->b.site.state[1][k])));
+            check_within_inclusive(p->a.site.state[1][k], p->b.site.state[1][k],
+                                   1e-12 * (1 + fabs(p->b.site.state[1][k])));
     }
     pair_free(p);
 }
@@ -177,7 +177,7 @@ static void check_penalty(layer *l, tape *t, const real *x) {
     real dx[N * D], moved[N * D];
     const double h = 1e-3;
     double whole = penalty_of(l, t, x, 1, dx);
-    assert_true(whole > 0);
+    check_above(whole, 0);
     for (int i = 0; i < N * D; i++) {
         memcpy(moved, x, sizeof moved);
         moved[i] = (real)((double)x[i] + h);
@@ -199,7 +199,7 @@ static void test_penalty(void **state) {
     check_penalty(&p->a, p->t, p->x);
     double sum = penalty_of(&p->a, p->t, p->x, 7, NULL);
     set(&p->a, "scale", 1);
-    assert_true(fabs(penalty_of(&p->a, p->t, p->x, 7, NULL) - 7 * sum) <= 1e-12 * sum);
+    check_within_inclusive(penalty_of(&p->a, p->t, p->x, 7, NULL), 7 * sum, 1e-12 * sum);
     p->b.site.options.alpha = 1; /* running values that do not move are constants */
     set(&p->b, "lambda", 2);
     set(&p->b, "nu", 3);
@@ -216,7 +216,7 @@ static void test_rbn_defaults(void **state) {
     (void)state;
     pair *p = pair_make("rbn", "rbn");
     double want = 0, keep = p->a.site.options.alpha;
-    assert_true(keep == 0.95);
+    check_equals(keep, 0.95);
     for (int64_t k = 0; k < D; k++) {
         double mean = 0, variance = 0;
         for (int64_t i = 0; i < N; i++) mean += (double)p->x[i * D + k] / N;
@@ -251,10 +251,10 @@ static void test_weight(void **state) {
     for (int unit = 0; unit < 3; unit++) {
         double sum = 0;
         for (int j = 0; j < 20; j++) sum += (double)v->value[unit * 20 + j];
-        assert_true(fabs(sum) <= 1e-5);
+        check_at_most(fabs(sum), 1e-5);
     }
     check_ok(gradcheck(centralized, &w, 1, &p->a.site, 1e-2, &result, &why), &why);
-    assert_true(result.worst <= 1e-4);
+    check_at_most(result.worst, 1e-4);
     gradcheck_tensor_free(w);
     pair_free(p);
 }
@@ -279,7 +279,7 @@ static void test_option_words(void **state) {
     norm_options o = norm_options_default(m);
     sr_failure why = {0};
     check_ok(norm_options_set(&o, m, "penalty", "reldiff", &why), &why);
-    assert_true(o.param[norm_param_find(m, "penalty")] == 2);
+    check_equals(o.param[norm_param_find(m, "penalty")], 2);
     norm_options_set(&o, m, "penalty", "rel", &why);
     check_failure(&why, SR_USAGE, "is not one of: diff diff2 reldiff mag");
 }

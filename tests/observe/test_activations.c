@@ -91,13 +91,14 @@ static void check_sample(sample *s, bool mask) {
     fill(s, 0.5, mask);
     const int64_t n = sorted(s, value);
     measure(s, 1, got);
-    for (int i = 0; i < 3; i++) assert_true(got[ACTIVATION_top1 + i] == value[i]);
+    for (int i = 0; i < 3; i++) check_equals(got[ACTIVATION_top1 + i], value[i]);
     const double median = value[n - 1 - (n - 1) / 2];
     if (!(fabs(got[ACTIVATION_median] - median) < median / 32))
         fail_msg("median %g, not %g", got[ACTIVATION_median], median);
     const double want = saturated(s, got[ACTIVATION_median]);
     check_near_double("saturated", &got[ACTIVATION_saturated], &want, 1, 1e-12, 0);
-    assert_true(want > 0.01 && want < 0.5);
+    check_above(want, 0.01);
+    check_below(want, 0.5);
 }
 
 static void against_sorting(void **state) {
@@ -121,7 +122,7 @@ static void median_in_its_bin(void **state) {
         const int64_t n = sorted(&s, value);
         measure(&s, 1, got);
         const double median = value[n - 1 - (n - 1) / 2];
-        assert_true(fabs(got[ACTIVATION_median] - median) < median / 32);
+        check_within(got[ACTIVATION_median], median, median / 32);
     }
 }
 
@@ -141,7 +142,7 @@ static void known_share(void **state) {
         }
         measure(&s, 1, got);
         const double want = (double)beyond / (ROWS * D);
-        assert_true(want > 0.1);
+        check_above(want, 0.1);
         check_near_double("share", &got[ACTIVATION_saturated], &want, 1, 0.003, 0);
     }
 }
@@ -177,7 +178,8 @@ static void edges(void **state) {
     assert_true(isfinite(got[ACTIVATION_median]));
     memset(s.x, 0, sizeof s.x);
     measure(&s, 2, got);
-    assert_true(got[ACTIVATION_top1] == 0 && got[ACTIVATION_median] == 0);
+    check_equals(got[ACTIVATION_top1], 0);
+    check_equals(got[ACTIVATION_median], 0);
     assert_true(isnan(got[ACTIVATION_saturated]));
 }
 
@@ -201,7 +203,8 @@ static void left_out(void **state) {
     activation_input centred = input_of(&s, 1);
     centred.centred = true;
     measure_input(&centred, got);
-    assert_true(isnan(got[ACTIVATION_saturated]) && got[ACTIVATION_top1] > 0);
+    assert_true(isnan(got[ACTIVATION_saturated]));
+    check_above(got[ACTIVATION_top1], 0);
 }
 
 /* -- parts ----------------------------------------------------------------------------------- */
@@ -245,7 +248,7 @@ static void parts_add_up(void **state) {
     assert_memory_equal(sum.top, whole.top, sizeof sum.top);
     activation_counts_tell(&whole, all);
     activation_counts_tell(&sum, got);
-    for (int i = 0; i <= ACTIVATION_median; i++) assert_true(got[i] == all[i]);
+    for (int i = 0; i <= ACTIVATION_median; i++) check_equals(got[i], all[i]);
     const double want = below / (double)whole.entries;
     check_near_double("of parts", &got[ACTIVATION_saturated], &want, 1, 1e-12, 0);
     check_near_double("of all", &got[ACTIVATION_saturated], &all[ACTIVATION_saturated], 1, 0.1, 0);
@@ -261,7 +264,8 @@ static void parts_without(void **state) {
     memset(s.x, 0, 150 * D * sizeof *s.x);
     for (int k = 0; k < PARTS; k++) take_part(&s, k, &a);
     activation_counts_tell(&a, got);
-    assert_true(got[ACTIVATION_top3] > 0 && isnan(got[ACTIVATION_saturated]));
+    check_above(got[ACTIVATION_top3], 0);
+    assert_true(isnan(got[ACTIVATION_saturated]));
     s.x[400 * D] = (real)NAN;
     for (int k = PARTS - 1; k >= 0; k--) take_part(&s, k, &b);
     activation_counts_tell(&b, got);

@@ -100,7 +100,7 @@ static void rows_that_count(void **state) {
     one_pass(&b, 3);
     for (int k = 0; k < D; k++) {
         const double want = (1 - alpha) * (1 + alpha) * (k + 1);
-        assert_true(fabs(hooks_position(b.record.hooks, 0)[k] - want) < 1e-12);
+        check_within(hooks_position(b.record.hooks, 0)[k], want, 1e-12);
     }
     check_ok(sr_close(b.record.recorder,
                       &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
@@ -110,13 +110,14 @@ static void rows_that_count(void **state) {
     assert_non_null(f);
     static const double valid[] = {ROWS - 2, 0, ROWS};
     for (int i = 0; i < 3; i++) {
-        assert_true(scalar(f, "rows", i) == valid[i]);
-        assert_true(scalar(f, "samples", i) == valid[i]);
-        assert_true(scalar(f, "padded", i) == ROWS - valid[i]);
+        check_equals(scalar(f, "rows", i), valid[i]);
+        check_equals(scalar(f, "samples", i), valid[i]);
+        check_equals(scalar(f, "padded", i), ROWS - valid[i]);
     }
     check_ok(sr_run_vector(f, "position_B", 0, 0, 3, position[0], &why), &why);
     for (int k = 0; k < D; k++) {
-        assert_true(position[0][k] == (float)(k + 1) && position[2][k] == (float)(k + 1));
+        check_equals(position[0][k], (float)(k + 1));
+        check_equals(position[2][k], (float)(k + 1));
         assert_true(isnan(position[1][k]));
     }
     sr_run_close(f);

@@ -197,7 +197,8 @@ static void beside_discrepancy(void **state) {
     one_pass(&b, 1, true, &with);
     open_bare(&b, "bn");
     one_pass(&b, 1, false, &without);
-    assert_true(without.tid[0] > 0 && without.tid[1] > 0);
+    check_above(without.tid[0], 0);
+    check_above(without.tid[1], 0);
     assert_memory_equal(with.tid, without.tid, sizeof with.tid);
     for (int i = 0; i < PAIRS; i++)
         assert_true(without.feature[i] == -1 && isnan(without.x[i]) && isnan(without.y[i]));
@@ -305,7 +306,7 @@ static void shares_draw_as_the_whole(void **state) {
             for (int k = 0; k < ROWS; k++) share.mask[k] &= k >= rows_of[s] && k < rows_of[s + 1];
             if (got.feature[i] == NO_GAIN) continue;
             const double want = want_bn(&share, row * D + got.feature[i]);
-            assert_true(fabs((double)got.y[i] - want) < 3e-6);
+            check_within((double)got.y[i], want, 3e-6);
             same += fabs(want - want_bn(&before, row * D + got.feature[i])) < 1e-3;
         }
         assert_true(same < PAIRS / 10);

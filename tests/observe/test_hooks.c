@@ -186,7 +186,7 @@ static void check_positions(const sr_runfile *f, const capture *c, const batch *
         for (int64_t i = 0; i < b->count * length; i++)
             if (mask[i]) want += position_at(TOKEN_PAD + 1 + i % length, k, c->d) / (double)c->n;
         near(c, "position_B", k, (double)got[k], want, 1);
-        if (encoder && strcmp(c->site->method->name, "ln")) assert_true(running[k] == 0);
+        if (encoder && strcmp(c->site->method->name, "ln")) check_equals(running[k], 0);
         if (!encoder) assert_true(isnan(running[k])); /* ln has no running values */
     }
     free(got), free(running);
@@ -195,14 +195,14 @@ static void check_positions(const sr_runfile *f, const capture *c, const batch *
 static void check_counts(const sr_runfile *f, const capture *c, const batch *b) {
     const bool encoder = !strncmp(c->site->name, "encoder", 7);
     const int64_t length = encoder ? b->source_length : b->target_length;
-    assert_true(scalar(f, "samples", c) == (double)b->count);
-    assert_true(scalar(f, "padded", c) == (double)(b->count * length - c->n));
+    check_equals(scalar(f, "samples", c), (double)b->count);
+    check_equals(scalar(f, "padded", c), (double)(b->count * length - c->n));
 }
 
 static void check_site(const sr_runfile *f, const capture *c) {
     const char *norm = c->site->method->name;
-    assert_true(scalar(f, "rows", c) == (double)c->n);
-    assert_true(scalar(f, "nonfinite", c) == 0);
+    check_equals(scalar(f, "rows", c), (double)c->n);
+    check_equals(scalar(f, "nonfinite", c), 0);
     check_gradient_sums(f, c);
     if (strcmp(norm, "ln")) check_batch_statistics(f, c);
     if (!strcmp(norm, "bn")) check_bn_scalars(f, c);

@@ -162,7 +162,7 @@ static void state_of_observers(void **state) {
     check_ok(run_record_state_each(r, visit, &w, &why), &why);
     for (int i = 0; i < SITES; i++) {
         assert_int_equal(w.items[i], x.m->site[i]->takes_positions ? 15 : 7);
-        assert_true(x.m->site[i]->observer->alpha == 0.625);
+        check_equals(x.m->site[i]->observer->alpha, 0.625);
     }
     run_record_abandon(r);
     pairs_free(&x);
@@ -288,7 +288,9 @@ static void final_of_chosen(void **state) {
              &why);
     assert_int_equal(batches, 5);
     assert_int_equal(sr_run_get_info(file)->sites, 1);
-    assert_true(want[0] > 0 && got[0][0] == want[0] && got[1][0] == want[1]);
+    check_above(want[0], 0);
+    check_equals(got[0][0], want[0]);
+    check_equals(got[1][0], want[1]);
     sr_run_close(file);
     pairs_free(&x);
 }

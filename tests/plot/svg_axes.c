@@ -112,6 +112,7 @@ void svg_read_panels(svg_figure *f, const char *lines) {
                    p.high + 2) != 12 ||
             box[0] <= 0 || f->panels == AXES_PANELS) /* from 0: the legend */
             continue;
+        memset(p.logarithmic, 0, sizeof p.logarithmic);
         p.left = box[0], p.right = box[1];
         p.top = height / scale - box[3], p.bottom = height / scale - box[2];
         bool again = false;
@@ -184,8 +185,8 @@ static axis_check check_axis(const svg_figure *f, const svg_panel *p, svg_axis a
     return c;
 }
 
-/* Panels in a row or a column may leave the numbers to one of them, if their ends agree. */
-static bool told_elsewhere(const svg_figure *f, const svg_panel *p, svg_axis axis) {
+/* Panels in a row or a column may leave the numbers to one of them, if their ends agree; NULL without one. */
+static const svg_panel *labelled(const svg_figure *f, const svg_panel *p, svg_axis axis) {
     for (int i = 0; i < f->panels; i++) {
         const svg_panel *other = &f->panel[i];
         const bool lined_up =
@@ -194,9 +195,25 @@ static bool told_elsewhere(const svg_figure *f, const svg_panel *p, svg_axis axi
                 : fabs(other->top - p->top) < 0.1 && fabs(other->bottom - p->bottom) < 0.1;
         if (lined_up && other->low[axis] == p->low[axis] && other->high[axis] == p->high[axis] &&
             check_axis(f, other, axis).labels > 1)
-            return true;
+            return other;
     }
-    return false;
+    return NULL;
+}
+
+void svg_find_scales(svg_figure *f) {
+    for (int i = 0; i < f->panels; i++)
+        for (int axis = 0; axis < AXES; axis++) {
+            const svg_panel *p = labelled(f, &f->panel[i], (svg_axis)axis);
+            double most[2] = {0, 0}; /* as a linear, as a logarithmic axis */
+            for (int k = 0; p && k < f->labels; k++)
+                for (int kind = 0; kind < 2; kind++) {
+                    const svg_label *l = &f->label[k];
+                    if (!l->number || !beside(p, l, (svg_axis)axis)) continue;
+                    const double here = shift(p, l, kind);
+                    if (!(here <= most[kind])) most[kind] = isnan(here) ? INFINITY : here;
+                }
+            f->panel[i].logarithmic[axis] = most[1] < most[0];
+        }
 }
 
 static const char *fault_of(const svg_figure *f, const svg_panel *p, svg_axis axis) {
@@ -210,7 +227,7 @@ static const char *fault_of(const svg_figure *f, const svg_panel *p, svg_axis ax
     if (c.upon) what = "lies upon another", at = c.upon;
     if (c.longest) what = "has too many digits", at = c.longest;
     if (c.labels == 1 && c.numbers) what = "is the only number";
-    if (c.labels == 0 && axis != AXIS_COLOUR && !told_elsewhere(f, p, axis)) what = "has no label";
+    if (c.labels == 0 && axis != AXIS_COLOUR && !labelled(f, p, axis)) what = "has no label";
     if (!what) return "";
     snprintf(text, sizeof text, "%s axis from %g to %g of the panel at %.0f,%.0f: '%s' %s",
              name[axis], p->low[axis], p->high[axis], p->left, p->top, at ? at->text : "", what);

@@ -22,6 +22,7 @@ typedef struct svg_label {
 typedef struct svg_panel {
     double left, right, top, bottom;
     double low[AXES], high[AXES]; /* of the colours: low > high where there are none */
+    bool logarithmic[AXES];       /* set by svg_find_scales */
 } svg_panel;
 
 typedef struct svg_figure {
@@ -34,6 +35,8 @@ typedef struct svg_figure {
 void svg_read_labels(svg_figure *f, const char *svg);
 /* Reads lines of: GPVAL_TERM_XMIN XMAX YMIN YMAX YSIZE SCALE, GPVAL_X_MIN MAX, Y, CB. */
 void svg_read_panels(svg_figure *f, const char *lines);
+/* Which axes are logarithmic, by the labels of their tics. */
+void svg_find_scales(svg_figure *f);
 /* What is wrong with the axes: a label that is not what its place means, fewer than two numbers on
  * an axis, a number twice, more than four digits. "" when they tell the truth. */
 const char *svg_fault(const svg_figure *f);

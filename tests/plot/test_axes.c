@@ -4,37 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "svg_axes.h"
+#include "drawing.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 
 static svg_figure figure;
 
-/* Draws the kept directory again: before each panel, and at the end, the panel before it is told. */
-static const char tell[] =
-    "d=$(sed -n 's/^statplot: kept //p' kept) && cd \"$d\" && cat >tell.gp <<'END'\n"
-    "TELL = 'if (exists(\"GPVAL_TERM_XMIN\")) { set print \"axes.txt\" append; print "
-    "GPVAL_TERM_XMIN, "
-    "GPVAL_TERM_XMAX, GPVAL_TERM_YMIN, GPVAL_TERM_YMAX, GPVAL_TERM_YSIZE, GPVAL_TERM_SCALE, "
-    "GPVAL_X_MIN, GPVAL_X_MAX, GPVAL_Y_MIN, GPVAL_Y_MAX, GPVAL_CB_MIN, GPVAL_CB_MAX; set print }; "
-    "'\n"
-    "END\n"
-    "sed -i '/^panel(c, cs, r, rs) = /s/= /= TELL./; /^LEGEND_DRAW = /s/= /= TELL./' style.gp &&\n"
-    "sed -i \"s/^load 'style.gp'/load 'tell.gp'\\\\n&/; s/^unset output/eval TELL\\\\n&/\" "
-    "figure.gp &&\n"
-    "gnuplot -d figure.gp >&2 && cat axes.txt && echo SVG && cat figure.svg && cd .. && rm -r "
-    "\"$d\"";
-
 /* command: statplot FIGURE RUN..., in the tests' directory. */
 static const char *fault_in(const char *command) {
-    program_result r =
-        program_run("%s -o axes.svg --keep 2>kept || { cat kept >&2; exit 1; }\n%s", command, tell);
-    char *svg = strstr(r.out, "SVG\n");
-    if (r.status || !svg) fail_msg("%s: exit %d: %s", command, r.status, r.err);
-    *svg = 0;
+    program_result r;
+    const char *svg = drawing_svg(command, &r);
     figure.labels = figure.panels = 0;
     svg_read_panels(&figure, r.out);
-    svg_read_labels(&figure, svg + 4);
+    svg_read_labels(&figure, svg);
     program_free(&r);
     if (!figure.panels) fail_msg("%s: no panel", command);
     return svg_fault(&figure);

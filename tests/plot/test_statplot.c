@@ -200,7 +200,7 @@ static void test_spike_survives(void **state) {
     for (char *line = strtok(r.out, "\n"); line; line = strtok(NULL, "\n")) {
         double x, least, median, most;
         assert_int_equal(sscanf(line, "%lf %lf %lf %lf", &x, &least, &median, &most), 4);
-        assert_true(median == 1);
+        check_equals(median, 1);
         if (most == 123.5 && fabs(x - 70) < 0.26) high++;
         if (least == -7 && fabs(x - 30) < 0.26) low++;
         rows++;

@@ -30,7 +30,8 @@ static void one_rank(void **state) {
     double row[3] = {1, 2, 3};
     int number = 7;
     assert_int_equal(ranks_allgather(k, row, 3, &why), SR_OK);
-    assert_true(row[0] == 1 && row[2] == 3);
+    check_equals(row[0], 1);
+    check_equals(row[2], 3);
     assert_int_equal(ranks_broadcast(k, &number, sizeof number, &why), SR_OK);
     assert_int_equal(number, 7);
     assert_int_equal(ranks_compare(k, "text", "options", &why), SR_OK);
@@ -55,12 +56,13 @@ static void pieces_come_back(void **state) {
     real *piece = ranks_pieces(t, &width);
     assert_int_equal(width, LENGTH);
     for (int i = 0; i < LENGTH; i++) {
-        assert_true(piece[i] == a[i] && piece[LENGTH + i] == b[i]);
+        check_equals(piece[i], a[i]);
+        check_equals(piece[LENGTH + i], b[i]);
         piece[i] += piece[LENGTH + i];
     }
     assert_int_equal(ranks_return_pieces(t, a, NULL), SR_OK);
     assert_int_equal(ranks_finish(t, NULL), SR_OK);
-    for (int i = 0; i < LENGTH; i++) assert_true(a[i] == (real)(11 * (i + 1)));
+    for (int i = 0; i < LENGTH; i++) check_equals(a[i], (real)(11 * (i + 1)));
     ranks_transfer_free(t);
     ranks_close(k, NULL);
 }

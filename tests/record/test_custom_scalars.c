@@ -312,7 +312,7 @@ static void test_projection(void **state) {
     const int64_t before = run_size(0, &without), after = run_size(60, &with);
     printf("60 scalars: projected %lld, got %lld\n", (long long)(with - without),
            (long long)(after - before));
-    assert_true(fabs((double)(after - before) / (double)(with - without) - 1) < 0.15);
+    check_within((double)(after - before) / (double)(with - without), 1, 0.15);
 }
 
 /* -- damaged --------------------------------------------------------------------------------- */

@@ -32,9 +32,12 @@ static void check_own(const char *path) {
     assert_false(sr_run_has_eval(f, "valid_loss"));
     assert_true(sr_run_has_eval(f, "f1"));
     assert_int_equal(sr_run_get_info(f)->evals, 2);
-    assert_true(metrics_value(f, "step", 1) == 2 && metrics_value(f, "epoch", 0) == 0.25);
-    assert_true(metrics_value(f, "wer", 0) == 12 && metrics_value(f, "f1", 0) == 60);
-    assert_true(metrics_value(f, "size", 1) == 1e9 && isnan(metrics_value(f, "epoch", 1)));
+    check_equals(metrics_value(f, "step", 1), 2);
+    check_equals(metrics_value(f, "epoch", 0), 0.25);
+    check_equals(metrics_value(f, "wer", 0), 12);
+    check_equals(metrics_value(f, "f1", 0), 60);
+    check_equals(metrics_value(f, "size", 1), 1e9);
+    assert_true(isnan(metrics_value(f, "epoch", 1)));
     assert_true(isnan(metrics_value(f, "size", 0)) && isnan(metrics_value(f, "wer", 1)));
     assert_string_equal(sr_run_definition(f, "evals/f1"), "span F1 of the validation set");
     sr_run_close(f);
@@ -105,8 +108,9 @@ static void test_before_steps(void **state) {
     metrics_finish(r);
     sr_runfile *f = sample_open(sample_path("early.h5"));
     assert_int_equal(sr_run_get_info(f)->evals, 54);
-    assert_true(metrics_value(f, "early", 0) == 7 && isnan(metrics_value(f, "later", 0)));
-    assert_true(metrics_value(f, "step", 53) == 39);
+    check_equals(metrics_value(f, "early", 0), 7);
+    assert_true(isnan(metrics_value(f, "later", 0)));
+    check_equals(metrics_value(f, "step", 53), 39);
     sr_run_close(f);
     r = metrics_create("early.h5");
     sr_add_metric(r, "early", "1", "", SR_BETTER_NEITHER);

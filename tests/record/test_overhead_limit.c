@@ -70,7 +70,7 @@ static void read_columns(const char *path, columns *c) {
     check_ok(sr_run_vector_steps(f, 0, c->vectors, c->vector_step, &why), &why);
     int64_t at = 0;
     for (int64_t i = 0; i < c->steps; i++) {
-        assert_true(dist[i] == 0);
+        check_equals(dist[i], 0);
         if ((int64_t)c->step[i] % (int64_t)c->every[i]) continue;
         assert_true(at < c->vectors);
         assert_int_equal(c->vector_step[at++], (int64_t)c->step[i]);
@@ -106,8 +106,13 @@ static void test_widens_and_narrows(void **state) {
     check_ok(sr_close(r, &complete, &why), &why);
     check_ok(sr_run_check(path, &why), &why);
     read_columns(path, &c);
-    assert_true(c.every[31] == 1 && c.every[32] == 2 && c.every[127] == 8 && c.every[128] == 16);
-    assert_true(c.seconds[5] >= 1000 && c.seconds[5] < 1001 && c.seconds[300] < 1);
+    check_equals(c.every[31], 1);
+    check_equals(c.every[32], 2);
+    check_equals(c.every[127], 8);
+    check_equals(c.every[128], 16);
+    check_at_least(c.seconds[5], 1000);
+    check_below(c.seconds[5], 1001);
+    check_below(c.seconds[300], 1);
 }
 
 /* Steps of which recording takes `share` times the time that goes by. */
@@ -161,7 +166,7 @@ static void test_bounds(void **state) {
     assert_int_equal(sr_vectors_every(r), least);
     check_ok(sr_close(r, &complete, &why), &why);
     read_columns(path, &c);
-    for (int64_t i = 0; i < c.steps; i++) assert_true(c.every[i] >= (double)least);
+    for (int64_t i = 0; i < c.steps; i++) check_at_least(c.every[i], (double)least);
     r = create(path, &defaults);
     for (int64_t k = 1; k < 20; k++) put_steps(r, k * 65536, k * 65536, 0, 0);
     int64_t step = 20 * 65536;
@@ -210,21 +215,24 @@ static void test_seconds(void **state) {
     o.flush_steps = 4;
     const double began = now();
     sr_recorder *r = create(path, &o);
-    assert_true(sr_own_seconds(r) == 0 && sr_own_seconds(NULL) == 0);
+    check_equals(sr_own_seconds(r), 0);
+    check_equals(sr_own_seconds(NULL), 0);
     sr_add_seconds(NULL, 1), sr_add_seconds(r, -1), sr_add_seconds(r, NAN);
-    assert_true(sr_own_seconds(r) == 0);
+    check_equals(sr_own_seconds(r), 0);
     put_steps(r, 1, 202, 0, 50);
     const double own = sr_own_seconds(r);
-    assert_true(own > 0 && own < now() - began);
+    check_above(own, 0);
+    check_below(own, now() - began);
     check_ok(sr_close(r, &complete, &why), &why);
     read_columns(path, &c);
     double sum = 0;
     for (int64_t i = 0; i < c.steps; i++) {
-        assert_true(c.seconds[i] > 0);
+        check_above(c.seconds[i], 0);
         sum += c.seconds[i];
     }
     printf("own %g s, in rows %g s\n", own, sum);
-    assert_true(sum <= own && sum > 0.9 * own);
+    check_at_most(sum, own);
+    check_above(sum, 0.9 * own);
 }
 
 /* Time that flushes take counts, on whichever step they fall. */

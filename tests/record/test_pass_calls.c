@@ -172,7 +172,7 @@ static void run_put(const script_case *c, uint32_t vectors, bool before, script_
 static void expect_host(const script_record *got, uint32_t vectors) {
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
         for (int i = 0; i < SCRIPT_STEPS * SCRIPT_WIDTH && vectors >> v & 1; i++)
-            assert_true(got->vector[v][i] == (float)other(v, i % SCRIPT_WIDTH));
+            check_equals(got->vector[v][i], (float)other(v, i % SCRIPT_WIDTH));
 }
 
 static void test_host_wins(void **state) {
@@ -189,24 +189,24 @@ static void test_host_wins(void **state) {
             const int k = i % SCRIPT_WIDTH;
             const double s2 = other(SR_psi2, k) + 1e-3; /* xhat by the host's psi2 */
             const double Gamma = (double)plain.vector[SR_psi2_B][i] / s2;
-            assert_true(fabs((double)got.vector[SR_Gamma_t][i] - Gamma) < 1e-5 * Gamma);
-            assert_true(got.vector[SR_mu_B][i] == plain.vector[SR_mu_B][i]);
+            check_within((double)got.vector[SR_Gamma_t][i], Gamma, 1e-5 * Gamma);
+            check_equals(got.vector[SR_mu_B][i], plain.vector[SR_mu_B][i]);
         }
         const double dist = (double)got.scalar[SR_SCALAR_dist_psi2][0];
         double sum = 0;
         for (int k = 0; k < SCRIPT_WIDTH; k++)
             sum += pow((double)got.vector[SR_psi2_B][k] - other(SR_psi2, k), 2);
-        assert_true(fabs(dist - sqrt(sum) / SCRIPT_WIDTH) < 1e-5 * dist);
+        check_within(dist, sqrt(sum) / SCRIPT_WIDTH, 1e-5 * dist);
         /* dx follows from nu, which is 0 in the first step, or the host's */
-        assert_true(plain.scalar[SR_SCALAR_dx_norm][0] == plain.scalar[SR_SCALAR_direct_norm][0]);
-        assert_true(got.scalar[SR_SCALAR_dx_norm][0] > 1.1F * got.scalar[SR_SCALAR_direct_norm][0]);
+        check_equals(plain.scalar[SR_SCALAR_dx_norm][0], plain.scalar[SR_SCALAR_direct_norm][0]);
+        check_above(got.scalar[SR_SCALAR_dx_norm][0], 1.1F * got.scalar[SR_SCALAR_direct_norm][0]);
         /* and both of them from the gain */
         c.site.family = SR_FAMILY_SIGMA;
         run_put(&c, 1u << SR_gamma, before, &got);
         run_put(&c, 0, before, &plain);
         expect_host(&got, 1u << SR_gamma);
-        assert_true(fabsf(got.scalar[SR_SCALAR_direct_norm][0] -
-                          plain.scalar[SR_SCALAR_direct_norm][0]) > 0.1F);
+        check_apart(got.scalar[SR_SCALAR_direct_norm][0], plain.scalar[SR_SCALAR_direct_norm][0],
+                    0.1F);
         run_put(&c, 1u << SR_mu_B | 1u << SR_sum_g, before, &got);
         expect_host(&got, 1u << SR_mu_B | 1u << SR_sum_g);
     }
@@ -229,9 +229,11 @@ static void test_host_scalars(void **state) {
         }
         check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
         script_read(sample_path("put.h5"), 1, &got);
-        assert_true(got.scalar[SR_SCALAR_rows][1] == 77 && got.scalar[SR_SCALAR_samples][1] == 9);
-        assert_true(got.scalar[SR_SCALAR_padded][1] == 8 && got.scalar[SR_SCALAR_dx_norm][1] == 7);
-        assert_true(got.scalar[SR_SCALAR_g_mu][1] == 6);
+        check_equals(got.scalar[SR_SCALAR_rows][1], 77);
+        check_equals(got.scalar[SR_SCALAR_samples][1], 9);
+        check_equals(got.scalar[SR_SCALAR_padded][1], 8);
+        check_equals(got.scalar[SR_SCALAR_dx_norm][1], 7);
+        check_equals(got.scalar[SR_SCALAR_g_mu][1], 6);
     }
 }
 
@@ -253,8 +255,10 @@ static void test_without_squares(void **state) {
         script_read(sample_path("put.h5"), 1, &got);
         assert_true(isnan(got.scalar[SR_SCALAR_dx_norm][0]) == !squares);
         assert_true(isnan(got.scalar[SR_SCALAR_direct_norm][0]) == !squares);
-        assert_true(got.vector[SR_sum_g][0] == 1 && got.vector[SR_gamma][0] == 1);
-        assert_true(got.scalar[SR_SCALAR_samples][0] == 2 && got.scalar[SR_SCALAR_padded][0] == 1);
+        check_equals(got.vector[SR_sum_g][0], 1);
+        check_equals(got.vector[SR_gamma][0], 1);
+        check_equals(got.scalar[SR_SCALAR_samples][0], 2);
+        check_equals(got.scalar[SR_SCALAR_padded][0], 1);
     }
 }
 
@@ -315,9 +319,9 @@ static void test_nan_batch(void **state) {
         assert_true(lost || got.vector[SR_sum_gx][i] == plain.vector[SR_sum_gx][i]);
         assert_true(lost || got.vector[SR_sigma2_B][i] == plain.vector[SR_sigma2_B][i]);
     }
-    assert_true(got.scalar[SR_SCALAR_nonfinite][0] == 0);
-    assert_true(got.scalar[SR_SCALAR_nonfinite][1] == 4); /* three moments and sum_gx */
-    assert_true(got.scalar[SR_SCALAR_nonfinite][2] == 3); /* mu, sigma2, psi2 run on */
+    check_equals(got.scalar[SR_SCALAR_nonfinite][0], 0);
+    check_equals(got.scalar[SR_SCALAR_nonfinite][1], 4); /* three moments and sum_gx */
+    check_equals(got.scalar[SR_SCALAR_nonfinite][2], 3); /* mu, sigma2, psi2 run on */
 }
 
 /* -- shapes ---------------------------------------------------------------------------------- */

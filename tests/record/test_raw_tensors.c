@@ -203,7 +203,8 @@ static void test_observe_without_alpha(void **state) {
     sr_runfile *f = sr_run_open(sample_path("still.h5"), &why);
     assert_non_null(f);
     check_ok(sr_run_vector(f, "mu_B", 0, 0, 1, got, &why), &why);
-    assert_true(got[0] == 2 && got[1] == 3);
+    check_equals(got[0], 2);
+    check_equals(got[1], 3);
     assert_false(sr_run_has_vector(f, "mu"));
     sr_run_close(f);
 }
@@ -229,9 +230,9 @@ static void test_put_wins(void **state) {
     sr_runfile *f = sr_run_open(sample_path("wins.h5"), &why);
     assert_non_null(f);
     check_ok(sr_run_scalar(f, "dist_mu", 0, 0, 1, &got, &why), &why);
-    assert_true(got == 7);
+    check_equals(got, 7);
     check_ok(sr_run_scalar(f, "nonfinite", 0, 0, 1, &got, &why), &why);
-    assert_true(got == 3);
+    check_equals(got, 3);
     check_ok(sr_run_scalar(f, "rows", 0, 0, 1, &got, &why), &why);
     assert_true(isnan(got)); /* not put */
     check_ok(sr_run_scalar(f, "nonfinite", 1, 0, 1, &got, &why), &why);

@@ -81,7 +81,10 @@ static void test_in_a_step(void **state) {
     double too[8];
     check_ok(sr_run_scalar(f, "own", 2, 0, 8, own, &why), &why);
     check_ok(sr_run_step_reals(f, "own too", 0, 8, too, &why), &why);
-    for (int i = 0; i < 8; i++) assert_true(own[i] == (float)(i + 1) && too[i] == i + 1);
+    for (int i = 0; i < 8; i++) {
+        check_equals(own[i], (float)(i + 1));
+        check_equals(too[i], i + 1);
+    }
     sr_run_close(f);
 }
 

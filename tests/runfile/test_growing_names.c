@@ -187,7 +187,9 @@ static void test_host_file(void **state) {
     hid_t set = H5Dopen2(file, "x", H5P_DEFAULT);
     assert_true(set >= 0);
     H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, value);
-    assert_true(value[0] == 1 && value[1] == 2 && value[2] == 3);
+    check_equals(value[0], 1);
+    check_equals(value[1], 2);
+    check_equals(value[2], 3);
     H5Dclose(set), H5Fclose(file);
     unlink(host), unlink(path), rmdir(folder);
 }

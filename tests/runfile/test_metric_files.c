@@ -154,14 +154,14 @@ static void test_old_files(void **state) {
         sr_runfile *f = sample_open(run[i]);
         check_old(f, first[i], unit[i]);
         const double ppl = metrics_value(f, "valid_ppl", 4), epoch = metrics_value(f, "epoch", 4);
-        assert_true(fabs(ppl - exp(metrics_value(f, "valid_nll", 4))) < 1e-9 * ppl);
+        check_within(ppl, exp(metrics_value(f, "valid_nll", 4)), 1e-9 * ppl);
         sr_run_close(f);
         check_ok(sr_run_check(run[i], &why), &why);
         check_ok(sr_run_recover(run[i], sample_path("old.h5"), true, -1, NULL, &why), &why);
         f = sample_open(sample_path("old.h5"));
         check_old(f, first[i], unit[i]);
-        assert_true(metrics_value(f, "valid_ppl", 4) == ppl &&
-                    metrics_value(f, "epoch", 4) == epoch);
+        check_equals(metrics_value(f, "valid_ppl", 4), ppl);
+        check_equals(metrics_value(f, "epoch", 4), epoch);
         sr_run_close(f);
     }
 }

@@ -112,7 +112,7 @@ static int recover(const char *broken, const char *what, heard *lost) {
     *lost = (heard){""};
     sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
     sr_status status =
-        sr_run_recover_telling(broken, path, false, -1, &count, hear_lost, lost, &why);
+        sr_run_recover_report(broken, path, false, -1, &count, hear_lost, lost, &why);
     int bad = 0;
     if (status == SR_OK) {
         sr_run_check_all(path, hear_fault, &faults, NULL);

@@ -40,7 +40,7 @@ static void test_round_trip(void **state) {
     assert_string_equal(info->status, "complete");
     assert_string_equal(info->weights_digest, complete.weights_digest);
     assert_int_equal(strlen(info->finished), 20);
-    assert_true(info->wall_seconds > 0);
+    check_above(info->wall_seconds, 0);
     assert_int_equal(info->steps, 100);
     assert_int_equal(info->vectors, 33);
     assert_int_equal(info->evals, 10);
@@ -63,7 +63,8 @@ static void test_sites_and_names(void **state) {
     assert_int_equal(s->offset, 8);
     assert_int_equal(s->width, 7);
     assert_int_equal(s->layer_scale, 1);
-    assert_true(s->eps == 1e-5 && s->alpha == 0.9);
+    check_equals(s->eps, 1e-5);
+    check_equals(s->alpha, 0.9);
     assert_true(isnan(sr_run_get_site(f, 3)->alpha));
     assert_null(sr_run_get_site(f, 4));
     assert_null(sr_run_get_site(f, -1));
@@ -88,7 +89,8 @@ static void test_sites_and_names(void **state) {
     double value[3];
     check_ok(sr_run_singular_values(f, "shared", 9, &step, value, &why), &why);
     assert_int_equal(step, 100);
-    assert_true(value[0] == 110 && value[2] == 108);
+    check_equals(value[0], 110);
+    check_equals(value[2], 108);
     sr_run_close(f);
 }
 
@@ -150,7 +152,7 @@ static void test_reader_errors(void **state) {
     EXPECT(sr_run_singular_values(f, "shared", 10, whole, real, &why), SR_USAGE, "record 10");
     EXPECT(sr_run_singular_values(f, "other", 0, whole, real, &why), SR_USAGE, "other");
     check_ok(sr_run_step_reals(f, "step", 99, 1, real, &why), NULL);
-    assert_true(real[0] == 100);
+    check_equals(real[0], 100);
     check_ok(sr_run_scalar(f, "dist_mu", 0, 100, 0, value, &why), NULL); /* an empty range */
     sr_run_close(f);
     why = (sr_failure){0};

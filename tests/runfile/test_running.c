@@ -328,7 +328,7 @@ static void test_damage(void **state) {
         assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
         check_failure(&why, SR_FORMAT, datasets[i]);
         why = (sr_failure){0};
-        check_ok(sr_run_recover_telling(path, to, true, -1, &count, told, &lost, &why), &why);
+        check_ok(sr_run_recover_report(path, to, true, -1, &count, told, &lost, &why), &why);
         assert_int_equal(count.running_step, -1);
         assert_true(count.steps == STEPS && lost > 0);
         expect_equal(path, sample_path("whole.h5"), STEPS);

@@ -91,7 +91,8 @@ static void smoothing_by_hand(void **state) {
     const bleu_counts c = {
         .correct = {5, 2, 0, 0}, .total = {8, 7, 6, 5}, .hyp_len = 8, .ref_len = 8};
     bleu_value v = smoothed(BLEU_SMOOTH_NONE, 0, c);
-    assert_true(v.bleu == 0 && v.precision[2] == 0);
+    check_equals(v.bleu, 0);
+    check_equals(v.precision[2], 0);
     v = smoothed(BLEU_SMOOTH_EXP, 0, c);
     near(v.precision[1], 200. / 7);
     near(v.precision[2], 100. / (2 * 6));
@@ -120,13 +121,17 @@ static void nothing_to_smooth(void **state) {
         .correct = {4, 2, 0, 0}, .total = {4, 2, 0, 0}, .hyp_len = 4, .ref_len = 4};
     for (int k = BLEU_SMOOTH_NONE; k <= BLEU_SMOOTH_ADD_K; k++) {
         bleu_value v = smoothed((bleu_smoothing)k, 1, wrong);
-        assert_true(v.bleu == 0 && v.precision[0] == 0);
+        check_equals(v.bleu, 0);
+        check_equals(v.precision[0], 0);
         near(v.bp, exp(-.25));
         v = smoothed((bleu_smoothing)k, 1, brief); /* no 4-gram in the text */
         if (k == BLEU_SMOOTH_ADD_K)
             near(v.bleu, 100);
-        else
-            assert_true(v.bleu == 0 && v.precision[1] == 100 && v.precision[2] == 0);
+        else {
+            check_equals(v.bleu, 0);
+            check_equals(v.precision[1], 100);
+            check_equals(v.precision[2], 0);
+        }
     }
 }
 

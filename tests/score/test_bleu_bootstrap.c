@@ -35,7 +35,8 @@ static void same_seed_same_interval(void **state) {
     (void)state;
     bleu_scorer *s = score_some(60);
     const bleu_interval a = draw(s, 400, 7), b = draw(s, 400, 7), c = draw(s, 400, 8);
-    assert_true(a.low == b.low && a.high == b.high);
+    check_equals(a.low, b.low);
+    check_equals(a.high, b.high);
     assert_true(a.low != c.low || a.high != c.high);
     bleu_free(s);
 }
@@ -44,11 +45,14 @@ static void holds_the_score(void **state) {
     (void)state;
     bleu_scorer *few = score_some(40), *many = score_some(640);
     const bleu_interval wide = draw(few, 1000, 1), narrow = draw(many, 1000, 1);
-    assert_true(wide.low < score_of(few) && score_of(few) < wide.high);
-    assert_true(narrow.low < score_of(many) && score_of(many) < narrow.high);
+    check_below(wide.low, score_of(few));
+    check_below(score_of(few), wide.high);
+    check_below(narrow.low, score_of(many));
+    check_below(score_of(many), narrow.high);
     /* a quarter as wide with 16 times the sentences */
     const double ratio = (wide.high - wide.low) / (narrow.high - narrow.low);
-    assert_true(ratio > 3 && ratio < 5.3);
+    check_above(ratio, 3);
+    check_below(ratio, 5.3);
     bleu_free(few);
     bleu_free(many);
 }
@@ -58,8 +62,9 @@ static void leaves_out_a_fortieth(void **state) {
     (void)state;
     bleu_scorer *s = score_some(30);
     const bleu_interval all = draw(s, 39, 3), inner = draw(s, 40, 3), one = draw(s, 1, 3);
-    assert_true(inner.low > all.low && inner.high < all.high);
-    assert_true(one.low == one.high);
+    check_above(inner.low, all.low);
+    check_below(inner.high, all.high);
+    check_equals(one.low, one.high);
     bleu_free(s);
 }
 

@@ -193,8 +193,11 @@ static void scores(void **state) {
                                attachment_percent(sum.plain.head, sum.plain.words),
                                attachment_percent(sum.plain.both, sum.plain.words)};
         check_near_double("scores", value, want, 4, 1e-12, 0);
-        assert_true(sum.plain.words < sum.all.words && value[0] != value[2]);
-        assert_true(value[0] > 0 && value[0] < 100 && value[1] < value[0]);
+        assert_true(sum.plain.words < sum.all.words);
+        check_differs(value[0], value[2]);
+        check_above(value[0], 0);
+        check_below(value[0], 100);
+        check_below(value[1], value[0]);
         assert_non_null(strstr(line, tree_punctuation_text(by[i].rules.punctuation)));
         assert_non_null(strstr(line, tree_subtypes_text(by[i].rules.subtypes)));
         treebank_free(&got);
@@ -219,7 +222,8 @@ static void stops(void **state) {
     task_decoding d = decoding_of(&s, SPLIT_VALID);
     d.stop = at_once, d.context = &calls;
     check_ok(task_of(TASK_TREES)->decode(&d, value, line, &stopped, &why), &why);
-    assert_true(stopped && calls == 2 && value[0] == -1);
+    assert_true(stopped && calls == 2);
+    check_equals(value[0], -1);
     end(&s);
 }
 
@@ -238,7 +242,9 @@ static void without_labels(void **state) {
     bool stopped;
     task_decoding d = decoding_of(&s, SPLIT_VALID);
     check_ok(task_of(TASK_TREES)->decode(&d, value, line, &stopped, &why), &why);
-    assert_true(isnan(value[1]) && isnan(value[3]) && value[0] >= 0 && value[2] >= 0);
+    assert_true(isnan(value[1]) && isnan(value[3]));
+    check_at_least(value[0], 0);
+    check_at_least(value[2], 0);
     assert_non_null(strstr(line, " of 3 words, without punctuation "));
     assert_non_null(strstr(line, " of 2; no labels; punctuation ptb-tags: "));
     char *text = predict(&s, SPLIT_VALID);

@@ -75,12 +75,15 @@ static void counts_and_numbers(void **state) {
         check_ok(task_evaluate(row, &o, &m, t, d, SPLIT_VALID, NORM_RUNNING, &sum, &why), &why);
         row->measure(&sum, v);
         assert_int_equal(sum.tokens, 3);
-        assert_true(v[0] == 2 && v[1] == 2); /* nats 1, 2, 3 */
+        check_equals(v[0], 2);
+        check_equals(v[1], 2); /* nats 1, 2, 3 */
         if (decodes) break;
         for (int i = 2; i < 6; i++) assert_true(isnan(v[i]));
     }
-    assert_true(fabs(v[2] - 700. / 8) < 1e-12);
-    assert_true(fabs(v[3] - 75) < 1e-12 && fabs(v[4] - 75) < 1e-12 && fabs(v[5] - 75) < 1e-12);
+    check_within(v[2], 700. / 8, 1e-12);
+    check_within(v[3], 75, 1e-12);
+    check_within(v[4], 75, 1e-12);
+    check_within(v[5], 75, 1e-12);
     assert_string_equal(row->metric[row->leading].name, "f1");
     char text[TASK_TEXT];
     row->describe(&(task_result){&sum, "test", 0, ""}, text);
@@ -104,7 +107,9 @@ static void formulas(void **state) {
     check_near_double("metrics", v, want, 6, 1e-14, 0);
     sum.count[0] = sum.count[1] = 0;
     row->measure(&sum, v);
-    assert_true(v[3] == 0 && v[4] == 0 && v[5] == 0);
+    check_equals(v[3], 0);
+    check_equals(v[4], 0);
+    check_equals(v[5], 0);
     sum.count[2] = sum.count[0] = sum.count[1] = 1234567890;
     row->describe(&(task_result){&sum, "validation", 0, "word vectors not pretrained"}, text);
     assert_non_null(strstr(text, "conlleval; word vectors not pretrained; running statistics)"));

@@ -42,10 +42,10 @@ static void measures(void **state) {
         double value[TASK_METRICS];
         if (row->id == TASK_TAGS) continue; /* test_tagging.c */
         row->measure(&sum, value);
-        assert_true(value[metric_of(row, "loss")] == 3);
-        assert_true(value[metric_of(row, "nll")] == 2);
-        assert_true(fabs(value[metric_of(row, "ppl")] - exp(2)) < 1e-14);
-        assert_true(value[metric_of(row, "accuracy")] == 75);
+        check_equals(value[metric_of(row, "loss")], 3);
+        check_equals(value[metric_of(row, "nll")], 2);
+        check_within(value[metric_of(row, "ppl")], exp(2), 1e-14);
+        check_equals(value[metric_of(row, "accuracy")], 75);
         assert_int_equal(row->metric[metric_of(row, "loss")].better, BETTER_LESS);
         assert_int_equal(row->metric[metric_of(row, "ppl")].better, BETTER_LESS);
         assert_int_equal(row->metric[metric_of(row, "accuracy")].better, BETTER_MORE);
@@ -113,7 +113,7 @@ static void describes(void **state) {
                         "<unk>; 19 left out by the windows; mask causal; running statistics)");
     double value[TASK_METRICS];
     lm->measure(&bytes, value);
-    assert_true(fabs(value[metric_of(lm, "bpc")] - 2) < 1e-12);
+    check_within(value[metric_of(lm, "bpc")], 2, 1e-12);
     lm->measure(&sum, value);
     assert_true(isnan(value[metric_of(lm, "bpc")])); /* words are of any length */
     const task_sums large = {.nll = 9e17, .tokens = INT64_C(900000000000000000)};
@@ -207,7 +207,7 @@ static void five_largest(void **state) {
                 fail_msg("row %d, label %d", i, (int)label);
     const double four[4 * 6] = {9, 8, 7, 6, 5, 4, 9, 8, 7, 6, 5, 4,
                                 9, 8, 7, 6, 5, 4, 9, 8, 7, 6, 5, 4};
-    assert_true(top5_of(four, 4, 6, (int32_t[]){0, 5, 4, 1}) == 75);
+    check_equals(top5_of(four, 4, 6, (int32_t[]){0, 5, 4, 1}), 75);
     assert_true(isnan(top5_of(four, 4, 5, (int32_t[]){0, 4, 4, 1}))); /* would always be 100 */
 }
 
@@ -236,15 +236,15 @@ static double loss_of(const task_row *row, double smoothing) {
 static void smoothing(void **state) {
     (void)state;
     const double nll = log(4 + exp(1)) - 1;
-    assert_true(fabs(loss_of(task_of(TASK_IMAGES), NAN) - nll) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_PAIRS), NAN) - (nll + 0.1 * 0.8)) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_LM), NAN) - nll) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_TREES), NAN) - nll) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_LM), 0.1) - (nll + 0.1 * 0.8)) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_PAIRS), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_SENTENCES), NAN) - nll) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_SENTENCES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
-    assert_true(fabs(loss_of(task_of(TASK_IMAGES), 0.5) - (nll + 0.5 * 0.8)) < 1e-6);
+    check_within(loss_of(task_of(TASK_IMAGES), NAN), nll, 1e-6);
+    check_within(loss_of(task_of(TASK_PAIRS), NAN), (nll + 0.1 * 0.8), 1e-6);
+    check_within(loss_of(task_of(TASK_LM), NAN), nll, 1e-6);
+    check_within(loss_of(task_of(TASK_TREES), NAN), nll, 1e-6);
+    check_within(loss_of(task_of(TASK_LM), 0.1), (nll + 0.1 * 0.8), 1e-6);
+    check_within(loss_of(task_of(TASK_PAIRS), 0.5), (nll + 0.5 * 0.8), 1e-6);
+    check_within(loss_of(task_of(TASK_SENTENCES), NAN), nll, 1e-6);
+    check_within(loss_of(task_of(TASK_SENTENCES), 0.5), (nll + 0.5 * 0.8), 1e-6);
+    check_within(loss_of(task_of(TASK_IMAGES), 0.5), (nll + 0.5 * 0.8), 1e-6);
 }
 
 /* No class is left out: with equal logits every row costs ln V, and the first class is right. */
@@ -267,7 +267,7 @@ static void every_class_counts(void **state) {
         task_sums sum = {0};
         assert_non_null(row->loss(&o, &p, logits, &sum));
         assert_true(sum.tokens == CLASSES && sum.correct == 1);
-        assert_true(fabs(sum.nll - CLASSES * log(CLASSES)) < 1e-5);
+        check_within(sum.nll, CLASSES * log(CLASSES), 1e-5);
         tape_free(t);
     }
 }
@@ -286,16 +286,20 @@ static void loss_of_nll(void **state) {
     for (int i = 0; i < 3; i++) nll->value[i] = (real)(i + 1);
     task_sums sum;
     const tensor *loss = row->loss_of_nll(&p, nll, &sum);
-    assert_true(loss && loss->value[0] == 6);
-    assert_true(sum.loss == 6 && sum.nll == 6 && sum.tokens == 3 && sum.unknown == 2);
+    assert_true(loss);
+    check_equals(loss->value[0], 6);
+    check_equals(sum.loss, 6);
+    check_equals(sum.nll, 6);
+    assert_true(sum.tokens == 3 && sum.unknown == 2);
     double value[TASK_METRICS];
     row->measure(&sum, value);
-    assert_true(value[metric_of(row, "nll")] == 2 && isnan(value[metric_of(row, "accuracy")]));
+    check_equals(value[metric_of(row, "nll")], 2);
+    assert_true(isnan(value[metric_of(row, "accuracy")]));
     assert_true(isnan(value[metric_of(row, "bpc")]));
     b.bytes = true;
     assert_non_null(row->loss_of_nll(&p, nll, &sum));
     row->measure(&sum, value);
-    assert_true(fabs(value[metric_of(row, "bpc")] - 2 / log(2)) < 1e-12);
+    check_within(value[metric_of(row, "bpc")], 2 / log(2), 1e-12);
     tape_free(t);
     model m = {.row = model_find("tensorized"), .gives_nll = true};
     task_options o = {.label_smoothing = NAN};
@@ -355,7 +359,7 @@ static void windows_of_a_split(void **state) {
             nll += one.nll;
         }
         task_of(TASK_LM)->measure(&sum, value);
-        assert_true(fabs(value[2] - exp(nll / 12)) < 1e-9);
+        check_within(value[2], exp(nll / 12), 1e-9);
         assert_true(isnan(value[3]) == adaptive);
         tape_free(t);
         model_free(m);

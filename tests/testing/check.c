@@ -52,6 +52,40 @@ void check_near_float(const char *name, const float *got, const double *want, in
     if (!same) fail_msg("%s differs", name);
 }
 
+static bool holds(double got, check_relation relation, double bound) {
+    switch (relation) {
+    case CHECK_LESS:
+        return got < bound;
+    case CHECK_LESS_OR_EQUAL:
+        return got <= bound;
+    case CHECK_GREATER:
+        return got > bound;
+    case CHECK_GREATER_OR_EQUAL:
+        return got >= bound;
+    case CHECK_EQUAL:
+        return got == bound;
+    case CHECK_UNEQUAL:
+        return got != bound;
+    }
+    return false;
+}
+
+void check_numbers(const char *text, double got, check_relation relation, double bound,
+                   const char *file, int line) {
+    if (holds(got, relation, bound)) return;
+    print_error("%s:%d: %s fails: %.17g and %.17g\n", file, line, text, got, bound);
+    _fail(file, line);
+}
+
+void check_distance(const char *text, double got, double want, check_relation relation,
+                    double bound, const char *file, int line) {
+    double gap = fabs(got - want);
+    if (holds(gap, relation, bound)) return;
+    print_error("%s:%d: %s fails: %.17g and %.17g differ by %.17g, bound %.17g\n", file, line, text,
+                got, want, gap, bound);
+    _fail(file, line);
+}
+
 void check_ok(sr_status status, const sr_failure *why) {
     if (status != SR_OK) fail_msg("%s: %s", sr_status_name(status), why ? why->text : "");
 }

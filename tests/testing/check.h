@@ -23,6 +23,43 @@ void check_near_float(const char *name, const float *got, const double *want, in
 bool check_close(const char *name, const double *got, const double *want, int64_t count,
                  double rtol, double atol);
 
+/* Comparisons of two numbers. NaN fails each of them, except check_differs. A failure prints file
+ * and line, the expression and both numbers. */
+#define check_below(got, bound)    CHECK_PAIR(got, CHECK_LESS, "<", bound)
+#define check_at_most(got, bound)  CHECK_PAIR(got, CHECK_LESS_OR_EQUAL, "<=", bound)
+#define check_above(got, bound)    CHECK_PAIR(got, CHECK_GREATER, ">", bound)
+#define check_at_least(got, bound) CHECK_PAIR(got, CHECK_GREATER_OR_EQUAL, ">=", bound)
+#define check_equals(got, want)    CHECK_PAIR(got, CHECK_EQUAL, "==", want)
+#define check_differs(got, other)  CHECK_PAIR(got, CHECK_UNEQUAL, "!=", other)
+
+/* Comparisons of |got - want| with a bound; NaN fails. A failure prints all three numbers and the
+ * difference too. */
+#define check_within(got, want, bound) CHECK_GAP(got, want, CHECK_LESS, "<", bound)
+#define check_within_inclusive(got, want, bound)                                                   \
+    CHECK_GAP(got, want, CHECK_LESS_OR_EQUAL, "<=", bound)
+#define check_apart(got, other, bound) CHECK_GAP(got, other, CHECK_GREATER, ">", bound)
+
+typedef enum check_relation {
+    CHECK_LESS,
+    CHECK_LESS_OR_EQUAL,
+    CHECK_GREATER,
+    CHECK_GREATER_OR_EQUAL,
+    CHECK_EQUAL,
+    CHECK_UNEQUAL
+} check_relation;
+
+#define CHECK_PAIR(got, relation, sign, bound)                                                     \
+    check_numbers(#got " " sign " " #bound, got, relation, bound, __FILE__, __LINE__)
+#define CHECK_GAP(got, want, relation, sign, bound)                                                \
+    check_distance("|" #got " - (" #want ")| " sign " " #bound, got, want, relation, bound,        \
+                   __FILE__, __LINE__)
+
+/* For the macros above. */
+void check_numbers(const char *text, double got, check_relation relation, double bound,
+                   const char *file, int line);
+void check_distance(const char *text, double got, double want, check_relation relation,
+                    double bound, const char *file, int line);
+
 /* Fails with the failure's text unless the status is SR_OK. */
 void check_ok(sr_status status, const sr_failure *why);
 /* Fails unless *why has this status and its text contains `part`. */

@@ -81,9 +81,9 @@ static void spoil(tensor *x) {
 
 /* What nobody reads is not there: a backward function may have kept where it was. Results that can be made again
  * have to be so first. */
-static void spoil_unread(const check *c, bool remade) {
+static void spoil_unread(const check *c, bool recomputed) {
     for (const tape_node *n = c->tape->last; n; n = n->before)
-        if (!n->out->readers && n->out->own && !n->remake == !remade) spoil(n->out);
+        if (!n->out->readers && n->out->own && !n->recompute == !recomputed) spoil(n->out);
     for (int i = 0; i < c->count; i++)
         if (c->in[i] && c->in[i]->value && !c->in[i]->readers) spoil(c->in[i]);
 }
@@ -96,20 +96,20 @@ static bool has_what_it_reads(const tape_node *n) {
     return n->out->value != NULL;
 }
 
-static void make_again(tape *t, const tape_node *n) {
+static void recompute_node(tape *t, const tape_node *n) {
     const size_t bytes = bytes_of(n->out);
     real *was = tape_alloc(t, bytes);
     if (!was) return;
     memcpy(was, n->out->value, bytes);
     spoil(n->out);
-    n->remake(t, n);
+    n->recompute(t, n);
     if (memcmp(was, n->out->value, bytes))
         tape_fail(t, SR_USAGE, "%s: made again, the result has other bytes", n->op);
 }
 
 static void make_all_again(tape *t) {
     for (const tape_node *n = t->last; n; n = n->before)
-        if (n->remake && has_what_it_reads(n)) make_again(t, n);
+        if (n->recompute && has_what_it_reads(n)) recompute_node(t, n);
 }
 
 static void copy_back(tape *t, const tape_node *node) {
@@ -141,7 +141,7 @@ static void arrange_input(tensor *x, entry *e, form how) {
     x->has_grad = how == IS_ADDED_TO;
     for (int64_t i = 0; x->grad && i < x->count; i++) x->grad[i] = x->has_grad ? 1 : (real)NAN;
     if (how != COMES_AS_RESULT) return;
-    e->producer = (tape_node){.op = "input", .out = x, .kept = e, .remake = copy_back};
+    e->producer = (tape_node){.op = "input", .out = x, .kept = e, .recompute = copy_back};
     x->producer = &e->producer;
     x->own = true;
     x->grad = NULL;

@@ -268,7 +268,7 @@ void sample_check(sr_runfile *f, int64_t first, int64_t every) {
         check_ok(sr_run_eval(f, "step", i, 1, &at, &why), &why);
         sample_eval((int64_t)at, want);
         check_ok(sr_run_eval(f, "epoch", i, 1, &got, &why), &why);
-        assert_true(got == 0.5 * at);
+        check_equals(got, 0.5 * at);
         for (int m = 0; m < SAMPLE_METRICS; m++) {
             check_ok(sr_run_eval(f, sample_metrics[m].name, i, 1, &got, &why), &why);
             assert_true(got == want[m] || (isnan(got) && isnan(want[m])));

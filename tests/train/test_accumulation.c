@@ -68,7 +68,7 @@ static void ln_does_not_see_the_cut(void **state) {
         check_near_double("valid_loss", other[i]->valid, whole.valid, UPDATES, 2e-5, 0);
         check_near_double("train_loss", other[i]->train, whole.train, UPDATES, 2e-5, 0);
     }
-    assert_true(whole.valid[UPDATES - 1] < 0.99 * whole.valid[0]); /* something is learnt */
+    check_below(whole.valid[UPDATES - 1], 0.99 * whole.valid[0]); /* something is learnt */
 }
 
 /* -- statistics and nu */
@@ -103,7 +103,7 @@ static void statistics_by_pass(void **state) {
                      (double)psi2[i + WIDTH], next, (double)nu[i + WIDTH], then);
         largest = fmax(largest, size);
     }
-    assert_true(largest > 1e-3);
+    check_above(largest, 1e-3);
     sr_run_close(f);
 }
 
@@ -137,8 +137,8 @@ static void warmup_by_pass(void **state) {
         snprintf(text[1], sizeof text[1], "%d", calls + 1);
         warm_up(text[0], shorter);
         warm_up(text[1], longer);
-        for (int i = 0; i < calls; i++) assert_true(shorter[i] == longer[i]);
-        assert_true(shorter[calls] != longer[calls]);
+        for (int i = 0; i < calls; i++) check_equals(shorter[i], longer[i]);
+        check_differs(shorter[calls], longer[calls]);
     }
 }
 

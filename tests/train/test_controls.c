@@ -72,10 +72,11 @@ static void batching_and_budget(void **state) {
     const fill bucketed = text_run(NULL, NULL), sorted = text_run("--batching", "sorted"),
                random = text_run("--batching", "random"),
                valid = text_run("--batching=random", "--max-tokens-of=valid");
-    assert_true(random.padded > 3 * bucketed.padded + 10);
-    assert_true(random.rows < 0.9 * bucketed.rows);
-    assert_true(sorted.rows != bucketed.rows); /* the shortest sentences come first */
-    assert_true(valid.rows > 1.5 * random.rows && valid.most <= 256);
+    check_above(random.padded, 3 * bucketed.padded + 10);
+    check_below(random.rows, 0.9 * bucketed.rows);
+    check_differs(sorted.rows, bucketed.rows); /* the shortest sentences come first */
+    check_above(valid.rows, 1.5 * random.rows);
+    check_at_most(valid.most, 256);
 }
 
 static void padding_counts(void **state) {
@@ -83,8 +84,9 @@ static void padding_counts(void **state) {
     const fill without = text_run("--batching", "random");
     const char *const args[] = {"--batching=random", "--count-padding"};
     const fill with = text_run(args[0], args[1]);
-    assert_true(without.padded > 0 && with.padded == 0);
-    assert_true(fabs(with.rows - without.rows - without.padded) < 1e-3);
+    check_above(without.padded, 0);
+    check_equals(with.padded, 0);
+    check_within(with.rows - without.rows, without.padded, 1e-3);
 }
 
 /* running <- alpha running + (1 - alpha) position_B, from 0, at the first site of the encoder. */

@@ -136,7 +136,7 @@ static void counters_are_of_the_state(void **state) {
     check_ok(train_state_each(&r, find_item, found, &why), &why);
     assert_true(found[0] && found[1]);
     assert_int_equal(*(int64_t *)found[0], 1);
-    assert_true(*(double *)found[1] == 7);
+    check_equals(*(double *)found[1], 7);
     assert_false(trainer_out_of_patience(&r));
     *(int64_t *)found[0] = 2; /* as a checkpoint would put it back */
     assert_true(trainer_out_of_patience(&r));

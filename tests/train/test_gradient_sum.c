@@ -52,9 +52,9 @@ static void sums_are_the_tree(void **state) {
         assert_int_equal(gradient_sum_finish(g, t, &why), SR_OK);
         for (int n = 0; n < p.count; n++)
             for (int64_t i = 0; i < p.item[n]->t.count; i += n == 1 ? 997 : 1)
-                assert_true(p.item[n]->t.grad[i] == tree(n, i, 0, shares));
+                check_equals(p.item[n]->t.grad[i], tree(n, i, 0, shares));
         params_zero_grad(&p);
-        for (int s = 0; s < shares; s++) assert_true(params_block(&p, s)[0] == 0);
+        for (int s = 0; s < shares; s++) check_equals(params_block(&p, s)[0], 0);
         gradient_sum_free(g);
         params_free(&p);
     }
@@ -94,7 +94,7 @@ static void set_off_by_the_last_pass(void **state) {
         assert_int_equal(gradient_sum_finish(h, t, &why), SR_OK);
         assert_memory_equal(params_block(&watched, 0), params_block(&plain, 0),
                             (size_t)plain.block_length * sizeof(real));
-        assert_true(params_find(&watched, "bias")->t.grad[0] == 3 * ROWS);
+        check_equals(params_find(&watched, "bias")->t.grad[0], 3 * ROWS);
         params_zero_grad(&watched);
         params_zero_grad(&plain);
     }

@@ -68,7 +68,7 @@ static void same_as_run(void **state) {
     sr_run_close(f);
     loaded_model *t = open_trained("small.h5");
     assert_int_equal(t->updates, r.updates);
-    assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == r.last.value[0]);
+    check_equals(evaluate(t, SPLIT_VALID, NORM_RUNNING), r.last.value[0]);
     close_trained(t);
 }
 
@@ -90,19 +90,19 @@ static void spoilt_site_is_found(void **state) {
     loaded_model *t = open_trained("small.h5");
     const double of_batch = evaluate(t, SPLIT_VALID, NORM_BATCH);
     const double running = evaluate(t, SPLIT_VALID, NORM_RUNNING);
-    assert_true(loss_without_running(t, -1) == of_batch);
-    assert_true(running != of_batch);
+    check_equals(loss_without_running(t, -1), of_batch);
+    check_differs(running, of_batch);
     norm_site *spoilt = site_of(t, "encoder.0.norm2");
     for (int64_t k = 0; k < spoilt->features; k++) spoilt->state[0][k] += k % 2 ? 9 : -9;
     const double bad = evaluate(t, SPLIT_VALID, NORM_RUNNING);
-    assert_true(bad > running + 0.1);
+    check_above(bad, running + 0.1);
     assert_true(spoilt->depth > 0);
     for (int i = 0; i <= spoilt->depth; i++) {
         const double mended = (bad - loss_without_running(t, i)) / (bad - running);
         if (i == spoilt->depth ? mended < 0.5 : mended > 0.5)
             fail_msg("%s mends %g", t->model->site[i]->name, mended);
     }
-    assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == bad);
+    check_equals(evaluate(t, SPLIT_VALID, NORM_RUNNING), bad);
     close_trained(t);
 }
 
@@ -125,7 +125,7 @@ static void mean_of_three(void **state) {
         for (int64_t k = 0; k < mean->model->params.item[i]->t.count; k++) {
             double sum = 0;
             for (int c = 0; c < 3; c++) sum += (double)all[c]->model->params.item[i]->t.value[k];
-            assert_true(mean->model->params.item[i]->t.value[k] == (real)(sum / 3));
+            check_equals(mean->model->params.item[i]->t.value[k], (real)(sum / 3));
             differ |= all[0]->model->params.item[i]->t.value[k] != (real)(sum / 3);
         }
     assert_true(differ);
@@ -135,7 +135,7 @@ static void mean_of_three(void **state) {
             for (int64_t k = 0; k < s->state_count[v]; k++) {
                 double sum = 0;
                 for (int c = 0; c < 3; c++) sum += all[c]->model->site[i]->state[v][k];
-                assert_true(fabs(s->state[v][k] - sum / 3) <= 1e-15 * fabs(sum));
+                check_within_inclusive(s->state[v][k], sum / 3, 1e-15 * fabs(sum));
             }
     }
     for (int c = 0; c < 3; c++) close_trained(all[c]);
@@ -157,18 +157,20 @@ static void recomputed_from_one_batch(void **state) {
     check_ok(loaded_model_open_data(t, &why), &why);
     assert_int_equal(data_batches(t->data, SPLIT_TRAIN), 1);
     check_ok(loaded_model_tid(t, 0, mean, var, &why), &why);
-    assert_true(mean[0] > 0.01 && var[0] > 0.01); /* 6 passes are few for alpha 0.95 */
+    check_above(mean[0], 0.01);
+    check_above(var[0], 0.01); /* 6 passes are few for alpha 0.95 */
     const double before = evaluate(t, SPLIT_TRAIN, NORM_RUNNING);
     const double of_batch = evaluate(t, SPLIT_TRAIN, NORM_BATCH);
     const int64_t calls = site_of(t, "encoder.0.norm1")->calls;
     const double alpha = site_of(t, "encoder.0.norm1")->options.alpha;
     check_ok(loaded_model_recompute(t, 0, &why), &why);
     assert_int_equal(site_of(t, "encoder.0.norm1")->calls, calls);
-    assert_true(site_of(t, "encoder.0.norm1")->options.alpha == alpha);
-    assert_true(fabs(before - of_batch) > 1e-3);
-    assert_true(fabs(evaluate(t, SPLIT_TRAIN, NORM_RUNNING) - of_batch) < 1e-5);
+    check_equals(site_of(t, "encoder.0.norm1")->options.alpha, alpha);
+    check_apart(before, of_batch, 1e-3);
+    check_within(evaluate(t, SPLIT_TRAIN, NORM_RUNNING), of_batch, 1e-5);
     check_ok(loaded_model_tid(t, 0, mean, var, &why), &why);
-    assert_true(mean[0] < 1e-6 && var[0] < 1e-6);
+    check_below(mean[0], 1e-6);
+    check_below(var[0], 1e-6);
     close_trained(t);
 }
 
@@ -200,8 +202,9 @@ static void recomputed_as_mean(void **state) {
     double far = 0, wide = 0;
     for (int k = 0; k < 16; k++) far += pow(2 * both[k] - 2 * first[k], 2);
     for (int k = 0; k < 16; k++) wide += pow(sqrt(sigma2[k]) - 1, 2);
-    assert_true(fabs(mean[0] - sqrt(far) / 4) < 1e-6); /* ||sqrt(1)||_2 of 16 is 4 */
-    assert_true(wide > 0.01 && fabs(var[0] - sqrt(wide) / 4) < 1e-6);
+    check_within(mean[0], sqrt(far) / 4, 1e-6); /* ||sqrt(1)||_2 of 16 is 4 */
+    check_above(wide, 0.01);
+    check_within(var[0], sqrt(wide) / 4, 1e-6);
     close_trained(t);
 }
 
@@ -220,7 +223,7 @@ static void through_npz(void **state) {
                (size_t)t->model->params.item[i]->t.count * sizeof(real));
     for (int i = 0; i < t->model->sites; i++) t->model->site[i]->state[0][0] = 77;
     check_ok(weights_read(t->model, path_of("w.npz"), &why), &why);
-    assert_true(evaluate(t, SPLIT_VALID, NORM_RUNNING) == loss);
+    check_equals(evaluate(t, SPLIT_VALID, NORM_RUNNING), loss);
     close_trained(t);
 }
 

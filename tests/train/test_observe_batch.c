@@ -100,8 +100,8 @@ static void check_file(const char *path, const char *norm, const char *digest) {
     for (int64_t i = 0; i < sr_run_get_info(f)->sites; i++) {
         const sr_run_site *s = sr_run_get_site(f, i);
         assert_int_equal(s->observed, 1);
-        assert_true(s->alpha == 0.95);
-        assert_true(s->eps == 1e-5);
+        check_equals(s->alpha, 0.95);
+        check_equals(s->eps, 1e-5);
         for (int k = 0; k < 10; k++) check_scalar(f, all[k], i, true);
         if (strcmp(s->norm, "ln")) continue;
         check_scalar(f, "row_grad_var", i, true);

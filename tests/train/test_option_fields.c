@@ -49,25 +49,33 @@ static void training(void **state) {
                                 "--final-batches=44",
                                 "--pairs=48",
                                 NULL});
-    assert_true(c.lr == 0.21 && c.warmup_init == 0.22 && c.lr_factor == 0.23);
-    assert_true(c.clip_value == 0.245 && c.patience == 45);
+    check_equals(c.lr, 0.21);
+    check_equals(c.warmup_init, 0.22);
+    check_equals(c.lr_factor, 0.23);
+    check_equals(c.clip_value, 0.245);
+    assert_true(c.patience == 45);
     assert_string_equal(c.patience_metric, "valid_nll");
-    assert_true(c.clip_norm == 0.24 && c.optim.momentum == 0.25 && c.optim.nesterov);
-    assert_true(c.optim.weight_decay == 0.29);
+    check_equals(c.clip_norm, 0.24);
+    check_equals(c.optim.momentum, 0.25);
+    assert_true(c.optim.nesterov);
+    check_equals(c.optim.weight_decay, 0.29);
     assert_true(c.warmup_updates == 31 && c.update_freq == 32 && c.epochs == 33);
     assert_true(c.max_steps == 34 && c.validate_updates == 35 && c.seed == 36 && c.threads == 37);
     assert_true(c.validate_epochs == 49);
     assert_true(c.activations_every == 46 && c.parameter_norms_every == 47);
     assert_true(c.spectra_every == 38 && c.flush_steps == 40);
-    assert_true(c.flush_seconds == 41 && c.vectors_every == 43);
+    check_equals(c.flush_seconds, 41);
+    assert_true(c.vectors_every == 43);
     assert_true(c.final_tid && c.final_batches == 44 && c.pairs == 48);
     assert_false(c.validate_batch || c.quiet || c.profile || c.force);
     assert_true(c.model.seed == 36 && c.data.seed == 36);
     parse((const char *const[]){"--model=transformer", "--adam-beta1=0.26", "--adam-beta2=0.27",
                                 "--adam-eps=0.28", "--svd-every=39", "--size-limit=42",
                                 "--lr-scheduler=cosine", "--lr-min=0.235", NULL});
-    assert_true(c.lr_min == 0.235);
-    assert_true(c.optim.beta1 == 0.26 && c.optim.beta2 == 0.27 && c.optim.eps == 0.28);
+    check_equals(c.lr_min, 0.235);
+    check_equals(c.optim.beta1, 0.26);
+    check_equals(c.optim.beta2, 0.27);
+    check_equals(c.optim.eps, 0.28);
     assert_true(c.svd_every == 39 && c.size_limit == 42);
 }
 
@@ -108,9 +116,13 @@ static void model_and_data(void **state) {
     assert_string_equal(m->norm, "bn");
     assert_string_equal(m->decoder_norm, "pn");
     assert_string_equal(m->placement, "pre");
-    assert_true(m->norm_eps == 0.11 && m->norm_alpha == 0.12 && m->dropout == 0.13);
-    assert_true(m->attention_dropout == 0.14 && m->relu_dropout == 0.15);
-    assert_true(c.label_smoothing == 0.16 && c.smoothing == SMOOTHING_OTHERS);
+    check_equals(m->norm_eps, 0.11);
+    check_equals(m->norm_alpha, 0.12);
+    check_equals(m->dropout, 0.13);
+    check_equals(m->attention_dropout, 0.14);
+    check_equals(m->relu_dropout, 0.15);
+    check_equals(c.label_smoothing, 0.16);
+    assert_true(c.smoothing == SMOOTHING_OTHERS);
     assert_true(m->embed_dim == 48 && m->ffn_dim == 49 && m->heads == 6);
     assert_true(m->encoder_layers == 7 && m->decoder_layers == 8 && m->layer_scale == 9);
     assert_true(m->count_padding && d->shuffle_sources && d->augment);
@@ -139,12 +151,15 @@ static void language_models(void **state) {
     assert_string_equal(m->lm_mask, "released");
     assert_string_equal(m->adaptive_cutoffs, "14,15");
     assert_string_equal(m->placement, "pre");
-    assert_true(m->embed_dim == 16 && m->ffn_dim == 17 && m->dropout == 0.18);
+    assert_true(m->embed_dim == 16 && m->ffn_dim == 17);
+    check_equals(m->dropout, 0.18);
     assert_true(d->batch_size == 19 && d->eval_batch_size == 20 && d->window == 21);
     assert_true(!d->eos_of_empty && d->vocab_size == 22);
     parse((const char *const[]){"--model=transformer_lm", "--heads=6", "--attention-dropout=0.23",
                                 "--relu-dropout=0.24", NULL});
-    assert_true(m->heads == 6 && m->attention_dropout == 0.23 && m->relu_dropout == 0.24);
+    assert_true(m->heads == 6);
+    check_equals(m->attention_dropout, 0.23);
+    check_equals(m->relu_dropout, 0.24);
     assert_string_equal(m->lm_mask, "causal");
     assert_true(d->eos_of_empty);
 }
@@ -162,14 +177,18 @@ static void recipes(void **state) {
                {"transformer_big", 0.003, 0, 8000, 4096}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         parse((const char *const[]){"--model", "transformer", "--preset", row[i].preset, NULL});
-        assert_true(c.lr == row[i].lr && c.optim.weight_decay == row[i].decay);
+        check_equals(c.lr, row[i].lr);
+        check_equals(c.optim.weight_decay, row[i].decay);
         assert_true(c.warmup_updates == row[i].warmup && c.data.max_tokens == row[i].tokens);
-        assert_true(c.warmup_init == 1e-7 && c.optim.beta2 == 0.98 && c.optim.eps == 1e-8);
+        check_equals(c.warmup_init, 1e-7);
+        check_equals(c.optim.beta2, 0.98);
+        check_equals(c.optim.eps, 1e-8);
         assert_string_equal(c.optimizer, "adam-fairseq");
         assert_string_equal(c.scheduler, "inverse_sqrt");
         parse((const char *const[]){"--lr", "7", "--model", "transformer", "--preset",
                                     row[i].preset, "--weight-decay", "0.5", NULL});
-        assert_true(c.lr == 7 && c.optim.weight_decay == 0.5);
+        check_equals(c.lr, 7);
+        check_equals(c.optim.weight_decay, 0.5);
     }
     static const struct { /* docs/models.md 3.2, 11.3 */
         const char *preset, *train;
@@ -181,8 +200,12 @@ static void recipes(void **state) {
               {"wikitext-2", "wiki.train.tokens", 1e-3, 40, 32, 4000}};
     for (size_t i = 0; i < sizeof lm / sizeof *lm; i++) {
         parse((const char *const[]){"--model", "tensorized", "--preset", lm[i].preset, NULL});
-        assert_true(c.lr == lm[i].lr && c.optim.weight_decay == 0 && c.clip_norm == 0.25);
-        assert_true(c.optim.beta1 == 0.9 && c.optim.beta2 == 0.999 && c.optim.eps == 1e-8);
+        check_equals(c.lr, lm[i].lr);
+        check_equals(c.optim.weight_decay, 0);
+        check_equals(c.clip_norm, 0.25);
+        check_equals(c.optim.beta1, 0.9);
+        check_equals(c.optim.beta2, 0.999);
+        check_equals(c.optim.eps, 1e-8);
         assert_true(c.data.batch_size == lm[i].sequences && c.data.window == lm[i].window);
         assert_true(c.max_steps == lm[i].steps && c.warmup_updates == 0);
         assert_true(c.data.eval_batch_size == 10);
@@ -194,7 +217,9 @@ static void recipes(void **state) {
         assert_string_equal(c.model.placement, "post");
     }
     parse((const char *const[]){"--model", "resnet20", NULL}); /* docs/models.md 1.1 */
-    assert_true(c.lr == 0.1 && c.optim.momentum == 0.9 && c.optim.weight_decay == 1e-4);
+    check_equals(c.lr, 0.1);
+    check_equals(c.optim.momentum, 0.9);
+    check_equals(c.optim.weight_decay, 1e-4);
     assert_true(c.warmup_updates == 0 && c.data.batch_size == 128 && c.data.augment);
     assert_string_equal(c.optimizer, "sgd");
 }

@@ -118,7 +118,10 @@ static void run_file(void **state) {
     }
     float value[12];
     check_ok(sr_run_scalar(f, "dist_mu", 0, 0, 12, value, &why), &why);
-    for (int i = 0; i < 12; i++) assert_true(isfinite(value[i]) && value[i] > 0);
+    for (int i = 0; i < 12; i++) {
+        assert_true(isfinite(value[i]));
+        check_above(value[i], 0);
+    }
     check_ok(sr_run_scalar(f, "dist_mu", 7, 0, 12, value, &why), &why); /* decoder.0.self is ln */
     for (int i = 0; i < 12; i++) assert_true(isnan(value[i]));
     sr_run_close(f);
@@ -152,8 +155,8 @@ static void validation_with_batch_statistics(void **state) {
         assert_true(isfinite(eval_of(f, "valid_loss_batch")));
         assert_true(bn == (eval_of(f, "valid_loss_batch") != eval_of(f, "valid_loss")));
         assert_true(bn == (eval_of(f, "valid_nll_batch") != eval_of(f, "valid_nll")));
-        assert_true(eval_of(f, "valid_ppl_batch") == exp(eval_of(f, "valid_nll_batch")));
-        assert_true(eval_of(f, "valid_accuracy_batch") == r.last.batch_value[accuracy]);
+        check_equals(eval_of(f, "valid_ppl_batch"), exp(eval_of(f, "valid_nll_batch")));
+        check_equals(eval_of(f, "valid_accuracy_batch"), r.last.batch_value[accuracy]);
         assert_true(bn || r.last.batch_value[accuracy] == r.last.value[accuracy]);
         sr_run_close(f);
     }
@@ -346,7 +349,7 @@ static void recipes(void **state) {
     const char *const mini[] = {"--lr", "0.5", "--model", "transformer", "--preset",
                                 "mini", "-o",  "x",       NULL};
     check_ok(parse(&c, mini, &why), &why);
-    assert_true(c.lr == 0.5);
+    check_equals(c.lr, 0.5);
     assert_int_equal(c.warmup_updates, 400);
     assert_string_equal(c.optimizer, "adam-fairseq");
     assert_string_equal(c.model.norm, "ln");

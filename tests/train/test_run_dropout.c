@@ -73,13 +73,13 @@ static void masks(void **state) {
     (void)state;
     losses without = run("0"), with = run("0.5"), again = run("0.5");
     for (int i = 0; i < STEPS; i++) {
-        assert_true(fabs(without.train[i] - without.train[0]) <= 1e-5 * without.train[0]);
-        assert_true(fabs(with.train[i] - without.train[i]) > 1e-4 * without.train[0]);
-        assert_true(with.train[i] == again.train[i]);
+        check_within_inclusive(without.train[i], without.train[0], 1e-5 * without.train[0]);
+        check_apart(with.train[i], without.train[i], 1e-4 * without.train[0]);
+        check_equals(with.train[i], again.train[i]);
         for (int k = 0; k < i; k++)
-            assert_true(fabs(with.train[i] - with.train[k]) > 1e-4 * without.train[0]);
+            check_apart(with.train[i], with.train[k], 1e-4 * without.train[0]);
     }
-    assert_true(with.valid == without.valid);
+    check_equals(with.valid, without.valid);
 }
 
 int main(void) {

@@ -77,7 +77,7 @@ static void recorded_passes(void **state) {
         assert_int_equal(p->updates, 4);
         assert_int_equal(p->update, pass_update[i] - (i == 0 || i == 3)); /* done */
         assert_int_equal(p->tokens, 8);
-        assert_true(p->loss == loss[i]);
+        check_equals(p->loss, loss[i]);
         check_near_double("epoch of the progress", &p->epoch, &pass_epoch[i], 1, 1e-12, 0);
     }
     sr_run_close(f);
@@ -169,7 +169,8 @@ static void embedding(void **state) {
             double value[16];
             check_ok(sr_run_singular_values(f, "tokens", k, &step, value, &why), &why);
             assert_int_equal(step, row[i].step[k]);
-            assert_true(value[0] > value[15] && value[15] > 0);
+            check_above(value[0], value[15]);
+            check_above(value[15], 0);
         }
         sr_run_close(f);
     }
@@ -202,7 +203,7 @@ static void two_embeddings(void **state) {
         int64_t step;
         check_ok(sr_run_singular_values(f, names[i], 0, &step, value[i], &why), &why);
     }
-    assert_true(value[0][0] != value[1][0]);
+    check_differs(value[0][0], value[1][0]);
     sr_run_close(f);
 }
 
@@ -238,11 +239,12 @@ static void accuracy(void **state) {
     assert_string_equal(r.last.task->metric[3].name, "accuracy");
     assert_int_equal(r.last.sum.tokens, 4);
     assert_int_equal(r.last.sum.unknown, 0);
-    assert_true(r.last.value[3] == 75);
+    check_equals(r.last.value[3], 75);
     small_write("q\nr\n", "a\nb\n", "r\nq\n", "b\na\n");
     check_ok(train_run(&c, "test", NULL, &events, &r, &why), &why);
-    assert_true(r.last.value[3] == 100);
-    assert_true(r.last.value[1] < 0.2 && r.last.value[1] < r.last.value[0]);
+    check_equals(r.last.value[3], 100);
+    check_below(r.last.value[1], 0.2);
+    check_below(r.last.value[1], r.last.value[0]);
     small_write("q\nr\n", "a\nb\n", "q r\nr\n", "unheard a\nso\n");
     check_ok(train_run(&c, "test", NULL, &events, &r, &why), &why);
     assert_int_equal(r.last.sum.tokens, 5);

@@ -54,7 +54,7 @@ static void from_then_on(void **state) {
     f = run_with("bn", "0.375", NULL, &frozen);
     small_steps(f, "loss", 2 * UPDATES, other);
     assert_memory_equal(loss, other, 6 * sizeof *loss);
-    for (int i = 6; i < 2 * UPDATES; i++) assert_true(loss[i] != other[i]);
+    for (int i = 6; i < 2 * UPDATES; i++) check_differs(loss[i], other[i]);
     assert_string_not_equal(r.digest, frozen.digest);
     float first[WIDTH], mu[WIDTH], own[WIDTH], position[WIDTH], of_position[WIDTH];
     vector_of(f, "position", 6, position);
@@ -66,7 +66,8 @@ static void from_then_on(void **state) {
         assert_true((i >= 6) == !memcmp(of_position, position, sizeof position));
         assert_true((i >= 6) == !memcmp(mu, first, sizeof mu));
         assert_true(memcmp(own, mu, sizeof mu) != 0 && isfinite(own[0]));
-        assert_true(isfinite(scalar_of(f, "dist_mu", i)) && scalar_of(f, "nonfinite", i) == 0);
+        assert_true(isfinite(scalar_of(f, "dist_mu", i)));
+        check_equals(scalar_of(f, "nonfinite", i), 0);
         assert_true((i < 6) == isfinite(scalar_of(f, "g_mu", i)));
         assert_true((i < 6) == isfinite(scalar_of(f, "g_sigma2", i)));
     }

@@ -80,10 +80,11 @@ static void segments_in_order(void **state) {
     for (int epoch = 0; epoch < 2; epoch++) {
         double mean = 0;
         for (int i = 0; i < 4; i++) mean += loss[4 * epoch + i] / 4;
-        assert_true(fabs(mean - whole[epoch]) < 1e-6);
+        check_within(mean, whole[epoch], 1e-6);
     }
     assert_memory_equal(loss, loss + 4, 4 * sizeof *loss);
-    assert_true(loss[0] == forgetful[0] && fabs(loss[1] - forgetful[1]) > 1e-6);
+    check_equals(loss[0], forgetful[0]);
+    check_apart(loss[1], forgetful[1], 1e-6);
 }
 
 /* Evaluation has a memory of its own, empty at its beginning whatever was trained. */
@@ -99,12 +100,12 @@ static void evaluation_in_order(void **state) {
     for (int i = 0; i < 4; i++) {
         sr_runfile *f = run(last[i], &r);
         small_evals(f, "valid_loss", 2, value[i]);
-        assert_true(value[i][0] == value[i][1]);
+        check_equals(value[i][0], value[i][1]);
         sr_run_close(f);
     }
-    assert_true(fabs(valid[0] - whole[0]) < 1e-6);
-    assert_true(fabs(valid[0] - forgetful[0]) > 1e-6);
-    assert_true(valid[0] == shorter[0]); /* however the training is cut */
+    check_within(valid[0], whole[0], 1e-6);
+    check_apart(valid[0], forgetful[0], 1e-6);
+    check_equals(valid[0], shorter[0]); /* however the training is cut */
 }
 
 /* What a checkpoint says is what its run said: validation, and the final pass from an empty memory. */
@@ -127,15 +128,18 @@ static void checkpoint_says_the_same(void **state) {
     check_ok(loaded_model_open(&t, path_of("small.h5"), &(loaded_model_options){"", NULL, 1}, &why),
              &why);
     check_ok(loaded_model_tid(&t, 0, mean, var, &why), &why);
-    for (int i = 0; i < 4; i++)
-        assert_true(mean[i] > 0 && fabs(mean[i] - tid[SR_FINAL_tid_mean][i]) < 1e-9 &&
-                    fabs(var[i] - tid[SR_FINAL_tid_var][i]) < 1e-9);
+    for (int i = 0; i < 4; i++) {
+        check_above(mean[i], 0);
+        check_within(mean[i], tid[SR_FINAL_tid_mean][i], 1e-9);
+        check_within(var[i], tid[SR_FINAL_tid_var][i], 1e-9);
+    }
     for (int again = 0; again < 2; again++) {
         task_sums sum;
         check_ok(task_evaluate(t.task, &t.task_options, t.model, t.tape, t.data, SPLIT_VALID,
                                NORM_RUNNING, &sum, &why),
                  &why);
-        assert_true(sum.nll == r.last.sum.nll && sum.count[0] == 16);
+        check_equals(sum.nll, r.last.sum.nll);
+        assert_true(sum.count[0] == 16);
     }
     /* running values are made anew with memory too: not those of a model that has none */
     double mu[2][8];
@@ -185,7 +189,7 @@ static void goes_on(void **state) {
         train_resume_free(&from);
         assert_true(!r.interrupted && r.updates == 12);
         assert_string_equal(r.digest, whole.digest);
-        assert_true(r.last.sum.nll == whole.last.sum.nll);
+        check_equals(r.last.sum.nll, whole.last.sum.nll);
     }
 }
 

@@ -108,10 +108,11 @@ static void activations(void **state) {
                     sum += (double)psi2[k];
                 }
                 const double rows = number(f, "rows", i, step);
-                assert_true(top >= sqrt(most) * (1 - 1e-6) && top * top <= rows * sum * (1 + 1e-5));
-                assert_true(top >= number(f, "x_top2", i, step));
-                assert_true(number(f, "x_top2", i, step) >= number(f, "x_top3", i, step));
-                assert_true(number(f, "x_median", i, step) < sqrt(2 * sum / (double)s->width));
+                check_at_least(top, sqrt(most) * (1 - 1e-6));
+                check_at_most(top * top, rows * sum * (1 + 1e-5));
+                check_at_least(top, number(f, "x_top2", i, step));
+                check_at_least(number(f, "x_top2", i, step), number(f, "x_top3", i, step));
+                check_below(number(f, "x_median", i, step), sqrt(2 * sum / (double)s->width));
                 const bool centred = !strcmp(s->norm, "bn");
                 assert_true(centred == isnan(number(f, "saturated", i, step)));
             }
@@ -145,7 +146,7 @@ static void nothing_changes(void **state) {
         }
         for (int64_t i = 0; i < sr_run_get_info(c)->sites; i++)
             for (int step = 1; step <= UPDATES; step++)
-                assert_true(number(c, "dx_norm", i, step) == number(d, "dx_norm", i, step));
+                check_equals(number(c, "dx_norm", i, step), number(d, "dx_norm", i, step));
         sr_run_close(c);
         sr_run_close(d);
     }

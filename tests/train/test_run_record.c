@@ -119,7 +119,7 @@ static void identity(void **state) {
         assert_int_equal(s->depth, k);
         assert_int_equal(s->width, 16);
         assert_int_equal(s->layer_scale, 4);
-        assert_true(s->eps == 1e-3);
+        check_equals(s->eps, 1e-3);
         assert_true(encoder ? s->alpha == 0.75 : isnan(s->alpha));
     }
     sr_run_close(f);
@@ -173,7 +173,7 @@ static void position_of_batch(void **state) {
         double frequency = exp(-(k % 8) * log(10000) / 7), want = 0;
         for (int place = 2; place <= 5; place++)
             want += (k < 8 ? sin(place * frequency) : cos(place * frequency)) / 4;
-        assert_true(fabs((double)got[k] - want) < 1e-6);
+        check_within((double)got[k], want, 1e-6);
     }
     sr_run_close(f);
 }
@@ -195,7 +195,7 @@ static void running_position(void **state) {
         vector_at(f, "position_B", 0, row, now);
         vector_at(f, "position", 0, row, got);
         for (int k = 0; k < 16; k++) {
-            assert_true(fabs((double)got[k] - want[k]) < 1e-6);
+            check_within((double)got[k], want[k], 1e-6);
             want[k] = 0.75 * want[k] + 0.25 * (double)now[k];
         }
     }
@@ -260,7 +260,8 @@ static void final_pass_of_every_site(void **state) {
                 continue;
             }
             final_by_hand(f, k, &want[0], &want[1]);
-            assert_true(want[0] > 1e-4 && want[1] > 1e-4);
+            check_above(want[0], 1e-4);
+            check_above(want[1], 1e-4);
             check_near_double(sr_run_get_site(f, k)->name, got, want, 2, 1e-4, 0);
         }
         sr_run_close(f);
@@ -293,8 +294,10 @@ static void final_pass_drops(void **state) {
     double mean, var;
     small_write_pairs(200);
     final_pass(args, &mean, &var);
-    assert_true(mean > 0.001 && mean < 0.1);
-    assert_true(var > 0.001 && var < 0.1);
+    check_above(mean, 0.001);
+    check_below(mean, 0.1);
+    check_above(var, 0.001);
+    check_below(var, 0.1);
 }
 
 /* Two batches an epoch: the first of the next epoch is now and then the last of this one. */

@@ -67,9 +67,11 @@ static void check_site(sr_runfile *f, int64_t site, int64_t i) {
     check_ok(sr_run_spectrum(f, SR_SPECTRUM_input, site, i, &step, &rows, input, &why), &why);
     check_ok(sr_run_spectrum(f, SR_SPECTRUM_gradient, site, i, &step, &rows, gradient, &why), &why);
     assert_int_equal(step, 4 * i + 3); /* first pass of updates 2 and 4, two passes each */
-    assert_true((double)rows == scalar_at(f, "rows", site, step));
-    for (int64_t k = 1; k < s->width; k++)
-        assert_true(input[k] <= input[k - 1] && gradient[k] <= gradient[k - 1]);
+    check_equals((double)rows, scalar_at(f, "rows", site, step));
+    for (int64_t k = 1; k < s->width; k++) {
+        check_at_most(input[k], input[k - 1]);
+        check_at_most(gradient[k], gradient[k - 1]);
+    }
     double want = 0;
     if (!strcmp(s->norm, "bn")) {
         check_ok(sr_run_vector(f, "psi2_B", site, step - 1, 1, psi2, &why), &why);
@@ -149,7 +151,8 @@ static void check_still(const char *const *args, int64_t sites) {
         double want[2] = {scalar_at(g, "tid_mean", i, 3), scalar_at(g, "tid_var", i, 3)};
         check_near_double("tid_mean", &mean[i], &want[0], 1, 1e-5, 0);
         check_near_double("tid_var", &var[i], &want[1], 1, 1e-5, 0);
-        assert_true(want[0] > 0 && want[0] != scalar_at(g, "tid_mean", i, 2));
+        check_above(want[0], 0);
+        check_differs(want[0], scalar_at(g, "tid_mean", i, 2));
     }
     sr_run_close(f);
     sr_run_close(g);

@@ -48,8 +48,9 @@ static void masks(void **state) {
                again = same_batches("0.3", kinds[k], 1, 1),
                two = same_batches("0.3", kinds[k], 2, 1);
         for (int i = 0; i < PASSES; i++) {
-            assert_true(without.pass[i] == without.pass[0] && without.pass[i] == other.pass[i]);
-            assert_true(one.pass[i] == again.pass[i]);
+            check_equals(without.pass[i], without.pass[0]);
+            check_equals(without.pass[i], other.pass[i]);
+            check_equals(one.pass[i], again.pass[i]);
             assert_true(differ(one.pass[i], two.pass[i]));
             for (int j = 0; j < i; j++) assert_true(differ(one.pass[i], one.pass[j]));
         }
@@ -84,7 +85,7 @@ static void order(void **state) {
         sr_run_close(f);
         double sum[2] = {0, 0};
         for (int i = 0; i < 16; i++) sum[i / 8] += loss[run][i];
-        assert_true(fabs(sum[0] - sum[1]) < 1e-5 * sum[0]);
+        check_within(sum[0], sum[1], 1e-5 * sum[0]);
     }
     for (int i = 0; i < 8; i++) {
         epochs_differ = epochs_differ || differ(loss[0][i], loss[0][8 + i]);
@@ -163,8 +164,9 @@ static void skipped_updates_do_not_count(void **state) {
     for (int i = 0; i < 8 && !isnan(norm[0]); i++) run_images(seeds[i], norm, gamma);
     assert_true(isnan(norm[0]) && isfinite(norm[1])); /* one of the seeds begins with it */
     for (int k = 0; k < 16; k++) {
-        assert_true(gamma[k] == 1 && gamma[16 + k] == 1);
-        assert_true(fabs(fabs((double)gamma[32 + k] - 1) - 0.01) < 1e-6);
+        check_equals(gamma[k], 1);
+        check_equals(gamma[16 + k], 1);
+        check_within(fabs((double)gamma[32 + k] - 1), 0.01, 1e-6);
     }
 }
 

@@ -28,7 +28,7 @@ static void rows_alone_are_those_of_the_batch(void **state) {
         char shares[8];
         snprintf(shares, sizeof shares, "%d", s);
         losses(RUN("--norm", "ln", "--dropout", "0.4", "--shards", shares), shared);
-        for (int i = 0; i < STEPS; i++) assert_true(fabs(shared[i] - whole[i]) < 1e-5 * whole[i]);
+        for (int i = 0; i < STEPS; i++) check_within(shared[i], whole[i], 1e-5 * whole[i]);
     }
 }
 
@@ -39,7 +39,7 @@ static void batch_statistics_are_of_shares(void **state) {
     losses(RUN("--norm", "bn"), whole);
     losses(RUN("--norm", "bn", "--shards", "2"), shared);
     losses(RUN("--norm", "bn", "--shards", "2", "--record-shards"), again);
-    assert_true(fabs(shared[0] - whole[0]) > 1e-4);
+    check_apart(shared[0], whole[0], 1e-4);
     assert_memory_equal(shared, again, sizeof shared);
 }
 
@@ -101,8 +101,8 @@ static void every_share_is_recorded(void **state) {
     mean_of(f, "encoder.0.norm1", first);
     mean_of(f, "encoder.0.norm1@1", second);
     for (int64_t k = 0; k < width; k++) {
-        assert_true(first[k] != second[k]);
-        assert_true(fabs(0.5 * (first[k] + second[k]) - whole[k]) < 1e-5);
+        check_differs(first[k], second[k]);
+        check_within(0.5 * (first[k] + second[k]), whole[k], 1e-5);
     }
     sr_run_close(f);
 }
@@ -164,8 +164,8 @@ static void compare_pairs(const sr_runfile *a, const sr_runfile *b) {
         assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
         for (int i = 0; i < PAIRS; i++) {
             assert_in_range(feature[0][i], 0, WIDTH_OF_ALL - 1);
-            assert_true(fabs((double)(x[0][i] - x[1][i])) < 1e-3);
-            assert_true(fabs((double)(y[0][i] - y[1][i])) < 1e-3);
+            check_within((double)x[0][i], (double)x[1][i], 1e-3);
+            check_within((double)y[0][i], (double)y[1][i], 1e-3);
         }
     }
 }
@@ -204,7 +204,7 @@ static void pairs_behind_batch_statistics(void **state) {
     }
     assert_memory_equal(feature[0], feature[1], sizeof feature[0]);
     for (int i = 0; i < PAIRS; i++) {
-        assert_true(fabs((double)(x[0][i] - x[1][i])) < 0.5);
+        check_within((double)x[0][i], (double)x[1][i], 0.5);
         other += fabs((double)(y[0][i] - y[1][i])) > 0.01;
     }
     assert_true(other > PAIRS / 2);

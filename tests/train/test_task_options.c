@@ -31,7 +31,8 @@ static void memory(void **state) {
     assert_string_equal(d->file, "f");
     parse((const char *const[]){"--model=transformer_xl", "--valid-share=0.18", "--test-share=0.19",
                                 NULL});
-    assert_true(d->valid_share == 0.18 && d->test_share == 0.19);
+    check_equals(d->valid_share, 0.18);
+    check_equals(d->test_share, 0.19);
     parse((const char *const[]){"--model=transformer_xl", NULL});
     assert_true(m->same_length && m->eval_clamp_len == 820 && m->eval_mem_len == 2100);
     parse((const char *const[]){"--model=transformer_lm", NULL});
@@ -77,7 +78,7 @@ static void tags(void **state) {
     assert_false(d->zero_digits);
     parse((const char *const[]){"--model=tener", NULL});
     assert_true(d->zero_digits && d->word_column == 1 && d->tag_column == 0);
-    assert_true(c.clip_value == 5);
+    check_equals(c.clip_value, 5);
 }
 
 static void trees(void **state) {
@@ -88,7 +89,8 @@ static void trees(void **state) {
                                 "--tree-format=conllu", "--pos-column=fine", "--punctuation=upos",
                                 "--subtypes=compare", "--optimizer=adagrad", "--adagrad-eps=0.12",
                                 "--data=trees-cut", "--valid-count=13", "--test-count=14", NULL});
-    assert_true(m->hidden_dim == 11 && c.optim.adagrad_eps == 0.12);
+    assert_true(m->hidden_dim == 11);
+    check_equals(c.optim.adagrad_eps, 0.12);
     assert_true(d->valid_count == 13 && d->test_count == 14);
     assert_string_equal(m->activation, "tanh");
     assert_string_equal(d->tree_format, "conllu");

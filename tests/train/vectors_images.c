@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
-#include "nets/layers/site_layers.h"
+#include "nets/layers/image_layers.h"
 #include "vectors_layers.h"
 
 /* y and d_x, and nothing else. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/ops/loss/loss_ops.h"
 #include "model_vectors.h"
 #include "nets/layers/layers.h"
 #include "norm/norm_options.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model_vectors.h"
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 #include "vectors_layers.h"
 
 /* -- any layer */

@@ -1,6 +1,8 @@
 /* vectors_tagging.c -- crf.h5 and tener_attention.h5. */
 #include <string.h>
 
+#include "engine/ops/attention/attention_ops.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/ops/ops.h"
 #include "model_vectors.h"
 

@@ -1,6 +1,7 @@
 /* vectors_words.c -- positions.h5 and label_smoothing.h5. */
 #include <string.h>
 
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/ops/ops.h"
 #include "model_vectors.h"
 

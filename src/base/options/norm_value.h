@@ -1,5 +1,4 @@
-/* norm_value.h -- the value of --norm and its relatives: METHOD or METHOD(NAME=VALUE;...), either with
- * +ls at its end for a layer scale before the method. This module knows the form, src/norm the names. */
+/* norm_value.h -- the value of --norm: METHOD or METHOD(NAME=VALUE;...), with +ls at its end for a layer scale. src/norm checks the names. */
 #ifndef BASE_OPTIONS_NORM_VALUE_H
 #define BASE_OPTIONS_NORM_VALUE_H
 

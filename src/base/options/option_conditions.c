@@ -33,7 +33,7 @@ static bool same_value(const option *row, const void *a, const void *b) {
     return strcmp(text_a, text_b) == 0;
 }
 
-/* Values that say "not at all" make "without --key". */
+/* Values for "none" give the message "without --key". */
 static bool is_absent(const char *value) {
     static const char *const words[] = {"", "0", "no", "nan"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)

@@ -17,7 +17,7 @@ typedef struct parsed {
     int64_t integer;
     double real;
     const char *text;
-    const option_list *list; /* what is in its place already */
+    const option_list *list; /* the values so far */
 } parsed;
 
 const option *options_find(option_table table, const char *key) {
@@ -67,7 +67,7 @@ static bool has_choice(const char *choices, const char *text) {
     return false;
 }
 
-/* What is wrong with the text as a value of this type, or NULL; the value goes to *value. */
+/* Returns the fault of the text as a value of this type, or NULL; sets *value. */
 static const char *parse_int(const char *text, parsed *value) {
     char *end;
     errno = 0;
@@ -120,7 +120,7 @@ static void bound_text(const option *row, double bound, char *text, size_t size)
     snprintf(text, size, row->type == OPTION_INT ? "%.0f" : "%.15g", bound);
 }
 
-/* A default outside the range stands for something else, as 0 for "the preset's". */
+/* A default outside the range has a special meaning, as 0 for "the preset's". */
 static bool is_special_default(const option *row) {
     parsed fallback = {0};
     if (!has_range(row) || parse_value(row, row->default_text, &fallback)) return false;
@@ -146,8 +146,7 @@ void options_range_text(const option *row, char *text, size_t size) {
     if (is_special_default(row)) snprintf(text + used, size - used, ", or %s", row->default_text);
 }
 
-/* The default may lie outside the range (0 or nan for "what the model says"), so a value equal to
- * it is always allowed; otherwise a dumped config could not be read back. */
+/* A default may lie outside the range. A value equal to it is allowed, so that a dumped configuration can be read. */
 static bool is_default(const option *row, const parsed *value) {
     parsed fallback = {0};
     if (parse_value(row, row->default_text, &fallback)) return false;

@@ -1,12 +1,6 @@
-/* options.h -- one table of options: parser, --help, range messages and the copy in the run file
- * all come from its rows.
+/* options.h -- one table of options. Its rows give the parser, --help, range messages and the stored configuration.
  *
- * A row names a key, the type and place of its value in a struct of the caller's, its default (as
- * text, exactly as a user would type it), range, unit and help. Values are written as
- * `--key value` or `--key=value` on a command line and `key = value` in a .conf file ('#' at the
- * start of a line or after a blank starts a comment; "..." quotes a value); a flag takes no value on
- * the command line (`--flag`, `--no-flag`) and yes/no in a file. A repeated option: the last one
- * wins, but for lists.
+ * A row has a key, the type of its value, the value's offset in the caller's struct, its default as a user types it, range, unit and help. A command line has `--key value` or `--key=value`, a .conf file `key = value`. There '#' at the start of a line or after a blank begins a comment; "..." quotes a value. A flag is `--flag` or `--no-flag`, in a file yes or no. The last value of a repeated option wins; lists keep all.
  */
 #ifndef BASE_OPTIONS_OPTIONS_H
 #define BASE_OPTIONS_OPTIONS_H
@@ -40,8 +34,8 @@ typedef struct option_list {
 typedef struct option_use {
     const char *with; /* key of the option that decides, for messages */
     bool (*holds)(const void *values);
-    const struct option_use *and; /* must hold as well, looked at first; NULL: nothing more */
-    /* Instead of holds: whether what is chosen obeys the option with this key. */
+    const struct option_use *and; /* checked first; NULL: none */
+    /* Instead of holds: whether the chosen model, data or optimizer obeys the option. */
     bool (*obeys)(const void *values, const char *key);
 } option_use;
 
@@ -58,12 +52,11 @@ typedef struct option {
     const char *choices;   /* CHOICE: words separated by '|' */
     const char *help;      /* one line, starts lower case, no full stop */
     const option_use *use; /* NULL: it always has an effect */
-    void *place;           /* of the value where it is not in the struct; NULL: at the offset */
-    /* What stands for the value in --help, "FILE"; NULL: TEXT, N, X or WORD, by the type. Completion
-     * offers what it names: files, names of `statrec list` (tools/completion.sh). */
+    void *place;           /* address of the value outside the struct; NULL: the offset applies */
+    /* Placeholder of the value in --help, "FILE"; NULL: TEXT, N, X or WORD, by the type. Completion offers its files, or names of `statrec list` (tools/completion.sh). */
     const char *value;
     bool common; /* in the short --help */
-    bool old;    /* replaced by another option: written to a file only where it was given */
+    bool old;    /* replaced by another option: stored only where it differs from the default */
 } option;
 
 /* Rows without a letter; `at` is the offset of the value in the struct. More may follow the help, as
@@ -105,14 +98,12 @@ typedef struct option_table {
 /* Fills `values` with the defaults of all rows. */
 void options_set_defaults(option_table table, void *values);
 
-/* Sets one option from text. `where` ("train.conf:12" or "--lr") begins the message on failure:
- * where: value 'x' of key is too large; range low to high. */
+/* Sets one option from text. A message begins with `where` ("train.conf:12" or "--lr"): "where: value 'x' of key is too large; range low to high". */
 sr_status options_set(option_table table, void *values, const char *key, const char *text,
                       const char *where, sr_failure *why);
 
 /* Reads argv[first..argc-1]. Arguments that are not options are moved to the front of argv[first..]
- * in their order and counted in *positional; "--" ends the options. An option
- * `config` (letter 'c') in the table is obeyed where it stands: its file is read at that place. */
+ * in their order and counted in *positional; "--" ends the options. The file of an option `config` (letter 'c') is read at its place in the command line. */
 sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
                         int *positional, sr_failure *why);
 
@@ -123,25 +114,23 @@ typedef enum { OPTION_PRESET, OPTION_IN_FILE, OPTION_ON_LINE } option_origin;
 sr_status options_parse_noting(option_table table, void *values, option_origin *origin, int argc,
                                char **argv, int first, int *positional, sr_failure *why);
 
-/* Present key of an option that had this one in an earlier version, NULL when it had not. Such keys are
- * read wherever keys are (in a table, where no row has them), and never written. */
+/* New key of an option that was renamed, or NULL. Readers accept old keys (in a table: where no row has them); nothing writes them. */
 const char *options_renamed(const char *key, size_t length);
 
-/* True when the key is one of the words, which stand between blanks. */
+/* True when the key is one of the words, separated by blanks. */
 bool options_lists(const char *words, const char *key);
 
 /* True when the row's value has an effect. */
 bool options_has_use(const option *row, const void *values);
 
-/* Refuses the first option that was given without an effect. In a file a value is given where it
- * differs from that in `base`: files written by options_dump may hold all rows. */
+/* Refuses the first option that was given without an effect. A value from a file counts where it differs from `base`: files of options_dump may have all rows. */
 sr_status options_check_use(option_table table, const void *values, const void *base,
                             const option_origin *origin, sr_failure *why);
 
 /* Reads `key = value` lines of a regular file of at most 1 MiB. Errors carry path:line. */
 sr_status options_read_file(option_table table, void *values, const char *path, sr_failure *why);
 
-/* The same lines from memory, as options_dump wrote them; `where` stands for the path in errors. */
+/* Reads such lines from memory; errors name `where` instead of a path. */
 sr_status options_read_text(option_table table, void *values, const char *text, const char *where,
                             sr_failure *why);
 
@@ -151,8 +140,7 @@ bool options_changed(const option *row, const void *values);
 /* Writes the value of one row as options_set would read it back (reals round-trip). */
 void options_format(const option *row, const void *values, char *text, size_t size);
 
-/* All values that have a use (else a comment says that some are left out), but `config`, as
- * `key = value` lines, a file that options_read_file accepts. malloc'd, NULL when out of memory. */
+/* Writes the values that have an effect as `key = value` lines for options_read_file, without `config`. A comment reports omitted values. malloc'd, NULL when out of memory. */
 char *options_dump(option_table table, const void *values);
 
 /* -- reading what options_dump wrote, as of a run file, without the table of its options -- */
@@ -164,11 +152,10 @@ typedef struct option_line {
     int key_length, value_length;
 } option_line;
 
-/* The `key = value` line at *at (NULL: none), which moves on; comments and other lines are passed
- * over. False at the end. */
+/* The next `key = value` line; advances *at (NULL: none). Skips comments and other lines. False at the end. */
 bool options_next_line(const char **at, option_line *l);
 bool options_find_line(const char *text, const char *key, int key_length, option_line *l);
-/* True when the text lacks options that had no use: one that is missing is then no difference. Older
+/* True when the text omits options without effect: a missing one is then no difference. Older
  * texts have all options. */
 bool options_left_out(const char *text);
 /* The value without quotes and escapes, cut to size; "" when there is none. */

@@ -1,4 +1,4 @@
-/* options_internal.h -- what options.c, options_read.c and options_help.c share. */
+/* options_internal.h -- shared by options.c, options_read.c and options_help.c. */
 #ifndef BASE_OPTIONS_OPTIONS_INTERNAL_H
 #define BASE_OPTIONS_OPTIONS_INTERNAL_H
 
@@ -12,7 +12,7 @@
 
 const option *options_find(option_table table, const char *key);
 const option *options_find_letter(option_table table, char letter);
-/* The byte that a letter behind a backslash stands for, or 0. */
+/* The byte of an escape \LETTER, or 0. */
 char options_unescape(char letter);
 /* The key nearest to a misspelt one, or NULL. */
 const char *options_nearest(option_table table, const char *key);

@@ -1,9 +1,7 @@
 /* options_read.c -- options from a command line and from config files; see options.h.
  *
- * A config file is lines `key = value`. Blanks around key and value do not count, nor does a
- * carriage return at the end of a line. '#' starts a comment at the start of a line or after a
- * blank. A value in double quotes is taken as it stands between them, with \" \\ \n \r \t for the
- * bytes that cannot be written otherwise. */
+ * A config file is lines `key = value`. Blanks around key and value and a carriage return at the end of a line are ignored. '#' starts a comment at the start of a line or after a
+ * blank. A value in double quotes is taken literally, except for the escapes \" \\ \n \r \t. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,7 @@ typedef struct cursor {
     void *values;
     int argc, at;
     char **argv;
-    option_origin *origin; /* NULL: nobody asks */
+    option_origin *origin; /* NULL: not noted */
     sr_failure *why;
 } cursor;
 
@@ -184,7 +182,7 @@ char options_unescape(char letter) {
     }
 }
 
-/* Reads a quoted value in place; *text is at the opening quote. What is wrong, or NULL. */
+/* Reads a quoted value in place; *text is at the opening quote. Returns the fault, or NULL. */
 static const char *unquote(char **text) {
     char *from = *text + 1, *to = *text;
     for (; *from != '"'; from++) {

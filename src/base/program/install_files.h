@@ -7,11 +7,10 @@
 
 enum { INSTALL_FILES_PATH = 1024 };
 
-/* Directory of the running program, with a slash at its end; "" when it cannot be told. */
+/* Directory of the running program, with a slash at its end; "" when unknown. */
 void install_files_program_directory(char path[INSTALL_FILES_PATH]);
 
-/* i-th directory that may be `name`, best first: from the environment variable, beside the program, in the
- * checkout of its build tree and in its share/, installed. NULL past the end. */
+/* i-th candidate for the directory `name`: from the environment variable, beside the program, in its checkout, installed. NULL past the end. */
 const char *install_files_directory(const char *variable, const char *name, int i,
                                     char path[INSTALL_FILES_PATH]);
 
@@ -19,8 +18,7 @@ const char *install_files_directory(const char *variable, const char *name, int 
 sr_status install_files_find(const char *variable, const char *name, const char *file,
                              char path[2 * INSTALL_FILES_PATH], sr_failure *why);
 
-/* A small file that somebody names: SR_OK when there is one and it ends; else it is not opened, since a pipe
- * would wait for its writer and a device has no end. */
+/* SR_OK for a small regular file. Others must not be opened: a pipe waits for its writer, a device has no end. */
 sr_status install_files_check_file(const char *path, sr_failure *why);
 
 #endif

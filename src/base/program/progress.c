@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A rate of less than that says nothing: the first update waits for memory and libraries. */
+/* Earlier rates are misleading: the first update waits for memory and libraries. */
 static const double rate_seconds = 1;
 static const int64_t rate_count = 10;
 

@@ -12,7 +12,7 @@ typedef struct progress {
     int64_t total;                /* 0: unknown */
     double start, last, interval; /* seconds */
     bool terminal, quiet;
-    bool drawn; /* the cursor stands behind a line of ours */
+    bool drawn; /* the cursor is after our line */
 } progress;
 
 double progress_clock(void); /* monotonic seconds */

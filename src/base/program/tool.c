@@ -14,7 +14,7 @@
 
 /* -- messages ---------------------------------------------------------------------------------- */
 
-/* A file name may hold a line break or an escape sequence; a message is one line all the same. */
+/* File names may contain line breaks or escape sequences; a message stays one line. */
 static void write_line(const tool *t, const char *label, const char *text) {
     char line[2 * SR_FAILURE_TEXT];
     snprintf(line, sizeof line, "%s: %s%s", t->name, label, text);
@@ -185,7 +185,7 @@ static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t arrived; /* a handler has no other place to leave its news */
 static struct timespec arrived_at;
 
-/* `timeout` signals us and then our process group, and means it once. A person who asks again takes longer. */
+/* `timeout` signals us and then our process group, and means it once. A second key press takes longer. */
 enum { AS_ONE = 250 }; /* milliseconds */
 
 static bool is_the_same_again(void) {
@@ -208,9 +208,7 @@ static void note_signal(int number) {
     arrived = number;
 }
 
-/* A signal that comes in the middle of dnnl_sgemm (oneDNN 2.6) must not have its frame pushed on
- * the stack at work: the heap was found destroyed afterwards, one time in fifteen. The library
- * seems to keep data further below the stack pointer than the system knows of. */
+/* A signal during dnnl_sgemm (oneDNN 2.6) needs a stack of its own. Otherwise the heap was corrupted in one of fifteen trials; the library seems to keep data below the red zone. */
 static void give_handlers_a_stack(void) {
     static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
     stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};

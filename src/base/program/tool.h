@@ -1,7 +1,6 @@
 /* tool.h -- the frame of every main(): errors, signals, checked output.
  *
- * Exit status everywhere: 0 done, 1 failed, 2 usage, 128+n after signal n; statrec train: 3 when the
- * run diverged.
+ * Exit status: 0 done, 1 failed, 2 usage, 128+n after signal n; 3: a run diverged.
  */
 #ifndef BASE_PROGRAM_TOOL_H
 #define BASE_PROGRAM_TOOL_H
@@ -20,14 +19,13 @@ typedef struct tool {
     char **argv;
 } tool;
 
-/* Prints `name: text` (and `name: hint: ...`) to stderr; returns the exit status that goes with
- * why->status: 2 for SR_USAGE, else 1. */
+/* Prints `name: text` and `name: hint: ...` to stderr; returns 2 for SR_USAGE, else 1. */
 int tool_report(const tool *t, const sr_failure *why);
 
 /* Prints `name: hint: text` to stderr. */
 void tool_hint(const tool *t, const char *text);
 
-/* As tool_report, for a message of the tool's own. Returns `exit_status`. */
+/* Reports a message of the tool like tool_report. Returns `exit_status`. */
 int tool_error(const tool *t, int exit_status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void tool_warn(const tool *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -49,25 +47,19 @@ char *tool_command(const tool *t);
 /* The argument as a shell wants it, malloc'd; NULL without memory. */
 char *tool_argument(const char *text);
 
-/* Name nearest to `given` in names[count] (edit distance at most 2 and half of the longer name,
- * capitals equal to small letters), or NULL: for hints. */
+/* Name nearest to `given` in names[count], or NULL. The edit distance, without case, is at most 2 and half of the longer name. */
 const char *tool_nearest(const char *given, const char *const *names, int count);
 
-/* SIGINT, SIGTERM and SIGHUP set a flag instead of killing; a second one kills, unless it comes within a
- * quarter of a second and is taken for the same. SIGPIPE is ignored, so that a closed pipe is seen as a
- * write error; so is SIGXFSZ (`ulimit -f`). */
+/* SIGINT, SIGTERM and SIGHUP set a flag; a second one kills, unless it comes within a quarter of a second. SIGPIPE and SIGXFSZ (`ulimit -f`) are ignored: writes fail instead. */
 void tool_catch_signals(void);
 /* `ulimit -f` is a write error like a full disk, and no file of ours is left half written. */
 void tool_survive_file_limit(void);
-/* HDF5 loads no code for a filter that a file names, whatever HDF5_PLUGIN_PATH says. Before its first call. */
+/* HDF5 loads no code for filters of a file, whatever HDF5_PLUGIN_PATH is. Before its first call. */
 void tool_refuse_plugins(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
-/* Starts the program again, with OpenMP threads that look for work a hundred thousand times before they sleep; libgomp
- * reads how often when it is loaded. Its default is to look for much longer, on a core that another program may want;
- * where they hardly look, a thread that comes late has to be woken for every loop. `bench/targets.py build/release
- * neighbours` prints what a step takes beside busy programs. Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT say what is
- * wanted, under valgrind, and where it cannot be done. Call it before anything is printed or moved in argv. */
+/* Starts the program again with GOMP_SPINCOUNT=100000, which libgomp reads when it is loaded. Its default spins much longer, on a core that another program may need. Shorter spins wake a late thread in every loop. `bench/targets.py build/release
+ * neighbours` prints what a step takes beside busy programs. Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set, under valgrind, and on failure. Call it before anything is printed or moved in argv. */
 void tool_wait_briefly(const tool *t);
 
 #endif

@@ -23,26 +23,24 @@ typedef struct info_values {
 #define AT(field) offsetof(info_values, field)
 static const option info_rows[] = {
     FLAG_OPTION(NULL, "options", AT(options), "no",
-                "print the options stored in the run, as a .conf file, and nothing else"),
+                "print only the stored options, as a .conf file"),
     FLAG_OPTION(NULL, "follow", AT(follow), "no",
-                "print a line when new rows arrive, until the run ends or its writer is gone"),
+                "print a line when new rows arrive, until the run or its writer ends"),
     CHOICE_OPTION(NULL, "format", AT(format), "text", "text|" TSV_FORMATS,
-                  "the sites as a table instead, what else there is to say in its notes"),
+                  "print the sites as a table, everything else in its notes"),
 };
 static const option_table info_options = {info_rows, sizeof info_rows / sizeof info_rows[0]};
 
 static int print_help(void) {
-    printf(
-        "usage: statrec info [OPTIONS] RUN.h5|X.ckpt\n"
-        "\n"
-        "Prints what a run file holds: status, origin, readable rows, last evaluations, sites\n"
-        "and recorded statistics. RUN.h5.part is taken where there is no RUN.h5. A file that is\n"
-        "still being written, or whose writer died, is read up to its last flush; of a damaged\n"
-        "one, what can be read is printed, and what cannot is named.\n"
-        "\n");
+    printf("usage: statrec info [OPTIONS] RUN.h5|X.ckpt\n"
+           "\n"
+           "Prints status, origin, readable rows, last evaluations, sites and statistics of a run\n"
+           "file. Reads RUN.h5.part where there is no RUN.h5. Reads an unfinished file up to its\n"
+           "last flush. Of a damaged file it prints the readable parts and names the others.\n"
+           "\n");
     options_help(info_options, stdout);
-    printf("\nExit status: 0 readable, 1 not readable or damaged, or (--follow) its writer is "
-           "gone, 2 usage.\n");
+    printf("\nExit status: 0 readable, 1 not readable or damaged, or (--follow) its writer ended, "
+           "2 usage.\n");
     return TOOL_DONE;
 }
 
@@ -399,13 +397,13 @@ static void print_site_table(const sr_runfile *f, tsv *table) {
     const sr_run_site *s;
     tsv_column(table, "site", "normalization site");
     tsv_column(table, "norm", "its normalization");
-    tsv_column(table, "kind", "where it sits");
+    tsv_column(table, "kind", "its part of the model");
     tsv_column(table, "width", "features");
-    tsv_column(table, "depth", "place in the forward pass, from 0");
+    tsv_column(table, "depth", "position in the forward pass, from 0");
     tsv_column(table, "eps", "added to the variance or mean square");
     tsv_column(table, "alpha", "weight of the old running value");
-    tsv_column(table, "layer_scale", "groups of the layer scale in front of it; 0: none");
-    tsv_column(table, "observed", "1: batch statistics are there for comparison only");
+    tsv_column(table, "layer_scale", "groups of the layer scale before it; 0: none");
+    tsv_column(table, "observed", "1: batch statistics are recorded for comparison only");
     tsv_header(table);
     for (int64_t i = 0; (s = sr_run_get_site(f, i)); i++) {
         tsv_text(table, s->name), tsv_text(table, s->norm), tsv_text(table, s->kind);

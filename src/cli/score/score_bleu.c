@@ -33,11 +33,12 @@ static const option_use of_bootstrap = {.with = "bootstrap", .holds = draws};
 
 #define AT(field) offsetof(bleu_options, field)
 #define SHARED_ROWS                                                                                \
-    LIST_OPTION(NULL, "ref", AT(ref), "references, a line for each of the text; may be repeated",  \
+    LIST_OPTION(NULL, "ref", AT(ref),                                                              \
+                "read references, one line per line of the text; may be repeated",                 \
                 .value = "FILE"),                                                                  \
         INT_OPTION(NULL, "bootstrap", AT(bootstrap), "0", 0, 1000000, "resamples",                 \
-                   "95 % interval from so many, 1000 as a rule; 0: none"),                         \
-        INT_OPTION(NULL, "seed", AT(seed), "12345", 0, 9007199254740992, "", "of the resamples",   \
+                   "compute a 95 % interval from N resamples, usually 1000; 0: none"),             \
+        INT_OPTION(NULL, "seed", AT(seed), "12345", 0, 9007199254740992, "", "seed the resamples", \
                    .use = &of_bootstrap)
 
 static const option multi_rows[] = {
@@ -48,12 +49,12 @@ static const option bleu_rows[] = {
     SHARED_ROWS,
     FLAG_OPTION(NULL, "lowercase", AT(lowercase), "no", "compare all letters in lower case"),
     CHOICE_OPTION(NULL, "tokenize", AT(tokenize), "13a", BLEU_TOKENIZER_WORDS,
-                  "how the lines are cut into words"),
+                  "split lines into words by this tokenizer"),
     CHOICE_OPTION(NULL, "smooth", AT(smooth), "exp", BLEU_SMOOTHING_WORDS,
-                  "what stands for a precision of 0"),
+                  "replace precisions of 0 by this smoothing"),
     REAL_OPTION(NULL, "smooth-value", AT(smooth_value), "nan", 0, 1e9, "",
-                "of floor (nan: 0.1) and add-k (nan: 1)", .use = &of_smooth),
-    INT_OPTION(NULL, "digits", AT(digits), "2", 0, 15, "", "of the score behind the point"),
+                "set the value of floor (nan: 0.1) or add-k (nan: 1)", .use = &of_smooth),
+    INT_OPTION(NULL, "digits", AT(digits), "2", 0, 15, "", "print N digits after the point"),
 };
 static const option_table multi_table = {multi_rows, sizeof multi_rows / sizeof multi_rows[0]};
 static const option_table bleu_table = {bleu_rows, sizeof bleu_rows / sizeof bleu_rows[0]};
@@ -64,14 +65,12 @@ static int print_help(bool multi) {
            "       statrec score %s --ref REF [--ref REF2 ...] [OPTIONS] HYP\n\n",
            multi ? "multi-bleu" : "bleu", multi ? "multi-bleu" : "bleu");
     if (multi)
-        printf(
-            "The line of multi-bleu.perl: HYP and REF are tokenized already, words stand between\n"
-            "ASCII blanks. The signature goes to standard error.\n");
+        printf("Prints the line of multi-bleu.perl. HYP and REF are tokenized; ASCII blanks\n"
+               "separate words. The signature goes to standard error.\n");
     else
-        printf(
-            "BLEU as sacreBLEU 2 computes it: HYP and REF are text as people write it, UTF-8, and\n"
-            "are cut into words here. The score comes with its signature.\n");
-    printf("REF0, REF1 ... are taken where there is no file REF. Files may be gzip (.gz).\n\n");
+        printf("Computes BLEU like sacreBLEU 2. HYP and REF are plain UTF-8 text, which is\n"
+               "tokenized here. The score comes with its signature.\n");
+    printf("Reads REF0, REF1 ... where there is no file REF. Files may be gzip (.gz).\n\n");
     options_help(multi ? multi_table : bleu_table, stdout);
     printf("\nExit status: 0 done, 1 failed%s, 2 usage.\n",
            multi ? " or references without a word" : "");

@@ -35,28 +35,27 @@ static const option_use of_parts = {.with = "raw", .holds = has_parts};
     { NULL, key, letter, type, at, default_text, 0, 0, "", "", .help = help_line, __VA_ARGS__ }
 static const option rows[] = {
     LETTER_OPTION("delimiter", 'd', OPTION_TEXT, AT(delimiter), "",
-                  "between columns, \\t is a tab; empty: blanks and tabs, any number"),
+                  "separate columns by this, \\t is a tab; empty: blanks and tabs, any number"),
     LETTER_OPTION("raw", 'r', OPTION_FLAG, AT(raw), "no",
-                  "tags are types alone: each word a phrase of its own"),
-    LETTER_OPTION("outside", 'o', OPTION_TEXT, AT(outside), "O", "tag of words in no phrase",
-                  .use = &of_raw),
-    LETTER_OPTION("latex", 'l', OPTION_FLAG, AT(latex), "no", "rows of a LaTeX table"),
+                  "read tags without prefix; each word is one phrase"),
+    LETTER_OPTION("outside", 'o', OPTION_TEXT, AT(outside), "O",
+                  "set the tag of words in no phrase", .use = &of_raw),
+    LETTER_OPTION("latex", 'l', OPTION_FLAG, AT(latex), "no", "print rows of a LaTeX table"),
     CHOICE_OPTION(NULL, "scheme", AT(scheme), AS_IT_STANDS,
                   AS_IT_STANDS "|" RECOGNISED "|" TAG_SCHEME_WORDS,
-                  "conlleval: tags as they stand; else of this scheme, converted to IOB2 first",
-                  .use = &of_parts),
+                  "convert tags from this scheme to IOB2; conlleval: do not", .use = &of_parts),
 };
 static const option_table table = {rows, sizeof rows / sizeof rows[0]};
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
 static int print_help(void) {
-    printf(
-        "usage: statrec score conll [OPTIONS] < FILE\n"
-        "       statrec score conll [OPTIONS] FILE\n\n"
-        "What conlleval.pl (2004-01-26) prints: of lines whose last two columns are the gold and\n"
-        "the predicted tag, with blank lines or lines of '-X-' between sentences, the phrases of\n"
-        "each type. I-X behind O or behind another type begins a phrase. As the script, it knows\n"
-        "no S, and counts a line of -DOCSTART- as a word. FILE may be gzip (.gz).\n\n");
+    printf("usage: statrec score conll [OPTIONS] < FILE\n"
+           "       statrec score conll [OPTIONS] FILE\n\n"
+           "Scores the phrases of each type as conlleval.pl (2004-01-26) does. The last two\n"
+           "columns of a line are the gold and the predicted tag. Blank lines or lines of '-X-'\n"
+           "separate sentences. I-X after O or after another type begins a phrase. Like the\n"
+           "script, it ignores S and counts a line of -DOCSTART- as a word. FILE may be gzip\n"
+           "(.gz).\n\n");
     options_help(table, stdout);
     printf("\nExit status: 0 done, 1 failed, 2 usage.\n");
     return TOOL_DONE;
@@ -200,7 +199,7 @@ static sr_status check_columns(reading *r, int64_t count, sr_failure *why) {
     if (count >= SIDES) return SR_OK;
     sr_fail(why, SR_FORMAT, "%s:%lld: one column; the last two are the gold and the predicted tag",
             r->path, (long long)r->line);
-    sr_hint(why, "--delimiter says what stands between columns");
+    sr_hint(why, "--delimiter sets the separator of columns");
     return SR_FORMAT;
 }
 
@@ -239,13 +238,13 @@ static void tell_reading(const tool *t, const reading *r) {
     if (r->o->raw) return;
     if (r->convert)
         fprintf(stderr,
-                "%s: gold tags read as %s, predicted ones as %s; I or E behind O or another type "
+                "%s: gold tags read as %s, predicted ones as %s; I or E after O or another type "
                 "begins a phrase\n",
                 t->name, tag_scheme_name(tag_column_scheme(&r->column[SIDE_GOLD])),
                 tag_scheme_name(tag_column_scheme(&r->column[SIDE_FOUND])));
     else
         fprintf(stderr,
-                "%s: I-X behind O or another type begins a phrase, as in conlleval.pl: %lld gold, "
+                "%s: I-X after O or another type begins a phrase, as in conlleval.pl: %lld gold, "
                 "%lld predicted ones do\n",
                 t->name, (long long)sum.stray_gold, (long long)sum.stray_found);
     if (sum.unknown)

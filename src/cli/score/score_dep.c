@@ -14,12 +14,13 @@ typedef struct dep_options {
 
 #define AT(field) offsetof(dep_options, field)
 static const option rows[] = {
-    TEXT_OPTION(NULL, "ref", AT(ref), "", "the treebank with the right trees", .value = "FILE"),
-    CHOICE_OPTION(NULL, "format", AT(format), "auto", TREE_FORMAT_WORDS, "of both files"),
+    TEXT_OPTION(NULL, "ref", AT(ref), "", "read the right trees in this treebank", .value = "FILE"),
+    CHOICE_OPTION(NULL, "format", AT(format), "auto", TREE_FORMAT_WORDS,
+                  "set the format of both files"),
     CHOICE_OPTION(NULL, "punctuation", AT(punctuation), "auto", TREE_PUNCTUATION_WORDS,
-                  "what is punctuation; auto: ptb-tags of malt-tab, else unicode"),
+                  "skip this punctuation; auto: ptb-tags for malt-tab, else unicode"),
     CHOICE_OPTION(NULL, "subtypes", AT(subtypes), "auto", TREE_SUBTYPES_WORDS,
-                  "what follows a colon in a label; auto: ignored of conllu alone"),
+                  "treat label parts after a colon; auto: ignored for conllu only"),
 };
 static const option_table table = {rows, sizeof rows / sizeof rows[0]};
 
@@ -27,15 +28,11 @@ static int print_help(void) {
     printf(
         "usage: statrec score dep --ref GOLD [OPTIONS] < PRED\n"
         "       statrec score dep --ref GOLD [OPTIONS] PRED\n\n"
-        "UAS (right heads), LAS (right heads with right labels) and the right labels of PRED, in\n"
-        "percent of all words and of those that are not punctuation, as the rule says that is\n"
-        "printed with them. Both files hold the same sentences: CoNLL-X, CoNLL-U (multiword "
-        "tokens\n"
-        "and empty nodes are no words), or malt-tab, 3 or 4 columns. Words, POS and punctuation "
-        "are\n"
-        "those of GOLD. Trees of PRED may have cycles and any number of roots; they are counted "
-        "as\n"
-        "they are. Files may be gzip (.gz).\n\n");
+        "Prints UAS (right heads), LAS (right heads and labels) and the right labels of PRED,\n"
+        "in percent. Words count with and without punctuation. Both files contain the same\n"
+        "sentences in CoNLL-X, CoNLL-U or malt-tab (3 or 4 columns). Multiword tokens and empty\n"
+        "nodes are no words. Words, POS and punctuation come from GOLD. Trees of PRED may have\n"
+        "cycles and any number of roots. Files may be gzip (.gz).\n\n");
     options_help(table, stdout);
     printf(
         "\nunicode: words of characters of general category P alone, as in eval.pl of CoNLL-X.\n"

@@ -28,7 +28,7 @@ static const option learn_rows[] = {
      .unit = "merges",
      .help = "how many to learn at most"},
     INT_OPTION(NULL, "min-frequency", AT(min_frequency), "2", 1, 1e15, "",
-               "stop when no pair of symbols is as frequent"),
+               "stop when every pair of symbols has fewer than N occurrences"),
     {.key = "total-symbols",
      .letter = 't',
      .type = OPTION_FLAG,
@@ -37,8 +37,8 @@ static const option learn_rows[] = {
      .unit = "",
      .help = "count the different characters among --symbols"},
     FLAG_OPTION(NULL, "dict-input", AT(dict_input), "no",
-                "the input is a dictionary of lines `word count`"),
-    OUTPUT_OPTION(AT(output), "file to write; empty: standard output"),
+                "read a dictionary of lines `word count`"),
+    OUTPUT_OPTION(AT(output), "write this file; empty: standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
 };
 static const option_table learn_options = {learn_rows, sizeof learn_rows / sizeof learn_rows[0]};
@@ -49,19 +49,18 @@ typedef struct vocab_values {
 } vocab_values;
 
 static const option vocab_rows[] = {
-    OUTPUT_OPTION(offsetof(vocab_values, output), "file to write; empty: standard output"),
+    OUTPUT_OPTION(offsetof(vocab_values, output), "write this file; empty: standard output"),
     FLAG_OPTION(NULL, "force", offsetof(vocab_values, force), "no",
                 "replace the file of -o if it exists"),
 };
 static const option_table vocab_options = {vocab_rows, sizeof vocab_rows / sizeof vocab_rows[0]};
 
 static int print_learn_help(void) {
-    printf(
-        "usage: statrec bpe learn [OPTIONS] [TEXT...] > CODES\n"
-        "\n"
-        "Learns merges of byte-pair encoding from the words of all texts together (standard\n"
-        "input without TEXT; X.gz is unpacked) and writes them as `subword-nmt learn-bpe` does.\n"
-        "\n");
+    printf("usage: statrec bpe learn [OPTIONS] [TEXT...] > CODES\n"
+           "\n"
+           "Learns merges of byte-pair encoding from the words of all texts, in the format of\n"
+           "`subword-nmt learn-bpe`. Reads standard input without TEXT; unpacks X.gz.\n"
+           "\n");
     options_help(learn_options, stdout);
     printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
     return TOOL_DONE;
@@ -71,9 +70,9 @@ static int print_vocab_help(void) {
     printf(
         "usage: statrec bpe vocab [OPTIONS] [TEXT...] > VOCABULARY\n"
         "\n"
-        "Counts the words or pieces of all texts together (standard input without TEXT; X.gz is\n"
-        "unpacked) and writes lines `piece count`, the most frequent first, as `subword-nmt\n"
-        "get-vocab` does: what `statrec bpe apply --vocabulary` reads.\n"
+        "Counts the subwords of all texts. Writes lines `subword count`, the most frequent first,\n"
+        "in the format of `subword-nmt get-vocab`, for `statrec bpe apply --vocabulary`. Reads\n"
+        "standard input without TEXT; unpacks X.gz.\n"
         "\n");
     options_help(vocab_options, stdout);
     printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
@@ -153,9 +152,9 @@ static const struct subcommand {
     int (*run)(const tool *t);
     const char *help;
 } subcommands[] = {
-    {"learn", bpe_learn_command, "merges from text"},
-    {"apply", bpe_apply_command, "text in pieces, from merges and text"},
-    {"vocab", bpe_vocab_command, "how often each piece comes in a text"},
+    {"learn", bpe_learn_command, "learn merges from text"},
+    {"apply", bpe_apply_command, "split text into subwords by merges"},
+    {"vocab", bpe_vocab_command, "count the subwords of a text"},
 };
 enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 

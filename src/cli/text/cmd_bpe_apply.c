@@ -40,21 +40,22 @@ static const option apply_rows[] = {
      .unit = "merges",
      .help = "use the first ones only; -1: all"},
     TEXT_OPTION(NULL, "vocabulary", AT(vocabulary), "",
-                "lines `piece count`: a piece that is not there is cut further", .value = "FILE"),
+                "split subwords further that have no line `subword count` in this file",
+                .value = "FILE"),
     INT_OPTION(NULL, "vocabulary-threshold", AT(threshold), "0", 0, 1e15, "",
-               "a piece that is less frequent counts as not there", .use = &with_vocabulary),
+               "ignore subwords with fewer than N occurrences", .use = &with_vocabulary),
     {.key = "separator",
      .letter = 's',
      .type = OPTION_TEXT,
      .offset = AT(separator),
      .default_text = "@@",
      .unit = "",
-     .help = "what follows each piece of a word but the last"},
+     .help = "append this to each subword of a word but the last"},
     TEXT_OPTION(NULL, "glossaries", AT(glossaries), "",
-                "expressions between blanks: what fits one is not cut"),
-    TEXT_OPTION(NULL, "glossary-file", AT(glossary_file), "", "more of them, one per line",
-                .value = "FILE"),
-    OUTPUT_OPTION(AT(output), "file to write; empty: standard output"),
+                "keep text whole that matches one of these expressions, separated by blanks"),
+    TEXT_OPTION(NULL, "glossary-file", AT(glossary_file), "",
+                "read expressions from a file, one per line", .value = "FILE"),
+    OUTPUT_OPTION(AT(output), "write this file; empty: standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
 };
 enum { APPLY_ROWS = sizeof apply_rows / sizeof apply_rows[0] };
@@ -62,14 +63,14 @@ static const option_table apply_options = {apply_rows, APPLY_ROWS};
 
 static int print_help(void) {
     printf(
-        "usage: statrec bpe apply -c CODES [OPTIONS] [TEXT...] > PIECES\n"
+        "usage: statrec bpe apply -c CODES [OPTIONS] [TEXT...] > SUBWORDS\n"
         "\n"
-        "Cuts the words of the texts (standard input without TEXT; X.gz is unpacked) into pieces\n"
-        "and writes them as `subword-nmt apply-bpe` does; several texts come one after the other.\n"
-        "`sed -r 's/(@@ )|(@@ ?$)//g'` makes words again.\n"
+        "Splits the words of all texts, in their order, into subwords, in the format of\n"
+        "`subword-nmt apply-bpe`. Reads standard input without TEXT; unpacks X.gz.\n"
+        "`sed -r 's/(@@ )|(@@ ?$)//g'` joins the subwords.\n"
         "\n"
-        "Glossaries are regular expressions, as '<name>\\w*</name>'. Known are characters, . "
-        "[...]\n"
+        "Glossaries are regular expressions, as '<name>\\w*</name>'. They may contain characters, "
+        ". [...]\n"
         "\\d \\w \\s \\D \\W \\S, (?:...), |, * + ? {m,n}, ^ and $.\n"
         "\n");
     options_help(apply_options, stdout);

@@ -17,24 +17,25 @@ typedef struct dictionary_values {
 
 #define AT(field) offsetof(dictionary_values, field)
 static const option dictionary_rows[] = {
-    OUTPUT_OPTION(AT(output), "the file to write; empty: standard output"),
+    OUTPUT_OPTION(AT(output), "write this file; empty: standard output"),
     INT_OPTION(NULL, "size", AT(size), "0", 5, 1 << 30, "words",
-               "the most frequent words only, the four specials counted; 0: every word"),
+               "keep the N most frequent words, the four specials included; 0: every word"),
     INT_OPTION(NULL, "pad-to", AT(pad_to), "8", 1, 4096, "words",
-               "filled up with madeupword0000, ... to a multiple of this"),
+               "pad the dictionary with madeupword0000, ... to a multiple of N"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file if it exists"),
 };
 static const option_table dictionary_options = {dictionary_rows,
                                                 sizeof dictionary_rows / sizeof dictionary_rows[0]};
 
 static int print_help(void) {
-    printf("usage: statrec dictionary [-o DICT] [--size N] TEXT...\n"
-           "\n"
-           "Counts the words of texts, plain or gzip, and writes `word count` lines, the most\n"
-           "frequent first, as fairseq does: without <s>, <pad>, </s> and <unk>, which stand in\n"
-           "front of every dictionary. Texts of both languages make a joint dictionary. `statrec\n"
-           "train --source-dictionary DICT` takes it instead of counting.\n"
-           "\n");
+    printf(
+        "usage: statrec dictionary [-o DICT] [--size N] TEXT...\n"
+        "\n"
+        "Counts the words of texts, plain or gzip. Writes `word count` lines, the most frequent\n"
+        "first, in fairseq's format: without <s>, <pad>, </s> and <unk>, which begin every\n"
+        "dictionary. Give texts of both languages for a joint dictionary. `statrec train\n"
+        "--source-dictionary DICT` reads it.\n"
+        "\n");
     options_help(dictionary_options, stdout);
     printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
     return TOOL_DONE;

@@ -7,11 +7,10 @@
 
 #include "base/program/tool.h"
 
-/* Takes one line of a text; its reason for SR_FORMAT is given the file and line by the reader. */
+/* Takes one line of a text; the reader adds file and line to an SR_FORMAT failure. */
 typedef sr_status (*text_taker)(void *context, const char *line, size_t length, sr_failure *why);
 
-/* Gives every line of the files, or of standard input when there are none, to `take`. Lines are those
- * of text_first_line. */
+/* Passes every line of the files, or of standard input without files, to `take` (text_first_line). */
 sr_status text_files_read(char *const *path, int files, text_taker take, void *context,
                           sr_failure *why);
 
@@ -22,7 +21,7 @@ typedef struct text_output {
     FILE *out;
 } text_output;
 
-/* SR_EXISTS when the file is there, unless forced. */
+/* SR_EXISTS for an existing file, unless forced. */
 sr_status text_output_open(text_output *o, const char *path, bool force, sr_failure *why);
 /* After `status`: the file gets its name, or is taken away if anything failed. Returns `status`, or its
  * own failure when that was SR_OK. */

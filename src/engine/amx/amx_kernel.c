@@ -1,12 +1,12 @@
-/* amx_kernel.c -- see amx_kernel.h and the head of gemm_amx.c. */
+/* amx_kernel.c -- multiplies two packed panels by AMX tiles; gemm_amx.c explains the algorithm. */
 #include "engine/amx/amx_kernel.h"
 
 #ifdef PRODUCT_AMX
 #include <immintrin.h>
 #include <string.h>
 
-/* The compiler does not know that these instructions read and write memory. */
-#define MEMORY_IS_SETTLED() __asm__ volatile("" ::: "memory")
+/* Tells the compiler that these instructions read and write memory. */
+#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
 NATIVE void tiles_open(void) {
     struct {
@@ -15,16 +15,16 @@ NATIVE void tiles_open(void) {
         uint8_t rows[16];
     } shape = {.palette = 1};
     for (int i = 0; i < 8; i++) shape.row_bytes[i] = 64, shape.rows[i] = LANES;
-    MEMORY_IS_SETTLED();
+    COMPILER_BARRIER();
     _tile_loadconfig(&shape);
 }
 
-/* What of 32 x 32 is there: rows beyond LANES, columns beyond LANES. */
+/* Whether a 32 x 32 block has rows, and columns, beyond the first LANES. */
 typedef struct extent {
     bool tall, wide;
 } extent;
 
-/* Tiles 0 to 3 are sums, 4 and 5 squares of a, 6 and 7 of b. */
+/* Tiles 0 to 3 are sums, 4 and 5 parts of a, 6 and 7 of b. */
 static NATIVE inline void load_a(const char *a, int part, extent e) {
     _tile_loadd(4, a + part * PART, 64);
     if (e.tall) _tile_loadd(5, a + part * PART + TILE, 64);
@@ -44,7 +44,7 @@ static NATIVE inline void multiply(extent e) {
 
 enum { HIGH, MIDDLE, LOW };
 
-/* One operand changes from product to product. */
+/* Only one operand changes from product to product. */
 static NATIVE inline void multiply_parts(const char *a, const char *b, extent e) {
     load_a(a, LOW, e), load_b(b, HIGH, e), multiply(e);
     load_a(a, MIDDLE, e), multiply(e);
@@ -54,7 +54,7 @@ static NATIVE inline void multiply_parts(const char *a, const char *b, extent e)
     load_b(b, LOW, e), multiply(e);
 }
 
-/* The bias in every row (a stride of 0), or zeros. */
+/* Starts the sums with the bias in every row (a stride of 0), or with zeros. */
 static NATIVE inline void sums_begin(const float *bias, extent e) {
     if (!bias) {
         _tile_zero(0);
@@ -76,31 +76,32 @@ static NATIVE inline void sums_end(float *c, int64_t stride, extent e) {
     if (e.tall && e.wide) _tile_stored(3, c + LANES * stride + LANES, stride * 4);
 }
 
-/* Rows of c that are about to be written: stores to lines that no cache holds would wait for them. */
-static inline void rows_ask(const tile_sums *to, int64_t first, int64_t end) {
+/* Prefetches rows of c for writing; stores to lines outside the cache would wait. */
+static inline void prefetch_rows(const tile_sums *to, int64_t first, int64_t end) {
     for (int64_t i = first; i < lesser(end, to->rows); i++) {
         __builtin_prefetch(to->c + i * to->stride, 1);
         __builtin_prefetch(to->c + i * to->stride + LANES, 1);
     }
 }
 
-/* To c, which is where the sums belong or a copy; the places where they belong are asked for beside the products. */
+/* Writes the sums to c, which is their destination `to` or a copy. Prefetches the destination
+ * during the products. */
 static NATIVE void tiles_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
                                   const float *bias, float *c, int64_t stride,
                                   const tile_sums *to) {
     const extent e = {to->rows > LANES, to->columns > LANES};
-    const int64_t chunks = (depth + DEPTH - 1) / DEPTH;
-    MEMORY_IS_SETTLED();
+    const int64_t slices = (depth + DEPTH - 1) / DEPTH;
+    COMPILER_BARRIER();
     sums_begin(bias, e);
-    for (int64_t i = 0; i < chunks; i++, a += parts * PART, b += parts * PART) {
-        rows_ask(to, i * SIDE / chunks, (i + 1) * SIDE / chunks);
+    for (int64_t i = 0; i < slices; i++, a += parts * PART, b += parts * PART) {
+        prefetch_rows(to, i * SIDE / slices, (i + 1) * SIDE / slices);
         if (parts == AMX_ROUNDED)
             load_a(a, HIGH, e), load_b(b, HIGH, e), multiply(e);
         else
             multiply_parts(a, b, e);
     }
     sums_end(c, stride, e);
-    MEMORY_IS_SETTLED();
+    COMPILER_BARRIER();
 }
 
 /* c [rows, columns] += x [rows, SIDE] */
@@ -110,7 +111,7 @@ static void rows_add(int64_t rows, int64_t columns, const float *x, float *c, in
         for (int64_t j = 0; j < columns; j++) c[i * stride + j] += x[i * SIDE + j];
 }
 
-/* By way of a copy where there is something to add to, and at c's edges. */
+/* Uses a copy when sums are added, and at c's edges. */
 void panels_multiply(amx_parts parts, const char *a, const char *b, int64_t depth,
                      const float *bias, const tile_sums *to) {
     const bool direct = !to->add && to->rows % LANES == 0 && to->columns % LANES == 0;

@@ -1,4 +1,4 @@
-/* amx_pack.c -- see amx_pack.h and the head of gemm_amx.c. */
+/* amx_pack.c -- splits and packs operands for AMX tiles; gemm_amx.c explains the algorithm. */
 #include "engine/amx/amx_pack.h"
 
 #ifdef PRODUCT_AMX
@@ -9,18 +9,18 @@ static __mmask16 first_lanes(int64_t n) {
     return n >= LANES ? 0xffff : n <= 0 ? 0 : (__mmask16)((1u << n) - 1);
 }
 
-/* Where the numbers of a square are stored: vector i of LANES, and the one that stands beside it, `further` on. Along a
- * row, both are of row i; down the rows, they are of rows i and 16 + i. */
-typedef struct square {
+/* Location of the numbers of a tile: vector i of LANES, and its pair vector `further` on. Along a
+ * row, both belong to row i; down the rows, to rows i and 16 + i. */
+typedef struct tile_source {
     const float *x;
-    int64_t stride, further, rows, further_rows; /* rows that are there */
+    int64_t stride, further, rows, further_rows; /* valid rows */
     __mmask16 lanes, further_lanes;
-    bool full; /* all are */
-} square;
+    bool full; /* all numbers are valid */
+} tile_source;
 
-static square square_at(const operand *o, int64_t at, int64_t from) {
-    square s = {.x = o->x + (o->along ? at * o->stride + from : from * o->stride + at),
-                .stride = o->stride};
+static tile_source tile_source_at(const operand *o, int64_t at, int64_t from) {
+    tile_source s = {.x = o->x + (o->along ? at * o->stride + from : from * o->stride + at),
+                     .stride = o->stride};
     const int64_t length = o->length - at, depth = o->depth - from;
     s.further = o->along ? LANES : LANES * o->stride;
     s.rows = o->along ? length : depth;
@@ -31,19 +31,20 @@ static square square_at(const operand *o, int64_t at, int64_t from) {
     return s;
 }
 
-static NATIVE inline __m512 square_low(const square *s, bool full, int64_t i) {
+static NATIVE inline __m512 tile_low(const tile_source *s, bool full, int64_t i) {
     const float *x = s->x + i * s->stride;
     return full ? _mm512_loadu_ps(x) : _mm512_maskz_loadu_ps(i < s->rows ? s->lanes : 0, x);
 }
 
-static NATIVE inline __m512 square_high(const square *s, bool full, int64_t i) {
+static NATIVE inline __m512 tile_high(const tile_source *s, bool full, int64_t i) {
     const float *x = s->x + i * s->stride + s->further;
     if (full) return _mm512_loadu_ps(x);
     return _mm512_maskz_loadu_ps(i < s->further_rows ? s->further_lanes : 0, x);
 }
 
-/* x[i] lane j <-> x[j] lane i: pairs, then fours, then the four quarters of the vectors. */
-static NATIVE inline void turn(__m512 x[LANES]) {
+/* Transposes: x[i] lane j <-> x[j] lane i. Exchanges pairs, then fours, then quarters of
+ * vectors. */
+static NATIVE inline void transpose(__m512 x[LANES]) {
     __m512 t[LANES];
 #pragma GCC unroll 8
     for (int i = 0; i < LANES; i += 2) {
@@ -86,8 +87,8 @@ static NATIVE inline __m512 without_part(__m512 x, __m512i part) {
     return _mm512_sub_ps(x, (__m512)_mm512_and_si512(part, _mm512_set1_epi32((int)0xffff0000)));
 }
 
-/* The three parts of two vectors; `check` becomes NaN where a number has none, as its last part does, and may where two
- * are beyond 2^80. */
+/* Splits two vectors into three parts. `check` becomes NaN when a number is odd, because its last
+ * part is NaN. It may also when two numbers are beyond 2^80. */
 static NATIVE inline void split(__m512 x, __m512 y, char *to, __m512 *check) {
     __m512i low = half_added(x), high = half_added(y);
     _mm512_store_si512(to, pairs_of(low, high));
@@ -105,7 +106,7 @@ static NATIVE inline void round_pair(__m512 x, __m512 y, char *to) {
     _mm512_store_si512(to, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
 
-enum { LEAST_ODD = 0x7f7f8000 }; /* bits of the smallest number that r makes infinite */
+enum { LEAST_ODD = 0x7f7f8000 }; /* bits of the smallest odd number */
 
 bool amx_is_odd(float x) {
     uint32_t bits;
@@ -118,7 +119,7 @@ static NATIVE __m512 without_odd(__m512 x) {
     return _mm512_maskz_mov_ps(_mm512_cmplt_epi32_mask(size, _mm512_set1_epi32(LEAST_ODD)), x);
 }
 
-/* How the two vectors of a row of a square are packed. */
+/* How the two vectors of a tile row are packed. */
 typedef enum form { WHOLE, WITHOUT_ODD, ROUNDED } form;
 
 static NATIVE inline void pack(form f, __m512 x, __m512 y, char *to, __m512 *check) {
@@ -130,77 +131,80 @@ static NATIVE inline void pack(form f, __m512 x, __m512 y, char *to, __m512 *che
         split(without_odd(x), without_odd(y), to, check);
 }
 
-static NATIVE inline void square_pack_as(form f, bool full, const square *s, char *to,
-                                         __m512 *check) {
+static NATIVE inline void tile_pack_as(form f, bool full, const tile_source *s, char *to,
+                                       __m512 *check) {
     for (int i = 0; i < LANES; i++)
-        pack(f, square_low(s, full, i), square_high(s, full, i), to + i * 64, check);
+        pack(f, tile_low(s, full, i), tile_high(s, full, i), to + i * 64, check);
 }
 
-static NATIVE inline void square_turn_as(form f, bool full, const square *s, char *to,
-                                         __m512 *check) {
+static NATIVE inline void tile_transpose_as(form f, bool full, const tile_source *s, char *to,
+                                            __m512 *check) {
     __m512 low[LANES], high[LANES];
-    for (int i = 0; i < LANES; i++) low[i] = square_low(s, full, i);
-    turn(low);
-    for (int i = 0; i < LANES; i++) high[i] = square_high(s, full, i);
-    turn(high);
+    for (int i = 0; i < LANES; i++) low[i] = tile_low(s, full, i);
+    transpose(low);
+    for (int i = 0; i < LANES; i++) high[i] = tile_high(s, full, i);
+    transpose(high);
     for (int i = 0; i < LANES; i++) pack(f, low[i], high[i], to + i * 64, check);
 }
 
-/* False when a number has no parts. */
-static NATIVE inline bool square_store(form f, bool full, bool turned, const square *s, char *to) {
+/* Packs a tile; false when a number is odd. */
+static NATIVE inline bool tile_store(form f, bool full, bool transposed, const tile_source *s,
+                                     char *to) {
     __m512 check = _mm512_setzero_ps();
-    if (turned)
-        square_turn_as(f, full, s, to, &check);
+    if (transposed)
+        tile_transpose_as(f, full, s, to, &check);
     else
-        square_pack_as(f, full, s, to, &check);
+        tile_pack_as(f, full, s, to, &check);
     return _mm512_cmp_ps_mask(check, check, _CMP_UNORD_Q) == 0;
 }
 
-static void square_pack(const operand *o, int64_t at, int64_t from, char *to) {
-    const square s = square_at(o, at, from);
-    const bool turned = o->along == o->is_b;
+static void tile_pack(const operand *o, int64_t at, int64_t from, char *to) {
+    const tile_source s = tile_source_at(o, at, from);
+    const bool transposed = o->along == o->is_b;
     bool fine = true;
     if (o->parts == AMX_ROUNDED)
-        square_store(ROUNDED, false, turned, &s, to);
+        tile_store(ROUNDED, false, transposed, &s, to);
     else if (s.full)
-        fine = square_store(WHOLE, true, turned, &s, to);
+        fine = tile_store(WHOLE, true, transposed, &s, to);
     else
-        fine = square_store(WHOLE, false, turned, &s, to);
+        fine = tile_store(WHOLE, false, transposed, &s, to);
     if (fine) return;
-    square_store(WITHOUT_ODD, false, turned, &s, to);
+    tile_store(WITHOUT_ODD, false, transposed, &s, to);
     atomic_store(o->odd, true);
 }
 
-/* 32 of the depth at rows (columns) at .. at+31; a square that lies outside is not packed. */
-static void squares_pack(const operand *o, int64_t at, int64_t from, char *to) {
-    square_pack(o, at, from, to);
-    if (at + LANES < o->length) square_pack(o, at + LANES, from, to + TILE);
+/* Packs the tiles of rows (columns) at .. at+31 for DEPTH of the depth. Skips a tile outside the
+ * operand. */
+static void tiles_pack(const operand *o, int64_t at, int64_t from, char *to) {
+    tile_pack(o, at, from, to);
+    if (at + LANES < o->length) tile_pack(o, at + LANES, from, to + TILE);
 }
 
 int64_t panel_bytes(const operand *o, int64_t step) {
     return step / DEPTH * o->parts * PART;
 }
 
-/* What of an operand is packed, in the order in which it is stored. */
-typedef struct stretch {
+/* Memory still to be prefetched, in the order in which an operand is stored. */
+typedef struct prefetch_cursor {
     const char *row;
-    int64_t rows, bytes, stride; /* of a row; between rows */
-    int64_t at;                  /* within the row */
-} stretch;
+    int64_t rows, bytes, stride; /* bytes of a row; stride between rows */
+    int64_t at;                  /* offset within the row */
+} prefetch_cursor;
 
-static stretch stretch_of(const operand *o, int64_t first, int64_t end, int64_t from,
-                          int64_t depth) {
+static prefetch_cursor prefetch_cursor_of(const operand *o, int64_t first, int64_t end,
+                                          int64_t from, int64_t depth) {
     const int64_t numbers = (int64_t)sizeof *o->x;
     const int64_t length = lesser(end, o->length) - first, deep = lesser(depth, o->depth - from);
     const float *x = o->x + (o->along ? first * o->stride + from : from * o->stride + first);
-    return (stretch){.row = (const char *)x,
-                     .rows = o->along ? length : deep,
-                     .bytes = (o->along ? deep : length) * numbers,
-                     .stride = o->stride * numbers};
+    return (prefetch_cursor){.row = (const char *)x,
+                             .rows = o->along ? length : deep,
+                             .bytes = (o->along ? deep : length) * numbers,
+                             .stride = o->stride * numbers};
 }
 
-/* The next lines. Squares are read in the order of panels, which the CPU does not foresee. */
-static inline void ask(stretch *s, int64_t lines) {
+/* Prefetches the next lines. Packing reads in the order of panels, which the CPU does not
+ * predict. */
+static inline void prefetch(prefetch_cursor *s, int64_t lines) {
     enum { LINE = 64 };
     for (; lines > 0 && s->rows > 0; lines--) {
         __builtin_prefetch(s->row + s->at);
@@ -209,19 +213,20 @@ static inline void ask(stretch *s, int64_t lines) {
     }
 }
 
-/* In the order in which the numbers are stored. */
+/* Reads in the order in which the numbers are stored. */
 void panels_pack(const operand *o, int64_t first, int64_t end, int64_t from, int64_t depth,
                  int64_t panel, char *to) {
-    enum { AHEAD = 512, LINES = 64 }; /* of memory; LINES: of the squares of a panel */
-    const int64_t chunks = (depth + DEPTH - 1) / DEPTH, bytes = o->parts * PART;
+    /* lines of memory: before the first tile, and for each two tiles */
+    enum { FIRST_LINES = 512, PANEL_LINES = 64 };
+    const int64_t slices = (depth + DEPTH - 1) / DEPTH, bytes = o->parts * PART;
     const int64_t panels = (end - first + SIDE - 1) / SIDE;
-    stretch ahead = stretch_of(o, first, end, from, depth);
-    ask(&ahead, AHEAD);
-    for (int64_t i = 0; i < chunks * panels; i++) {
-        const int64_t chunk = o->along ? i % chunks : i / panels;
-        const int64_t at = o->along ? i / chunks : i % panels;
-        ask(&ahead, LINES);
-        squares_pack(o, first + at * SIDE, from + chunk * DEPTH, to + at * panel + chunk * bytes);
+    prefetch_cursor cursor = prefetch_cursor_of(o, first, end, from, depth);
+    prefetch(&cursor, FIRST_LINES);
+    for (int64_t i = 0; i < slices * panels; i++) {
+        const int64_t slice = o->along ? i % slices : i / panels;
+        const int64_t at = o->along ? i / slices : i % panels;
+        prefetch(&cursor, PANEL_LINES);
+        tiles_pack(o, first + at * SIDE, from + slice * DEPTH, to + at * panel + slice * bytes);
     }
 }
 #endif

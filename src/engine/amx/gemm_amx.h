@@ -1,5 +1,5 @@
-/* gemm_amx.h -- products of floats by the tiles of AMX-BF16 (gemm_amx.c). Of an installed engine they are in
- * the library for CPUs with AVX-512 alone. */
+/* gemm_amx.h -- float products by the tiles of AMX-BF16 (gemm_amx.c). An installed engine has them
+ * only in the library for CPUs with AVX-512. */
 #ifndef ENGINE_AMX_GEMM_AMX_H
 #define ENGINE_AMX_GEMM_AMX_H
 
@@ -12,23 +12,23 @@
 #define PRODUCT_AMX
 #endif
 
-/* Bfloat16 numbers that stand for a float. */
+/* Number of bfloat16 parts of a float. */
 typedef enum amx_parts { AMX_ROUNDED = 1, AMX_WHOLE = 3 } amx_parts;
 
 /* Whether this CPU has AMX-BF16 and the system lets this process use it. */
 bool amx_native(void);
 
-/* Where it is native: whether no side of the product is so short that tiles would be half empty. */
+/* Whether AMX is native and all sides of the product fill tiles. */
 bool amx_takes(const gemm_group *p);
 
-/* AMX_WHOLE: the product as of floats. AMX_ROUNDED: of operands rounded to bfloat16, without a bias. The same bytes
- * for any number of threads. Of what amx_takes. SR_MEMORY: c is as before. */
-sr_status amx_product(scratch_memory *room, const gemm_group *p, amx_parts parts, int threads,
+/* AMX_WHOLE: the product of floats. AMX_ROUNDED: of operands rounded to bfloat16, without a bias.
+ * Bit-identical for any number of threads. Requires amx_takes. SR_MEMORY: c is unchanged. */
+sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
                       sr_failure *why);
 
-/* Whether they can be one product: what is side by side has whole panels of each. */
+/* Whether the products can run as one: concatenated sides have whole panels. */
 bool amx_takes_together(gemm_group_sides sides, const gemm_group *one);
-sr_status amx_products(scratch_memory *room, gemm_group_sides sides, int count,
+sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
                        const gemm_group *one, int threads, sr_failure *why);
 
 #endif

@@ -1,8 +1,7 @@
-/* gemm_amx_rows.c -- see gemm_amx_rows.h.
+/* gemm_amx_rows.c -- rows times a packed weight, by AMX tiles, for decoding.
  *
- * The weight's panels stand one behind the other, each over all of its depth. Rows are packed for K_BLOCK of the depth at a
- * time; a panel is read once for all of them, and the sums of steps are added up in their order.
- */
+ * Each panel of the weight is contiguous over all of its depth. Rows are packed for one k-block at
+ * a time. A panel is read once for all rows; sums of k-blocks are added in order. */
 #include "engine/amx/gemm_amx_rows.h"
 
 #include "engine/amx/amx_kernel.h"
@@ -11,8 +10,8 @@
 #include <string.h>
 
 enum {
-    K_BLOCK = 256,                                  /* of the depth */
-    ROOM = 4 * (K_BLOCK / DEPTH * AMX_WHOLE * PART) /* bytes of packed rows, on the stack */
+    K_BLOCK = 256,                                          /* of the depth */
+    PACKED_BYTES = 4 * (K_BLOCK / DEPTH * AMX_WHOLE * PART) /* bytes of packed rows, on the stack */
 };
 
 size_t gemm_amx_rows_bytes(int64_t out, int64_t in) {
@@ -24,7 +23,7 @@ size_t gemm_amx_rows_bytes(int64_t out, int64_t in) {
 bool gemm_amx_rows_pack(int64_t out, int64_t in, const real *w, char *packed) {
     atomic_bool odd = false;
     const operand b = {w, in, out, in, true, true, AMX_WHOLE, &odd};
-    memset(packed, 0, gemm_amx_rows_bytes(out, in)); /* columns beyond the last are loaded too */
+    memset(packed, 0, gemm_amx_rows_bytes(out, in)); /* columns after the last are loaded too */
     panels_pack(&b, 0, out, 0, in, panel_bytes(&b, up(in, DEPTH)), packed);
     return !odd;
 }
@@ -33,17 +32,18 @@ static void bias_copy(const real *b, int64_t columns, float bias[SIDE]) {
     for (int64_t j = 0; j < SIDE; j++) bias[j] = j < columns ? b[j] : 0;
 }
 
-/* Rows and a weight, and the place where a step of the rows is packed. */
-typedef struct job {
-    int64_t rows, out, in, block, panel; /* bytes of AMX_ROWS rows and of a panel of the weight */
+/* A group of rows, a weight, and the buffer for the rows of a k-block. */
+typedef struct rows_gemm {
+    /* block, panel: bytes of AMX_ROWS packed rows and of a panel of the weight */
+    int64_t rows, out, in, block, panel;
     const char *packed;
     const real *b;
     real *y;
-    char *room;
-} job;
+    char *packed_rows;
+} rows_gemm;
 
-/* A panel of the weight at column j times all rows, from .. from+depth-1 of the depth. */
-static void panel_multiply(const job *k, int64_t j, int64_t from, int64_t depth) {
+/* Multiplies the weight panel at column j by all rows, for depth from .. from+depth-1. */
+static void panel_multiply(const rows_gemm *k, int64_t j, int64_t from, int64_t depth) {
     float bias[SIDE];
     const int64_t columns = lesser(k->out - j, SIDE);
     const char *w = k->packed + j / SIDE * k->panel + from / DEPTH * AMX_WHOLE * PART;
@@ -52,36 +52,36 @@ static void panel_multiply(const job *k, int64_t j, int64_t from, int64_t depth)
     for (int64_t r = 0; r < k->rows; r += AMX_ROWS) {
         const tile_sums to = {k->y + r * k->out + j, k->out, lesser(k->rows - r, AMX_ROWS), columns,
                               from > 0};
-        panels_multiply(AMX_WHOLE, k->room + r / AMX_ROWS * k->block, w, depth,
+        panels_multiply(AMX_WHOLE, k->packed_rows + r / AMX_ROWS * k->block, w, depth,
                         biased ? bias : NULL, &to);
     }
 }
 
-static bool rows_run(const job *k, const real *x) {
+static bool rows_run(const rows_gemm *k, const real *x) {
     atomic_bool odd = false;
     const operand a = {x, k->in, k->rows, k->in, true, false, AMX_WHOLE, &odd};
     tiles_open();
     for (int64_t from = 0; from < k->in; from += K_BLOCK) {
         const int64_t depth = lesser(k->in - from, K_BLOCK);
-        panels_pack(&a, 0, k->rows, from, depth, k->block, k->room);
+        panels_pack(&a, 0, k->rows, from, depth, k->block, k->packed_rows);
         for (int64_t j = 0; j < k->out; j += SIDE) panel_multiply(k, j, from, depth);
     }
     tiles_close();
     return !odd;
 }
 
-/* As many rows at a time as fit into the room. */
+/* Takes as many rows at a time as fit into packed_rows. */
 bool gemm_amx_rows(int64_t rows, const real *x, int64_t out, int64_t in, const char *packed,
                    const real *b, real *y) {
-    char room[ROOM] __attribute__((aligned(64)));
+    char packed_rows[PACKED_BYTES] __attribute__((aligned(64)));
     const operand w = {.parts = AMX_WHOLE};
-    job k = {.out = out, .in = in, .packed = packed, .b = b, .room = room};
+    rows_gemm k = {.out = out, .in = in, .packed = packed, .b = b, .packed_rows = packed_rows};
     bool good = true;
     k.block = panel_bytes(&w, up(lesser(in, K_BLOCK), DEPTH));
     k.panel = panel_bytes(&w, up(in, DEPTH));
-    const int64_t some = ROOM / k.block * AMX_ROWS;
-    for (int64_t r = 0; r < rows; r += some) {
-        k.rows = lesser(rows - r, some);
+    const int64_t group = PACKED_BYTES / k.block * AMX_ROWS;
+    for (int64_t r = 0; r < rows; r += group) {
+        k.rows = lesser(rows - r, group);
         k.y = y + r * out;
         good = rows_run(&k, x + r * in) && good;
     }

@@ -1,8 +1,7 @@
-/* conv.c -- which code runs a convolution: the one place that decides.
+/* conv.c -- chooses the code for each convolution.
  *
- * Minimal filtering where it is measured faster (conv_winograd_pays), else oneDNN where it
- * is built in and has fast code, else im2col. The choice depends on pass, shape and build alone.
- */
+ * Winograd where it is faster (conv_winograd_pays), else oneDNN if it is built in and has fast
+ * code, else im2col. The choice depends on pass, shape and build alone. */
 #include <stdlib.h>
 
 #include "engine/conv/conv.h"
@@ -10,7 +9,7 @@
 
 struct conv_state {
     scratch_memory memory;
-    conv_plans *plans; /* NULL until oneDNN is wanted */
+    conv_plans *plans; /* NULL until oneDNN is used */
 };
 
 conv_state *conv_create(sr_failure *why) {
@@ -29,7 +28,7 @@ void conv_free(void *state) {
     free(c);
 }
 
-/* *done false: the library is not there or has no fast code. */
+/* *done false: the library is absent or has no fast code. */
 static sr_status run_dnnl(conv_state *c, int threads, conv_pass pass, const conv_shape *s,
                           const conv_arrays *a, bool *done, sr_failure *why) {
 #ifdef USE_DNNL

@@ -1,14 +1,13 @@
 /* conv_im2col.c -- convolution by im2col and matrix products, channels last.
  *
- * The reference of dnnl.c: the double build, `make DNNL=0`, and shapes that oneDNN has no fast code
- * for. With K = kernel_h kernel_w in and P = out_height out_width positions of an image:
+ * Used by the double build, by `make DNNL=0`, and for shapes without fast code in oneDNN. With K =
+ * kernel_h kernel_w in and P = out_height out_width positions of an image:
  *   col [P, K]   row p holds the patch of x under output position p, zero outside the image
  *   y  = col w^T                     per image
  *   dx = scatter-add of dy w [P, K]  per image
  *   dw = sum over images of dy^T col
- * An image is a chunk of work in the first two; in the last one CONV_CHUNK images are, their sums
- * added up in the order of the chunks.
- */
+ * A chunk of work is one image in the first two. For dw it is CONV_CHUNK images, whose sums are
+ * added in the order of the chunks. */
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,7 @@ typedef struct work {
     real *partial;                  /* [chunks, w_size], weights pass only */
 } work;
 
-/* Copies rows of `in` channels between an image and one patch; inside says which are not padding.
- */
+/* Whether pixel (i, j) is inside the image, not padding. */
 static bool inside(const conv_shape *s, int64_t i, int64_t j) {
     return i >= 0 && i < s->height && j >= 0 && j < s->width;
 }

@@ -1,21 +1,20 @@
-/* winograd.h -- minimal filtering F(4 x 4, 3 x 3): the transforms of one tile.
+/* winograd.h -- Winograd F(4 x 4, 3 x 3): the transforms of one tile.
  *
  * Winograd, Arithmetic Complexity of Computations, SIAM 1980; Lavin and Gray, Fast Algorithms for
- * Convolutional Neural Networks, CVPR 2016. A filter of 3 taps g over a line d of 6 numbers gives 4:
+ * Convolutional Neural Networks, CVPR 2016. A filter of 3 taps g over 6 numbers d gives 4:
  *   y = A^T ((G g) * (B^T d))           6 products instead of 12; in two dimensions 36, not 144:
  *   Y = A^T ((G g G^T) * (B^T d B)) A
- * and, the same read backwards, the gradient of the taps from that of Y:
+ * The transposed formula gives the gradient of the taps from the gradient of Y:
  *   dg = G^T ((A dY A^T) * (B^T d B)) G
- * g, d and Y are polynomials that are multiplied by their values at five points and at infinity.
- * The points are 0, +-5/8, +-3/2: with the usual 0, +-1, +-2 the error of rounding is twice as large.
- * Both squares and all powers used are exact in float; p = 5/8, q = 3/2:
+ * g, d and Y are polynomials, multiplied by their values at five points and at infinity. The points
+ * are 0, +-5/8, +-3/2: the usual 0, +-1, +-2 double the rounding error. Both squares and all powers
+ * used are exact in float; p = 5/8, q = 3/2:
  *   B^T rows  p^2 q^2, 0, -(p^2+q^2), 0, 1, 0;  0, -+p q^2, -q^2, +-p, 1, 0;  the same with p, q
  *             exchanged;  0, p^2 q^2, 0, -(p^2+q^2), 0, 1
  *   A^T row i p^i (-p)^i q^i (-q)^i at the points; first column 1 0 0 0, last 0 0 0 1
  *   G rows    1/(p^2 q^2), 0, 0;  1, +-p, p^2 over 2 p^2 (p^2-q^2);  the same with p, q exchanged;
  *             0, 0, 1
- * Every number below is a vector of as many channels.
- */
+ * Every number below is a SIMD vector of channels. */
 #ifndef ENGINE_CONV_WINOGRAD_H
 #define ENGINE_CONV_WINOGRAD_H
 
@@ -91,13 +90,13 @@ WINO_INLINE void wino_taps_gradient(const wino *u, wino *g) {
 
 /* -- two dimensions ---------------------------------------------------------------------------- */
 
-/* Numbers TILE_VECTOR channels wide in rows: number (i, j) at first[i * row + j * step]. */
+/* A grid of vectors of TILE_VECTOR channels: number (i, j) is at first[i * row + j * step]. */
 typedef struct wino_grid {
     real *first;
     int64_t row, step;
 } wino_grid;
 
-/* Tiles that cover so many rows or columns. */
+/* Number of tiles that cover `size` rows or columns. */
 static inline int64_t wino_tiles(int64_t size) {
     return (size + WINO_OUT - 1) / WINO_OUT;
 }
@@ -111,7 +110,7 @@ WINO_INLINE wino_grid wino_moved(wino_grid x, int64_t channels) {
     return (wino_grid){x.first + channels, x.row, x.step};
 }
 
-/* y [to, to] = the line over the rows and then over the columns of x [from, from]. */
+/* y [to, to]: applies the line transform to the rows and then to the columns of x [from, from]. */
 WINO_INLINE void wino_square(wino_line *line, const int from, const int to, wino_grid x,
                              wino_grid y) {
     wino half[WINO_IN][WINO_IN];
@@ -135,7 +134,7 @@ WINO_INLINE void wino_square(wino_line *line, const int from, const int to, wino
     }
 }
 
-/* The same for all channels, a multiple of TILE_VECTOR. */
+/* wino_square for all channels, a multiple of TILE_VECTOR. */
 WINO_INLINE void wino_channels(wino_line *line, const int from, const int to, int64_t channels,
                                wino_grid x, wino_grid y) {
     for (int64_t c = 0; c < channels; c += TILE_VECTOR)

@@ -1,8 +1,9 @@
-/* bf16.c -- see bf16.h; the CPU's own instructions are in gemm_amx.c and bf16_avx512.c.
+/* bf16.c -- products of operands rounded to bfloat16, by the CPU's instructions or by rounded
+ * copies.
  *
- * Without them the operands are rounded into copies that gemm multiplies: a product of two bfloat16 has 16
- * bits of mantissa, so that a float holds it exactly, and only the sums round.
- */
+ * CPUs with AMX-BF16 or AVX512-BF16 multiply bfloat16 (gemm_amx.c, bf16_avx512.c). Otherwise gemm
+ * multiplies rounded copies. A product of two bfloat16 has 16 bits of mantissa, which a float holds
+ * exactly, so only the sums round. */
 #include "engine/gemm/bf16.h"
 
 #include "base/bf16_number.h"
@@ -28,7 +29,7 @@ static bool avx512_native(void) {
 }
 #endif
 
-/* Rows of `width` elements, `stride` apart, one behind the other at `to`. */
+/* Rounds rows of `width` elements, `stride` apart, into contiguous rows at `to`. */
 static void round_rows(int threads, int64_t rows, int64_t width, const real *x, int64_t stride,
                        real *to) {
 #pragma omp parallel for num_threads(threads) schedule(static) if (rows * width > PARALLEL_COUNT)
@@ -36,9 +37,9 @@ static void round_rows(int threads, int64_t rows, int64_t width, const real *x, 
         for (int64_t j = 0; j < width; j++) to[r * width + j] = rounded(x[r * stride + j]);
 }
 
-static sr_status by_copies(const gemm_group *p, scratch_memory *room, int threads,
+static sr_status by_copies(const gemm_group *p, scratch_memory *scratch, int threads,
                            sr_failure *why) {
-    real *left = scratch_memory_of(room, (size_t)((p->m + p->n) * p->k) * sizeof *left, why);
+    real *left = scratch_memory_of(scratch, (size_t)((p->m + p->n) * p->k) * sizeof *left, why);
     if (!left) return SR_MEMORY;
     real *right = left + p->m * p->k;
     const int64_t a_rows = p->ta ? p->k : p->m, a_width = p->ta ? p->m : p->k;
@@ -51,17 +52,17 @@ static sr_status by_copies(const gemm_group *p, scratch_memory *room, int thread
     return SR_OK;
 }
 
-sr_status gemm_bf16(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+sr_status gemm_bf16(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why) {
     const gemm_group p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL};
-    if (amx_takes(&p)) return amx_product(room, &p, AMX_ROUNDED, threads, why);
+    if (amx_takes(&p)) return amx_product(scratch, &p, AMX_ROUNDED, threads, why);
 #ifdef BF16_AVX512
     if (avx512_native()) {
-        void *packed = scratch_memory_of(room, bf16_avx512_room(&p), why);
+        void *packed = scratch_memory_of(scratch, bf16_avx512_scratch_bytes(&p), why);
         if (packed) bf16_avx512(&p, threads, packed);
         return packed ? SR_OK : SR_MEMORY;
     }
 #endif
-    return by_copies(&p, room, threads, why);
+    return by_copies(&p, scratch, threads, why);
 }

@@ -1,4 +1,5 @@
-/* bf16.h -- matrix products whose operands are rounded to bfloat16, r(x) (bf16_number.h). Sums stay float. */
+/* bf16.h -- matrix products of operands rounded to bfloat16, r(x) (bf16_number.h). Sums stay
+ * float. */
 #ifndef ENGINE_GEMM_BF16_H
 #define ENGINE_GEMM_BF16_H
 
@@ -11,11 +12,11 @@
 /* y = r(x), [count]; y may be x. */
 void bf16_round(int threads, int64_t count, const real *x, real *y);
 
-/* c = r(op(a)) r(op(b)) + beta c: shapes, strides and beta as gemm's (gemm.h). The rounded operands stand in
- * `room`, 2 bytes an element where the CPU multiplies them itself (AMX-BF16, AVX512-BF16), else a real. The same
- * bytes for any number of threads; those of CPUs with other instructions differ by the rounding of the sums.
- * SR_MEMORY: c is as before. */
-sr_status gemm_bf16(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+/* c = r(op(a)) r(op(b)) + beta c: shapes, strides and beta as in gemm.h. `scratch` holds the
+ * rounded operands: 2 bytes per element for AMX-BF16 and AVX512-BF16, else a real. Results are
+ * bit-identical for any number of threads. CPUs with other instructions differ by the rounding of
+ * sums. SR_MEMORY: c is unchanged. */
+sr_status gemm_bf16(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why);
 

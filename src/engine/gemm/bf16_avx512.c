@@ -1,14 +1,14 @@
-/* bf16_avx512.c -- gemm_bf16 by vdpbf16ps, which adds the products of a pair of bfloat16 to each of 16 sums:
+/* bf16_avx512.c -- gemm_bf16 by vdpbf16ps, which adds the products of bfloat16 pairs to 16 sums:
  *
- *   sum_rj += r(a_r,2p) r(b_2p,j) + r(a_r,2p+1) r(b_2p+1,j)      p = 0 .. pairs - 1, pairs = ceil(k / 2)
+ *   sum_rj += r(a_r,2p) r(b_2p,j) + r(a_r,2p+1) r(b_2p+1,j)
+ *   p = 0 .. pairs - 1, pairs = ceil(k / 2)
  *
- * a tile of ROWS x COLUMNS sums at a time, in registers over all of k; a pair that k leaves half empty is filled
- * with zeros. Both operands are packed into pairs first, 32 bits each:
- *   a as it is     [m, pairs]                   rows as they are
- *   a turned       [m / ROWS, pairs, ROWS]      two stored rows interleaved
+ * A tile of ROWS x COLUMNS sums stays in registers over all of k. Zeros fill the last pair of an
+ * odd k. Both operands are first packed into pairs of 32 bits:
+ *   a as stored    [m, pairs]                   rows unchanged
+ *   a transposed   [m / ROWS, pairs, ROWS]      two stored rows interleaved
  *   b              [n / COLUMNS, pairs, COLUMNS]
- * each filled with zeros up to whole tiles. A sum's order is that of p, whoever makes its tile.
- */
+ * and filled with zeros up to whole tiles. Each sum is in the order of p, on any thread. */
 #include "engine/gemm/bf16_avx512.h"
 
 #ifdef BF16_AVX512
@@ -20,7 +20,7 @@ enum {
     LANES = 16,
     ROWS = 8,
     COLUMNS = 2 * LANES,
-    ROW_BLOCK = 4 * ROWS, /* rows that one thread takes at a time, against one panel of b */
+    ROW_BLOCK = 4 * ROWS, /* rows that a thread multiplies with one panel of b */
     PARALLEL_WORK = 1 << 18
 };
 
@@ -28,25 +28,25 @@ static int64_t up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* The packed operands and where a's pair (r, p) is: a + r * row_step + p * pair_step. */
+/* The packed operands. Pair (r, p) of a is at a + r * row_step + p * pair_step. */
 typedef struct packing {
     int64_t pairs, row_step, pair_step;
     uint32_t *a, *b;
 } packing;
 
-static int64_t a_room(const gemm_group *p) {
+static int64_t a_size(const gemm_group *p) {
     return up(p->m, LANES) * up((p->k + 1) / 2, LANES);
 }
 
-size_t bf16_avx512_room(const gemm_group *p) {
-    return (size_t)(a_room(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
+size_t bf16_avx512_scratch_bytes(const gemm_group *p) {
+    return (size_t)(a_size(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
 }
 
-static packing layout(const gemm_group *p, void *room) {
-    packing k = {.pairs = (p->k + 1) / 2, .a = room};
+static packing layout(const gemm_group *p, void *scratch) {
+    packing k = {.pairs = (p->k + 1) / 2, .a = scratch};
     k.row_step = p->ta ? 1 : up(k.pairs, LANES);
     k.pair_step = p->ta ? ROWS : 1;
-    k.b = k.a + a_room(p);
+    k.b = k.a + a_size(p);
     return k;
 }
 
@@ -56,14 +56,14 @@ static __mmask16 first_lanes(int64_t n) {
 
 /* -- packing */
 
-/* Pairs of 32 numbers of a row, of which `n` are there. */
+/* Pairs of 32 numbers of a row, the first `n` valid. */
 static NATIVE __m512i row_pairs(const float *x, int64_t n) {
     const __m512 low = _mm512_maskz_loadu_ps(first_lanes(n), x);
     const __m512 high = _mm512_maskz_loadu_ps(first_lanes(n - LANES), x + LANES);
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* Row r of a; zeros behind the last. */
+/* Packs row r of a; zeros after the last row. */
 static NATIVE void pack_row(const gemm_group *p, const packing *k, int64_t r) {
     const float *x = p->a + r * p->lda;
     uint32_t *to = k->a + r * k->row_step;
@@ -82,8 +82,8 @@ static NATIVE __m512i column_pairs(const float *upper, const float *lower, int64
     return _mm512_or_si512(even, _mm512_slli_epi32(odd, 16));
 }
 
-/* Sixteen columns of a turned a: two panels. */
-static NATIVE void pack_turned(const gemm_group *p, const packing *k, int64_t column) {
+/* Packs sixteen columns of a transposed a: two panels. */
+static NATIVE void pack_transposed(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->a + column * k->pairs;
     for (int64_t i = 0; i < k->pairs; i++) {
         const float *x = p->a + 2 * i * p->lda + column;
@@ -94,7 +94,7 @@ static NATIVE void pack_turned(const gemm_group *p, const packing *k, int64_t co
     }
 }
 
-/* A panel of b, stored [k, n]. */
+/* Packs a panel of b, stored [k, n]. */
 static NATIVE void pack_panel(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->b + column * k->pairs;
     for (int64_t i = 0; i < k->pairs; i++)
@@ -105,8 +105,8 @@ static NATIVE void pack_panel(const gemm_group *p, const packing *k, int64_t col
         }
 }
 
-/* A panel of b, stored [n, k]: its columns are rows there. */
-static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int64_t column) {
+/* Packs a panel of b, stored [n, k]: its columns are stored rows. */
+static NATIVE void pack_panel_transposed(const gemm_group *p, const packing *k, int64_t column) {
     uint32_t *to = k->b + column * k->pairs, pair[LANES];
     for (int64_t j = 0; j < COLUMNS; j++)
         for (int64_t i = 0; i < k->pairs; i += LANES) {
@@ -120,14 +120,14 @@ static NATIVE void pack_panel_turned(const gemm_group *p, const packing *k, int6
 
 static void pack_b(const gemm_group *p, const packing *k, int64_t column) {
     if (p->tb)
-        pack_panel_turned(p, k, column);
+        pack_panel_transposed(p, k, column);
     else
         pack_panel(p, k, column);
 }
 
 /* -- products */
 
-/* Sums of the tile at (row, column) to c, of whose rows and columns fewer may be left. */
+/* Adds the sums of the tile at (row, column) to c; c may end inside the tile. */
 static NATIVE void store_tile(const gemm_group *p, __m512 sum[ROWS][2], int64_t row,
                               int64_t column) {
     for (int64_t r = 0; r < ROWS && row + r < p->m; r++)
@@ -163,8 +163,8 @@ static void block(const gemm_group *p, const packing *k, int64_t row, int64_t co
     for (int64_t r = row; r < row + ROW_BLOCK && r < p->m; r += ROWS) tile(p, k, r, column);
 }
 
-void bf16_avx512(const gemm_group *p, int threads, void *room) {
-    const packing k = layout(p, room);
+void bf16_avx512(const gemm_group *p, int threads, void *scratch) {
+    const packing k = layout(p, scratch);
     const int64_t panels = up(p->n, COLUMNS) / COLUMNS, blocks = up(p->m, ROW_BLOCK) / ROW_BLOCK;
 #pragma omp parallel num_threads(threads) if (p->m * p->n * p->k > PARALLEL_WORK)
     {
@@ -172,7 +172,7 @@ void bf16_avx512(const gemm_group *p, int threads, void *room) {
         for (int64_t i = 0; i < panels; i++) pack_b(p, &k, i * COLUMNS);
         if (p->ta) {
 #pragma omp for schedule(static)
-            for (int64_t c = 0; c < p->m; c += LANES) pack_turned(p, &k, c);
+            for (int64_t c = 0; c < p->m; c += LANES) pack_transposed(p, &k, c);
         } else {
 #pragma omp for schedule(static)
             for (int64_t r = 0; r < up(p->m, ROWS); r++) pack_row(p, &k, r);

@@ -1,5 +1,5 @@
-/* bf16_avx512.h -- gemm_bf16 by the instructions of AVX512-BF16 (bf16_avx512.c), float only. Of an installed engine
- * it is in the library for CPUs with AVX-512 alone. */
+/* bf16_avx512.h -- gemm_bf16 by AVX512-BF16 instructions (bf16_avx512.c), float only. An installed
+ * engine has it only in the library for CPUs with AVX-512. */
 #ifndef ENGINE_GEMM_BF16_AVX512_H
 #define ENGINE_GEMM_BF16_AVX512_H
 
@@ -10,9 +10,9 @@
 #if defined(__AVX512F__) && !defined(REAL_DOUBLE)
 #define BF16_AVX512
 
-/* Bytes that bf16_avx512 wants at `room`, which begins a cache line. */
-size_t bf16_avx512_room(const gemm_group *p);
-void bf16_avx512(const gemm_group *p, int threads, void *room);
+/* Bytes of `scratch` for bf16_avx512, aligned to a cache line. */
+size_t bf16_avx512_scratch_bytes(const gemm_group *p);
+void bf16_avx512(const gemm_group *p, int threads, void *scratch);
 #endif
 
 #endif

@@ -1,18 +1,18 @@
-/* gemm.c -- matrix products, spread over our own threads.
+/* gemm.c -- matrix products, distributed over our own threads.
  *
- * c = op(a) op(b) + beta c. Products that amx_takes are gemm_amx.c's. All others are cut into fixed chunks, each of which is one single-threaded library call:
+ * c = op(a) op(b) + beta c. gemm_amx.c computes the products that amx_takes accepts. All others are
+ * cut into fixed chunks; each is one single-threaded library call:
  *   float, with oneDNN:  dnnl_sgemm, except products of fewer than SMALL_WORK multiply-adds
  *   otherwise:           cblas (OpenBLAS)
- * Why two libraries: OpenBLAS 0.3.21 does not know CPUs newer than itself and falls back to AVX2
- * kernels there (half the speed), while oneDNN asks for the instructions alone; tiny products are
- * faster in OpenBLAS. bench/bench_gemm.c measures both. A product of the same sizes takes the same
- * library, so the bytes do not depend on who calls.
+ * OpenBLAS 0.3.21 falls back to AVX2 kernels on CPUs newer than itself, at half the speed. oneDNN
+ * checks instructions instead, but tiny products are faster in OpenBLAS. bench/bench_gemm.c
+ * measures both. Products of equal sizes use the same library, so results do not depend on the
+ * caller.
  *
  * Cutting depends on m, n, k alone:
  *   rows or columns  blocks of the longer side of c, at least NARROWEST wide
- *   depth            when c is too small for that but k is long (weight gradients): partial sums of
- *                    k blocks, added up in the order of the blocks
- */
+ *   depth            split-K when c is too small but k is long (weight gradients): partial sums of
+ *                    k-blocks, added in the order of the blocks */
 #include "engine/gemm/gemm.h"
 
 #include <cblas.h>
@@ -30,11 +30,13 @@
 #include "engine/work_chunks.h"
 
 enum {
-    SMALL_WORK = 16 * 1024,       /* multiply-adds; below: OpenBLAS is faster than dnnl_sgemm */
-    CHUNK_WORK = 4 * 1024 * 1024, /* multiply-adds a chunk should have: some fifty microseconds */
-    MOST_CHUNKS = 8,              /* the library copies all of b for each chunk */
-    NARROWEST = 48,               /* rows or columns of a chunk */
-    SHORTEST = 128                /* depth of a chunk */
+    /* multiply-adds; below, OpenBLAS is faster than dnnl_sgemm */
+    SMALL_WORK = 16 * 1024,
+    /* multiply-adds that a chunk should have: some fifty microseconds */
+    CHUNK_WORK = 4 * 1024 * 1024,
+    MOST_CHUNKS = 8, /* the library copies all of b for each chunk */
+    NARROWEST = 48,  /* rows or columns of a chunk */
+    SHORTEST = 128   /* depth of a chunk */
 };
 
 typedef enum { CUT_NOT, CUT_ROWS, CUT_COLUMNS, CUT_DEPTH } cut_side;
@@ -68,8 +70,8 @@ static void library_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, rea
 
 void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    /* Both libraries ask OpenMP how many threads they may take, and a region of one thread does not
-     * count as parallel for them. */
+    /* Both libraries ask OpenMP how many threads they may use. To them, a region of one thread is
+     * not parallel. */
     int allowed = omp_get_max_threads();
     if (allowed != 1) omp_set_num_threads(1);
     library_chunk(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
@@ -89,7 +91,7 @@ static void product_run(const gemm_group *p) {
     if (p->bias) add_bias(p);
 }
 
-/* Blocks of equal width (rounded up to a multiple of `grain`) along `length`. */
+/* Blocks of equal width, rounded up to a multiple of `grain`, along `length`. */
 static cut cut_evenly(cut_side side, int64_t length, int64_t chunks, int64_t grain) {
     int64_t width = (length + chunks - 1) / chunks;
     width = (width + grain - 1) / grain * grain;
@@ -122,7 +124,7 @@ static gemm_group product_columns(gemm_group p, int64_t from, int64_t width) {
     return p;
 }
 
-/* Overwrites `sum` [m x n] instead of c. */
+/* Writes to `sum` [m x n] instead of c. */
 static gemm_group product_depth(gemm_group p, int64_t from, int64_t width, real *sum) {
     p.a += p.ta ? from * p.lda : from;
     p.b += p.tb ? from : from * p.ldb;
@@ -184,37 +186,39 @@ void gemm_group_by_libraries(const gemm_group *p, int threads) {
     }
 }
 
-static void product_any(scratch_memory *room, const gemm_group *p, int threads) {
+static void product_any(scratch_memory *scratch, const gemm_group *p, int threads) {
     sr_failure none;
-    if (!amx_takes(p) || amx_product(room, p, AMX_WHOLE, threads, &none) != SR_OK)
+    if (!amx_takes(p) || amx_product(scratch, p, AMX_WHOLE, threads, &none) != SR_OK)
         gemm_group_by_libraries(p, threads);
 }
 
-void gemm_grouped(scratch_memory *room, gemm_group_sides sides, int count, const gemm_group *one,
+void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, const gemm_group *one,
                   int threads) {
     sr_failure none;
     if (count > 1 && amx_takes_together(sides, one) &&
-        amx_products(room, sides, count, one, threads, &none) == SR_OK)
+        amx_products(scratch, sides, count, one, threads, &none) == SR_OK)
         return;
     for (int i = 0; i < count; i++) {
         gemm_group p = one[i];
         if (i && sides == SIDES_DEPTH) p.beta = 1;
-        product_any(room, &p, threads);
+        product_any(scratch, &p, threads);
     }
 }
 
-void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+void gemm(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    product_any(room, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL}, threads);
+    product_any(scratch, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL},
+                threads);
 }
 
-void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+void gemm_biased(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                  int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
                  const real *bias, real *c, int64_t ldc) {
-    product_any(room, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
+    product_any(scratch, &(gemm_group){ta, tb, m, n, k, a, lda, b, ldb, 0, c, ldc, bias}, threads);
 }
 
-/* Activations that die out end in denormal numbers, which cost a hundred times a normal one. */
+/* Flushes denormals: vanishing activations become denormal, which cost a hundred times a normal
+ * number. */
 static void flush_denormals(void) {
 #if defined(__SSE2__)
     enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040 };
@@ -222,9 +226,9 @@ static void flush_denormals(void) {
 #endif
 }
 
-/* In the middle of dnnl_sgemm (oneDNN 2.6) the stack pointer points into the heap, and a signal
- * would have its frame written there. On the main thread handlers have a stack of their own
- * (tool.c); the others take no signals that come from outside. */
+/* Blocks outside signals on this thread. Inside dnnl_sgemm (oneDNN 2.6) the stack pointer points
+ * into the heap, where a signal would write its frame. Only the main thread takes such signals; its
+ * handlers have a stack of their own (tool.c). */
 static void block_signals(void) {
     static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP};
     sigset_t outside;
@@ -234,7 +238,7 @@ static void block_signals(void) {
 }
 
 void gemm_setup(int threads) {
-    openblas_set_num_threads(1); /* its OpenMP build calls omp_set_num_threads(1) in here */
+    openblas_set_num_threads(1); /* its OpenMP build calls omp_set_num_threads(1) here */
     omp_set_num_threads(threads);
     flush_denormals(); /* threads started later inherit it */
 #pragma omp parallel num_threads(threads)

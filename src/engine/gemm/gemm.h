@@ -1,4 +1,4 @@
-/* gemm.h -- matrix products; gemm.c is the only user of cblas. */
+/* gemm.h -- matrix products by AMX, oneDNN or BLAS; gemm.c is the only user of cblas. */
 #ifndef ENGINE_GEMM_GEMM_H
 #define ENGINE_GEMM_GEMM_H
 
@@ -8,14 +8,14 @@
 #include "base/real.h"
 #include "engine/scratch.h"
 
-/* c = op(a) op(b) + beta c, row-major. op(a) is [m x k] (a stored [k x m] when ta), op(b) [k x n]
- * (stored [n x k] when tb), c [m x n]; lda, ldb, ldc row strides. c is not read when beta is 0.
- * The same bytes for any number of threads. Packed operands may stand in `room`. */
-void gemm(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
+/* c = op(a) op(b) + beta c, row-major. op(a) is [m x k] (stored [k x m] when ta), op(b) [k x n]
+ * (stored [n x k] when tb), c [m x n]; lda, ldb, ldc are row strides. c is not read when beta is 0.
+ * Results are bit-identical for any number of threads. `scratch` may hold packed operands. */
+void gemm(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
-/* c = op(a) op(b) + bias [n] (NULL: none) in every row. */
-void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m, int64_t n,
+/* c = op(a) op(b) + bias [n] in every row; bias NULL: none. */
+void gemm_biased(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n,
                  int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
                  const real *bias, real *c, int64_t ldc);
 
@@ -24,15 +24,15 @@ void gemm_biased(scratch_memory *room, int threads, bool ta, bool tb, int64_t m,
 void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 
-/* Call once at program start, before the first omp_set_num_threads: the BLAS becomes
- * single-threaded, denormals are flushed on this and every OpenMP thread, signals go to this thread
- * only. A signal handler needs a stack of its own (sigaltstack; see gemm.c). */
+/* Call once at program start, before the first omp_set_num_threads. The BLAS becomes
+ * single-threaded, every OpenMP thread flushes denormals, and only this thread gets signals. A
+ * signal handler needs a stack of its own (sigaltstack; see gemm.c). */
 void gemm_setup(int threads);
 
-/* What multiplies float products that are wide enough: "AMX-BF16", "oneDNN" or "OpenBLAS". */
+/* Names the kernels of wide float products: "AMX-BF16", "oneDNN" or "OpenBLAS". */
 const char *gemm_kernels(void);
 
-/* Name of the BLAS kernels chosen for this CPU ("Haswell"), for the run file and bench. */
+/* Names the BLAS kernels of this CPU ("Haswell"), for the run file and bench. */
 const char *gemm_library(void);
 
 #endif

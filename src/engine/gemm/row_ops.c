@@ -1,14 +1,14 @@
-/* row_ops.c -- see row_ops.h.
+/* row_ops.c -- linear layers and attention for decoding: each row has the same bits in any batch.
  *
- *   linear     y_rj = sum_p x_rp w_jp + b_j             one sum over rising p (small_gemm.h), then b
+ *   linear     y_rj = sum_p x_rp w_jp + b_j            one sum over rising p (small_gemm.h), then b
  *   attention  s_j = q k_j    a = softmax(s)    y = sum_j a_j v_j     per head, rising j
  *              with many queries both are products of small_gemm.h, over rising k and j
  *   log sum    m + log sum exp(x - m)                  m the largest x
  *
- * The weight is kept turned, [in] rows of PANEL columns after one another, so that a panel is read
- * through once for each block of rows; where the CPU has tiles, packed for them too (gemm_amx_rows.h). Sums along q k_j of one query and over exponentials (these in
- * double) are by vector lanes: their order follows from the length and the CPU type (row_math.h).
- */
+ * The weight is kept transposed, in panels of PANEL columns with [in] rows each. A block of rows
+ * reads each panel once. CPUs with AMX also get a copy packed for tiles (gemm_amx_rows.h). Sums
+ * along q k_j of one query, and over exponentials (in double), use SIMD lanes: the length and the
+ * CPU type fix their order (row_math.h). */
 #include "engine/gemm/row_ops.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static int64_t panel_count(const row_weight *r) {
     return (r->out + PANEL - 1) / PANEL;
 }
 
-/* For tiles too, where there are some. */
+/* Packs the weight for AMX tiles, where the CPU has them. */
 static sr_status weight_pack(row_weight *r, const tensor *w, sr_failure *why) {
     const size_t bytes = gemm_amx_rows_bytes(r->out, r->in);
     if (!bytes) return SR_OK;
@@ -63,19 +63,19 @@ void row_weight_free(row_weight *r) {
     r->packed = NULL;
 }
 
-/* Columns first .. of `rows` rows. */
+/* Computes columns first .. first+PANEL-1 of `rows` rows. */
 static void linear_block(int64_t rows, const real *x, const row_weight *w, int64_t first,
                          const real *b, real *y) {
     real sum[ROW_BLOCK * PANEL];
     const int64_t width = w->out - first < PANEL ? w->out - first : PANEL;
-    small_gemm_product(rows, PANEL, w->in, (small_gemm_rest){x, w->in, 1}, w->value + first * w->in,
+    small_gemm_product(rows, PANEL, w->in, (small_gemm_left){x, w->in, 1}, w->value + first * w->in,
                        PANEL, false, sum, PANEL);
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; j < width; j++)
             y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
 }
 
-/* A row whose numbers tiles cannot take, as any other CPU computes it. */
+/* Recomputes rows with numbers that tiles cannot split, as any other CPU computes them. */
 static void odd_rows(int64_t rows, const real *x, const row_weight *w, const real *b, real *y) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = 0; gemm_amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
@@ -84,8 +84,8 @@ static void odd_rows(int64_t rows, const real *x, const row_weight *w, const rea
 
 static void linear_by_tiles(int threads, int64_t rows, const real *x, const row_weight *w,
                             const real *b, real *y) {
-    const int64_t share = (rows + threads - 1) / threads;
-    const int64_t group = (share + AMX_ROWS - 1) / AMX_ROWS * AMX_ROWS;
+    const int64_t each = (rows + threads - 1) / threads;
+    const int64_t group = (each + AMX_ROWS - 1) / AMX_ROWS * AMX_ROWS;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t from = 0; from < rows; from += group) {
         const int64_t count = rows - from < group ? rows - from : group;
@@ -113,84 +113,88 @@ void row_linear(int threads, int64_t rows, const real *x, const row_weight *w, c
 
 /* -- attention */
 
-static int64_t lanes_up(int64_t n) {
+static int64_t round_up(int64_t n) {
     return (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES;
 }
 
-/* y = sum_j share_j value_j, the `width` numbers at `at` of each: in registers as many as there are. */
-static void weigh(int64_t at, int64_t width, int64_t n, const real *share, const real *const *value,
-                  real *y) {
-    enum { WIDE = 2 * TILE_VECTOR };
+/* y = sum_j weight_j value_j for `width` numbers from `at` on, as many as fit in registers at a
+ * time. */
+static void weigh(int64_t at, int64_t width, int64_t n, const real *weight,
+                  const real *const *value, real *y) {
+    enum { STEP = 2 * TILE_VECTOR };
     int64_t k = at;
-    for (; k + WIDE <= at + width; k += WIDE) {
+    for (; k + STEP <= at + width; k += STEP) {
         small_gemm_vector low = {0}, high = {0}, left, right;
         for (int64_t j = 0; j < n; j++) {
             memcpy(&left, value[j] + k, sizeof left);
             memcpy(&right, value[j] + k + TILE_VECTOR, sizeof right);
-            low += share[j] * left;
-            high += share[j] * right;
+            low += weight[j] * left;
+            high += weight[j] * right;
         }
         memcpy(y + k, &low, sizeof low);
         memcpy(y + k + TILE_VECTOR, &high, sizeof high);
     }
     for (; k < at + width; k++) {
         real sum = 0;
-        for (int64_t j = 0; j < n; j++) sum += share[j] * value[j][k];
+        for (int64_t j = 0; j < n; j++) sum += weight[j] * value[j][k];
         y[k] = sum;
     }
 }
 
 static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
-                           const real *const *key, const real *const *value, real *share, real *y) {
-    row_shares(n, width, q + at, key, at, share);
-    weigh(at, width, n, share, value, y);
+                           const real *const *key, const real *const *value, real *weight,
+                           real *y) {
+    row_attention_weights(n, width, q + at, key, at, weight);
+    weigh(at, width, n, weight, value, y);
 }
 
 int64_t row_attention_scratch(int64_t n) {
-    return lanes_up(n);
+    return round_up(n);
 }
 
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
-                   const real *const *value, real *share, real *y) {
+                   const real *const *value, real *weight, real *y) {
     for (int h = 0; h < heads; h++)
-        head_attention(h * (d / heads), d / heads, n, q, key, value, share, y);
+        head_attention(h * (d / heads), d / heads, n, q, key, value, weight, y);
 }
 
 /* -- attention of many queries to the same keys */
 
 int64_t row_memory_size(int64_t d, int heads, int64_t n) {
-    return d * lanes_up(n) + heads * n * lanes_up(d / heads);
+    return d * round_up(n) + heads * n * round_up(d / heads);
 }
 
 row_memory row_memory_make(int64_t d, int heads, int64_t n, const real *key, const real *value,
                            real *at) {
     const int64_t width = d / heads;
-    const row_memory m = {n, lanes_up(n), width, lanes_up(width), at, at + d * lanes_up(n)};
-    small_transpose(n, d, key, d, m.key, m.room);
+    const row_memory m = {n, round_up(n), width, round_up(width), at, at + d * round_up(n)};
+    small_transpose(n, d, key, d, m.key, m.key_stride);
     for (int64_t h = 0; h < heads; h++)
         for (int64_t j = 0; j < n; j++) {
-            real *to = m.value + (h * n + j) * m.wide;
+            real *to = m.value + (h * n + j) * m.padded_width;
             memcpy(to, value + j * d + h * width, (size_t)width * sizeof *to);
-            memset(to + width, 0, (size_t)(m.wide - width) * sizeof *to);
+            memset(to + width, 0, (size_t)(m.padded_width - width) * sizeof *to);
         }
     return m;
 }
 
 int64_t row_memory_scratch(const row_memory *m, int64_t rows) {
-    return rows * (m->room + m->wide);
+    return rows * (m->key_stride + m->padded_width);
 }
 
-/* Head h of all queries: share [rows, room], y [rows, d]. */
+/* Attention of head h for all queries: weight [rows, key_stride], y [rows, d]. */
 static void head_attentions(const row_memory *m, int64_t d, int64_t h, int64_t rows, const real *q,
-                            real *share, real *y) {
-    real *sum = share + rows * m->room;
-    small_gemm_product(rows, m->room, m->width, (small_gemm_rest){q + h * m->width, d, 1},
-                       m->key + h * m->width * m->room, m->room, false, share, m->room);
-    for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, share + r * m->room);
-    small_gemm_product(rows, m->wide, m->keys, (small_gemm_rest){share, m->room, 1},
-                       m->value + h * m->keys * m->wide, m->wide, false, sum, m->wide);
+                            real *weight, real *y) {
+    real *sum = weight + rows * m->key_stride;
+    small_gemm_product(rows, m->key_stride, m->width, (small_gemm_left){q + h * m->width, d, 1},
+                       m->key + h * m->width * m->key_stride, m->key_stride, false, weight,
+                       m->key_stride);
+    for (int64_t r = 0; r < rows; r++) row_softmax(m->keys, weight + r * m->key_stride);
+    small_gemm_product(rows, m->padded_width, m->keys, (small_gemm_left){weight, m->key_stride, 1},
+                       m->value + h * m->keys * m->padded_width, m->padded_width, false, sum,
+                       m->padded_width);
     for (int64_t r = 0; r < rows; r++)
-        memcpy(y + r * d + h * m->width, sum + r * m->wide, (size_t)m->width * sizeof *y);
+        memcpy(y + r * d + h * m->width, sum + r * m->padded_width, (size_t)m->width * sizeof *y);
 }
 
 void row_memory_attention(const row_memory *m, int heads, int64_t rows, const real *q,
@@ -200,7 +204,7 @@ void row_memory_attention(const row_memory *m, int heads, int64_t rows, const re
         for (int64_t r = 0; average && r < rows; r++)
             for (int64_t j = 0; j < m->keys; j++)
                 average[r * step + j] =
-                    (h ? average[r * step + j] : 0) + scratch[r * m->room + j] / (real)heads;
+                    (h ? average[r * step + j] : 0) + scratch[r * m->key_stride + j] / (real)heads;
     }
 }
 

@@ -1,14 +1,13 @@
-/* small_gemm.h -- matrix products too small for a BLAS: c = a b or c += a b, kept in registers.
+/* small_gemm.h -- matrix products too small for a BLAS: c = a b or c += a b, sums in registers.
  *
- * c [m x n], n a multiple of TILE_LANES; b [k x n] with row stride ldb; a is read as
- * a[i * step_m + p * step_k], so that a transposed a costs nothing. c and b are walked in tiles of
- * TILE_ROWS x 2 vectors; each element of c is one sum over p in rising order, added to c as a whole:
- * a long sum cut into products loses less than one that goes on. At the 32 x 32 x 32
- * of a small attention head a library takes longer, at 300 x 300 x 128 as long.
+ * c [m x n], n a multiple of TILE_LANES; b [k x n] with row stride ldb. a is read as a[i * step_m +
+ * p * step_k], so that a transposed a costs nothing. Loops go over tiles of TILE_ROWS x 2 vectors
+ * of c. Each element of c is one sum over rising p. The sum is added to c as a whole: a long sum
+ * cut into products rounds less than one running sum. A library is slower at the 32 x 32 x 32 of a
+ * small attention head, and equal at 300 x 300 x 128.
  *
- * Vectors are GCC's and clang's vector_size types, as wide as the CPU's and as many as it can keep;
- * TILE_LANES, the unit of padding, is the same on all of them.
- */
+ * Vectors are vector_size types of GCC and clang, as wide as the CPU's, as many as fit in
+ * registers. TILE_LANES, the unit of padding, is the same on all CPUs. */
 #ifndef ENGINE_GEMM_SMALL_GEMM_H
 #define ENGINE_GEMM_SMALL_GEMM_H
 
@@ -34,15 +33,14 @@ enum {
 typedef real small_gemm_vector __attribute__((vector_size(TILE_VECTOR_BYTES)));
 
 /* A left operand: element (i, p) at value[i * step_m + p * step_k]. */
-typedef struct small_gemm_rest {
+typedef struct small_gemm_left {
     const real *value;
     int64_t step_m, step_k;
-} small_gemm_rest;
+} small_gemm_left;
 
-/* rows <= TILE_ROWS and wide <= TILE_WIDE are constants where this is called: everything unrolls.
- */
+/* rows <= TILE_ROWS and wide <= TILE_WIDE are constants of the caller, so that all loops unroll. */
 __attribute__((always_inline)) static inline void
-micro_kernel(const int rows, const int wide, int64_t k, small_gemm_rest a, const real *restrict b,
+micro_kernel(const int rows, const int wide, int64_t k, small_gemm_left a, const real *restrict b,
              int64_t ldb, bool add, real *restrict c, int64_t ldc) {
     small_gemm_vector sum[TILE_ROWS][TILE_WIDE] = {0};
     for (int64_t p = 0; p < k; p++) {
@@ -73,14 +71,15 @@ micro_kernel(const int rows, const int wide, int64_t k, small_gemm_rest a, const
 }
 
 __attribute__((always_inline)) static inline void
-small_gemm_columns(const int wide, int64_t m, int64_t k, small_gemm_rest a, const real *restrict b,
+small_gemm_columns(const int wide, int64_t m, int64_t k, small_gemm_left a, const real *restrict b,
                    int64_t ldb, bool add, real *restrict c, int64_t ldc) {
     int64_t i = 0;
     for (; i + TILE_ROWS <= m; i += TILE_ROWS, a.value += TILE_ROWS * a.step_m)
         micro_kernel(TILE_ROWS, wide, k, a, b, ldb, add, c + i * ldc, ldc);
     c += i * ldc;
     switch (m -
-            i) { /* together, so that as many sums as there are wait for one another's operands */
+            /* the last rows together, so that their sums hide each other's latency */
+            i) {
 #define TILE_REST(rows)                                                                            \
     case rows:                                                                                     \
         micro_kernel(rows, wide, k, a, b, ldb, add, c, ldc);                                       \
@@ -98,7 +97,7 @@ small_gemm_columns(const int wide, int64_t m, int64_t k, small_gemm_rest a, cons
     }
 }
 
-static inline void small_gemm_product(int64_t m, int64_t n, int64_t k, small_gemm_rest a,
+static inline void small_gemm_product(int64_t m, int64_t n, int64_t k, small_gemm_left a,
                                       const real *restrict b, int64_t ldb, bool add,
                                       real *restrict c, int64_t ldc) {
     int64_t j = 0;
@@ -107,8 +106,8 @@ static inline void small_gemm_product(int64_t m, int64_t n, int64_t k, small_gem
     if (j < n) small_gemm_columns(1, m, k, a, b + j, ldb, add, c + j, ldc);
 }
 
-/* Four numbers; turning 4 x 4 blocks in registers is ten times as fast as one number at a time
- * where the row stride is a power of two and lines of the cache collide. */
+/* Four numbers. Transposing 4 x 4 blocks in registers is ten times as fast as single numbers when
+ * the row stride is a power of two, where cache lines collide. */
 typedef real small_gemm_quad __attribute__((vector_size(4 * sizeof(real))));
 
 static inline void small_transpose_quad(const real *restrict x, int64_t ldx, real *restrict y,
@@ -122,14 +121,14 @@ static inline void small_transpose_quad(const real *restrict x, int64_t ldx, rea
     small_gemm_quad cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     small_gemm_quad ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
     small_gemm_quad cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const small_gemm_quad turned[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
-                                       __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
-                                       __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
-                                       __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
-    for (int i = 0; i < 4; i++) memcpy(y + i * ldy, &turned[i], sizeof turned[i]);
+    const small_gemm_quad transposed[4] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5),
+                                           __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                                           __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5),
+                                           __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7)};
+    for (int i = 0; i < 4; i++) memcpy(y + i * ldy, &transposed[i], sizeof transposed[i]);
 }
 
-/* x [m x n] -> y [n x TILE_LANES], zeros behind column m <= TILE_LANES. */
+/* x [m x n] -> y [n x TILE_LANES], zeros after column m <= TILE_LANES. */
 static inline void small_transpose_block(int64_t m, int64_t n, const real *restrict x, int64_t ldx,
                                          real *restrict y, int64_t ldy) {
     int64_t whole_m = m / 4 * 4, whole_n = n / 4 * 4;
@@ -142,7 +141,7 @@ static inline void small_transpose_block(int64_t m, int64_t n, const real *restr
         for (int64_t j = 0; j < n; j++) y[j * ldy + i] = i < m ? x[i * ldx + j] : 0;
 }
 
-/* x [m x n] -> y = x^T [n x ldy], zeros behind column m; ldy is m rounded up to TILE_LANES. */
+/* x [m x n] -> y = x^T [n x ldy], zeros after column m; ldy is m rounded up to TILE_LANES. */
 static inline void small_transpose(int64_t m, int64_t n, const real *restrict x, int64_t ldx,
                                    real *restrict y, int64_t ldy) {
     for (int64_t i = 0; i < m; i += TILE_LANES)

@@ -1,22 +1,21 @@
-/* onednn.c -- the only user of oneDNN (2.6 or later); nothing without -DUSE_DNNL.
+/* onednn.c -- the only user of oneDNN (2.6 or later); empty without -DUSE_DNNL.
  *
- * Products: dnnl_sgemm, for gemm.c. Convolutions: the three passes of conv.h, float, activations
- * channels last as they are, weights reordered once per call into the blocks that the library's
- * code for this CPU wants.
+ * Products: dnnl_sgemm, for gemm.c. Convolutions: the three passes of conv.h in float. Activations
+ * stay channels last. Weights are reordered once per call into the library's blocked layout for
+ * this CPU.
  *
- * The library must not decide how many threads work, since its choice changes the order of sums.
- * Its OpenMP build reads the number of threads when a primitive is created and again when it runs:
+ * The library must not choose the number of threads, since that changes the order of sums. Its
+ * OpenMP build reads the number of threads when a primitive is created, and again when it runs:
  *   - a primitive is created while that number is 1, for a fixed chunk of CONV_CHUNK images (one
- *     more for the images left over), and is used by all threads at once: it is constant, and
- *     every thread brings its own memory objects and scratchpad;
- *   - it runs inside our regions, where the number is set to 1 too: a region of one thread does not
- *     count as parallel for the library.
- * dw: every chunk writes its own sum, the sums are added up in the order of the chunks, still in
- * the library's blocks, then reordered.
+ *     more for the remaining images). It is constant, so all threads use it at once; each thread
+ *     has its own memory objects and scratchpad;
+ *   - it runs inside our regions, where the number is set to 1 too: to the library, a region of one
+ *     thread is not parallel.
+ * dw: every chunk writes its own sum. The sums are added in the order of the chunks, still in the
+ * library's blocks, and then reordered.
  *
- * Everything a call needs besides its arrays lives in a conv_plans: primitives by shape, and memory
- * that is shared with other code.
- */
+ * A conv_plans contains all that a call needs besides its arrays: primitives by shape, and shared
+ * memory. */
 #ifdef USE_DNNL
 #include <dnnl.h>
 #include <omp.h>
@@ -31,7 +30,7 @@ bool gemm_dnnl(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, c
                       ldc) == dnnl_success;
 }
 
-/* -- what is prepared per shape ---------------------------------------------------------------- */
+/* -- plans: prepared once per shape ------------------------------------------------------------- */
 
 typedef struct plan plan;
 struct plan {
@@ -47,7 +46,7 @@ struct plan {
 
 struct conv_plans {
     dnnl_engine_t engine;
-    dnnl_stream_t stream; /* of reorders; chunks have a stream per thread */
+    dnnl_stream_t stream; /* for reorders; each thread has a stream for chunks */
     plan *first;
     scratch_memory *memory;
 };
@@ -93,7 +92,7 @@ static dnnl_status_t describe_arrays(plan *p, dnnl_memory_desc_t *any) {
     return bad;
 }
 
-/* The library's description of the pass; the backward ones refer to a forward one. */
+/* Describes the pass to the library. Backward descriptions refer to a forward one. */
 static dnnl_status_t describe_pass(const plan *p, conv_pass pass, const dnnl_memory_desc_t *w,
                                    dnnl_convolution_desc_t *desc) {
     const dnnl_alg_kind_t direct = dnnl_convolution_direct;
@@ -121,13 +120,14 @@ static dnnl_status_t create_desc(dnnl_engine_t engine, const plan *p, conv_pass 
     return bad;
 }
 
-/* jit_1x1:avx2 of oneDNN 2.6.3 copies the pixels that a stride leaves into its scratchpad, eight channels at a
- * time, and writes behind the end of it where their number is no multiple of eight. */
+/* Whether the library would write beyond its scratchpad. In oneDNN 2.6.3 jit_1x1:avx2 copies
+ * strided pixels there, eight channels at a time, and overruns when the count is no multiple of
+ * eight. */
 static bool writes_too_far(const conv_shape *s, const char *name) {
     return strncmp(name, "jit_1x1", 7) == 0 && s->stride > 1 && (s->in % 8 || s->out % 8);
 }
 
-/* The library's last resort is a hundred times slower than im2col. */
+/* The library's fallback is a hundred times slower than im2col. */
 static bool is_usable(const conv_shape *s, const_dnnl_primitive_desc_t desc) {
     const char *name = NULL;
     return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
@@ -153,7 +153,7 @@ static dnnl_status_t take_chunk(dnnl_engine_t engine, plan *p, const_dnnl_primit
     return bad ? bad : create_reorder(engine, p);
 }
 
-/* Leaves p->usable false when the library has no fast code, or none to be trusted. */
+/* Leaves p->usable false when the library has no fast code, or only code with the bug above. */
 static dnnl_status_t plan_fill(dnnl_engine_t engine, plan *p) {
     dnnl_memory_desc_t w;
     dnnl_primitive_desc_t forward = NULL, own = NULL;
@@ -204,34 +204,34 @@ static sr_status plan_find(conv_plans *c, conv_pass pass, const conv_shape *s, c
 
 /* -- one call ---------------------------------------------------------------------------------- */
 
-/* `chunks` chunks of one plan. The pointers below `chunks` are parts of the shared memory. */
-typedef struct job {
+/* A call: `chunks` chunks of one plan. The pointers below `chunks` point into shared memory. */
+typedef struct conv_call {
     conv_plans *c;
     const plan *p;
     conv_arrays a;
     int threads;
     int64_t chunks;
-    size_t x_size, y_size, w_size;    /* numbers of a chunk, a chunk, and w in the plain layout */
+    size_t x_size, y_size, w_size;    /* numbers of x, y in a chunk, and of w in the plain layout */
     size_t block_size, scratch_bytes; /* numbers of w in blocks */
     float *block;    /* w [block_size], or sums of the chunks [chunks, block_size] */
     float *plain;    /* dw [w_size] before it is added */
     float *dx;       /* [threads, x_size], when dx is added */
     char *scratch;   /* [threads, scratch_bytes] */
     dnnl_memory_t w; /* of `block`, for the passes that read w */
-} job;
+} conv_call;
 
 /* Memory objects of one thread. */
-typedef struct lane {
+typedef struct thread_objects {
     dnnl_stream_t stream;
     dnnl_memory_t x, y, w, scratch;
-} lane;
+} thread_objects;
 
 static size_t aligned(size_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
-/* Divides `memory` among the job's parts (NULL: only counts); returns the bytes needed. */
-static size_t job_layout(job *j, char *memory) {
+/* Divides `memory` among the arrays of the call (NULL: only counts); returns the bytes needed. */
+static size_t call_layout(conv_call *j, char *memory) {
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS, data = j->p->pass == CONV_BACKWARD_DATA;
     size_t threads = (size_t)j->threads, used = 0;
     j->block = (float *)(void *)memory;
@@ -244,16 +244,16 @@ static size_t job_layout(job *j, char *memory) {
     return used + threads * j->scratch_bytes;
 }
 
-static sr_status job_memory(job *j, sr_failure *why) {
+static sr_status call_memory(conv_call *j, sr_failure *why) {
     static char none;
-    char *memory = scratch_memory_of(j->c->memory, job_layout(j, &none), why);
+    char *memory = scratch_memory_of(j->c->memory, call_layout(j, &none), why);
     if (!memory) return SR_MEMORY;
-    job_layout(j, memory);
+    call_layout(j, memory);
     return SR_OK;
 }
 
-/* p->reorder from `from` to `to`, on this thread. */
-static dnnl_status_t reorder(const job *j, float *from, float *to) {
+/* Runs p->reorder from `from` to `to`, on this thread. */
+static dnnl_status_t reorder(const conv_call *j, float *from, float *to) {
     bool back = j->p->pass == CONV_BACKWARD_WEIGHTS;
     const dnnl_memory_desc_t *source = back ? &j->p->block : &j->p->plain;
     const dnnl_memory_desc_t *target = back ? &j->p->plain : &j->p->block;
@@ -270,7 +270,7 @@ static dnnl_status_t reorder(const job *j, float *from, float *to) {
     return bad;
 }
 
-static dnnl_status_t lane_open(lane *l, const job *j, int thread) {
+static dnnl_status_t thread_open(thread_objects *l, const conv_call *j, int thread) {
     const plan *p = j->p;
     dnnl_engine_t e = j->c->engine;
     char *scratch = j->scratch + (size_t)thread * j->scratch_bytes;
@@ -282,7 +282,7 @@ static dnnl_status_t lane_open(lane *l, const job *j, int thread) {
     return bad;
 }
 
-static void lane_close(lane *l) {
+static void thread_close(thread_objects *l) {
     if (l->scratch) dnnl_memory_destroy(l->scratch);
     if (l->w) dnnl_memory_destroy(l->w);
     if (l->y) dnnl_memory_destroy(l->y);
@@ -290,7 +290,7 @@ static void lane_close(lane *l) {
     if (l->stream) dnnl_stream_destroy(l->stream);
 }
 
-static dnnl_status_t lane_run(lane *l, const job *j, int64_t chunk, float *x) {
+static dnnl_status_t thread_run(thread_objects *l, const conv_call *j, int64_t chunk, float *x) {
     float *y = j->a.y + (size_t)chunk * j->y_size;
     dnnl_status_t bad = dnnl_memory_set_data_handle(l->x, x);
     if (!bad) bad = dnnl_memory_set_data_handle(l->y, y);
@@ -306,33 +306,33 @@ static dnnl_status_t lane_run(lane *l, const job *j, int64_t chunk, float *x) {
     return bad ? bad : dnnl_primitive_execute(j->p->chunk, l->stream, 4, args);
 }
 
-static dnnl_status_t run_chunk(lane *l, const job *j, int64_t chunk, int thread) {
+static dnnl_status_t run_chunk(thread_objects *l, const conv_call *j, int64_t chunk, int thread) {
     float *x = j->a.x + (size_t)chunk * j->x_size;
-    if (j->p->pass != CONV_BACKWARD_DATA || !j->a.add) return lane_run(l, j, chunk, x);
+    if (j->p->pass != CONV_BACKWARD_DATA || !j->a.add) return thread_run(l, j, chunk, x);
     float *dx = j->dx + (size_t)thread * j->x_size;
-    dnnl_status_t bad = lane_run(l, j, chunk, dx);
+    dnnl_status_t bad = thread_run(l, j, chunk, dx);
     for (size_t i = 0; i < j->x_size; i++) x[i] += dx[i];
     return bad;
 }
 
 /* block[0] += block[1] + block[2] + ..., in this order for every number. */
-static void merge(const job *j, size_t from, size_t to) {
+static void merge(const conv_call *j, size_t from, size_t to) {
     for (int64_t chunk = 1; chunk < j->chunks; chunk++) {
         const float *more = j->block + (size_t)chunk * j->block_size;
         for (size_t i = from; i < to; i++) j->block[i] += more[i];
     }
 }
 
-static dnnl_status_t run_chunks(const job *j) {
+static dnnl_status_t run_chunks(const conv_call *j) {
     enum { MERGED = 2048 };
     int64_t merges = j->w || j->chunks == 1 ? 0 : (int64_t)(j->block_size + MERGED - 1) / MERGED;
     int worst = 0;
 #pragma omp parallel num_threads(j->threads) reduction(max : worst)
     {
-        lane l = {0};
+        thread_objects l = {0};
         int thread = omp_get_thread_num();
-        omp_set_num_threads(1); /* of this region's task only */
-        worst = lane_open(&l, j, thread);
+        omp_set_num_threads(1); /* for this region's task only */
+        worst = thread_open(&l, j, thread);
 #pragma omp for schedule(static) nowait
         for (int64_t i = 0; i < j->chunks; i++)
             if (!worst) worst = run_chunk(&l, j, i, thread);
@@ -344,12 +344,12 @@ static dnnl_status_t run_chunks(const job *j) {
                 merge(j, from, to < j->block_size ? to : j->block_size);
             }
         }
-        lane_close(&l);
+        thread_close(&l);
     }
     return (dnnl_status_t)worst;
 }
 
-static dnnl_status_t job_run(job *j) {
+static dnnl_status_t call_run(conv_call *j) {
     dnnl_status_t bad = dnnl_success;
     bool weights = j->p->pass == CONV_BACKWARD_WEIGHTS;
     if (!weights) bad = reorder(j, j->a.w, j->block);
@@ -366,15 +366,15 @@ static dnnl_status_t job_run(job *j) {
 static sr_status run_plan(conv_plans *c, const plan *p, int threads, const conv_arrays *a,
                           int64_t chunks, sr_failure *why) {
     const conv_shape *s = &p->s;
-    job j = {.c = c, .p = p, .a = *a, .threads = threads, .chunks = chunks};
+    conv_call j = {.c = c, .p = p, .a = *a, .threads = threads, .chunks = chunks};
     j.x_size = (size_t)(s->images * s->height * s->width * s->in);
     j.y_size = (size_t)(s->images * s->out_height * s->out_width * s->out);
     j.w_size = (size_t)(s->out * s->kernel_h * s->kernel_w * s->in);
     j.block_size = aligned(dnnl_memory_desc_get_size(&p->block)) / sizeof(float);
     j.scratch_bytes = aligned(dnnl_memory_desc_get_size(&p->scratch));
-    sr_status status = job_memory(&j, why);
+    sr_status status = call_memory(&j, why);
     if (status != SR_OK) return status;
-    dnnl_status_t bad = job_run(&j);
+    dnnl_status_t bad = call_run(&j);
     return bad ? fail(bad, s, why) : SR_OK;
 }
 

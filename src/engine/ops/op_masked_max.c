@@ -14,23 +14,23 @@
 #include "engine/work_chunks.h"
 
 static void max_of_sequence(int64_t C, int64_t F, const uint8_t *valid, const real *restrict x,
-                            real *restrict y, int32_t *restrict place) {
+                            real *restrict y, int32_t *restrict position) {
     int64_t seen = 0;
-    for (int64_t f = 0; f < F; f++) y[f] = 0, place[f] = -1;
+    for (int64_t f = 0; f < F; f++) y[f] = 0, position[f] = -1;
     for (int64_t c = 0; c < C; c++) {
         if (valid && !valid[c]) continue;
         const real *here = x + c * F;
         for (int64_t f = 0; f < F; f++) {
             const bool larger = !seen || (!(here[f] <= y[f]) && y[f] == y[f]);
             y[f] = larger ? here[f] : y[f];
-            place[f] = larger ? (int32_t)c : place[f];
+            position[f] = larger ? (int32_t)c : position[f];
         }
         seen++;
     }
 }
 
 static void masked_max_backward(tape *t, const tape_node *node) {
-    const int32_t *place = node->kept;
+    const int32_t *position = node->kept;
     const tensor *x = node->in[0], *y = node->out;
     const int64_t C = x->dim[1], F = x->dim[2];
     real *dx = tape_grad_zeroed(t, node->in[0]);
@@ -38,7 +38,7 @@ static void masked_max_backward(tape *t, const tape_node *node) {
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (x->count > CHUNK)
     for (int64_t n = 0; n < x->dim[0]; n++)
         for (int64_t f = 0; f < F; f++) {
-            const int64_t at = place[n * F + f];
+            const int64_t at = position[n * F + f];
             if (at >= 0) dx[(n * C + at) * F + f] += y->grad[n * F + f];
         }
 }
@@ -48,11 +48,11 @@ tensor *op_masked_max(tape *t, tensor *x, const uint8_t *valid) {
     if (x->rank != 3) return tape_fail(t, SR_USAGE, "masked_max: rank %d, not [N, C, F]", x->rank);
     const int64_t C = x->dim[1], F = x->dim[2];
     tensor *y = tape_tensor(t, 2, (int64_t[]){x->dim[0], F});
-    int32_t *place = y ? tape_alloc(t, (size_t)y->count * sizeof *place) : NULL;
-    if (!place) return NULL;
+    int32_t *position = y ? tape_alloc(t, (size_t)y->count * sizeof *position) : NULL;
+    if (!position) return NULL;
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (x->count > CHUNK)
     for (int64_t n = 0; n < x->dim[0]; n++)
         max_of_sequence(C, F, valid ? valid + n * C : NULL, x->value + n * C * F, y->value + n * F,
-                        place + n * F);
-    return tape_push(t, "masked_max", masked_max_backward, y, (tensor *[]){x, NULL}, place);
+                        position + n * F);
+    return tape_push(t, "masked_max", masked_max_backward, y, (tensor *[]){x, NULL}, position);
 }

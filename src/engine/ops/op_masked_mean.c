@@ -30,10 +30,10 @@ static void mean_of(const real *x, const uint8_t *mask, int64_t T, int64_t d, in
 
 static void spread(const real *dy, const uint8_t *mask, int64_t T, int64_t d, int64_t valid,
                    bool add, real *dx) {
-    const real share = valid ? (real)1 / (real)valid : 0;
+    const real factor = valid ? (real)1 / (real)valid : 0;
     for (int64_t i = 0; i < T; i++, dx += d)
         for (int64_t c = 0; c < d; c++)
-            dx[c] = (is_valid(mask, i) ? dy[c] * share : 0) + (add ? dx[c] : 0);
+            dx[c] = (is_valid(mask, i) ? dy[c] * factor : 0) + (add ? dx[c] : 0);
 }
 
 static void masked_mean_backward(tape *t, const tape_node *node) {

@@ -20,7 +20,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 
 typedef struct multilinear {
     multilinear_inputs in;
@@ -42,7 +42,7 @@ typedef struct sequence {
     const real *q, *k, *v;
     real *dq, *dk, *dv; /* NULL: not wanted */
     bool add_q, add_k, add_v;
-    real *shared; /* [K + 3, R]: dr, then dc, du, dz */
+    real *partial; /* [K + 3, R]: dr, then dc, du, dz */
 } sequence;
 
 /* -- one sequence */
@@ -113,21 +113,21 @@ static void write_keys(const multilinear *m, const sequence *s, multilinear_scra
 }
 
 /* This sequence's share of dr, dc, du, dz. */
-static void write_shared(const multilinear *m, const sequence *s, multilinear_scratch w) {
+static void write_partials(const multilinear *m, const sequence *s, multilinear_scratch w) {
     const real *r = m->in.r->value, *z = m->in.z->value;
     const int64_t K = m->K, R = m->R;
     for (int64_t h = 0; h < R; h++) {
         double dc = 0, du = 0, dz = 0;
         for (int64_t j = 0; j < K; j++) {
             const int64_t at = j * R + h;
-            s->shared[at] = w.Y[at] + z[h] * w.X[at];
+            s->partial[at] = w.Y[at] + z[h] * w.X[at];
             dc += (double)w.w[at] * (double)s->v[at];
             du += (double)w.X[at] * (double)s->k[at];
             dz += (double)w.X[at] * (double)r[at];
         }
-        s->shared[K * R + h] = (real)dc;
-        s->shared[(K + 1) * R + h] = (real)du;
-        s->shared[(K + 2) * R + h] = (real)dz;
+        s->partial[K * R + h] = (real)dc;
+        s->partial[(K + 1) * R + h] = (real)du;
+        s->partial[(K + 2) * R + h] = (real)dz;
     }
 }
 
@@ -141,7 +141,7 @@ static void backward_sequence(const multilinear *m, const sequence *s, multiline
     gemm_chunk(false, false, rows, R, K, 1, w.G, K, w.cv, R, 0, w.da, R);
     gemm_chunk(true, false, K, R, rows, 1, w.G, K, w.a, R, 0, w.w, R);
     sum_over_queries(m, s, w);
-    write_shared(m, s, w);
+    write_partials(m, s, w);
     write_keys(m, s, w);
 }
 
@@ -170,13 +170,13 @@ static real *scratch_alloc(tape *t, const multilinear *m, bool backward) {
 }
 
 /* dx += sum over sequences of `rows` rows of their shares from row `first` on, times scale. */
-static void add_shares(tape *t, const multilinear *m, tensor *x, const real *shared, int64_t first,
-                       int64_t rows, double scale) {
+static void add_partials(tape *t, const multilinear *m, tensor *x, const real *partial,
+                         int64_t first, int64_t rows, double scale) {
     const int64_t R = m->R, each = (m->K + 3) * R;
     real *dx = tape_grad_zeroed(t, x);
     for (int64_t i = 0; dx && i < rows * R; i++) {
         double sum = 0;
-        for (int64_t b = 0; b < m->B; b++) sum += (double)shared[b * each + first * R + i];
+        for (int64_t b = 0; b < m->B; b++) sum += (double)partial[b * each + first * R + i];
         for (int64_t n = 0; n < x->count / (rows * R); n++)
             dx[n * rows * R + i] = (real)((double)dx[n * rows * R + i] + scale * sum);
     }
@@ -196,8 +196,8 @@ static void multilinear_backward(tape *t, const tape_node *node) {
     all.dq = tape_grad(t, m->in.q, &all.add_q);
     all.dk = tape_grad(t, m->in.k, &all.add_k);
     all.dv = tape_grad(t, m->in.v, &all.add_v);
-    real *shared = tape_alloc(t, (size_t)(m->B * each) * sizeof *shared);
-    real *scratch = shared ? scratch_alloc(t, m, true) : NULL;
+    real *partial = tape_alloc(t, (size_t)(m->B * each) * sizeof *partial);
+    real *scratch = partial ? scratch_alloc(t, m, true) : NULL;
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t b = 0; b < m->B; b++) {
@@ -205,14 +205,14 @@ static void multilinear_backward(tape *t, const tape_node *node) {
         s.dq = all.dq ? all.dq + b * m->T * R : NULL, s.add_q = all.add_q;
         s.dk = all.dk ? all.dk + b * m->K * R : NULL, s.add_k = all.add_k;
         s.dv = all.dv ? all.dv + b * m->K * R : NULL, s.add_v = all.add_v;
-        s.shared = shared + b * each;
+        s.partial = partial + b * each;
         backward_sequence(m, &s, scratch_of(m, true, scratch),
                           node->out->grad + b * m->T * m->K * m->K);
     }
-    add_shares(t, m, m->in.r, shared, 0, m->K, 1);
-    add_shares(t, m, m->in.core, shared, m->K, 1, 1 / (double)m->cores);
-    add_shares(t, m, m->in.u, shared, m->K + 1, 1, 1);
-    add_shares(t, m, m->in.z, shared, m->K + 2, 1, 1);
+    add_partials(t, m, m->in.r, partial, 0, m->K, 1);
+    add_partials(t, m, m->in.core, partial, m->K, 1, 1 / (double)m->cores);
+    add_partials(t, m, m->in.u, partial, m->K + 1, 1, 1);
+    add_partials(t, m, m->in.z, partial, m->K + 2, 1, 1);
 }
 
 /* -- the op */

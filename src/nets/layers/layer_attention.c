@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 
 static linear_layer projection(params *p, const char *name, const char *which, int64_t in,

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "engine/ops/image/image_ops.h"
+#include "nets/layers/image_layers.h"
 
 conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *norm, int64_t in,
                          int64_t out, int kernel, int stride) {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 
 embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
                                int64_t longest, int32_t pad) {

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 
 enum { LAYER_NAME = 2 * PARAM_NAME };

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "engine/ops/attention/attention_ops.h"
+#include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
 /* -- building */
@@ -196,7 +197,7 @@ tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *
 
 attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid) {
-    if (!seen || !seen->watcher || p->pass->mode != NORM_TRAIN || p->pass->absent) return NULL;
+    if (!seen || !seen->hook || p->pass->mode != NORM_TRAIN || p->pass->absent) return NULL;
     attention_report *r = tape_alloc(p->pass->tape, sizeof *r);
     double *values = tape_alloc(p->pass->tape, 3 * (size_t)seen->heads * sizeof *values);
     if (!r || !values) return NULL;
@@ -205,6 +206,6 @@ attention_report *layer_report(const text_pass *p, const model_attention *seen,
     return r;
 }
 
-void layer_report_tell(const model_attention *seen, const attention_report *found) {
-    if (found) seen->watcher(seen->context, seen, found);
+void layer_report_call_hook(const model_attention *seen, const attention_report *found) {
+    if (found) seen->hook(seen->context, seen, found);
 }

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/tener_layers.h"
 
 static void part_name(char name[2 * PARAM_NAME], const char *side, int i, const char *part) {
@@ -73,7 +74,7 @@ static tensor *attend(const tener_layer *l, const text_pass *p, tensor *x) {
     tensor *qkv = normalized_heads(l, p, op_linear(t, x, l->qkv, NULL));
     tensor *y = op_tener_attention(t, qkv, l->u, l->z, (int)p->size->heads, p->source_mask, false,
                                    p->size->attention_dropout, report);
-    layer_report_tell(l->seen, report);
+    layer_report_call_hook(l->seen, report);
     return y;
 }
 

@@ -14,6 +14,7 @@
  */
 #include <stdio.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 
 static tensor *projection(params *p, const char *name, const char *which, int64_t out, int64_t in,

@@ -6,6 +6,7 @@
 #ifndef NETS_LAYERS_LAYERS_H
 #define NETS_LAYERS_LAYERS_H
 
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/ops.h"
 #include "engine/params.h"
 #include "norm/norm_site.h"

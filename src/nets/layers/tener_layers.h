@@ -3,7 +3,7 @@
 #ifndef NETS_LAYERS_TENER_LAYERS_H
 #define NETS_LAYERS_TENER_LAYERS_H
 
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 
 /* As PyTorch begins a linear layer: weights and biases U(1/sqrt(in)). */
 linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out);

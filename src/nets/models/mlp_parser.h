@@ -2,6 +2,7 @@
 #ifndef NETS_MODELS_MLP_PARSER_H
 #define NETS_MODELS_MLP_PARSER_H
 
+#include "engine/ops/ops.h"
 #include "nets/layers/layers.h"
 #include "nets/models.h"
 

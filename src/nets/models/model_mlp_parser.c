@@ -20,7 +20,7 @@
 #include "nets/models/mlp_parser.h"
 
 /* Places of a state that have a word and a POS tag, and those of them that may have a label. */
-enum { PLACES = 18, CHILDREN = 12 };
+enum { POSITIONS = 18, CHILDREN = 12 };
 
 typedef struct preset {
     const char *name;
@@ -68,8 +68,8 @@ static sr_status mlp_parser_build(model *m, const model_options *o, const data_s
     if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model mlp_parser");
     const sr_status status = choose_size(net, o, shape, why);
     if (status != SR_OK) return status;
-    add_table(m, net, "embedding.word", shape->vocabulary, PLACES);
-    add_table(m, net, "embedding.pos", shape->pos_tags, PLACES);
+    add_table(m, net, "embedding.word", shape->vocabulary, POSITIONS);
+    add_table(m, net, "embedding.pos", shape->pos_tags, POSITIONS);
     if (shape->arc_labels) add_table(m, net, "embedding.label", shape->arc_labels, CHILDREN);
     const int64_t inputs = net->features * net->d;
     net->in = linear_init(&m->params, "hidden_layer", inputs, net->hidden, within_inputs(inputs),

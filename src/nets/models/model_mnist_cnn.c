@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "engine/ops/image/image_ops.h"
+#include "nets/layers/image_layers.h"
 #include "nets/model_rows.h"
 
 enum { KERNEL = 5, POOL = 2, CONVS = 2, HIDDEN = 500, SIDE_PART = 4, SIDE_LEAST = 16 };

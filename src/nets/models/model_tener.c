@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/loss/loss_ops.h"
 #include "nets/layers/tener_layers.h"
 #include "nets/model_rows.h"
 

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "engine/ops/loss/loss_ops.h"
+#include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
 enum { LAYERS_MAX = 64, CUTOFFS_MAX = 8 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
 enum { LAYERS_MAX = 64 };

@@ -21,7 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nets/layers/site_layers.h"
+#include "engine/ops/attention/attention_ops.h"
+#include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
 enum { LAYERS_MAX = 64 };
@@ -156,10 +157,10 @@ static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer,
                            const xl_shared *shared) {
     tape *t = p->pass->tape;
     tensor *h = layer_before(p, &l->norm1, x, p->source);
-    tensor *keys = model_memory_behind(p->pass->memory, t, layer, h);
+    tensor *keys = model_memory_prepend(p->pass->memory, t, layer, h);
     attention_report *report = layer_report(p, l->seen, NULL);
     h = xl_attention_apply(&l->attention, t, h, keys, shared, report);
-    layer_report_tell(l->seen, report);
+    layer_report_call_hook(l->seen, report);
     x = layer_after(p, &l->norm1, x, h, p->source);
     return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
 }

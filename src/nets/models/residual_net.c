@@ -18,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/ops/image/image_ops.h"
+#include "engine/ops/ops.h"
+
 typedef struct residual_net {
     residual_plan plan;
     conv_norm stem;

@@ -2,7 +2,7 @@
 #ifndef NETS_MODELS_RESIDUAL_NET_H
 #define NETS_MODELS_RESIDUAL_NET_H
 
-#include "nets/layers/site_layers.h"
+#include "nets/layers/image_layers.h"
 
 enum { RESIDUAL_STAGES = 4, RESIDUAL_BLOCKS = 18 };
 

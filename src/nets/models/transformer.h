@@ -6,7 +6,7 @@
 #define NETS_MODELS_TRANSFORMER_H
 
 #include "engine/gemm/row_ops.h"
-#include "nets/layers/site_layers.h"
+#include "nets/layers/text_layers.h"
 
 enum { LAYERS_MAX = 64 };
 
@@ -35,15 +35,15 @@ typedef struct layer_rows {
 } layer_rows;
 
 /* Of all layers, and of the logits; several decoders may share them. */
-typedef struct turned_weights {
+typedef struct packed_weights {
     layer_rows layer[LAYERS_MAX];
     row_weight output;
-} turned_weights;
+} packed_weights;
 
 /* Copies of the decoder's weights as they are now (transformer_packed.c); NULL: out of memory. Free with
- * turned_weights_free (NULL is fine). */
-turned_weights *turned_weights_make(const transformer *net, sr_failure *why);
-void turned_weights_free(turned_weights *w);
+ * packed_weights_free (NULL is fine). */
+packed_weights *packed_weights_make(const transformer *net, sr_failure *why);
+void packed_weights_free(packed_weights *w);
 
 extern const model_decoder transformer_decoder;
 

@@ -48,7 +48,7 @@ static sr_status check_norms(const model *m, sr_failure *why) {
 static void decoding_free(void *decoder) {
     decoding *s = decoder;
     if (!s) return;
-    turned_weights_free(s->own);
+    packed_weights_free(s->own);
     embedding_free(&s->net.target);
     free(s->self);
     free(s->slot);
@@ -66,7 +66,7 @@ static sr_status decoding_init(decoding *s, const model *m, const decoding *besi
     s->net = *net;
     s->net.target.positions.value = NULL; /* one of our own in `start`, for both sides */
     s->net.target.positions.dim[0] = 0;
-    s->weights = beside ? beside->weights : (s->own = turned_weights_make(net, why));
+    s->weights = beside ? beside->weights : (s->own = packed_weights_make(net, why));
     if (!s->weights) return why ? why->status : SR_MEMORY;
     s->tape = tape_create(threads, why);
     if (!s->tape) return why ? why->status : SR_MEMORY;
@@ -179,18 +179,20 @@ static memory *step_memory(decoding *s, int64_t rows) {
 }
 
 /* For one position more of this many rows. */
-static bool room_for_step(decoding *s, int64_t rows) {
-    const int64_t wanted = rows * (s->t + 1), room = s->t < s->room ? s->room : 2 * s->t + 64;
-    memory **self = room > s->room ? realloc(s->self, (size_t)room * sizeof(*self)) : s->self;
+static bool reserve_step(decoding *s, int64_t rows) {
+    const int64_t wanted = rows * (s->t + 1),
+                  capacity = s->t < s->capacity ? s->capacity : 2 * s->t + 64;
+    memory **self =
+        capacity > s->capacity ? realloc(s->self, (size_t)capacity * sizeof(*self)) : s->self;
     if (!self) return false;
     s->self = self;
-    s->room = room;
-    if (wanted <= s->slot_room) return true;
+    s->capacity = capacity;
+    if (wanted <= s->slot_capacity) return true;
     int32_t *slot = realloc(s->slot, (size_t)(2 * wanted) * sizeof *slot);
     if (slot) s->slot = slot;
     int32_t *next = realloc(s->next_slot, (size_t)(2 * wanted) * sizeof *next);
     if (next) s->next_slot = next;
-    if (slot && next) s->slot_room = 2 * wanted;
+    if (slot && next) s->slot_capacity = 2 * wanted;
     return slot && next;
 }
 
@@ -209,7 +211,7 @@ static sr_status check_step(const decoding *s, int64_t rows, const int32_t *pare
 static sr_status advance(decoding *s, int64_t rows, const int32_t *parent, sr_failure *why) {
     const int64_t done = s->t;
     int32_t *sentence = arena_alloc(s->cache, (size_t)rows * sizeof *sentence);
-    memory *own = room_for_step(s, rows) ? step_memory(s, rows) : NULL;
+    memory *own = reserve_step(s, rows) ? step_memory(s, rows) : NULL;
     if (!sentence || !own)
         return sr_fail(why, SR_MEMORY, "out of memory for word %lld of %lld hypotheses",
                        (long long)done + 1, (long long)rows);

@@ -3,7 +3,7 @@
 
 #include "nets/models/transformer.h"
 
-static sr_status turn_layer(layer_rows *r, const decoder_layer *l, sr_failure *why) {
+static sr_status pack_layer(layer_rows *r, const decoder_layer *l, sr_failure *why) {
     const struct {
         row_weight *to;
         const linear_layer *from;
@@ -22,22 +22,22 @@ static void layer_rows_free(layer_rows *r) {
     for (int i = 0; i < 2; i++) row_weight_free(&r->ffn[i]);
 }
 
-void turned_weights_free(turned_weights *w) {
+void packed_weights_free(packed_weights *w) {
     for (int i = 0; w && i < LAYERS_MAX; i++) layer_rows_free(&w->layer[i]);
     if (w) row_weight_free(&w->output);
     free(w);
 }
 
-turned_weights *turned_weights_make(const transformer *net, sr_failure *why) {
-    turned_weights *w = calloc(1, sizeof *w);
+packed_weights *packed_weights_make(const transformer *net, sr_failure *why) {
+    packed_weights *w = calloc(1, sizeof *w);
     if (!w) {
         sr_fail(why, SR_MEMORY, "out of memory for decoding");
         return NULL;
     }
     sr_status status = row_weight_init(&w->output, net->target.weight, why);
     for (int i = 0; i < net->size.decoder_layers && status == SR_OK; i++)
-        status = turn_layer(&w->layer[i], &net->decoder[i], why);
+        status = pack_layer(&w->layer[i], &net->decoder[i], why);
     if (status == SR_OK) return w;
-    turned_weights_free(w);
+    packed_weights_free(w);
     return NULL;
 }

@@ -52,15 +52,16 @@ static tensor *attend_to_self(const one_step *p, int heads, const tensor *q, int
     const decoding *s = p->s;
     const int64_t d = s->net.size.layer.d, n = s->t;
     tensor *y = q ? step_tensor(p, d) : NULL;
-    const real **place = tape_alloc(s->tape, (size_t)(2 * p->rows * n) * sizeof(*place));
+    const real **address = tape_alloc(s->tape, (size_t)(2 * p->rows * n) * sizeof(*address));
     const int64_t one = row_attention_scratch(n);
-    real *share = tape_alloc(s->tape, (size_t)(p->rows * one) * sizeof *share);
-    if (!y || !place || !share) return NULL;
+    real *scratch = tape_alloc(s->tape, (size_t)(p->rows * one) * sizeof *scratch);
+    if (!y || !address || !scratch) return NULL;
 #pragma omp parallel for num_threads(s->tape->threads) schedule(static)
     for (int64_t r = 0; r < p->rows; r++) {
-        const real **key = place + 2 * r * n, **value = key + n;
+        const real **key = address + 2 * r * n, **value = key + n;
         find_keys(s, layer, r, key, value);
-        row_attention(d, heads, n, q->value + r * d, key, value, share + r * one, y->value + r * d);
+        row_attention(d, heads, n, q->value + r * d, key, value, scratch + r * one,
+                      y->value + r * d);
     }
     return y;
 }

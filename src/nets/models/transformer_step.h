@@ -11,20 +11,20 @@ typedef struct memory {
 
 typedef struct decoding {
     transformer net;     /* the model's own parts, with a table of positions that grows */
-    turned_weights *own; /* NULL: another's */
-    const turned_weights *weights;
+    packed_weights *own; /* NULL: another's */
+    const packed_weights *weights;
     tape *tape;        /* of one sentence in the encoder, or of one step */
     arena *cache;      /* of one batch: */
     row_memory *cross; /* [count, layers] */
     int64_t *length;   /* [count] */
     int64_t count;
-    int64_t t, room; /* positions done; and that `self` has room for */
-    memory **self;   /* [t] of [layers] */
+    int64_t t, capacity; /* positions done; and that `self` has room for */
+    memory **self;       /* [t] of [layers] */
     int64_t rows;
     int32_t *sentence; /* [rows] */
     int32_t *slot;     /* [rows, t] */
     int32_t *next_slot;
-    int64_t slot_room; /* numbers that both have room for */
+    int64_t slot_capacity; /* numbers that both have room for */
     /* Of the last step, in the tape's memory: */
     const real *logits;    /* [rows, vocabulary] */
     const double *log_sum; /* [rows] log p = logit - log_sum */

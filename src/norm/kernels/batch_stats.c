@@ -105,7 +105,7 @@ void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, rea
     column_passes_scale(&m, x, k->center, scale, shift, y);
 }
 
-sr_status batch_again(norm_call *c, const real *x, real *y) {
+sr_status batch_recompute(norm_call *c, const real *x, real *y) {
     batch_normalise(c, c->kept, x, y);
     return SR_OK;
 }
@@ -138,10 +138,10 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k) {
     return t;
 }
 
-void batch_tell_norms(norm_call *c, const dx_norms *look) {
+void batch_record_norms(norm_call *c, const dx_norms *norms) {
     if (!c->has_hook) return;
-    c->scalar[NORM_SCALAR_dx_norm] = sqrt(look->dx2);
-    c->scalar[NORM_SCALAR_direct_norm] = sqrt(look->direct2);
+    c->scalar[NORM_SCALAR_dx_norm] = sqrt(norms->dx2);
+    c->scalar[NORM_SCALAR_direct_norm] = sqrt(norms->direct2);
 }
 
 double batch_part(const norm_call *c, const double *slope, norm_vector square) {
@@ -155,10 +155,10 @@ sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *te
                         real *dx) {
     column_passes m = column_passes_valid(c);
     column_passes_line line = {k->center, terms->a, terms->b, terms->slope};
-    dx_norms look = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
-    sr_status status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &look : NULL);
-    if (c->want_rows) c->scalar[rowmean] = look.row_norm / (double)m.rows / (double)c->features;
-    batch_tell_norms(c, &look);
+    dx_norms norms = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
+    sr_status status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &norms : NULL);
+    if (c->want_rows) c->scalar[rowmean] = norms.row_norm / (double)m.rows / (double)c->features;
+    batch_record_norms(c, &norms);
     return status;
 }
 
@@ -188,6 +188,6 @@ sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real 
     m.scale = NULL; /* dy stands for itself */
     column_passes_scale(&m, dy, zero, a, zero, dx);
     m.scale = c->scale;
-    if (m.scale) column_passes_visit(&m, layer_scale_backward);
+    if (m.scale) column_passes_scale_rows(&m, layer_scale_backward);
     return SR_OK;
 }

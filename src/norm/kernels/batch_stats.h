@@ -40,7 +40,7 @@ sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 /* y = gamma * (x - center) * inverse + beta. */
 void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);
 /* `again` of methods whose forward pass ends so and whose kept begins with k. */
-sr_status batch_again(norm_call *c, const real *x, real *y);
+sr_status batch_recompute(norm_call *c, const real *x, real *y);
 
 /* Fills stat sum_g, sum_gx (all processes) and dgamma, dbeta (this one). */
 sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy);
@@ -61,7 +61,7 @@ batch_terms batch_terms_start(const norm_call *c, const batch_kept *k);
 batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part);
 
 /* Fills the scalars dx_norm and direct_norm of a watched call. */
-void batch_tell_norms(norm_call *c, const dx_norms *look);
+void batch_record_norms(norm_call *c, const dx_norms *norms);
 
 /* Root mean square over the valid rows of ||slope (x - c)||_2, divided by d, where `square` is the
  * statistic mean[(x - c)^2]: psi2_B for c = 0, sigma2_B for c = mu_B. For g_sigma2 and g_psi2 of

@@ -44,88 +44,87 @@ sr_status column_passes_padded(const norm_call *c, column_passes *m) {
     return SR_OK;
 }
 
-void column_passes_visit(const column_passes *m,
-                         void (*rows)(const column_passes *m, int64_t first, int64_t count)) {
+void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step) {
     int64_t chunks = chunk_count(m);
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         row_chunk p = chunk_at(m, i);
-        rows(m, p.first, p.end - p.first);
+        step(m->scale, m->index, p.first, p.end - p.first);
     }
 }
 
 /* Distance of the arrays [d] of a chunk's sums: not a multiple of a page for any usual d, where
  * the processor would take a load of one array for the store to another. */
 static int64_t padded_width(int64_t d) {
-    return (d + WIDE - 1) / WIDE * WIDE + PAD;
+    return (d + SIMD_WIDTH - 1) / SIMD_WIDTH * SIMD_WIDTH + PAD;
 }
 
 /* Three arrays for each chunk, the most that a pass takes. */
-int64_t column_passes_capacity(int64_t rows, int64_t features) {
+int64_t column_passes_scratch_count(int64_t rows, int64_t features) {
     return 3 * ((rows + CHUNK - 1) / CHUNK + 1) * padded_width(features);
 }
 
 double *column_passes_scratch(const column_passes *m) {
-    int64_t count = column_passes_capacity(m->rows, m->features);
-    return m->capacity ? m->capacity : tape_alloc(m->tape, (size_t)count * sizeof *m->capacity);
+    int64_t count = column_passes_scratch_count(m->rows, m->features);
+    return m->scratch ? m->scratch : tape_alloc(m->tape, (size_t)count * sizeof *m->scratch);
 }
 
 /* -- moments ----------------------------------------------------------------------------------- */
 
 /* sums of deviations and their squares of `count` (1 or 2) times 8 columns; x, shift, s1, s2 point
  * at the first of them. */
-SIMD_DOUBLE_INLINE void add_deviations(const strip *s, int count, const real *x,
+SIMD_DOUBLE_INLINE void add_deviations(const row_block *s, int count, const real *x,
                                        const double *shift, double *s1, double *s2, bool scaled,
                                        tile_factors f) {
     simd_double c[2], a[4] = {0}, b[4] = {0}, u;
     int64_t r = 0;
-    for (int j = 0; j < count; j++) simd_double_load_double(&c[j], shift + j * WIDE);
+    for (int j = 0; j < count; j++) simd_double_load_double(&c[j], shift + j * SIMD_WIDTH);
     for (; r + 2 <= s->rows; r += 2) {
         for (int j = 0; j < 2 * count; j++) {
-            const real *from = x + s->at[r + j % 2] + j / 2 * WIDE;
+            const real *from = x + s->at[r + j % 2] + j / 2 * SIMD_WIDTH;
             load_scaled(&u, s, r + j % 2, from, scaled, f.factor[j / 2]);
-            if (j < 2) simd_double_fetch_ahead(from, AHEAD_BYTES);
+            if (j < 2) simd_double_prefetch(from, PREFETCH_BYTES);
             u -= c[j / 2];
             a[j] += u;
             b[j] += u * u;
         }
     }
     for (int j = 0; r < s->rows && j < count; j++) {
-        load_scaled(&u, s, r, x + s->at[r] + j * WIDE, scaled, f.factor[j]);
+        load_scaled(&u, s, r, x + s->at[r] + j * SIMD_WIDTH, scaled, f.factor[j]);
         u -= c[j];
         a[2 * j] += u;
         b[2 * j] += u * u;
     }
     for (int j = 0; j < count; j++) {
-        simd_double_load_double(&u, s1 + j * WIDE);
+        simd_double_load_double(&u, s1 + j * SIMD_WIDTH);
         u += a[2 * j] + a[2 * j + 1];
-        simd_double_store_double(s1 + j * WIDE, &u);
-        simd_double_load_double(&u, s2 + j * WIDE);
+        simd_double_store_double(s1 + j * SIMD_WIDTH, &u);
+        simd_double_load_double(&u, s2 + j * SIMD_WIDTH);
         u += b[2 * j] + b[2 * j + 1];
-        simd_double_store_double(s2 + j * WIDE, &u);
+        simd_double_store_double(s2 + j * SIMD_WIDTH, &u);
     }
 }
 
-SIMD_DOUBLE_INLINE int64_t wide_moments(const column_passes *m, const strip *s, const real *x,
+SIMD_DOUBLE_INLINE int64_t simd_moments(const column_passes *m, const row_block *s, const real *x,
                                         const double *shift, double *s1, double *s2, bool scaled) {
-    int64_t k = 0, end = wide_end(m);
+    int64_t k = 0, end = simd_end(m);
     tile_factors f = {{NULL, NULL}};
-    for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
+    for (; k + 2 * SIMD_WIDTH <= end; k += 2 * SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         add_deviations(s, 2, x + k, shift + k, s1 + k, s2 + k, scaled, f);
     }
-    for (; k + WIDE <= end; k += WIDE) {
+    for (; k + SIMD_WIDTH <= end; k += SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         add_deviations(s, 1, x + k, shift + k, s1 + k, s2 + k, scaled, f);
     }
     return k;
 }
 
-static __attribute__((noinline)) void strip_moments(const column_passes *m, const strip *s,
+static __attribute__((noinline)) void block_moments(const column_passes *m, const row_block *s,
                                                     const real *x, const double *shift, double *s1,
                                                     double *s2) {
-    int64_t done = m->scale ? wide_moments(m, s, x, shift, s1, s2, true)
-                            : wide_moments(m, s, x, shift, s1, s2, false);
+    int64_t done = m->scale ? simd_moments(m, s, x, shift, s1, s2, true)
+                            : simd_moments(m, s, x, shift, s1, s2, false);
     for (int64_t r = 0; done < m->features && r < s->rows; r++) {
         for (int64_t j = done; j < m->features; j++) {
             double u = value_at(m, s, r, j, x) - shift[j];
@@ -139,13 +138,13 @@ static __attribute__((noinline)) void strip_moments(const column_passes *m, cons
 static void chunk_moments(const column_passes *m, const real *x, row_chunk p, double *shift,
                           double *mean, double *m2) {
     int64_t d = m->features, n = p.end - p.first;
-    strip s;
+    row_block s;
     memset(mean, 0, (size_t)d * sizeof *mean);
     memset(m2, 0, (size_t)d * sizeof *m2);
-    for (bool first = true; next_strip(m, &p, strip_rows(m, NARROW, 2 * PAIR), &s); first = false) {
-        if (m->makes_scale) layer_scale_make(m, s.first, s.rows);
+    for (bool first = true; next_block(m, &p, block_rows(m, NARROW, 2 * PAIR), &s); first = false) {
+        if (m->makes_scale) layer_scale_make(m->scale, m->index, s.first, s.rows);
         for (int64_t k = 0; first && k < d; k++) shift[k] = value_at(m, &s, 0, k, x);
-        strip_moments(m, &s, x, shift, mean, m2);
+        block_moments(m, &s, x, shift, mean, m2);
     }
     for (int64_t k = 0; k < d; k++) {
         double middle = mean[k] / (double)n, rest = m2[k] - mean[k] * middle;
@@ -188,62 +187,62 @@ sr_status column_passes_moments(const column_passes *m, const real *x, double *m
 /* -- gradient sums ----------------------------------------------------------------------------- */
 
 /* Sums of g and g (x - center), as add_deviations. */
-SIMD_DOUBLE_INLINE void add_products(const strip *s, int count, const real *x, const real *g,
+SIMD_DOUBLE_INLINE void add_products(const row_block *s, int count, const real *x, const real *g,
                                      const double *center, double *sg, double *sgx, bool scaled,
                                      tile_factors f) {
     simd_double c[2], a[4] = {0}, b[4] = {0}, u, v;
     int64_t r = 0;
-    for (int j = 0; j < count; j++) simd_double_load_double(&c[j], center + j * WIDE);
+    for (int j = 0; j < count; j++) simd_double_load_double(&c[j], center + j * SIMD_WIDTH);
     for (; r + 2 <= s->rows; r += 2) {
         for (int j = 0; j < 2 * count; j++) {
-            int64_t at = s->at[r + j % 2] + j / 2 * WIDE;
+            int64_t at = s->at[r + j % 2] + j / 2 * SIMD_WIDTH;
             load_scaled(&u, s, r + j % 2, x + at, scaled, f.factor[j / 2]);
             simd_double_load(&v, g + at);
             if (j < 2)
-                simd_double_fetch_ahead(x + at, AHEAD_BYTES),
-                    simd_double_fetch_ahead(g + at, AHEAD_BYTES);
+                simd_double_prefetch(x + at, PREFETCH_BYTES),
+                    simd_double_prefetch(g + at, PREFETCH_BYTES);
             a[j] += v;
             b[j] += v * (u - c[j / 2]);
         }
     }
     for (int j = 0; r < s->rows && j < count; j++) {
-        load_scaled(&u, s, r, x + s->at[r] + j * WIDE, scaled, f.factor[j]);
-        simd_double_load(&v, g + s->at[r] + j * WIDE);
+        load_scaled(&u, s, r, x + s->at[r] + j * SIMD_WIDTH, scaled, f.factor[j]);
+        simd_double_load(&v, g + s->at[r] + j * SIMD_WIDTH);
         a[2 * j] += v;
         b[2 * j] += v * (u - c[j]);
     }
     for (int j = 0; j < count; j++) {
-        simd_double_load_double(&u, sg + j * WIDE);
+        simd_double_load_double(&u, sg + j * SIMD_WIDTH);
         u += a[2 * j] + a[2 * j + 1];
-        simd_double_store_double(sg + j * WIDE, &u);
-        simd_double_load_double(&u, sgx + j * WIDE);
+        simd_double_store_double(sg + j * SIMD_WIDTH, &u);
+        simd_double_load_double(&u, sgx + j * SIMD_WIDTH);
         u += b[2 * j] + b[2 * j + 1];
-        simd_double_store_double(sgx + j * WIDE, &u);
+        simd_double_store_double(sgx + j * SIMD_WIDTH, &u);
     }
 }
 
-SIMD_DOUBLE_INLINE int64_t wide_products(const column_passes *m, const strip *s, const real *x,
+SIMD_DOUBLE_INLINE int64_t simd_products(const column_passes *m, const row_block *s, const real *x,
                                          const real *g, const double *center, double *sg,
                                          double *sgx, bool scaled) {
-    int64_t k = 0, end = wide_end(m);
+    int64_t k = 0, end = simd_end(m);
     tile_factors f = {{NULL, NULL}};
-    for (; k + 2 * WIDE <= end; k += 2 * WIDE) {
+    for (; k + 2 * SIMD_WIDTH <= end; k += 2 * SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         add_products(s, 2, x + k, g + k, center + k, sg + k, sgx + k, scaled, f);
     }
-    for (; k + WIDE <= end; k += WIDE) {
+    for (; k + SIMD_WIDTH <= end; k += SIMD_WIDTH) {
         if (scaled) f = factors_at(m, k);
         add_products(s, 1, x + k, g + k, center + k, sg + k, sgx + k, scaled, f);
     }
     return k;
 }
 
-static __attribute__((noinline)) void strip_products(const column_passes *m, const strip *s,
+static __attribute__((noinline)) void block_products(const column_passes *m, const row_block *s,
                                                      const real *x, const real *g,
                                                      const double *center, double *sg,
                                                      double *sgx) {
-    int64_t done = m->scale ? wide_products(m, s, x, g, center, sg, sgx, true)
-                            : wide_products(m, s, x, g, center, sg, sgx, false);
+    int64_t done = m->scale ? simd_products(m, s, x, g, center, sg, sgx, true)
+                            : simd_products(m, s, x, g, center, sg, sgx, false);
     for (int64_t r = 0; done < m->features && r < s->rows; r++) {
         for (int64_t j = done; j < m->features; j++) {
             double v = (double)g[s->at[r] + j];
@@ -255,11 +254,11 @@ static __attribute__((noinline)) void strip_products(const column_passes *m, con
 
 static void chunk_products(const column_passes *m, const real *x, const real *g, row_chunk p,
                            const double *center, double *sg, double *sgx) {
-    strip s;
+    row_block s;
     memset(sg, 0, (size_t)m->features * sizeof *sg);
     memset(sgx, 0, (size_t)m->features * sizeof *sgx);
-    while (next_strip(m, &p, strip_rows(m, NARROW, PAIR), &s))
-        strip_products(m, &s, x, g, center, sg, sgx);
+    while (next_block(m, &p, block_rows(m, NARROW, PAIR), &s))
+        block_products(m, &s, x, g, center, sg, sgx);
 }
 
 sr_status column_passes_gradient_sums(const column_passes *m, const real *x, const real *g,

@@ -12,6 +12,7 @@
 #define NORM_KERNELS_COLUMN_PASSES_H
 
 #include "norm/kernels/layer_scale.h"
+#include "norm/kernels/norm_method.h"
 
 /* The rows of one pass. */
 typedef struct column_passes {
@@ -20,7 +21,7 @@ typedef struct column_passes {
     const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
     int threads;
     tape *tape;               /* scratch memory, where there is no room: */
-    double *capacity;         /* [column_passes_capacity] doubles of the caller's, or NULL */
+    double *scratch;          /* [column_passes_scratch_count] doubles of the caller's, or NULL */
     const layer_scale *scale; /* x stands for x/s in every pass; NULL: for itself */
     bool makes_scale;         /* column_passes_moments: 1/s is not known yet, make it on the way */
 } column_passes;
@@ -30,16 +31,15 @@ static inline int64_t column_passes_row(const column_passes *m, int64_t i) {
 }
 
 /* What any of these passes needs for this many rows. */
-int64_t column_passes_capacity(int64_t rows, int64_t features);
+int64_t column_passes_scratch_count(int64_t rows, int64_t features);
 
 column_passes column_passes_valid(const norm_call *c); /* valid rows */
 column_passes column_passes_all(const norm_call *c);   /* padded rows too */
 /* The padded rows alone, with an index in memory of the tape. */
 sr_status column_passes_padded(const norm_call *c, column_passes *m);
 
-/* Calls rows(m, first, count) for chunks of the rows, from several threads. */
-void column_passes_visit(const column_passes *m,
-                         void (*rows)(const column_passes *m, int64_t first, int64_t count));
+/* Takes a step of the scale in all rows of the pass, chunk by chunk, on several threads. */
+void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step);
 
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
 sr_status column_passes_moments(const column_passes *m, const real *x, double *mean, double *m2);
@@ -70,7 +70,7 @@ typedef struct dx_norms {
 
 /* look: NULL when nobody looks. */
 sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
-                                const column_passes_line *line, real *dx, dx_norms *look);
+                                const column_passes_line *line, real *dx, dx_norms *norms);
 
 /* Sum over rows and columns of (weight g)^2; weight [d], NULL: ones. */
 sr_status column_passes_squares(const column_passes *m, const real *g, const double *weight,

@@ -74,18 +74,18 @@ static sr_status sort_rows(const norm_call *c, group_stats_kept *k) {
 }
 
 static column_passes rows_of(const norm_call *c, const group_stats_kept *k, int64_t s,
-                             double *capacity) {
+                             double *scratch) {
     return (column_passes){.rows = k->start[s + 1] - k->start[s],
                            .features = c->features,
                            .index = k->row + k->start[s],
                            .threads = 1,
                            .tape = c->tape,
-                           .capacity = capacity};
+                           .scratch = scratch};
 }
 
 /* Doubles for one chunk: ARRAYS arrays [d] and room for the column passes. */
 static int64_t scratch_width(const norm_call *c, const group_stats_kept *k) {
-    return ARRAYS * c->features + column_passes_capacity(k->most, c->features);
+    return ARRAYS * c->features + column_passes_scratch_count(k->most, c->features);
 }
 
 static double *make_scratch(const norm_call *c, const group_stats_kept *k) {
@@ -176,13 +176,13 @@ static void sample_backward(const norm_call *c, const group_stats_kept *k, int64
     }
     group_terms(c, groups, m.rows, sum_g, sum_gx, inverse, a, b, slope);
     column_passes_line line = {center, a, b, slope};
-    dx_norms look = {0};
-    column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &look : NULL);
-    square[0] += look.dx2;
-    square[1] += look.direct2;
+    dx_norms norms = {0};
+    column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &norms : NULL);
+    square[0] += norms.dx2;
+    square[1] += norms.direct2;
 }
 
-static void tell_norms(norm_call *c, double square[CHUNKS][2]) {
+static void record_norms(norm_call *c, double square[CHUNKS][2]) {
     double dx2 = 0, direct2 = 0;
     for (int i = 0; i < CHUNKS; i++) dx2 += square[i][0], direct2 += square[i][1];
     if (!c->has_hook) return;
@@ -210,6 +210,6 @@ sr_status group_stats_backward(norm_call *c, int64_t groups, const real *x, cons
             sum_gx[j] += scratch[i * width + d + j];
         }
     }
-    tell_norms(c, square);
+    record_norms(c, square);
     return SR_OK;
 }

@@ -17,7 +17,6 @@
 
 #include <math.h>
 
-#include "norm/kernels/column_passes.h"
 #include "norm/kernels/simd_double.h"
 
 /* -- forward ----------------------------------------------------------------------------------- */
@@ -29,10 +28,11 @@ static void make_one(const layer_scale *s, int64_t w, int64_t q) {
 
 SIMD_DOUBLE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
     const real *x = s->x + q * w;
-    double square[WIDE];
-    for (int j = 0; j < WIDE; j++) simd_double_fetch_ahead(x + j * w, AHEAD_BYTES);
+    double square[SIMD_WIDTH];
+    for (int j = 0; j < SIMD_WIDTH; j++) simd_double_prefetch(x + j * w, PREFETCH_BYTES);
     simd_double_dots(square, x, x, w);
-    for (int j = 0; j < WIDE; j++) s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
+    for (int j = 0; j < SIMD_WIDTH; j++)
+        s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
 }
 
 /* A usual width that the compiler knows is worth a branch. */
@@ -58,7 +58,7 @@ SIMD_DOUBLE_INLINE void backward_unit(const layer_scale *s, int64_t w, int64_t q
     double inverse = s->inverse[q], slope = product / (double)w * (inverse * inverse);
     simd_double a, b;
     int64_t k = 0;
-    for (; k + WIDE <= w; k += WIDE) {
+    for (; k + SIMD_WIDTH <= w; k += SIMD_WIDTH) {
         simd_double_load(&a, x + k);
         simd_double_load(&b, du + k);
         a = inverse * (b - a * slope);
@@ -72,9 +72,9 @@ static void backward_one(const layer_scale *s, int64_t w, int64_t q) {
 }
 
 SIMD_DOUBLE_INLINE void backward_units(const layer_scale *s, int64_t w, int64_t q) {
-    double product[WIDE];
+    double product[SIMD_WIDTH];
     simd_double_dots(product, s->du + q * w, s->x + q * w, w);
-    for (int j = 0; j < WIDE; j++) backward_unit(s, w, q + j, product[j]);
+    for (int j = 0; j < SIMD_WIDTH; j++) backward_unit(s, w, q + j, product[j]);
 }
 
 static void backward_eight(const layer_scale *s, int64_t w, int64_t q) {
@@ -89,36 +89,39 @@ static void backward_eight(const layer_scale *s, int64_t w, int64_t q) {
 typedef void visit_units(const layer_scale *s, int64_t w, int64_t q);
 
 /* How many rows from the i-th of the pass on are neighbours, up to the end-th. */
-static int64_t neighbours(const column_passes *m, int64_t i, int64_t end) {
+static int64_t neighbours(const int32_t *index, int64_t i, int64_t end) {
     int64_t count = 1;
-    if (!m->index) return end - i;
-    while (i + count < end && m->index[i + count] == m->index[i] + count) count++;
+    if (!index) return end - i;
+    while (i + count < end && index[i + count] == index[i] + count) count++;
     return count;
 }
 
-SIMD_DOUBLE_INLINE void visit_rows(const column_passes *m, int64_t first, int64_t count,
-                                   visit_units *one, visit_units *eight) {
-    const layer_scale *s = m->scale;
+static int64_t row_number(const int32_t *index, int64_t i) {
+    return index ? index[i] : i;
+}
+
+SIMD_DOUBLE_INLINE void visit_rows(const layer_scale *s, const int32_t *index, int64_t first,
+                                   int64_t count, visit_units *one, visit_units *eight) {
     int64_t end = first + count, rows;
     for (int64_t i = first; i < end; i += rows) {
-        rows = neighbours(m, i, end);
-        int64_t q = column_passes_row(m, i) * s->groups, last = q + rows * s->groups;
-        for (; q + WIDE <= last; q += WIDE) eight(s, s->width, q);
+        rows = neighbours(index, i, end);
+        int64_t q = row_number(index, i) * s->groups, last = q + rows * s->groups;
+        for (; q + SIMD_WIDTH <= last; q += SIMD_WIDTH) eight(s, s->width, q);
         for (; q < last; q++) one(s, s->width, q);
     }
 }
 
-void layer_scale_make(const column_passes *m, int64_t first, int64_t count) {
-    visit_rows(m, first, count, make_one, make_eight);
+void layer_scale_make(const layer_scale *s, const int32_t *index, int64_t first, int64_t count) {
+    visit_rows(s, index, first, count, make_one, make_eight);
 }
 
-void layer_scale_apply(const column_passes *m, int64_t first, int64_t count) {
-    const layer_scale *s = m->scale;
+void layer_scale_apply(const layer_scale *s, const int32_t *index, int64_t first, int64_t count) {
     for (int64_t i = first; i < first + count; i++)
         for (int64_t j = 0; j < s->groups; j++)
-            apply_one(s, s->width, column_passes_row(m, i) * s->groups + j);
+            apply_one(s, s->width, row_number(index, i) * s->groups + j);
 }
 
-void layer_scale_backward(const column_passes *m, int64_t first, int64_t count) {
-    visit_rows(m, first, count, backward_one, backward_eight);
+void layer_scale_backward(const layer_scale *s, const int32_t *index, int64_t first,
+                          int64_t count) {
+    visit_rows(s, index, first, count, backward_one, backward_eight);
 }

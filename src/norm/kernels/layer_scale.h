@@ -2,9 +2,10 @@
 #ifndef NORM_KERNELS_LAYER_SCALE_H
 #define NORM_KERNELS_LAYER_SCALE_H
 
-#include "norm/kernels/norm_method.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-struct column_passes;
+#include "base/real.h"
 
 /* The layer scale of one call: u = x/s. */
 typedef struct layer_scale {
@@ -18,9 +19,12 @@ typedef struct layer_scale {
     real *dx; /* [rows, d], may be du; NULL outside of a backward pass */
 } layer_scale;
 
-/* For rows first .. first+count-1 of m, and m->scale: x -> inverse; x -> u; du -> dx. */
-void layer_scale_make(const struct column_passes *m, int64_t first, int64_t count);
-void layer_scale_apply(const struct column_passes *m, int64_t first, int64_t count);
-void layer_scale_backward(const struct column_passes *m, int64_t first, int64_t count);
+/* A step of the layer scale in the rows index[first] .. index[first + count - 1]; index NULL: rows
+ * first .. first + count - 1. */
+typedef void layer_scale_fn(const layer_scale *s, const int32_t *index, int64_t first,
+                            int64_t count);
+layer_scale_fn layer_scale_make;     /* x -> inverse */
+layer_scale_fn layer_scale_apply;    /* x -> u */
+layer_scale_fn layer_scale_backward; /* du -> dx */
 
 #endif

@@ -136,7 +136,7 @@ struct norm_method {
     sr_status (*forward)(norm_call *c, const real *x, real *y);
     /* Between forward and backward of a call: the same y again, from x and what is kept; no state moves. NULL: y
      * has to stay in memory. */
-    sr_status (*again)(norm_call *c, const real *x, real *y);
+    sr_status (*recompute)(norm_call *c, const real *x, real *y);
     /* x, dy [rows, d] -> dx (overwritten in every valid row), stat sum_g and sum_gx; state only
      * where the method's backward has one (PN). */
     sr_status (*backward)(norm_call *c, const real *x, const real *dy, real *dx);

@@ -14,18 +14,25 @@
 #include "norm/kernels/simd_double.h"
 
 /* NARROW, ONE_TILE: the widest rows that make strips of a chunk in passes that sum, and in those that write.
- * AHEAD_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
-enum { CHUNK = 256, NARROW = 32, ONE_TILE = 2 * WIDE, PAIR = 2, PAD = 24, AHEAD_OF_THREE = 4096 };
+ * PREFETCH_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
+enum {
+    CHUNK = 256,
+    NARROW = 32,
+    ONE_TILE = 2 * SIMD_WIDTH,
+    PAIR = 2,
+    PAD = 24,
+    PREFETCH_OF_THREE = 4096
+};
 
 typedef struct row_chunk {
     int64_t first, end; /* rows of the pass */
 } row_chunk;
 
 /* Rows that are walked together: where each starts. */
-typedef struct strip {
+typedef struct row_block {
     int64_t first, rows, at[CHUNK];
     int64_t unit[CHUNK]; /* the row's first number in layer_scale.inverse */
-} strip;
+} row_block;
 
 static inline int64_t chunk_count(const column_passes *m) {
     return (m->rows + CHUNK - 1) / CHUNK;
@@ -37,12 +44,12 @@ static inline row_chunk chunk_at(const column_passes *m, int64_t number) {
 }
 
 /* The rows of a strip: of rows no wider than `narrow` a whole chunk, else `few`. */
-static inline int64_t strip_rows(const column_passes *m, int64_t narrow, int64_t few) {
+static inline int64_t block_rows(const column_passes *m, int64_t narrow, int64_t few) {
     return m->features <= narrow ? CHUNK : few;
 }
 
 /* The next rows of the chunk, at most `most`; false at its end. */
-static inline bool next_strip(const column_passes *m, row_chunk *p, int64_t most, strip *s) {
+static inline bool next_block(const column_passes *m, row_chunk *p, int64_t most, row_block *s) {
     int64_t left = p->end - p->first;
     s->first = p->first;
     s->rows = left < most ? left : most;
@@ -63,30 +70,31 @@ typedef struct tile_factors {
 
 SIMD_DOUBLE_INLINE tile_factors factors_at(const column_passes *m, int64_t k) {
     tile_factors f;
-    for (int j = 0; j < 2; j++) f.factor[j] = m->scale->inverse + (k + j * WIDE) / m->scale->width;
+    for (int j = 0; j < 2; j++)
+        f.factor[j] = m->scale->inverse + (k + j * SIMD_WIDTH) / m->scale->width;
     return f;
 }
 
 /* The columns before this one go by eights. */
-static inline int64_t wide_end(const column_passes *m) {
-    bool divided = m->scale && m->scale->width % WIDE;
-    return divided ? 0 : m->features / WIDE * WIDE;
+static inline int64_t simd_end(const column_passes *m) {
+    bool divided = m->scale && m->scale->width % SIMD_WIDTH;
+    return divided ? 0 : m->features / SIMD_WIDTH * SIMD_WIDTH;
 }
 
 /* u = eight values of row r; scaled is a constant. */
-SIMD_DOUBLE_INLINE void load_scaled(simd_double *u, const strip *s, int64_t r, const real *x,
+SIMD_DOUBLE_INLINE void load_scaled(simd_double *u, const row_block *s, int64_t r, const real *x,
                                     bool scaled, const double *factor) {
     simd_double_load(u, x);
     if (scaled) *u *= factor[s->unit[r]];
 }
 
-static inline double value_at(const column_passes *m, const strip *s, int64_t r, int64_t k,
+static inline double value_at(const column_passes *m, const row_block *s, int64_t r, int64_t k,
                               const real *x) {
     double value = (double)x[s->at[r] + k];
     return m->scale ? value * m->scale->inverse[s->unit[r] + k / m->scale->width] : value;
 }
 
-/* [column_passes_capacity] doubles: the caller's, or of the tape; NULL when there is no memory. */
+/* [column_passes_scratch_count] doubles: the caller's, or of the tape; NULL when there is no memory. */
 double *column_passes_scratch(const column_passes *m);
 
 #endif

@@ -63,9 +63,9 @@ static int64_t row_number(const norm_call *c, int64_t i) {
 static double row_sum(const real *x, int64_t d) {
     simd_double a = {0}, b = {0}, u, v;
     int64_t k = 0;
-    for (; k + 2 * WIDE <= d; k += 2 * WIDE) {
+    for (; k + 2 * SIMD_WIDTH <= d; k += 2 * SIMD_WIDTH) {
         simd_double_load(&u, x + k);
-        simd_double_load(&v, x + k + WIDE);
+        simd_double_load(&v, x + k + SIMD_WIDTH);
         a += u;
         b += v;
     }
@@ -78,9 +78,9 @@ static double row_sum(const real *x, int64_t d) {
 static double row_squares(const real *x, int64_t d, double mean) {
     simd_double a = {0}, b = {0}, u, v;
     int64_t k = 0;
-    for (; k + 2 * WIDE <= d; k += 2 * WIDE) {
+    for (; k + 2 * SIMD_WIDTH <= d; k += 2 * SIMD_WIDTH) {
         simd_double_load(&u, x + k);
-        simd_double_load(&v, x + k + WIDE);
+        simd_double_load(&v, x + k + SIMD_WIDTH);
         u -= mean;
         v -= mean;
         a += u * u;
@@ -108,7 +108,7 @@ SIMD_DOUBLE_INLINE void write_row(const norm_call *c, const row_rule *rule, bool
                                   const real *x, double mean, double inverse, real *y) {
     int64_t d = c->features, k = 0;
     const real *gamma = c->gamma, *beta = c->beta;
-    for (; k + WIDE <= d; k += WIDE) {
+    for (; k + SIMD_WIDTH <= d; k += SIMD_WIDTH) {
         simd_double u, a, b;
         simd_double_load(&u, x + k);
         u = (u - mean) * inverse;
@@ -171,7 +171,7 @@ SIMD_DOUBLE_INLINE void row_products(const row_view *r, bool plain, bool gain, b
                                      double *qx_total) {
     simd_double lane_q = {0}, lane_qx = {0}, u, g, a, b;
     int64_t k = 0;
-    for (; k + WIDE <= r->d; k += WIDE) {
+    for (; k + SIMD_WIDTH <= r->d; k += SIMD_WIDTH) {
         simd_double_load(&u, r->x + k);
         simd_double_load(&g, r->g + k);
         u = (u - r->mean) * r->inverse;
@@ -214,7 +214,7 @@ static inline double row_gradient(const row_view *r, int64_t k) {
 
 SIMD_DOUBLE_INLINE void row_write_gradient(const row_view *r, bool plain, bool gain, real *dx) {
     int64_t k = 0;
-    for (; k + WIDE <= r->d; k += WIDE) {
+    for (; k + SIMD_WIDTH <= r->d; k += SIMD_WIDTH) {
         simd_double u, g, a;
         simd_double_load(&u, r->x + k);
         simd_double_load(&g, r->g + k);
@@ -241,9 +241,9 @@ typedef struct row_moments {
 SIMD_DOUBLE_INLINE double deviations(const double *a, int64_t d, double center, bool squared) {
     simd_double lane[4] = {0}, u;
     int64_t k = 0;
-    for (; k + 4 * WIDE <= d; k += 4 * WIDE) {
+    for (; k + 4 * SIMD_WIDTH <= d; k += 4 * SIMD_WIDTH) {
         for (int j = 0; j < 4; j++) {
-            simd_double_load_double(&u, a + k + j * WIDE);
+            simd_double_load_double(&u, a + k + j * SIMD_WIDTH);
             u -= center;
             lane[j] += squared ? u * u : u;
         }
@@ -263,7 +263,7 @@ static row_moments moments_of(const double *a, int64_t d) {
 static void row_q(const row_view *r, bool phi, double *q) {
     simd_double u, g, a;
     int64_t k = 0;
-    for (; k + WIDE <= r->d; k += WIDE) {
+    for (; k + SIMD_WIDTH <= r->d; k += SIMD_WIDTH) {
         simd_double_load(&g, r->g + k);
         simd_double_load(&a, r->gamma + k);
         simd_double_load(&u, r->x + k);
@@ -278,7 +278,7 @@ static void row_q(const row_view *r, bool phi, double *q) {
 static void widen_row(const real *from, int64_t d, double *to) {
     simd_double u;
     int64_t k = 0;
-    for (; k + WIDE <= d; k += WIDE) {
+    for (; k + SIMD_WIDTH <= d; k += SIMD_WIDTH) {
         simd_double_load(&u, from + k);
         simd_double_store_double(to + k, &u);
     }
@@ -319,7 +319,7 @@ static void plain_moments(const row_view *r, const real *dx, row_moments *of_q,
                           row_moments *of_dx) {
     simd_double q = {0}, q2 = {0}, x = {0}, x2 = {0}, u, v, a;
     int64_t k = 0;
-    for (; k + WIDE <= r->d; k += WIDE) {
+    for (; k + SIMD_WIDTH <= r->d; k += SIMD_WIDTH) {
         simd_double_load(&u, r->g + k);
         simd_double_load(&a, r->gamma + k);
         simd_double_load(&v, dx + k);
@@ -420,13 +420,13 @@ static void chunk_backward(const norm_call *c, const row_rule *rule, const real 
 }
 
 /* sum [ROW_SCALARS] over all rows. */
-static void tell_means(norm_call *c, const row_rule *rule, const double *sum) {
+static void record_means(norm_call *c, const row_rule *rule, const double *sum) {
     const double n = (double)c->rows->valid;
-    static const norm_scalar place[ROW_MEANS] = {
+    static const norm_scalar scalar_of[ROW_MEANS] = {
         NORM_SCALAR_row_grad_mean, NORM_SCALAR_row_grad_var,   NORM_SCALAR_row_g_mean,
         NORM_SCALAR_row_g_var,     NORM_SCALAR_row_exact_mean, NORM_SCALAR_row_exact_var,
         NORM_SCALAR_row_free_var};
-    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++) c->scalar[place[j]] = sum[j] / n;
+    for (int j = 0; j < (rule->center ? ROW_MEANS : 4); j++) c->scalar[scalar_of[j]] = sum[j] / n;
     c->scalar[NORM_SCALAR_dx_norm] = sqrt(sum[ROW_DX2]);
     c->scalar[NORM_SCALAR_direct_norm] = sqrt(sum[ROW_DIRECT2]);
 }
@@ -447,7 +447,7 @@ sr_status row_stats_backward(norm_call *c, const row_rule *rule, const real *x, 
         for (int64_t k = 0; k < 2 * d + ROW_SCALARS; k++) part[k] += part[i * width + k];
     memcpy(c->stat[NORM_sum_g], part, (size_t)d * sizeof *part);
     memcpy(c->stat[NORM_sum_gx], part + d, (size_t)d * sizeof *part);
-    if (c->has_hook) tell_means(c, rule, part + 2 * d);
+    if (c->has_hook) record_means(c, rule, part + 2 * d);
     tape_return(c->tape, part, bytes);
     return SR_OK;
 }

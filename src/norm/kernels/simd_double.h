@@ -12,10 +12,10 @@
 
 #include "base/real.h"
 
-enum { WIDE = 8, AHEAD_BYTES = 8192 };
+enum { SIMD_WIDTH = 8, PREFETCH_BYTES = 8192 };
 
-typedef double simd_double __attribute__((vector_size(WIDE * sizeof(double))));
-typedef real simd_double_real __attribute__((vector_size(WIDE * sizeof(real))));
+typedef double simd_double __attribute__((vector_size(SIMD_WIDTH * sizeof(double))));
+typedef real simd_double_real __attribute__((vector_size(SIMD_WIDTH * sizeof(real))));
 
 #define SIMD_DOUBLE_INLINE static inline __attribute__((always_inline))
 
@@ -27,7 +27,7 @@ SIMD_DOUBLE_INLINE void simd_double_load(simd_double *to, const real *x) {
 #else
     simd_double_real v;
     memcpy(&v, x, sizeof v);
-    *to = __builtin_convertvector(v, wide);
+    *to = __builtin_convertvector(v, simd_double);
 #endif
 }
 
@@ -51,13 +51,13 @@ SIMD_DOUBLE_INLINE double simd_double_total(const simd_double *v) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* Asks for what is read `bytes` later, AHEAD_BYTES by a pass over one or two arrays; any address is allowed. */
-SIMD_DOUBLE_INLINE void simd_double_fetch_ahead(const real *x, int bytes) {
+/* Asks for what is read `bytes` later, PREFETCH_BYTES by a pass over one or two arrays; any address is allowed. */
+SIMD_DOUBLE_INLINE void simd_double_prefetch(const real *x, int bytes) {
     __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)bytes));
 }
 
 /* The same for what is written then. */
-SIMD_DOUBLE_INLINE void simd_double_claim_ahead(real *y, int bytes) {
+SIMD_DOUBLE_INLINE void simd_double_prefetch_write(real *y, int bytes) {
     __builtin_prefetch((void *)((uintptr_t)y + (uintptr_t)bytes), 1);
 }
 
@@ -86,14 +86,14 @@ SIMD_DOUBLE_INLINE void simd_double_totals(simd_double *total, const simd_double
 static inline double simd_double_dot(const real *x, const real *y, int64_t w) {
     simd_double lane[4] = {0}, a, b;
     int64_t k = 0;
-    for (; k + 4 * WIDE <= w; k += 4 * WIDE) {
+    for (; k + 4 * SIMD_WIDTH <= w; k += 4 * SIMD_WIDTH) {
         for (int j = 0; j < 4; j++) {
-            simd_double_load(&a, x + k + j * WIDE);
-            simd_double_load(&b, y + k + j * WIDE);
+            simd_double_load(&a, x + k + j * SIMD_WIDTH);
+            simd_double_load(&b, y + k + j * SIMD_WIDTH);
             lane[j] += a * b;
         }
     }
-    for (; k + WIDE <= w; k += WIDE) {
+    for (; k + SIMD_WIDTH <= w; k += SIMD_WIDTH) {
         simd_double_load(&a, x + k);
         simd_double_load(&b, y + k);
         lane[0] += a * b;
@@ -106,10 +106,10 @@ static inline double simd_double_dot(const real *x, const real *y, int64_t w) {
 
 /* total[j] = sum x_j y_j over w values, for eight rows of w values each. */
 SIMD_DOUBLE_INLINE void simd_double_dots(double *total, const real *x, const real *y, int64_t w) {
-    simd_double lane[WIDE] = {0}, sum, a, b;
+    simd_double lane[SIMD_WIDTH] = {0}, sum, a, b;
     int64_t k = 0;
-    for (; k + WIDE <= w; k += WIDE) {
-        for (int j = 0; j < WIDE; j++) {
+    for (; k + SIMD_WIDTH <= w; k += SIMD_WIDTH) {
+        for (int j = 0; j < SIMD_WIDTH; j++) {
             simd_double_load(&a, x + j * w + k);
             simd_double_load(&b, y + j * w + k);
             lane[j] += a * b;
@@ -118,7 +118,8 @@ SIMD_DOUBLE_INLINE void simd_double_dots(double *total, const real *x, const rea
     simd_double_totals(&sum, lane);
     simd_double_store_double(total, &sum);
     for (; k < w; k++)
-        for (int j = 0; j < WIDE; j++) total[j] += (double)x[j * w + k] * (double)y[j * w + k];
+        for (int j = 0; j < SIMD_WIDTH; j++)
+            total[j] += (double)x[j * w + k] * (double)y[j * w + k];
 }
 
 #endif

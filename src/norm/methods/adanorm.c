@@ -48,6 +48,6 @@ const norm_method norm_adanorm = {
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
-    .again = forward, /* there is no state */
+    .recompute = forward, /* there is no state */
     .backward = backward,
 };

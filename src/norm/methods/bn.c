@@ -54,6 +54,6 @@ const norm_method norm_bn = {
     .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
     .kept_bytes = batch_kept_bytes,
     .forward = forward,
-    .again = batch_again,
+    .recompute = batch_recompute,
     .backward = backward,
 };

@@ -52,7 +52,7 @@ const norm_method norm_detach_mean = {
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
-    .again = forward, /* there is no state */
+    .recompute = forward, /* there is no state */
     .backward = backward_mean,
 };
 
@@ -70,7 +70,7 @@ const norm_method norm_detach_std = {
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
-    .again = forward, /* there is no state */
+    .recompute = forward, /* there is no state */
     .backward = backward_std,
 };
 
@@ -88,6 +88,6 @@ const norm_method norm_detach_both = {
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
-    .again = forward, /* there is no state */
+    .recompute = forward, /* there is no state */
     .backward = backward_both,
 };

@@ -95,6 +95,6 @@ const norm_method norm_pn = {
     .scalars = NORM_SCALAR_BIT(g_psi2_rowmean) | NORM_SCALAR_BIT(Gamma_max),
     .kept_bytes = batch_kept_bytes,
     .forward = forward,
-    .again = batch_again,
+    .recompute = batch_recompute,
     .backward = backward,
 };

@@ -112,13 +112,13 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_terms t = batch_terms_start(c, k);
     backward_terms(c, k, (double)m.rows, &t);
     column_passes_line line = {k->center, t.a, t.b, t.slope};
-    dx_norms look = {.weight = c->want_rows ? t.slope : NULL};
-    status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &look : NULL);
+    dx_norms norms = {.weight = c->want_rows ? t.slope : NULL};
+    status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &norms : NULL);
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_psi2_rowmean] =
-            look.row_norm / (double)m.rows / (double)c->features;
+            norms.row_norm / (double)m.rows / (double)c->features;
     c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
-    batch_tell_norms(c, &look);
+    batch_record_norms(c, &norms);
     return status;
 }
 

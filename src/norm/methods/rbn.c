@@ -137,6 +137,6 @@ const norm_method norm_rbn = {
     .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
     .kept_bytes = kept_bytes,
     .forward = forward,
-    .again = batch_again,
+    .recompute = batch_recompute,
     .backward = backward,
 };

@@ -48,7 +48,7 @@ static double zero(const norm_options *o, int64_t features) {
 }
 
 /* lambda */
-static double share_of_ln(const norm_call *c) {
+static double lambda_of(const norm_call *c) {
     const double t0 = c->options->param[PARAM_T0], past = (double)c->calls - 1;
     if (t0 == 0) return 0;
     if (c->rows->mode != NORM_TRAIN) return c->state[STATE_LAMBDA][0];
@@ -133,7 +133,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     sr_status status =
         batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2], false);
     if (status != SR_OK) return status;
-    *kept_lambda(c) = share_of_ln(c);
+    *kept_lambda(c) = lambda_of(c);
     advance_lambda(c, k);
     write_output(c, k, x, y);
     return SR_OK;
@@ -225,7 +225,7 @@ static sr_status backward_both(norm_call *c, const mixture *m, const real *x, co
     memcpy(c->own_grad[OWN_LN_BETA], part + d, (size_t)d * sizeof *part);
     if (c->want_rows)
         c->scalar[NORM_SCALAR_g_sigma2_rowmean] = part[2 * d + ROW_NORM] / (double)n / (double)d;
-    batch_tell_norms(c, &(dx_norms){.dx2 = part[2 * d + DX2], .direct2 = part[2 * d + DIRECT2]});
+    batch_record_norms(c, &(dx_norms){.dx2 = part[2 * d + DX2], .direct2 = part[2 * d + DIRECT2]});
     return SR_OK;
 }
 

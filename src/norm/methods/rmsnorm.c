@@ -46,6 +46,6 @@ const norm_method norm_rmsnorm = {
     .scalars = ROW_STATS_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
     .forward = forward,
-    .again = forward, /* there is no state */
+    .recompute = forward, /* there is no state */
     .backward = backward,
 };

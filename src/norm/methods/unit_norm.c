@@ -83,6 +83,6 @@ const norm_method norm_unit = {
     .scalars = ROW_STATS_SCALARS,
     .kept_bytes = kept_bytes,
     .forward = forward,
-    .again = forward, /* there is no state */
+    .recompute = forward, /* there is no state */
     .backward = backward,
 };

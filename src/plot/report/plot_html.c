@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/analysis.h"
+#include "analysis/runs/run_cache.h"
 #include "base/globs.h"
 #include "base/utf8.h"
 #include "plot/plot.h"

@@ -34,7 +34,7 @@ const char *sr_run_damage(const sr_runfile *f, int i) {
     return d && i < 0 ? d->text : NULL;
 }
 
-const char *sr_run_mended(const sr_runfile *f, int i) {
+const char *sr_run_repaired(const sr_runfile *f, int i) {
     for (const damage_list *d = f->damage; d && i >= 0; d = d->next)
         if (d->repaired && i-- == 0) return d->text;
     return NULL;

@@ -419,7 +419,7 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     return status == SR_OK ? reader_list_names(f, why) : status;
 }
 
-void sr_own_process(void) {
+void sr_disable_hdf5_atexit(void) {
     h5_disown_exit();
 }
 

@@ -16,7 +16,7 @@ sr_status reader_load_trailer(sr_runfile *f, sr_failure *why) {
     const bool live = writer_lock_is_held(f->path);
     sr_status status = trailer_load(f->end, f->path, why);
     /* a log is for those who come after its writer */
-    if (status != SR_OK || f->end->kind != END_LOG || !live) return status;
+    if (status != SR_OK || f->end->kind != TRAILER_JOURNAL || !live) return status;
     trailer_free(f->end);
     return SR_OK;
 }
@@ -36,7 +36,7 @@ static void tell_copy(const sr_runfile *f, const extent *x, sr_failure *own) {
     describe(f, x, what);
     if (x->changed)
         sr_fail(own, SR_FORMAT, "%s: %s: damaged, and read from its second copy", f->path, what);
-    else if (!x->looked)
+    else if (!x->verified)
         sr_fail(own, SR_FORMAT, "%s: %s: its second copy is damaged", f->path, what);
     else
         sr_fail(own, SR_FORMAT, "%s: %s: damaged, its second copy too", f->path, what);
@@ -57,23 +57,23 @@ sr_status reader_report_trailer(sr_runfile *f, sr_failure *why) {
     sr_status status = SR_OK;
     sr_failure own = {0};
     const bool strange =
-        e->kind == END_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(reader_file(f));
+        e->kind == TRAILER_NONE && !f->unfinished && e->size > (uint64_t)h5_end_of(reader_file(f));
     if (e->damaged || strange)
         sr_fail(&own, SR_FORMAT,
                 "%s: end matter: damaged, values cannot be held against their sums", f->path);
     status = forgive(f, &own, true, why);
-    for (size_t i = 0; i < e->map.count && status == SR_OK && e->kind == END_SEAL; i++) {
+    for (size_t i = 0; i < e->map.count && status == SR_OK && e->kind == TRAILER_FINAL; i++) {
         const extent *x = &e->map.e[i];
         sr_failure part = {0};
         if (x->kind == EXTENT_VALUES || !x->bad) continue;
         tell_copy(f, x, &part);
-        status = forgive(f, &part, x->changed || !x->looked, why);
+        status = forgive(f, &part, x->changed || !x->verified, why);
     }
     return status;
 }
 
-bool sr_run_has_sums(const sr_runfile *f) {
-    return f->end->kind == END_SEAL && !f->end->damaged;
+bool sr_run_has_checksums(const sr_runfile *f) {
+    return f->end->kind == TRAILER_FINAL && !f->end->damaged;
 }
 
 void reader_verify_trailer(const sr_runfile *f, void (*tell)(void *context, sr_failure *why),
@@ -84,7 +84,7 @@ void reader_verify_trailer(const sr_runfile *f, void (*tell)(void *context, sr_f
     for (size_t i = 0; i < f->end->map.count; i++) {
         const extent *x = &f->end->map.e[i];
         sr_failure part = {0};
-        if (x->kind != EXTENT_VALUES || !x->bad || x->told) continue;
+        if (x->kind != EXTENT_VALUES || !x->bad || x->reported) continue;
         sr_fail(&part, SR_FORMAT, "%s: bytes %llu to %llu: not those that were written", f->path,
                 (unsigned long long)x->at, (unsigned long long)(x->at + x->length - 1));
         tell(context, &part);

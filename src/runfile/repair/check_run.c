@@ -27,7 +27,7 @@ typedef struct fault {
 typedef struct run_checker {
     const sr_runfile *f;
     sr_failure *why; /* of what is looked at now; see report_fault() */
-    sr_tell_fn *tell;
+    sr_fault_fn *tell;
     void *context;
     fault *first, **last;
     void *memory; /* BATCH_BYTES, or one row when that is more */
@@ -296,7 +296,7 @@ static void look_until_it_lasts(run_checker *w, const char *path) {
     }
 }
 
-sr_status sr_run_check_all(const char *path, sr_tell_fn *tell, void *context, sr_failure *why) {
+sr_status sr_run_check_all(const char *path, sr_fault_fn *tell, void *context, sr_failure *why) {
     sr_failure own = {0};
     run_checker w = {.why = &own, .context = context};
     w.last = &w.first;

@@ -215,7 +215,7 @@ static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up
     return status;
 }
 
-sr_status sr_run_recover_telling(const char *broken, const char *path, bool force,
+sr_status sr_run_recover_report(const char *broken, const char *path, bool force,
                                  int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
                                  void *context, sr_failure *why) {
     sr_recovery count = SR_INIT(sr_recovery, .running_step = -1);
@@ -235,5 +235,5 @@ sr_status sr_run_recover_telling(const char *broken, const char *path, bool forc
 
 sr_status sr_run_recover(const char *broken, const char *path, bool force, int64_t up_to_step,
                          sr_recovery *result, sr_failure *why) {
-    return sr_run_recover_telling(broken, path, force, up_to_step, result, NULL, NULL, why);
+    return sr_run_recover_report(broken, path, force, up_to_step, result, NULL, NULL, why);
 }

@@ -1,6 +1,4 @@
-/* average.c -- the mean of checkpoints (docs/models.md 2.8): every parameter and running value, summed
- * in double in the order given. Of running variances it is the mean of variances that is taken, as in
- * the releases, not the variance of the averaged weights: loaded_model_recompute makes those. */
+/* average.c -- averages checkpoints (docs/models.md 2.8): parameters and running statistics, summed in double in the given order. Running variances are averaged, as in the releases; loaded_model_recompute measures them for the averaged weights. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +7,7 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/loaded_model.h"
 
-/* Sums of all items, one behind the other. */
+/* Sums of all items, concatenated. */
 typedef struct sums {
     double *value;
     int64_t at;

@@ -1,9 +1,6 @@
 /* checkpoint.c -- one checkpoint: an array_file with every item of train_state_each.
  *
- * Groups by kind: parameters, running, optimizer, observer, progress; a parameter's optimizer state is
- * optimizer/NAME.slot0, the running values of shard 3 of the batches are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates,
- * training_batches and the sizes of the data that a model is built for. Nothing in it tells the time or
- * the machine: the same run makes the same bytes.
+ * Groups by kind: parameters, running, optimizer, observer, progress. A parameter's optimizer state is optimizer/NAME.slot0, running statistics of shard 3 are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates, training_batches and the sizes of the data. Time and machine are not stored, so the same run gives the same bytes.
  */
 #include "train/checkpoint/checkpoint.h"
 
@@ -97,9 +94,9 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
     char name[CHECKPOINT_NAME];
     checkpoint_name(item, name);
     if (array_reader_has(f, name)) return array_reader_fill(f, name, &item->array, why);
-    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shards: it begins as the first */
+    if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shards: start like the first */
     sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
-    sr_hint(why, "it is of a run with another configuration");
+    sr_hint(why, "it belongs to a run with another configuration");
     return SR_FORMAT;
 }
 
@@ -110,7 +107,7 @@ sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shap
     if (!told || meaning == shape->meaning) return SR_OK;
     sr_fail(why, SR_USAGE, "%s: made with other words or classes than the data have: other data",
             array_reader_path(f));
-    sr_hint(why, "its dictionary is that of its own training text");
+    sr_hint(why, "its dictionary comes from its own training text");
     return SR_USAGE;
 }
 

@@ -1,4 +1,4 @@
-/* checkpoint.h -- checkpoints of a run: what is in one, when they are written, which of them stay. */
+/* checkpoint.h -- checkpoints of a run: contents, when to write them, which to keep. */
 #ifndef TRAIN_CHECKPOINT_CHECKPOINT_H
 #define TRAIN_CHECKPOINT_CHECKPOINT_H
 
@@ -11,16 +11,15 @@ enum { CHECKPOINT_VERSION = 1, CHECKPOINT_PATH = 1024 };
 
 /* -- one file: checkpoint.c */
 
-/* Writes the state of the run as PATH, which is whole when it is there. */
+/* Writes the state of the run as PATH, which appears complete or not at all. */
 sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
 /* Everything of the run as it was; refuses the checkpoint of another configuration or other data. */
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
-/* The i-th size of the data that a model is built for: its name, NULL past the end, and its place. */
+/* Name and address of the i-th size of the data; NULL past the end. */
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
-/* SR_USAGE when ids of the data stand for other words or classes than those of the checkpoint; older
- * ones do not say. */
+/* SR_USAGE when ids mean other words or classes than in the checkpoint; older ones do not store this. */
 sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape, sr_failure *why);
-/* What every checkpoint says of itself; and one item of the state into it. */
+/* Writes the attributes of a checkpoint; and one item of the state. */
 typedef struct checkpoint_head {
     const char *config, *data;
     model *model;
@@ -36,7 +35,7 @@ extern const char *const checkpoint_groups[]; /* by state_kind, NULL ends */
 /* Adds up arrays of a group and the numbers in them, by their shapes. */
 sr_status checkpoint_count(const array_reader *f, const char *group, int64_t *arrays,
                            int64_t *numbers, sr_failure *why);
-/* Where an item of the state is kept: "parameters/embedding". */
+/* Path of an item of the state: "parameters/embedding". */
 enum { CHECKPOINT_NAME = 2 * PARAM_NAME + 16 };
 void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);
 
@@ -45,7 +44,7 @@ void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);
 /* PREFIX-0000500.ckpt */
 sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOINT_PATH],
                           sr_failure *why);
-/* PREFIX of a run: --checkpoint, or its output without .h5. "" where there is neither. */
+/* PREFIX of a run: --checkpoint, or its output without .h5. "" without either. */
 void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
 /* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);

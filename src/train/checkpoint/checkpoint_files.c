@@ -22,7 +22,7 @@ sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOI
     return sr_fail(why, SR_USAGE, "%.80s...: too long for the name of a checkpoint", prefix);
 }
 
-/* The update of "run-0000500.ckpt" behind "run"; -1 when it is another name. */
+/* The update of "run-0000500.ckpt" after "run"; -1 for other names. */
 static int64_t update_of(const char *file, const char *base) {
     const size_t length = strlen(base);
     if (strncmp(file, base, length) != 0 || file[length] != '-') return -1;

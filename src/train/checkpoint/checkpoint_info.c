@@ -1,4 +1,4 @@
-/* checkpoint_info.c -- what a checkpoint says of itself, and whether every value in it is whole. */
+/* checkpoint_info.c -- attributes of a checkpoint, and whether its values are valid. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

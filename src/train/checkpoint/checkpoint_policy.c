@@ -36,7 +36,7 @@ sr_status train_interval_read(const char *text, train_interval *every, sr_failur
 
 /* -- opening */
 
-/* The metric of "valid_loss" among those of a validation. */
+/* Index of the metric "valid_loss" in a validation. */
 static sr_status find_best_metric(trainer *r, sr_failure *why) {
     train_metric m;
     r->best_metric = -1;
@@ -70,7 +70,7 @@ static sr_status prune(const char *prefix, int64_t keep, sr_failure *why) {
     return status;
 }
 
-/* Those of another run of this name would be taken for ours. */
+/* Checkpoints of another run with this name would be treated as ours. */
 static sr_status check_others(const trainer *r, const char *prefix, sr_failure *why) {
     int64_t *update;
     int count;
@@ -81,7 +81,8 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     if (status != SR_OK || count == 0) return status;
     if (r->config->force) return prune(prefix, 0, why);
     sr_fail(why, SR_EXISTS, "%s: exists", path);
-    sr_hint(why, "another name, --force to remove the checkpoints, or `statrec resume` to go on");
+    sr_hint(why,
+            "give another name, --force to remove the checkpoints, or `statrec resume` the run");
     return SR_EXISTS;
 }
 
@@ -111,7 +112,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
 
 /* -- writing */
 
-/* The first rank writes; all know whether it could. */
+/* The first rank writes; all get its status. */
 static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
     sr_status status = shards_keep_replicas(r, why);
     if (status != SR_OK) return status;
@@ -138,7 +139,7 @@ static sr_status or_go_on(trainer *r, sr_status status, const sr_failure *own, s
         *why = *own;
         return status;
     }
-    trainer_warn(r, "%s; the run goes on", own->text);
+    trainer_warn(r, "%s; the run continues", own->text);
     if (r->checkpoint_lost.status == SR_OK) r->checkpoint_lost = *own;
     return SR_OK;
 }

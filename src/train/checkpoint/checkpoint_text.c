@@ -1,6 +1,4 @@
-/* checkpoint_text.c -- how lines become tokens, as a checkpoint keeps it, so that it can translate
- * without the training text: bytes of the dictionaries in fairseq's form and of the merges of byte-pair
- * encoding, /text/source_dictionary, /text/target_dictionary (where it is another), /text/bpe_codes.
+/* checkpoint_text.c -- dictionaries and BPE merges in a checkpoint, so that it translates without the training text. /text/source_dictionary and /text/target_dictionary (if it differs) have fairseq's form, /text/bpe_codes has the merges.
  * Tokenizer and lowercasing are options of the run. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 
 /* -- writing */
 
-/* Adds what has been written to a memory stream; closes it. */
+/* Adds the text of a memory stream; closes it. */
 static void add_stream(array_writer *w, const char *name, FILE *out, char **text, size_t *size) {
     const bool whole = out && !ferror(out) && fclose(out) == 0;
     const npz_array a = {NPZ_UINT8, 1, {whole ? (int64_t)*size : 0}, whole ? *text : NULL};
@@ -48,7 +46,7 @@ void checkpoint_put_text(array_writer *w, const text_codec *codec) {
 
 /* -- reading */
 
-/* Bytes of a text, byte NULL where there is none. */
+/* Bytes of a text; byte NULL: none. */
 static sr_status read_text(const array_reader *f, const char *name, file_bytes *to,
                            sr_failure *why) {
     npz_array a;

@@ -1,7 +1,6 @@
-/* resume.c -- which run goes on, and from where.
+/* resume.c -- finds the run to resume and its checkpoint.
  *
- * The rows of the run are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end; the
- * newest checkpoint that is whole and that the rows reach is where it goes on. The configuration is the
+ * Rows are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end. The run resumes from the newest valid checkpoint covered by recorded rows. The configuration is the
  * run file's.
  */
 #include <stdio.h>
@@ -24,7 +23,7 @@ bool train_resume_may_change(const char *key) {
     return false;
 }
 
-/* Where files are, which a run may be moved with. */
+/* Paths, which may change when a run is moved. */
 static bool says_where(const char *key) {
     return !strcmp(key, "output") || !strcmp(key, "checkpoint") || !strcmp(key, "config") ||
            !strcmp(key, "force") || !strcmp(key, "weights") || !strcmp(key, "word-vectors");
@@ -47,8 +46,9 @@ static sr_status compare_options(const char *path, const train_config *of, const
         options_format(row, of, theirs, sizeof theirs);
         options_format(row, c, ours, sizeof ours);
         if (!strcmp(theirs, ours)) continue;
-        sr_fail(why, SR_USAGE, "%s: --%s was '%.99s', that of the run is '%.99s': of another run",
-                path, row->key, theirs, ours);
+        sr_fail(why, SR_USAGE,
+                "%s: --%s was '%.99s', the run has '%.99s': another run's checkpoint", path,
+                row->key, theirs, ours);
         return SR_USAGE;
     }
     return SR_OK;
@@ -64,7 +64,7 @@ static sr_status check_same_run(const char *path, const char *config, const trai
     return status;
 }
 
-/* The newest checkpoint with at most so many steps. */
+/* The newest checkpoint with at most `steps` steps. */
 static sr_status choose_checkpoint(const char *prefix, int64_t steps, const train_config *c,
                                    train_resume *from, sr_failure *why) {
     int64_t *update;
@@ -78,7 +78,7 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
         status = checkpoint_path(prefix, update[i], path, why);
         if (status != SR_OK) break;
         if (checkpoint_info_read(path, &card, &own) == SR_OK && card.steps > steps)
-            sr_fail(&own, SR_FORMAT, "%s: after step %lld, of which %s tells %lld", path,
+            sr_fail(&own, SR_FORMAT, "%s: after step %lld, but %s ends at step %lld", path,
                     (long long)card.steps, from->rows, (long long)steps);
         if (own.status == SR_OK) check_same_run(path, card.config, c, &own);
         if (own.status == SR_OK) {

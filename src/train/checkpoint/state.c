@@ -11,7 +11,7 @@ typedef struct state_visit {
     state_visit_fn *visit;
     void *context;
     sr_failure *why;
-    sr_status status; /* of the first visit that failed: the rest is left out */
+    sr_status status; /* of the first failed visit; the others are skipped */
 } state_visit;
 
 static void visit(state_visit *w, state_kind kind, const char *name, npz_array array) {
@@ -56,7 +56,7 @@ static void visit_slots(const param *p, state_visit *w) {
     }
 }
 
-/* The sums of the last validation, which say at the end whether the run diverged. */
+/* Sums of the last validation; at the end they decide whether the run diverged. */
 static void visit_validation(const task_row *row, task_sums *last, state_visit *w) {
     visit_number(w, "valid_loss_sum", NPZ_FLOAT64, &last->loss);
     visit_number(w, "valid_nll_sum", NPZ_FLOAT64, &last->nll);

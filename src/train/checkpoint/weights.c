@@ -1,6 +1,4 @@
-/* weights.c -- weights and running values of a model from and to files: our checkpoints and NumPy
- * archives, whose arrays have the names of the parameters, "encoder.0.ffn_block.in.weight", and of the
- * running values, "encoder.0.norm1.mu". float32 and float64 are both taken. */
+/* weights.c -- reads and writes weights and running statistics: checkpoints and NumPy archives. Arrays are named like parameters, "encoder.0.ffn_block.in.weight", and running statistics, "encoder.0.norm1.mu". float32 and float64 are both taken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,13 +26,13 @@ static void put_number(const npz_array *a, int64_t i, double value) {
         ((double *)a->data)[i] = value;
 }
 
-/* What the file says of an array, before memory is taken for it. */
+/* Checks the shape of an array before allocation. */
 static sr_status check_array(const char *path, const state_item *item, const npz_array *from,
                              sr_failure *why) {
     if (from->type != NPZ_FLOAT32 && from->type != NPZ_FLOAT64)
         return sr_fail(why, SR_FORMAT, "%s: %s: neither float32 nor float64", path, item->name);
     if (!same_shape(from, &item->array))
-        return sr_fail(why, SR_FORMAT, "%s: %s: its shape is not that of the model's", path,
+        return sr_fail(why, SR_FORMAT, "%s: %s: its shape differs from the model's", path,
                        item->name);
     return SR_OK;
 }

@@ -1,5 +1,4 @@
-/* config.c -- the option table of a training run: the rows of its parts, then options of version 0.1 for
- * parameters of normalizations. */
+/* config.c -- the option table of a training run: rows of its parts, then options of version 0.1. */
 #include <string.h>
 
 #include "train/config/config_rows.h"

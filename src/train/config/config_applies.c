@@ -1,5 +1,4 @@
-/* config_applies.c -- which options the chosen model, data set and optimizer obey, as their rows
- * say. */
+/* config_applies.c -- which options the chosen model, data set and optimizer obey, by their rows. */
 #include "train/config/config_rows.h"
 
 bool config_model_lists(const void *values, const char *key) {

@@ -23,7 +23,7 @@ static bool by_number(const void *values) {
     return strcmp(c->data.batch_by, "tokens") != 0;
 }
 
-/* Of pairs always. */
+/* Always for pairs. */
 static bool by_tokens(const void *values) {
     return !config_data_lists(values, "batch-by") || !by_number(values);
 }
@@ -122,8 +122,7 @@ static const option rows[] = {
          .use = &of_data),
 
     INT(DATA, "valid-images", data.valid_images, "-1", 0, BIG, "images",
-        "images: hold out the last N training images for validation; -1: idx a twelfth (MNIST: "
-        "5,000 of 60,000), CIFAR 0; 0: validate on the test batch",
+        "images: validate on the last N training images; -1: idx a twelfth, CIFAR the test batch",
         .use = &of_data),
     FLAG(DATA, "augment", data.augment, "yes", "images: crop the padded image at random, mirror it",
          .use = &of_data),
@@ -139,22 +138,18 @@ static const option rows[] = {
          "idx: transpose images, whose columns are rows of the file, as in EMNIST",
          .use = &of_data),
     INT(DATA, "idx-classes", data.idx_classes, "0", 2, 256, "classes",
-        "idx: set the classes, counted from the least label; 0: up to the greatest label, all of "
-        "them used",
-        .use = &of_data),
+        "idx: set the classes, from the least label; 0: count them", .use = &of_data),
 
     CHOICE(DATA, "encoding", data.encoding, "auto", ENCODING_WORDS,
            "decode text files; latin-1: Windows-1252; auto: Windows-1252 where a file is not UTF-8",
            .use = &of_data),
     CHOICE(DATA, "tokenize", tokenize, "none", "none|13a|intl|basic_english",
-           "split lines into words by a tokenizer of BLEU, or torchtext's basic_english in small "
-           "letters; none: at blanks",
+           "split lines into words by a tokenizer of BLEU or by basic_english (lower case); none: "
+           "at blanks",
            .use = &of_data),
     FLAG(DATA, "lowercase", lowercase, "no", "write words in small letters", .use = &of_data),
     INT(DATA, "bpe-merges", data.bpe_merges, "0", 1, BIG, "merges",
-        "pairs: learn N merges of byte-pair encoding from the training text of both languages; 0: "
-        "none",
-        .use = &of_data),
+        "pairs: learn N merges of byte-pair encoding for both languages; 0: none", .use = &of_data),
     TEXT(DATA, "bpe-codes", data.bpe_codes, "",
          "pairs: apply the merges in this file of `statrec bpe learn` or subword-nmt",
          .use = &of_data, .value = "FILE"),
@@ -168,15 +163,13 @@ static const option rows[] = {
         "<unk>",
         .use = &of_data),
     TEXT(DATA, "source-dictionary", data.source_dictionary, "",
-         "pairs: read `word count` lines, of `statrec dictionary` or fairseq, instead of counting; "
-         "both languages where the dictionary is joint",
+         "pairs: read `word count` lines instead of counting; joint dictionary: of both languages",
          .use = &of_data, .value = "FILE"),
     TEXT(DATA, "target-dictionary", data.target_dictionary, "",
          "pairs: read the dictionary of the target language", .use = &of_data, .value = "FILE"),
 
     INT(DATA, "batch-size", data.batch_size, "128", 1, 65536, "",
-        "put N images, sentences or transitions into a step; running text: N sequences side by "
-        "side",
+        "put N images, sentences or transitions into a step; running text: N sequences",
         .use = &of_number, .common = true),
     CHOICE(DATA, "batch-by", data.batch_by, "sentences", "sentences|tokens",
            "classified or tagged sentences: fill a batch with batch-size sentences, or with "
@@ -186,12 +179,11 @@ static const option rows[] = {
         "texts: limit a step to N padded tokens; pairs: tokens of the longer side",
         .use = &of_tokens, .common = true),
     CHOICE(DATA, "max-tokens-of", data.max_tokens_of, "padded", "padded|valid",
-           "count padded positions, or only valid ones, which limits the rows of a batch but not "
-           "its padding or memory",
+           "count padded positions, or only valid ones (which limits rows, not memory)",
            .use = &of_tokens),
     CHOICE(DATA, "batching", data.batching, "bucketed", "bucketed|sorted|random",
-           "texts: bucketed: group by similar length, shuffle batches; sorted: shortest first; "
-           "random: draw at random",
+           "texts: bucketed: similar lengths, shuffled batches; sorted: shortest first; random: no "
+           "order",
            .use = &of_data),
     INT(DATA, "max-length", data.max_length, "0", 1, 1 << 20, "tokens",
         "classified sentences: cut after N words and marks; 0: no limit", .use = &of_data),
@@ -219,20 +211,17 @@ static const option rows[] = {
     CHOICE(DATA, "tag-scheme", data.tag_scheme, "bioes", TAG_SCHEME_WORDS,
            "tags: learn tags in this scheme", .use = &of_data),
     CHOICE(DATA, "file-tag-scheme", data.file_tag_scheme, "auto", "auto|" TAG_SCHEME_WORDS,
-           "tags: read files in this scheme and reject others; auto: recognize it in each file",
-           .use = &of_data),
+           "tags: reject files in other schemes; auto: recognize the scheme", .use = &of_data),
     FLAG(DATA, "zero-digits", data.zero_digits, "yes", "tags: replace digits in words by 0",
          .use = &of_data),
 
     CHOICE(DATA, "tree-format", data.tree_format, "auto", TREE_FORMAT_WORDS,
            "trees: read files in this format; auto: by their columns", .use = &of_data),
     CHOICE(DATA, "pos-column", data.pos_column, "auto", TREE_POS_WORDS,
-           "trees: read POS tags in column CPOSTAG or UPOS, POSTAG or XPOS; auto: coarse for "
-           "conllu, else fine",
+           "trees: read POS tags in this column; auto: coarse for conllu, else fine",
            .use = &of_data),
     CHOICE(DATA, "punctuation", data.punctuation, "auto", TREE_PUNCTUATION_WORDS,
-           "trees: skip this in scores without punctuation, see `statrec score dep --help`; auto: "
-           "ptb-tags for malt-tab, else unicode",
+           "trees: skip this punctuation in scores; auto: ptb-tags for malt-tab, else unicode",
            .use = &of_data),
     CHOICE(DATA, "subtypes", data.subtypes, "auto", TREE_SUBTYPES_WORDS,
            "trees: treat label parts after a colon in scores; auto: ignored for conllu only",
@@ -241,7 +230,7 @@ static const option rows[] = {
     FLAG(DATA, "shuffle-sources", data.shuffle_sources, "no",
          "pairs: permute sources among the pairs (control experiment)", .use = &of_data),
     FLAG(DATA, "prefetch", data.prefetch, "yes",
-         "build the next training batch in a thread; the result does not depend on it"),
+         "build the next training batch in a thread, with the same result"),
 };
 
 const option_table config_data = {rows, sizeof rows / sizeof rows[0]};

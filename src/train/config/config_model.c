@@ -25,23 +25,22 @@ static const option rows[] = {
          "set sizes of the model and settings for them; `statrec list presets`", .use = &of_presets,
          .value = "PRESET", .common = true),
     TEXT(MODEL, "norm", model.norm, "bn",
-         "set the normalization of all sites (transformer: the encoder's): METHOD or "
-         "METHOD(NAME=VALUE;...), either with +ls for a layer scale; `statrec list norms`",
+         "set the normalization (transformer: the encoder's): METHOD or METHOD(NAME=VALUE;...), "
+         "with +ls for a layer scale",
          .value = "NORM", .common = true),
     TEXT(MODEL, "decoder-norm", model.decoder_norm, "ln",
          "set the normalization of a transformer's decoder", .use = &of_model, .value = "NORM",
          .common = true),
     TEXT(MODEL, "norm-at", model.norm_at, "",
-         "set it by site with globs, first or last, as in "
-         "'encoder.0.*=bn,encoder.*=ln(eps=1e-6),last=none'; the first match wins",
+         "set it by site, as in 'encoder.0.*=bn,encoder.*=ln(eps=1e-6),last=none'; the first match "
+         "wins",
          .value = "GLOB=NORM,...", .common = true),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
-         "add X to the variance or mean square; nan: use the method's, see `statrec list norms`"),
+         "add X to the variance or mean square; nan: the method's default"),
     REAL(MODEL, "norm-alpha", model.norm_alpha, "nan", 0, 1, "",
-         "weigh the OLD running value by X; nan: use the method's (0.95, for images 0.9)"),
+         "weigh the OLD running value by X; nan: the default (0.95, images 0.9)"),
     INT(MODEL, "layer-scale", model.layer_scale, "0", 0, 4096, "groups",
-        "put a layer scale of N groups before every normalization; 0: where METHOD+ls or the "
-        "method has one"),
+        "put a layer scale of N groups before normalizations; 0: only for METHOD+ls"),
 
     INT(MODEL, "embed-dim", model.embed_dim, "0", 1, 65536, "", "set the width d; 0: the preset's",
         .use = &of_model),
@@ -69,9 +68,8 @@ static const option rows[] = {
            "preset's",
            .use = &of_model),
     TEXT(MODEL, "qk-norm", model.qk_norm, "none",
-         "normalize queries and keys of each attention head after their projections, as by ln or "
-         "rmsnorm; none: no such site",
-         .use = &of_model, .value = "NORM"),
+         "normalize queries and keys of each attention head, as by ln; none: no", .use = &of_model,
+         .value = "NORM"),
 
     REAL(MODEL, "dropout", model.dropout, "nan", 0, 0.99, "",
          "set the residual dropout; nan: the preset's", .use = &of_model),
@@ -90,13 +88,13 @@ static const option rows[] = {
            "transformer_classifier: average the words, or take the row of <s> (--mark-start); "
            "empty: the preset's",
            .use = &of_model),
-    CHOICE(MODEL, "lm-mask", model.lm_mask, "causal", "causal|released",
-           "language models: mask later positions; released: no mask, as in the released "
-           "tensorized transformer, so that every position sees its target",
-           .use = &of_model),
+    CHOICE(
+        MODEL, "lm-mask", model.lm_mask, "causal", "causal|released",
+        "language models: mask later positions; released: no mask, every position sees its target",
+        .use = &of_model),
     TEXT(MODEL, "adaptive-cutoffs", model.adaptive_cutoffs, "",
-         "tensorized: cut the softmax into clusters of the dictionary, as in 4000,12000; none: one "
-         "cluster; empty: the preset's",
+         "tensorized: cut the softmax into clusters, as in 4000,12000; none: one; empty: the "
+         "preset's",
          .use = &of_model),
     INT(MODEL, "core-number", model.core_number, "0", 1, 64, "cores",
         "tensorized: average N core vectors; 0: the preset's", .use = &of_model),
@@ -115,8 +113,7 @@ static const option rows[] = {
     INT(MODEL, "word-dim", model.word_dim, "0", 1, 65536, "",
         "tener: set the width of a word's vector; 0: the preset's", .use = &of_model),
     TEXT(MODEL, "word-vectors", model.word_vectors, "",
-         "tener: read pretrained vectors, plain or .gz, one word and word-dim numbers per line, as "
-         "GloVe's; empty: draw them",
+         "tener: read pretrained vectors in GloVe's format, plain or .gz; empty: draw them",
          .use = &of_model, .value = "FILE"),
     CHOICE(MODEL, "char-encoder", model.char_encoder, "", "cnn|transformer|none",
            "tener: encode a word's characters; empty: the preset's", .use = &of_model),
@@ -126,8 +123,7 @@ static const option rows[] = {
            "mlp_parser: set the activation after the hidden layer's norm; empty: the preset's",
            .use = &of_model),
     CHOICE(MODEL, "conv", model.conv, "winograd", "winograd|direct",
-           "compute 3 x 3 convolutions of stride 1; winograd: by Winograd F(4 x 4, 3 x 3) where "
-           "that is faster",
+           "compute 3 x 3 convolutions directly, or by Winograd F(4 x 4, 3 x 3) where faster",
            .use = &of_model),
     FLAG(MODEL, "conv-norms", model.conv_norms, "no",
          "mnist_cnn: normalize after the convolutions, too", .use = &of_model),

@@ -1,5 +1,4 @@
-/* config_norms.c -- moves parameters that options of version 0.1 set, such as --brn-r-max 3, into the values
- * of --norm and its relatives: a stored configuration contains brn(r_max=3). */
+/* config_norms.c -- moves values of options of version 0.1, such as --brn-r-max 3, into --norm. A stored configuration contains brn(r_max=3). */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
-/* config_read.c -- the configuration of a run from its arguments or from a stored text: defaults, settings of
- * the model and its preset, then what is given. */
+/* config_read.c -- reads a configuration from arguments or a stored text: defaults, then settings of the model and preset, then the given options. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* config_recording.c -- options of checkpoints, run files and what the command says. */
+/* config_recording.c -- options of checkpoints, run files and output. */
 #include <string.h>
 
 #include "train/config/config_rows.h"
@@ -64,8 +64,8 @@ static const option_use of_run_file = {.with = "output", .holds = has_run_file},
 
 static const option rows[] = {
     TEXT(CHECKPOINT, "checkpoint-every", checkpoint_every, "none",
-         "write a checkpoint after N updates (500), seconds (600s) or epochs (1e), and at the end; "
-         "end: only then; none: only after a signal",
+         "write checkpoints every N updates (500), seconds (600s) or epochs (1e); end: only then; "
+         "none: after signals",
          .use = &of_checkpoints, .common = true),
     INT(CHECKPOINT, "keep", keep, "2", 1, BIG, "checkpoints", "keep the N newest checkpoints",
         .use = &of_checkpoints),
@@ -88,30 +88,24 @@ static const option rows[] = {
          "stem,stage1.*",
          .use = &of_sites, .value = "SITE,...", .common = true),
     CHOICE(RECORD, "observe", observe, "none", "none|batch",
-           "batch: compute the statistics of bn and pnv at each recorded site, whatever its "
-           "normalization; the training stays the same",
+           "record the statistics of bn and pnv at every site, without an effect on the training",
            .use = &of_sites, .common = true),
     FLAG(RECORD, "attention-stats", attention_stats, "no",
-         "record the largest logit and the entropy of every attention and head, over all shards, "
-         "at the site of its branch; the training stays the same",
+         "record largest logit and entropy of every attention head, over all shards",
          .use = &of_attention),
     INT(RECORD, "vectors-every", vectors_every, "-1", 0, BIG, "steps",
-        "record vectors every N steps; -1: every step while the file stays below size-limit, else "
-        "less often; 0: never",
+        "record vectors every N steps; -1: as often as size-limit allows; 0: never",
         .use = &of_vectors, .common = true),
     INT(RECORD, "size-limit", size_limit, "2000000000", 1, 9007199254740992.0, "bytes",
         "record vectors less often where the projected size exceeds N bytes", .use = &of_spacing),
     INT(RECORD, "spectra-every", spectra_every, "0", 0, BIG, "updates",
-        "record singular values of every recorded site's input and gradient, in the first pass of "
-        "every N-th update; 0: never",
+        "record singular values of site inputs and gradients every N updates; 0: never",
         .use = &of_sites),
     INT(RECORD, "activations-every", activations_every, "0", 0, BIG, "updates",
-        "record the three largest |x|, the median and the saturated inputs of every recorded site, "
-        "over all shards, in the first pass of every N-th update; 0: never",
+        "record the largest |x|, median and saturation of site inputs every N updates; 0: never",
         .use = &of_sites),
     INT(RECORD, "parameter-norms-every", parameter_norms_every, "0", 0, BIG, "updates",
-        "record norms of gradient, weights and update of each layer, and update over weights, "
-        "every N updates; 0: never",
+        "record norms of gradient, weights and update of each layer every N updates; 0: never",
         .use = &of_sites),
     FLAG(RECORD, "final-tid", final_tid, "no",
          "measure the final training-inference discrepancy: pass training batches once more with "
@@ -120,32 +114,30 @@ static const option rows[] = {
     INT(RECORD, "final-batches", final_batches, "0", 0, BIG, "batches",
         "final-tid: pass N batches; 0: all of an epoch", .use = &of_final),
     INT(RECORD, "pairs", pairs, "0", 0, 1000000, "pairs",
-        "final-tid: record N random entries of every recorded site's input, over all shards of the "
-        "first batch, with the output before gain and bias; 1000 draw a curve; 0: none",
+        "final-tid: record N random entries of site inputs and outputs; 1000 draw a curve; 0: none",
         .use = &of_final),
     INT(RECORD, "svd-every", svd_every, "0", 1, BIG, "updates",
-        "record singular values of the word embedding every N updates; 0: at the end only",
+        "record singular values of the embedding every N updates; 0: only at the end",
         .use = &of_embedding),
     INT(RECORD, "flush-steps", flush_steps, "64", 1, BIG, "steps",
         "flush every N steps; a crash loses at most N", .use = &of_run_file),
     REAL(RECORD, "flush-seconds", flush_seconds, "5", 0, 86400, "s", "flush every X seconds",
          .use = &of_run_file),
     TEXT(RECORD, "dump-weights", dump_weights, "",
-         "write weights and running statistics to a NumPy archive (.npz), before the first step "
-         "and after every update of the first dump-steps steps",
+         "write weights and running statistics before and after each of the first dump-steps steps "
+         "(.npz)",
          .value = "FILE"),
     TEXT(RECORD, "dump-batches", dump_batches, "",
-         "write the batches of these steps to a NumPy archive (.npz), with loss and learning rate",
-         .value = "FILE"),
+         "write the batches of these steps, with loss and learning rate (.npz)", .value = "FILE"),
     INT(RECORD, "dump-steps", dump_steps, "1", 1, 1000, "steps",
         "keep N steps in memory for --dump-weights and --dump-batches", .use = &of_dump),
     CHOICE(RECORD, "sync", sync, "flush", "flush|close|none",
            "choose when to fsync; a power failure loses later rows", .use = &of_run_file),
     CHOICE(RECORD, "on-write-error", on_write_error, "stop", "stop|continue",
-           "stop or continue when the run file cannot be written; the exit status is 1 either way",
+           "stop or continue when the run file cannot be written; exit status 1 anyway",
            .use = &of_run_file),
     {RECORD, "config", 'c', OPTION_TEXT, AT(conf), "", 0, 0, "", "",
-     .help = "read options from a file of `key = value` lines, at this place of the command line",
+     .help = "read options from `key = value` lines, at this place of the command line",
      .value = "FILE", .common = true},
     FLAG(RECORD, "quiet", quiet, "no", "print no progress line", .common = true),
     FLAG(RECORD, "profile", profile, "no", "print the time of each part"),

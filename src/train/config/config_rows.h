@@ -1,5 +1,4 @@
-/* config_rows.h -- rows of the option table of a training run: how they are written, and the parts that
- * config.c puts together. */
+/* config_rows.h -- macros for rows of the option table of a training run, and the parts that config.c joins. */
 #ifndef TRAIN_CONFIG_CONFIG_ROWS_H
 #define TRAIN_CONFIG_CONFIG_ROWS_H
 
@@ -26,12 +25,12 @@
 
 enum { BIG = 1 << 30 };
 
-/* Whether the model, the data set or the optimizer that is chosen obeys the option with this key. */
+/* Whether the chosen model, data set or optimizer obeys the option with this key. */
 bool config_model_lists(const void *values, const char *key);
 bool config_data_lists(const void *values, const char *key);
 bool config_optim_lists(const void *values, const char *key);
 
-/* Moves the values of old options into those of --norm, --decoder-norm, --norm-at and --qk-norm. */
+/* Moves values of old options into --norm, --decoder-norm, --norm-at and --qk-norm. */
 void config_fold_norm_params(train_config *c);
 
 /* The parts, each in its file. */

@@ -1,5 +1,4 @@
-/* config_text.c -- what a run file keeps of a run's configuration: every option as a .conf file,
- * and in comments what the normalizations make of those that were left to them. */
+/* config_text.c -- writes the stored configuration: every option as a .conf file, and in comments the resolved parameters of the normalizations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -91,11 +91,9 @@ static const option rows[] = {
     INT(TRAIN, "update-freq", update_freq, "1", 1, 65536, "steps",
         "accumulate the gradients of N micro-batches per update", .common = true),
     INT(TRAIN, "shards", shards, "0", 1, 65536, "shards",
-        "split batches into N shards with separate batch statistics, spread over the ranks; 0: one "
-        "per rank"),
+        "split batches into N shards with separate batch statistics; 0: one per rank"),
     FLAG(TRAIN, "sync-norm", sync_norm, "no",
-         "compute batch statistics over the rows of all ranks; `statrec list norms` marks methods "
-         "that can"),
+         "compute batch statistics over all ranks, for methods that `statrec list norms` marks"),
     FLAG(TRAIN, "record-shards", record_shards, "no",
          "record every shard: sites NAME@1, NAME@2 ... after those of the first"),
     REAL(TRAIN, "rank-timeout", rank_timeout, "600", 0, 1e9, "s",
@@ -116,14 +114,11 @@ static const option rows[] = {
     FLAG(TRAIN, "validate-batch", validate_batch, "no",
          "validate a second time with the statistics of each validation batch"),
     INT(TRAIN, "validate-train", validate_train, "0", 1, BIG, "batches",
-        "validate on the first N training batches of epoch 0, too: without dropout, with batch "
-        "statistics; 0: none"),
+        "validate on N training batches of epoch 0, too, with batch statistics; 0: none"),
     REAL(TRAIN, "freeze-stats", freeze_stats, "1", 0, 1, "",
-         "stop running statistics after the fraction X of the planned updates, and normalize by "
-         "them in training; 1: never"),
+         "normalize by frozen running statistics after the fraction X of all updates; 1: never"),
     INT(TRAIN, "bleu-every", bleu_every, "0", 1, BIG, "validations",
-        "compute BLEU of the validation pairs in every N-th validation, of the test pairs with "
-        "--test; 0: never",
+        "compute BLEU in every N-th validation, for the test with --test; 0: never",
         .use = &of_data),
     INT(TRAIN, "bleu-beam", bleu_beam, "5", 1, 1000, "hypotheses", "set the beam size",
         .use = &of_bleu),
@@ -131,8 +126,8 @@ static const option rows[] = {
     INT(TRAIN, "seed", seed, "1", 0, 9007199254740992.0, "",
         "seed initialization, order, dropout and generated data", .common = true),
     CHOICE(TRAIN, "precision", precision, "float32", "float32|bf16",
-           "compute products of linear layers and convolutions in float32, or with operands and "
-           "results rounded to bfloat16; sums, norms, their statistics and weights stay float32",
+           "round operands and results of matrix products to bfloat16; sums and statistics stay "
+           "float32",
            .common = true),
     INT(TRAIN, "threads", threads, "0", 1, 1024, "threads",
         "use N threads; 0: every core; the result does not depend on it", .common = true),

@@ -1,5 +1,4 @@
-/* tokenizer_option.c -- --tokenize and --lowercase as a step of lines: the tokenizers of BLEU (docs/scores.md),
- * so that training text and scores are cut into words alike. */
+/* tokenizer_option.c -- --tokenize and --lowercase as a step of lines, with the tokenizers of BLEU (docs/scores.md): training text and scores are tokenized alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -48,7 +48,7 @@ sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure
 
 /* Every gradient to [-bound, bound]. */
 void optim_clip_values(params *p, int threads, double bound);
-/* What gradients of this norm are multiplied by so that it stays below the bound. */
+/* Factor that clips gradients of this norm to the limit. */
 double optim_clip_factor(double norm, double bound);
 
 typedef enum {

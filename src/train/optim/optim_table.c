@@ -1,4 +1,4 @@
-/* optim_table.c -- the table of optimizers and what they share: chunks, threads, gradient norm. */
+/* optim_table.c -- the table of optimizers, and their chunks, threads and gradient norm. */
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>

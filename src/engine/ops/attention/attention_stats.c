@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "engine/ops/attention/attention_ops.h"
+
 attention_chunk *attention_stats_begin(tape *t, int64_t chunks) {
     attention_chunk *chunk = tape_alloc(t, (size_t)chunks * sizeof *chunk);
     for (int64_t i = 0; chunk && i < chunks; i++)

@@ -3,7 +3,7 @@
 #ifndef ENGINE_OPS_ATTENTION_ATTENTION_STATS_H
 #define ENGINE_OPS_ATTENTION_ATTENTION_STATS_H
 
-#include "engine/ops/ops.h"
+#include "engine/ops/attention/attention_ops.h"
 
 typedef struct attention_chunk {
     double logit_max, entropy; /* entropy: sum over the queries */

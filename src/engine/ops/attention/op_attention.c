@@ -24,9 +24,9 @@
 
 #include "engine/gemm/gemm.h"
 #include "engine/gemm/small_gemm.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/attention/attention_stats.h"
 #include "engine/ops/dropout_mask.h"
-#include "engine/ops/ops.h"
 #include "engine/row_math.h"
 
 typedef struct attention {
@@ -44,19 +44,19 @@ typedef struct attention {
 
 /* Memory of one thread. */
 typedef struct attention_scratch {
-    real *turned; /* [larger of dh and eh, row]: k^T, v^T */
-    real *R;      /* [Tq, row]: with dropout only */
-    real *dS;     /* [Tq, row]: backward only */
+    real *transposed; /* [larger of dh and eh, row]: k^T, v^T */
+    real *R;          /* [Tq, row]: with dropout only */
+    real *dS;         /* [Tq, row]: backward only */
 } attention_scratch;
 
-static void product(int64_t m, int64_t n, int64_t k, small_gemm_rest a, const real *b, int64_t ldb,
+static void product(int64_t m, int64_t n, int64_t k, small_gemm_left a, const real *b, int64_t ldb,
                     bool add, real *c, int64_t ldc) {
     if (n % TILE_LANES == 0) {
         small_gemm_product(m, n, k, a, b, ldb, add, c, ldc);
     } else {
-        bool turned = a.step_k != 1;
-        gemm_chunk(turned, false, m, n, k, 1, a.value, turned ? a.step_k : a.step_m, b, ldb, add, c,
-                   ldc);
+        bool transposed = a.step_k != 1;
+        gemm_chunk(transposed, false, m, n, k, 1, a.value, transposed ? a.step_k : a.step_m, b, ldb,
+                   add, c, ldc);
     }
 }
 
@@ -97,7 +97,7 @@ static const real *dropped(const attention *a, int64_t chunk, real *R) {
 /* y = R v */
 static void weigh(const attention *a, int64_t chunk, const real *v, real *y, attention_scratch s) {
     const real *R = dropped(a, chunk, s.R);
-    product(a->Tq, a->eh, a->Tk, (small_gemm_rest){R, a->row, 1}, v, a->e, false, y, a->e);
+    product(a->Tq, a->eh, a->Tk, (small_gemm_left){R, a->row, 1}, v, a->e, false, y, a->e);
 }
 
 static void forward_chunk(const attention *a, int64_t chunk, const real *q, const real *k,
@@ -106,8 +106,8 @@ static void forward_chunk(const attention *a, int64_t chunk, const real *q, cons
     const real *hide = a->hide + b * a->row;
     while (first < a->Tk && hide[first] < 0) first++;
     real *P = a->P + chunk * a->Tq * a->row;
-    small_transpose(a->Tk, a->dh, k, a->d, s.turned, a->row);
-    product(a->Tq, a->row, a->dh, (small_gemm_rest){q, a->d, 1}, s.turned, a->row, false, P,
+    small_transpose(a->Tk, a->dh, k, a->d, s.transposed, a->row);
+    product(a->Tq, a->row, a->dh, (small_gemm_left){q, a->d, 1}, s.transposed, a->row, false, P,
             a->row);
     for (int64_t i = 0; i < a->Tq; i++) {
         const real largest = softmax_row(a, i, first, hide, P + i * a->row);
@@ -133,27 +133,27 @@ static void backward_chunk(const attention *a, int64_t chunk, const real *q, con
                            attention_scratch s) {
     const real *P = a->P + chunk * a->Tq * a->row, *R = dropped(a, chunk, s.R);
     int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, eh = a->eh, e = a->e, row = a->row;
-    small_transpose(Tk, eh, v, e, s.turned, row);
-    product(Tq, row, eh, (small_gemm_rest){dy, e, 1}, s.turned, row, false, s.dS, row);
+    small_transpose(Tk, eh, v, e, s.transposed, row);
+    product(Tq, row, eh, (small_gemm_left){dy, e, 1}, s.transposed, row, false, s.dS, row);
     for (int64_t i = 0; i < Tq; i++)
         softmax_gradient(row, a->scale, R + i * row, P + i * row, s.dS + i * row);
-    if (g[0].d) product(Tq, dh, Tk, (small_gemm_rest){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
-    if (g[1].d) product(Tk, dh, Tq, (small_gemm_rest){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
-    if (g[2].d) product(Tk, eh, Tq, (small_gemm_rest){R, 1, row}, dy, e, g[2].add, g[2].d, e);
+    if (g[0].d) product(Tq, dh, Tk, (small_gemm_left){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
+    if (g[1].d) product(Tk, dh, Tq, (small_gemm_left){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
+    if (g[2].d) product(Tk, eh, Tq, (small_gemm_left){R, 1, row}, dy, e, g[2].add, g[2].d, e);
 }
 
-static int64_t turned_size(const attention *a) {
+static int64_t transposed_size(const attention *a) {
     return (a->dh > a->eh ? a->dh : a->eh) * a->row;
 }
 
 /* Numbers of one thread's scratch memory. */
 static int64_t scratch_size(const attention *a, bool backward) {
-    return turned_size(a) + a->Tq * a->row * ((a->drop ? 1 : 0) + (backward ? 1 : 0));
+    return transposed_size(a) + a->Tq * a->row * ((a->drop ? 1 : 0) + (backward ? 1 : 0));
 }
 
 static attention_scratch scratch_of(const attention *a, bool backward, real *all) {
     real *own = all + omp_get_thread_num() * scratch_size(a, backward);
-    real *R = own + turned_size(a);
+    real *R = own + transposed_size(a);
     return (attention_scratch){own, R, R + (a->drop ? a->Tq * a->row : 0)};
 }
 
@@ -162,20 +162,20 @@ static size_t scratch_bytes(const tape *t, const attention *a, bool backward) {
 }
 
 /* Offset of a chunk in a tensor of T positions and `width` features. */
-static int64_t place(const attention *a, int64_t chunk, int64_t T, int64_t width) {
+static int64_t chunk_offset(const attention *a, int64_t chunk, int64_t T, int64_t width) {
     return chunk / a->heads * T * width + chunk % a->heads * (width / a->heads);
 }
 
 /* y again, from P. */
-static void attention_again(tape *t, const tape_node *node) {
+static void attention_recompute(tape *t, const tape_node *node) {
     const attention *a = node->kept;
     const size_t bytes = scratch_bytes(t, a, false);
     real *scratch = tape_borrow(t, bytes);
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t p = 0; p < a->B * a->heads; p++)
-        weigh(a, p, node->in[2]->value + place(a, p, a->Tk, a->e),
-              node->out->value + place(a, p, a->Tq, a->e), scratch_of(a, false, scratch));
+        weigh(a, p, node->in[2]->value + chunk_offset(a, p, a->Tk, a->e),
+              node->out->value + chunk_offset(a, p, a->Tq, a->e), scratch_of(a, false, scratch));
     tape_return(t, scratch, bytes);
 }
 
@@ -189,15 +189,15 @@ static void attention_backward(tape *t, const tape_node *node) {
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t p = 0; p < a->B * a->heads; p++) {
-        const int64_t at[3] = {place(a, p, a->Tq, a->d), place(a, p, a->Tk, a->d),
-                               place(a, p, a->Tk, a->e)};
+        const int64_t at[3] = {chunk_offset(a, p, a->Tq, a->d), chunk_offset(a, p, a->Tk, a->d),
+                               chunk_offset(a, p, a->Tk, a->e)};
         attention_gradient own[3];
         for (int i = 0; i < 3; i++) {
             own[i] = g[i];
             if (own[i].d) own[i].d += at[i];
         }
         backward_chunk(a, p, node->in[0]->value + at[0], node->in[1]->value + at[1],
-                       node->in[2]->value + at[2], y->grad + place(a, p, a->Tq, a->e), own,
+                       node->in[2]->value + at[2], y->grad + chunk_offset(a, p, a->Tq, a->e), own,
                        scratch_of(a, true, scratch));
     }
     tape_return(t, scratch, bytes);
@@ -268,13 +268,14 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double
     hide_keys(a, key_valid);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * a->heads; i++) {
-        forward_chunk(a, i, q->value + place(a, i, a->Tq, a->d),
-                      k->value + place(a, i, a->Tk, a->d), v->value + place(a, i, a->Tk, a->e),
-                      y->value + place(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
+        forward_chunk(a, i, q->value + chunk_offset(a, i, a->Tq, a->d),
+                      k->value + chunk_offset(a, i, a->Tk, a->d),
+                      v->value + chunk_offset(a, i, a->Tk, a->e),
+                      y->value + chunk_offset(a, i, a->Tq, a->e), scratch_of(a, false, scratch));
     }
     tape_return(t, scratch, bytes);
     if (report) attention_stats_end(a->report, a->B, heads, report);
     y = tape_push_reading(t, "attention", attention_backward, y, (tensor *[]){q, k, v, NULL}, a,
                           READS_INPUTS);
-    return tape_set_recompute(t, y, attention_again);
+    return tape_set_recompute(t, y, attention_recompute);
 }

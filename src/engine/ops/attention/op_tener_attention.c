@@ -23,15 +23,16 @@
 #include <omp.h>
 #include <string.h>
 
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"
 
-typedef struct wide {
+typedef struct wide_rows {
     int64_t B, T, d, dh;
     int64_t first; /* column of q or k in a row of qkv [3 d] */
     real scale;    /* of the wide row */
     const real *R; /* [T, dh] */
-} wide;
+} wide_rows;
 
 static real *positions(tape *t, int64_t T, int64_t dh) {
     real *R = tape_alloc(t, (size_t)(T * dh) * sizeof *R);
@@ -51,34 +52,34 @@ typedef struct pair {
     real s, c;
 } pair;
 
-static inline pair turned(pair x, real sine, real cosine) {
+static inline pair rotated(pair x, real sine, real cosine) {
     return (pair){x.s * cosine + x.c * sine, x.c * cosine - x.s * sine};
 }
 
-static inline pair turned_back(pair y, real sine, real cosine) {
-    return turned(y, -sine, cosine);
+static inline pair rotated_back(pair y, real sine, real cosine) {
+    return rotated(y, -sine, cosine);
 }
 
-static wide *wide_create(tape *t, const tensor *qkv, int heads, int which, double scale,
-                         const real *R) {
-    wide *w = tape_alloc(t, sizeof *w);
+static wide_rows *wide_rows_create(tape *t, const tensor *qkv, int heads, int which, double scale,
+                                   const real *R) {
+    wide_rows *w = tape_alloc(t, sizeof *w);
     const int64_t d = qkv->dim[2] / 3;
     if (w)
-        *w = (wide){.B = qkv->dim[0],
-                    .T = qkv->dim[1],
-                    .d = d,
-                    .dh = d / heads,
-                    .first = which * d,
-                    .scale = (real)scale,
-                    .R = R};
+        *w = (wide_rows){.B = qkv->dim[0],
+                         .T = qkv->dim[1],
+                         .d = d,
+                         .dh = d / heads,
+                         .first = which * d,
+                         .scale = (real)scale,
+                         .R = R};
     return w;
 }
 
 /* -- queries: [q + u, T(q + z), R], all of it scaled */
 
 /* R: the row of the position. */
-static void query_row(const wide *w, const real *R, const real *q, const real *u, const real *z,
-                      real *y) {
+static void query_row(const wide_rows *w, const real *R, const real *q, const real *u,
+                      const real *z, real *y) {
     const int64_t dh = w->dh, half = dh / 2;
     for (int64_t m = 0; m < dh; m++) {
         y[m] = w->scale * (q[m] + u[m]);
@@ -86,26 +87,26 @@ static void query_row(const wide *w, const real *R, const real *q, const real *u
     }
     for (int64_t m = 0; m < half; m++) {
         const pair x = {q[m] + z[m], q[half + m] + z[half + m]};
-        const pair to = turned(x, R[m], R[half + m]);
+        const pair to = rotated(x, R[m], R[half + m]);
         y[dh + m] = w->scale * to.s;
         y[dh + half + m] = w->scale * to.c;
     }
 }
 
 /* d(q + u) and d(q + z) [dh] of a wide row. */
-static void query_row_back(const wide *w, const real *R, const real *dy, real *du, real *dz) {
+static void query_row_back(const wide_rows *w, const real *R, const real *dy, real *du, real *dz) {
     const int64_t dh = w->dh, half = dh / 2;
     for (int64_t m = 0; m < dh; m++) du[m] = w->scale * dy[m];
     for (int64_t m = 0; m < half; m++) {
         const pair from = {w->scale * dy[dh + m], w->scale * dy[dh + half + m]};
-        const pair to = turned_back(from, R[m], R[half + m]);
+        const pair to = rotated_back(from, R[m], R[half + m]);
         dz[m] = to.s;
         dz[half + m] = to.c;
     }
 }
 
 /* Sentence b: dqkv, unless NULL, is added to; sum [2, d] of d(q + u) and d(q + z); row [2, dh]. */
-static void queries_back(const wide *w, int64_t b, const real *dy, real *dqkv, double *sum,
+static void queries_back(const wide_rows *w, int64_t b, const real *dy, real *dqkv, double *sum,
                          real *row) {
     memset(sum, 0, (size_t)(2 * w->d) * sizeof *sum);
     for (int64_t i = 0; i < w->T; i++)
@@ -120,7 +121,7 @@ static void queries_back(const wide *w, int64_t b, const real *dy, real *dqkv, d
         }
 }
 
-static void add_sums(tape *t, const wide *w, tensor *x, const double *sum, int64_t first) {
+static void add_sums(tape *t, const wide_rows *w, tensor *x, const double *sum, int64_t first) {
     real *dx = tape_grad_zeroed(t, x);
     for (int64_t i = 0; dx && i < w->d; i++) {
         double all = 0;
@@ -130,7 +131,7 @@ static void add_sums(tape *t, const wide *w, tensor *x, const double *sum, int64
 }
 
 static void queries_backward(tape *t, const tape_node *node) {
-    const wide *w = node->kept;
+    const wide_rows *w = node->kept;
     real *dqkv = tape_grad_zeroed(t, node->in[0]);
     double *sum = tape_alloc(t, (size_t)(w->B * 2 * w->d) * sizeof *sum);
     real *rows = sum ? tape_alloc(t, (size_t)(t->threads * 2 * w->dh) * sizeof *rows) : NULL;
@@ -143,7 +144,7 @@ static void queries_backward(tape *t, const tape_node *node) {
     add_sums(t, w, node->in[2], sum, w->d);
 }
 
-static tensor *queries(tape *t, const wide *w, tensor *qkv, tensor *u, tensor *z) {
+static tensor *queries(tape *t, const wide_rows *w, tensor *qkv, tensor *u, tensor *z) {
     tensor *y = w ? tape_tensor(t, 3, (int64_t[]){w->B, w->T, 3 * w->d}) : NULL;
     if (!y) return NULL;
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > CHUNK)
@@ -157,30 +158,30 @@ static tensor *queries(tape *t, const wide *w, tensor *qkv, tensor *u, tensor *z
 
 /* -- keys: [k, R, T(k)] */
 
-static void key_row(const wide *w, const real *R, const real *k, real *y) {
+static void key_row(const wide_rows *w, const real *R, const real *k, real *y) {
     const int64_t dh = w->dh, half = dh / 2;
     memcpy(y, k, (size_t)dh * sizeof *y);
     memcpy(y + dh, R, (size_t)dh * sizeof *y);
     for (int64_t m = 0; m < half; m++) {
-        const pair to = turned((pair){k[m], k[half + m]}, R[m], R[half + m]);
+        const pair to = rotated((pair){k[m], k[half + m]}, R[m], R[half + m]);
         y[2 * dh + m] = to.s;
         y[2 * dh + half + m] = to.c;
     }
 }
 
 /* dk is added to. */
-static void key_row_back(const wide *w, const real *R, const real *dy, real *dk) {
+static void key_row_back(const wide_rows *w, const real *R, const real *dy, real *dk) {
     const int64_t dh = w->dh, half = dh / 2;
     for (int64_t m = 0; m < half; m++) {
         const pair from = {dy[2 * dh + m], dy[2 * dh + half + m]};
-        const pair to = turned_back(from, R[m], R[half + m]);
+        const pair to = rotated_back(from, R[m], R[half + m]);
         dk[m] += dy[m] + to.s;
         dk[half + m] += dy[half + m] + to.c;
     }
 }
 
 static void keys_backward(tape *t, const tape_node *node) {
-    const wide *w = node->kept;
+    const wide_rows *w = node->kept;
     const real *dy = node->out->grad;
     real *dqkv = tape_grad_zeroed(t, node->in[0]);
     if (!dqkv) return;
@@ -191,7 +192,7 @@ static void keys_backward(tape *t, const tape_node *node) {
                          dqkv + r * 3 * w->d + w->first + at);
 }
 
-static tensor *keys(tape *t, const wide *w, tensor *qkv) {
+static tensor *keys(tape *t, const wide_rows *w, tensor *qkv) {
     tensor *y = w ? tape_tensor(t, 3, (int64_t[]){w->B, w->T, 3 * w->d}) : NULL;
     if (!y) return NULL;
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > CHUNK)
@@ -219,10 +220,10 @@ tensor *op_tener_attention(tape *t, tensor *qkv, tensor *u, tensor *z, int heads
     if (!qkv || !u || !z || !tener_fits(t, qkv, u, z, heads)) return NULL;
     const int64_t d = u->count, dh = d / heads;
     const real *R = positions(t, qkv->dim[1], dh);
-    const wide *of_queries =
-        R ? wide_create(t, qkv, heads, 0, scaled ? 1 / sqrt((double)dh) : 1, R) : NULL;
+    const wide_rows *of_queries =
+        R ? wide_rows_create(t, qkv, heads, 0, scaled ? 1 / sqrt((double)dh) : 1, R) : NULL;
     tensor *query = queries(t, of_queries, qkv, u, z);
-    tensor *key = query ? keys(t, wide_create(t, qkv, heads, 1, 1, R), qkv) : NULL;
+    tensor *key = query ? keys(t, wide_rows_create(t, qkv, heads, 1, 1, R), qkv) : NULL;
     return op_attention(t, query, key, op_slice(t, qkv, 2, 2 * d, d), heads, 1, key_valid, false, p,
                         report);
 }

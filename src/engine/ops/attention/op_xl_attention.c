@@ -27,9 +27,9 @@
 
 #include "engine/gemm/gemm.h"
 #include "engine/gemm/small_gemm.h"
+#include "engine/ops/attention/attention_ops.h"
 #include "engine/ops/attention/attention_stats.h"
 #include "engine/ops/dropout_mask.h"
-#include "engine/ops/ops.h"
 #include "engine/row_math.h"
 
 typedef struct xl_attention {
@@ -57,7 +57,7 @@ typedef struct xl_chunk {
     const real *q, *k, *v, *r, *u, *z;
     real *dq, *dk, *dv; /* NULL: not wanted */
     bool add_q, add_k, add_v;
-    real *shared; /* [n + 2, dh]: dr, then du, dz */
+    real *partial; /* [n + 2, dh]: dr, then du, dz */
 } xl_chunk;
 
 /* -- one chunk */
@@ -153,8 +153,8 @@ static void write_queries(const xl_attention *a, const xl_chunk *p, xl_scratch s
             du += (double)s.qu[i * a->dh + h];
             dz += (double)s.qz[i * a->dh + h];
         }
-        p->shared[a->n * a->dh + h] = (real)du;
-        p->shared[(a->n + 1) * a->dh + h] = (real)dz;
+        p->partial[a->n * a->dh + h] = (real)du;
+        p->partial[(a->n + 1) * a->dh + h] = (real)dz;
     }
     for (int64_t i = 0; p->dq && i < a->T; i++)
         for (int64_t h = 0; h < a->dh; h++) {
@@ -171,7 +171,7 @@ static void backward_chunk(const xl_attention *a, const xl_chunk *p, const real 
     gemm_chunk(false, true, T, K, dh, 1, dy, width, p->v, width, 0, s.dS, row);
     for (int64_t i = 0; i < T; i++)
         softmax_gradient(a, i, R + i * row, P + i * row, s.dS + i * row, s.dW + i * n);
-    gemm_chunk(true, false, n, dh, T, 1, s.dW, n, s.qz, dh, 0, p->shared, dh);
+    gemm_chunk(true, false, n, dh, T, 1, s.dW, n, s.qz, dh, 0, p->partial, dh);
     if (p->dk) gemm_chunk(true, false, K, dh, T, 1, s.dS, row, s.qu, dh, p->add_k, p->dk, width);
     gemm_chunk(false, false, T, dh, K, 1, s.dS, row, p->k, width, 0, s.qu, dh);
     gemm_chunk(false, false, T, dh, n, 1, s.dW, n, p->r, width, 0, s.qz, dh);
@@ -212,8 +212,8 @@ static xl_chunk chunk_of(const xl_attention *a, int64_t number) {
 }
 
 /* dx += sum over sequences of `rows` rows of their shares, from row `first` on, of every head. */
-static void add_shares(tape *t, const xl_attention *a, tensor *x, const real *shared, int64_t first,
-                       int64_t rows) {
+static void add_partials(tape *t, const xl_attention *a, tensor *x, const real *partial,
+                         int64_t first, int64_t rows) {
     const int64_t each = (a->n + 2) * a->dh;
     real *dx = tape_grad_zeroed(t, x);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
@@ -222,7 +222,7 @@ static void add_shares(tape *t, const xl_attention *a, tensor *x, const real *sh
             const int64_t head = c / a->dh, at = (first + i) * a->dh + c % a->dh;
             double sum = 0;
             for (int64_t b = 0; b < a->B; b++)
-                sum += (double)shared[(b * a->o.heads + head) * each + at];
+                sum += (double)partial[(b * a->o.heads + head) * each + at];
             dx[i * a->width + c] = (real)((double)dx[i * a->width + c] + sum);
         }
 }
@@ -234,8 +234,8 @@ static void xl_attention_backward(tape *t, const tape_node *node) {
     all.dk = tape_grad(t, a->in.k, &all.add_k); /* as a chunk writes them: they may be one */
     all.dq = tape_grad(t, a->in.q, &all.add_q);
     all.dv = tape_grad(t, a->in.v, &all.add_v);
-    real *shared = tape_alloc(t, (size_t)(chunks * each) * sizeof *shared);
-    real *scratch = shared ? scratch_alloc(t, a, true) : NULL;
+    real *partial = tape_alloc(t, (size_t)(chunks * each) * sizeof *partial);
+    real *scratch = partial ? scratch_alloc(t, a, true) : NULL;
     if (!scratch) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < chunks; i++) {
@@ -244,12 +244,12 @@ static void xl_attention_backward(tape *t, const tape_node *node) {
         p.dq = all.dq ? all.dq + at_q : NULL, p.add_q = all.add_q;
         p.dk = all.dk ? all.dk + at_k : NULL, p.add_k = all.add_k;
         p.dv = all.dv ? all.dv + at_k : NULL, p.add_v = all.add_v;
-        p.shared = shared + i * each;
+        p.partial = partial + i * each;
         backward_chunk(a, &p, node->out->grad + at_q, scratch_of(a, true, scratch));
     }
-    add_shares(t, a, a->in.r, shared, 0, a->n);
-    add_shares(t, a, a->in.u, shared, a->n, 1);
-    add_shares(t, a, a->in.z, shared, a->n + 1, 1);
+    add_partials(t, a, a->in.r, partial, 0, a->n);
+    add_partials(t, a, a->in.u, partial, a->n, 1);
+    add_partials(t, a, a->in.z, partial, a->n + 1, 1);
 }
 
 /* -- the op */

@@ -5,7 +5,7 @@
  *   dx[n,p,c] = dy[n,c]/P
  * Kept for backward: nothing.
  */
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 
 enum { CHANNELS = 64 }; /* summed at a time, on the stack */
 
@@ -19,9 +19,9 @@ static void mean_of(const real *x, int64_t positions, int64_t channels, int64_t 
 }
 
 static void spread(const real *dy, int64_t positions, int64_t channels, bool add, real *dx) {
-    real share = (real)1 / (real)positions;
+    real factor = (real)1 / (real)positions;
     for (int64_t p = 0; p < positions; p++, dx += channels)
-        for (int64_t c = 0; c < channels; c++) dx[c] = dy[c] * share + (add ? dx[c] : 0);
+        for (int64_t c = 0; c < channels; c++) dx[c] = dy[c] * factor + (add ? dx[c] : 0);
 }
 
 static void average_pool_backward(tape *t, const tape_node *node) {

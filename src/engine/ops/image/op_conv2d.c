@@ -10,7 +10,7 @@
  */
 #include "engine/conv/conv.h"
 #include "engine/gemm/bf16.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 
 typedef struct window {
     int stride, pad;

@@ -11,46 +11,46 @@
  */
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 
 typedef struct pool_kept {
     int64_t k, stride;
-    int32_t *place; /* [count of y], a k + b */
+    int32_t *index; /* [count of y], a k + b */
 } pool_kept;
 
 /* The value at place `here` of one window's row of channels is compared with the maxima so far. */
 static void compare(int64_t channels, const real *restrict x, int32_t here, real *restrict y,
-                    int32_t *restrict place) {
+                    int32_t *restrict index) {
     for (int64_t c = 0; c < channels; c++) {
         const bool larger = !(x[c] <= y[c]) && y[c] == y[c]; /* true where x is the first NaN */
         y[c] = larger ? x[c] : y[c];
-        place[c] = larger ? here : place[c];
+        index[c] = larger ? here : index[c];
     }
 }
 
 /* One row of windows; x is the first of its rows of pixels. */
 static void pool_row(const tensor *in, const tensor *out, const pool_kept *p, const real *x,
-                     real *y, int32_t *place) {
+                     real *y, int32_t *index) {
     const int64_t channels = in->dim[3], row = in->dim[2] * channels;
-    for (int64_t j = 0; j < out->dim[2]; j++, y += channels, place += channels) {
+    for (int64_t j = 0; j < out->dim[2]; j++, y += channels, index += channels) {
         const real *window = x + j * p->stride * channels;
         memcpy(y, window, (size_t)channels * sizeof *y);
-        memset(place, 0, (size_t)channels * sizeof *place);
+        memset(index, 0, (size_t)channels * sizeof *index);
         for (int64_t at = 1; at < p->k * p->k; at++)
             compare(channels, window + at / p->k * row + at % p->k * channels, (int32_t)at, y,
-                    place);
+                    index);
     }
 }
 
 /* The gradients of one image's maxima go to where they stood. */
 static void scatter(const tensor *in, const tensor *out, const pool_kept *p, const real *dy,
-                    const int32_t *place, real *dx) {
+                    const int32_t *index, real *dx) {
     const int64_t channels = in->dim[3], row = in->dim[2] * channels;
     for (int64_t i = 0; i < out->dim[1]; i++)
         for (int64_t j = 0; j < out->dim[2]; j++) {
             real *window = dx + i * p->stride * row + j * p->stride * channels;
             for (int64_t c = 0; c < channels; c++) {
-                const int64_t at = *place++;
+                const int64_t at = *index++;
                 window[at / p->k * row + at % p->k * channels + c] += *dy++;
             }
         }
@@ -64,7 +64,7 @@ static void max_pool_backward(tape *t, const tape_node *node) {
     if (!dx) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t n = 0; n < x->dim[0]; n++)
-        scatter(x, y, p, y->grad + n * to, p->place + n * to, dx + n * from);
+        scatter(x, y, p, y->grad + n * to, p->index + n * to, dx + n * from);
 }
 
 tensor *op_max_pool(tape *t, tensor *x, int k, int stride) {
@@ -77,14 +77,14 @@ tensor *op_max_pool(tape *t, tensor *x, int k, int stride) {
                             x->dim[3]};
     tensor *y = tape_tensor(t, 4, dim);
     pool_kept *p = tape_alloc(t, sizeof *p);
-    int32_t *place = y ? tape_alloc(t, (size_t)y->count * sizeof *place) : NULL;
-    if (!p || !place) return NULL;
-    *p = (pool_kept){k, stride, place};
+    int32_t *index = y ? tape_alloc(t, (size_t)y->count * sizeof *index) : NULL;
+    if (!p || !index) return NULL;
+    *p = (pool_kept){k, stride, index};
     const int64_t row = dim[2] * dim[3];
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t r = 0; r < dim[0] * dim[1]; r++) {
         const int64_t from = (r / dim[1] * x->dim[1] + r % dim[1] * stride) * x->dim[2] * dim[3];
-        pool_row(x, y, p, x->value + from, y->value + r * row, place + r * row);
+        pool_row(x, y, p, x->value + from, y->value + r * row, index + r * row);
     }
     return tape_push(t, "max_pool", max_pool_backward, y, (tensor *[]){x, NULL}, p);
 }

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/image/image_ops.h"
 
 /* Images are the chunks. */
 static void sample(const tape *t, const tensor *x, tensor *y, int64_t stride) {

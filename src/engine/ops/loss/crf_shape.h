@@ -2,7 +2,7 @@
 #ifndef ENGINE_OPS_LOSS_CRF_SHAPE_H
 #define ENGINE_OPS_LOSS_CRF_SHAPE_H
 
-#include "engine/ops/ops.h"
+#include "engine/ops/loss/loss_ops.h"
 
 /* false, and a failure of the tape where the sizes do not go together; without one where an input is
  * not there. */

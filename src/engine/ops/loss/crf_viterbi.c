@@ -11,6 +11,7 @@
 #include <omp.h>
 
 #include "engine/ops/loss/crf_shape.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/row_math.h"
 
 static const double FORBIDDEN = -10000;
@@ -41,9 +42,9 @@ static bool steps_create(tape *t, const crf_inputs *in, const uint8_t *allowed, 
 
 /* Scratch memory of one sentence. */
 typedef struct lattice {
-    double *v, *next; /* [K] */
-    int32_t *from;    /* [T, K], by word: the tag before */
-    int64_t *place;   /* [T] */
+    double *v, *next;  /* [K] */
+    int32_t *from;     /* [T, K], by word: the tag before */
+    int64_t *position; /* [T] */
 } lattice;
 
 /* The best tag before k, and v[it] + trans[it, k]. */
@@ -77,7 +78,7 @@ static double best_path(const steps *s, lattice *l, int64_t T, const real *logit
         path[i] = 0;
         if (mask && !mask[i]) continue;
         advance(s, l, L, logits + i * s->K);
-        l->place[L++] = i;
+        l->position[L++] = i;
     }
     if (!L) return 0;
     int32_t tag = 0;
@@ -87,7 +88,7 @@ static double best_path(const steps *s, lattice *l, int64_t T, const real *logit
     }
     const double score = l->v[tag];
     for (int64_t w = L - 1; w >= 0; w--) {
-        path[l->place[w]] = tag;
+        path[l->position[w]] = tag;
         if (w > 0) tag = l->from[w * s->K + tag];
     }
     return score;
@@ -99,10 +100,10 @@ static lattice *lattices_create(tape *t, int64_t T, int64_t K) {
     lattice *all = tape_alloc(t, (size_t)n * sizeof *all);
     double *v = all ? tape_alloc(t, (size_t)(n * 2 * K) * sizeof *v) : NULL;
     int32_t *from = v ? tape_alloc(t, (size_t)(n * T * K) * sizeof *from) : NULL;
-    int64_t *place = from ? tape_alloc(t, (size_t)(n * T) * sizeof *place) : NULL;
-    for (int64_t i = 0; place && i < n; i++)
-        all[i] = (lattice){v + i * 2 * K, v + (i * 2 + 1) * K, from + i * T * K, place + i * T};
-    return place ? all : NULL;
+    int64_t *position = from ? tape_alloc(t, (size_t)(n * T) * sizeof *position) : NULL;
+    for (int64_t i = 0; position && i < n; i++)
+        all[i] = (lattice){v + i * 2 * K, v + (i * 2 + 1) * K, from + i * T * K, position + i * T};
+    return position ? all : NULL;
 }
 
 bool crf_viterbi(tape *t, const crf_inputs *in, const uint8_t *mask, const uint8_t *allowed,

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "engine/gemm/gemm.h"
-#include "engine/ops/ops.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/row_math.h"
 
 enum { COLUMN_CHUNK = 256, PARALLEL_ROWS = 16 };

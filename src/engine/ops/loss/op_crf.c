@@ -24,22 +24,23 @@
 #include <string.h>
 
 #include "engine/ops/loss/crf_shape.h"
+#include "engine/ops/loss/loss_ops.h"
 
 typedef struct crf {
     crf_inputs in;
     const int32_t *tag; /* [B, T] */
     int64_t B, T, K;
-    int64_t *place;  /* [B, T]: positions of a sentence's words, [0..length-1] */
-    int64_t *length; /* [B] */
-    double *a;       /* [B, T, K], by word */
-    double *log_z;   /* [B] */
+    int64_t *position; /* [B, T]: positions of a sentence's words, [0..length-1] */
+    int64_t *length;   /* [B] */
+    double *a;         /* [B, T, K], by word */
+    double *log_z;     /* [B] */
 } crf;
 
 /* One sentence. */
 typedef struct chain {
     const crf *c;
     int64_t L;
-    const int64_t *place;
+    const int64_t *position;
     const real *logits; /* [T, K] */
     const int32_t *tag; /* [T] */
     double *a;          /* [L, K] */
@@ -48,18 +49,18 @@ typedef struct chain {
 static chain chain_of(const crf *c, int64_t b) {
     return (chain){.c = c,
                    .L = c->length[b],
-                   .place = c->place + b * c->T,
+                   .position = c->position + b * c->T,
                    .logits = c->in.logits->value + b * c->T * c->K,
                    .tag = c->tag + b * c->T,
                    .a = c->a + b * c->T * c->K};
 }
 
 static const real *emission(const chain *s, int64_t t) {
-    return s->logits + s->place[t] * s->c->K;
+    return s->logits + s->position[t] * s->c->K;
 }
 
 static int64_t gold(const chain *s, int64_t t) {
-    return s->tag[s->place[t]];
+    return s->tag[s->position[t]];
 }
 
 /* log sum exp(x), the largest in *m; x becomes exp(x - m). */
@@ -106,7 +107,7 @@ static double forward_chain(const chain *s, double *x) {
 /* Gradients of one sentence for dy = 1; share: trans [K, K], start [K], end [K], zeroed before. */
 typedef struct chain_gradient {
     double log_z;
-    double *share;
+    double *partial;
     double *b, *next; /* [K] */
     double *x;        /* [K] */
 } chain_gradient;
@@ -121,22 +122,22 @@ static void step_back(const chain *s, int64_t t, chain_gradient *g) {
         for (int64_t k = 0; k < K; k++) g->x[k] = (double)trans[k] + (double)e[k] + g->b[k];
         g->next[j] = log_sum(K, g->x, &m);
         const double p = exp(s->a[(t - 1) * K + j] + m - g->log_z);
-        for (int64_t k = 0; k < K; k++) g->share[j * K + k] += p * g->x[k];
+        for (int64_t k = 0; k < K; k++) g->partial[j * K + k] += p * g->x[k];
     }
-    g->share[gold(s, t - 1) * K + gold(s, t)] -= 1;
+    g->partial[gold(s, t - 1) * K + gold(s, t)] -= 1;
     memcpy(g->b, g->next, (size_t)K * sizeof *g->b);
 }
 
 /* de [T, K] of the sentence, or NULL: adds dy (p_t - gold) to the rows of its words. */
 static void backward_chain(const chain *s, double dy, chain_gradient *g, real *de) {
     const int64_t K = s->c->K;
-    double *start = g->share + K * K, *end = start + K;
+    double *start = g->partial + K * K, *end = start + K;
     for (int64_t k = 0; k < K; k++) g->b[k] = (double)s->c->in.end->value[k];
     for (int64_t t = s->L - 1; t >= 0; t--) {
         for (int64_t k = 0; k < K; k++) {
             const double p = exp(s->a[t * K + k] + g->b[k] - g->log_z);
             const double d = p - (k == gold(s, t) ? 1 : 0);
-            real *to = de ? de + s->place[t] * K + k : NULL;
+            real *to = de ? de + s->position[t] * K + k : NULL;
             if (to) *to = (real)((double)*to + dy * d);
             if (t == 0) start[k] = d;
             if (t == s->L - 1) end[k] = d;
@@ -146,13 +147,13 @@ static void backward_chain(const chain *s, double dy, chain_gradient *g, real *d
 }
 
 /* dx += sum over sentences of dy times their share from `first` on. */
-static void add_shares(tape *t, const crf *c, tensor *x, const real *dy, const double *shared,
-                       int64_t first) {
+static void add_partials(tape *t, const crf *c, tensor *x, const real *dy, const double *partial,
+                         int64_t first) {
     const int64_t each = c->K * c->K + 2 * c->K;
     real *dx = tape_grad_zeroed(t, x);
     for (int64_t i = 0; dx && i < x->count; i++) {
         double sum = 0;
-        for (int64_t b = 0; b < c->B; b++) sum += (double)dy[b] * shared[b * each + first + i];
+        for (int64_t b = 0; b < c->B; b++) sum += (double)dy[b] * partial[b * each + first + i];
         dx[i] = (real)((double)dx[i] + sum);
     }
 }
@@ -162,20 +163,21 @@ static void crf_backward(tape *t, const tape_node *node) {
     const int64_t K = c->K, each = K * K + 2 * K;
     const real *dy = node->out->grad;
     real *de = tape_grad_zeroed(t, c->in.logits);
-    double *shared = tape_alloc(t, (size_t)(c->B * each) * sizeof *shared);
-    double *scratch = shared ? tape_alloc(t, (size_t)(3 * K * t->threads) * sizeof *scratch) : NULL;
+    double *partial = tape_alloc(t, (size_t)(c->B * each) * sizeof *partial);
+    double *scratch =
+        partial ? tape_alloc(t, (size_t)(3 * K * t->threads) * sizeof *scratch) : NULL;
     if (!scratch) return;
-    memset(shared, 0, (size_t)(c->B * each) * sizeof *shared);
+    memset(partial, 0, (size_t)(c->B * each) * sizeof *partial);
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t b = 0; b < c->B; b++) {
         double *own = scratch + 3 * K * omp_get_thread_num();
-        chain_gradient g = {c->log_z[b], shared + b * each, own, own + K, own + 2 * K};
+        chain_gradient g = {c->log_z[b], partial + b * each, own, own + K, own + 2 * K};
         const chain s = chain_of(c, b);
         backward_chain(&s, (double)dy[b], &g, de ? de + b * c->T * K : NULL);
     }
-    add_shares(t, c, c->in.trans, dy, shared, 0);
-    add_shares(t, c, c->in.start, dy, shared, K * K);
-    add_shares(t, c, c->in.end, dy, shared, K * K + K);
+    add_partials(t, c, c->in.trans, dy, partial, 0);
+    add_partials(t, c, c->in.start, dy, partial, K * K);
+    add_partials(t, c, c->in.end, dy, partial, K * K + K);
 }
 
 /* -- the op */
@@ -190,7 +192,7 @@ static bool find_words(tape *t, crf *c, const uint8_t *mask) {
             if (tag < 0 || tag >= c->K)
                 return tape_fail(t, SR_USAGE, "crf: tag %d, not 0 to %lld", (int)tag,
                                  (long long)c->K - 1);
-            c->place[b * c->T + c->length[b]++] = i;
+            c->position[b * c->T + c->length[b]++] = i;
         }
         if (!c->length[b])
             return tape_fail(t, SR_USAGE, "crf: sentence %lld has no words", (long long)b);
@@ -203,8 +205,8 @@ static crf *crf_create(tape *t, const crf_inputs *in, const int32_t *tag) {
     if (!c) return NULL;
     *c = (crf){.in = *in, .tag = tag, .B = in->logits->dim[0], .T = in->logits->dim[1]};
     c->K = in->logits->dim[2];
-    c->place = tape_alloc(t, (size_t)(c->B * c->T) * sizeof *c->place);
-    c->length = c->place ? tape_alloc(t, (size_t)c->B * sizeof *c->length) : NULL;
+    c->position = tape_alloc(t, (size_t)(c->B * c->T) * sizeof *c->position);
+    c->length = c->position ? tape_alloc(t, (size_t)c->B * sizeof *c->length) : NULL;
     c->a = c->length ? tape_alloc(t, (size_t)(c->B * c->T * c->K) * sizeof *c->a) : NULL;
     c->log_z = c->a ? tape_alloc(t, (size_t)c->B * sizeof *c->log_z) : NULL;
     return c->log_z ? c : NULL;

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "engine/ops/ops.h"
+#include "engine/ops/loss/loss_ops.h"
 #include "engine/row_math.h"
 #include "engine/work_chunks.h"
 

@@ -1,0 +1,116 @@
+/* Block bootstrap of the median, the 99 % quantile and the maximum of an autocorrelated series.
+ *
+ * Circular block bootstrap (Politis and Romano 1992): a resample of x_0 .. x_{n-1} is made of
+ * ceil(n / l) blocks of l consecutive values, each beginning at a place drawn uniformly and
+ * wrapping around at the end, cut to n values. Blocks keep the dependence of neighbouring steps,
+ * which single values drawn one by one would lose: the intervals would be too short.
+ *
+ * How long blocks are: bootstrap_block_length.c. How quantiles of resamples are found: bootstrap_resample.c. The
+ * maximum of a resample cannot exceed the maximum of the series: its interval says how much hangs on
+ * single steps, and its upper end is the value itself.
+ *
+ * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is n
+ * runs drawn with replacement, each with a resample of its blocks of its own, and their mean. Such
+ * a mean varies less than that of n new runs: drawing from the n runs themselves takes the variance
+ * with n instead of n - 1, and percentiles are those of a normal distribution where n runs leave
+ * Student's with n - 1 degrees of freedom. Intervals are made wider by (Hesterberg 2015, expanded
+ * percentiles; there at their level, which n = 3 runs cannot reach)
+ *
+ *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
+ *
+ * (95 %). The distribution function of Student is Abramowitz and Stegun 26.7.3 and 26.7.4.
+ */
+
+#include "analysis/bootstrap/bootstrap.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "analysis/columns/column_summary.h"
+#include "base/buckets.h"
+#include "base/sort.h"
+
+enum { RESAMPLES = 1000, LEAST = 20 };
+
+sr_status bootstrap_median(const double *value, int64_t count, double median, double *low,
+                           double *high, sr_failure *why) {
+    double least = INFINITY, largest = -INFINITY;
+    double *finite = malloc((size_t)(count + 1) * sizeof *finite);
+    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
+    sr_status status = finite && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    const int64_t n = status == SR_OK ? gather_finite(finite, value, count, &least, &largest) : 0;
+    *low = *high = NAN;
+    if (n >= LEAST) {
+        const int64_t block = bootstrap_block(finite, n, median, why);
+        status = block ? bootstrap_tails(finite, n, block, rng_create(1), RESAMPLES, drawn, why)
+                       : why->status;
+        if (status == SR_OK) {
+            sort_reals(drawn, RESAMPLES);
+            *low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
+            *high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
+        }
+    }
+    free(finite);
+    free(drawn);
+    return status;
+}
+
+/* -- several runs ---------------------------------------------------------------------------- */
+
+/* A run that is drawn twice gives two different resamples: they are taken n-ths of all apart. */
+void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result) {
+    for (int64_t b = 0; b < resamples; b++) {
+        double sum[BOOTSTRAP_TAILS] = {0};
+        for (int k = 0; k < runs; k++) {
+            const double *of = drawn[runs > 1 ? rng_below(&random, (uint64_t)runs) : 0];
+            const int64_t at = (b + k * resamples / runs) % resamples;
+            for (int i = 0; i < BOOTSTRAP_TAILS; i++) sum[i] += of[i * resamples + at];
+        }
+        for (int i = 0; i < BOOTSTRAP_TAILS; i++) result[i * resamples + b] = sum[i] / runs;
+    }
+}
+
+/* P(|T| < sqrt(freedom) tan(angle)). */
+static double student(double angle, int freedom) {
+    const double c = cos(angle), s = sin(angle);
+    const bool odd = freedom % 2;
+    double term = odd ? c : 1, sum = freedom > 1 ? term : 0;
+    for (int k = odd ? 3 : 2; k < freedom; k += 2) sum += term *= c * c * (k - 1) / k;
+    return odd ? (angle + s * sum) / acos(0) : s * sum;
+}
+
+/* Both distribution functions rise; 80 halvings are more than a double resolves. */
+static double student_quantile(double part, int freedom) {
+    double low = 0, high = acos(0);
+    for (int i = 0; i < 80; i++) {
+        const double middle = (low + high) / 2;
+        *(student(middle, freedom) < part ? &low : &high) = middle;
+    }
+    return sqrt(freedom) * tan(low);
+}
+
+static double normal_quantile(double part) {
+    double low = 0, high = 40;
+    for (int i = 0; i < 80; i++) {
+        const double middle = (low + high) / 2;
+        *(erf(middle / sqrt(2)) < part ? &low : &high) = middle;
+    }
+    return low;
+}
+
+double bootstrap_widening(int runs, double level) {
+    if (runs < 2) return 1;
+    return student_quantile(level / 100, runs - 1) / normal_quantile(level / 100) *
+           sqrt((double)runs / (runs - 1));
+}
+
+void student_interval(const double *value, int n, double *low, double *high) {
+    double mean = 0, squares = 0;
+    *low = *high = NAN;
+    if (n < 2) return;
+    for (int i = 0; i < n; i++) mean += value[i] / n;
+    for (int i = 0; i < n; i++) squares += (value[i] - mean) * (value[i] - mean);
+    const double half = student_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
+    *low = mean - half;
+    *high = mean + half;
+}

@@ -1,0 +1,204 @@
+/* Tables with a row per step: all of them, or reduced for a figure (downsample.c). */
+
+#include "analysis/frame/per_step_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/columns/downsample.h"
+
+enum { BLOCK = 8192 };
+
+static series series_of(const step_table *t, const site_choice *at, int stat) {
+    return (series){t->set->run[at->run], at->site, t->chosen->wanted[stat], t->source};
+}
+
+/* Rows of the run that the table is about. */
+static sr_status rows_of(const step_table *t, const site_choice *at, int64_t *first, int64_t *count,
+                         sr_failure *why) {
+    const series s = series_of(t, at, 0);
+    return window_rows(&t->window[at->run], &s, first, count, why);
+}
+
+static void print_row(const step_table *t, const site_choice *at, double step, int64_t last,
+                      const double *value, int64_t stride) {
+    tsv_text(t->table, t->set->path[at->run]);
+    tsv_text(t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
+    tsv_int(t->table, (int64_t)step);
+    tsv_real(t->table, last ? 100 * floor(step) / (double)last : NAN);
+    for (int i = 0; i < t->chosen->statistics; i++) tsv_real(t->table, value[i * stride]);
+}
+
+/* -- blocks of rows of some sites ------------------------------------------------------------ */
+
+typedef struct step_block {
+    const step_table *t;
+    const site_choice *at; /* [sites] of one run */
+    int64_t sites;
+    series *s;     /* [sites * statistics] those that there are */
+    double **into; /* where each goes */
+    int have;      /* their number */
+    int64_t *step; /* [BLOCK] */
+    double *x;     /* [BLOCK] the same, for parts */
+    double *value; /* [sites, statistics, BLOCK]; NaN where there is none */
+} step_block;
+
+static void block_free(step_block *b) {
+    free(b->s);
+    free(b->into);
+    free(b->step);
+    free(b->x);
+    free(b->value);
+}
+
+static double *block_value(const step_block *b, int64_t site, int stat) {
+    return b->value + (site * b->t->chosen->statistics + stat) * BLOCK;
+}
+
+static sr_status block_create(step_block *b, const step_table *t, const site_choice *at,
+                              int64_t sites, sr_failure *why) {
+    const int64_t most = sites * t->chosen->statistics;
+    *b = (step_block){.t = t, .at = at, .sites = sites};
+    b->s = malloc((size_t)(most + 1) * sizeof *b->s);
+    b->into = malloc((size_t)(most + 1) * sizeof *b->into);
+    b->step = malloc(BLOCK * sizeof *b->step);
+    b->x = malloc(BLOCK * sizeof *b->x);
+    b->value = malloc((size_t)(most * BLOCK + 1) * sizeof *b->value);
+    if (!b->s || !b->into || !b->step || !b->x || !b->value) {
+        block_free(b);
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    }
+    for (int64_t i = 0; i < most * BLOCK; i++) b->value[i] = NAN;
+    for (int64_t k = 0; k < sites; k++) {
+        for (int i = 0; i < t->chosen->statistics; i++) {
+            if (!at[k].has[i]) continue;
+            b->s[b->have] = series_of(t, &at[k], i);
+            b->into[b->have++] = block_value(b, k, i);
+        }
+    }
+    return SR_OK;
+}
+
+/* -- every step ------------------------------------------------------------------------------ */
+
+static sr_status print_site(const step_table *t, const site_choice *at, sr_failure *why) {
+    int64_t last, begin = 0, length = 0;
+    step_block b;
+    sr_status status = run_last_step(t->set->run[at->run], &last, why);
+    if (status == SR_OK) status = rows_of(t, at, &begin, &length, why);
+    if (status == SR_OK) status = block_create(&b, t, at, 1, why);
+    if (status != SR_OK) return status;
+    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
+        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
+        status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
+        for (int64_t k = 0; k < count && status == SR_OK; k++)
+            print_row(t, at, (double)b.step[k], last, b.value + k, BLOCK);
+    }
+    block_free(&b);
+    return status;
+}
+
+/* -- reduced --------------------------------------------------------------------------------- */
+
+static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_failure *why) {
+    const double *column[1 + ANALYSIS_STATISTICS] = {b->x};
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < count; i++) b->x[i] = (double)b->step[i];
+    for (int64_t k = 0; k < b->sites && status == SR_OK; k++) {
+        for (int c = 0; c < b->t->chosen->statistics; c++) column[1 + c] = block_value(b, k, c);
+        status = parts_add(&p[k], b->x, column, count, why);
+    }
+    return status;
+}
+
+/* Rows of the run that the table is about, and the steps of the first and the last. */
+typedef struct rows_here {
+    int64_t begin, length, ends[2];
+} rows_here;
+
+static sr_status find_rows(const step_table *t, const site_choice *at, rows_here *here,
+                           sr_failure *why) {
+    const series s = series_of(t, at, 0);
+    sr_status status = rows_of(t, at, &here->begin, &here->length, why);
+    if (status == SR_OK) status = series_read_steps(&s, here->begin, 1, &here->ends[0], why);
+    const int64_t last = here->begin + here->length - 1;
+    return status == SR_OK ? series_read_steps(&s, last, 1, &here->ends[1], why) : status;
+}
+
+static sr_status reduce_rows(const step_block *b, const rows_here *here, parts *p,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t first = 0; first < here->length && status == SR_OK; first += BLOCK) {
+        const int64_t count = here->length - first < BLOCK ? here->length - first : BLOCK;
+        status = series_read_all(b->s, b->have, here->begin + first, count, b->into, b->step, why);
+        if (status == SR_OK) status = reduce_block(b, count, p, why);
+    }
+    for (int64_t k = 0; k < b->sites && status == SR_OK; k++) status = parts_end(&p[k], why);
+    return status;
+}
+
+/* The sites go through the file together. */
+static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_t sites, parts *p,
+                              sr_failure *why) {
+    rows_here here = {0};
+    step_block b;
+    sr_status status = find_rows(t, at, &here, why);
+    if (status == SR_OK) status = block_create(&b, t, at, sites, why);
+    if (status != SR_OK) return status;
+    for (int64_t k = 0; k < sites; k++)
+        parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)here.ends[0],
+                    (double)here.ends[1]);
+    status = reduce_rows(&b, &here, p, why);
+    block_free(&b);
+    return status;
+}
+
+static sr_status print_sites(const step_table *t, const site_choice *at, int64_t sites,
+                             sr_failure *why) {
+    int64_t last;
+    parts *p = calloc((size_t)sites, sizeof *p);
+    if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = run_last_step(t->set->run[at->run], &last, why);
+    if (status == SR_OK) status = reduce_sites(t, at, sites, p, why);
+    for (int64_t k = 0; k < sites; k++) {
+        for (int64_t i = 0; i < p[k].rows && status == SR_OK; i++) {
+            const double *row = p[k].row + i * p[k].columns;
+            print_row(t, &at[k], row[0], last, row + 1, 1);
+        }
+        parts_free(&p[k]);
+    }
+    free(p);
+    return status;
+}
+
+/* Sites of one run that may go through the file together: their blocks, parts and rows fit. */
+static int64_t sites_together(const step_table *t, int64_t k, int64_t length) {
+    const site_choice *at = &t->chosen->site[k];
+    const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
+    const int64_t fit = column_memory_limit() / (8 * rows * (1 + t->chosen->statistics));
+    int64_t n = 1;
+    while (n < fit && k + n < t->chosen->sites && at[n].run == at->run) n++;
+    return n;
+}
+
+sr_status step_table_print(const step_table *t, sr_failure *why) {
+    tsv_column(t->table, "run", "run file as given");
+    tsv_column(t->table, "site", "normalization site");
+    tsv_column(t->table, "step", "forward and backward passes so far");
+    tsv_column(t->table, "percent", "percent of training: 100 step / last step of the run");
+    for (int i = 0; i < t->chosen->statistics; i++)
+        tsv_column(t->table, t->chosen->wanted[i]->name,
+                   statistic_definition(t->chosen->wanted[i]));
+    tsv_header(t->table);
+    sr_status status = SR_OK;
+    for (int64_t k = 0, n; k < t->chosen->sites && status == SR_OK; k += n) {
+        const site_choice *at = &t->chosen->site[k];
+        int64_t begin, length = 0;
+        status = rows_of(t, at, &begin, &length, why);
+        const bool reduced = t->buckets && length > 3 * t->buckets;
+        n = reduced ? sites_together(t, k, length) : 1;
+        if (status == SR_OK) status = reduced ? print_sites(t, at, n, why) : print_site(t, at, why);
+    }
+    return status;
+}

@@ -1,0 +1,343 @@
+/* Which statistics and which sites a table holds. */
+
+#include "analysis/frame/site_selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/series/series.h"
+#include "base/globs.h"
+#include "base/options/options.h"
+
+/* Next word of a comma-separated list; NULL at its end. */
+static char *next_word(char **list) {
+    char *word = *list;
+    if (!word) return NULL;
+    char *comma = strchr(word, ',');
+    if (comma) *comma++ = 0;
+    *list = comma;
+    return word;
+}
+
+/* -- statistics ------------------------------------------------------------------------------ */
+
+static const statistic *statistic_find(const statistic *stats, int count, const char *word) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(stats[i].word, word) == 0 || strcmp(stats[i].name, word) == 0) return &stats[i];
+    return NULL;
+}
+
+enum { FEW = 12, DECLARED = 32 }; /* names that fit into a message */
+
+/* "a, b" */
+static void list_names(const char *const *names, int count, char *text, size_t size) {
+    text[0] = 0;
+    for (int i = 0; i < count; i++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
+    }
+}
+
+static sr_status unknown_statistic(const statistic *stats, int count, const run_set *set,
+                                   const char *word, sr_failure *why) {
+    const char *names[ANALYSIS_STATISTICS + DECLARED];
+    char known[1024], own[256];
+    for (int i = 0; i < count; i++) names[i] = stats[i].word;
+    list_names(names, count, known, sizeof known);
+    const int more = set ? declared_list(set, SR_PER_SITE, names + count, DECLARED) : 0;
+    list_names(names + count, more, own, sizeof own);
+    if (count <= FEW)
+        return sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'; known: %s", word, known);
+    if (set && declared_find(set, word, SR_PER_STEP)) {
+        sr_fail(why, SR_USAGE, "--stat: '%s' is a number per step, not per site", word);
+        sr_hint(why, "stat-curve prints it");
+        return SR_USAGE;
+    }
+    const char *nearest = tool_nearest(word, names, count + more);
+    sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'", word);
+    sr_hint(why, "%s%s%s--help lists all %d%s%s", nearest ? "did you mean '" : "",
+            nearest ? nearest : "", nearest ? "'? " : "", count,
+            more ? "; declared by these runs: " : "", own);
+    return SR_USAGE;
+}
+
+static bool is_wanted(const choice *c, const char *name) {
+    for (int i = 0; i < c->statistics; i++)
+        if (strcmp(c->wanted[i]->name, name) == 0) return true;
+    return false;
+}
+
+static own_statistic *own_make(const sr_run_declared *d, sr_failure *why) {
+    own_statistic *own = calloc(1, sizeof *own);
+    if (!own) {
+        sr_fail(why, SR_MEMORY, "out of memory");
+        return NULL;
+    }
+    declared_text(d, own->definition);
+    own->of = d;
+    own->stat = (statistic){d->name, d->name, own->definition, 0, NULL, NULL};
+    return own;
+}
+
+static sr_status add_statistic(choice *c, const statistic *stats, int count, const run_set *set,
+                               const char *word, sr_failure *why) {
+    const statistic *stat = statistic_find(stats, count, word);
+    const sr_run_declared *d = stat || !set ? NULL : declared_find(set, word, SR_PER_SITE);
+    if (!stat && !d) return unknown_statistic(stats, count, set, word, why);
+    if (is_wanted(c, stat ? stat->name : d->name)) return SR_OK;
+    if (c->statistics == ANALYSIS_STATISTICS)
+        return sr_fail(why, SR_USAGE, "--stat: more than %d statistics", ANALYSIS_STATISTICS);
+    own_statistic *own = d ? own_make(d, why) : NULL;
+    if (d && !own) return SR_MEMORY;
+    c->own[c->statistics] = own;
+    c->wanted[c->statistics++] = own ? &own->stat : stat;
+    return SR_OK;
+}
+
+sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const run_set *set,
+                                const char *words, sr_failure *why) {
+    option_text text;
+    snprintf(text, sizeof text, "%s", words);
+    char *list = text, *word;
+    sr_status status = SR_OK;
+    c->statistics = 0;
+    while (status == SR_OK && (word = next_word(&list)))
+        status = add_statistic(c, stats, count, set, word, why);
+    if (status != SR_OK) choice_free(c);
+    return status;
+}
+
+void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        const char *name = c->wanted[i]->name;
+        if (c->own[i]) {
+            if (define) tsv_note(table, "statistic", "%s: %s", name, c->own[i]->definition);
+            declared_warn(set, name, SR_PER_SITE, table);
+            continue;
+        }
+        for (int r = 0; r < set->count; r++)
+            if (declared_named(set->run[r], name, SR_PER_SITE))
+                tsv_note(table, "warning", "%s declares a %s of its own; this is another: %s",
+                         set->path[r], name, statistic_definition(c->wanted[i]));
+    }
+}
+
+/* -- sites ----------------------------------------------------------------------------------- */
+
+typedef struct site_search {
+    const run_set *set;
+    int run;
+    int64_t sites;
+    bool *matched;                       /* [sites] by the pattern */
+    bool *recorded[ANALYSIS_STATISTICS]; /* [sites] each */
+} site_search;
+
+static void search_free(site_search *s) {
+    free(s->matched);
+    for (int i = 0; i < ANALYSIS_STATISTICS; i++) free(s->recorded[i]);
+}
+
+static sr_status search_create(site_search *s, const choice *c, const run_set *set, int run,
+                               series_source source, sr_failure *why) {
+    *s = (site_search){.set = set, .run = run, .sites = sr_run_get_info(set->run[run])->sites};
+    sr_status status = SR_OK;
+    s->matched = calloc((size_t)s->sites + 1, sizeof *s->matched);
+    if (!s->matched) status = sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < c->statistics && status == SR_OK; i++) {
+        s->recorded[i] = calloc((size_t)s->sites + 1, sizeof *s->recorded[i]);
+        if (!s->recorded[i])
+            status = sr_fail(why, SR_MEMORY, "out of memory");
+        else
+            status = series_recorded(set->run[run], c->wanted[i], source, s->recorded[i], why);
+    }
+    if (status != SR_OK) search_free(s);
+    return status;
+}
+
+static bool has_any(const site_search *s, const choice *c, int64_t site) {
+    for (int i = 0; i < c->statistics; i++)
+        if (s->recorded[i][site]) return true;
+    return false;
+}
+
+static void list_sites(const sr_runfile *run, char *text, size_t size) {
+    const sr_run_site *site;
+    text[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name)) continue;
+        const size_t used = strlen(text);
+        if (used + strlen(site->name) + 8 > size) {
+            snprintf(text + used, size - used, " ...");
+            return;
+        }
+        snprintf(text + used, size - used, "%s%s", used ? ", " : "", site->name);
+    }
+}
+
+bool choice_is_bn_layer(const sr_run_site *site) {
+    return (site->observed || sr_run_over_batch(site)) && !globs_is_final(site->name);
+}
+
+static const char *name_in_run(const void *run, int64_t i) {
+    return sr_run_get_site(run, i)->name;
+}
+
+static bool may_be_in_run(const void *run, int64_t i, bool bn) {
+    return !bn || choice_is_bn_layer(sr_run_get_site(run, i));
+}
+
+bool *choice_in_run(const sr_runfile *run, const char *pattern) {
+    const globs_sites sites = {sr_run_get_info(run)->sites, run, name_in_run, may_be_in_run};
+    char unused[GLOBS_WORD];
+    bool *chosen = calloc((size_t)sites.count + 1, sizeof *chosen);
+    if (chosen) globs_choose(pattern, &sites, chosen, unused);
+    return chosen;
+}
+
+/* A site search and the statistics that its places are about. */
+typedef struct place_search {
+    const site_search *search;
+    const choice *chosen;
+} place_search;
+
+static const char *name_of_site(const void *context, int64_t i) {
+    const site_search *s = ((const place_search *)context)->search;
+    return sr_run_get_site(s->set->run[s->run], i)->name;
+}
+
+static bool may_be_meant(const void *context, int64_t i, bool bn) {
+    const place_search *p = context;
+    const site_search *s = p->search;
+    return has_any(s, p->chosen, i) &&
+           (!bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i)));
+}
+
+/* A place without a site is told by what is left in the end, a glob at once. */
+static sr_status match_sites(site_search *s, const choice *c, const char *pattern,
+                             sr_failure *why) {
+    const place_search places = {s, c};
+    const globs_sites sites = {s->sites, &places, name_of_site, may_be_meant};
+    char missed[GLOBS_WORD], names[200];
+    if (globs_choose(pattern, &sites, s->matched, missed) || globs_is_place(missed)) return SR_OK;
+    list_sites(s->set->run[s->run], names, sizeof names);
+    sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], missed);
+    sr_hint(why, "its sites are %s", names);
+    return SR_FORMAT;
+}
+
+/* Tells once per statistic where it is missing among the sites asked for. */
+static void note_missing(const site_search *s, const choice *c, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        int64_t matched = 0, missing = 0;
+        const sr_run_site *example = NULL;
+        for (int64_t k = 0; k < s->sites; k++) {
+            if (!s->matched[k]) continue;
+            matched++;
+            if (s->recorded[i][k]) continue;
+            if (!missing++) example = sr_run_get_site(s->set->run[s->run], k);
+        }
+        if (!missing) continue;
+        tsv_note(table, "note", "%s: no %s at %lld of %lld sites (%s, norm %s%s): left out",
+                 s->set->path[s->run], c->wanted[i]->name, (long long)missing, (long long)matched,
+                 example->name, example->norm, missing > 1 ? ", ..." : "");
+    }
+}
+
+/* Tells once per statistic where it is not that of the method. */
+static void note_observed(const site_search *s, const choice *c, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        int64_t sites = 0;
+        const sr_run_site *example = NULL, *site;
+        if (c->own[i]) continue; /* its program says what it is */
+        for (int64_t k = 0; (site = sr_run_get_site(s->set->run[s->run], k)); k++) {
+            if (!s->matched[k] || !s->recorded[i][k]) continue;
+            if (!sr_run_only_observed(site, c->wanted[i]->name)) continue;
+            if (!sites++) example = site;
+        }
+        if (!sites) continue;
+        tsv_note(table, "note",
+                 "%s: %s is the observer's at %lld site%s (%s%s): what bn or pnv would find there, "
+                 "not used by norm %s",
+                 s->set->path[s->run], c->wanted[i]->name, (long long)sites, sites > 1 ? "s" : "",
+                 example->name, sites > 1 ? ", ..." : "", example->norm);
+    }
+}
+
+static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
+    for (int64_t k = 0; k < s->sites; k++) {
+        if (!s->matched[k] || !has_any(s, c, k)) continue;
+        site_choice *grown = realloc(c->site, (size_t)(c->sites + 1) * sizeof *grown);
+        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
+        c->site = grown;
+        grown[c->sites] = (site_choice){.run = s->run, .site = k};
+        for (int i = 0; i < c->statistics; i++) grown[c->sites].has[i] = s->recorded[i][k];
+        c->sites++;
+    }
+    return SR_OK;
+}
+
+/* Sites from `first` on with this norm. */
+static int64_t count_norm(const sr_runfile *run, int64_t first, const char *norm) {
+    const sr_run_site *site;
+    int64_t same = 0;
+    for (int64_t i = first; (site = sr_run_get_site(run, i)); i++)
+        same += strcmp(site->norm, norm) == 0 && !globs_is_replica(site->name);
+    return same;
+}
+
+static bool is_first(const sr_runfile *run, int64_t i, const char *norm) {
+    for (int64_t k = 0; k < i; k++)
+        if (strcmp(sr_run_get_site(run, k)->norm, norm) == 0) return false;
+    return true;
+}
+
+/* As many as fit. */
+static void list_norms(const sr_runfile *run, char *text, size_t size) {
+    const sr_run_site *site;
+    size_t used = text[0] = 0;
+    for (int64_t i = 0; used + 1 < size && (site = sr_run_get_site(run, i)); i++) {
+        if (globs_is_replica(site->name) || !is_first(run, i, site->norm)) continue;
+        const int64_t same = count_norm(run, i, site->norm);
+        snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
+                 (long long)same, same == 1 ? "" : "s");
+        used = strlen(text);
+    }
+}
+
+static sr_status nothing_left(const choice *c, const run_set *set, sr_failure *why) {
+    char names[256] = "", norms[256], sites[128];
+    for (int i = 0; i < c->statistics; i++) {
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "", c->wanted[i]->name);
+    }
+    list_norms(set->run[0], norms, sizeof norms);
+    list_sites(set->run[0], sites, sizeof sites);
+    return sr_fail(why, SR_FORMAT, "%s%s has no %s at these sites; it has norm %s (%s)",
+                   set->path[0], set->count > 1 ? " (and no other run)" : "", names,
+                   norms[0] ? norms : "none", sites);
+}
+
+sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
+                           tsv *table, sr_failure *why) {
+    for (int i = 0; i < set->count; i++) {
+        site_search s;
+        sr_status status = search_create(&s, c, set, i, source, why);
+        if (status != SR_OK) return status;
+        status = match_sites(&s, c, pattern, why);
+        if (status == SR_OK) note_missing(&s, c, table);
+        if (status == SR_OK) note_observed(&s, c, table);
+        if (status == SR_OK) status = choice_add(c, &s, why);
+        search_free(&s);
+        if (status != SR_OK) return status;
+    }
+    return c->sites ? SR_OK : nothing_left(c, set, why);
+}
+
+void choice_free(choice *c) {
+    free(c->site);
+    c->site = NULL;
+    c->sites = 0;
+    for (int i = 0; i < c->statistics; i++) free(c->own[i]);
+    c->statistics = 0;
+}

@@ -1,0 +1,53 @@
+/* statistics_table.h -- the stat-* programs whose numbers are statistics of one site at one step.
+ *
+ * Such a program is a table of `statistic` rows and a call of analysis_main. Other programs use
+ * stat_program.h and the rest of the frame. docs/adding/ shows both.
+ */
+#ifndef ANALYSIS_FRAME_STATISTICS_TABLE_H
+#define ANALYSIS_FRAME_STATISTICS_TABLE_H
+
+#include "analysis/frame/per_step_table.h"
+
+enum { ANALYSIS_FORMS = 4 };
+
+/* One form of an analysis' statistics. */
+typedef struct analysis_form {
+    const char *word;
+    const statistic *stat;
+    bool from_vectors; /* always computed from /vectors */
+} analysis_form;
+
+/* What `--shards` prints instead of the statistics: the spread between the shards of a batch. */
+typedef struct shards_request {
+    const char *program, *sites, *startup, *phase; /* words as choice_set_sites and windows_make */
+    bool per_step;
+    int64_t buckets; /* of per_step; 0: every step */
+} shards_request;
+
+/* An analysis of statistics: summary per run, site and statistic, or --per-step. */
+typedef struct analysis {
+    const char *program, *does; /* "stat-distance", one line for --help */
+    const statistic *stat;
+    int statistics;
+    const char *default_stat; /* default of --stat */
+    const char *site;         /* default of --site */
+    series_source source;     /* default of --from */
+    const char *hint;         /* if no run has any of the statistics, or NULL */
+    /* Where there are several forms of the same statistics: an option of this name, whose words are
+     * those of `form`; form[i].stat [statistics] replaces `stat`, word for word. */
+    const char *form_option, *form_help;
+    analysis_form form[ANALYSIS_FORMS]; /* word NULL ends; the first has `stat` */
+    /* Not NULL: `--final`, which prints results of a last pass instead of the steps. */
+    sr_status (*print_final)(const run_set *set, const char *sites, const char *command,
+                             sr_failure *why);
+    /* Not NULL: `--ranks`. */
+    sr_status (*print_shards)(const shards_request *q, const run_set *set, const char *command,
+                              sr_failure *why);
+    /* Not NULL: prints columns and rows in place of the summary if --stat has its default value;
+     * chosen->wanted is that list then. */
+    sr_status (*print_sites)(const step_table *j, sr_failure *why);
+} analysis;
+
+int analysis_main(const analysis *a, int argc, char **argv);
+
+#endif

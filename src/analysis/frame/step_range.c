@@ -1,0 +1,309 @@
+/* step_range.c -- which steps of a run a summary is about.
+ *
+ * --burn-in: the first steps, in which running values still hold what they began with, are left out
+ * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
+ *
+ * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a phase
+ * is a longest piece in which the change to the next update has one sign: r rises, falls or stays. The
+ * update before a jump (a milestone) is the last of its piece. Steps without an update have the rate of the update that they
+ * belong to.
+ */
+
+#include "analysis/frame/step_range.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 4096, PHASES_MOST = 99, STARTUP_MOST = 1 << 30 };
+
+/* -- phases of the learning rate ------------------------------------------------------------- */
+
+typedef struct update {
+    int64_t step; /* of its last pass */
+    double rate;
+} update;
+
+typedef struct phase {
+    int64_t first_step, last_step;
+    char text[96];
+} phase;
+
+/* Updates one after the other; those of the phase that is going on are first to last. */
+typedef struct phase_walk {
+    int64_t wanted; /* its number from 1; 0: the last one */
+    int64_t phases; /* that have begun */
+    update first, last;
+    int64_t before; /* step of the update before the phase; -1: none */
+    bool turned;    /* there is a change in the phase */
+    int way;        /* of it */
+    phase *found;
+} phase_walk;
+
+static int direction(double from, double to) {
+    return (to > from) - (to < from);
+}
+
+static void phase_describe(const phase_walk *w, char *text, size_t size) {
+    if (!w->turned || w->way == 0)
+        snprintf(text, size, "learning rate %g", w->last.rate);
+    else
+        snprintf(text, size, "learning rate %s from %g to %g", w->way > 0 ? "rising" : "falling",
+                 w->first.rate, w->last.rate);
+}
+
+static void phase_begin(phase_walk *w, update first) {
+    w->before = w->phases ? w->last.step : -1;
+    w->first = w->last = first;
+    w->turned = false;
+    w->phases++;
+}
+
+static void phase_end(const phase_walk *w) {
+    if (!w->phases || (w->wanted && w->phases != w->wanted)) return;
+    w->found->first_step = w->before + 1;
+    w->found->last_step = w->last.step;
+    phase_describe(w, w->found->text, sizeof w->found->text);
+}
+
+static void phase_add(phase_walk *w, update next) {
+    const int way = direction(w->last.rate, next.rate);
+    if (w->phases && (!w->turned || way == w->way)) {
+        w->way = way, w->turned = true;
+        w->last = next;
+        return;
+    }
+    phase_end(w);
+    phase_begin(w, next);
+}
+
+/* Rows without a rate are passes inside an update. */
+static sr_status phase_add_rows(phase_walk *w, const sr_runfile *run, int64_t first, int64_t count,
+                                sr_failure *why) {
+    int64_t step[BLOCK];
+    double rate[BLOCK];
+    sr_status status = sr_run_step_ints(run, "step", first, count, step, why);
+    if (status == SR_OK) status = sr_run_step_reals(run, "lr", first, count, rate, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        if (!isnan(rate[i])) phase_add(w, (update){step[i], rate[i]});
+    return status;
+}
+
+/* Number `wanted` from 1, or the last one for 0; *phases: how many there are. */
+static sr_status phase_find(const sr_runfile *run, int64_t wanted, phase *found, int64_t *phases,
+                            sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    phase_walk w = {.wanted = wanted, .found = found};
+    sr_status status = SR_OK;
+    for (int64_t at = 0; at < steps && status == SR_OK; at += BLOCK)
+        status = phase_add_rows(&w, run, at, steps - at < BLOCK ? steps - at : BLOCK, why);
+    if (status == SR_OK) phase_end(&w);
+    *phases = status == SR_OK ? w.phases : 0;
+    return status;
+}
+
+/* -- the window ------------------------------------------------------------------------------ */
+
+static sr_status set_phase(step_window *w, const sr_runfile *run, const char *path,
+                           const char *word, sr_failure *why) {
+    char *end;
+    const bool last = strcmp(word, "last") == 0;
+    const long number = last ? 0 : strtol(word, &end, 10);
+    if (!last && (*end || end == word || number < 1 || number > PHASES_MOST))
+        return sr_fail(
+            why, SR_USAGE,
+            "--phase: '%s' is not all, first-half, second-half, last, a number from 1 or FROM:TO",
+            word);
+    phase p = {0};
+    int64_t phases;
+    sr_status status = phase_find(run, number, &p, &phases, why);
+    if (status != SR_OK) return status;
+    if (!phases || number > phases)
+        return sr_fail(why, SR_USAGE, "--phase %s: %s has %lld phases of the learning rate", word,
+                       path, (long long)phases);
+    w->first = p.first_step, w->last = p.last_step;
+    snprintf(w->what, sizeof w->what, "phase %lld of %lld, %s", (long long)(last ? phases : number),
+             (long long)phases, p.text);
+    return SR_OK;
+}
+
+/* "100:200", both included. False when it is no such word. */
+static bool set_steps(step_window *w, const char *word) {
+    char *middle, *end;
+    const long long first = strtoll(word, &middle, 10);
+    const long long last = middle > word && *middle == ':' ? strtoll(middle + 1, &end, 10) : 0;
+    if (middle == word || *middle != ':' || end == middle + 1 || *end || first < 0 || first > last)
+        return false;
+    w->first = first, w->last = last;
+    snprintf(w->what, sizeof w->what, "as asked for");
+    return true;
+}
+
+static sr_status set_startup(step_window *w, const sr_runfile *run, const char *word,
+                             sr_failure *why) {
+    char *end;
+    if (strcmp(word, "auto") == 0) {
+        w->startup = sr_run_startup(run);
+        return SR_OK;
+    }
+    w->startup = strtoll(word, &end, 10);
+    w->given = true;
+    if (!*end && end != word && w->startup >= 0 && w->startup < STARTUP_MOST) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", word);
+}
+
+sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
+                      const char *phase_word, sr_failure *why) {
+    int64_t last;
+    *w = (step_window){0};
+    sr_status status = run_last_step(run, &last, why);
+    if (status == SR_OK) status = set_startup(w, run, startup, why);
+    if (status != SR_OK) return status;
+    w->last = w->end = last;
+    if (strcmp(phase_word, "first-half") == 0)
+        w->last = last / 2, snprintf(w->what, sizeof w->what, "first half");
+    else if (strcmp(phase_word, "second-half") == 0)
+        w->first = last / 2 + 1, snprintf(w->what, sizeof w->what, "second half");
+    else if (strcmp(phase_word, "all") != 0 && !set_steps(w, phase_word))
+        status = set_phase(w, run, path, phase_word, why);
+    if (status == SR_OK && w->first > last)
+        return sr_fail(why, SR_USAGE, "--phase %s: %s has %lld steps", phase_word, path,
+                       (long long)last);
+    if (w->last > last) w->last = last;
+    if (w->first <= w->startup) w->first = w->startup + 1, w->cut = w->startup > 0;
+    return status;
+}
+
+void window_describe(const step_window *w, const char *path, tsv *table) {
+    char startup[160] = "";
+    if (w->cut && w->given)
+        snprintf(startup, sizeof startup, "; the first %lld left out (--burn-in)",
+                 (long long)w->startup);
+    else if (w->cut)
+        snprintf(startup, sizeof startup,
+                 "; start-up left out: until step %lld running values hold more than %g %% of "
+                 "what they began with (--burn-in 0 keeps it)",
+                 (long long)w->startup, 100 * SR_STARTUP_LEFT);
+    if (w->first > w->last)
+        tsv_note(table, "steps", "%s: none of %lld%s%s%s", path, (long long)w->end,
+                 w->what[0] ? "; " : "", w->what, startup);
+    else
+        tsv_note(table, "steps", "%s: %lld to %lld of %lld%s%s%s", path, (long long)w->first,
+                 (long long)w->last, (long long)w->end, w->what[0] ? "; " : "", w->what, startup);
+}
+
+/* First step of the part. */
+static int64_t part_begin(int64_t from, int64_t length, int64_t cuts, int64_t number) {
+    return from + (number * length + cuts - 1) / cuts;
+}
+
+step_window window_part(const step_window *w, int64_t cuts, int64_t number) {
+    step_window part = *w;
+    const int64_t from = w->first > 1 ? w->first : 1;
+    const int64_t length = w->last >= from ? w->last - from + 1 : 0;
+    part.first = part_begin(from, length, cuts, number);
+    part.last = part_begin(from, length, cuts, number + 1) - 1;
+    return part;
+}
+
+void window_part_columns(tsv *t) {
+    tsv_column(t, "part", "part of training, from 1");
+    tsv_column(t, "to", "percent of the steps at which the part ends");
+}
+
+void window_part_cells(tsv *t, int64_t cuts, int64_t number) {
+    tsv_int(t, number + 1);
+    tsv_real(t, 100.0 * (double)(number + 1) / (double)cuts);
+}
+
+sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
+                      sr_failure *why) {
+    int64_t end = 0;
+    sr_status status = series_find_row(s, w->first, first, why);
+    if (status == SR_OK) status = series_find_row(s, w->last + 1, &end, why);
+    *count = end > *first ? end - *first : 0;
+    return status;
+}
+
+sr_status window_spacing(const step_window *w, const series *s, double *spacing, sr_failure *why) {
+    int64_t first = 0, count = 0, from = 0, to = 0;
+    *spacing = NAN;
+    sr_status status = window_rows(w, s, &first, &count, why);
+    if (status != SR_OK || count < 2) return status;
+    status = series_read_steps(s, first, 1, &from, why);
+    if (status == SR_OK) status = series_read_steps(s, first + count - 1, 1, &to, why);
+    if (status == SR_OK) *spacing = (double)(to - from) / (double)(count - 1);
+    return status;
+}
+
+/* A table over all of training mixes the phases of a learning rate that jumps or turns. */
+static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
+    phase unused;
+    int64_t phases;
+    sr_status status = phase_find(run, 0, &unused, &phases, why);
+    if (status == SR_OK && phases > 1 && phases <= PHASES_MOST)
+        tsv_note(table, "note",
+                 "%s: %lld phases of the learning rate are taken together; --phase "
+                 "chooses one, or a half",
+                 path, (long long)phases);
+    return status;
+}
+
+/* count: the passes with less than half of the median. */
+static sr_status read_tokens(const sr_runfile *run, summary *s, int64_t *count, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    column_block b = {0};
+    *count = 0;
+    sr_status status = columns_create(&b, 1, steps, why);
+    if (status == SR_OK && steps)
+        status = sr_run_step_reals(run, "tokens", 0, steps, b.memory, why);
+    if (status == SR_OK) summary_range(b.memory, steps, s);
+    for (int64_t i = 0; i < steps && status == SR_OK; i++) *count += b.memory[i] < s->median / 2;
+    columns_free(&b);
+    return status;
+}
+
+sr_status run_tokens(const sr_runfile *run, summary *s, sr_failure *why) {
+    int64_t unused;
+    return read_tokens(run, s, &unused, why);
+}
+
+/* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
+ * statistics: the largest values are often theirs. */
+static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    summary s;
+    int64_t count;
+    sr_status status = read_tokens(run, &s, &count, why);
+    if (status == SR_OK && count)
+        tsv_note(table, "note",
+                 "%s: %lld of %lld passes have less than half of the usual %g tokens or "
+                 "images: the largest values may be theirs",
+                 path, (long long)count, (long long)steps, s.median);
+    return status;
+}
+
+/* A note that cannot be made is no reason to have no table: its column is not the table's. */
+static sr_status without_note(const sr_failure *why_not, tsv *table, sr_failure *why) {
+    if (why_not->status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", why_not->text);
+    if (why_not->status != SR_OK) tsv_note(table, "warning", "%s", why_not->text);
+    return SR_OK;
+}
+
+sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
+                       const char *phase_word, tsv *table, sr_failure *why) {
+    sr_status status = SR_OK;
+    *windows = calloc((size_t)set->count + 1, sizeof **windows);
+    if (!*windows) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int r = 0; r < set->count && status == SR_OK; r++) {
+        status = window_make(&(*windows)[r], set->run[r], set->path[r], startup, phase_word, why);
+        if (status != SR_OK || !table) continue;
+        window_describe(&(*windows)[r], set->path[r], table);
+        sr_failure phases = {0}, passes = {0};
+        if (strcmp(phase_word, "all") == 0) note_phases(set->run[r], set->path[r], table, &phases);
+        note_short_passes(set->run[r], set->path[r], table, &passes);
+        status = without_note(&phases, table, why);
+        if (status == SR_OK) status = without_note(&passes, table, why);
+    }
+    return status;
+}

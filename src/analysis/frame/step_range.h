@@ -1,0 +1,59 @@
+/* step_range.h -- the steps that a table is about: --burn-in, --phase and --parts. */
+#ifndef ANALYSIS_FRAME_STEP_RANGE_H
+#define ANALYSIS_FRAME_STEP_RANGE_H
+
+#include "analysis/columns/column_summary.h"
+#include "analysis/runs/run_set.h"
+#include "analysis/series/series.h"
+#include "base/options/options.h"
+
+/* Steps first .. last, both included; none if first > last. */
+typedef struct step_window {
+    int64_t first, last, end; /* end: last step of the run */
+    int64_t startup;          /* steps left out at the beginning: the burn-in */
+    bool cut;                 /* the window would include steps of the burn-in */
+    bool given;               /* the user gave the number of those steps */
+    char what[160];           /* "second half", "" for all of training */
+} step_window;
+
+/* startup: "auto" or a number of steps; phase: "all", "first-half", "second-half", steps "FROM:TO",
+ * "last" or the number, from 1, of a phase of the learning rate. */
+sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
+                      const char *phase, sr_failure *why);
+/* Writes a `# steps:` line: every table lists the steps it used. */
+void window_describe(const step_window *w, const char *path, tsv *table);
+/* Part `number`, from 0, of `cuts` equal parts. Each step is in one part; parts of a short window may be
+ * empty. */
+step_window window_part(const step_window *w, int64_t cuts, int64_t number);
+/* Rows of a series in the window. */
+sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
+                      sr_failure *why);
+/* Steps between two rows, NaN for fewer than two rows: 1 where every step is recorded. */
+sr_status window_spacing(const step_window *w, const series *s, double *spacing, sr_failure *why);
+/* A window for each run of the set, described in the table (NULL: not). Free *windows, after a failure
+ * too. */
+sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
+                       const char *phase, tsv *table, sr_failure *why);
+/* Summary of /steps/tokens, as summary_range. */
+sr_status run_tokens(const sr_runfile *run, summary *result, sr_failure *why);
+
+#define WINDOW_STARTUP_HELP                                                                        \
+    "leave out so many steps at the beginning; auto: until running values hold less than 1 % of "  \
+    "what they began with"
+#define WINDOW_PHASE_HELP                                                                          \
+    "only these steps: all, first-half, second-half, FROM:TO, or a phase of the learning rate: "   \
+    "its number from 1, or last"
+#define PARTS_OPTION(parts, usual)                                                                 \
+    INT_OPTION("Output", "parts", parts, usual, 1, 1000, "",                                       \
+               "equal parts of the steps, a row for each and site")
+/* Two columns, and their cells. */
+void window_part_columns(tsv *t);
+void window_part_cells(tsv *t, int64_t cuts, int64_t number);
+/* Two option rows. */
+#define PHASE_OPTION(phase)                                                                        \
+    TEXT_OPTION("Steps", "phase", phase, "all", WINDOW_PHASE_HELP, .value = "PHASE")
+#define WINDOW_OPTIONS(startup, phase)                                                             \
+    TEXT_OPTION("Steps", "burn-in", startup, "auto", WINDOW_STARTUP_HELP, .value = "STEPS"),       \
+        PHASE_OPTION(phase)
+
+#endif

@@ -1,0 +1,90 @@
+/* Runs that are replicates of each other: the same configuration, another seed.
+ *
+ * As in the result tables (run_identity.c) two configurations are the same when they agree in all
+ * settings but those that change no result (threads, output, recording). Runs of one seed are no
+ * replicates, nor are runs whose files do not tell their configuration.
+ */
+
+#include "analysis/runs/replicates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/runs/run_identity.h"
+
+/* A configuration in other words than `key = value` lines is compared as it stands. */
+static bool same_settings(const run_identity *a, const run_identity *b) {
+    const char *x = a->info->config, *y = b->info->config;
+    if (!x || !y || !*x || !*y) return false;
+    if (!strstr(x, " = ") || !strstr(y, " = ")) return strcmp(x, y) == 0;
+    return run_distance(a, b) == 0 && run_distance(b, a) == 0;
+}
+
+static bool same_sites(const sr_runfile *a, const sr_runfile *b) {
+    const sr_run_site *x;
+    for (int64_t i = 0; (x = sr_run_get_site(a, i)); i++) {
+        const int64_t at = sr_run_find_site(b, x->name);
+        const sr_run_site *y = at < 0 ? NULL : sr_run_get_site(b, at);
+        if (!y) continue;
+        if (strcmp(x->norm, y->norm) != 0 || x->layer_scale != y->layer_scale) return false;
+        if (x->width != y->width) return false;
+    }
+    return true;
+}
+
+static bool replicates(const run_identity *a, const run_identity *b) {
+    return a->info->seed != b->info->seed && strcmp(a->info->model, b->info->model) == 0 &&
+           strcmp(a->info->data, b->info->data) == 0 && strcmp(a->norm, b->norm) == 0 &&
+           strcmp(a->decoder, b->decoder) == 0 && strcmp(a->placement, b->placement) == 0 &&
+           strcmp(a->task, b->task) == 0 && same_settings(a, b) && same_sites(a->run, b->run);
+}
+
+/* A run joins the first group of which it is a replicate of every run. */
+static int group_of(const run_groups *g, const run_identity *run, int r) {
+    for (int group = 0; group < g->count; group++) {
+        bool fits = true;
+        for (int i = 0; i < r; i++)
+            fits = fits && (g->of[i] != group || replicates(&run[i], &run[r]));
+        if (fits) return group;
+    }
+    return g->count;
+}
+
+sr_status run_groups_make(run_groups *g, const run_set *set, bool alone, sr_failure *why) {
+    *g = (run_groups){.of = malloc((size_t)(set->count + 1) * sizeof *g->of)};
+    run_identity *run = malloc((size_t)(set->count + 1) * sizeof *run);
+    if (!g->of || !run) {
+        free(run);
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    }
+    for (int r = 0; r < set->count; r++) {
+        run_identify(&run[r], set->run[r], set->path[r]);
+        g->of[r] = alone ? r : group_of(g, run, r);
+        if (g->of[r] == g->count) g->count++;
+    }
+    free(run);
+    return SR_OK;
+}
+
+int run_groups_size(const run_groups *g, const run_set *set, int group) {
+    int size = 0;
+    for (int r = 0; r < set->count; r++) size += g->of[r] == group;
+    return size;
+}
+
+void run_groups_describe(const run_groups *g, const run_set *set, tsv *table) {
+    for (int group = 0; group < g->count; group++) {
+        const int size = run_groups_size(g, set, group);
+        if (size > 1)
+            tsv_note(table, "group", "%d runs of one configuration, different seeds:", size);
+        for (int r = 0; r < set->count && size > 1; r++)
+            if (g->of[r] == group)
+                tsv_note(table, "group", "  %s  seed %llu", set->path[r],
+                         (unsigned long long)sr_run_get_info(set->run[r])->seed);
+    }
+}
+
+void run_groups_free(run_groups *g) {
+    free(g->of);
+    *g = (run_groups){0};
+}

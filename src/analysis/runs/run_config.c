@@ -1,0 +1,94 @@
+/* run_config.c -- what a run says of its options, of its data and of what its passes count.
+ *
+ * A configuration of statrec train has the options that had a use in the run, so that one that is
+ * there tells what the run was made of: with `source` it translates, with `decoder-norm` it has a
+ * decoder. Those of the first files have all options (options_left_out): there the table below says
+ * which had none.
+ */
+
+#include "analysis/runs/run_config.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/globs.h"
+#include "base/options/options.h"
+
+/* What the losses of a run are divided by, and options that then had no use, of those that are asked
+ * for. Whole configurations are of images or of sentence pairs. */
+static const struct {
+    const char *counts, *unused;
+} whole[] = {
+    {"image", "decoder-norm,placement,source,target,max-tokens,max-tokens-of,batching"},
+    {"token", "batch-size"},
+};
+
+void run_counts(const sr_runfile *run, run_word what) {
+    static const char begin[] = "nats per ";
+    const sr_run_metric *m;
+    what[0] = 0;
+    for (int64_t i = 0; (m = sr_run_get_metric(run, i)) && !what[0]; i++)
+        if (strncmp(m->unit, begin, sizeof begin - 1) == 0)
+            snprintf(what, sizeof(run_word), "%s", m->unit + sizeof begin - 1);
+}
+
+static bool is_unused(const sr_runfile *run, const char *key) {
+    run_word counts;
+    if (options_left_out(sr_run_get_info(run)->config)) return false;
+    run_counts(run, counts);
+    for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
+        if (strcmp(whole[i].counts, counts) == 0) return globs_match(whole[i].unused, key);
+    return false;
+}
+
+bool run_has_option(const sr_runfile *run, const char *key) {
+    option_line l;
+    return options_find_line(sr_run_get_info(run)->config, key, (int)strlen(key), &l) &&
+           !is_unused(run, key);
+}
+
+void run_option(const sr_runfile *run, const char *key, char *value, size_t size) {
+    value[0] = 0;
+    if (run_has_option(run, key))
+        options_line_value(sr_run_get_info(run)->config, key, value, size);
+}
+
+double run_option_number(const sr_runfile *run, const char *key) {
+    option_text text;
+    char *end;
+    run_option(run, key, text, sizeof text);
+    const double value = strtod(text, &end);
+    return end == text ? NAN : value;
+}
+
+/* -- data ------------------------------------------------------------------------------------ */
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Cuts what does not fit. */
+static void append(char *text, size_t size, const char *more) {
+    size_t used = strlen(text);
+    while (*more && used + 1 < size) text[used++] = *more++;
+    text[used] = 0;
+}
+
+void run_data_name(const sr_runfile *run, char *name, size_t size) {
+    char directory[2048], source[41], target[41], direction[96];
+    run_option(run, "data-dir", directory, sizeof directory);
+    for (size_t used = strlen(directory); used > 1 && directory[used - 1] == '/';)
+        directory[--used] = 0;
+    const char *slash = strrchr(directory, '/'), *base = slash ? slash + 1 : directory;
+    const bool named = base[0] && base[0] != '.';
+    name[0] = 0;
+    append(name, size, named ? base : sr_run_get_info(run)->data);
+    run_option(run, "source", source, sizeof source);
+    run_option(run, "target", target, sizeof target);
+    snprintf(direction, sizeof direction, "%s-%s", source, target);
+    if (!named || !source[0] || ends_with(name, direction)) return;
+    append(name, size, " ");
+    append(name, size, direction);
+}

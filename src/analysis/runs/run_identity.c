@@ -1,0 +1,228 @@
+/* What a run is, for a row and a column of a result table: normalization, placement, task, and the
+ * settings in which it differs from others.
+ *
+ * A run of statrec train says it in its configuration (the sites of the file may be a choice of
+ * all); one of another program by its sites and its data.
+ */
+
+#include "analysis/runs/run_identity.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/globs.h"
+#include "base/options/norm_value.h"
+#include "base/options/options.h"
+
+/* -- configurations -------------------------------------------------------------------------- */
+
+static bool config_is(const char *config, const char *key, const char *value) {
+    run_word text;
+    options_line_value(config, key, text, sizeof text);
+    return strcmp(text, value) == 0;
+}
+
+/* -- identity -------------------------------------------------------------------------------- */
+
+/* Cuts what does not fit. */
+static void append(char *text, size_t size, const char *separator, const char *more) {
+    const char *const part[] = {separator, more};
+    size_t used = strlen(text);
+    for (int i = 0; i < 2; i++)
+        for (const char *c = part[i]; *c && used + 1 < size; c++) text[used++] = *c;
+    text[used] = 0;
+}
+
+/* The parts of the stored --norm; none where it is missing. */
+static norm_value norm_of(const sr_run_info *info) {
+    option_line l;
+    norm_value v;
+    if (!options_find_line(info->config, "norm", 4, &l) ||
+        !norm_value_split(l.value, l.value_length, &v))
+        return (norm_value){0};
+    return v;
+}
+
+static bool norm_has(const norm_value *v, const char *name, const char *value) {
+    option_line p;
+    return norm_value_find(v, name, (int)strlen(name), &p) &&
+           p.value_length == (int)strlen(value) && !strncmp(p.value, value, strlen(value));
+}
+
+/* Marks another formula of a method of this name. */
+static void add_form(const char *config, const norm_value *v, run_word norm) {
+    option_line l;
+    const bool given = options_find_line(config, "layer-scale", (int)strlen("layer-scale"), &l);
+    const bool scaled = (given && !(l.value_length == 1 && l.value[0] == '0')) ||
+                        norm_value_find(v, "layer_scale", (int)strlen("layer_scale"), &l);
+    if (scaled || v->layer_scale) append(norm, sizeof(run_word), "", "+ls");
+    if (config_is(config, "norm-unbiased", "1") || norm_has(v, "unbiased", "1"))
+        append(norm, sizeof(run_word), "/", "unbiased");
+    if (config_is(config, "norm-placement", "outside") || norm_has(v, "placement", "outside"))
+        append(norm, sizeof(run_word), "/", "outside");
+}
+
+static void norm_of_config(run_identity *r) {
+    run_word at;
+    const norm_value v = norm_of(r->info);
+    snprintf(r->norm, sizeof r->norm, "%.*s", v.method_length, v.method_length ? v.method : "");
+    options_line_value(r->info->config, "norm-at", at, sizeof at);
+    if (r->norm[0]) add_form(r->info->config, &v, r->norm);
+    if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
+}
+
+/* Methods of the sites that are of the decoder, or that are not: "bn", or "bn,ln". */
+static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
+    const sr_run_site *site;
+    run_word word;
+    norm[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        if ((strcmp(site->kind, "decoder") == 0) != decoder) continue;
+        snprintf(word, sizeof word, "%s", site->called);
+        if (!globs_match(norm, word)) append(norm, sizeof(run_word), norm[0] ? "," : "", word);
+    }
+}
+
+static void set_norms(run_identity *r) {
+    norm_of_config(r);
+    if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
+    norm_of_sites(r->run, true, r->decoder);
+    if (r->decoder[0]) return;
+    run_option(r->run, "decoder-norm", r->decoder, sizeof r->decoder);
+    norm_value v;
+    if (norm_value_split(r->decoder, (int)strlen(r->decoder), &v))
+        snprintf(r->decoder + v.method_length, sizeof r->decoder - (size_t)v.method_length, "%s",
+                 v.layer_scale ? "+ls" : "");
+}
+
+static bool ends_with(const char *text, const char *end) {
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* Only pre-norm has a norm behind the last layer; it may be left out of the recorded sites. */
+static void set_placement(run_identity *r) {
+    const char *config = r->info->config;
+    const sr_run_site *site;
+    bool last = false;
+    run_option(r->run, "placement", r->placement, sizeof r->placement);
+    const bool may = r->decoder[0] || run_has_option(r->run, "placement");
+    if (r->placement[0] || !may) return;
+    for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)
+        last = last || ends_with(site->name, ".final");
+    const bool all = config_is(config, "record-sites", "*");
+    snprintf(r->placement, sizeof r->placement, "%s", last ? "pre" : all ? "post" : "?");
+}
+
+void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
+    *r = (run_identity){.run = run, .info = sr_run_get_info(run), .path = path};
+    set_norms(r);
+    set_placement(r);
+    run_data_name(run, r->task, sizeof r->task);
+    if (!r->norm[0]) snprintf(r->norm, sizeof r->norm, "none");
+    if (!r->task[0]) snprintf(r->task, sizeof r->task, "?");
+}
+
+/* -- settings that differ -------------------------------------------------------------------- */
+
+/* Those that are part of the identity, and those that leave the result what it is. */
+static const char ignored[] =
+    "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
+    "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
+    "size-limit,spectra-every,activations-every,parameter-norms-every,svd-every,flush-steps,flush-"
+    "seconds,sync,on-write-error,observe,attention-stats,"
+    "final-tid,final-batches,pairs,validate-batch,validate-train,test,dump-weights,dump-batches,"
+    "dump-steps";
+
+/* Nothing is known of a run without any configuration; a key that others lack is a difference, unless
+ * it had no effect there: then what took it away is one. */
+static bool differs(const option_line *a, const run_identity *const *runs, int count) {
+    option_line b;
+    for (int i = 0; i < count; i++) {
+        const char *config = runs[i]->info->config;
+        if (!config || !config[0]) continue;
+        if (!options_find_line(config, a->key, a->key_length, &b)) {
+            if (options_left_out(config)) continue;
+            return true;
+        }
+        if (a->value_length != b.value_length ||
+            strncmp(a->value, b.value, (size_t)a->value_length) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Parameters of the decoder's normalization are no part of the identity. */
+static bool is_ignored(const option_line *l) {
+    run_word key;
+    snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
+    if (!strcmp(key, "decoder-norm") && memchr(l->value, '(', (size_t)l->value_length))
+        return false;
+    return globs_match(ignored, key);
+}
+
+/* Parameters of --norm that are part of the identity. */
+static const char forms[] = "layer_scale,unbiased,placement";
+
+/* The next parameter of a's --norm that another run with this method lacks or sets otherwise. */
+static bool next_param(const norm_value *a, const char **at, const run_identity *const *runs,
+                       int count, option_line *p) {
+    while (norm_value_next(a, at, p)) {
+        run_word name;
+        snprintf(name, sizeof name, "%.*s", p->key_length, p->key);
+        for (int i = 0; i < count && !globs_match(forms, name); i++) {
+            if (!runs[i]->info->config || !runs[i]->info->config[0]) continue;
+            const norm_value b = norm_of(runs[i]->info);
+            option_line other;
+            const bool found = norm_value_find(&b, p->key, p->key_length, &other);
+            if (!found || p->value_length != other.value_length ||
+                strncmp(p->value, other.value, (size_t)p->value_length) != 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static int count_params(const run_identity *a, const run_identity *b) {
+    const norm_value v = norm_of(a->info);
+    option_line p;
+    int count = 0;
+    for (const char *at = NULL; next_param(&v, &at, &b, 1, &p);) count++;
+    return count;
+}
+
+int run_distance(const run_identity *a, const run_identity *b) {
+    const char *at = a->info->config;
+    option_line l, other;
+    int count = count_params(a, b) + count_params(b, a);
+    if (!at || !at[0]) return 0;
+    while (options_next_line(&at, &l)) count += !is_ignored(&l) && differs(&l, &b, 1);
+    for (at = b->info->config; options_next_line(&at, &l);)
+        count += !is_ignored(&l) && !options_left_out(a->info->config) &&
+                 !options_find_line(a->info->config, l.key, l.key_length, &other);
+    return count;
+}
+
+void run_settings(const run_identity *r, const run_identity *const *runs, int count, char *text,
+                  size_t size) {
+    const char *at = r->info->config;
+    option_line l;
+    text[0] = 0;
+    while (options_next_line(&at, &l)) {
+        run_word key;
+        char setting[640];
+        snprintf(key, sizeof key, "%.*s", l.key_length, l.key);
+        const bool mixed = strcmp(key, "norm-at") == 0 && l.value_length;
+        if (is_ignored(&l) || (!mixed && !differs(&l, runs, count))) continue;
+        if (!l.value_length) l = (option_line){l.key, "default", l.key_length, 7};
+        snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
+        append(text, size, text[0] ? " " : "", setting);
+    }
+    const norm_value v = norm_of(r->info);
+    for (const char *params = NULL; next_param(&v, &params, runs, count, &l);) {
+        char setting[640];
+        snprintf(setting, sizeof setting, "%.*s=%.*s", l.key_length, l.key, l.value_length,
+                 l.value_length ? l.value : "");
+        append(text, size, text[0] ? " " : "", setting);
+    }
+}

@@ -1,0 +1,27 @@
+/* run_identity.h -- normalization, placement and task of a run, and how its settings differ from others. */
+#ifndef ANALYSIS_RUNS_RUN_IDENTITY_H
+#define ANALYSIS_RUNS_RUN_IDENTITY_H
+
+#include <stddef.h>
+
+#include "analysis/runs/run_config.h"
+
+typedef struct run_identity {
+    const sr_runfile *run;
+    const sr_run_info *info;
+    const char *path;
+    run_word norm;      /* "bn", "pn+ls", "ln/unbiased"; of a transformer, its encoder's */
+    run_word decoder;   /* the decoder's, "" without one */
+    run_word placement; /* of --placement, "?" when it cannot be told, "" of models without */
+    run_word task;      /* "multi30k-de-en", "cifar10" */
+} run_identity;
+
+void run_identify(run_identity *r, const sr_runfile *run, const char *path);
+/* "key=value" of each setting in which runs[count] differ; leaves out settings without effect on the
+ * result (seed, output, threads, recording). */
+void run_settings(const run_identity *r, const run_identity *const *runs, int count, char *text,
+                  size_t size);
+/* Number of such settings in which two runs differ. */
+int run_distance(const run_identity *a, const run_identity *b);
+
+#endif

@@ -1,0 +1,80 @@
+/* Run files of one analysis: opening, provenance, percent of training. */
+
+#include "analysis/runs/run_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/runs/run_cache.h"
+
+sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
+    *set = (run_set){.path = paths};
+    if (count == 0) {
+        sr_fail(why, SR_USAGE, "no run file given");
+        sr_hint(why, "try --help");
+        return SR_USAGE;
+    }
+    set->run = calloc((size_t)count, sizeof *set->run);
+    if (!set->run) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < count; i++) {
+        set->run[i] = run_open(paths[i], i ? set->run[0] : NULL, why);
+        if (!set->run[i]) return why->status;
+        set->count = i + 1;
+    }
+    return SR_OK;
+}
+
+void run_set_close(run_set *set) {
+    for (int i = 0; i < set->count; i++) run_close(set->run[i]);
+    free(set->run);
+    *set = (run_set){0};
+}
+
+void run_warn_mended(const tool *t, const sr_runfile *run) {
+    const char *first = sr_run_repaired(run, 0);
+    int more = 0;
+    if (!first) return;
+    while (sr_run_repaired(run, more + 1)) more++;
+    if (more)
+        tool_warn(t, "%s, and %d more, which `statrec check` lists", first, more);
+    else
+        tool_warn(t, "%s", first);
+}
+
+void run_warn_mended_paths(const tool *t, int count, char **paths) {
+    for (int i = 0; i < count; i++) {
+        sr_runfile *run = run_open(paths[i], NULL, NULL);
+        if (run) run_warn_mended(t, run);
+        run_close(run);
+    }
+}
+
+static const char *word(const char *text) {
+    return text && text[0] ? text : "?";
+}
+
+static void describe_run(const run_set *set, int i, tsv *table) {
+    const sr_run_info *info = sr_run_get_info(set->run[i]);
+    tsv_note(table, "run", "%s  model %s, norm %s, data %s, seed %llu, %lld steps, %s, by %s %s",
+             set->path[i], word(info->model), sr_run_main_norm(set->run[i]), word(info->data),
+             (unsigned long long)info->seed, (long long)info->steps, word(info->status),
+             word(info->program), word(info->version));
+    if (strcmp(info->path, set->path[i]) != 0)
+        tsv_note(table, "note", "%s does not exist yet: read from %s", set->path[i], info->path);
+    if (strcmp(info->status, "diverged") == 0)
+        tsv_note(table, "note", "%s diverged: %s", set->path[i], word(info->reason));
+    else if (strcmp(info->status, "complete") != 0)
+        tsv_note(table, "note", "%s is %s: percent counts from its last recorded step",
+                 set->path[i], word(info->status));
+}
+
+void run_set_describe(const run_set *set, tsv *table) {
+    for (int i = 0; i < set->count; i++) describe_run(set, i, table);
+}
+
+sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why) {
+    const int64_t steps = sr_run_get_info(run)->steps;
+    *last = 0;
+    if (steps == 0) return SR_OK;
+    return sr_run_step_ints(run, "step", steps - 1, 1, last, why);
+}

@@ -1,0 +1,33 @@
+/* run_set.h -- the run files of one table: opens them and describes them in its head. */
+#ifndef ANALYSIS_RUNS_RUN_SET_H
+#define ANALYSIS_RUNS_RUN_SET_H
+
+#include <stdint.h>
+
+#include "base/program/tool.h"
+#include "base/tsv.h"
+#include "statrec/runfile.h"
+
+typedef struct run_set {
+    int count;
+    sr_runfile **run; /* [count] */
+    char **path;      /* [count], as the user gave them; borrowed from argv */
+} run_set;
+
+/* Opens paths[count]; reads RUN.h5.part where RUN.h5 does not exist. */
+sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why);
+void run_set_close(run_set *set);
+
+/* Warns on standard error if a backup copy replaced damaged bytes: the numbers are right, but the
+ * file may soon be lost. */
+void run_warn_mended(const tool *t, const sr_runfile *run);
+/* The same for files that are not open; skips files that do not open. */
+void run_warn_mended_paths(const tool *t, int count, char **paths);
+
+/* Writes `# run:` lines, and a `# note:` line for each run that is not complete. */
+void run_set_describe(const run_set *set, tsv *table);
+
+/* Last step of the run, 0 for an empty run. Percent of training is 100 * step / last step. */
+sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why);
+
+#endif

@@ -1,0 +1,271 @@
+/* A statistic of one site over the steps of a run: as recorded in /scalars, or computed again from
+ * the rows of /vectors (series_vectors.c). Reads in blocks: memory does not grow with the file.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/series/series.h"
+
+#define DEFINITION_OF(name, ...) {#name, __VA_ARGS__},
+
+const char *statistic_definition(const statistic *stat) {
+    static const struct { const char *name, *definition; } scalar[] = {SR_SCALARS(DEFINITION_OF)};
+    if (stat->definition) return stat->definition;
+    for (size_t i = 0; i < sizeof scalar / sizeof scalar[0]; i++)
+        if (strcmp(scalar[i].name, stat->name) == 0) return scalar[i].definition;
+    const stat_form *f = form_find(stat->name);
+    return f ? f->definition : "";
+}
+
+/* -- from /scalars --------------------------------------------------------------------------- */
+
+/* HDF5 takes about as long for one value of a row as for COLUMNS neighbours. */
+enum { COLUMNS = 64, ROWS_BYTES = 1 << 18, FORM_ROWS = 4096, TILE_ROWS = 64 };
+
+static sr_status read_column(const series *s, const char *name, int64_t first, int64_t count,
+                             double *value, sr_failure *why) {
+    float raw[4096];
+    sr_status status = SR_OK;
+    for (int64_t at = 0; at < count && status == SR_OK; at += 4096) {
+        const int64_t m = count - at < 4096 ? count - at : 4096;
+        status = sr_run_scalar(s->run, name, s->site, first + at, m, raw, why);
+        for (int64_t i = 0; status == SR_OK && i < m; i++) value[at + i] = (double)raw[i];
+    }
+    return status;
+}
+
+/* Of raw [count, sites], so few rows that neighbours are still in the cache when their turn comes. */
+static void keep_sites(const series *s, int n, const float *raw, int64_t count, int64_t at,
+                       double *const *value) {
+    const int64_t sites = sr_run_get_info(s->run)->sites;
+    for (int k = 0; k < n; k++)
+        for (int64_t i = 0; i < count; i++) value[k][at + i] = (double)raw[i * sites + s[k].site];
+}
+
+/* Reads all sites, and keeps those of s[n]. */
+static sr_status read_rows(const series *s, int n, const char *name, int64_t first, int64_t count,
+                           double *const *value, sr_failure *why) {
+    const int64_t sites = sr_run_get_info(s->run)->sites, block = 1 + ROWS_BYTES / (4 * sites);
+    float *raw = malloc((size_t)(block * sites) * sizeof *raw);
+    sr_status status = raw ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t at = 0; at < count && status == SR_OK; at += block) {
+        const int64_t m = count - at < block ? count - at : block;
+        status = sr_run_scalar(s->run, name, -1, first + at, m, raw, why);
+        for (int64_t i = 0; i < m && status == SR_OK; i += TILE_ROWS)
+            keep_sites(s, n, raw + i * sites, m - i < TILE_ROWS ? m - i : TILE_ROWS, at + i, value);
+    }
+    free(raw);
+    return status;
+}
+
+/* One dataset at the sites of s[n], which are of one run. */
+static sr_status read_dataset(const series *s, int n, const char *name, int64_t first,
+                              int64_t count, double *const *value, sr_failure *why) {
+    sr_status status = SR_OK;
+    if (strcmp(name, "tokens") == 0) {
+        for (int k = 0; k < n && status == SR_OK; k++)
+            status = sr_run_step_reals(s->run, name, first, count, value[k], why);
+        return status;
+    }
+    if (n * COLUMNS >= sr_run_get_info(s->run)->sites)
+        return read_rows(s, n, name, first, count, value, why);
+    for (int k = 0; k < n && status == SR_OK; k++)
+        status = read_column(&s[k], name, first, count, value[k], why);
+    return status;
+}
+
+/* -- forms: computed from several datasets --------------------------------------------------- */
+
+typedef struct form_block {
+    const stat_form *f;
+    int terms, n;
+    double *memory; /* [terms, n, FORM_ROWS] */
+    double **term;  /* [terms * n] */
+} form_block;
+
+static sr_status form_block_create(form_block *b, const stat_form *f, int n, sr_failure *why) {
+    *b = (form_block){.f = f, .terms = form_terms(f), .n = n};
+    const int64_t columns = (int64_t)b->terms * n;
+    b->memory = malloc((size_t)(columns * FORM_ROWS) * sizeof *b->memory);
+    b->term = malloc((size_t)columns * sizeof *b->term);
+    if (!b->memory || !b->term) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < columns; i++) b->term[i] = b->memory + i * FORM_ROWS;
+    return SR_OK;
+}
+
+static void form_block_combine(const form_block *b, const series *s, int64_t count, int64_t at,
+                               double *const *value) {
+    for (int k = 0; k < b->n; k++) {
+        const form_site site = form_site_of(s[k].run, s[k].site, b->f);
+        for (int64_t i = 0; i < count; i++) {
+            double term[FORM_TERMS];
+            for (int j = 0; j < b->terms; j++) term[j] = b->term[j * b->n + k][i];
+            value[k][at + i] = b->f->combine(term, &site);
+        }
+    }
+}
+
+static sr_status read_form(const series *s, int n, const stat_form *f, int64_t first, int64_t count,
+                           double *const *value, sr_failure *why) {
+    form_block b;
+    sr_status status = form_block_create(&b, f, n, why);
+    for (int64_t at = 0; at < count && status == SR_OK; at += FORM_ROWS) {
+        const int64_t m = count - at < FORM_ROWS ? count - at : FORM_ROWS;
+        for (int j = 0; j < b.terms && status == SR_OK; j++)
+            status = read_dataset(s, n, f->term[j], first + at, m, b.term + j * n, why);
+        if (status == SR_OK) form_block_combine(&b, s, m, at, value);
+    }
+    free(b.memory);
+    free(b.term);
+    return status;
+}
+
+/* -- several statistics ---------------------------------------------------------------------- */
+
+/* The series of one statistic, side by side. */
+static sr_status read_scalars(const series *s, int series_count, int64_t first, int64_t count,
+                              double *const *value, sr_failure *why) {
+    series *alike = malloc((size_t)series_count * sizeof *alike);
+    double **into = malloc((size_t)series_count * sizeof *into);
+    sr_status status = alike && into ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int k = 0; k < series_count && status == SR_OK; k++) {
+        int n = 0, before = 0;
+        for (int i = 0; i < series_count; i++) {
+            if (s[i].stat != s[k].stat) continue;
+            before += i < k;
+            alike[n] = s[i];
+            into[n++] = value[i];
+        }
+        if (before) continue;
+        const stat_form *f = form_find(s[k].stat->name);
+        status = f ? read_form(alike, n, f, first, count, into, why)
+                   : read_dataset(alike, n, s[k].stat->name, first, count, into, why);
+    }
+    free(alike);
+    free(into);
+    return status;
+}
+
+/* -- from either ----------------------------------------------------------------------------- */
+
+sr_status series_read_all(const series *s, int series_count, int64_t first, int64_t count,
+                          double *const *value, int64_t *step, sr_failure *why) {
+    if (count == 0 || series_count == 0) return SR_OK;
+    sr_status status = step ? series_read_steps(s, first, count, step, why) : SR_OK;
+    if (status != SR_OK) return status;
+    return s->source == FROM_VECTORS ? vectors_read(s, series_count, first, count, value, why)
+                                     : read_scalars(s, series_count, first, count, value, why);
+}
+
+sr_status series_read(const series *s, int64_t first, int64_t count, double *value, int64_t *step,
+                      sr_failure *why) {
+    return series_read_all(s, 1, first, count, &value, step, why);
+}
+
+/* -- which sites have it --------------------------------------------------------------------- */
+
+static sr_status scalars_recorded(const sr_runfile *run, const char *name, bool *recorded,
+                                  sr_failure *why) {
+    const sr_run_info *info = sr_run_get_info(run);
+    const int64_t block = 1 + (1 << 18) / (info->sites > 0 ? info->sites : 1);
+    float *value = malloc((size_t)(block * info->sites + 1) * sizeof *value);
+    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = SR_OK;
+    int64_t missing = info->sites;
+    for (int64_t first = 0; first < info->steps && missing && status == SR_OK; first += block) {
+        const int64_t m = info->steps - first < block ? info->steps - first : block;
+        status = sr_run_scalar(run, name, -1, first, m, value, why);
+        for (int64_t i = 0; status == SR_OK && i < m * info->sites; i++) {
+            if (isnan(value[i]) || recorded[i % info->sites]) continue;
+            recorded[i % info->sites] = true;
+            missing--;
+        }
+    }
+    free(value);
+    return status;
+}
+
+enum { LOOK = 16 }; /* rows */
+
+/* What a method records is the same in every step, so the first rows tell; a run that has diverged
+ * by then shows infinities or NaN in the values, and its first row is still from before that. */
+static sr_status look_at_rows(const series *s, int count, bool *recorded, sr_failure *why) {
+    const int64_t length = series_length(s), rows = length < LOOK ? length : LOOK;
+    double *memory = malloc((size_t)(count * LOOK + 1) * sizeof *memory);
+    double **value = malloc((size_t)(count + 1) * sizeof *value);
+    sr_status status = memory && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < count && value; i++) value[i] = memory + i * LOOK;
+    if (status == SR_OK) status = series_read_all(s, count, 0, rows, value, NULL, why);
+    for (int i = 0; i < count && status == SR_OK; i++)
+        for (int64_t k = 0; k < rows; k++)
+            if (!isnan(value[i][k])) recorded[s[i].site] = true;
+    free(memory);
+    free(value);
+    return status;
+}
+
+/* Where batch statistics are only observed, sum_gx is that of bn's xhat. */
+static bool formula_holds(const statistic *stat, const sr_run_site *site) {
+    const sr_family family = site->observed ? SR_FAMILY_SIGMA : site->family;
+    return !stat->family || strcmp(stat->family, sr_family_name(family)) == 0;
+}
+
+static bool vectors_there(const sr_runfile *run, unsigned needs) {
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (needs >> v & 1 && !sr_run_has_vector(run, vector_names[v])) return false;
+    return true;
+}
+
+static sr_status vectors_recorded(const sr_runfile *run, const statistic *stat, bool *recorded,
+                                  sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    if (!stat->recompute || !vectors_there(run, stat->needs)) return SR_OK;
+    series *s = malloc((size_t)(sites + 1) * sizeof *s);
+    if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
+    int count = 0;
+    for (int64_t i = 0; i < sites; i++)
+        if (formula_holds(stat, sr_run_get_site(run, i)))
+            s[count++] = (series){run, i, stat, FROM_VECTORS};
+    sr_status status = count ? look_at_rows(s, count, recorded, why) : SR_OK;
+    free(s);
+    return status;
+}
+
+/* In the file, be it without values; older files lack what came later. */
+static bool is_declared(const sr_runfile *run, const char *term) {
+    const char *name;
+    if (strcmp(term, "tokens") == 0) return true;
+    for (int i = 0; (name = sr_run_name(run, "scalars", i)); i++)
+        if (strcmp(name, term) == 0) return true;
+    return false;
+}
+
+/* A form is where its first rows have a value, and where its first term is. */
+static sr_status form_recorded(const sr_runfile *run, const statistic *stat, const stat_form *f,
+                               bool *recorded, sr_failure *why) {
+    const int64_t sites = sr_run_get_info(run)->sites;
+    for (int i = 0; i < form_terms(f); i++)
+        if (!is_declared(run, f->term[i])) return SR_OK;
+    sr_status status = scalars_recorded(run, f->term[0], recorded, why);
+    series *s = malloc((size_t)(sites + 1) * sizeof *s);
+    if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
+    int count = 0;
+    for (int64_t i = 0; i < sites; i++) {
+        if (recorded[i]) s[count++] = (series){run, i, stat, FROM_SCALARS};
+        recorded[i] = false;
+    }
+    if (status == SR_OK && count) status = look_at_rows(s, count, recorded, why);
+    free(s);
+    return status;
+}
+
+sr_status series_recorded(const sr_runfile *run, const statistic *stat, series_source source,
+                          bool *recorded, sr_failure *why) {
+    memset(recorded, 0, (size_t)sr_run_get_info(run)->sites * sizeof *recorded);
+    if (source == FROM_VECTORS) return vectors_recorded(run, stat, recorded, why);
+    const stat_form *f = form_find(stat->name);
+    if (f) return form_recorded(run, stat, f, recorded, why);
+    if (!sr_run_has_scalar(run, stat->name)) return SR_OK;
+    return scalars_recorded(run, stat->name, recorded, why);
+}

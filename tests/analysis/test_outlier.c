@@ -1,0 +1,67 @@
+/* test_outlier.c -- medians, deviations and outliers of stat-outlier by hand. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "statrec/format.h"
+#include "testing/check.h"
+#include "testing/programs.h"
+
+enum { STEPS = 2003 };
+
+static double first_value(int step, rng *r) {
+    if (step % 401 == 0) return step % 802 ? NAN : -INFINITY;
+    return rng_normal(r) * (step % 97 ? 1 : 50);
+}
+
+/* Of the second statistic more than half of the values are equal, and the largest are two. */
+static double second_value(int step) {
+    if (step == 700 || step == 1300) return -8;
+    return step % 3 ? 0.1 : step % 5;
+}
+
+static void write_run(const char *path) {
+    rng r = rng_create(1);
+    sr_recorder *to = run_create(path, run_options());
+    run_add_ln(to, "s", 2, 0, 3);
+    for (int step = 1; step <= STEPS; step++) {
+        sr_begin_step(to, step);
+        sr_put_rows(to, 0, 2);
+        sr_put_scalar(to, 0, SR_SCALAR_row_grad_mean, first_value(step, &r));
+        sr_put_scalar(to, 0, SR_SCALAR_row_grad_var, second_value(step));
+        run_end_step(to, step);
+    }
+    run_finish(to);
+}
+
+/* Of two largest deviations the first; noise of deviation 1 has a mad of 0.67. */
+static void numbers_are_right(void **state) {
+    (void)state;
+    write_run(program_file("long.h5"));
+    program_result r = program_run("stat-outlier long.h5 --stat row_grad_var");
+    check_cell(&r, 0, "steps", STEPS);
+    check_cell(&r, 0, "median", (double)0.1f);
+    check_cell(&r, 0, "mad", 0);
+    check_cell(&r, 0, "outliers", 667 + 2);
+    check_text(&r, 0, "largest", "-inf");
+    check_cell(&r, 0, "largest_step", 700);
+    program_free(&r);
+    r = program_run("stat-outlier long.h5 --stat row_grad_mean --parts 4");
+    static const int steps[] = {501, 501, 501, 500}, nonfinite[] = {1, 1, 1, 1};
+    for (int i = 0; i < 4; i++) {
+        check_cell(&r, i, "steps", steps[i]);
+        check_cell(&r, i, "nonfinite", nonfinite[i]);
+        assert_true(fabs(table_real(r.out, i, "mad") - 0.67) < 0.1);
+        assert_true(fabs(table_real(r.out, i, "largest")) < 1000);
+    }
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_right),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

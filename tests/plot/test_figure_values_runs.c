@@ -1,0 +1,246 @@
+/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites, and of the ends of runs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "figure_values.h"
+#include "testing/check.h"
+
+/* -- sites ------------------------------------------------------------------------------------- */
+
+static void test_tiddepth(void **state) {
+    (void)state;
+    static const struct {
+        const char *command;
+        int panel, look;
+        double place;
+    } of[] = {{"stat-tid few.h5 --stat mean", 1, 1, -0.125},
+              {"stat-tid other.h5 --stat mean", 1, 2, 0.125},
+              {"stat-tid few.h5 --stat var", 2, 1, -0.125},
+              {"stat-tid other.h5 --stat var", 2, 2, 0.125}};
+    const drawing *d = drawing_make("statplot tiddepth few.h5 other.h5");
+    for (int i = 0; i < 4; i++) {
+        const reading site = place_plus(of[i].place);
+        program_result t = table_of(of[i].command);
+        assert_int_equal(table_rows(t.out), 2);
+        check_rows(d, of[i].panel, MARK_POINT, of[i].look, &t, "", site, percent_of("median"));
+        check_rows(d, of[i].panel, MARK_LINE, of[i].look, &t, "", site, percent_of("q01"));
+        check_rows(d, of[i].panel, MARK_LINE, of[i].look, &t, "", site, percent_of("q99"));
+        program_free(&t);
+    }
+    check_axes(d, 1, "site, from the input", "mean TID (%)");
+    check_axes(d, 2, "site, from the input", "variance TID (%)");
+}
+
+static void test_depth(void **state) {
+    (void)state;
+    static const char *const part[] = {"part=1", "part=2", "part=3", "part=4"};
+    const drawing *d = drawing_make("statplot depth " SAMPLE("cv_bn_every") " --right kurtosis");
+    program_result t = table_of("stat-depth " SAMPLE("cv_bn_every") " --parts 4");
+    for (int i = 0; i < 4; i++) {
+        check_rows(d, 1, MARK_LINE, i + 1, &t, part[i], cell("depth"), cell("power"));
+        check_rows(d, 2, MARK_LINE, i + 1, &t, part[i], cell("depth"), cell("kurtosis"));
+    }
+    check_axes(d, 1, "depth of the site, from the input", "power, mean over features");
+    check_axes(d, 2, "depth of the site, from the input", "kurtosis over features");
+    program_free(&t);
+    d = drawing_make("statplot depth " SAMPLE("nlp_bn"));
+    t = table_of("stat-depth " SAMPLE("nlp_bn") " --parts 4");
+    check_rows(d, 2, MARK_LINE, 2, &t, "part=2", cell("depth"), cell("variance"));
+    check_axes(d, 2, "depth of the site, from the input", "variance, mean over features");
+    check_says(d, "25 to 50 % of training");
+    program_free(&t);
+}
+
+static void test_condition(void **state) {
+    (void)state;
+    static const char *const run[] = {SAMPLE("nlp_ln"), SAMPLE("nlp_bn")},
+                             *const tensor[] = {"input", "gradient"},
+                             *const of[] = {"statistic=C_max", "p=0.2", "p=0.5", "p=0.8"},
+                             *const title[] = {"Cmax", "C0.2", "C0.5", "C0.8"};
+    const drawing *d = drawing_make("statplot condition " SAMPLE("nlp_ln") " " SAMPLE("nlp_bn"));
+    for (int r = 0; r < 2; r++) {
+        char command[160], where[64];
+        snprintf(command, sizeof command, "stat-condition %s --steps last --p 0.2,0.5,0.8", run[r]);
+        program_result t = table_of(command);
+        for (int i = 0; i < 8; i++) {
+            snprintf(where, sizeof where, "tensor=%s %s", tensor[i / 4], of[i % 4]);
+            check_rows(d, i + 1, MARK_POINT, r + 1, &t, where, cell("place"), cell("value"));
+        }
+        snprintf(where, sizeof where, "%s, N %s", r ? "bn" : "ln", table_cell(t.out, 0, "N"));
+        check_says(d, where);
+        program_free(&t);
+    }
+    for (int i = 0; i < 4; i++) {
+        check_title(d, i + 1, title[i]);
+        check_axes(d, i + 1, "", i ? "" : "of the input");
+        check_axes(d, i + 5, "site, from the input", i ? "" : "of the gradient");
+    }
+}
+
+static void test_fig6(void **state) {
+    (void)state;
+    const drawing *d = drawing_make("statplot fig6 " SAMPLE("nlp_ln") " " SAMPLE("nlp_pn"));
+    program_result t = table_of("stat-svd " SAMPLE("nlp_ln")),
+                   u = table_of("stat-svd " SAMPLE("nlp_pn"));
+    check_rows(d, 1, MARK_LINE, 1, &t, "", cell("index"), cell("relative"));
+    check_rows(d, 1, MARK_LINE, 2, &u, "", cell("index"), cell("relative"));
+    check_axes(d, 1, "index", "si / s1");
+    program_free(&t), program_free(&u);
+}
+
+/* Boxes reach 0.275 to both sides of the site; the line at 1 from end to end. */
+static void test_fig7(void **state) {
+    (void)state;
+    static const struct {
+        const char *column;
+        double to_side;
+    } part[] = {{"min", 0}, {"max", 0}, {"q25", -0.275}, {"q75", 0.275}, {"median", 0.275}};
+    const drawing *d = drawing_make("statplot fig7 " SAMPLE("nlp_pnv"));
+    program_result t = table_of("stat-gamma " SAMPLE("nlp_pnv"));
+    for (int i = 0; i < 5; i++)
+        check_rows(d, 1, MARK_LINE, ANY_LOOK, &t, "", place_plus(-1 + part[i].to_side),
+                   cell(part[i].column));
+    check_mark(d, 1, MARK_LINE, 2, -0.7, 1);
+    check_axes(d, 1, "", "|γ| / ψB");
+    for (int row = 0; row < table_rows(t.out); row++) check_says(d, table_cell(t.out, row, "site"));
+    program_free(&t);
+}
+
+static void test_pairs(void **state) {
+    (void)state;
+    const drawing *d = drawing_make("statplot pairs " SAMPLE("pairs_ln") " --site first");
+    program_result t = table_of("stat-pairs " SAMPLE("pairs_ln") " --site first | head -n 60");
+    check_rows(d, 1, MARK_POINT, ANY_LOOK, &t, "", cell("x"), cell("y"));
+    check_axes(d, 1, "input", "output before gain and bias");
+    check_title(d, 1, "encoder.0.norm1");
+    program_free(&t);
+}
+
+/* Rows are 0.18 apart around the run's own; y is from the top. */
+static void test_batchmix(void **state) {
+    (void)state;
+    static const struct {
+        const char *part;
+        int look;
+        double row;
+    } of[] = {{"part=none", 7, 0.64},
+              {"part=position", 1, 0.82},
+              {"part=length", 2, 1},
+              {"part=padding", 6, 1.18},
+              {"part=position+length+padding", 3, 1.36}};
+    const drawing *d = drawing_make("statplot batchmix " SAMPLE("nlp_bn_bucketed"));
+    program_result t = table_of("stat-batchmix " SAMPLE("nlp_bn_bucketed") " --site first");
+    for (int i = 0; i < 5; i++) {
+        const reading row = place_plus(of[i].row - 1); /* the only row of its part */
+        check_rows(d, 2, MARK_POINT, of[i].look, &t, of[i].part, percent_of("tid"), row);
+        if (i == 0) continue; /* its share is 0 by definition */
+        check_rows(d, 1, MARK_POINT, of[i].look, &t, of[i].part, percent_of("share"), row);
+        check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("low"), row);
+        check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("high"), row);
+    }
+    check_axes(d, 1, "share of ||μB − μ||2 explained (%)", "");
+    check_axes(d, 2, "mean TID that is left (%)", "");
+    program_free(&t);
+}
+
+static void test_alpha(void **state) {
+    (void)state;
+    const drawing *d = drawing_make("statplot alpha few.h5 --site stem");
+    program_result t = table_of("stat-alpha few.h5 --site stem --stat mu --startup same --alpha "
+                                "0,0.5,0.7,0.8,0.9,0.95,0.97,0.98,0.99,0.995,0.998,0.999");
+    const double base = table_real(t.out, 0, "median");
+    int drawn = 0;
+    for (int row = 0; row < table_rows(t.out); row++) {
+        const double y = table_real(t.out, row, "median") / base,
+                     x = 1 / (1 - table_real(t.out, row, "alpha"));
+        if (!isfinite(y)) continue;
+        check_mark(d, 1, MARK_POINT, 1, x, y);
+        check_mark(d, 1, MARK_LINE, 1, x, table_real(t.out, row, "q25") / base);
+        check_mark(d, 1, MARK_LINE, 1, x, table_real(t.out, row, "q75") / base);
+        drawn++;
+    }
+    assert_true(drawn >= 2);
+    check_axes(d, 1, "memory 1/(1 − α), recorded steps (10: α 0.9)",
+               "distance of μ, in units of that at α 0");
+    program_free(&t);
+}
+
+/* -- runs -------------------------------------------------------------------------------------- */
+
+static void test_fig5(void **state) {
+    (void)state;
+#define FOUR SAMPLE("nlp_bn_256") " " SAMPLE("nlp_bn") " " SAMPLE("nlp_ln_256") " " SAMPLE("nlp_ln")
+    static const char *const norm[] = {"norm=bn", "norm=ln"};
+    const reading size = cell("micro_batch");
+    const drawing *d = drawing_make("statplot fig5 " FOUR);
+    program_result t = table_of("stat-batch " FOUR " --metric valid_ppl");
+    for (int i = 0; i < 2; i++) {
+        check_rows(d, 1, MARK_LINE, i + 1, &t, norm[i], size, cell("mean"));
+        check_rows(d, 1, MARK_LINE, i + 1, &t, norm[i], size, cell("least"));
+        check_rows(d, 1, MARK_LINE, i + 1, &t, norm[i], size, cell("largest"));
+    }
+    check_axes(d, 1, "micro-batch (tokens or images)", "validation perplexity ↓");
+    program_free(&t);
+}
+
+static void test_results(void **state) {
+    (void)state;
+    const drawing *d = drawing_make("statplot results few.h5 other.h5 --metric valid_ppl");
+    program_result t = table_of("stat-gap few.h5 other.h5 --metric valid_ppl");
+    check_rows(d, 1, MARK_POINT, 1, &t, "", cell("value"), cell("task"));
+    check_axes(d, 1, "validation perplexity ↓", "");
+    check_says(d, "bn");
+    program_free(&t);
+}
+
+static void test_ablation(void **state) {
+    (void)state;
+    const reading row = place_plus(0);
+    const drawing *d = drawing_make("statplot ablation few.h5 other.h5");
+    program_result t = table_of("stat-gap few.h5 other.h5");
+    check_rows(d, 1, MARK_POINT, 1, &t, "", cell("tid_mean"), row);
+    check_rows(d, 1, MARK_POINT, 2, &t, "", cell("tid_var"), row);
+    check_rows(d, 2, MARK_POINT, 7, &t, "", cell("value"), row);
+    check_axes(d, 1, "TID of the last BN site (%)", "");
+    check_axes(d, 2, "validation loss (nats) ↓", "");
+    program_free(&t);
+}
+
+static void test_replaced(void **state) {
+    (void)state;
+#define THREE SAMPLE("nlp_ln") " " SAMPLE("nlp_bn_first1") " " SAMPLE("nlp_bn")
+    const reading sites = cell("batch_sites");
+    const drawing *d = drawing_make("statplot replaced " THREE);
+    program_result t = table_of("stat-gap " THREE);
+    check_rows(d, 1, MARK_POINT, 1, &t, "", sites, cell("tid_mean"));
+    check_rows(d, 2, MARK_POINT, 1, &t, "", sites, cell("tid_var"));
+    check_rows(d, 3, MARK_POINT, 1, &t, "", sites, cell("gap"));
+    check_axes(d, 1, "sites with batch statistics", "mean TID (%)");
+    check_axes(d, 2, "sites with batch statistics", "variance TID (%)");
+    check_axes(d, 3, "sites with batch statistics", "gap, validation loss (nats)");
+    program_free(&t);
+}
+
+static void test_tidgap(void **state) {
+    (void)state;
+    static const char *const stat[][2] = {{"tid_total", "total TID of the last BN site (%)"},
+                                          {"tid_mean", "mean TID of the last BN site (%)"}};
+    program_result t = table_of("stat-gap " SAMPLE("nlp_ln") " " SAMPLE("nlp_bn"));
+    for (int i = 0; i < 2; i++) {
+        char command[160];
+        snprintf(command, sizeof command, "statplot tidgap %s %s --stat %s", SAMPLE("nlp_ln"),
+                 SAMPLE("nlp_bn"), stat[i][0]);
+        const drawing *d = drawing_make(command);
+        check_rows(d, 1, MARK_POINT, 2, &t, "", cell(stat[i][0]), cell("gap"));
+        check_axes(d, 1, stat[i][1], "gap, validation loss (nats)");
+    }
+    program_free(&t);
+}
+
+#define TEST(figure) {#figure, test_##figure, NULL, NULL, NULL},
+int main(void) {
+    const struct CMUnitTest tests[] = {FIGURES_OF_RUNS(TEST)};
+    if (!have_gnuplot()) return 0;
+    return cmocka_run_group_tests(tests, figure_runs, NULL);
+}
