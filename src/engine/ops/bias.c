@@ -1,9 +1,9 @@
-/* bias.c -- see bias.h. */
+/* bias.c -- the gradient of a bias. */
 #include "engine/ops/bias.h"
 
-enum { BIAS_BLOCK = 256 }; /* rows */
+enum { BIAS_BLOCK = 256 }; /* rows of a block */
 
-/* Sums of one block of rows. */
+/* Sums one block of rows. */
 static void sum_block(const real *dy, int64_t rows, int64_t out, double *sum) {
     for (int64_t j = 0; j < out; j++) sum[j] = 0;
     for (int64_t r = 0; r < rows; r++)

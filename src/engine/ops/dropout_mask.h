@@ -1,13 +1,12 @@
 /* dropout_mask.h -- the random mask of dropout, shared by op_dropout and op_attention.
  *
- * One 64-bit value of the counter-based stream (rng.h) decides four elements, 16 bits each: element
- * e is dropped when its 16 bits, as an integer, are below `threshold` = p 65536, rounded. p is thus
- * a multiple of 1/65536 (it differs from what was asked by at most 2^-17 = 7.6e-6; below that
- * nothing is dropped), and `scale` = 1/(1-p) is exact for the p that is used. The mask is a
- * function of (key, element): backward draws it again instead of keeping it. Elements are counted
- * from the start of the whole batch, of which a pass may have some samples only (tape.samples): what is
- * dropped does not depend on how a batch is shared out.
- */
+ * One 64-bit value of the counter-based stream (rng.h) decides four elements, 16 bits each. An
+ * element is dropped when its 16 bits, as an integer, are below `threshold` = p 65536, rounded. The
+ * used p is thus a multiple of 1/65536. It differs from the requested p by at most 2^-17 = 7.6e-6;
+ * a smaller p drops nothing. `scale` = 1/(1-p) is exact for the used p. The mask is a function of
+ * (key, element), so backward draws it again instead of keeping it. Elements are counted from the
+ * start of the whole batch, although a pass may have only some of its samples (tape.samples). The
+ * mask therefore does not depend on how a batch is cut into shards. */
 #ifndef ENGINE_OPS_DROPOUT_MASK_H
 #define ENGINE_OPS_DROPOUT_MASK_H
 
@@ -23,7 +22,7 @@ typedef struct dropout_mask {
     uint64_t key;
     uint32_t threshold; /* 0 .. 65535 */
     real scale;         /* 1/(1-p) */
-    uint64_t first;     /* number of element 0 in the whole batch */
+    uint64_t first;     /* index of element 0 in the whole batch */
 } dropout_mask;
 
 static inline dropout_mask dropout_mask_of(uint64_t key, double p) {
@@ -32,15 +31,15 @@ static inline dropout_mask dropout_mask_of(uint64_t key, double p) {
     return (dropout_mask){key, threshold, (real)(65536.0 / (65536 - threshold)), 0};
 }
 
-/* For the next op of the tape, whose pass draws for so many elements. */
+/* Makes the mask of the tape's next op, whose pass has `count` elements. */
 static inline dropout_mask dropout_mask_create(tape *t, int64_t count, double p) {
     dropout_mask m = dropout_mask_of(tape_random(t), p);
     m.first = (uint64_t)tape_first(t, count);
     return m;
 }
 
-/* 16 bits for each of MASK_BLOCK elements, the first of them element 4 word of the stream, and, with
- * `more`, for the MASK_PER_WORD behind them. */
+/* Draws 16 bits for each of MASK_BLOCK elements from element 4 word of the stream on. With `more`,
+ * also for the next MASK_PER_WORD elements. */
 static inline void dropout_mask_draw(uint64_t key, uint64_t word, bool more,
                                      uint16_t *restrict bits) {
     uint64_t drawn[MASK_WORDS];
@@ -51,12 +50,13 @@ static inline void dropout_mask_draw(uint64_t key, uint64_t word, bool more,
     memcpy(bits + MASK_BLOCK, drawn, sizeof drawn[0]);
 }
 
-/* y = x m scale, or y += x m scale, for n elements, the first of them element 4 word; y may be x. */
+/* y = x m scale, or y += x m scale, for n elements from element 4 word on; y may be x. */
 static inline void dropout_mask_apply(const dropout_mask *m, uint64_t word, int64_t n, bool add,
                                       const real *x, real *y) {
     const uint32_t threshold = m->threshold;
     const real scale = m->scale;
-    const int inside = (int)(m->first % MASK_PER_WORD); /* a word that two shares draw from */
+    /* the first element is inside a word that two shards share */
+    const int inside = (int)(m->first % MASK_PER_WORD);
     word += m->first / MASK_PER_WORD;
     for (int64_t at = 0; at < n; at += MASK_BLOCK, word += MASK_WORDS) {
         uint16_t drawn[MASK_BLOCK + MASK_PER_WORD];

@@ -1,4 +1,5 @@
-/* elementwise.c -- see elementwise.h. Nothing is kept but the op; backward reads y or x. */
+/* elementwise.c -- runs ops that treat every element alike; keeps only the op. Backward reads y or
+ * x. */
 #include "engine/ops/elementwise.h"
 
 #include "engine/work_chunks.h"

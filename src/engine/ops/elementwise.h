@@ -1,5 +1,5 @@
-/* elementwise.h -- the frame of ops that treat every element alike: an op is its three loops over a
- * chunk of n elements. */
+/* elementwise.h -- ops that treat every element alike: an op is three loops over a chunk of n
+ * elements. */
 #ifndef ENGINE_OPS_ELEMENTWISE_H
 #define ENGINE_OPS_ELEMENTWISE_H
 
@@ -8,13 +8,13 @@
 typedef struct elementwise {
     const char *name;
     void (*forward)(int64_t n, const real *restrict x, real *restrict y);
-    /* dx from dy and from y, or from x where `of_input`: written, or added to what is there. */
+    /* dx from dy and y, or from dy and x with `of_input`: overwritten or added. */
     void (*write)(int64_t n, const real *restrict z, const real *restrict dy, real *restrict dx);
     void (*add)(int64_t n, const real *restrict z, const real *restrict dy, real *restrict dx);
     bool of_input;
 } elementwise;
 
-/* op lives as long as the step. */
+/* op must live as long as the step. */
 tensor *elementwise_apply(const elementwise *op, tape *t, tensor *x);
 
 #endif

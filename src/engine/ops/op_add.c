@@ -32,7 +32,8 @@ static void pass_gradient(tape *t, tensor *x, const real *dy) {
     }
 }
 
-/* Without a copy where a term has no gradient yet: it has dy's memory, and the other one shares it. */
+/* Avoids a copy when a term has no gradient yet: that term takes dy's memory, and the other one
+ * shares it. */
 static void add_backward(tape *t, const tape_node *node) {
     tensor *a = node->in[0], *b = node->in[1], *y = node->out;
     if (a != b && tape_move_grad(y, a)) {

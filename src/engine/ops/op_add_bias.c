@@ -10,14 +10,14 @@
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"
 
-/* Rows from .. to. */
+/* Rows from .. to-1. */
 static void add_rows(int64_t from, int64_t to, int64_t channels, const real *restrict x,
                      const real *restrict b, real *restrict y) {
     for (int64_t r = from; r < to; r++)
         for (int64_t c = 0; c < channels; c++) y[r * channels + c] = x[r * channels + c] + b[c];
 }
 
-/* The gradient passes as it is. */
+/* dx = dy, or dx += dy. */
 static void pass_rows_on(int64_t from, int64_t to, int64_t channels, const real *restrict dy,
                          bool add, real *restrict dx) {
     for (int64_t i = from * channels; i < to * channels; i++) dx[i] = add ? dx[i] + dy[i] : dy[i];

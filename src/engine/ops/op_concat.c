@@ -1,9 +1,7 @@
-/* op_concat.c -- tensors behind one another along an axis: y = [x_1, x_2, ...]. x_i of one rank,
- * equal in every dim but dim[axis]; y->dim[axis] is the sum of theirs.
+/* op_concat.c -- concatenates tensors along an axis: y = [x_1, x_2, ...]. All x_i have the same
+ * rank and equal dims except dim[axis]; y->dim[axis] is the sum of theirs.
  *
- * Backward: dx_i = its block of dy.
- * Kept: the axis.
- */
+ * Backward: dx_i = its block of dy. Kept: the axis. */
 #include "engine/axis_blocks.h"
 #include "engine/ops/ops.h"
 
@@ -22,7 +20,7 @@ static void concat_backward(tape *t, const tape_node *node) {
     }
 }
 
-/* Fills the shape of the result. */
+/* Checks the inputs and fills the shape of the result. */
 static bool parts_fit(tape *t, tensor *const *part, int n, int axis, int64_t dim[4]) {
     if (n < 1 || n > NODE_INPUTS)
         return tape_fail(t, SR_USAGE, "concat: %d tensors, not 1 to %d", n, NODE_INPUTS);

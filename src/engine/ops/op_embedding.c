@@ -1,15 +1,13 @@
-/* op_embedding.c -- rows of a table by number, with sinusoidal positions (docs/models.md 2.2).
+/* op_embedding.c -- looks up rows of a table, with sinusoidal positions (docs/models.md 2.2).
  *
  *   y[b,i,:] = scale table[token[b,i],:] + position_table[pos(b,i),:]
  *   pos(b,i) = pad                                           for pad tokens
  *            = pad + 1 + (non-pad tokens of b before i)       else
  *
- * table [V, d], token [B, T], position_table [P, d] or NULL, y [B, T, d].
- * Backward: dtable[token[b,i],:] += scale dy[b,i,:], (b,i) in rising order, pad tokens left out.
- * pad -1: no token is padding, positions count from 0.
- * Chunks of both passes: sentences forward, columns backward (each adds all tokens in order).
- * Kept: the caller's token array (not copied), scale, pad.
- */
+ * table [V, d], token [B, T], position_table [P, d] or NULL, y [B, T, d]. Backward:
+ * dtable[token[b,i],:] += scale dy[b,i,:], (b,i) in rising order, pad tokens left out. pad -1: no
+ * token is padding, positions count from 0. Chunks: sentences forward, columns backward (each adds
+ * all tokens in order). Kept: the caller's token array (not copied), scale, pad. */
 #include <math.h>
 #include <string.h>
 
@@ -62,7 +60,7 @@ static void embedding_backward(tape *t, const tape_node *node) {
     }
 }
 
-/* Every token names a row, every position exists. */
+/* Whether every token has a row and every position exists. */
 static bool embedding_fits(tape *t, const embedding *e, int64_t T, const tensor *table,
                            const tensor *positions) {
     int64_t words = 0;

@@ -1,13 +1,12 @@
-/* op_feature_embedding.c -- rows of several tables by number, side by side (docs/models.md 8: words, POS tags and
- * labels around a state of a parser).
+/* op_feature_embedding.c -- looks up rows of several tables and concatenates them (docs/models.md
+ * 8: words, POS tags and labels around a parser state).
  *
  *   y[i,:] = (T_1[f(i,1),:], .., T_1[f(i,n_1),:], T_2[f(i,n_1+1),:], ...)
  *
- * T_k [V_k, d_k] of n_k columns of numbers, f [count, sum n_k], y [count, sum n_k d_k].
- * Backward: dT_k[f(i,j),:] += the part of dy[i,:] that it became, (i, j) in rising order.
- * Chunks of both passes: rows forward; backward COLUMNS of one table (each adds all rows in order).
- * Kept: the caller's numbers (not copied), the number of columns of each table.
- */
+ * T_k [V_k, d_k] with n_k columns of indices, f [count, sum n_k], y [count, sum n_k d_k]. Backward:
+ * dT_k[f(i,j),:] += its part of dy[i,:], (i, j) in rising order. Chunks: rows forward, COLUMNS of
+ * one table backward (each adds all rows in order). Kept: the caller's indices (not copied), the
+ * number of columns of each table. */
 #include <string.h>
 
 #include "engine/ops/ops.h"
@@ -19,8 +18,8 @@ typedef struct features {
     int64_t count, columns;
     int tables;
     struct {
-        int64_t columns, first; /* its columns of numbers begin here */
-        int64_t at, d;          /* and so do its parts of a row of y, d wide */
+        int64_t columns, first; /* its first column of indices */
+        int64_t at, d;          /* offset of its parts in a row of y; width of a part */
     } table[FEATURE_TABLES];
     int64_t width;
 } features;
@@ -76,7 +75,7 @@ static bool lay_out(tape *t, features *f, const feature_table *table) {
     return true;
 }
 
-/* Every number names a row. */
+/* Whether every index has a row. */
 static bool features_fit(tape *t, const features *f, const feature_table *table) {
     for (int64_t i = 0; i < f->count; i++)
         for (int k = 0; k < f->tables; k++)

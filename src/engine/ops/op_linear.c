@@ -21,7 +21,7 @@ static void fill_with_bias(const tape *t, tensor *y, const tensor *b) {
         for (int64_t j = 0; j < out; j++) y->value[r * out + j] = b->value[j];
 }
 
-/* c = op(a) op(b) + beta c, contiguous: lda, ldb and ldc go by the sizes. */
+/* c = op(a) op(b) + beta c, contiguous: the sizes give lda, ldb and ldc. */
 static void product(tape *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
                     const real *b, bool beta, real *c) {
     const int64_t lda = ta ? m : k, ldb = tb ? k : n;

@@ -1,16 +1,15 @@
-/* op_linears.c -- affine maps of one x, as many as an attention has, in one product.
+/* op_linears.c -- several affine maps of one x in one product, as attention needs them.
  *
  * x [rows, in], w_i [out, in], b_i [out], i < count:
  *   y_i = x w_i^T + b_i            [y_0 y_1 ..] = x [w_0; w_1; ..]^T + [b_0 b_1 ..]
  *   dx  = sum_i dy_i w_i           = [dy_0 dy_1 ..] [w_0; w_1; ..]
  *   dw_i += dy_i^T x               [dw_0; dw_1; ..] += [dy_0 dy_1 ..]^T x
  *   db_i as in op_linear.c
- * Semicolons are one below the other. x is packed once instead of count times, and dx written once.
+ * Semicolons concatenate rows. x is packed once instead of count times, and dx is written once.
  *
- * Each y_i has a node of its own, whose backward function keeps dy_i; the node of all, which was pushed before them and
- * so comes behind them, makes the products of those that came.
- * Kept for backward: nothing but the inputs.
- */
+ * Each y_i has a node, whose backward function keeps dy_i. A common node was pushed before them, so
+ * it runs after them and computes the products of the gradients that arrived. Kept for backward:
+ * nothing but the inputs. */
 #include "engine/gemm_group.h"
 #include "engine/ops/bias.h"
 #include "engine/ops/ops.h"
@@ -18,7 +17,7 @@
 typedef struct linears {
     tensor *x, *w[PRODUCTS_TOGETHER], *b[PRODUCTS_TOGETHER];
     int count;
-    real *dy[PRODUCTS_TOGETHER]; /* NULL: none came */
+    real *dy[PRODUCTS_TOGETHER]; /* NULL: none arrived */
 } linears;
 
 typedef struct linears_member {
@@ -26,7 +25,7 @@ typedef struct linears_member {
     int number;
 } linears_member;
 
-/* dx [+]= sum of the dy that came times their weights. */
+/* dx [+]= sum of the gradients dy that arrived times their weights. */
 static void input_gradient(tape *t, const linears *l, int64_t rows, int64_t in, int64_t out) {
     bool add;
     int count = 0;
@@ -61,7 +60,7 @@ static void linears_backward(tape *t, const tape_node *node) {
         if (!l->dy[i]) continue;
         if (l->b[i]) bias_gradient(t, l->dy[i], rows, out, l->b[i]);
         tape_return(t, l->dy[i], (size_t)(rows * out) * sizeof(real));
-        l->dy[i] = NULL; /* of another loss it may be that none comes */
+        l->dy[i] = NULL; /* another loss may give none */
     }
 }
 
@@ -91,7 +90,7 @@ static void linears_forward(tape *t, const linears *l, tensor *const *y) {
     gemm_grouped(&t->operands, SIDES_COLUMNS, l->count, p, t->threads);
 }
 
-/* The node of all, whose result nobody reads: it has a gradient when a member has one. */
+/* Pushes the common node. No op reads its result; it has a gradient when a member has one. */
 static tensor *push_all(tape *t, linears *l) {
     tensor *in[NODE_INPUTS] = {l->x};
     int used = 1;
@@ -111,7 +110,7 @@ static tensor *push_member(tape *t, linears *l, int i, tensor *all, tensor *y) {
                              READS_NOTHING);
 }
 
-/* After a failure all y are NULL. */
+/* Sets all y to NULL after a failure. */
 static bool make_together(tape *t, linears *l, tensor **y) {
     tensor *made[PRODUCTS_TOGETHER];
     for (int i = 0; i < l->count; i++)
@@ -125,14 +124,15 @@ static bool make_together(tape *t, linears *l, tensor **y) {
     return true;
 }
 
-/* The gradient of a weight is one block of a product: two may not write it. */
+/* Whether w[i] occurs before. The gradient of a weight is one block of a product, so two may not
+ * write it. */
 static bool is_again(const linears *l, int i) {
     for (int j = 0; j < i; j++)
         if (l->w[j] == l->w[i]) return true;
     return false;
 }
 
-/* What op_linear would refuse it is to refuse. */
+/* False when op_linear must report the error. */
 static bool fit_together(const tape *t, const linears *l) {
     const int64_t in = tensor_features(l->x);
     for (int i = 0; i < l->count; i++) {

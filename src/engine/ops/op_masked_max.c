@@ -1,13 +1,11 @@
-/* op_masked_max.c -- largest value of each feature over the valid positions of a sequence. x [N, C, F],
- * valid [N, C] (NULL: everywhere), y [N, F].
+/* op_masked_max.c -- the largest value of each feature over the valid positions of a sequence.
  *
+ * x [N, C, F], valid [N, C] (NULL: everywhere), y [N, F]:
  *   y[n, f] = max over c with valid[n, c] of x[n, c, f]         0 where no position is valid
  *   dx[n, c, f] = dy[n, f] at the position of the maximum
  *
- * Ties: the first of equal values has the whole gradient. NaN is larger than every number, the first
- * one wins.
- * Kept: the position of each maximum, -1: none.
- */
+ * Ties: the first of equal values gets the whole gradient. NaN is larger than every number; the
+ * first NaN wins. Kept: the position of each maximum, -1: none. */
 #include <string.h>
 
 #include "engine/ops/ops.h"

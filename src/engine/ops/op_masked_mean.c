@@ -1,13 +1,12 @@
-/* op_masked_mean.c -- mean over the words of each sentence, padding left out.
+/* op_masked_mean.c -- the mean over the words of each sentence, without padding.
  *
  * x [B, T, d], mask m [B, T] of 0 and 1, n_b = sum over i of m[b,i]:
  *   y[b,c]    = 1/n_b sum over i of m[b,i] x[b,i,c]      (sum in double); 0 where n_b is 0
  *   dx[b,i,c] = m[b,i] dy[b,c]/n_b
- * A masked row is not read: NaN in it does not spread. Kept: the mask and n_b.
- */
+ * Masked rows are not read, so their NaN does not spread. Kept: the mask and n_b. */
 #include "engine/ops/ops.h"
 
-enum { FEATURES = 64 }; /* summed at a time, on the stack */
+enum { FEATURES = 64 }; /* features summed at a time, on the stack */
 
 typedef struct masked_mean {
     const uint8_t *mask; /* NULL: all ones */
@@ -18,7 +17,7 @@ static bool is_valid(const uint8_t *mask, int64_t i) {
     return !mask || mask[i];
 }
 
-/* Means of the features from .. from + count of one sentence x [T, d]. */
+/* Means of `count` features from `from` on, of one sentence x [T, d]. */
 static void mean_of(const real *x, const uint8_t *mask, int64_t T, int64_t d, int64_t from,
                     int64_t count, int64_t valid, real *y) {
     double sum[FEATURES] = {0};

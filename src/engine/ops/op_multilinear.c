@@ -1,6 +1,6 @@
-/* op_multilinear.c -- multi-linear attention of one head, as the tensorized transformer's release
- * computes it: Ma et al., NeurIPS 2019, with the third-order tensor of each query flattened
- * (docs/models.md 3.1). Projections before and behind it are the caller's.
+/* op_multilinear.c -- multi-linear attention with one head, as the tensorized transformer's release
+ * computes it: Ma et al., NeurIPS 2019, with each query's third-order tensor flattened
+ * (docs/models.md 3.1). The caller applies the projections.
  *
  * Per sequence, query i, keys j and k, h over the R features, c = mean over the rows of core:
  *   a_ijh     = (q_ih + u_h) k_jh + (q_ih + z_h) r_jh
@@ -9,13 +9,12 @@
  *
  * Backward, from G_ijk = dy_i[jK+k], 0 where y is hidden:
  *   da_ijh = sum_k G_ijk c_h v_kh                   w_kh = sum_ij G_ijk a_ijh
- *   dv_kh  = c_h w_kh                               dc_h = sum_k w_kh v_kh, each core's share 1/cores
+ *   dv_kh  = c_h w_kh                               dc_h = sum_k w_kh v_kh; each core gets 1/cores
  *   dq_ih  = sum_j da_ijh (k_jh + r_jh)
  *   X_jh = sum_i da_ijh,  Y_jh = sum_i da_ijh q_ih
  *   dk = Y + u X,  dr = Y + z X,  du_h = sum_j X_jh k_jh,  dz_h = sum_j X_jh r_jh
- * Kept: the inputs; a is computed again. A chunk is one sequence, so q, k and v may be one tensor.
- * What sequences share (r, core, u, z) gets the sum over them in double, in their order.
- */
+ * Kept: the inputs; a is recomputed. A chunk is one sequence, so q, k and v may be one tensor.
+ * Shared inputs (r, core, u, z) get the sum over sequences in double, in order. */
 #include <omp.h>
 #include <string.h>
 
@@ -29,15 +28,15 @@ typedef struct multilinear {
     real *c; /* [R] */
 } multilinear;
 
-/* Memory of one thread. */
+/* Scratch memory of one thread. */
 typedef struct multilinear_scratch {
     real *a;         /* [T K, R] */
     real *cv;        /* [K, R]: c v */
-    real *da, *G;    /* [T K, R], [T K, K]: backward only, as the rest */
+    real *da, *G;    /* [T K, R], [T K, K]; backward only, like the rest */
     real *w, *X, *Y; /* [K, R] */
 } multilinear_scratch;
 
-/* Of one sequence. */
+/* Arrays of one sequence. */
 typedef struct sequence {
     const real *q, *k, *v;
     real *dq, *dk, *dv; /* NULL: not wanted */
@@ -62,7 +61,7 @@ static void fill_cv(const multilinear *m, const real *v, real *restrict cv) {
         for (int64_t h = 0; h < m->R; h++) cv[k * m->R + h] = m->c[h] * v[k * m->R + h];
 }
 
-/* Zeros where query i may not look. */
+/* Zeros where query i may not attend. */
 static void hide(const multilinear *m, real *y) {
     const int64_t K = m->K;
     for (int64_t i = 0; m->causal && i < m->T; i++, y += K * K) {
@@ -82,7 +81,7 @@ static void forward_sequence(const multilinear *m, const sequence *s, multilinea
     hide(m, y);
 }
 
-/* dq, and the sums over i: X, Y. */
+/* Computes dq, and the sums X and Y over the queries. */
 static void sum_over_queries(const multilinear *m, const sequence *s, multilinear_scratch w) {
     const real *r = m->in.r->value, *da = w.da;
     const int64_t R = m->R;
@@ -100,7 +99,7 @@ static void sum_over_queries(const multilinear *m, const sequence *s, multilinea
     }
 }
 
-/* d of the keys and values from the sums. */
+/* Writes dk and dv from the sums. */
 static void write_keys(const multilinear *m, const sequence *s, multilinear_scratch w) {
     const real *u = m->in.u->value;
     for (int64_t j = 0; j < m->K; j++)
@@ -112,7 +111,7 @@ static void write_keys(const multilinear *m, const sequence *s, multilinear_scra
         }
 }
 
-/* This sequence's share of dr, dc, du, dz. */
+/* Writes this sequence's terms of dr, dc, du, dz. */
 static void write_partials(const multilinear *m, const sequence *s, multilinear_scratch w) {
     const real *r = m->in.r->value, *z = m->in.z->value;
     const int64_t K = m->K, R = m->R;
@@ -145,7 +144,7 @@ static void backward_sequence(const multilinear *m, const sequence *s, multiline
     write_keys(m, s, w);
 }
 
-/* -- all of them */
+/* -- all sequences */
 
 static int64_t scratch_size(const multilinear *m, bool backward) {
     const int64_t rows = m->T * m->K, keys = m->K * m->R;
@@ -169,7 +168,7 @@ static real *scratch_alloc(tape *t, const multilinear *m, bool backward) {
     return tape_alloc(t, (size_t)(scratch_size(m, backward) * t->threads) * sizeof(real));
 }
 
-/* dx += sum over sequences of `rows` rows of their shares from row `first` on, times scale. */
+/* dx += scale times the sum over sequences of `rows` rows of their terms, from row `first` on. */
 static void add_partials(tape *t, const multilinear *m, tensor *x, const real *partial,
                          int64_t first, int64_t rows, double scale) {
     const int64_t R = m->R, each = (m->K + 3) * R;

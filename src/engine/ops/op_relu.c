@@ -1,19 +1,17 @@
 /* op_relu.c -- y = max(x, 0), element by element. x, y [any].
  *
- * Backward: dx = dy where x > 0, else 0 (0 at x = 0).
- * Kept: one bit an element, so that y itself may be given up (a dropout behind it reads nothing either).
- * NaN stays NaN, and its gradient passes.
+ * Backward: dx = dy where x > 0, else 0 (0 at x = 0). Kept: one bit per element, so that the tape
+ * may free y (a dropout after it reads nothing either). NaN stays NaN, and its gradient passes.
  *
- * Bits of a block of 512 elements stand in 16 words: element 16 b + j is bit b of word j, so that
- * neighbours in memory are neighbours in a vector register.
- */
+ * A block of 512 elements has 16 words of bits. Element 16 b + j is bit b of word j, so that
+ * neighbours in memory are neighbours in a SIMD register. */
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"
 
 enum { WORDS = 16, BITS = 32, BLOCK = WORDS * BITS, CHUNK_WORDS = CHUNK / BITS };
 
-/* `words` neighbours, the i-th of the block and those behind it: WORDS, a number that the compiler knows, or fewer at the
- * block's end. */
+/* Processes `words` neighbours from element i of the block on: the compile-time constant WORDS, or
+ * fewer at the block's end. */
 static inline void forward_words(int words, int64_t i, const real *restrict x, real *restrict y,
                                  uint32_t *restrict word) {
     for (int j = 0; j < words; j++) {

@@ -1,9 +1,7 @@
-/* op_slice.c -- indices first .. first+count-1 of an axis. y has the rank of x; y->dim[axis] is
+/* op_slice.c -- indices first .. first+count-1 of an axis. y has the rank of x and dim[axis] =
  * count.
  *
- * Backward: dx += dy at these indices, 0 elsewhere.
- * Kept: axis and first.
- */
+ * Backward: dx += dy at these indices, 0 elsewhere. Kept: axis and first. */
 #include "engine/axis_blocks.h"
 #include "engine/ops/ops.h"
 

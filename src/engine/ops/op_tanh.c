@@ -1,11 +1,9 @@
 /* op_tanh.c -- y = tanh(x), element by element. x, y [any].
  *
- *   e = e^(-2 |x|),  |y| = (1 - e)/(1 + e) with the sign of x: off by a unit in the last place of
- *   1 at most, however small x is.
+ *   e = e^(-2 |x|),  |y| = (1 - e)/(1 + e) with the sign of x: the error is at most a unit in the
+ *   last place of 1, for any x.
  *
- * Backward: dx = dy (1 - y^2).
- * Kept: nothing; backward reads y.
- */
+ * Backward: dx = dy (1 - y^2). Kept: nothing; backward reads y. */
 #include "engine/exp_fast.h"
 #include "engine/ops/elementwise.h"
 

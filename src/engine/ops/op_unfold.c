@@ -1,18 +1,16 @@
-/* op_unfold.c -- each position of a sequence with its neighbours, zeros beyond its ends: what a 1-D
- * convolution multiplies. x [N, C, d], y [N, C, width d], width odd, h = width/2 rounded down.
+/* op_unfold.c -- each position of a sequence with its neighbours, zeros beyond its ends: the input
+ * of a 1-D convolution. x [N, C, d], y [N, C, width d], width odd, h = width/2 rounded down.
  *
  *   y[n, c, k d + m] = x[n, c + k - h, m]       0 where c + k - h is not a position
  *
- * op_linear behind it, with weights [filters, width d], is the convolution.
- * Backward: dx[n, c, m] = sum_k dy[n, c - k + h, k d + m], k rising.
- * Kept: the width.
- */
+ * op_linear after it, with weights [filters, width d], is the convolution. Backward: dx[n, c, m] =
+ * sum_k dy[n, c - k + h, k d + m], k rising. Kept: the width. */
 #include <string.h>
 
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"
 
-/* One row of windows, position c of C; x and y of the sequence. */
+/* Row of windows at position c of C; x and y of one sequence. */
 static void window_row(int64_t C, int64_t d, int64_t width, int64_t c, const real *x, real *y) {
     for (int64_t k = 0; k < width; k++) {
         const int64_t from = c + k - width / 2;

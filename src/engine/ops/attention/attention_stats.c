@@ -1,9 +1,8 @@
-/* attention_stats.c -- see attention_stats.h (docs/definitions.md, attention).
+/* attention_stats.c -- statistics of attention weights (docs/definitions.md, attention).
  *
  *   logit_max_h = max_i max_j S_ij       entropy_h = sum_i ( - sum_j P_ij ln P_ij )
  *
- * over the queries i that count and see a key, and the keys j that are not hidden; sums in double.
- */
+ * over the counted queries i that see a key, and the visible keys j; sums in double. */
 #include "engine/ops/attention/attention_stats.h"
 
 #include <math.h>

@@ -1,25 +1,25 @@
-/* op_attention.c -- scaled dot-product attention by heads (Vaswani et al., NeurIPS 2017,
- * section 3.2; docs/models.md 2.3), without the projections, which are the caller's. c is his factor on
- * the logits, 1/sqrt(d/heads) as a rule.
+/* op_attention.c -- scaled dot-product attention by heads (Vaswani et al., NeurIPS 2017, section
+ * 3.2; docs/models.md 2.3). The caller applies the projections and gives c, the factor of the
+ * logits, usually 1/sqrt(d/heads).
  *
- * Per sentence b and head h (columns h dh .. of q and k, dh = d/heads; h eh .. of v and y, eh = e/heads):
+ * Per sentence b and head h (columns h dh .. of q and k, dh = d/heads; h eh .. of v and y, eh =
+ * e/heads):
  *   S = c q k^T                      [Tq, Tk]; hidden keys -inf
  *   P = softmax(S) by rows           0 where hidden; a row with every key hidden is all 0
  *   R = P m / (1 - p)                m the dropout mask, R = P without dropout
  *   y = R v                          [Tq, eh]
- * q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], y [B, Tq, e]. Hidden: key_valid 0, or key j > query i if
- * causal.
+ * q [B, Tq, d], k [B, Tk, d], v [B, Tk, e], y [B, Tq, e]. Hidden: key_valid 0, or key j > query i
+ * if causal.
  *
  * Backward, from dy:
  *   dR = dy v^T                      dv = R^T dy
  *   D_i = sum_j R_ij dR_ij           dS = c (R * dR - D P)  (as dP = dR m / (1 - p))
- *   dq = dS k                        dk = dS^T q            (dS that of q k^T)
- * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros behind Tk), and the
- * key of the mask, which is drawn again (element number: place in P).
- * A hidden key weighs 0 but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch.
- * A chunk is one sentence and head, so q, k and v may be the same tensor: within a chunk the
- * gradients are added one after the other.
- */
+ *   dq = dS k                        dk = dS^T q            (dS: gradient of q k^T)
+ * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros after Tk), and the
+ * key of the mask, which is drawn again (element number: index in P). A hidden key has weight 0 but
+ * is multiplied: NaN or infinity in its k or v spreads, as in PyTorch. A chunk is one sentence and
+ * head, so q, k and v may be the same tensor: within a chunk the gradients are added one after the
+ * other. */
 #include <omp.h>
 
 #include "engine/gemm/gemm.h"
@@ -35,14 +35,16 @@ typedef struct attention {
     real scale; /* c */
     bool causal, drop;
     dropout_mask mask;
-    real *P;     /* [B, heads, Tq, row] */
-    real *hide;  /* [B, row]: -inf = hidden from every query, as the padding is; else 0 */
-    real *stair; /* [2 row]: zeros, then -inf; stair + row - n hides from column n on */
-    attention_chunk *report;    /* [B, heads] or NULL: nobody asks */
+    real *P; /* [B, heads, Tq, row] */
+    /* [B, row]: -inf for keys hidden from every query, such as padding; else 0 */
+    real *hide;
+    /* [2 row]: zeros, then -inf; stair + row - n hides from column n on */
+    real *stair;
+    attention_chunk *report;    /* [B, heads]; NULL: no report */
     const uint8_t *query_valid; /* [B, Tq] or NULL, for the report */
 } attention;
 
-/* Memory of one thread. */
+/* Scratch memory of one thread. */
 typedef struct attention_scratch {
     real *transposed; /* [larger of dh and eh, row]: k^T, v^T */
     real *R;          /* [Tq, row]: with dropout only */
@@ -60,7 +62,7 @@ static void product(int64_t m, int64_t n, int64_t k, small_gemm_left a, const re
     }
 }
 
-/* s = -inf where hidden, else c s; the largest of them. */
+/* s = -inf where hidden, else c s; returns the largest. */
 static real mask_row(int64_t n, real c, const real *restrict hide, const real *restrict after,
                      real *restrict s) {
     real m = -INFINITY;
@@ -72,8 +74,8 @@ static real mask_row(int64_t n, real c, const real *restrict hide, const real *r
     return m;
 }
 
-/* Whole vectors only: `width` covers the keys that query i may see. -> the largest logit, -inf where
- * it sees none. */
+/* Computes whole vectors: `width` covers the keys that query i may see. Returns the largest logit,
+ * -inf without a visible key. */
 static real softmax_row(const attention *a, int64_t i, int64_t first, const real *hide, real *s) {
     int64_t n = a->causal && i + 1 < a->Tk ? i + 1 : a->Tk;
     int64_t width = first < n ? (n + TILE_LANES - 1) / TILE_LANES * TILE_LANES : 0;
@@ -117,7 +119,7 @@ static void forward_chunk(const attention *a, int64_t chunk, const real *q, cons
     weigh(a, chunk, v, y, s);
 }
 
-/* dS = c (R * dR - D P); dR comes in, dS goes out, in x. */
+/* dS = c (R * dR - D P). x contains dR before and dS after. */
 static void softmax_gradient(int64_t n, real c, const real *R, const real *P, real *restrict x) {
     real D = (real)row_dot(n, R, x);
     for (int64_t j = 0; j < n; j++) x[j] = c * (R[j] * x[j] - D * P[j]);
@@ -166,7 +168,7 @@ static int64_t chunk_offset(const attention *a, int64_t chunk, int64_t T, int64_
     return chunk / a->heads * T * width + chunk % a->heads * (width / a->heads);
 }
 
-/* y again, from P. */
+/* Recomputes y from P. */
 static void attention_recompute(tape *t, const tape_node *node) {
     const attention *a = node->kept;
     const size_t bytes = scratch_bytes(t, a, false);

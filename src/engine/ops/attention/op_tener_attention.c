@@ -1,24 +1,24 @@
-/* op_tener_attention.c -- direction- and distance-aware attention (Yan, Deng, Li, Qiu, TENER,
- * arXiv 1911.04474, in the form of its code; docs/models.md 5). Per head, dh features:
+/* op_tener_attention.c -- direction- and distance-aware attention (Yan, Deng, Li, Qiu, TENER, arXiv
+ * 1911.04474, as in its code; docs/models.md 5). Per head, dh features:
  *
  *   S[i,j] = q_i.k_j + u.k_j + q_i.R[j-i] + z.R[j-i] + k_j.R[i-j]      not divided by sqrt(dh)
  *   R[t]   = [sin(t w), cos(t w)],  w_m = exp(-m ln(10000)/(dh/2-1))   neither projected nor trained
  *   y      = dropout(softmax(S)) v
  *
- * The sine and cosine of a difference are products of those of its ends, so that for any x
+ * The sine and cosine of a difference are sums of products of the two angles' sines and cosines.
+ * For any x
  *
  *   x.R[j-i] = T_i(x).R[j],   T_i([s, c]) = [s cos(i w) + c sin(i w), c cos(i w) - s sin(i w)]
  *
- * and S is one product of rows three times as wide, which op_attention takes:
+ * and S is one product of rows three times as wide, which op_attention computes:
  *
  *   S[i,j] = [q_i + u, T_i(q_i + z), R[i]] . [k_j, R[j], T_j(k_j)]
  *
- * T_i turns pairs of numbers by an angle, so it costs no digits, and its transpose turns them back.
+ * T_i rotates pairs of numbers by an angle, so it costs no digits; its transpose rotates back.
  *
- * Backward of the wide rows: d(q_i + u) is the first third, d(q_i + z) = T_i^T of the second; R gets
- * none. dk_j = first third + T_j^T of the last one. du and dz are sums over all positions, taken in
- * double by sentences, in their order.
- */
+ * Backward of the wide rows: d(q_i + u) is the first third, d(q_i + z) = T_i^T of the second; R
+ * gets none. dk_j = first third + T_j^T of the last one. du and dz are sums over all positions, in
+ * double by sentences, in order. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static real *positions(tape *t, int64_t T, int64_t dh) {
     return R;
 }
 
-/* One pair of T_i(x), s and c of x, and of T_i^T. */
+/* One pair of numbers s and c of x, for T_i and T_i^T. */
 typedef struct pair {
     real s, c;
 } pair;
@@ -75,9 +75,9 @@ static wide_rows *wide_rows_create(tape *t, const tensor *qkv, int heads, int wh
     return w;
 }
 
-/* -- queries: [q + u, T(q + z), R], all of it scaled */
+/* -- queries: [q + u, T(q + z), R], all scaled */
 
-/* R: the row of the position. */
+/* R: the row of this position. */
 static void query_row(const wide_rows *w, const real *R, const real *q, const real *u,
                       const real *z, real *y) {
     const int64_t dh = w->dh, half = dh / 2;
@@ -93,7 +93,7 @@ static void query_row(const wide_rows *w, const real *R, const real *q, const re
     }
 }
 
-/* d(q + u) and d(q + z) [dh] of a wide row. */
+/* d(q + u) and d(q + z) [dh] from a wide row. */
 static void query_row_back(const wide_rows *w, const real *R, const real *dy, real *du, real *dz) {
     const int64_t dh = w->dh, half = dh / 2;
     for (int64_t m = 0; m < dh; m++) du[m] = w->scale * dy[m];
@@ -105,7 +105,8 @@ static void query_row_back(const wide_rows *w, const real *R, const real *dy, re
     }
 }
 
-/* Sentence b: dqkv, unless NULL, is added to; sum [2, d] of d(q + u) and d(q + z); row [2, dh]. */
+/* Backward of sentence b: adds to dqkv unless it is NULL. sum [2, d] of d(q + u) and d(q + z); row
+ * [2, dh] is scratch memory. */
 static void queries_back(const wide_rows *w, int64_t b, const real *dy, real *dqkv, double *sum,
                          real *row) {
     memset(sum, 0, (size_t)(2 * w->d) * sizeof *sum);
@@ -169,7 +170,7 @@ static void key_row(const wide_rows *w, const real *R, const real *k, real *y) {
     }
 }
 
-/* dk is added to. */
+/* Adds to dk. */
 static void key_row_back(const wide_rows *w, const real *R, const real *dy, real *dk) {
     const int64_t dh = w->dh, half = dh / 2;
     for (int64_t m = 0; m < half; m++) {

@@ -1,26 +1,25 @@
-/* op_xl_attention.c -- attention with relative positions and memory in front of the keys (Dai et al.,
- * Transformer-XL, ACL 2019, section 3.3; docs/models.md 4), without its projections.
+/* op_xl_attention.c -- attention with relative positions and memory before the keys (Dai et al.,
+ * Transformer-XL, ACL 2019, section 3.3; docs/models.md 4). The caller applies the projections.
  *
- * Per sequence b and head h (columns h dh .. of q, k, v and r; dh = width/heads), query i of T, key j
- * of K, M = K - T rows of memory in front:
- *   D       = M + i - j                             distance, 0: the query's own place
+ * Per sequence b and head h (columns h dh .. of q, k, v and r; dh = width/heads), query i of T, key
+ * j of K, M = K - T rows of memory:
+ *   D       = M + i - j                             distance, 0: the query's own position
  *   S_ij    = ((q_i + u).k_j + (q_i + z).r_D) / sqrt(dh)
  *   P       = softmax(S) by rows                    0 where hidden: D < 0 or D >= reach
  *   R       = P m / (1 - p)                         m the dropout mask
  *   y       = R v
- * r [n, width], row n-1-D is distance D; greater distances than n-1 have row 0 (clamp_len). Thus the
- * row of query i and key j is j + (n-1-M-i), not below 0: of W = (q + z) r^T [T, n], one product for
- * all distances, query i takes a stretch that begins one place further left than that of query i-1.
+ * r [n, width]: row n-1-D is distance D; distances above n-1 use row 0 (clamp_len). Query i and key
+ * j thus use row j + (n-1-M-i), not below 0. W = (q + z) r^T [T, n] is one product for all
+ * distances; query i reads a range of it that starts one column left of the range of query i-1.
  *
  * Backward, from dy:
  *   dR = dy v^T,  dv = R^T dy,  dS = (R * dR - (sum_j R_ij dR_ij) P) / sqrt(dh)
  *   dW_ic = sum of dS_ij over the keys of row c
  *   dk = dS^T (q + u),  dr = dW^T (q + z),  a = dS k,  e = dW r
  *   dq = a + e,  du = sum_i a_i,  dz = sum_i e_i
- * Kept: P [B, heads, T, row] with row = K rounded up to whole vectors (zeros behind K), and the key of
- * the mask (element number: place in P). A chunk is one sequence and head. What sequences share (r, u,
- * z) gets the sum over them in double, in their order.
- */
+ * Kept: P [B, heads, T, row] with row = K rounded up to whole vectors (zeros after K), and the key
+ * of the mask (element number: index in P). A chunk is one sequence and head. Shared inputs (r, u,
+ * z) get the sum over sequences in double, in order. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -40,10 +39,10 @@ typedef struct xl_attention {
     bool drop;
     dropout_mask mask;
     real *P;                 /* [B, heads, T, row] */
-    attention_chunk *report; /* [B, heads] or NULL: nobody asks */
+    attention_chunk *report; /* [B, heads]; NULL: no report */
 } xl_attention;
 
-/* Memory of one thread. */
+/* Scratch memory of one thread. */
 typedef struct xl_scratch {
     real *qu, *qz; /* [T, dh]: q + u, q + z; backward: then a and e */
     real *W;       /* [T, n] */
@@ -51,7 +50,7 @@ typedef struct xl_scratch {
     real *dS, *dW; /* [T, row], [T, n]: backward only */
 } xl_scratch;
 
-/* Of one sequence and head: first element, row stride `width`. */
+/* Arrays of one sequence and head: pointers to the first element, row stride `width`. */
 typedef struct xl_chunk {
     int64_t number;
     const real *q, *k, *v, *r, *u, *z;
@@ -69,7 +68,7 @@ static void seen(const xl_attention *a, int64_t i, int64_t *first, int64_t *last
     *first = a->o.reach > 0 && own >= a->o.reach ? own - a->o.reach + 1 : 0;
 }
 
-/* Row of r that query i and key 0 have; key j has the one j places further, or row 0. */
+/* Row of r for query i and key 0. Key j uses row + j, or row 0. */
 static int64_t row_of_first(const xl_attention *a, int64_t i) {
     return a->n - 1 - (a->K - a->T) - i;
 }
@@ -83,7 +82,8 @@ static void add_bias(const xl_attention *a, const xl_chunk *p, xl_scratch s) {
         }
 }
 
-/* S holds the product with the keys; the rest is added, then the softmax taken. -> the largest logit */
+/* S contains the product with the keys. Adds the position term and takes the softmax. Returns the
+ * largest logit. */
 static real softmax_row(const xl_attention *a, int64_t i, const real *restrict W,
                         real *restrict S) {
     const int64_t shift = row_of_first(a, i);
@@ -124,7 +124,7 @@ static void forward_chunk(const xl_attention *a, const xl_chunk *p, real *y, xl_
     gemm_chunk(false, false, T, dh, K, 1, R, row, p->v, width, 0, y, width);
 }
 
-/* dS of one query, in x, where dR comes in; and its dW. */
+/* Computes dS of one query in x, which contains dR before, and its dW. */
 static void softmax_gradient(const xl_attention *a, int64_t i, const real *R, const real *P,
                              real *restrict x, real *restrict dW) {
     const int64_t shift = row_of_first(a, i);
@@ -145,7 +145,7 @@ static void softmax_gradient(const xl_attention *a, int64_t i, const real *R, co
     dW[0] = (real)clamped;
 }
 
-/* dq, and this chunk's share of du and dz; a in qu, e in qz. */
+/* Writes dq, and this chunk's terms of du and dz; a is in qu, e in qz. */
 static void write_queries(const xl_attention *a, const xl_chunk *p, xl_scratch s) {
     for (int64_t h = 0; h < a->dh; h++) {
         double du = 0, dz = 0;
@@ -179,7 +179,7 @@ static void backward_chunk(const xl_attention *a, const xl_chunk *p, const real 
     if (p->dv) gemm_chunk(true, false, K, dh, T, 1, R, row, dy, width, p->add_v, p->dv, width);
 }
 
-/* -- all of them */
+/* -- all chunks */
 
 static int64_t scratch_size(const xl_attention *a, bool backward) {
     const int64_t weights = a->T * a->row, distances = a->T * a->n;
@@ -211,7 +211,7 @@ static xl_chunk chunk_of(const xl_attention *a, int64_t number) {
                       .z = a->in.z->value + column};
 }
 
-/* dx += sum over sequences of `rows` rows of their shares, from row `first` on, of every head. */
+/* dx += sum over sequences of `rows` rows of their terms from row `first` on, for every head. */
 static void add_partials(tape *t, const xl_attention *a, tensor *x, const real *partial,
                          int64_t first, int64_t rows) {
     const int64_t each = (a->n + 2) * a->dh;
@@ -231,7 +231,8 @@ static void xl_attention_backward(tape *t, const tape_node *node) {
     const xl_attention *a = node->kept;
     const int64_t chunks = a->B * a->o.heads, each = (a->n + 2) * a->dh;
     xl_chunk all = {0};
-    all.dk = tape_grad(t, a->in.k, &all.add_k); /* as a chunk writes them: they may be one */
+    /* in the order in which a chunk writes them: they may be one tensor */
+    all.dk = tape_grad(t, a->in.k, &all.add_k);
     all.dq = tape_grad(t, a->in.q, &all.add_q);
     all.dv = tape_grad(t, a->in.v, &all.add_v);
     real *partial = tape_alloc(t, (size_t)(chunks * each) * sizeof *partial);

@@ -7,9 +7,9 @@
  */
 #include "engine/ops/image/image_ops.h"
 
-enum { CHANNELS = 64 }; /* summed at a time, on the stack */
+enum { CHANNELS = 64 }; /* channels summed at a time, on the stack */
 
-/* Means of the channels from .. from + count of one image x [positions, channels]. */
+/* Means of `count` channels from `from` on, of one image x [positions, channels]. */
 static void mean_of(const real *x, int64_t positions, int64_t channels, int64_t from, int64_t count,
                     real *y) {
     double sum[CHANNELS] = {0};

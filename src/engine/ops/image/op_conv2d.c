@@ -5,9 +5,8 @@
  *   dx[n,p,q,c]  = sum over the (i,a), (j,b) with i s + a - pad = p, j s + b - pad = q, and over o,
  *                  of dy[n,i,j,o] w[o,a,b,c]
  *   dw[o,a,b,c] += sum over n,i,j of dy[n,i,j,o] x[n, i s + a - pad, j s + b - pad, c]
- * In bfloat16 (tape.h), r of bf16.h: the same with r(x), r(w) and r(dy), and y rounded.
- * Kept for backward: stride, padding and how the sums may be taken. The sums themselves: conv.c.
- */
+ * In bfloat16 (tape.h), r of bf16.h: the same with r(x), r(w) and r(dy), and y rounded. Kept for
+ * backward: stride, padding, and whether Winograd is allowed. conv.c computes the sums. */
 #include "engine/conv/conv.h"
 #include "engine/gemm/bf16.h"
 #include "engine/ops/image/image_ops.h"
@@ -25,7 +24,7 @@ static conv_shape shape_of(const tensor *x, const tensor *w, window k) {
     return s;
 }
 
-/* Operands of the pass as rounded copies in the tape's memory; what it writes stays. */
+/* Replaces the operands of the pass by rounded copies in the tape's memory; its result stays. */
 static sr_status round_operands(tape *t, conv_pass pass, const conv_shape *s, conv_arrays *a) {
     const struct {
         real **at;

@@ -1,14 +1,13 @@
-/* op_max_pool.c -- largest value of each window of an image, channel by channel.
+/* op_max_pool.c -- the largest value of each window of an image, channel by channel.
  *
  * x [N, H, W, C], windows of k x k every s pixels, no padding; Ho = (H - k)/s + 1 rounded down, Wo
- * likewise: rows and columns that fill no window are left out.
+ * likewise. Rows and columns that fill no window are ignored.
  *   y[n,i,j,c]  = max over a,b < k of x[n, i s + a, j s + b, c]
- *   dx[n,p,q,c] = sum of dy[n,i,j,c] over the windows whose maximum stands at (p, q)
- * Ties: the first of equal values in reading order (a, then b) is the maximum and has the whole
- * gradient, as in PyTorch (docs/models.md 7). NaN is larger than every number, the first one wins:
- * y is NaN and its gradient goes there.
- * Kept for backward: k, s, and a k + b of each maximum.
- */
+ *   dx[n,p,q,c] = sum of dy[n,i,j,c] over the windows whose maximum is at (p, q)
+ * Ties: the first of equal values in reading order (a, then b) is the maximum and gets the whole
+ * gradient, as in PyTorch (docs/models.md 7). NaN is larger than every number, and the first NaN
+ * wins: y is NaN and its gradient goes there. Kept for backward: k, s, and a k + b of each
+ * maximum. */
 #include <string.h>
 
 #include "engine/ops/image/image_ops.h"
@@ -18,17 +17,17 @@ typedef struct pool_kept {
     int32_t *index; /* [count of y], a k + b */
 } pool_kept;
 
-/* The value at place `here` of one window's row of channels is compared with the maxima so far. */
+/* Compares the channels at index `here` of a window with the maxima so far. */
 static void compare(int64_t channels, const real *restrict x, int32_t here, real *restrict y,
                     int32_t *restrict index) {
     for (int64_t c = 0; c < channels; c++) {
-        const bool larger = !(x[c] <= y[c]) && y[c] == y[c]; /* true where x is the first NaN */
+        const bool larger = !(x[c] <= y[c]) && y[c] == y[c]; /* true for the first NaN */
         y[c] = larger ? x[c] : y[c];
         index[c] = larger ? here : index[c];
     }
 }
 
-/* One row of windows; x is the first of its rows of pixels. */
+/* Computes one row of windows; x is its first row of pixels. */
 static void pool_row(const tensor *in, const tensor *out, const pool_kept *p, const real *x,
                      real *y, int32_t *index) {
     const int64_t channels = in->dim[3], row = in->dim[2] * channels;
@@ -42,7 +41,7 @@ static void pool_row(const tensor *in, const tensor *out, const pool_kept *p, co
     }
 }
 
-/* The gradients of one image's maxima go to where they stood. */
+/* Adds the gradients of one image's maxima at their positions. */
 static void scatter(const tensor *in, const tensor *out, const pool_kept *p, const real *dy,
                     const int32_t *index, real *dx) {
     const int64_t channels = in->dim[3], row = in->dim[2] * channels;

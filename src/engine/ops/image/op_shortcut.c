@@ -3,15 +3,14 @@
  *
  * x [N, H, W, C], y [N, ceil(H/s), ceil(W/s), D], front = (D - C)/2:
  *   y[n,i,j,front+c]  = x[n, i s, j s, c], all other channels 0
- *   dx[n, i s, j s, c] = dy[n,i,j,front+c], 0 at the pixels that were left out
- * Kept for backward: the stride. The paper does not say where the zero channels go; half of them in
- * front and half behind, as the common implementations do (an odd one goes behind).
- */
+ *   dx[n, i s, j s, c] = dy[n,i,j,front+c], 0 at skipped pixels
+ * Kept for backward: the stride. The paper does not place the zero channels. Half come first and
+ * half last, as in common implementations; an odd one comes last. */
 #include <string.h>
 
 #include "engine/ops/image/image_ops.h"
 
-/* Images are the chunks. */
+/* Chunks are rows of pixels. */
 static void sample(const tape *t, const tensor *x, tensor *y, int64_t stride) {
     int64_t channels = y->dim[3], c = x->dim[3], front = (channels - c) / 2;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
@@ -25,7 +24,7 @@ static void sample(const tape *t, const tensor *x, tensor *y, int64_t stride) {
     }
 }
 
-/* One row of pixels of dx, from the row of dy that was sampled from it (NULL: none was). */
+/* One row of pixels of dx from the row of dy that was sampled from it (NULL: a skipped row). */
 static void scatter_row(const tensor *x, const tensor *y, int64_t stride, const real *dy, bool add,
                         real *dx) {
     int64_t c = x->dim[3], channels = y->dim[3];

@@ -1,11 +1,10 @@
-/* crf_shape.h -- sizes that op_crf and crf_viterbi take. */
+/* crf_shape.h -- checks the sizes of op_crf and crf_viterbi. */
 #ifndef ENGINE_OPS_LOSS_CRF_SHAPE_H
 #define ENGINE_OPS_LOSS_CRF_SHAPE_H
 
 #include "engine/ops/loss/loss_ops.h"
 
-/* false, and a failure of the tape where the sizes do not go together; without one where an input is
- * not there. */
+/* False when an input is NULL, or, with a failure of the tape, when sizes do not match. */
 static inline bool crf_fits(tape *t, const crf_inputs *in) {
     if (!in->logits || !in->trans || !in->start || !in->end) return false;
     const int64_t K = tensor_features(in->logits);

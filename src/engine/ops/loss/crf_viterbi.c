@@ -1,12 +1,12 @@
-/* crf_viterbi.c -- the best path of a linear-chain conditional random field (docs/models.md 5), in
- * double: score as in op_crf.c, e = log-softmax(logits), with -10000 for every step that `allowed`
- * forbids, the first and the last among them.
+/* crf_viterbi.c -- the best path of a linear-chain conditional random field (docs/models.md 5).
+ *
+ * In double. The score is the one of op_crf.c with e = log-softmax(logits), and -10000 for every
+ * transition that `allowed` forbids, including start and end.
  *
  *   v_1[k] = start[k] + e_1[k]      v_t[k] = e_t[k] + max_j (v_(t-1)[j] + trans[j, k])
  *
- * Of equal maxima the lowest tag is taken. A path may hold a forbidden step only where no other path
- * is there, or where the scores of others are lower by 10000.
- */
+ * Ties: the lowest tag. A path contains a forbidden transition only when no other path exists, or
+ * when others score 10000 less. */
 #include <math.h>
 #include <omp.h>
 
@@ -16,7 +16,7 @@
 
 static const double FORBIDDEN = -10000;
 
-/* Steps with what forbids them added; rows from, columns to. */
+/* Transition scores with the penalty of forbidden ones; rows are from, columns to. */
 typedef struct steps {
     int64_t K;
     double *trans, *start, *end; /* [K, K], [K], [K] */
@@ -43,11 +43,11 @@ static bool steps_create(tape *t, const crf_inputs *in, const uint8_t *allowed, 
 /* Scratch memory of one sentence. */
 typedef struct lattice {
     double *v, *next;  /* [K] */
-    int32_t *from;     /* [T, K], by word: the tag before */
+    int32_t *from;     /* [T, K], by word: the best previous tag */
     int64_t *position; /* [T] */
 } lattice;
 
-/* The best tag before k, and v[it] + trans[it, k]. */
+/* Returns the best tag before k; *best = v[tag] + trans[tag, k]. */
 static int32_t best_before(const steps *s, const double *v, int64_t k, double *best) {
     int32_t from = 0;
     *best = v[0] + s->trans[k];
@@ -58,7 +58,7 @@ static int32_t best_before(const steps *s, const double *v, int64_t k, double *b
     return from;
 }
 
-/* v of the next word, w of them before it. */
+/* Computes v of the next word, after w words. */
 static void advance(const steps *s, lattice *l, int64_t w, const real *logits) {
     const real m = row_max(s->K, logits);
     const double log_sum = (double)m + log(row_exp_sum(s->K, logits, m));
@@ -94,7 +94,7 @@ static double best_path(const steps *s, lattice *l, int64_t T, const real *logit
     return score;
 }
 
-/* One lattice for each thread. */
+/* One lattice per thread. */
 static lattice *lattices_create(tape *t, int64_t T, int64_t K) {
     const int64_t n = t->threads;
     lattice *all = tape_alloc(t, (size_t)n * sizeof *all);

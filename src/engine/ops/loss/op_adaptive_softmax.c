@@ -1,8 +1,8 @@
 /* op_adaptive_softmax.c -- negative log-likelihood by a softmax in clusters: Grave et al., ICML
- * 2017, in the form of Transformer-XL with div 1 (docs/models.md 3.2).
+ * 2017, in Transformer-XL's form with div 1 (docs/models.md 3.2).
  *
- * Words are numbered by frequency; cut-offs c_1 < ... < c_n cut them into the head 0 .. c_1 - 1 and
- * the clusters m = 1 .. n of the words c_m .. c_(m+1) - 1, c_(n+1) = V. With the logits
+ * Words are numbered by frequency; cut-offs c_1 < ... < c_n divide them into the head 0 .. c_1 - 1
+ * and the clusters m = 1 .. n of the words c_m .. c_(m+1) - 1, c_(n+1) = V. With the logits
  *   head    x = [h W_head^T + b_head, h Wc^T + bc]     [rows, c_1 + n]
  *   tail m  x = h W_m^T + b_m                          [rows with a target there, words of m]
  * and p the softmax of each:
@@ -11,9 +11,8 @@
  * Cluster m has the head's column -m: the last column is cluster 1. n = 0: the plain softmax.
  *
  * Backward, with g = dnll of a row: dx = g (p - [the target's column]) in the head and, for its
- * rows, in the tail; dW, db, dWc, dbc, dh as of a linear map. Kept: the logits, which the backward
- * pass turns into their gradients in place, maximum and 1/sum of each row, the tails' rows of h.
- */
+ * rows, in the tail; dW, db, dWc, dbc, dh as for a linear map. Kept: the logits, which backward
+ * overwrites by their gradients; the maximum and 1/sum of each row; the tails' rows of h. */
 #include <math.h>
 #include <string.h>
 
@@ -25,12 +24,12 @@ enum { COLUMN_CHUNK = 256, PARALLEL_ROWS = 16 };
 
 /* The head, or one tail. */
 typedef struct softmax_cluster {
-    int64_t first, words; /* of the dictionary */
-    int64_t width;        /* words, and in the head one column for each cluster */
+    int64_t first, words; /* of the vocabulary */
+    int64_t width;        /* words, and in the head one column per cluster */
     int64_t count;        /* rows */
     const real *h;        /* [count, d]; the input itself in the head */
-    int32_t *row;         /* [count], of the input */
-    int32_t *column;      /* [count], of the target */
+    int32_t *row;         /* [count]: row of the input */
+    int32_t *column;      /* [count]: column of the target */
     real *logit;          /* [count, width] */
     real *max, *inverse;  /* [count] */
 } softmax_cluster;
@@ -41,9 +40,9 @@ typedef struct adaptive {
     softmax_cluster *part; /* [cutoffs + 1], the head first */
 } adaptive;
 
-/* -- which rows are where */
+/* -- rows of each part */
 
-/* 0: the head, m: cluster m. */
+/* Part of a word. 0: the head, m: cluster m. */
 static int part_of(const adaptive *a, int32_t word) {
     int m = 0;
     while (m < a->in.cutoffs && word >= a->in.cutoff[m]) m++;
@@ -72,7 +71,7 @@ static void set_part(adaptive *a, int m, const int32_t *target) {
     for (int64_t r = 0; r < a->rows; r++) p->count += m == 0 || part_of(a, target[r]) == m;
 }
 
-/* The column of the target in the head: its word's, or its cluster's. */
+/* Column of the target in the head: of its word or its cluster. */
 static int32_t head_column(const adaptive *a, int32_t target) {
     const int m = part_of(a, target);
     return m ? (int32_t)(a->part[0].width - m) : target;
@@ -155,7 +154,7 @@ static void add_columns(const tape *t, const softmax_cluster *p, int64_t from, i
     }
 }
 
-/* Gradients of a weight whose outputs are `columns` columns of the part, and of its bias. */
+/* Gradients of the weight whose outputs are `columns` columns of the part, and of its bias. */
 static void add_weights(tape *t, const adaptive *a, const softmax_cluster *p, int64_t from,
                         int64_t columns, real *dw, real *db) {
     if (dw)
@@ -164,7 +163,7 @@ static void add_weights(tape *t, const adaptive *a, const softmax_cluster *p, in
     if (db) add_columns(t, p, from, columns, db);
 }
 
-/* dh of the head's rows; of a tail's into its own buffer, then to where they belong. */
+/* Adds dh: directly in the head; in a tail by a buffer that is scattered to the rows. */
 static void add_hidden(tape *t, const adaptive *a, const softmax_cluster *p, real *dh) {
     const int64_t d = a->d, clusters = p->width - p->words;
     const real *w = a->in.w->value + p->first * d;
@@ -188,7 +187,7 @@ static void adaptive_backward(tape *t, const tape_node *node) {
     real *dwc = in->wc ? tape_grad_zeroed(t, in->wc) : NULL;
     real *dbc = in->bc ? tape_grad_zeroed(t, in->bc) : NULL;
     if (tape_failure(t)) return;
-    a->part[0].h = in->h->value; /* made again, it may stand elsewhere */
+    a->part[0].h = in->h->value; /* a recomputed value may be at another address */
     for (int m = 0; m <= in->cutoffs; m++) {
         const softmax_cluster *p = &a->part[m];
         if (p->count == 0) continue;

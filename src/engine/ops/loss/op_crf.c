@@ -1,13 +1,13 @@
 /* op_crf.c -- negative log-likelihood of a linear-chain conditional random field (Lafferty,
- * McCallum, Pereira, ICML 2001; docs/models.md 5). Per sentence with words 1 .. L (its masked
- * positions left out), K tags:
+ * McCallum, Pereira, ICML 2001; docs/models.md 5). Per sentence with words 1 .. L (masked positions
+ * left out), K tags:
  *
  *   score(y) = start[y_1] + sum_(t>1) trans[y_(t-1), y_t] + sum_t e_t[y_t] + end[y_L]
  *   nll      = log sum over all y of exp(score(y)) - score(gold)
  *
- * e = log-softmax(logits). The softmax's logarithm is a number per word that every path loses: it
- * cancels in nll and in all gradients, so e = logits here; crf_viterbi, whose score it changes, takes
- * it off. Forward and backward sums are taken in log space and in double:
+ * e = log-softmax(logits). The logarithm of the softmax subtracts one number per word from every
+ * path. It cancels in nll and in all gradients, so e = logits here. crf_viterbi subtracts it,
+ * because it changes the score. Forward and backward sums are in log space and in double:
  *
  *   a_1[k] = start[k] + e_1[k]      a_t[k] = e_t[k] + log sum_j exp(a_(t-1)[j] + trans[j, k])
  *   b_L[k] = end[k]                 b_(t-1)[j] = log sum_k exp(trans[j, k] + e_t[k] + b_t[k])
@@ -15,10 +15,9 @@
  *
  * Backward, p_t[k] = exp(a_t[k] + b_t[k] - log Z), p_t[j, k] of the pair (t-1, t):
  *   de_t[k] = p_t[k] - [k = gold_t]         dtrans[j, k] = sum_t p_t[j, k] - [the gold pair]
- *   dstart = de_1, dend = de_L but for the emissions; each times dy of its sentence.
- * Kept: a and log Z. What sentences share gets the sum over them in double, in their order.
- * Illegal transitions count as any other (docs/models.md 5); decoding alone forbids them.
- */
+ *   dstart = de_1, dend = de_L without the emissions; each times dy of its sentence.
+ * Kept: a and log Z. Shared inputs get the sum over sentences in double, in order. Illegal
+ * transitions count like any other (docs/models.md 5); only decoding forbids them. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -63,7 +62,7 @@ static int64_t gold(const chain *s, int64_t t) {
     return s->tag[s->position[t]];
 }
 
-/* log sum exp(x), the largest in *m; x becomes exp(x - m). */
+/* Returns log sum exp(x) and the largest in *m; x becomes exp(x - m). */
 static double log_sum(int64_t n, double *x, double *m) {
     *m = x[0];
     for (int64_t i = 1; i < n; i++) *m = x[i] > *m ? x[i] : *m;
@@ -83,7 +82,7 @@ static double gold_score(const chain *s) {
     return score;
 }
 
-/* Fills a; log Z. x [K]: scratch. */
+/* Fills a; returns log Z. x [K] is scratch memory. */
 static double forward_chain(const chain *s, double *x) {
     const int64_t K = s->c->K;
     const real *trans = s->c->in.trans->value;
@@ -104,7 +103,8 @@ static double forward_chain(const chain *s, double *x) {
 
 /* -- backward */
 
-/* Gradients of one sentence for dy = 1; share: trans [K, K], start [K], end [K], zeroed before. */
+/* Gradients of one sentence for dy = 1. partial: trans [K, K], start [K], end [K], initially
+ * zero. */
 typedef struct chain_gradient {
     double log_z;
     double *partial;
@@ -112,7 +112,7 @@ typedef struct chain_gradient {
     double *x;        /* [K] */
 } chain_gradient;
 
-/* From b_t to b_(t-1); pairs of words t-1 and t go into the share of trans. */
+/* Computes b_(t-1) from b_t; adds the pair of words t-1 and t to the partial gradient of trans. */
 static void step_back(const chain *s, int64_t t, chain_gradient *g) {
     const int64_t K = s->c->K;
     const real *e = emission(s, t);
@@ -128,7 +128,7 @@ static void step_back(const chain *s, int64_t t, chain_gradient *g) {
     memcpy(g->b, g->next, (size_t)K * sizeof *g->b);
 }
 
-/* de [T, K] of the sentence, or NULL: adds dy (p_t - gold) to the rows of its words. */
+/* Adds dy (p_t - gold) to the rows of the words in de [T, K], unless it is NULL. */
 static void backward_chain(const chain *s, double dy, chain_gradient *g, real *de) {
     const int64_t K = s->c->K;
     double *start = g->partial + K * K, *end = start + K;
@@ -146,7 +146,7 @@ static void backward_chain(const chain *s, double dy, chain_gradient *g, real *d
     }
 }
 
-/* dx += sum over sentences of dy times their share from `first` on. */
+/* dx += sum over sentences of dy times their terms from `first` on. */
 static void add_partials(tape *t, const crf *c, tensor *x, const real *dy, const double *partial,
                          int64_t first) {
     const int64_t each = c->K * c->K + 2 * c->K;
@@ -182,7 +182,7 @@ static void crf_backward(tape *t, const tape_node *node) {
 
 /* -- the op */
 
-/* Places of the words; a sentence without words and a tag that is none are failures. */
+/* Finds the positions of the words. Fails for a sentence without words and for an unknown tag. */
 static bool find_words(tape *t, crf *c, const uint8_t *mask) {
     for (int64_t b = 0; b < c->B; b++) {
         c->length[b] = 0;

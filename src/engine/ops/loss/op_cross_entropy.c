@@ -6,13 +6,12 @@
  *   loss = a nll + u sum_v(-log p_v)
  *   form 0 (SMOOTHING_ALL):    u = eps/V,      a = 1 - eps
  *   form 1 (SMOOTHING_OTHERS): u = eps/(V-1),  a = 1 - eps - u
- * Rows whose target is `ignore` count nothing. logits [rows, V], target [rows], result [1].
+ * Rows whose target is `ignore` are not counted. logits [rows, V], target [rows], result [1].
  *
  * Backward: dx_v = g (p_v - a [v = t] - u), zero in ignored rows; g = dL/dloss. (a + V u = 1.)
- * Kept: m and 1/s of each row, the caller's targets (copied); p is computed again from x.
- * log s is taken as log1p(s - 1): s starts with exp(0) = 1, so a tiny nll keeps its digits.
- * Sums over rows are double, in the order of the rows.
- */
+ * Kept: m and 1/s of each row, the caller's targets (copied); p is recomputed from x. log s is
+ * log1p(s - 1): s starts with exp(0) = 1, so a tiny nll keeps its digits. Sums over rows are
+ * double, in the order of the rows. */
 #include <string.h>
 
 #include "engine/ops/loss/loss_ops.h"
@@ -58,7 +57,7 @@ static row_result forward_row(const cross_entropy *c, int64_t V, const real *x, 
     return r;
 }
 
-/* dx may stand where x does. */
+/* dx may be the memory of x. */
 static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, bool add,
                          const real *x, real *dx) {
     const row_result *row = c->row + r;
