@@ -1,9 +1,9 @@
-/* format.h -- the run file, format version 1: every name, type and definition in one place.
+/* format.h -- the run file, format version 1: all names, types and definitions.
  *
- * Recorder and reader know each other only through these tables. A new field is a row here, a line
- * in docs/file-format.md and a test. S sites, T steps, V recorded vector steps, W = sum of widths,
- * E evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalised value
- * before gain, s = sqrt(statistic + eps).
+ * Recorder and reader share these tables. To add a field, add a row here, a line in
+ * docs/file-format.md, and a test. S sites, T steps, V recorded vector steps, W = sum of widths,
+ * E evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalized value before
+ * gain, s = sqrt(statistic + eps).
  */
 #ifndef STATREC_FORMAT_H
 #define STATREC_FORMAT_H
@@ -11,15 +11,14 @@
 #define SR_FORMAT_NAME    "statrec-run"
 #define SR_FORMAT_VERSION 1
 
-/* X(name, size, definition): text of /sites, [S] of so many bytes, in the order of the forward
- * pass. */
+/* X(name, size, definition): texts of /sites, [S] of `size` bytes, in the order of the forward pass. */
 #define SR_SITE_TEXTS(X)                                                                           \
     X(name, SR_NAME_SIZE, "site, in the order of the forward pass")                                \
     X(norm, SR_NAME_SIZE, "normalization method of the site")                                      \
     X(kind, SR_KIND_SIZE, "where the site sits")
 
-/* The same, of what the method is. Files written before these were there lack all of them, family
- * and layer_scale_own too. */
+/* X(name, size, definition): texts of /sites that describe the method. Older files lack all of them,
+ * and family and layer_scale_own. */
 #define SR_METHOD_TEXTS(X)                                                                         \
     X(axis, SR_KIND_SIZE,                                                                          \
       "what the method takes its statistics over: batch, row or sample; -: it takes none")         \
@@ -27,7 +26,7 @@
       "which of mu, sigma2, psi2 over the axis it normalises with, separated by commas")           \
     X(constants, SR_KIND_SIZE, "those of uses that its backward pass takes for constants")
 
-/* X(name, definition): int32 [S] under /sites. The first files of this version lack observed. */
+/* X(name, definition): int32 [S] under /sites. The oldest files lack observed. */
 #define SR_SITE_INTS(X)                                                                            \
     X(offset, "first column of the site in /vectors")                                              \
     X(width, "columns of the site in /vectors: features d")                                        \
@@ -42,8 +41,8 @@
     X(eps, "added to the statistic under the root")                                                \
     X(alpha, "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch")
 
-/* X(NAME, name, definition): sr_family, and as text in /sites/family: which formulas for the parts
- * of dx (g_mu, g_sigma2, g_psi2 of /scalars) hold at a site. */
+/* X(NAME, name, definition): sr_family, as text in /sites/family. It selects the formulas for the parts
+ * of dx: g_mu, g_sigma2, g_psi2 of /scalars. */
 #define SR_FAMILIES(X)                                                                             \
     X(NONE, none, "no batch statistic divides")                                                    \
     X(SIGMA, sigma, "centred, divided by sqrt(sigma2_B + eps) of the batch")                       \
@@ -69,8 +68,8 @@
       "Euclidean norm of all gradients before clipping; NaN except in an update's last row")       \
     X(seconds, "s", "wall time since the start of the run")
 
-/* X(name, definition): float32 [V, W] under /vectors. Sums and means run over valid rows. Files
- * written before the rows after Lambda_t were there lack them. */
+/* X(name, definition): float32 [V, W] under /vectors. Sums and means are over valid rows.
+ * Older files lack the rows after Lambda_t. */
 #define SR_VECTORS(X)                                                                              \
     X(mu_B, "mean over valid rows")                                                                \
     X(sigma2_B, "biased variance over valid rows")                                                 \
@@ -87,9 +86,8 @@
     X(position_B, "mean over valid rows of the position encoding in this site's input")            \
     X(position, "running position_B from before the update, weighed with the site's alpha")
 
-/* X(name, definition): float32 [T, S] under /scalars. sqrt(sigma2), sqrt(psi2) are without eps.
- * Every definition holds at one site and step; NaN where the site has none. Files written before
- * the rows after row_g_var were there lack them. */
+/* X(name, definition): float32 [T, S] under /scalars, NaN without a value. sqrt(sigma2) and sqrt(psi2)
+ * are without eps. Older files lack the rows after row_g_var. */
 #define SR_SCALARS(X)                                                                              \
     X(rows, "valid rows n")                                                                        \
     X(nonfinite, "NaN and infinite values, as float32, among this site's vectors of this step")    \
@@ -125,36 +123,34 @@
     X(padded, "padded rows of this pass, which are not among `rows`")                              \
     X(row_free_var, "LN family: row_grad_var if mean and deviation of the row were constants")
 
-/* Numbers of the host's own (sr_declare_scalar): of every site, float32 [T, S] under /scalars, or of
- * the whole step, float64 [T] under /steps. Attributes of /host, which is there only with such numbers
- * or with ranks: scalars and steps, their names, one a line; ranks, as in sr_options. */
+/* Custom scalars (sr_declare_scalar): per site, float32 [T, S] under /scalars; per step, float64 [T]
+ * under /steps. Files with custom scalars or ranks have /host with the attributes scalars and steps
+ * (their names, one a line) and ranks (sr_options). */
 typedef enum { SR_PER_SITE, SR_PER_STEP } sr_scope;
 
-/* Evaluations have the metrics that their host declares (sr_add_metric), one float64 [E] each under
- * /evals, beside /evals/step and /evals/epoch. Which of two values is better, and its word in the
- * attribute `better`: SR_BETTER_WORDS[better + 1]. */
+/* Metrics (sr_add_metric): float64 [E] each under /evals, beside /evals/step and /evals/epoch. The
+ * direction of improvement is stored in the attribute `better` as SR_BETTER_WORDS[better + 1]. */
 typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_better;
 #define SR_BETTER_WORDS                                                                            \
     { "less", "", "more" }
 
-/* X(name, definition): float64 [P, W] under /spectra, beside step int64 [P] and rows int64 [P, S]:
- * the valid rows N; -1 where a site was not measured. Descending within a site's columns. Only in
- * files whose host records spectra. */
+/* X(name, definition): float64 [P, W] under /spectra, descending within a site's columns. Beside them
+ * step int64 [P] and rows int64 [P, S]: the valid rows N, -1 for a site that was not measured. Only in
+ * files with options.spectra. */
 #define SR_SPECTRA(X)                                                                              \
     X(input, "singular values of X [N, d], the tensor that the site normalises, valid rows, not "  \
              "centred: roots of the eigenvalues of X^T X in double")                               \
     X(gradient, "singular values of dL/dX [N, d], this site's own, in the same way")
 
-/* X(name, unit, definition): float64 [S] under /final, beside batches int64: a pass over the
- * training batches after training, running values frozen; at an observed site mu and sigma2 are the
- * observer's where its method has none. Only in files whose host makes it. */
+/* X(name, unit, definition): float64 [S] under /final, beside batches int64. They come from a pass over
+ * training batches after training, with frozen running statistics. At an observed site whose method
+ * has none, mu and sigma2 are the observer's. Only in files with options.final. */
 #define SR_FINALS(X)                                                                               \
     X(tid_mean, "1", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                  \
     X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")
 
-/* X(name, type, definition): pair_NAME [S, K] under /final, K pairs of what each site normalised in
- * that pass and what came out of it; NaN and -1 at a site that kept none. Only in files whose host asks
- * for pairs. */
+/* X(name, type, definition): pair_NAME [S, K] under /final: K pairs of each site's input and output in
+ * that pass; NaN and -1 at a site without pairs. Only in files with options.pairs. */
 #define SR_PAIRS(X)                                                                                \
     X(x, FLOAT32,                                                                                  \
       "entry of the tensor that the site normalises, drawn at random from the valid "              \
@@ -165,7 +161,7 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
     X(feature, INT32, "feature of the entry, from 0; -1: the site kept no pairs")
 
 /* X(name, definition): float64 [R, W] under /running, beside step int64 [R]: the recorder's running
- * values after that step, rows in no order. Only in files of hosts that give raw tensors or sums. */
+ * statistics after that step; rows are in no order. Only in files recorded from raw tensors or sums. */
 #define SR_RUNNING(X)                                                                              \
     X(mu, "running mean after the step's update")                                                  \
     X(sigma2, "running variance after the step's update")                                          \
@@ -182,8 +178,8 @@ typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 typedef enum { SR_PAIRS(SR_ENUM_PAIR1) SR_PAIR_COUNT } sr_pair;
-/* Rows came to the tables in ages, each begun by the row named here: a file has all rows of an age
- * or none, and those before the first one always. */
+/* The first rows of each format revision of these tables. A file has all rows of a revision, or none of
+ * them. */
 #define SR_SCALAR_AGES             SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
 #define SR_VECTOR_AGES             SR_position_B
 
@@ -197,11 +193,11 @@ enum {
     SR_REASON_SIZE = 256,
     SR_DIGEST_SIZE = 32,
     SR_METHOD_SIZE = 192,
-    SR_DEFINITION_SIZE = 512, /* of a metric, of a scalar of the host's */
+    SR_DEFINITION_SIZE = 512, /* of a metric or custom scalar */
     SR_METRICS_MAX = 128,
     SR_EMBEDDINGS_MAX = 1024,
     SR_RUNNING_KEPT = 8,
-    SR_DECLARED_MAX = 64 /* scalars of the host's */
+    SR_DECLARED_MAX = 64 /* custom scalars */
 };
 
 #endif

@@ -68,7 +68,7 @@ int cmd_recover(const tool *t) {
     if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
     if (sr_run_recover_report(t->argv[2], values.output, values.force, values.up_to_step, &count,
-                               print_lost, NULL, &why) != SR_OK) {
+                              print_lost, NULL, &why) != SR_OK) {
         if (strstr(why.hint, "`statrec recover`")) why.hint[0] = 0; /* that is this */
         return tool_report(t, &why);
     }

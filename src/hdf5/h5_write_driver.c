@@ -108,7 +108,8 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
 static herr_t driver_close(H5FD_t *file) {
     driver_file *f = (driver_file *)file;
     journal *l = is_ours(f) ? f->outcome->log : NULL;
-    if (l && !(l->finalize ? journal_finalize(l, f->end_of_space) : journal_commit(l, f->end_of_space)))
+    if (l &&
+        !(l->finalize ? journal_finalize(l, f->end_of_space) : journal_commit(l, f->end_of_space)))
         lose(f);
     if (f->outcome->fd >= 0 && close(f->outcome->fd) != 0 && is_ours(f)) lose(f);
     release(f);

@@ -111,7 +111,7 @@ static void expect_told(const char *path, const char *object) {
         fail_msg("%s: not among %d faults", object, faults.count);
     why = (sr_failure){0};
     sr_status recovered = sr_run_recover_report(path, sample_path("copy.h5"), true, -1, &count,
-                                                 hear_lost, &lost, &why);
+                                                hear_lost, &lost, &why);
     if ((recovered == SR_OK) == is_needed(object)) fail_msg("%s: %s", object, why.text);
     if (is_needed(object)) return;
     const bool empty = strncmp(object, "final/tid", 9) == 0; /* the run made no such pass */

@@ -215,8 +215,8 @@ static void checked(void **state) {
         assert_int_equal(sr_run_check(sample_path("spoilt.h5"), &why), SR_FORMAT);
         check_failure(&why, SR_FORMAT, text);
         why = (sr_failure){0};
-        check_ok(sr_run_recover_report(sample_path("spoilt.h5"), sample_path("mended.h5"), true,
-                                        -1, &count, tell, &lost, &why),
+        check_ok(sr_run_recover_report(sample_path("spoilt.h5"), sample_path("mended.h5"), true, -1,
+                                       &count, tell, &lost, &why),
                  &why);
         assert_non_null(strstr(lost.text, text));
         assert_string_equal(lost.dataset, *faults[i].lost ? faults[i].lost : "/final/pair_feature");

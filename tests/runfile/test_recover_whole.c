@@ -146,8 +146,9 @@ static void test_info(void **state) {
     assert_true(*a->name);                                                                         \
     same_text(#name, b->name, a->name);
     SAME(program)
-    SAME(version) SAME(command) SAME(config) SAME(host) SAME(created) SAME(git) SAME(model)
-        SAME(data) SAME(task) SAME(loss_reduction) SAME(parent) SAME(ranks)
+    SAME(version)
+    SAME(command) SAME(config) SAME(host) SAME(created) SAME(git) SAME(model) SAME(data) SAME(task)
+        SAME(loss_reduction) SAME(parent) SAME(ranks)
 #undef SAME
             assert_int_equal(b->seed, 77);
     assert_int_equal(b->threads, 3);

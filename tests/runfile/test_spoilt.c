@@ -73,8 +73,8 @@ static void expect_rest(const char *part, void (*spoil)(hid_t file)) {
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, part);
     why = (sr_failure){0};
-    check_ok(sr_run_recover_report(path, sample_path("rest.h5"), true, -1, &count, hear_lost,
-                                    &lost, &why),
+    check_ok(sr_run_recover_report(path, sample_path("rest.h5"), true, -1, &count, hear_lost, &lost,
+                                   &why),
              &why);
     if (lost.met == 0) fail_msg("'%s' is not among %d losses", part, lost.count);
     damage_exercise(path);

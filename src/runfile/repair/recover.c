@@ -216,8 +216,8 @@ static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up
 }
 
 sr_status sr_run_recover_report(const char *broken, const char *path, bool force,
-                                 int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
-                                 void *context, sr_failure *why) {
+                                int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
+                                void *context, sr_failure *why) {
     sr_recovery count = SR_INIT(sr_recovery, .running_step = -1);
     unreadable_data losses = {NULL, 0};
     sr_failure own = {0};
