@@ -162,11 +162,13 @@ sr_status run_record_final(run_record *r, const final_tid *f, const final_pairs 
                            int64_t batches, sr_failure *why) {
     if (!r || !r->hooks) return SR_OK;
     final_pairs_put(pairs);
-    const int sites = r->model->sites;
-    double *memory = malloc((size_t)(SR_FINAL_COUNT * sites) * sizeof *memory);
-    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);
+    /* the file may have replicas of every site, NAME@K, whose values are NaN */
+    const int sites = r->model->sites, most = sites * (r->shares > 1 ? r->shares : 1);
+    double *memory = malloc((size_t)SR_FINAL_COUNT * (size_t)most * sizeof *memory);
+    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", most);
     double *value[SR_FINAL_COUNT];
-    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * sites;
+    for (int i = 0; i < SR_FINAL_COUNT * most; i++) memory[i] = NAN;
+    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * most;
     for (int i = 0; i < sites; i++) {
         const int site = hooks_site(r->hooks, i);
         double mean, var;
