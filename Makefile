@@ -402,7 +402,7 @@ wheel: ## the Python package as build/wheel/statrec-VERSION-py3-none-any.whl, fo
 .PHONY: wheel
 
 lint: ## clang-format, clang and shellcheck over all files; tools that are missing are named
-	$(Q)sh tests/lint.sh $(CPPFLAGS) -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
+	$(Q)sh tests/lint.sh $(CPPFLAGS) -Itests -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
 .PHONY: lint
 
 architecture: ## draw the modules and write their table into docs/architecture.md

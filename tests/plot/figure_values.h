@@ -8,13 +8,18 @@
 #define FIGURES_OF_TRAINING(X)                                                                     \
     X(tid)                                                                                         \
     X(fig2)                                                                                        \
-    X(fig3) X(fig4) X(fair) X(compare) X(tidloss) X(theorem1) X(layers) X(overview) X(features)    \
-        X(ranks) X(amgm) X(curves) X(converge) X(modes)
+    X(fig3)                                                                                        \
+    X(fig4)                                                                                        \
+    X(fair)                                                                                        \
+    X(compare)                                                                                     \
+    X(tidloss)                                                                                     \
+    X(theorem1) X(layers) X(overview) X(features) X(ranks) X(amgm) X(curves) X(converge) X(modes)
 #define FIGURES_OF_RUNS(X)                                                                         \
     X(tiddepth)                                                                                    \
     X(depth)                                                                                       \
-    X(condition) X(fig5) X(fig6) X(fig7) X(pairs) X(batchmix) X(alpha) X(results) X(ablation)      \
-        X(replaced) X(tidgap)
+    X(condition)                                                                                   \
+    X(fig5)                                                                                        \
+    X(fig6) X(fig7) X(pairs) X(batchmix) X(alpha) X(results) X(ablation) X(replaced) X(tidgap)
 
 #define SAMPLE(name) "\"$STATREC_SAMPLES\"/" name ".h5"
 

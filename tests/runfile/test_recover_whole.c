@@ -147,10 +147,19 @@ static void test_info(void **state) {
     same_text(#name, b->name, a->name);
     SAME(program)
     SAME(version)
-    SAME(command) SAME(config) SAME(host) SAME(created) SAME(git) SAME(model) SAME(data) SAME(task)
-        SAME(loss_reduction) SAME(parent) SAME(ranks)
+    SAME(command)
+    SAME(config)
+    SAME(host)
+    SAME(created)
+    SAME(git)
+    SAME(model)
+    SAME(data)
+    SAME(task)
+    SAME(loss_reduction)
+    SAME(parent)
+    SAME(ranks)
 #undef SAME
-            assert_int_equal(b->seed, 77);
+    assert_int_equal(b->seed, 77);
     assert_int_equal(b->threads, 3);
     sr_run_close(old), sr_run_close(new);
     unlink(path);
