@@ -12,7 +12,7 @@
 #define sr_fail(why, status, ...) (sr_fail(why, status, __VA_ARGS__), (status))
 
 /* It loses track of the second number of an array that is hashed byte by byte. */
-#define STATNET_HASH_H
+#define BASE_HASH_H
 uint64_t hash_bytes(const void *bytes, size_t count);
 
 #endif

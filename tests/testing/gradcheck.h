@@ -1,7 +1,7 @@
 /* gradcheck.h -- derivatives of a scalar function of tensors against central differences.
  * Meaningful in the double build (1e-6 relative); runs in float too, for memory checks. */
-#ifndef STATNET_GRADCHECK_H
-#define STATNET_GRADCHECK_H
+#ifndef TESTS_GRADCHECK_H
+#define TESTS_GRADCHECK_H
 
 #include "engine/tape.h"
 
