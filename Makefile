@@ -330,7 +330,7 @@ SLOW_TESTS := test_report test_statplot test_statplot_figures test_figure_contro
   test_declared_figures test_compare test_translate test_synth_images test_checkpoints test_spoilt test_stream_depth \
   test_stream_alpha test_run_evaluation test_observed_marks test_passes test_own_metrics
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
-quick: all tests ## the most telling tests, a minute of two cores
+quick: all tests ## the most telling tests, 1.5 minutes of two cores
 	$(Q)sh tests/layers.sh
 	$(Q)sh tests/citations.sh
 	$(Q)sh tests/symbols.sh $(BUILD)

@@ -3,6 +3,10 @@
 # Writes docs/architecture.dot and docs/architecture.svg (graphviz), and the table of modules in
 # docs/architecture.md, from src/MODULES and the #include lines. --check writes nothing: exit status 1 where the
 # committed graph or table is another; needs no graphviz.
+case $# in
+0) ;;
+*) [ "$*" = --check ] || { echo "usage: architecture.sh [--check]" >&2; exit 2; } ;;
+esac
 cd "$(dirname "$0")/.." || exit 1
 page=docs/architecture.md
 work=$(mktemp -d) || exit 1
