@@ -315,11 +315,12 @@ static int help_resume(void) {
     return TOOL_DONE;
 }
 
-/* Two processes that go on with one run would take each other's files away. */
-static sr_status check_alone(const char *output, sr_failure *why) {
-    char part[OPTION_TEXT_SIZE + 8];
+/* Two processes that go on with one run would take each other's files away. Asked before anything else
+   is read: the checkpoints of a live run are ahead of its rows. */
+static sr_status check_alone(const char *run, sr_failure *why) {
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
     long pid = 0;
-    snprintf(part, sizeof part, "%s.part", output);
+    if (train_resume_names(run, output, part, why) != SR_OK) return why->status;
     sr_runfile *f = sr_run_open(part, NULL);
     const bool alive = f && cmd_info_writer(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
     sr_run_close(f);
@@ -336,8 +337,8 @@ static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
         options_parse(resume_options(), &given, s->tool.argc, s->tool.argv, 2, &positional, why);
     if (status == SR_OK && positional != 1)
         status = sr_fail(why, SR_USAGE, "one run file expected, %d given", positional);
+    if (status == SR_OK) status = check_alone(s->tool.argv[2], why);
     if (status == SR_OK) status = train_resume_find(s->tool.argv[2], from, &s->config, why);
-    if (status == SR_OK) status = check_alone(s->config.output, why);
     if (status == SR_OK)
         status = options_parse(resume_options(), &s->config, s->tool.argc, s->tool.argv, 3,
                                &positional, why);

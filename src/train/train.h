@@ -137,6 +137,11 @@ typedef struct train_resume {
     bool complete;                     /* the run has come to its end */
     char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
 } train_resume;
+/* The two files that the rows of `run` may be in, `run` being either of them: RUN.h5 and RUN.h5.part.
+   SR_USAGE where the path is too long. */
+sr_status train_resume_names(const char *run, char output[OPTION_TEXT_SIZE],
+                             char part[OPTION_TEXT_SIZE + 8], sr_failure *why);
+
 /* Finds the checkpoint of a run (RUN.h5, RUN.h5.part or a checkpoint) and reads the run's configuration. */
 sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why);
 void train_resume_free(train_resume *from);

@@ -133,15 +133,21 @@ static sr_status try_rows(const char *rows, const char *output, train_resume *fr
     return status;
 }
 
-sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why) {
-    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
+sr_status train_resume_names(const char *run, char output[OPTION_TEXT_SIZE],
+                             char part[OPTION_TEXT_SIZE + 8], sr_failure *why) {
     const size_t length = strlen(run), tail = sizeof ".part" - 1;
     const bool is_part = length > tail && !strcmp(run + length - tail, ".part");
-    *from = (train_resume){0};
-    if (length >= sizeof output)
+    if (length >= OPTION_TEXT_SIZE)
         return sr_fail(why, SR_USAGE, "%.80s...: the path is too long", run);
-    snprintf(output, sizeof output, "%.*s", (int)(is_part ? length - tail : length), run);
-    snprintf(part, sizeof part, "%s.part", output);
+    snprintf(output, OPTION_TEXT_SIZE, "%.*s", (int)(is_part ? length - tail : length), run);
+    snprintf(part, OPTION_TEXT_SIZE + 8, "%s.part", output);
+    return SR_OK;
+}
+
+sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why) {
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
+    *from = (train_resume){0};
+    if (train_resume_names(run, output, part, why) != SR_OK) return why->status;
     const bool both = access(part, F_OK) == 0;
     sr_failure own = {0};
     if (both && try_rows(part, output, from, c, &own) == SR_OK) return SR_OK;
