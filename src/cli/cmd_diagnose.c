@@ -6,6 +6,7 @@
 #include "base/tsv.h"
 #include "cli/commands.h"
 #include "diagnose/diagnose.h"
+#include "norm/norm_options.h"
 
 typedef struct diagnose_values {
     option_text format, healthy;
@@ -40,13 +41,19 @@ static int print_help(void) {
     return TOOL_DONE;
 }
 
+static bool synchronizes(const char *name) {
+    const norm_method *m = norm_find(name);
+    return m && m->synchronises;
+}
+
 static sr_status run(const diagnose_values *v, char **paths, int files, const char *command,
                      sr_failure *why) {
     if (strcmp(v->healthy, "no") != 0)
         return diagnose_healthy(v->healthy, paths, files, stdout, why);
-    if (strcmp(v->format, "text") == 0) return diagnose_page(paths, files, stdout, why);
+    if (strcmp(v->format, "text") == 0)
+        return diagnose_page(paths, files, synchronizes, stdout, why);
     tsv_set_format(v->format);
-    return diagnose_table(paths, files, command, stdout, why);
+    return diagnose_table(paths, files, synchronizes, command, stdout, why);
 }
 
 int cmd_diagnose(const tool *t) {

@@ -2,15 +2,21 @@
 #ifndef DIAGNOSE_DIAGNOSE_H
 #define DIAGNOSE_DIAGNOSE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/program/tool.h"
 #include "statrec/base.h"
 
+/* True of a method, by its name, whose batch may be spread over shards and ranks (--sync-norm). */
+typedef bool diagnose_synchronizes_fn(const char *norm);
+
 /* One page of text for each of paths[count]. */
-sr_status diagnose_page(char **paths, int count, FILE *out, sr_failure *why);
+sr_status diagnose_page(char **paths, int count, diagnose_synchronizes_fn *synchronizes, FILE *out,
+                        sr_failure *why);
 /* A row for each run and question; program "statrec diagnose", tsv.h decides the format. */
-sr_status diagnose_table(char **paths, int count, const char *command, FILE *out, sr_failure *why);
+sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *synchronizes,
+                         const char *command, FILE *out, sr_failure *why);
 /* The ranges of healthy runs, as src/diagnose/healthy_ranges.h has them: those that are said of "vision"
  * or of "text" runs. */
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);

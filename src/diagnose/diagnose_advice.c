@@ -56,6 +56,11 @@ static bool method(const advice_context *p, const char *of) {
     return p->site && globs_match(of, p->site->norm);
 }
 
+static bool synchronizes(const advice_context *p, const char *of) {
+    (void)of;
+    return p->site && p->s->synchronizes && p->s->synchronizes(p->site->norm);
+}
+
 static bool scaled(const advice_context *p, const char *of) {
     (void)of;
     return p->site && p->site->layer_scale > 0;
@@ -128,9 +133,6 @@ typedef struct condition {
 #define AT_A_CHECKPOINT                                                                            \
     "--checkpoint-every end; then statrec average --recompute-stats, statrec evaluate --each-site"
 
-/* What --sync-norm is for. */
-#define SYNCHRONISED "bn,pnv,pn,rbn,un,repbn"
-
 enum { CONDITIONS = 3 };
 typedef struct advice_rule {
     const char *questions; /* ids, separated by commas */
@@ -188,7 +190,7 @@ static const advice_rule pieces[] = {
     {"inference,would-bn,outliers,gradient,rows", "fewer, larger passes for an update",
      "--update-freq", {IF(several, "update-freq"), UNLESS(alike, "")}},
     {"inference,outliers,gradient,rows", "statistics over all shares of a batch", "--sync-norm",
-     {IF(several, "shards"), UNLESS(set_to, "sync-norm=yes"), IF(method, SYNCHRONISED)}},
+     {IF(several, "shards"), UNLESS(set_to, "sync-norm=yes"), IF(synchronizes, "")}},
     {"inference,outliers,gradient,rows", "statistics over several processes", "",
      {UNLESS(trained, ""), IF(over_batch, "")}},
     {"would-bn,outliers,alike", "batches drawn at random", "--batching random",

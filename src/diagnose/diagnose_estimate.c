@@ -1,10 +1,8 @@
 /* diagnose_estimate.c -- numbers with 95 % intervals over steps.
  *
- * Medians: bootstrap_median of the analyses. Means, shares and ratios of sums: the same circular
- * block bootstrap (bootstrap.c), blocks of the length that the first series asks for,
- * pairs kept together; percentiles 2.5 and 97.5 of RESAMPLES. Where none of n steps shows
- * something, resamples show nothing either: 3/n is the upper end at 95 % of a share of
- * independent steps (Hanley and Lippman-Hand 1983).
+ * Medians: summary_interval of the analyses. Ratios of sums: the same circular block bootstrap, with
+ * blocks of the length that the first series needs and pairs kept together; percentiles 2.5 and 97.5
+ * of RESAMPLES.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -85,7 +83,6 @@ sr_status estimate_ratio(const double *a, const double *b, int64_t count, estima
     *e = (estimate){p.n ? of_a / of_b : NAN, NAN, NAN, p.n};
     if (status == SR_OK && p.n >= LEAST_STEPS && isfinite(e->value))
         status = ratio_interval(&p, e, why);
-    if (!b && e->high <= 0 && e->value >= 0) e->high = 3.0 / (double)p.n;
     free(p.a);
     return status;
 }

@@ -258,11 +258,13 @@ static void write_not_asked(const answer *answers, FILE *out) {
     }
 }
 
-static sr_status write_run(const sr_runfile *run, const char *path, FILE *out, sr_failure *why) {
+static sr_status write_run(const sr_runfile *run, const char *path,
+                           diagnose_synchronizes_fn *synchronizes, FILE *out, sr_failure *why) {
     subject s;
     int found = 0, *order = calloc((size_t)diagnose_question_count, sizeof *order);
     answer *answers = calloc((size_t)diagnose_question_count, sizeof *answers);
     sr_status status = subject_open(&s, run, path, why);
+    s.synchronizes = synchronizes;
     if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
     if (status == SR_OK) status = write_head(&s, out, why);
@@ -300,12 +302,13 @@ static void write_comparable(const run_set *set, FILE *out) {
     }
 }
 
-sr_status diagnose_page(char **paths, int count, FILE *out, sr_failure *why) {
+sr_status diagnose_page(char **paths, int count, diagnose_synchronizes_fn *synchronizes, FILE *out,
+                        sr_failure *why) {
     run_set set;
     sr_status status = run_set_open(&set, count, paths, why);
     for (int i = 0; i < set.count && status == SR_OK; i++) {
         if (i) fprintf(out, "\n\n");
-        status = write_run(set.run[i], paths[i], out, why);
+        status = write_run(set.run[i], paths[i], synchronizes, out, why);
     }
     if (status == SR_OK && count > 1) write_comparable(&set, out);
     run_set_close(&set);

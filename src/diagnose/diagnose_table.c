@@ -75,11 +75,13 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
     tsv_text(t, question_figure(q, a));
 }
 
-static sr_status write_run(const sr_runfile *run, const char *path, tsv *t, sr_failure *why) {
+static sr_status write_run(const sr_runfile *run, const char *path,
+                           diagnose_synchronizes_fn *synchronizes, tsv *t, sr_failure *why) {
     subject s;
     int found = 0, *order = calloc((size_t)diagnose_question_count, sizeof *order);
     answer *answers = calloc((size_t)diagnose_question_count, sizeof *answers);
     sr_status status = subject_open(&s, run, path, why);
+    s.synchronizes = synchronizes;
     if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
     for (int i = 0; i < diagnose_question_count && status == SR_OK; i++)
@@ -97,7 +99,8 @@ static void note_damage(const run_set *set, tsv *t) {
             tsv_note(t, "warning", "%s", damage);
 }
 
-sr_status diagnose_table(char **paths, int count, const char *command, FILE *out, sr_failure *why) {
+sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *synchronizes,
+                         const char *command, FILE *out, sr_failure *why) {
     run_set set;
     tsv t;
     sr_status status = run_set_open(&set, count, paths, why);
@@ -108,7 +111,7 @@ sr_status diagnose_table(char **paths, int count, const char *command, FILE *out
         declare_columns(&t);
     }
     for (int i = 0; i < set.count && status == SR_OK; i++)
-        status = write_run(set.run[i], paths[i], &t, why);
+        status = write_run(set.run[i], paths[i], synchronizes, &t, why);
     if (status == SR_OK) tsv_finish(out);
     run_set_close(&set);
     return status;

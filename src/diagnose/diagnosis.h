@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "analysis/frame/step_range.h"
+#include "diagnose/diagnose.h"
 
 enum {
     LEAST_STEPS = 20, /* of an interval, as in bootstrap.c */
@@ -36,6 +37,7 @@ typedef struct subject {
     int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
     int64_t begin;                              /* first step of the run, start-up or not */
     bool trained; /* by statrec train: what is advised may be an option of it */
+    diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
 } subject;
 
 /* To be freed after a failure too. */
@@ -79,8 +81,7 @@ typedef struct estimate {
 /* Of the finite values; the order of value [count] is kept. Circular block bootstrap over steps,
  * 95 %; NaN below LEAST_STEPS. */
 sr_status estimate_median(const double *value, int64_t count, estimate *e, sr_failure *why);
-/* sum a / sum b over pairs that are finite; b NULL: the mean of a. Of a share that is 0 the upper
- * end is 3/count ("rule of three"). */
+/* sum a / sum b over pairs that are finite. */
 sr_status estimate_ratio(const double *a, const double *b, int64_t count, estimate *e,
                          sr_failure *why);
 #define TAIL_99   1

@@ -73,6 +73,22 @@ static void advice_of_method(void **state) {
     program_free(&r);
 }
 
+/* Only methods whose table says so (norm_method.synchronises) take their statistics over all shards. */
+static void advice_of_shards(void **state) {
+    static const struct {
+        const char *method;
+        bool wanted;
+    } cases[] = {{"bn", true},   {"un", true},    {"repbn", true},         {"pnv", true},
+                 {"brn", false}, {"mabn", false}, {"bn-powernorm", false}, {"own-bn", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        program_result r = advice((plan){"spikes", 1, .spikes_every = 30, .method = cases[i].method,
+                                         .config = "shares = 2\nsync-norm = no\n"});
+        advises(&r, "outliers", "--sync-norm", cases[i].wanted);
+        program_free(&r);
+    }
+}
+
 /* Options that the run has or lacks, and what it has set them to. */
 static void advice_of_options(void **state) {
     static const struct {
@@ -150,9 +166,8 @@ static void advice_of_places(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(advice_of_hosts),
-        cmocka_unit_test(advice_of_method),
-        cmocka_unit_test(advice_of_options),
+        cmocka_unit_test(advice_of_hosts),  cmocka_unit_test(advice_of_method),
+        cmocka_unit_test(advice_of_shards), cmocka_unit_test(advice_of_options),
         cmocka_unit_test(advice_of_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

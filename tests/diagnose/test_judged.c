@@ -1,0 +1,189 @@
+/* test_judged.c -- which steps a diagnosis judges, and where a limit ends. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diagnose/diagnosis.h"
+#include "planted.h"
+#include "testing/check.h"
+#include "testing/programs.h"
+
+/* -- limits ---------------------------------------------------------------------------------- */
+
+static verdict judged(answer a, double value, double low, double high) {
+    a.e = (estimate){value, low, high, LEAST_STEPS};
+    answer_judge(&a);
+    return a.verdict;
+}
+
+/* Something is found beyond the limit, not at it; the nearer end counts, or the value of a single step. */
+static void limits(void **state) {
+    (void)state;
+    const double limit = 0.3, above = nextafter(limit, 1), below = nextafter(limit, 0);
+    const answer largest = {.limit = limit}, least = {.limit = limit, .below = true},
+                 step = {.limit = limit, .once = true};
+    assert_int_equal(judged(largest, 0.5, limit, 0.9), IN_ORDER);
+    assert_int_equal(judged(largest, 0.5, above, 0.9), FOUND);
+    assert_int_equal(judged(least, 0.1, 0, limit), IN_ORDER);
+    assert_int_equal(judged(least, 0.1, 0, below), FOUND);
+    assert_int_equal(judged(step, limit, limit, limit), IN_ORDER);
+    assert_int_equal(judged(step, above, below, above), FOUND);
+    assert_int_equal(judged(largest, 0.5, NAN, 0.9), NOT_ASKED);
+    assert_int_equal(judged(largest, 0.5, 0.4, NAN), NOT_ASKED);
+}
+
+/* -- intervals ------------------------------------------------------------------------------- */
+
+static void check_bounds(const estimate *e, bool there) {
+    if (!there)
+        assert_true(isnan(e->low) && isnan(e->high));
+    else if (!(e->low <= e->value && e->value <= e->high))
+        fail_msg("%g is outside of %g to %g", e->value, e->low, e->high);
+}
+
+/* From LEAST_STEPS finite values on there is an interval around the value; of a constant it is a point. */
+static void intervals(void **state) {
+    (void)state;
+    double value[LEAST_STEPS + 1], one[LEAST_STEPS + 1];
+    sr_failure why = {0};
+    for (int count = LEAST_STEPS - 1; count <= LEAST_STEPS; count++) {
+        for (int changes = 0; changes < 2; changes++) {
+            estimate e[4];
+            for (int i = 0; i < count; i++)
+                value[i] = 0.7 + changes * (i * 7 % 11), one[i] = 1 + changes * (i % 3);
+            value[count] = NAN, one[count] = 1;
+            check_ok(estimate_median(value, count + 1, &e[0], &why), &why);
+            check_ok(estimate_ratio(value, one, count + 1, &e[1], &why), &why);
+            check_ok(estimate_tail(value, count + 1, TAIL_99, &e[2], &why), &why);
+            check_ok(estimate_tail(value, count + 1, TAIL_MOST, &e[3], &why), &why);
+            for (int i = 0; i < 4; i++) {
+                assert_int_equal(e[i].steps, count);
+                check_bounds(&e[i], count == LEAST_STEPS);
+                if (changes || count < LEAST_STEPS) continue;
+                assert_float_equal(e[i].low, 0.7, 1e-12);
+                assert_float_equal(e[i].high, 0.7, 1e-12);
+            }
+        }
+    }
+}
+
+/* -- steps ----------------------------------------------------------------------------------- */
+
+typedef struct opened {
+    sr_runfile *run;
+    subject s;
+} opened;
+
+static void open_planted(opened *o, const plan *p) {
+    sr_failure why = {0};
+    write_planted_run(p);
+    o->run = sr_run_open(program_file("run.h5"), &why);
+    if (!o->run) fail_msg("%s", why.text);
+    check_ok(subject_open(&o->s, o->run, "run.h5", &why), &why);
+}
+
+static void close_planted(opened *o) {
+    subject_free(&o->s);
+    sr_run_close(o->run);
+}
+
+/* alpha 0.9 needs 44 steps: 45 is the first that is judged, and of discrepancies the first of the second half. */
+static void first_steps(void **state) {
+    (void)state;
+    static const struct { int steps, half; } run[] = {{300, 150}, {301, 151}, {299, 150}};
+    for (int i = 0; i < 3; i++) {
+        opened o;
+        sr_failure why = {0};
+        open_planted(&o, &(plan){.name = "healthy", .site = -1, .steps = run[i].steps});
+        const subject *s = &o.s;
+        double *value = subject_room(s, 1, &why);
+        assert_int_equal(s->begin, 1);
+        assert_int_equal(s->window.startup, 44);
+        assert_int_equal(s->step[0], 45);
+        assert_int_equal(s->count, run[i].steps - 44);
+        assert_int_equal(s->step[s->count - 1], run[i].steps);
+        assert_int_equal(subject_judged(s, "dist_mu"), 0);
+        const int64_t first = subject_judged(s, "tid_mean");
+        assert_int_equal(s->step[first], run[i].half);
+        check_ok(subject_column(s, 0, "tid_mean", value, &why), &why);
+        assert_true(isnan(value[first - 1]) && isfinite(value[first]));
+        check_ok(subject_column(s, 0, "dist_mu", value, &why), &why);
+        assert_true(isfinite(value[0]));
+        answer a = {.statistic = "dist_mu", .limit = 1};
+        check_ok(answer_rank(s, measure_median, "dist_mu", &a, &why), &why);
+        assert_int_equal(a.from, 45);
+        assert_int_equal(a.to, run[i].steps);
+        free(value);
+        close_planted(&o);
+    }
+}
+
+/* -- the running average again --------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *value, int64_t count) {
+    double sorted[400];
+    memcpy(sorted, value, (size_t)count * sizeof *sorted);
+    qsort(sorted, (size_t)count, sizeof *sorted, ascending);
+    return 0.5 * (sorted[(count - 1) / 2] + sorted[count / 2]);
+}
+
+/* Distances with the weight alpha, from the run's running mean at row `first` of /vectors. */
+static void distances(const sr_runfile *run, int64_t first, int64_t count, double alpha,
+                      double *value) {
+    enum { WIDTH = 8 };
+    float x[WIDTH];
+    double r[WIDTH];
+    sr_failure why = {0};
+    check_ok(sr_run_vector(run, "mu", 2, first, 1, x, &why), &why);
+    for (int k = 0; k < WIDTH; k++) r[k] = x[k];
+    for (int64_t row = 0; row < count; row++) {
+        double sum = 0;
+        check_ok(sr_run_vector(run, "mu_B", 2, first + row, 1, x, &why), &why);
+        for (int k = 0; k < WIDTH; k++) {
+            sum += (x[k] - r[k]) * (x[k] - r[k]);
+            r[k] += (1 - alpha) * (x[k] - r[k]);
+        }
+        value[row] = sqrt(sum);
+    }
+}
+
+/* All averages begin at the same value: the first LEAST_STEPS steps, in which they part, are not judged. */
+static void lag_without_first(void **state) {
+    (void)state;
+    static const double alphas[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
+    const plan slow = {"slow", 2, .noise = 0.015, .drift = 0.012, .steps = 44 + 41};
+    opened o;
+    estimate e;
+    sr_failure why = {0};
+    double own[400], other[400], best[400], least = INFINITY;
+    open_planted(&o, &slow);
+    const int64_t n = o.s.count, judged_steps = n - LEAST_STEPS;
+    assert_int_equal(n, 41);
+    distances(o.run, 44, n, 0.9, own);
+    for (size_t i = 0; i < sizeof alphas / sizeof alphas[0]; i++) {
+        distances(o.run, 44, n, alphas[i], other);
+        const double here = median(other + LEAST_STEPS, judged_steps);
+        if (here < least) least = here, memcpy(best, other, sizeof best);
+    }
+    for (int64_t row = 0; row < n; row++) own[row] /= best[row];
+    check_ok(measure_slow(&o.s, 2, NULL, &e, &why), &why);
+    assert_int_equal(e.steps, judged_steps);
+    assert_float_equal(e.value, median(own + LEAST_STEPS, judged_steps), 1e-6);
+    assert_true(fabs(median(own, n) - e.value) > 0.01);
+    close_planted(&o);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits),
+        cmocka_unit_test(intervals),
+        cmocka_unit_test(first_steps),
+        cmocka_unit_test(lag_without_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
