@@ -4,21 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "journal/crc32.h"
 
 void extent_map_free(extent_map *m) {
     for (size_t i = 0; i < m->count; i++) free(m->e[i].copy);
     free(m->e);
     *m = (extent_map){0};
-}
-
-static bool reserve(extent_map *m, size_t count) {
-    if (count <= m->capacity) return true;
-    const size_t capacity = m->capacity ? 2 * m->capacity : 256;
-    extent *grown = realloc(m->e, capacity * sizeof *grown);
-    if (!grown) return false;
-    m->e = grown, m->capacity = capacity;
-    return true;
 }
 
 static uint64_t end_of(const extent *e) {
@@ -45,7 +37,7 @@ static void delete_at(extent_map *m, size_t i) {
 }
 
 static extent *insert(extent_map *m, size_t i, const extent *new) {
-    if (!reserve(m, m->count + 1)) return NULL;
+    if (!vector_reserve(&m->e, &m->capacity, (int64_t)m->count + 1, sizeof *m->e)) return NULL;
     memmove(&m->e[i + 1], &m->e[i], (m->count - i) * sizeof *m->e);
     m->e[i] = *new;
     m->count++;

@@ -26,7 +26,8 @@ typedef struct extent {
 
 typedef struct extent_map {
     extent *e; /* [count] */
-    size_t count, capacity;
+    size_t count;
+    int64_t capacity;
 } extent_map;
 
 void extent_map_free(extent_map *m);

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vector.h"
 #include "journal/positional_io.h"
 
 enum { JOURNAL_GAP = 8192, JOURNAL_GAP_MOST = 4 << 20, JOURNAL_ALIGNMENT = 4096 };
@@ -48,18 +49,9 @@ static bool set_size(const journal *l, uint64_t size) {
 
 /* -- queued writes ------------------------------------------------------------------------------ */
 
-static bool grow(void *at, size_t *capacity, size_t wanted, size_t size) {
-    void **p = at, *grown;
-    if (wanted <= *capacity) return true;
-    const size_t next = wanted > 2 * *capacity ? wanted : 2 * *capacity;
-    if (!(grown = realloc(*p, next * size))) return false;
-    *p = grown, *capacity = next;
-    return true;
-}
-
 static bool enqueue(journal *l, uint64_t at, const void *bytes, size_t size) {
-    if (!grow(&l->queue, &l->queue_capacity, l->queued + 1, sizeof *l->queue) ||
-        !grow(&l->bytes, &l->capacity, l->used + size, 1))
+    if (!vector_reserve(&l->queue, &l->queue_capacity, (int64_t)l->queued + 1, sizeof *l->queue) ||
+        !vector_reserve(&l->bytes, &l->capacity, (int64_t)(l->used + size), 1))
         return false;
     l->queue[l->queued++] = (queued_write){at, size, l->used};
     memcpy(l->bytes + l->used, bytes, size);

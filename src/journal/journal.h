@@ -19,7 +19,8 @@ typedef struct journal {
     extent_map map;      /* everything that was written */
     queued_write *queue; /* [queued] */
     unsigned char *bytes;
-    size_t queued, queue_capacity, used, capacity;
+    size_t queued, used;
+    int64_t queue_capacity, capacity;
 } journal;
 
 /* Writes before journal_begin go to the file at once, and get a backup copy. */

@@ -58,15 +58,13 @@ static void free_recorder(sr_recorder *r) {
     RUN_TEXTS(FREE)
     FREE(ranks)
 #undef FREE
-    site_index_free(&r->names);
+    map_free(&r->names);
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
     free(r->embedding), free(r->path), free(r->part);
     free(r);
 }
 
 static sr_status take_options(sr_recorder *r, const sr_options *given, sr_failure *why) {
-    const sr_options unless_told = SR_OPTIONS_DEFAULT;
-    r->options = unless_told;
     const sr_options defaults = SR_OPTIONS_DEFAULT;
     r->options = defaults;
     if (!given) return SR_OK;
@@ -193,7 +191,7 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
                        "family %s",
                        r->path, s->name, s->axis ? s->axis : "", s->uses ? s->uses : "",
                        s->constants ? s->constants : "", sr_family_name(s->family));
-    if (site_index_find(&r->names, r->site, s->name) >= 0)
+    if (map_find(&r->names, s->name, strlen(s->name)) >= 0)
         return sr_fail(why, SR_USAGE, "%s: site %s declared twice", r->path, s->name);
     return SR_OK;
 }
@@ -229,7 +227,7 @@ int sr_add_site(sr_recorder *r, const sr_site *given) {
     r->expected[r->sites] = run_family_vectors(s->family);
     r->expected_scalars[r->sites] = scalars_of(at);
     r->width += s->width;
-    if (!site_index_add(&r->names, r->site, r->sites))
+    if (map_add(&r->names, s->name, strlen(s->name)) < 0)
         return sr_fail(&r->failure, SR_MEMORY, "%s: names of sites", r->path), -1;
     return (int)r->sites++;
 }

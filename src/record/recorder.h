@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
+#include "base/map.h"
 #include "record/raw_passes.h"
-#include "runfile/site_index.h"
 #include "runfile/write/run_writer.h"
 #include "statrec/record.h"
 
@@ -39,7 +39,7 @@ struct sr_recorder {
     sr_run_site *site;                     /* [site_capacity] */
     site_state *state;                     /* [site_capacity] */
     uint32_t *expected, *expected_scalars; /* [site_capacity] */
-    site_index names;
+    map names;                             /* of the sites */
     run_embedding *embedding;
     int embeddings;
 

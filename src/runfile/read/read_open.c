@@ -285,6 +285,18 @@ static sr_status read_length(sr_runfile *f, const char *path, h5_type type, int6
     return status;
 }
 
+/* A damaged file may have a name twice. False when out of memory. */
+static bool index_sites(sr_runfile *f) {
+    f->site_of = calloc((size_t)f->info.sites + 1, sizeof *f->site_of);
+    for (int64_t i = 0; f->site_of && i < f->info.sites; i++) {
+        const int64_t known = f->site_names.count;
+        const int64_t name = map_add(&f->site_names, f->site[i].name, strlen(f->site[i].name));
+        if (name < 0) return false;
+        if (name == known) f->site_of[name] = (int32_t)i;
+    }
+    return f->site_of != NULL;
+}
+
 static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
     sr_status status = read_length(f, "/sites/name", H5_TEXT, SITES_MAX, &info->sites, why);
@@ -303,9 +315,9 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = read_site_texts(f, scratch, why);
     if (status == SR_OK) status = read_site_numbers(f, scratch, why);
     if (status == SR_OK) status = check_sites(f, why);
-    for (int64_t i = 0; i < info->sites && status == SR_OK; i++)
-        if (!site_index_add(&f->site_of, f->site, i))
-            status = sr_fail(why, SR_MEMORY, "%s: %lld sites", f->path, (long long)info->sites);
+    if (status == SR_OK && !index_sites(f))
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory for %lld sites", f->path,
+                         (long long)info->sites);
     free(scratch);
     return status;
 }
@@ -493,7 +505,7 @@ void sr_run_close(sr_runfile *f) {
         free(t->dataset), free(t->text), free(t);
     }
     damage_list_free(f);
-    scalar_cache_free(f), site_index_free(&f->site_of);
+    scalar_cache_free(f), map_free(&f->site_names), free(f->site_of);
     free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);
 }

@@ -20,7 +20,8 @@ const sr_run_site *sr_run_get_site(const sr_runfile *f, int64_t site) {
 }
 
 int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
-    return site_index_find(&f->site_of, f->site, name);
+    const int64_t number = map_find(&f->site_names, name, strlen(name));
+    return number < 0 ? -1 : f->site_of[number];
 }
 
 /* -- names ----------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 #ifndef RUNFILE_READ_READER_H
 #define RUNFILE_READ_READER_H
 
+#include "base/map.h"
 #include "runfile/dataset_layout.h"
-#include "runfile/site_index.h"
 #include "statrec/runfile.h"
 
 /* A `definition` attribute, read once. */
@@ -27,7 +27,8 @@ struct sr_runfile {
     int64_t cut_at;   /* bytes of a truncated unfinished file; 0: not truncated */
     sr_run_info info; /* its texts are owned */
     sr_run_site *site;
-    site_index site_of;           /* by name */
+    map site_names;               /* different names */
+    int32_t *site_of;             /* [site_names.count] the first site of each name */
     struct reader_metric *metric; /* [metrics] in the order of declaration */
     int metrics;
     struct reader_declared *declared; /* [declared_count] */
