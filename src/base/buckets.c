@@ -1,5 +1,5 @@
-/* buckets.c -- the smallest, the median and the largest finite value of each part of an axis. No value
- * outside them is lost and, but for medians between two values, none is invented. */
+/* buckets.c -- the smallest, the median and the largest finite value of each part of an axis. No
+ * value outside them is lost and, but for medians between two values, none is invented. */
 #include "base/buckets.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* byte_buffer.c -- see byte_buffer.h. */
+/* byte_buffer.c -- appends to bytes that grow; see byte_buffer.h. */
 #include "base/byte_buffer.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* globs.h -- names against lists of words, as in `--site 'first,encoder.*'`: the one syntax of every
- * option that takes sites. */
+/* globs.h -- names against lists of words, as in `--site 'first,encoder.*'`: the one syntax of
+ * every option that takes sites. */
 #ifndef BASE_GLOBS_H
 #define BASE_GLOBS_H
 

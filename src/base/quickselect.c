@@ -1,4 +1,5 @@
-/* quickselect.c -- order statistics without sorting: Hoare's selection (1961), for several ranks at once.
+/* quickselect.c -- order statistics without sorting: Hoare's selection (1961), for several ranks at
+ * once.
  *
  * Partitions a range around a pivot, the ranks with it, and continues in parts that hold a rank. So
  * n values and r ranks cost about n (2 + log2 r) comparisons; sorting costs n log2 n. Parting that
@@ -31,8 +32,8 @@ static double choose_pivot(const double *x, int64_t count) {
                   middle(x[6 * s], x[7 * s], x[last]));
 }
 
-/* Brings those below the pivot to the front, and its equals too where told; returns how many. No jump depends on a
- * value: of random values the CPU guesses half of them wrong. */
+/* Brings those below the pivot to the front, and its equals too where told; returns how many. No
+ * jump depends on a value: of random values the CPU guesses half of them wrong. */
 static inline __attribute__((always_inline)) int64_t gather(double *x, int64_t count, double pivot,
                                                             bool equals) {
     int64_t front = 0;
@@ -45,8 +46,8 @@ static inline __attribute__((always_inline)) int64_t gather(double *x, int64_t c
     return front;
 }
 
-/* x[0 .. *left] < pivot <= x[*right .. count - 1], what is between is equal to the pivot. Where few are below,
- * many may be equal, and are set apart. */
+/* x[0 .. *left] < pivot <= x[*right .. count - 1], what is between is equal to the pivot. Where few
+ * are below, many may be equal, and are set apart. */
 static void part(double *x, int64_t count, int64_t *left, int64_t *right) {
     const double pivot = choose_pivot(x, count);
     const int64_t below = gather(x, count, pivot, false);

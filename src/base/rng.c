@@ -1,4 +1,4 @@
-/* rng.c -- see rng.h. */
+/* rng.c -- random numbers; see rng.h. */
 #include "base/rng.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* sort.c -- sorts numbers; see sort.h. */
 #include "base/sort.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* status.c -- failures: a status, a line of text and a hint; see statrec/base.h. */
 #include "statrec/base.h"
 
 #include <stdarg.h>

@@ -55,8 +55,8 @@ void tsv_real(tsv *t, double value); /* %.9g; nan, inf, -inf */
 void tsv_finish(FILE *out);
 /* Writes text with the escapes above. */
 void tsv_escape(FILE *out, const char *text);
-/* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for what could drive a
- * terminal. */
+/* Writes the first `length` bytes of a text as they are, its lines and tabs too, with ? for what
+ * could drive a terminal. */
 void tsv_plain(FILE *out, const char *text, size_t length);
 
 #endif

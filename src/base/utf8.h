@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of the first character, 1 for every byte below 0x80. Its code point is *code. 0: the bytes are
- * no character; overlong forms, surrogates and code points over 10FFFF are none. */
+/* Bytes of the first character, 1 for every byte below 0x80. Its code point is *code. 0: the bytes
+ * are no character; overlong forms, surrogates and code points over 10FFFF are none. */
 size_t utf8_decode(const void *text, uint32_t *code);
 /* utf8_decode without the code point. */
 int utf8_bytes(const char *text);

@@ -36,7 +36,8 @@ void translation_free(translation *t); /* t[0] alone; zeros are fine */
 typedef enum {
     UNKNOWN_KEEP, /* <unk> stands in the text */
     UNKNOWN_DROP,
-    UNKNOWN_COPY, /* the source word that the model looked at stands for it; kept where none is known */
+    /* the source word that the model looked at stands for it; kept where none is known */
+    UNKNOWN_COPY,
 } unknown_words;
 
 /* Words of the text without </s>: word[i] >= 0 is a token, -1 - j the source's word j. word has
@@ -71,8 +72,8 @@ typedef struct scorer {
      * as in hypothesis. */
     sr_status (*score)(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
                        int32_t *source_at, sr_failure *why);
-    /* Of a row of that call, as a model_decoder has them (models.h); -inf allowed. Any thread calls them.
-     * A NaN among the words has to be the largest. */
+    /* Of a row of that call, as a model_decoder has them (models.h); -inf allowed. Any thread calls
+     * them. A NaN among the words has to be the largest. */
     void (*log_p)(const void *context, int64_t row, int64_t first, int64_t count, double *log_p);
     void (*largest)(const void *context, int64_t row, double *log_p);
 } scorer;

@@ -221,8 +221,8 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* The first one in this thread. Where a thread cannot be had the others do its batches; signals are this
- * thread's business. */
+/* The first one in this thread. Where a thread cannot be had the others do its batches; signals are
+ * this thread's business. */
 static void work_together(worker *w, int workers) {
     sigset_t all, before;
     int begun = 1;
@@ -235,7 +235,8 @@ static void work_together(worker *w, int workers) {
     for (int i = 1; i < begun; i++) pthread_join(w[i].thread, NULL);
 }
 
-/* So many as there are decoders for: memory may end before the last. 0: not even one, and *t->why. */
+/* So many as there are decoders for: memory may end before the last. 0: not even one, and
+ * *t->why. */
 static int open_workers(translator *t, worker *w, int workers) {
     sr_failure why = {0};
     for (int i = 0; i < workers; i++) {

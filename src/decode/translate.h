@@ -19,8 +19,8 @@ typedef struct translate_options {
     int64_t max_source;    /* longest source that is accepted, </s> included; 0: 1024 */
     int threads;
     void *context; /* of functions that any thread may call, `progress` one at a time */
-    /* After every batch: sentences and target words, </s> counted, of the best hypotheses so far. NULL:
-     * nobody is told. */
+    /* After every batch: sentences and target words, </s> counted, of the best hypotheses so far.
+     * NULL: nobody is told. */
     void (*progress)(void *context, int64_t sentences, int64_t words);
     bool (*stop)(void *context); /* asked before every word; true: ends early. NULL: never */
 } translate_options;

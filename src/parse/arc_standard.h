@@ -43,14 +43,14 @@ bool arc_legal(const arc_state *s, arc_kind kind);
 /* A legal one; label (of SHIFT: none) is kept for the new arc. */
 void arc_apply(arc_state *s, arc_kind kind, int32_t label);
 
-/* Nodes, 0 ROOT, ARC_NONE none: s1 s2 s3 b1 b2 b3 (top of the stack, front of the buffer), then for s1
- * and for s2 leftmost, rightmost, second leftmost, second rightmost child, leftmost of the leftmost,
- * rightmost of the rightmost. The last ARC_CHILDREN of them are the children. */
+/* Nodes, 0 ROOT, ARC_NONE none: s1 s2 s3 b1 b2 b3 (top of the stack, front of the buffer), then for
+ * s1 and for s2 leftmost, rightmost, second leftmost, second rightmost child, leftmost of the
+ * leftmost, rightmost of the rightmost. The last ARC_CHILDREN of them are the children. */
 void arc_places(const arc_state *s, int32_t node[ARC_PLACES]);
 
 /* -- the static oracle of a tree, head [n] of the words 1 .. n: LEFT when the second of the stack
- * belongs to the top and has all of its dependents, else RIGHT when the top belongs to the second and has
- * all of its own, else SHIFT */
+ * belongs to the top and has all of its dependents, else RIGHT when the top belongs to the second
+ * and has all of its own, else SHIFT */
 
 /* Begins a sentence to be led by the oracle; false when out of memory. */
 bool arc_oracle_begin(arc_state *s, const int32_t *head, int32_t words);
@@ -62,7 +62,8 @@ void arc_oracle_apply(arc_state *s, arc_kind kind, int32_t label);
  * tree is not projective. -1: out of memory. The state is used up. */
 int64_t arc_oracle_run(arc_state *s, const int32_t *head, int32_t words, uint8_t *kind);
 
-/* Classes of a parser with so many labels (unlabelled: 1): 0 SHIFT, 1 .. labels LEFT, then RIGHT. */
+/* Classes of a parser with so many labels (unlabelled: 1): 0 SHIFT, 1 .. labels LEFT, then
+ * RIGHT. */
 int32_t arc_class(arc_kind kind, int32_t label, int32_t labels);
 arc_kind arc_kind_of(int32_t class, int32_t labels, int32_t *label);
 

@@ -8,8 +8,8 @@
  *             a sentence, of multiword tokens (3-4) and of empty nodes (8.1) are no words
  *   malt-tab  3 or 4 columns: FORM POSTAG HEAD [DEPREL]; words are numbered from 1
  *
- * HEAD is the number of a word of the sentence, 0: it is a root. Trees of conllu have exactly one root,
- * those of the others at least one. `_` as DEPREL of every word: there are no labels.
+ * HEAD is the number of a word of the sentence, 0: it is a root. Trees of conllu have exactly one
+ * root, those of the others at least one. `_` as DEPREL of every word: there are no labels.
  */
 #ifndef PARSE_TREES_H
 #define PARSE_TREES_H
@@ -28,14 +28,14 @@
 #define TREE_SUBTYPES_WORDS    "auto|compare|ignore"
 int tree_find_word(const char *words, const char *word);
 
-/* AUTO: by the columns of the first line of words; of 10 columns conllu where a comment, a multiword
- * token or an empty node stands, or the file is called .conllu, else conllx. */
+/* AUTO: by the columns of the first line of words; of 10 columns conllu where a comment, a
+ * multiword token or an empty node stands, or the file is called .conllu, else conllx. */
 typedef enum { TREES_AUTO, TREES_CONLLX, TREES_CONLLU, TREES_MALT_TAB } tree_format;
 /* Coarse: CPOSTAG or UPOS, fine: POSTAG or XPOS. AUTO: coarse of conllu, else fine. */
 typedef enum { TREE_POS_AUTO, TREE_POS_COARSE, TREE_POS_FINE } tree_pos;
-/* What is punctuation. UNICODE: every character of the word is of general category P, as in eval.pl of
- * CoNLL-X; PTB_TAGS: the fine POS is one of `` '' : , . (Chen and Manning); UPOS: the coarse POS is
- * PUNCT. AUTO: ptb-tags of malt-tab, else unicode. */
+/* What is punctuation. UNICODE: every character of the word is of general category P, as in eval.pl
+ * of CoNLL-X; PTB_TAGS: the fine POS is one of `` '' : , . (Chen and Manning); UPOS: the coarse POS
+ * is PUNCT. AUTO: ptb-tags of malt-tab, else unicode. */
 typedef enum {
     TREE_PUNCTUATION_AUTO,
     TREE_PUNCTUATION_UNICODE,

@@ -36,8 +36,8 @@ int ranks_count(const ranks *k);
 const char *ranks_describe(const ranks *k);
 /* Threads of this rank: `wanted`, or with 0 its part of the cores that Slurm gave the host. */
 int ranks_threads(const ranks *k, int wanted);
-/* (all) text: what is wrong with the cores of the first rank that has too many threads for them or leaves
- * some idle, "" where all is well, or nobody but the user started this process. */
+/* (all) text: what is wrong with the cores of the first rank that has too many threads for them or
+ * leaves some idle, "" where all is well, or nobody but the user started this process. */
 enum { RANKS_TEXT = 256 };
 sr_status ranks_look_at_cores(ranks *k, int threads, char text[RANKS_TEXT], sr_failure *why);
 /* Number that a launcher gave this process, before MPI is asked; 0 without a launcher. */
@@ -45,10 +45,11 @@ int ranks_launched_rank(void);
 
 /* (all) all [count, width]: this rank's row is there, the others' are filled in. */
 sr_status ranks_allgather(ranks *k, double *all, int64_t width, sr_failure *why);
-/* (all) data[bytes] of the first rank on every rank. The others wait for it however long it takes, as
- * long as it lives. */
+/* (all) data[bytes] of the first rank on every rank. The others wait for it however long it takes,
+ * as long as it lives. */
 sr_status ranks_broadcast(ranks *k, void *data, size_t bytes, sr_failure *why);
-/* (all) SR_OK where `own` is on every rank. Otherwise the first rank that failed says why to all. */
+/* (all) SR_OK where `own` is on every rank. Otherwise the first rank that failed says why to
+ * all. */
 sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why);
 /* (all) Refused with the first rank whose text is not that of rank 0: "rank 2 has other ...". */
 sr_status ranks_compare(ranks *k, const char *text, const char *what, sr_failure *why);

@@ -346,7 +346,8 @@ static bool started_by_launcher(void) {
 sr_status ranks_mpi_open(ranks *k, sr_failure *why) {
     int got;
     if (!started_by_launcher()) return SR_OK;
-    /* Open MPI spins in its own waits (begin, end). mpirun tells it whether cores are short, srun does not. */
+    /* Open MPI spins in its own waits (begin, end). mpirun tells it whether cores are short, srun
+     * does not. */
     if (strcmp(k->launcher, "srun") == 0) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &got) != MPI_SUCCESS)
         return sr_fail(why, SR_LIBRARY, "MPI: it cannot start");

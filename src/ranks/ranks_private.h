@@ -46,7 +46,8 @@ extern const ranks_kind ranks_alone;
 /* (all) Fills in what MPI knows; SR_OK with count 1 where nobody started several. */
 sr_status ranks_mpi_open(ranks *k, sr_failure *why);
 #endif
-/* Processes that a launcher says it started, from its variables; 1 without one. *name of it, or "". */
+/* Processes that a launcher says it started, from its variables; 1 without one. *name of it, or
+ * "". */
 int ranks_launched(const char **name);
 /* Cores of this host that Slurm gave the run; 0: it says nothing. */
 int ranks_granted_cores(void);

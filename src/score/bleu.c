@@ -1,5 +1,5 @@
-/* bleu.c -- BLEU (Papineni et al., BLEU: a Method for Automatic Evaluation of Machine Translation, ACL
- * 2002), as multi-bleu.perl (Moses) and as sacreBLEU (Post, WMT 2018) compute it.
+/* bleu.c -- BLEU (Papineni et al., BLEU: a Method for Automatic Evaluation of Machine Translation,
+ * ACL 2002), as multi-bleu.perl (Moses) and as sacreBLEU (Post, WMT 2018) compute it.
  *
  * With the counts of all sentences added up first, orders n = 1 .. 4:
  *
@@ -7,8 +7,8 @@
  *     BP   = 1 if hyp_len >= ref_len else exp(1 - ref_len / hyp_len)
  *     BLEU = 100 BP exp((ln p_1 + ... + ln p_4) / 4)
  *
- * ln 0 is -9999999999 in both programs, which gives 0. hyp_len 0 has BP 0 (multi-bleu.perl divides by
- * zero there). Smoothing of correct_n = 0 (Chen and Cherry, A Systematic Comparison of Smoothing
+ * ln 0 is -9999999999 in both programs, which gives 0. hyp_len 0 has BP 0 (multi-bleu.perl divides
+ * by zero there). Smoothing of correct_n = 0 (Chen and Cherry, A Systematic Comparison of Smoothing
  * Techniques for Sentence-Level BLEU, WMT 2014), none where no word is correct at all:
  *
  *     exp     p_n = 1 / (2^k total_n) for the k-th zero

@@ -12,7 +12,8 @@ static void print_word(const char *words, int number, char *text, size_t size) {
     snprintf(text, size, "%.*s", (int)strcspn(words, "|"), words);
 }
 
-/* "floor[0.10]": the value is part of the method; two digits as sacreBLEU has them, if they say it. */
+/* "floor[0.10]": the value is part of the method; two digits as sacreBLEU has them, if they say
+ * it. */
 static void print_smoothing(const bleu_form *f, char *text, size_t size) {
     print_word(BLEU_SMOOTHING_WORDS, (int)f->smoothing, text, size);
     const size_t used = strlen(text);

@@ -29,7 +29,8 @@ bleu_counts bleu_sum(const bleu_scorer *s) {
     return sum;
 }
 
-/* -- a line as its words are looked for in it ------------------------------------------------------ */
+/* -- a line as its words are looked for in it
+ * ------------------------------------------------------ */
 
 static void lower_ascii(byte_buffer *t) {
     for (size_t i = 0; i < t->size; i++)
@@ -98,7 +99,8 @@ static sr_status take_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     return status;
 }
 
-/* -- sentences ------------------------------------------------------------------------------------ */
+/* -- sentences
+ * ------------------------------------------------------------------------------------ */
 
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why) {
     if (refs < 1 || refs > BLEU_REFERENCES)

@@ -8,8 +8,9 @@
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *
  * Peculiarities of the script that are kept: a type "0" is none; E behind which B follows neither
- * ends nor begins a phrase, but by its type; S, and any part that is not one of B I O E . [ ], does so by
- * its type alone; phrases without a type have two lines of their own when both texts have such.
+ * ends nor begins a phrase, but by its type; S, and any part that is not one of B I O E . [ ], does
+ * so by its type alone; phrases without a type have two lines of their own when both texts have
+ * such.
  */
 #include "score/conll_score.h"
 

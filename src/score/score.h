@@ -1,4 +1,5 @@
-/* score.h -- BLEU of translations (docs/scores.md): two forms of it, of which each number says which.
+/* score.h -- BLEU of translations (docs/scores.md): two forms of it, of which each number says
+ * which.
  *
  *   the form of multi-bleu.perl: text that is tokenized already, bytes, words between ASCII blanks
  *   the form of sacreBLEU 2.x:   text as people write it, UTF-8, cut into words by a tokenizer here
@@ -93,7 +94,8 @@ bleu_counts bleu_sum(const bleu_scorer *s);
  * or the line is not UTF-8 as the form wants it. */
 char *bleu_words(const bleu_form *form, bleu_text line);
 
-/* An interval that holds `level` of the scores of texts whose sentences are drawn from this one's. */
+/* An interval that holds `level` of the scores of texts whose sentences are drawn from this
+ * one's. */
 typedef struct bleu_interval {
     double low, high;
     int64_t resamples;

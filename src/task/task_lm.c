@@ -1,6 +1,6 @@
-/* task_lm.c -- running text: the next token of every position of a window, cross entropy over all of
- * them, <eos> and <unk> counted (docs/models.md 3.2). Perplexity is that of the plain nll, tokens of
- * all windows alike.
+/* task_lm.c -- running text: the next token of every position of a window, cross entropy over all
+ * of them, <eos> and <unk> counted (docs/models.md 3.2). Perplexity is that of the plain nll,
+ * tokens of all windows alike.
  *
  * A model with gives_nll has no logits: its accuracy is NaN. Bits per byte, bpc, is nll / ln 2
  * where tokens are bytes (docs/models.md 4). It is NaN for words, whose lengths differ.

@@ -1,4 +1,4 @@
-/* translator.c -- see translator.h. */
+/* translator.c -- translates lines of text and scores a split; see translator.h. */
 #include "task/translator.h"
 
 #include <stdlib.h>

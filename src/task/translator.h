@@ -1,4 +1,5 @@
-/* translator.h -- text in, text out: a model, its dictionaries and how its lines are made into tokens.
+/* translator.h -- text in, text out: a model, its dictionaries and how its lines are made into
+ * tokens.
  *
  * Lines pass the steps of the model's training text (tokenizing, subwords) and the source
  * dictionary. Hypotheses come back as words of the target dictionary, subwords joined.

@@ -1,4 +1,4 @@
-/* file_bytes.c -- see file_bytes.h. */
+/* file_bytes.c -- finds, opens, reads and unpacks whole files; see file_bytes.h. */
 #include "text/file_bytes.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* line_transform.c -- see line_transform.h. */
+/* line_transform.c -- applies steps to a line or a text; see line_transform.h. */
 #include "text/line_transform.h"
 
 #include <stdio.h>

@@ -11,7 +11,8 @@ static int parts_of(tag_scheme scheme) {
 
 /* -- types */
 
-/* Types of a test alone stand behind, so that another test does not number those of training anew. */
+/* Types of a test alone stand behind, so that another test does not number those of training
+ * anew. */
 static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
     const bool trained = a < t->trained;
     return trained != (b < t->trained) ? trained

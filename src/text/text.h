@@ -11,7 +11,8 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why);
 /* The same of a text that was read, and takes a byte order mark off its front. */
 sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why);
 
-/* Reads a whole text, plain or gzip, and checks it. A byte order mark in front of it is taken off. */
+/* Reads a whole text, plain or gzip, and checks it. A byte order mark in front of it is taken
+ * off. */
 sr_status text_read(const char *path, file_bytes *f, int64_t *lines, sr_failure *why);
 
 /* What the bytes of a file are characters of. */

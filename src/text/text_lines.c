@@ -1,4 +1,4 @@
-/* text_lines.c -- see text_lines.h. */
+/* text_lines.c -- reads a text line by line, plain or gzip; see text_lines.h. */
 #include "text/text_lines.h"
 
 #include <errno.h>

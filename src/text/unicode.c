@@ -37,7 +37,8 @@ bool unicode_is_symbol(uint32_t code) {
     return uc_is_general_category(code, UC_CATEGORY_S);
 }
 
-/* -- small letters -------------------------------------------------------------------------------- */
+/* -- small letters
+ * -------------------------------------------------------------------------------- */
 
 /* True when the first code point from p on that is not ignorable is a letter with a case. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {

@@ -1,4 +1,5 @@
-/* vocab.c -- a dictionary: words numbered by a map, their counts, and the order of ids; see vocab.h. */
+/* vocab.c -- a dictionary: words numbered by a map, their counts, and the order of ids; see
+ * vocab.h. */
 #include "text/vocab.h"
 
 #include <stdio.h>

@@ -143,8 +143,8 @@ static zip_file_t *open_entry(npz_reader *r, const char *name, int64_t *size, sr
     return file;
 }
 
-/* The first bytes of an entry, all of them unless `most` is less; malloc'd. At its end its checksum is
- * compared. */
+/* The first bytes of an entry, all of them unless `most` is less; malloc'd. At its end its checksum
+ * is compared. */
 static char *read_entry(npz_reader *r, const char *name, int64_t most, int64_t *size, int64_t *got,
                         sr_failure *why) {
     char beyond, *bytes = NULL;

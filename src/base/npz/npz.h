@@ -60,7 +60,8 @@ typedef struct npz_reader npz_reader;
 npz_reader *npz_open(const char *path, sr_failure *why); /* NULL on failure */
 void npz_close(npz_reader *r);                           /* NULL is fine */
 int64_t npz_arrays(const npz_reader *r);
-/* Name of the i-th array, "" past the end or where an entry is no .npy. Valid until the next call. */
+/* Name of the i-th array, "" past the end or where an entry is no .npy. Valid until the next
+ * call. */
 const char *npz_name(npz_reader *r, int64_t i);
 /* Type and shape of an array, from its first bytes; data is NULL. */
 sr_status npz_shape(npz_reader *r, const char *name, npz_array *a, sr_failure *why);

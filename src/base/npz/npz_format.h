@@ -16,8 +16,8 @@ int64_t npy_item_bytes(npz_type type);
 /* Writes the header of an array; returns its bytes, a multiple of 64. */
 size_t npy_write_header(char out[NPY_HEADER_MAX], const npz_array *a);
 
-/* Reads type, rank and dim from the first bytes of an entry; *data is where the numbers begin. what:
- * the entry's name, for messages. */
+/* Reads type, rank and dim from the first bytes of an entry; *data is where the numbers begin.
+ * what: the entry's name, for messages. */
 sr_status npy_read_header(const char *bytes, int64_t count, const char *what, npz_array *a,
                           int64_t *data, sr_failure *why);
 

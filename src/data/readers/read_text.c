@@ -1,5 +1,5 @@
-/* read_text.c -- running text: DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each split,
- * its prefix the whole name: "ptb.train.txt". Tokens are separated by blanks.
+/* read_text.c -- running text: DIR/PREFIX or DIR/PREFIX.gz (plain preferred), one file for each
+ * split, its prefix the whole name: "ptb.train.txt". Tokens are separated by blanks.
  *
  * The name "" of validation or test means none; the test file may also be missing.
  */

@@ -1,4 +1,4 @@
-/* sentence_lines.c -- see sentence_lines.h. */
+/* sentence_lines.c -- class names and lines of classified sentences; see sentence_lines.h. */
 #include "data/readers/sentence_lines.h"
 
 #include <errno.h>

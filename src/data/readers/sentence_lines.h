@@ -16,8 +16,8 @@ typedef struct label_set {
 } label_set;
 
 void label_set_free(label_set *l);
-/* Adds a name that is not there yet. SR_FORMAT without a place: longer than LABEL_BYTES - 1 bytes, or
- * one more than LABELS_MAX. */
+/* Adds a name that is not there yet. SR_FORMAT without a place: longer than LABEL_BYTES - 1 bytes,
+ * or one more than LABELS_MAX. */
 sr_status label_set_add(label_set *l, const char *name, size_t length, sr_failure *why);
 /* Integers by value, when all are, else bytes by value. */
 void label_set_sort(label_set *l);
@@ -47,8 +47,8 @@ typedef struct line_walk {
 } line_walk;
 bool next_line(line_walk *w); /* false behind the last one */
 
-/* DIR/NAME or DIR/NAME.gz in the options' encoding, noted in the description. *found false: neither is
- * there, and `optional`. */
+/* DIR/NAME or DIR/NAME.gz in the options' encoding, noted in the description. *found false: neither
+ * is there, and `optional`. */
 sr_status read_text_file(dataset *d, const data_options *o, const char *name, bool optional,
                          file_bytes *f, bool *found, sr_failure *why);
 

@@ -42,7 +42,8 @@ static sr_status permute_sources(pair_split *p, rng random, sr_failure *why) {
     return SR_OK;
 }
 
-/* A pair longer than max_tokens, which only splits for evaluation have, makes their batches larger. */
+/* A pair longer than max_tokens, which only splits for evaluation have, makes their batches
+ * larger. */
 static sr_status plan_split(pair_set *s, data_split split, sr_failure *why) {
     pair_split *p = &s->split[split];
     size_t bytes = (size_t)(p->count + 1) * sizeof(int64_t);

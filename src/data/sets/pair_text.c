@@ -1,5 +1,5 @@
-/* pair_text.c -- the texts of sentence pairs: the steps before words are counted, lines as they were
- * read, a line made into ids as the text was. */
+/* pair_text.c -- the texts of sentence pairs: the steps before words are counted, lines as they
+ * were read, a line made into ids as the text was. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,8 @@ static int64_t padded_length(const sentence_set *s, const sentence_split *p, int
 
 /* -- plans */
 
-/* A sentence longer than max_tokens makes the batches of an evaluation larger, in training it is refused. */
+/* A sentence longer than max_tokens makes the batches of an evaluation larger, in training it is
+ * refused. */
 static sr_status plan_by_length(const sentence_set *s, data_split split, const int64_t *length,
                                 sentence_split *p, sr_failure *why) {
     batch_rule rule = s->rule;

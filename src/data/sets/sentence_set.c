@@ -1,5 +1,5 @@
-/* sentence_set.c -- from words to ids: what a loader gives is kept as text until the words of training
- * are counted.
+/* sentence_set.c -- from words to ids: what a loader gives is kept as text until the words of
+ * training are counted.
  *
  * Dictionary: <s>, <pad>, </s>, <unk>, then training words with at least min_count occurrences.
  * Order: count descending, ties by string; nothing pads the dictionary. Characters, of training

@@ -1,4 +1,5 @@
-/* tree_set.h -- trees in memory and the batches of transitions made of them; what read_trees.c fills. */
+/* tree_set.h -- trees in memory and the batches of transitions made of them; what read_trees.c
+ * fills. */
 #ifndef DATA_SETS_TREE_SET_H
 #define DATA_SETS_TREE_SET_H
 

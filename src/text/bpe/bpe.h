@@ -1,6 +1,6 @@
 /* bpe.h -- byte-pair encoding of words: learning merges, their file, cutting text into pieces
- * (docs/models.md 10.3). Compatible with subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016; where it
- * differs is said in docs/data.md.
+ * (docs/models.md 10.3). Compatible with subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016; where
+ * it differs is said in docs/data.md.
  *
  *     bpe_counts *counts = bpe_counts_create();
  *     bpe_counts_add_line(counts, "ein hund", 8, &why);          every line of every text
@@ -68,8 +68,8 @@ sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why);
 
 typedef struct bpe_vocabulary bpe_vocabulary;
 
-/* Pieces of lines `piece count` whose count is at least `threshold`. Errors carry path:line. NULL on
- * failure. */
+/* Pieces of lines `piece count` whose count is at least `threshold`. Errors carry path:line. NULL
+ * on failure. */
 bpe_vocabulary *bpe_vocabulary_read(const char *path, int64_t threshold, sr_failure *why);
 bpe_vocabulary *bpe_vocabulary_parse(const file_bytes *file, int64_t threshold, sr_failure *why);
 void bpe_vocabulary_free(bpe_vocabulary *v);
@@ -93,8 +93,8 @@ typedef struct bpe_settings {
  * failure. */
 bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why);
 void bpe_free(bpe *b);
-/* Puts the line in pieces behind what is in *out. Blanks, CR and LF at the ends stay, runs of blanks
- * inside become one. */
+/* Puts the line in pieces behind what is in *out. Blanks, CR and LF at the ends stay, runs of
+ * blanks inside become one. */
 sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why);
 
 /* Joins subwords to words, in place: removes every `separator` before a blank or the end, and that

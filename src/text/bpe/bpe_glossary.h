@@ -1,4 +1,5 @@
-/* bpe_glossary.h -- what is not cut into pieces: words, and parts of words, that fit an expression. */
+/* bpe_glossary.h -- what is not cut into pieces: words, and parts of words, that fit an
+ * expression. */
 #ifndef TEXT_BPE_BPE_GLOSSARY_H
 #define TEXT_BPE_BPE_GLOSSARY_H
 

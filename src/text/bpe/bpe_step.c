@@ -1,4 +1,4 @@
-/* bpe_step.c -- see bpe_step.h. */
+/* bpe_step.c -- learns or reads merges and applies them to a line; see bpe_step.h. */
 #include "text/bpe/bpe_step.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* pattern.c -- glossary expressions by PCRE2; see pattern.h. The only file that calls PCRE2.
  *
- * PCRE2 reads more than Python's re does, and some of it otherwise. check_syntax rejects that before
- * it is compiled, so that a glossary means the same here and in subword-nmt. */
+ * PCRE2 reads more than Python's re does, and some of it otherwise. check_syntax rejects that
+ * before it is compiled, so that a glossary means the same here and in subword-nmt. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/bpe/pattern.h"
 

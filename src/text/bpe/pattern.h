@@ -1,8 +1,8 @@
 /* pattern.h -- the regular expressions of glossaries: the part of Python's that PCRE2 reads alike.
  *
- * Characters, . [a-z] [^a-z] \d \w \s \D \W \S, (?:...), |, * + ? {m} {m,} {m,n}, each also with a ?
- * for the shortest match, ^ $. A backslash makes any other ASCII mark a plain character. Other groups,
- * other escapes and possessive quantifiers are rejected.
+ * Characters, . [a-z] [^a-z] \d \w \s \D \W \S, (?:...), |, * + ? {m} {m,} {m,n}, each also with a
+ * ? for the shortest match, ^ $. A backslash makes any other ASCII mark a plain character. Other
+ * groups, other escapes and possessive quantifiers are rejected.
  */
 #ifndef TEXT_BPE_PATTERN_H
 #define TEXT_BPE_PATTERN_H
@@ -18,8 +18,8 @@ typedef struct pattern pattern;
 /* Where a match may lie. */
 typedef enum { PATTERN_ANYWHERE, PATTERN_AT_START, PATTERN_WHOLE } pattern_range;
 
-/* text: UTF-8 with a zero byte at the end. edge: "TEXT$" instead, where $ belongs to the last choice
- * alone. NULL on failure: SR_USAGE with the byte of the text. */
+/* text: UTF-8 with a zero byte at the end. edge: "TEXT$" instead, where $ belongs to the last
+ * choice alone. NULL on failure: SR_USAGE with the byte of the text. */
 pattern *pattern_compile(const char *text, bool edge, sr_failure *why);
 void pattern_free(pattern *p);
 /* Finds the first match in text [length], from `from` on; only an empty text has an empty match.

@@ -1,4 +1,4 @@
-/* text_codec.c -- see text_codec.h. */
+/* text_codec.c -- encodes a line as token ids; see text_codec.h. */
 #include "text/bpe/text_codec.h"
 
 #include <string.h>

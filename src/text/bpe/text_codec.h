@@ -26,7 +26,8 @@ int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t ro
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
                             byte_buffer *out, sr_failure *why);
 
-/* What makes words of pieces again: every "@@ ", and "@@" at the end, goes. In place; the new length. */
+/* What makes words of pieces again: every "@@ ", and "@@" at the end, goes. In place; the new
+ * length. */
 #define CODEC_SEPARATOR "@@"
 size_t text_codec_join(char *line, size_t length);
 
