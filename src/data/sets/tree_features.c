@@ -1,5 +1,5 @@
-/* tree_features.c -- a parser's state as ids: 18 words, 18 POS tags, 12 labels (
- * docs/models.md 8). */
+/* tree_features.c -- a parser's state as ids: 18 words, 18 POS tags, 12 labels
+ * (docs/models.md 8). */
 #include "data/sets/tree_data.h"
 
 int64_t data_tree_features(const data_trees *t) {
