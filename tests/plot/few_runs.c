@@ -13,6 +13,7 @@ static sr_recorder *create(const few_run *run) {
     sr_options o = run_options();
     o.model = "toy";
     o.data = "numbers";
+    o.config = "max-tokens = 8\n";
     o.seed = (uint64_t)run->seed;
     o.vectors_every = 1;
     sr_recorder *r = run_create(program_file(run->name), o);
