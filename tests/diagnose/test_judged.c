@@ -67,6 +67,26 @@ static void intervals(void **state) {
     }
 }
 
+/* Of independent values both ends are about 1.96 standard errors away. */
+static void interval_ends(void **state) {
+    (void)state;
+    enum { COUNT = 400 };
+    double value[COUNT], one[COUNT], sum = 0, squares = 0;
+    uint32_t random = 1;
+    sr_failure why = {0};
+    estimate e;
+    for (int i = 0; i < COUNT; i++) {
+        random = random * 1664525u + 1013904223u;
+        value[i] = 2 + (double)(random >> 8) / 16777216.0, one[i] = 1;
+        sum += value[i], squares += value[i] * value[i];
+    }
+    const double mean = sum / COUNT, far = 1.96 * sqrt((squares / COUNT - mean * mean) / COUNT);
+    check_ok(estimate_ratio(value, one, COUNT, &e, &why), &why);
+    assert_float_equal(e.value, mean, 1e-12);
+    assert_in_range((uintmax_t)(100 * (e.high - mean) / far), 75, 130);
+    assert_in_range((uintmax_t)(100 * (mean - e.low) / far), 75, 130);
+}
+
 /* -- steps ----------------------------------------------------------------------------------- */
 
 typedef struct opened {
@@ -152,24 +172,32 @@ static void distances(const sr_runfile *run, int64_t first, int64_t count, doubl
     }
 }
 
+static const double alphas[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
+enum { ALPHAS = sizeof alphas / sizeof alphas[0] };
+
+/* The weight whose median distance is least without the first `skip` steps; its distances. */
+static double best_weight(const opened *o, int64_t skip, double best[400]) {
+    double other[400], least = INFINITY, weight = NAN;
+    for (int i = 0; i < ALPHAS; i++) {
+        distances(o->run, 44, o->s.count, alphas[i], other);
+        const double here = median(other + skip, o->s.count - skip);
+        if (here < least) least = here, weight = alphas[i], memcpy(best, other, sizeof other);
+    }
+    return weight;
+}
+
 /* All averages begin at the same value: the first LEAST_STEPS steps, in which they part, are not judged. */
 static void lag_without_first(void **state) {
     (void)state;
-    static const double alphas[] = {0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999};
-    const plan slow = {"slow", 2, .noise = 0.015, .drift = 0.012, .steps = 44 + 41};
     opened o;
     estimate e;
     sr_failure why = {0};
-    double own[400], other[400], best[400], least = INFINITY;
-    open_planted(&o, &slow);
+    double own[400], best[400];
+    open_planted(&o, &(plan){"slow", 2, .noise = 0.015, .drift = 0.012, .steps = 44 + 41});
     const int64_t n = o.s.count, judged_steps = n - LEAST_STEPS;
     assert_int_equal(n, 41);
+    best_weight(&o, LEAST_STEPS, best);
     distances(o.run, 44, n, 0.9, own);
-    for (size_t i = 0; i < sizeof alphas / sizeof alphas[0]; i++) {
-        distances(o.run, 44, n, alphas[i], other);
-        const double here = median(other + LEAST_STEPS, judged_steps);
-        if (here < least) least = here, memcpy(best, other, sizeof best);
-    }
     for (int64_t row = 0; row < n; row++) own[row] /= best[row];
     check_ok(measure_slow(&o.s, 2, NULL, &e, &why), &why);
     assert_int_equal(e.steps, judged_steps);
@@ -178,12 +206,27 @@ static void lag_without_first(void **state) {
     close_planted(&o);
 }
 
+/* Nor do they choose the best weight: here the averages begin far away, so that those that forget soon are the best of
+ * all steps, but no weight below the run's is the best of the later ones. */
+static void best_without_first(void **state) {
+    (void)state;
+    opened o;
+    estimate e;
+    sr_failure why = {0};
+    double best[400];
+    open_planted(&o, &(plan){"away", 2, .offset = 0.2, .offset_at = 45, .steps = 44 + 41});
+    const double late = best_weight(&o, LEAST_STEPS, best), all = best_weight(&o, 0, best);
+    if (!(all < 0.9 && late >= 0.9)) fail_msg("the best weights are %g and %g", all, late);
+    check_ok(measure_slow(&o.s, 2, NULL, &e, &why), &why);
+    assert_float_equal(e.value, 1, 0);
+    close_planted(&o);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),
-        cmocka_unit_test(intervals),
-        cmocka_unit_test(first_steps),
-        cmocka_unit_test(lag_without_first),
+        cmocka_unit_test(limits),        cmocka_unit_test(intervals),
+        cmocka_unit_test(interval_ends), cmocka_unit_test(best_without_first),
+        cmocka_unit_test(first_steps),   cmocka_unit_test(lag_without_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
