@@ -1,7 +1,7 @@
-/* bn_observer.c -- what would BN do here? The statistics of bn.c and pnv.c at a site whose method uses
- * others or none, taken beside it and without changing it (docs/norms.md 2, 10, 18).
+/* bn_observer.c -- BN's statistics at a site with another method. They are computed in addition and
+ * change nothing else (docs/norms.md 2, 10, 18).
  *
- * Per feature over the n valid rows of the x that the method sees (behind a layer scale), g = dL/dy
+ * Per feature over the n valid rows of the x that the method sees (after a layer scale), g = dL/dy
  * as it arrives at the site:
  *
  *     forward   mu_B = mean[x]  sigma2_B = mean[(x - mu_B)^2]  psi2_B = mean[x^2]
@@ -11,21 +11,19 @@
  *               direct_norm_bn = ||gamma/s g||_F    dx_norm_bn = the root of its square less
  *                   sum_k (gamma/s)^2 (sum_g^2 + (2 - Q) sum_gx^2)/n,  Q = sigma2_B/(sigma2_B + eps)
  *
- * From these follow the parts of dx that BN and PN-V would have with the gain of this site (1 where
- * the method has none) at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V
- * sum g x/psi = (s sum_gx + mu_B sum_g)/psi. They answer for this one call: had BN stood here from
- * the start, weights, x and g would be others.
+ * They give the parts of dx that BN and PN-V would have with the gain of this site (1 without gain)
+ * at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V sum g x/psi = (s
+ * sum_gx + mu_B sum_g)/psi. This holds for this one call. Had the site used BN from the start,
+ * weights, x and g would differ.
  *
- * What the method computes itself is not computed again: the batch statistics and its own running
- * values for every method over a batch, the sums for those of NORM_FAMILY_SIGMA (xhat is the one
- * above, or what a release has for it). The others' sum_gx
- * belongs to another xhat; for watchers the shadow's takes its place, while dgamma and dbeta stay
- * the method's. A method that counts padded rows (norm_method.padded) is not synchronised, nor is
- * its shadow.
+ * The observer computes only what the method does not. Methods over a batch have batch and running
+ * statistics. Methods of NORM_FAMILY_SIGMA have the sums too (with the xhat above, or their
+ * release's). The sum_gx of the others uses another xhat. For hooks the observer's sum_gx replaces
+ * it, while dgamma and dbeta stay the method's. A method that counts padded rows
+ * (norm_method.padded) is not synchronized, nor is its observer.
  *
- * eps and alpha are the site's; eps of a method that has none is bn's. Kept: center, 1/s and the
- * sums [d].
- */
+ * eps and alpha are the site's; without an eps of its own, a site uses bn's. Kept: center, 1/s and
+ * the sums [d]. */
 #include "norm/bn_observer.h"
 
 #include <math.h>
@@ -42,14 +40,14 @@
 
 struct bn_observer_call {
     const norm_observer_state *observer;
-    norm_call call; /* the layer's, with the shadow's options, kept memory and sums */
+    norm_call call; /* the layer's, with the observer's options, kept memory and sums */
     norm_rows rows;
     norm_options options;
 };
 
 /* -- the site ---------------------------------------------------------------------------------- */
 
-/* What the method does not already have as BN and PN-V would. */
+/* Vectors of BN and PN-V that the method does not fill. */
 static uint32_t missing_vectors(const norm_method *m) {
     uint32_t missing = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
     return m->family == NORM_FAMILY_SIGMA ? missing : missing | SUMS;
@@ -145,14 +143,14 @@ uint32_t norm_site_scalars(const norm_site *s) {
     return s->method->scalars | own | (sums ? observer : 0);
 }
 
-/* What bn would write here, without writing it. A process that has v of the n rows, which the sums are
- * of, leaves roots of its own parts: of dx_norm_bn^2 its square less v/n of what is taken off, with the
- * part's sign, so that the parts' squares add up to the whole. */
+/* Measures the dx that BN would write here, without writing it. The sums cover all n rows, of which
+ * this process has v. It stores roots of its own part: of dx_norm_bn^2, its square minus v/n of the
+ * correction, with the sign of the part. The squares of the parts then add up to the total. */
 static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) {
     const batch_kept *k = own->kept;
     column_passes m = column_passes_valid(own);
     double square, off = 0, *a = k->scratch;
-    m.scale = NULL; /* dy stands for itself */
+    m.scale = NULL; /* dy is not scaled */
     for (int64_t j = 0; j < own->features; j++) a[j] = (double)own->gamma[j] * k->inverse[j];
     sr_status status = column_passes_squares(&m, dy, a, &square);
     if (status != SR_OK) return status;
@@ -164,7 +162,7 @@ static sr_status measure_dx(const norm_call *own, norm_call *c, const real *dy) 
         off += a[j] * a[j] * (g * g + (2 - q) * gx * gx) / k->n;
     }
     square -= off * ((double)own->rows->valid / k->n);
-    const bool part = own->rows->gather != NULL; /* a whole is below 0 by rounding alone */
+    const bool part = own->rows->gather != NULL; /* only rounding makes a total negative */
     c->scalar[NORM_SCALAR_dx_norm_bn] = square >= 0 ? sqrt(square) : part ? -sqrt(-square) : 0;
     return SR_OK;
 }

@@ -1,20 +1,20 @@
-/* bn_observer.h -- batch statistics of a site that does not use them; see bn_observer.c. */
+/* bn_observer.h -- batch statistics at a site whose method does not use them (bn_observer.c). */
 #ifndef NORM_BN_OBSERVER_H
 #define NORM_BN_OBSERVER_H
 
 #include "norm/norm_site.h"
 
-/* From forward to backward of one call. */
+/* State of one call, from forward to backward. */
 typedef struct bn_observer_call bn_observer_call;
 
-/* After the method's forward: fills the batch statistics and running values in c->stat that the
- * method left out, and advances the shadow. *kept stays NULL where the site is not observed or the
- * call is not NORM_TRAIN. */
+/* Call after the method's forward. Fills the batch and running statistics that the method left out
+ * of c->stat, and advances the observer. *kept stays NULL without an observer, or outside
+ * NORM_TRAIN. */
 sr_status bn_observer_forward(const norm_site *site, norm_call *c, const real *x,
                               bn_observer_call **kept);
 
-/* After the method's backward: c->stat sum_g and sum_gx are then the shadow's; c->dgamma and
- * c->dbeta stay where the method left them. NULL kept: nothing happens. */
+/* Call after the method's backward. Replaces sum_g and sum_gx in c->stat by the observer's;
+ * c->dgamma and c->dbeta stay. Does nothing for kept NULL. */
 sr_status bn_observer_backward(bn_observer_call *kept, norm_call *c, const real *x, const real *dy);
 
 #endif

@@ -1,5 +1,5 @@
-/* norm.c -- what all methods share: valid rows, the call's context, tape node, parameter gradients,
- * layer scale, watchers. */
+/* norm.c -- one normalization layer: valid rows, the context of a call, tape node, parameter
+ * gradients, layer scale, hooks. The mathematics of a method is in its file. */
 #include "norm/norm_site.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 typedef struct applied {
     norm_site *site;
     norm_call call;
-    const real *x;              /* [rows, d] what the method sees */
-    layer_scale scale;          /* in front of the method; groups is 0 where there is none */
+    const real *x;              /* [rows, d] input of the method */
+    layer_scale scale;          /* before the method; groups is 0 without one */
     bn_observer_call *observer; /* or NULL */
 } applied;
 
@@ -38,7 +38,7 @@ static bool is_training(const norm_rows *r) {
     return r->mode == NORM_TRAIN || r->frozen;
 }
 
-/* Nothing to normalise, in any process (releases do not synchronise). */
+/* Whether no process has rows to normalize. Releases do not synchronize. */
 static bool empty(const norm_site *s, const norm_call *c) {
     return c->rows->valid == 0 && (!c->rows->gather || s->method->padded);
 }
@@ -94,7 +94,7 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
     return SR_OK;
 }
 
-/* Rows whose layer scale is not made by the first pass of the method. */
+/* Rows whose layer scale the method's first pass does not compute. */
 static sr_status rows_to_scale(const applied *a, column_passes *m) {
     const norm_call *c = &a->call;
     const norm_method *method = a->site->method;
@@ -107,7 +107,7 @@ static sr_status rows_to_scale(const applied *a, column_passes *m) {
     return status;
 }
 
-/* u in memory, in every row that has a scale. */
+/* Writes u to memory, in every row that has a scale. */
 static const real *scaled_input(applied *a) {
     norm_call *c = &a->call;
     column_passes m = a->site->method->padded ? column_passes_all(c) : column_passes_valid(c);
@@ -118,7 +118,8 @@ static const real *scaled_input(applied *a) {
     return a->scale.u;
 }
 
-/* What the method sees: x, for it to divide if it can, or the layer scale of x in memory. */
+/* Sets the input of the method: x, if the method divides it itself, or the layer scale of x in
+ * memory. */
 static sr_status scale_input(applied *a, const tensor *x) {
     norm_call *c = &a->call;
     int64_t groups = c->options->layer_scale;
@@ -142,13 +143,13 @@ static sr_status scale_input(applied *a, const tensor *x) {
     return a->x ? SR_OK : SR_MEMORY;
 }
 
-/* For watchers: NULL where it would have to be made and nobody wants it. */
+/* Input of the method for hooks. NULL when it is not in memory and no hook wants it. */
 static const real *hook_input(applied *a) {
     if (!a->call.scale) return a->x;
     return a->site->want_input ? scaled_input(a) : NULL;
 }
 
-/* What the method itself does not ask for. */
+/* Computes the batch statistics that the method does not need itself. */
 static sr_status observe_batch(applied *a) {
     batch_kept k = {0};
     return batch_statistics(&a->call, &k, a->x);
@@ -168,7 +169,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
         if (status != SR_OK) return status;
         if (!s->method->padded) zero_padded(c, y);
-        if (s->calls != c->calls) s->calls = c->calls; /* decoders beside one another only read */
+        if (s->calls != c->calls) s->calls = c->calls; /* parallel decoders only read */
     }
     const bool final = c->rows->mode == NORM_BATCH && s->hook_frozen;
     if (s->forward_hook && (is_training(c->rows) || final))
@@ -177,7 +178,7 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
     return SR_OK;
 }
 
-/* y, that the tape had given up. */
+/* Recomputes y after the tape dropped it. */
 static void norm_recompute(tape *t, const tape_node *node) {
     applied *a = node->kept;
     norm_call *c = &a->call;
@@ -188,7 +189,8 @@ static void norm_recompute(tape *t, const tape_node *node) {
     if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
 }
 
-/* Whether it can be: what the layer scale keeps of x is not looked at here. */
+/* Whether y can be recomputed. With a layer scale it cannot: what the scale keeps of x is not
+ * considered. */
 static bool can_recompute(const applied *a) {
     return a->site->method->recompute && !a->scale.groups && !empty(a->site, &a->call);
 }
@@ -209,7 +211,7 @@ static void add_rows(real *to, const real *from, int64_t count, int threads) {
     for (int64_t i = 0; i < count; i++) to[i] += from[i];
 }
 
-/* dx -> out through the layer scale: in the method's last pass, or behind it. */
+/* Passes dx through the layer scale to `out`: in the method's last pass, or after it. */
 static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
     const norm_method *method = a->site->method;
@@ -224,8 +226,8 @@ static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out
     return status;
 }
 
-/* This layer's own gradient in dx, seen by the watcher, and that of its input in out. The same
- * memory where nobody looks or both are equal. */
+/* Writes the gradient of this layer's own input to dx, which hooks see, and of the layer's input to
+ * `out`. Both are the same memory when no hook needs dx, or when they are equal. */
 static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
     norm_site *s = a->site;
@@ -248,7 +250,7 @@ static sr_status run_backward(applied *a, const real *dy, real *dx, real *out) {
     return SR_OK;
 }
 
-/* Adds what run_backward gives to `grad`, or writes it there. */
+/* Adds the input gradient to `grad`, or overwrites it. */
 static sr_status input_gradient(applied *a, tape *t, const tensor *x, const real *dy, real *grad,
                                 bool add) {
     const bool apart = !grad || add, twice = a->scale.groups && a->site->want_input;
@@ -271,7 +273,7 @@ static void parameter_gradients(const applied *a, tape *t) {
         if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
 }
 
-/* What has been made again since the forward pass may stand elsewhere. */
+/* Values recomputed since the forward pass may be at other addresses. */
 static void refresh_pointers(applied *a, const tensor *x) {
     const norm_site *s = a->site;
     if (a->x != a->scale.u) a->x = x->value;
@@ -314,7 +316,7 @@ bool norm_site_has_running(const norm_site *s) {
     return s->method->vectors & (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2));
 }
 
-/* The same rows, with the statistics of the batch where they would be the running ones. */
+/* The same rows with batch statistics instead of running ones. */
 static const norm_rows *rows_of_batch(tape *t, const norm_rows *rows) {
     norm_rows *own = tape_alloc(t, sizeof *own);
     if (!own) return NULL;
@@ -323,8 +325,8 @@ static const norm_rows *rows_of_batch(tape *t, const norm_rows *rows) {
     return own;
 }
 
-/* With running statistics as constants dx = gamma/sigma g (docs/norms.md 24): every method's backward pass
- * does that in NORM_RUNNING (batch_backward_constant). */
+/* With running statistics as constants dx = gamma/sigma g (docs/norms.md 24). In NORM_RUNNING every
+ * method's backward pass computes this (batch_backward_constant). */
 void norm_site_freeze(norm_site *s, bool frozen) {
     s->frozen = frozen && norm_site_has_running(s);
 }

@@ -1,4 +1,5 @@
-/* norm_site.c -- making and freeing a layer: its options checked, parameters, running state. */
+/* norm_site.c -- makes and frees a normalization layer: checks options, allocates parameters and
+ * state. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,13 @@
-/* batch_stats.c -- the common part of the methods whose statistics are taken over the valid rows of
- * a batch (docs/norms.md 2, 10, 17, 18.2). Formulas in each method's file; here n is the number of
+/* batch_stats.c -- shared by the methods with statistics over the valid rows of a batch
+ * (docs/norms.md 2, 10, 17, 18.2). Each method's file has its formulas. Here n is the number of
  * valid rows of all processes, xhat = (x - center)/s, and s is the method's divisor.
  *
- * mean over rows of the row norm of the scale statistic's part of dx (18.2), divided by d:
+ * Mean over rows of the row norm of the scale statistic's part of dx (18.2), divided by d:
  *
  *     1/(n d) sum_i || c * xhat_i ||_2,  c_k = gamma_k/s_k * sum_gx_k/n
  *
- * taken in the same sweep that writes dx, while the rows are in cache. Over several processes it is
- * the mean over this process's rows.
- */
+ * It is computed in the pass that writes dx, while the rows are in cache. With several processes it
+ * is the mean over this process's rows. */
 #include "norm/kernels/batch_stats.h"
 
 #include <math.h>
@@ -34,7 +33,7 @@ batch_kept *batch_kept_start(const norm_call *c) {
     return k;
 }
 
-/* mu_B and, in sigma2_B, the sums of squared deviations. */
+/* Computes mu_B and, in sigma2_B, the sums of squared deviations. */
 static sr_status own_moments(norm_call *c, const real *x) {
     column_passes m = column_passes_valid(c);
     m.makes_scale = m.scale && !m.scale->made;
@@ -185,7 +184,7 @@ sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real 
         zero[j] = 0;
     }
     column_passes m = column_passes_valid(c);
-    m.scale = NULL; /* dy stands for itself */
+    m.scale = NULL; /* dy is not scaled */
     column_passes_scale(&m, dy, zero, a, zero, dx);
     m.scale = c->scale;
     if (m.scale) column_passes_scale_rows(&m, layer_scale_backward);

@@ -1,4 +1,4 @@
-/* batch_stats.h -- what the methods over a batch have in common; see batch_stats.c. */
+/* batch_stats.h -- shared by the methods with statistics over a batch (batch_stats.c). */
 #ifndef NORM_KERNELS_BATCH_STATS_H
 #define NORM_KERNELS_BATCH_STATS_H
 
@@ -6,43 +6,44 @@
 
 /* Kept from forward to backward, arrays [d]. */
 typedef struct batch_kept {
-    double n;                 /* valid rows, of all processes; 0: nothing to normalise anywhere */
+    double n;                 /* valid rows of all processes; 0: no process has any */
     double *center;           /* xhat = (x - center) * inverse */
     double *inverse;          /* 1/s */
-    double *scratch;          /* 4 * d */
-    double *part_g, *part_gx; /* parameter gradients of this process, when it is one of several */
+    double *scratch;          /* [4 d] */
+    double *part_g, *part_gx; /* [d] parameter gradients of this process, when there are several */
 } batch_kept;
 
 size_t batch_kept_bytes(const norm_call *c);
-/* c->kept with its arrays set. */
+/* Returns c->kept with its arrays set. */
 batch_kept *batch_kept_start(const norm_call *c);
 
-/* Fills stat mu_B, sigma2_B, psi2_B of this process's valid rows, and n = `count`, the number that
- * the squares are divided by. The first pass over x. */
+/* Fills stat mu_B, sigma2_B, psi2_B of this process's valid rows, and n = `count`, the divisor of
+ * the squares. Must be the first pass over x. */
 sr_status batch_own_statistics(norm_call *c, batch_kept *k, double count, const real *x);
 
-/* Fills n and stat mu_B, sigma2_B, psi2_B (all processes). */
+/* Fills n and stat mu_B, sigma2_B, psi2_B over all processes. */
 sr_status batch_statistics(norm_call *c, batch_kept *k, const real *x);
 
-/* state <- alpha*state + (1-alpha)*batch, in NORM_TRAIN and when there was any row. */
+/* state <- alpha*state + (1-alpha)*batch*factor, in NORM_TRAIN when there are rows. */
 void batch_advance(const norm_call *c, const batch_kept *k, double *state, const double *batch,
                    double factor);
 
-/* The forward statistics of BN: divides by those of the batch, which advance the running mu and sigma2
- * (unbiased: by n/(n-1) times sigma2_B), or in NORM_RUNNING by these. Fills stat mu, sigma2, as before
- * the call. */
+/* BN's forward statistics. Divides by the batch's and advances the running mu and sigma2 (unbiased:
+ * by n/(n-1) times sigma2_B); in NORM_RUNNING divides by the running ones. Fills stat mu, sigma2 as
+ * before the call. */
 sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *mu, double *sigma2,
                             bool unbiased);
 
-/* y or dx of padded rows: value [d]; backward: the layer scale goes on with them. */
+/* Sets y or dx of padded rows to value [d]. In backward the layer scale continues from them. */
 sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 
 /* y = gamma * (x - center) * inverse + beta. */
 void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);
-/* `again` of methods whose forward pass ends so and whose kept begins with k. */
+/* `recompute` of methods whose forward ends with batch_normalise and whose kept memory starts with
+ * k. */
 sr_status batch_recompute(norm_call *c, const real *x, real *y);
 
-/* Fills stat sum_g, sum_gx (all processes) and dgamma, dbeta (this one). */
+/* Fills stat sum_g, sum_gx over all processes, and dgamma, dbeta of this one. */
 sr_status batch_gradient_sums(norm_call *c, batch_kept *k, const real *x, const real *dy);
 
 /* center <- center (NULL: zeros), inverse <- 1/sqrt(square + eps). */
@@ -56,29 +57,29 @@ typedef struct batch_terms {
 /* a = gamma*inverse, b = slope = 0. */
 batch_terms batch_terms_start(const norm_call *c, const batch_kept *k);
 
-/* The derivative through the batch statistics, gamma*inverse * (g - sum_g/n - xhat*sum_gx/n);
- * without mean_part the middle term is absent. */
+/* Derivative through the batch statistics: gamma*inverse * (g - sum_g/n - xhat*sum_gx/n). Without
+ * mean_part the middle term is absent. */
 batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part);
 
-/* Fills the scalars dx_norm and direct_norm of a watched call. */
+/* Fills the scalars dx_norm and direct_norm, if the call has a hook. */
 void batch_record_norms(norm_call *c, const dx_norms *norms);
 
-/* Root mean square over the valid rows of ||slope (x - c)||_2, divided by d, where `square` is the
+/* Root mean square over the valid rows of ||slope (x - c)||_2, divided by d. `square` is the
  * statistic mean[(x - c)^2]: psi2_B for c = 0, sigma2_B for c = mu_B. For g_sigma2 and g_psi2 of
  * NORM_FAMILY_OWN. */
 double batch_part(const norm_call *c, const double *slope, norm_vector square);
 
-/* Writes dx and, where watched, its norms; when wanted, `rowmean` = mean over rows of ||weight (x - center)||_2, divided by d;
- * weight [d] NULL: slope. */
+/* Writes dx and, with a hook, its norms. When wanted, also `rowmean` = mean over rows of ||weight
+ * (x - center)||_2, divided by d; weight [d], NULL: slope. */
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
                         const double *weight, const real *x, const real *dy, norm_scalar rowmean,
                         real *dx);
 
-/* dx of batch_statistic_terms. */
+/* Writes dx of batch_statistic_terms. */
 sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
                          bool mean_part, real *dx);
 
-/* dx = gamma*inverse * g: the derivative where the statistics are constants. */
+/* dx = gamma*inverse * g: the derivative with constant statistics. */
 sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *dy, real *dx);
 
 #endif

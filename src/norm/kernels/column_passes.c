@@ -1,18 +1,17 @@
-/* column_passes.c -- see column_passes.h.
+/* column_passes.c -- passes that sum over columns: moments and gradient sums.
  *
  * Moments: inside a chunk of CHUNK rows, one pass over deviations from the chunk's first row c,
  *
  *     S1 = sum (x - c)    S2 = sum (x - c)^2    mean = c + S1/n    m2 = S2 - S1^2/n
  *
- * Because c is one of the n values, (c - mean)^2 <= n * variance: the subtraction loses at most
- * about n * 2^-53 of m2, and a constant column gives exactly 0. Chunks are merged after Chan,
- * Golub and LeVeque (1979):
+ * c is one of the n values, so (c - mean)^2 <= n * variance. The subtraction loses at most about n
+ * * 2^-53 of m2, and a constant column gives exactly 0. Chunks are merged after Chan, Golub and
+ * LeVeque (1979):
  *
  *     delta = mean_b - mean_a    mean = mean_a + delta n_b/n    m2 = m2_a + m2_b +
  *         delta^2 n_a n_b/n
  *
- * All sums and all differences from a mean are in double.
- */
+ * All sums and all differences from a mean are in double. */
 #include "norm/kernels/column_passes.h"
 
 #include <string.h>
@@ -53,13 +52,13 @@ void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step) {
     }
 }
 
-/* Distance of the arrays [d] of a chunk's sums: not a multiple of a page for any usual d, where
- * the processor would take a load of one array for the store to another. */
+/* Distance of a chunk's arrays [d] of sums. It is not a multiple of a page for any usual d: the
+ * processor would then mistake a load of one array for the store to another. */
 static int64_t padded_width(int64_t d) {
     return (d + SIMD_WIDTH - 1) / SIMD_WIDTH * SIMD_WIDTH + PAD;
 }
 
-/* Three arrays for each chunk, the most that a pass takes. */
+/* Three arrays per chunk, the most that a pass uses. */
 int64_t column_passes_scratch_count(int64_t rows, int64_t features) {
     return 3 * ((rows + CHUNK - 1) / CHUNK + 1) * padded_width(features);
 }
@@ -71,8 +70,8 @@ double *column_passes_scratch(const column_passes *m) {
 
 /* -- moments ----------------------------------------------------------------------------------- */
 
-/* sums of deviations and their squares of `count` (1 or 2) times 8 columns; x, shift, s1, s2 point
- * at the first of them. */
+/* Adds deviations and their squares for `count` (1 or 2) times 8 columns. x, shift, s1, s2 point at
+ * the first column. */
 SIMD_DOUBLE_INLINE void add_deviations(const row_block *s, int count, const real *x,
                                        const double *shift, double *s1, double *s2, bool scaled,
                                        tile_factors f) {
@@ -134,7 +133,7 @@ static __attribute__((noinline)) void block_moments(const column_passes *m, cons
     }
 }
 
-/* mean and m2 of one chunk; shift [d] is scratch. */
+/* Computes mean and m2 of one chunk; shift [d] is scratch memory. */
 static void chunk_moments(const column_passes *m, const real *x, row_chunk p, double *shift,
                           double *mean, double *m2) {
     int64_t d = m->features, n = p.end - p.first;
@@ -153,7 +152,7 @@ static void chunk_moments(const column_passes *m, const real *x, row_chunk p, do
     }
 }
 
-/* Joins the chunk (n_b rows, mean_b, m2_b) to the n_a rows in mean and m2. */
+/* Merges the chunk (n_b rows, mean_b, m2_b) into the n_a rows of mean and m2. */
 static void merge_moments(int64_t d, double n_a, double *mean, double *m2, double n_b,
                           const double *mean_b, const double *m2_b) {
     double n = n_a + n_b;
@@ -186,7 +185,7 @@ sr_status column_passes_moments(const column_passes *m, const real *x, double *m
 
 /* -- gradient sums ----------------------------------------------------------------------------- */
 
-/* Sums of g and g (x - center), as add_deviations. */
+/* Adds sums of g and of g (x - center); arguments as in add_deviations. */
 SIMD_DOUBLE_INLINE void add_products(const row_block *s, int count, const real *x, const real *g,
                                      const double *center, double *sg, double *sgx, bool scaled,
                                      tile_factors f) {

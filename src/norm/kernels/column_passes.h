@@ -1,13 +1,12 @@
-/* column_passes.h -- passes over the columns of a row-major matrix, for methods whose statistics are
- * taken over a batch.
+/* column_passes.h -- passes over the columns of a row-major matrix, for methods with statistics
+ * over a batch.
  *
- * Rows are cut into fixed chunks by their number only and the chunks' sums are merged in order, so
- * the result has the same bytes for any number of threads.
+ * Rows are cut into fixed chunks by their number only, and sums of chunks are merged in order.
+ * Results are therefore bit-identical for any number of threads.
  *
- * Behind a layer scale x is divided on the way, so that x/s needs no memory. What column_passes_scale,
- * column_passes_fill and column_passes_combine write while the scale has a `dx` is a gradient: it goes on
- * through the layer scale while the rows are in cache.
- */
+ * After a layer scale, passes divide x by s as they read it, so x/s needs no memory. While the
+ * scale has a `dx`, column_passes_scale, column_passes_fill and column_passes_combine write a
+ * gradient. They pass it through the layer scale while the rows are in cache. */
 #ifndef NORM_KERNELS_COLUMN_PASSES_H
 #define NORM_KERNELS_COLUMN_PASSES_H
 
@@ -16,29 +15,29 @@
 
 /* The rows of one pass. */
 typedef struct column_passes {
-    int64_t rows;         /* that take part */
+    int64_t rows;         /* of the pass */
     int64_t features;     /* d */
-    const int32_t *index; /* [rows] their numbers; NULL: 0 .. rows-1 */
+    const int32_t *index; /* [rows] row numbers; NULL: 0 .. rows-1 */
     int threads;
-    tape *tape;               /* scratch memory, where there is no room: */
-    double *scratch;          /* [column_passes_scratch_count] doubles of the caller's, or NULL */
-    const layer_scale *scale; /* x stands for x/s in every pass; NULL: for itself */
-    bool makes_scale;         /* column_passes_moments: 1/s is not known yet, make it on the way */
+    tape *tape;               /* allocates scratch memory when `scratch` is NULL */
+    double *scratch;          /* [column_passes_scratch_count] doubles of the caller, or NULL */
+    const layer_scale *scale; /* passes read x/s instead of x; NULL: x */
+    bool makes_scale;         /* column_passes_moments computes 1/s first */
 } column_passes;
 
 static inline int64_t column_passes_row(const column_passes *m, int64_t i) {
     return m->index ? m->index[i] : i;
 }
 
-/* What any of these passes needs for this many rows. */
+/* Doubles of scratch memory for any of these passes over so many rows. */
 int64_t column_passes_scratch_count(int64_t rows, int64_t features);
 
 column_passes column_passes_valid(const norm_call *c); /* valid rows */
 column_passes column_passes_all(const norm_call *c);   /* padded rows too */
-/* The padded rows alone, with an index in memory of the tape. */
+/* The padded rows alone, with an index in the tape's memory. */
 sr_status column_passes_padded(const norm_call *c, column_passes *m);
 
-/* Takes a step of the scale in all rows of the pass, chunk by chunk, on several threads. */
+/* Runs a step of the scale in all rows of the pass, chunk by chunk, on several threads. */
 void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step);
 
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
@@ -56,19 +55,19 @@ void column_passes_scale(const column_passes *m, const real *x, const double *ce
 /* y = value in every row of the pass. */
 void column_passes_fill(const column_passes *m, const double *value, real *y);
 
-/* dx = a*g + b + c*(x - center) in every row of the pass. all [d]. */
+/* dx = a*g + b + c*(x - center) in every row of the pass. All arrays are [d]. */
 typedef struct column_passes_line {
     const double *center, *a, *b, *c;
 } column_passes_line;
 
-/* What a watcher wants to know of dx, taken while the rows are in cache. */
+/* Norms of dx for hooks, computed while the rows are in cache. */
 typedef struct dx_norms {
     const double *weight; /* [d], or NULL: no row_norm */
     double row_norm;      /* sum over rows of sqrt(sum_k (weight_k (x_k - center_k))^2) */
     double dx2, direct2;  /* sums over rows and columns of dx^2, as written, and of (a g)^2 */
 } dx_norms;
 
-/* look: NULL when nobody looks. */
+/* Writes dx; norms may be NULL. */
 sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
                                 const column_passes_line *line, real *dx, dx_norms *norms);
 

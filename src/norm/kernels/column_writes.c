@@ -1,11 +1,10 @@
-/* column_writes.c -- the passes of column_passes.h that write rows, element by element. What they write
- * while the layer scale has a `dx` is a gradient, and goes on through it.
- */
+/* column_writes.c -- passes of column_passes.h that write rows. While the layer scale has a `dx`,
+ * what they write is a gradient, which they pass through the scale. */
 #include <math.h>
 
 #include "norm/kernels/row_blocks.h"
 
-/* The gradient that was written in these rows goes on. */
+/* Passes the gradient in these rows through the layer scale. */
 static void pass_through_scale(const column_passes *m, const row_block *s) {
     if (m->scale && m->scale->dx) layer_scale_backward(m->scale, m->index, s->first, s->rows);
 }
@@ -79,7 +78,7 @@ void column_passes_fill(const column_passes *m, const double *value, real *y) {
     if (m->scale && m->scale->dx) layer_scale_backward(m->scale, m->index, 0, m->rows);
 }
 
-/* What a look finds in the rows of a chunk, in lanes: their norms, dx^2, (a g)^2. */
+/* SIMD sums of a chunk's rows: their norms, dx^2, (a g)^2. */
 typedef struct norm_sums {
     simd_double row_norm, dx2[2], direct2[2];
 } norm_sums;
@@ -89,7 +88,7 @@ typedef enum { NORMS_NONE, NORMS_SQUARES, NORMS_ROWS } norms_wanted;
 typedef struct block_norms {
     norm_sums *sums;
     const double *weight;
-    simd_double *row; /* [CHUNK] squares of weight (x - center), in eight parts each */
+    simd_double *row; /* [CHUNK] squares of weight (x - center), in eight partial sums each */
 } block_norms;
 
 SIMD_DOUBLE_INLINE void prefetch_three(const real *x, const real *g, real *dx) {
@@ -98,7 +97,7 @@ SIMD_DOUBLE_INLINE void prefetch_three(const real *x, const real *g, real *dx) {
     simd_double_prefetch_write(dx, PREFETCH_OF_THREE);
 }
 
-/* sum += the roots of eight rows' eight parts. */
+/* sum += the roots of eight rows' totals. */
 SIMD_DOUBLE_INLINE void add_row_norms(const simd_double *row, simd_double *sum) {
     simd_double square, root = {0};
     simd_double_totals(&square, row);
@@ -106,8 +105,8 @@ SIMD_DOUBLE_INLINE void add_row_norms(const simd_double *row, simd_double *sum) 
     *sum += root;
 }
 
-/* line: of these columns. last: no column follows. Then eight rows' norms are taken while the next rows are walked,
- * because roots take long and nothing else waits for them. */
+/* line: coefficients of these columns. last: no column follows. The norms of eight rows are then
+ * computed while the next rows are processed: roots are slow, and nothing else waits for them. */
 SIMD_DOUBLE_INLINE void combine_tile(const row_block *s, int count, const real *x, const real *g,
                                      const column_passes_line *line, int64_t k, real *dx,
                                      bool scaled, tile_factors f, norms_wanted wanted,
@@ -164,7 +163,7 @@ SIMD_DOUBLE_INLINE int64_t simd_combine(const column_passes *m, const row_block 
     return k;
 }
 
-/* Columns from `done` on; look NULL: not looked at. */
+/* Processes columns from `done` on; norms may be NULL. */
 static void combine_rest(const column_passes *m, const row_block *s, const real *x, const real *g,
                          const column_passes_line *line, real *dx, int64_t done,
                          const block_norms *norms) {
@@ -191,13 +190,13 @@ static __attribute__((noinline)) void block_combine(const column_passes *m, cons
     combine_rest(m, s, x, g, line, dx, done, NULL);
 }
 
-/* The same of rows from .. rows-1; there is room up to the next multiple of eight. */
+/* Adds the norms of rows from .. rows-1. `row` has space up to the next multiple of eight. */
 static void add_last_norms(simd_double *row, int64_t from, int64_t rows, simd_double *sum) {
     for (int64_t r = rows; r % SIMD_WIDTH; r++) row[r] = (simd_double){0};
     for (int64_t r = from; r < rows; r += SIMD_WIDTH) add_row_norms(row + r, sum);
 }
 
-/* The same, looked at. */
+/* block_combine with norms. */
 static __attribute__((noinline)) void block_combine_norms(const column_passes *m,
                                                           const row_block *s, const real *x,
                                                           const real *g,
@@ -275,7 +274,7 @@ static void add_parts(const double *part, int64_t chunks, dx_norms *norms) {
 sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
                                 const column_passes_line *line, real *dx, dx_norms *norms) {
     int64_t chunks = chunk_count(m);
-    double *part = norms ? column_passes_scratch(m) : NULL; /* three numbers a chunk */
+    double *part = norms ? column_passes_scratch(m) : NULL; /* three numbers per chunk */
     if (norms && !part) return SR_MEMORY;
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {

@@ -1,4 +1,5 @@
-/* group_stats.c -- statistics over the rows of one sample and a group of features (docs/norms.md 8, 9).
+/* group_stats.c -- statistics over the rows of one sample and a group of features (docs/norms.md 8,
+ * 9).
  *
  * d features are cut into G consecutive groups of w = d/G. For one sample with r valid rows and one
  * group, m = r w values, g = dL/dy, q = gamma g:
@@ -8,13 +9,12 @@
  *     backward  dx = (q - mean[q] - xhat mean[q xhat]) / s
  *               sum_g = sum over all rows of g    sum_gx = sum over all rows of g xhat
  *
- * Column statistics of the sample's rows (column_passes.c) are merged over a group's columns: mean of the
- * means, m2 = sum m2_k + r (mean_k - mu)^2. No state, biased, the same in training and inference.
- * Rows without sample numbers are samples of one row. Kept: the rows by sample, mean and 1/s
+ * Column statistics of the sample's rows (column_passes.c) are merged over a group's columns: mean
+ * of the means, m2 = sum m2_k + r (mean_k - mu)^2. No state, biased, the same in training and
+ * inference. Without sample numbers every row is a sample. Kept: the rows by sample, mean and 1/s
  * [samples, d].
  *
- * Samples go in fixed chunks, sums over samples are merged in their order.
- */
+ * Samples are processed in fixed chunks; sums over samples are merged in order. */
 #include "norm/kernels/group_stats.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ enum { CHUNKS = 32, ARRAYS = 8 };
 typedef struct group_stats_kept {
     int64_t samples;
     int64_t most;    /* rows of the largest sample */
-    int64_t *start;  /* [samples + 1] in row */
+    int64_t *start;  /* [samples + 1] offsets in row */
     int32_t *row;    /* [valid] row numbers, sample after sample */
     double *center;  /* [samples, d] */
     double *inverse; /* [samples, d] */
@@ -42,7 +42,7 @@ static int64_t row_number(const norm_rows *r, int64_t i) {
     return r->index ? r->index[i] : i;
 }
 
-/* Valid rows by sample, in order within each. */
+/* Sorts valid rows by sample, in order within each. */
 static sr_status sort_rows(const norm_call *c, group_stats_kept *k) {
     const norm_rows *r = c->rows;
     k->samples = r->sample ? r->samples : r->valid;
@@ -83,7 +83,7 @@ static column_passes rows_of(const norm_call *c, const group_stats_kept *k, int6
                            .scratch = scratch};
 }
 
-/* Doubles for one chunk: ARRAYS arrays [d] and room for the column passes. */
+/* Doubles of one chunk: ARRAYS arrays [d] and scratch memory of the column passes. */
 static int64_t scratch_width(const norm_call *c, const group_stats_kept *k) {
     return ARRAYS * c->features + column_passes_scratch_count(k->most, c->features);
 }
@@ -92,7 +92,7 @@ static double *make_scratch(const norm_call *c, const group_stats_kept *k) {
     return tape_alloc(c->tape, (size_t)(CHUNKS * scratch_width(c, k)) * sizeof(double));
 }
 
-/* Column means and m2 become the group's center and 1/s in every column of the group. */
+/* Merges column means and m2 into the group's center and 1/s, for every column of the group. */
 static void merge_groups(const norm_call *c, int64_t groups, int64_t rows, const double *mean,
                          const double *m2, double *center, double *inverse) {
     int64_t w = c->features / groups;
@@ -158,8 +158,8 @@ static void group_terms(const norm_call *c, int64_t groups, int64_t rows, const 
     }
 }
 
-/* Adds the sample's sums to total_g and total_gx, scratch arrays 0 and 1; square [2]: those of dx
- * and of its direct part, where somebody looks. */
+/* Adds the sample's sums to total_g and total_gx (scratch arrays 0 and 1). With a hook, also adds
+ * the squares of dx and of its direct part to square [2]. */
 static void sample_backward(const norm_call *c, const group_stats_kept *k, int64_t groups,
                             int64_t s, double *scratch, const real *x, const real *dy, real *dx,
                             double *square) {

@@ -1,4 +1,4 @@
-/* group_stats.h -- the kernel of GroupNorm and InstanceNorm; see group_stats.c. */
+/* group_stats.h -- the kernel of GroupNorm and InstanceNorm (group_stats.c). */
 #ifndef NORM_KERNELS_GROUP_STATS_H
 #define NORM_KERNELS_GROUP_STATS_H
 

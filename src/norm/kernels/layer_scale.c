@@ -1,5 +1,5 @@
-/* layer_scale.c -- layer scale, and group scale with more than one group (docs/norms.md 13;
- * Shen et al., ICML 2020, appendix).
+/* layer_scale.c -- layer scale, and group scale with more than one group (docs/norms.md 13; Shen et
+ * al., ICML 2020, appendix).
  *
  * Each row of d features is cut into G consecutive groups of w = d/G. Per row and group:
  *
@@ -9,10 +9,9 @@
  * No parameters, no state; the same in training and inference. Kept: 1/s [rows, G]. eps is the
  * layer's.
  *
- * Speed: methods over a batch never write u: their passes divide as they read (column_passes.c). A row's
- * group is a unit of w values, the q-th of the matrix at q w. Neighbouring units go by eights, so
- * that eight roots are taken at once, and singly where fewer are at hand.
- */
+ * Speed: methods over a batch never write u; their passes divide as they read (column_passes.c). A
+ * group of a row is a unit of w values; unit q starts at q w. Eight neighbouring units are
+ * processed at once, to compute eight roots together; remaining units one by one. */
 #include "norm/kernels/layer_scale.h"
 
 #include <math.h>
@@ -35,7 +34,7 @@ SIMD_DOUBLE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
         s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
 }
 
-/* A usual width that the compiler knows is worth a branch. */
+/* A branch for a usual width, which the compiler then knows. */
 static void make_eight(const layer_scale *s, int64_t w, int64_t q) {
     if (w == 16)
         make_units(s, 16, q);
@@ -88,7 +87,7 @@ static void backward_eight(const layer_scale *s, int64_t w, int64_t q) {
 
 typedef void visit_units(const layer_scale *s, int64_t w, int64_t q);
 
-/* How many rows from the i-th of the pass on are neighbours, up to the end-th. */
+/* Number of consecutive row numbers from index i on, before `end`. */
 static int64_t neighbours(const int32_t *index, int64_t i, int64_t end) {
     int64_t count = 1;
     if (!index) return end - i;

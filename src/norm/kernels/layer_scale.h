@@ -1,4 +1,4 @@
-/* layer_scale.h -- the layer scale that can stand in front of a method; see layer_scale.c. */
+/* layer_scale.h -- the layer scale before a method (layer_scale.c). */
 #ifndef NORM_KERNELS_LAYER_SCALE_H
 #define NORM_KERNELS_LAYER_SCALE_H
 
@@ -14,9 +14,9 @@ typedef struct layer_scale {
     const real *x;   /* [rows, d] */
     double *inverse; /* [rows, G] 1/s */
     bool made;       /* inverse is filled */
-    real *u;         /* [rows, d] where somebody wants it in memory, or NULL */
+    real *u;         /* [rows, d], or NULL when not in memory */
     const real *du;
-    real *dx; /* [rows, d], may be du; NULL outside of a backward pass */
+    real *dx; /* [rows, d], may be du; NULL outside a backward pass */
 } layer_scale;
 
 /* A step of the layer scale in the rows index[first] .. index[first + count - 1]; index NULL: rows

@@ -1,4 +1,4 @@
-/* norm_rows.c -- from a mask to the numbers of the valid rows. */
+/* norm_rows.c -- turns a mask into the numbers of the valid rows. */
 #include "norm/kernels/norm_rows.h"
 
 sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode) {

@@ -1,5 +1,4 @@
-/* norm_rows.h -- one batch as every normalization layer of a model sees it: rows, their mask, their
- * samples. */
+/* norm_rows.h -- a batch as the normalization layers of a model see it: rows, mask, samples. */
 #ifndef NORM_KERNELS_NORM_ROWS_H
 #define NORM_KERNELS_NORM_ROWS_H
 
@@ -11,36 +10,35 @@ typedef enum {
     NORM_RUNNING, /* inference: running statistics */
 } norm_mode;
 
-/* Fills all [ranks, width] of a synchronised layer: this rank's row is there, those of the others
- * are wanted; NULL: one process. Every rank calls it the same number of times with the same width, a
- * rank without valid rows too. */
+/* All-gather of a synchronized layer: fills all [ranks, width], which has this rank's row. NULL:
+ * one process. Every rank calls it equally often with the same width, even without valid rows. */
 typedef sr_status norm_gather_fn(void *context, double *all, int64_t width);
 
 typedef struct norm_rows {
-    int64_t rows;          /* all rows, padded ones too */
-    int64_t valid;         /* n */
-    const uint8_t *mask;   /* [rows], 1 = valid; NULL: all valid */
-    const int32_t *index;  /* [valid] numbers of the valid rows, ascending; NULL: all valid */
-    const int32_t *sample; /* [rows] sample of each row, 0 .. samples-1, in any order; NULL: each
-                              row is its own sample */
+    int64_t rows;         /* all rows, padded ones too */
+    int64_t valid;        /* n */
+    const uint8_t *mask;  /* [rows], 1 = valid; NULL: all valid */
+    const int32_t *index; /* [valid] numbers of the valid rows, rising; NULL: all valid */
+    /* [rows] sample of each row, 0 .. samples-1, in any order; NULL: every row is a sample */
+    const int32_t *sample;
     int64_t samples;
     norm_mode mode;
-    /* NORM_RUNNING in training (norm_site_freeze): hooks are called and get the statistics of the batch
-     * too. The running statistics are constants in both passes. */
+    /* NORM_RUNNING in training (norm_site_freeze). Hooks are called and also get batch statistics.
+     * Running statistics are constants in both passes. */
     bool frozen;
-    bool outside;    /* of no batch of this pass: NORM_RUNNING stays, never_running or not */
-    double tokens;   /* token count that the loss will be divided by (docs/norms.md 11, 14) */
+    bool outside;    /* rows outside the batch: NORM_RUNNING stays, despite never_running */
+    double tokens;   /* divisor of the loss (docs/norms.md 11, 14) */
     double *penalty; /* RBN adds its loss here; may be NULL */
-    /* [features] mean over the valid rows of the position encoding that the model added to them;
-     * NULL: none. For watchers of the sites that have takes_positions. */
+    /* [features] mean over the valid rows of the position encoding added to them; NULL: none. For
+     * hooks of sites with takes_positions. */
     const double *position_mean;
     norm_gather_fn *gather;
     void *gather_context;
     int rank, ranks; /* of gather */
 } norm_rows;
 
-/* Fills rows, valid, mask, index from a mask (NULL: all valid); the index is memory of the tape.
- * A mask of ones leaves mask and index NULL. Other fields are zeroed, mode as given. */
+/* Fills rows, valid, mask and index from a mask (NULL: all valid). The index is in the tape's
+ * memory. A mask of ones leaves mask and index NULL. Sets the mode and zeroes other fields. */
 sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode);
 
 #endif

@@ -1,20 +1,19 @@
-/* pointwise.c -- what stands in the place of a normalization without a statistic: a bounded function
- * of every number, with one slope and one shift for the layer (docs/norms.md 19, 20). g = dL/dy:
+/* pointwise.c -- methods without a statistic: a bounded function of every number, with one slope
+ * and one shift for the layer (docs/norms.md 19, 20). g = dL/dy:
  *
  *     forward   z = alpha x + s    y = gamma f(z) + beta
  *     backward  dx = gamma g f'(z) alpha
  *               sum_g = sum over rows of g (= dbeta)    sum_gx = sum over rows of g f(z) (= dgamma)
  *               dalpha = sum over rows and features of gamma g f'(z) x    ds = the same without x
  *
- * The same in training and inference, no state. f is computed again backwards; nothing is kept. Sums over
- * rows in double, in fixed chunks merged in order: the same bytes for any number of threads.
- */
+ * The same in training and inference, no state. Backward recomputes f; nothing is kept. Sums over
+ * rows are in double, in fixed chunks merged in order: bit-identical for any number of threads. */
 #include "norm/kernels/pointwise.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Behind the sums [2 d] of a chunk. */
+/* Scalars after the sums [2 d] of a chunk. */
 enum { CHUNK = 64, BY_ALPHA = 0, BY_SHIFT, DX2, CHUNK_SCALARS };
 
 static int64_t row_at(const norm_call *c, int64_t i) {

@@ -1,20 +1,20 @@
-/* row_blocks.h -- how the passes of column_passes.c and column_writes.c walk over rows.
+/* row_blocks.h -- how the passes of column_passes.c and column_writes.c go over rows.
  *
- * Speed: these passes should cost what their memory traffic costs. A chunk is walked in strips of
- * rows, a strip in tiles of 16 columns whose sums or coefficients stay in registers while the rows
- * of the strip go by; two rows at a time hide the latency of an addition. Narrow rows make strips
- * of a whole chunk; wide rows go by twos, fours and eights, because the tiles of a strip have to find its
- * rows in the first cache, and the processor fetches memory ahead only along long runs; the passes ask for
- * theirs themselves.
- */
+ * Speed: a pass should cost what its memory traffic costs. A chunk is processed in blocks of rows,
+ * a block in tiles of 16 columns. Sums or coefficients of a tile stay in registers for all rows of
+ * the block. Two rows at a time hide the latency of an addition. With narrow rows a block is a
+ * whole chunk. Wide rows go in blocks of two, four or eight, because the tiles of a block must find
+ * its rows in the first-level cache. Hardware prefetches only along long runs; the passes prefetch
+ * the rest. */
 #ifndef NORM_KERNELS_ROW_BLOCKS_H
 #define NORM_KERNELS_ROW_BLOCKS_H
 
 #include "norm/kernels/column_passes.h"
 #include "norm/kernels/simd_double.h"
 
-/* NARROW, ONE_TILE: the widest rows that make strips of a chunk in passes that sum, and in those that write.
- * PREFETCH_OF_THREE: how far ahead a pass over three arrays asks, all of which must fit the first cache. */
+/* NARROW, ONE_TILE: the widest rows with blocks of a chunk, in passes that sum and in passes that
+ * write. PREFETCH_OF_THREE: prefetch distance of a pass over three arrays, which must all fit the
+ * first-level cache. */
 enum {
     CHUNK = 256,
     NARROW = 32,
@@ -28,10 +28,10 @@ typedef struct row_chunk {
     int64_t first, end; /* rows of the pass */
 } row_chunk;
 
-/* Rows that are walked together: where each starts. */
+/* Rows that are processed together, and the offset of each. */
 typedef struct row_block {
     int64_t first, rows, at[CHUNK];
-    int64_t unit[CHUNK]; /* the row's first number in layer_scale.inverse */
+    int64_t unit[CHUNK]; /* index of the row's first value in layer_scale.inverse */
 } row_block;
 
 static inline int64_t chunk_count(const column_passes *m) {
@@ -43,12 +43,12 @@ static inline row_chunk chunk_at(const column_passes *m, int64_t number) {
     return (row_chunk){first, end < m->rows ? end : m->rows};
 }
 
-/* The rows of a strip: of rows no wider than `narrow` a whole chunk, else `few`. */
+/* Rows of a block: a whole chunk for rows up to `narrow` features, else `few`. */
 static inline int64_t block_rows(const column_passes *m, int64_t narrow, int64_t few) {
     return m->features <= narrow ? CHUNK : few;
 }
 
-/* The next rows of the chunk, at most `most`; false at its end. */
+/* Sets the next rows of the chunk, at most `most`; false at its end. */
 static inline bool next_block(const column_passes *m, row_chunk *p, int64_t most, row_block *s) {
     int64_t left = p->end - p->first;
     s->first = p->first;
@@ -61,7 +61,7 @@ static inline bool next_block(const column_passes *m, row_chunk *p, int64_t most
     return s->rows > 0;
 }
 
-/* -- values behind a layer scale --------------------------------------------------------------- */
+/* -- values after a layer scale ---------------------------------------------------------------- */
 
 /* 1/s of two times eight columns: factor[j][unit of the row]; NULL without a layer scale. */
 typedef struct tile_factors {
@@ -75,13 +75,13 @@ SIMD_DOUBLE_INLINE tile_factors factors_at(const column_passes *m, int64_t k) {
     return f;
 }
 
-/* The columns before this one go by eights. */
+/* Columns before this one are processed by eights. */
 static inline int64_t simd_end(const column_passes *m) {
     bool divided = m->scale && m->scale->width % SIMD_WIDTH;
     return divided ? 0 : m->features / SIMD_WIDTH * SIMD_WIDTH;
 }
 
-/* u = eight values of row r; scaled is a constant. */
+/* u = eight values of row r; scaled is a compile-time constant. */
 SIMD_DOUBLE_INLINE void load_scaled(simd_double *u, const row_block *s, int64_t r, const real *x,
                                     bool scaled, const double *factor) {
     simd_double_load(u, x);
@@ -94,7 +94,7 @@ static inline double value_at(const column_passes *m, const row_block *s, int64_
     return m->scale ? value * m->scale->inverse[s->unit[r] + k / m->scale->width] : value;
 }
 
-/* [column_passes_scratch_count] doubles: the caller's, or of the tape; NULL when there is no memory. */
+/* [column_passes_scratch_count] doubles of the caller or of the tape; NULL when out of memory. */
 double *column_passes_scratch(const column_passes *m);
 
 #endif

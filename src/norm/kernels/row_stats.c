@@ -1,5 +1,5 @@
-/* row_stats.c -- layer normalization and its relatives: every row by itself over its d features, no
- * state, the same in training and inference (docs/norms.md 3-7).
+/* row_stats.c -- layer normalization and its relatives: each row over its d features, no state, the
+ * same in training and inference (docs/norms.md 3-7).
  *
  *     forward   u = x - mean[x] (or x)    v = sum[u^2]/(d - ddof)
  *               s = sqrt(v + eps) or sqrt(v) + eps    xhat = u/s
@@ -8,28 +8,25 @@
  *               A = sum[q xhat]/(d - ddof), times s/sqrt(v) when eps is outside
  *               dx = (q - [mean[q]] - xhat [A]) / s
  *
- * The first bracket is absent when the mean is not subtracted or detached, the second when the
- * standard deviation is detached or 0. sum_g = sum over rows of g, sum_gx = sum over rows of g phi
- * xhat. Kept: mean and sqrt(v) of each row, in double.
+ * The first bracket is absent when the mean is not subtracted or detached. The second is absent
+ * when the standard deviation is detached or 0. sum_g = sum over rows of g, sum_gx = sum over rows
+ * of g phi xhat. Kept: mean and sqrt(v) of each row, in double.
  *
- * Recorded for Theorem 1 (Xu et al., NeurIPS 2019), only when somebody watches: averages over the
- * valid rows of mean and biased variance over the row's features of dx, as it was written, and of
- * gamma g (18.6). Where the theorem speaks (methods that subtract the mean) also the exact values
- * for this method's case, from q, xhat and s alone. With
- * qbar, D mean and biased variance of q, m = mean[q xhat]:
+ * With a hook, the statistics of Theorem 1 (Xu et al., NeurIPS 2019) are recorded: averages over
+ * the valid rows of the mean and biased variance over the row's features of dx, as written, and of
+ * gamma g (18.6). Methods that subtract the mean also record the exact values for their case, from
+ * q, xhat and s alone. With qbar, D mean and biased variance of q, m = mean[q xhat]:
  *
  *     mean of dx      0, or qbar/s when the mean is detached
  *     variance of dx  D/s^2 when the standard deviation is detached or 0, else
  *                     (D - A (2 m - A mean[xhat^2])) / s^2, A the second bracket above
  *
- * which is the (D - (2 - Q) m^2)/s^2 of 18.6, Q = v/(v + eps), where eps is inside and ddof 0;
- * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm: q = gamma phi g takes the place of g. Beside them
- * D/s^2 for every method, what the variance of dx would be if both statistics were constants: the
- * theorem's bound.
+ * This is the (D - (2 - Q) m^2)/s^2 of 18.6, Q = v/(v + eps), when eps is inside and ddof 0;
+ * mean[xhat^2] = v (d - ddof)/d / s^2. AdaNorm uses q = gamma phi g instead of g. D/s^2 is recorded
+ * for every method: the variance of dx with both statistics constant, the theorem's bound.
  *
- * Sums along a row are in double in LANES interleaved partial sums, sums over rows in fixed chunks
- * merged in order: the same bytes for any number of threads.
- */
+ * Sums along a row are in double, in interleaved SIMD lanes. Sums over rows are in fixed chunks
+ * merged in order: bit-identical for any number of threads. */
 #include "norm/kernels/row_stats.h"
 
 #include <math.h>
@@ -37,10 +34,10 @@
 
 #include "norm/kernels/simd_double.h"
 
-/* Sums over rows for watchers: seven means of Theorem 1, and the squares of dx and of q/s. */
+/* Sums over rows for hooks: seven means of Theorem 1, and the squares of dx and of q/s. */
 enum { CHUNK = 64, ROW_MEANS = 7, ROW_DX2 = ROW_MEANS, ROW_DIRECT2, ROW_SCALARS };
 
-/* One row as the backward pass sees it. */
+/* One row in the backward pass. */
 typedef struct row_view {
     int64_t d;
     const real *x, *g, *gamma;
@@ -164,8 +161,7 @@ static inline double row_phi(const row_view *r, double xhat) {
     return r->C * (1 - r->k * xhat);
 }
 
-/* Sums of q and of q xhat along a row, and, where somebody wants them, this row's terms of sum_g
- * and sum_gx. */
+/* Sums of q and of q xhat along a row. Also this row's terms of sum_g and sum_gx, if wanted. */
 SIMD_DOUBLE_INLINE void row_products(const row_view *r, bool plain, bool gain, bool sums,
                                      double *sum_g, double *sum_gx, double *q_total,
                                      double *qx_total) {
@@ -230,14 +226,14 @@ SIMD_DOUBLE_INLINE void row_write_gradient(const row_view *r, bool plain, bool g
     for (; k < r->d; k++) dx[k] = (real)row_gradient(r, k);
 }
 
-/* -- what watchers are told ------------------------------------------------------------------- */
+/* -- statistics for hooks ---------------------------------------------------------------------- */
 
 /* Mean and biased variance of a row. */
 typedef struct row_moments {
     double mean, variance;
 } row_moments;
 
-/* sum (a - center), or of its square: four chains of additions at once. */
+/* sum (a - center), or of its square, in four chains of additions. */
 SIMD_DOUBLE_INLINE double deviations(const double *a, int64_t d, double center, bool squared) {
     simd_double lane[4] = {0}, u;
     int64_t k = 0;
@@ -285,7 +281,7 @@ static void widen_row(const real *from, int64_t d, double *to) {
     for (; k < d; k++) to[k] = (double)from[k];
 }
 
-/* Theorem 1 from the moments of q, along = mean[q xhat] and s = divisor of this deviation. */
+/* Exact values of Theorem 1 from the moments of q, along = mean[q xhat] and the divisor s. */
 static row_moments exact_moments(const row_rule *rule, const row_view *r, row_moments of_q,
                                  double along, double deviation, double s) {
     row_moments exact = {rule->detach_mean ? of_q.mean / s : 0, of_q.variance / (s * s)};
@@ -307,14 +303,14 @@ static void add_moments(row_moments m, double *sum) {
     sum[1] += m.variance;
 }
 
-/* From sums of d differences from `near`, and of their squares: as exact as from the mean itself where `near` is
- * closer to it than a few deviations. */
+/* Moments from sums of d differences from `near` and of their squares. As exact as from the mean,
+ * if `near` is within a few standard deviations of it. */
 static row_moments moments_near(double near, double sum, double squares, int64_t d) {
     const double n = (double)d, mean = sum / n, variance = (squares - sum * mean) / n;
     return (row_moments){near + mean, variance < 0 ? 0 : variance};
 }
 
-/* Moments of q = gamma g and of dx in one pass, from a number near each mean that comes in. */
+/* Moments of q = gamma g and of dx in one pass. On entry each mean is a number near the mean. */
 static void plain_moments(const row_view *r, const real *dx, row_moments *of_q,
                           row_moments *of_dx) {
     simd_double q = {0}, q2 = {0}, x = {0}, x2 = {0}, u, v, a;
@@ -340,7 +336,7 @@ static void plain_moments(const row_view *r, const real *dx, row_moments *of_q,
     *of_dx = moments_near(of_dx->mean, sum[2], sum[3], r->d);
 }
 
-/* What is known of one row. */
+/* Moments of one row. */
 typedef struct row_found {
     row_moments of_g, of_q, of_dx; /* gamma g, q, dx */
 } row_found;
@@ -355,7 +351,7 @@ static row_found find_plain(const row_view *r, const real *dx, double q) {
 /* scratch [d] */
 static row_found find_row(const row_view *r, bool gain, const real *dx, double *scratch) {
     row_found f;
-    row_q(r, gain, scratch); /* there phi is a factor of the gain */
+    row_q(r, gain, scratch); /* phi is 1 with a gain */
     f.of_g = f.of_q = moments_of(scratch, r->d);
     if (!gain) {
         row_q(r, true, scratch);

@@ -1,17 +1,17 @@
-/* row_stats.h -- the kernel of the methods that normalise every row by itself; see row_stats.c. */
+/* row_stats.h -- the kernel of the methods that normalize each row separately (row_stats.c). */
 #ifndef NORM_KERNELS_ROW_STATS_H
 #define NORM_KERNELS_ROW_STATS_H
 
 #include "norm/kernels/norm_method.h"
 
-/* Which member of the family. */
+/* Settings of a member of the family. */
 typedef struct row_rule {
     bool center;                  /* subtract the row's mean */
     int ddof;                     /* variance = sum/(d - ddof) */
     bool eps_outside;             /* s = sqrt(v) + eps instead of sqrt(v + eps) */
     bool detach_mean, detach_std; /* constants in the backward pass */
-    bool gain;   /* gamma and beta (then k = 0); without them their work is spared */
-    double C, k; /* y = C (1 - k xhat) xhat with the factor constant; C = 1, k = 0: none */
+    bool gain;                    /* gamma and beta (then k = 0); false saves their work */
+    double C, k; /* y = C (1 - k xhat) xhat, the factor a constant; C = 1, k = 0: none */
 } row_rule;
 
 size_t row_stats_kept_bytes(const norm_call *c);
@@ -26,15 +26,15 @@ enum { ROW_STATS_UNBIASED, ROW_STATS_PLACEMENT, ROW_STATS_PARAMS };
         "placement", 0, 0, 1, "inside outside",                                                    \
             "inside: s = sqrt(v + eps); outside: s = sqrt(v) + eps, as released"                   \
     }
-/* A centred rule with those two, phi = 1. */
+/* A centered rule with these two parameters, phi = 1. */
 row_rule row_stats_rule(const norm_call *c);
 
-/* What the methods record. */
+/* Statistics of all members. */
 #define ROW_STATS_VECTORS (NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx))
 #define ROW_STATS_SCALARS                                                                          \
     (NORM_SCALAR_BIT(row_grad_mean) | NORM_SCALAR_BIT(row_grad_var) |                              \
      NORM_SCALAR_BIT(row_g_mean) | NORM_SCALAR_BIT(row_g_var))
-/* Of those that Theorem 1 speaks of: all that subtract the mean. */
+/* Statistics of the members that subtract the mean, to which Theorem 1 applies. */
 #define ROW_STATS_THEOREM_SCALARS                                                                  \
     (ROW_STATS_SCALARS | NORM_SCALAR_BIT(row_exact_mean) | NORM_SCALAR_BIT(row_exact_var) |        \
      NORM_SCALAR_BIT(row_free_var))

@@ -1,5 +1,7 @@
-/* simd_double.h -- eight doubles at once, from and to rows of `real`. GCC and Clang vector types: any CPU,
- * as wide as it has. Vectors go by pointer, so that no calling convention depends on the CPU. */
+/* simd_double.h -- SIMD vectors of eight doubles, from and to rows of `real`.
+ *
+ * GCC and Clang vector types: any CPU, as wide as it has. Functions pass vectors by pointer, so
+ * that the calling convention does not depend on the CPU. */
 #ifndef NORM_KERNELS_SIMD_DOUBLE_H
 #define NORM_KERNELS_SIMD_DOUBLE_H
 
@@ -22,7 +24,7 @@ typedef real simd_double_real __attribute__((vector_size(SIMD_WIDTH * sizeof(rea
 /* to = x[0..7] */
 SIMD_DOUBLE_INLINE void simd_double_load(simd_double *to, const real *x) {
 #if defined(__AVX512F__) && !defined(REAL_DOUBLE)
-    /* What the conversion below means; GCC 12 makes two halves of it. */
+    /* Same as the conversion below, of which GCC 12 makes two halves. */
     *to = (simd_double)_mm512_cvtps_pd(_mm256_loadu_ps(x));
 #else
     simd_double_real v;
@@ -45,23 +47,24 @@ SIMD_DOUBLE_INLINE void simd_double_store_double(double *x, const simd_double *f
     memcpy(x, from, sizeof *from);
 }
 
-/* The sum of the eight, pairwise. */
+/* Sum of the eight lanes, pairwise. */
 SIMD_DOUBLE_INLINE double simd_double_total(const simd_double *v) {
     const simd_double a = *v;
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* Asks for what is read `bytes` later, PREFETCH_BYTES by a pass over one or two arrays; any address is allowed. */
+/* Prefetches what is read `bytes` later, PREFETCH_BYTES in passes over one or two arrays. Any
+ * address is allowed. */
 SIMD_DOUBLE_INLINE void simd_double_prefetch(const real *x, int bytes) {
     __builtin_prefetch((const void *)((uintptr_t)x + (uintptr_t)bytes));
 }
 
-/* The same for what is written then. */
+/* Prefetches for writing. */
 SIMD_DOUBLE_INLINE void simd_double_prefetch_write(real *y, int bytes) {
     __builtin_prefetch((void *)((uintptr_t)y + (uintptr_t)bytes), 1);
 }
 
-/* total[j] = the sum of the lanes of v[j]: neighbours, then neighbouring pairs, then halves. */
+/* total[j] = sum of the lanes of v[j]: neighbours, then neighbouring pairs, then halves. */
 SIMD_DOUBLE_INLINE void simd_double_totals(simd_double *total, const simd_double *v) {
     simd_double a[4], b[2];
     for (int i = 0; i < 4; i++) {

@@ -1,17 +1,16 @@
-/* sync.c -- merging the statistics of processes (docs/norms.md 17).
+/* sync.c -- merges the statistics of processes (docs/norms.md 17).
  *
  * Process r has n_r valid rows (0 is allowed), their mean and M2_r = sum (x - mean_r)^2:
  *
  *     N = sum n_r    mu = sum n_r mean_r / N    M2 = sum M2_r + n_r (mean_r - mu)^2
  *
- * merged pairwise in the order of the ranks, from numbers of every process: all hold the same bytes
- * afterwards. One exchange forward, one backward.
- */
+ * merged pairwise in the order of the ranks, on every process: all get the same bits. One
+ * all-gather forward, one backward. */
 #include "norm/kernels/sync.h"
 
 #include <string.h>
 
-/* [ranks, width] with this rank's slots to be filled; NULL when out of memory. */
+/* [ranks, width], whose row of this rank the caller fills; NULL when out of memory. */
 static double *make_slots(const norm_call *c, int64_t width) {
     return tape_alloc(c->tape, (size_t)(c->rows->ranks * width) * sizeof(double));
 }

@@ -1,12 +1,12 @@
-/* sync.h -- statistics of a layer whose rows are spread over processes; see sync.c. With one
- * process these functions change nothing. */
+/* sync.h -- statistics of a layer with rows on several processes (sync.c). With one process these
+ * functions change nothing. */
 #ifndef NORM_KERNELS_SYNC_H
 #define NORM_KERNELS_SYNC_H
 
 #include "norm/kernels/norm_method.h"
 
 /* In: mean [d] and m2 [d] of this process's valid rows. Out: those of all rows of all processes,
- * and *n, how many rows those are. */
+ * and *n, their number. */
 sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2);
 
 /* a [d] and b [d] become their sums over the processes. */
