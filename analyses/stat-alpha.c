@@ -29,9 +29,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_selection.h"
+#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/frame/step_range.h"
 #include "base/bf16_number.h"
 
 typedef struct settings {
@@ -40,26 +39,20 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
-                "final norm)",
-                .value = "SITE,..."),
-    TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "statistics separated by commas",
+    SITE_OPTION(AT(site)),
+    TEXT_OPTION("Choice", "stat", AT(stat), "mu,sigma2,psi2", "print these statistics",
                 .value = "STAT,..."),
     TEXT_OPTION("Choice", "alpha", AT(alpha), "0,0.5,0.9,0.95,0.99,0.999",
-                "weights of the old running value, separated by commas"),
+                "try these weights of the old running value"),
     TEXT_OPTION("Choice", "running-dtype", AT(kept_in), "double",
-                "formats that running values are rounded to behind every update, separated by "
-                "commas: double, float32, bf16",
+                "round running values after every update to double, float32 or bf16",
                 .value = "FORMAT,..."),
     TEXT_OPTION("Steps", "burn-in", AT(startup), "auto",
-                "leave out so many recorded steps at the beginning; auto: until what the running "
-                "value began with weighs less than 1 %, for each alpha; same: as many for every "
-                "alpha, greater ones than leave a third of the steps have none",
+                "skip the first N recorded steps; auto: until the initial value weighs less than "
+                "1 %; same: as many for every alpha",
                 .value = "STEPS"),
     PHASE_OPTION(AT(phase)),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 enum { ALPHAS = 32 };
 
@@ -82,18 +75,6 @@ static const statistic stats[] = {
 enum { STATS = sizeof stats / sizeof stats[0] };
 static const char *const batch_name[] = {"mu_B", "sigma2_B", "psi2_B"};
 static const char *const running_name[] = {"mu", "sigma2", "psi2"};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf(
-        "usage: stat-alpha RUN.h5... [--alpha LIST] [--site GLOB] [--stat LIST] [--phase PHASE]\n\n"
-        "Distance between batch and running statistics if the running ones had another alpha.\n"
-        "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
-    for (int i = 0; i < STATS; i++)
-        printf("  %-16s %s: %s\n", stats[i].word, stats[i].name, statistic_definition(&stats[i]));
-    printf("\n");
-    options_help(options, stdout);
-}
 
 typedef struct alphas {
     double value[ALPHAS];
@@ -344,43 +325,65 @@ static void declare_columns(tsv *t) {
     tsv_header(t);
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
-    tsv table;
-    table_head head;
+/* The options as values. */
+typedef struct request {
     alphas alpha;
-    choice c = {0};
-    step_window *windows = NULL;
-    int64_t startup = STARTUP_AUTO;
-    sr_status status = read_alphas(s->alpha, &alpha, why);
     const kept_format *kept[FORMATS + 1];
-    if (status == SR_OK) status = read_formats(s->kept_in, kept, why);
-    if (status == SR_OK) status = read_startup(s->startup, &startup, why);
-    if (status == SR_OK) status = choice_set_statistics(&c, stats, STATS, NULL, s->stat, why);
-    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-alpha", command, set, why);
-    if (status != SR_OK) return status;
-    note_spacing(set, &table);
-    note_startup(startup, &table);
-    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
-    if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
-    if (status == SR_OK) declare_columns(&table);
-    for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
-        for (int i = 0; i < c.statistics && status == SR_OK; i++)
-            for (int f = 0; kept[f] && c.site[k].has[i] && status == SR_OK; f++)
-                status = print_site(set, &c.site[k], c.wanted[i], &alpha, kept[f], startup,
-                                    &windows[c.site[k].run], &table, why);
-    choice_free(&c);
-    free(windows);
+    int64_t startup;
+} request;
+
+static void note_table(site_table *t) {
+    const request *q = t->settings;
+    note_spacing(t->set, &t->table);
+    note_startup(q->startup, &t->table);
+}
+
+static sr_status print_rows(site_table *t, sr_failure *why) {
+    const request *q = t->settings;
+    const choice *c = &t->chosen;
+    sr_status status = SR_OK;
+    declare_columns(&t->table);
+    for (int64_t k = 0; k < c->sites && status == SR_OK; k++)
+        for (int i = 0; i < c->statistics && status == SR_OK; i++)
+            for (int f = 0; q->kept[f] && c->site[k].has[i] && status == SR_OK; f++)
+                status = print_site(t->set, &c->site[k], c->wanted[i], &q->alpha, q->kept[f],
+                                    q->startup, &t->window[c->site[k].run], &t->table, why);
     return status;
 }
 
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
+    request q = {.startup = STARTUP_AUTO};
+    site_table t = {.program = "stat-alpha",
+                    .settings = &q,
+                    .set = set,
+                    .source = FROM_VECTORS,
+                    .site = s->site,
+                    .startup = "0",
+                    .phase = s->phase,
+                    .note = note_table,
+                    .rows = print_rows};
+    sr_status status = read_alphas(s->alpha, &q.alpha, why);
+    if (status == SR_OK) status = read_formats(s->kept_in, q.kept, why);
+    if (status == SR_OK) status = read_startup(s->startup, &q.startup, why);
+    if (status == SR_OK)
+        status = choice_set_statistics(&t.chosen, stats, STATS, NULL, s->stat, why);
+    return status == SR_OK ? site_table_print(&t, command, why) : status;
+}
+
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-alpha", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-alpha",
+        .usage = "RUN.h5... [--alpha LIST] [--site GLOB] [--stat LIST] [--phase PHASE]",
+        .does =
+            "Distance between batch and running statistics if the running ones had another alpha.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .stat = stats,
+        .statistics = STATS,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

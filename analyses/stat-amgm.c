@@ -24,10 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_selection.h"
+#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/frame/step_range.h"
-#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, stat, phase;
@@ -38,21 +36,17 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
-                "final norm)",
-                .value = "SITE,..."),
+    SITE_OPTION(AT(site)),
     CHOICE_OPTION("Choice", "stat", AT(stat), "psi2_B", "psi2_B|sigma2_B",
-                  "the statistic whose steps are tested"),
+                  "test the steps of this statistic"),
     PHASE_OPTION(AT(phase)),
     INT_OPTION("Definition", "window", AT(window), "4", 2, 4096, "steps",
-               "recorded steps that are averaged: M"),
+               "average N recorded steps: M"),
     REAL_OPTION("Definition", "alpha", AT(alpha), "0.9", 0, 1, "",
-                "weight of the old value in r, which takes the place of an outlier"),
+                "weigh the old value of r by X; r replaces an outlier"),
     FLAG_OPTION("Output", "per-step", AT(per_step), "no",
-                "one row per run, site and tested step instead of a summary"),
+                "print a row for each tested step instead of a summary"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 /* Only there to let the frame find the sites. */
 static double has_psi2(const vector_row *r) {
@@ -65,18 +59,6 @@ static const statistic stats[] = {
     {"psi2_B", "psi2_B", "mean square over valid rows", NEEDS(psi2_B), has_psi2, NULL},
     {"sigma2_B", "sigma2_B", "biased variance over valid rows", NEEDS(sigma2_B), has_sigma2, NULL},
 };
-
-static void print_help(const void *self) {
-    (void)self;
-    printf(
-        "usage: stat-amgm RUN.h5... [--window M] [--stat psi2_B|sigma2_B] [--site GLOB] "
-        "[--per-step]\n\n"
-        "Steps that are outliers in time: the arithmetic mean of a batch statistic over the last "
-        "steps\nis further above the geometric one than the steps before allow (Unified "
-        "Normalization).\n"
-        "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
 
 /* -- the test -------------------------------------------------------------------------------- */
 
@@ -250,117 +232,124 @@ static void print_finding(tsv *t, const finding *f, int64_t step, int64_t last) 
     tsv_int(t, isinf(f->excess) != 0);
 }
 
-typedef struct job {
-    const settings *s;
-    const run_set *set;
-    const step_window *windows; /* [runs] */
-    const statistic *stat;
-    tsv *table;
-} job;
-
-static void begin_row(const job *j, const site_choice *at) {
-    tsv_text(j->table, j->set->path[at->run]);
-    tsv_text(j->table, sr_run_get_site(j->set->run[at->run], at->site)->name);
+static void begin_row(site_table *t, const site_choice *at) {
+    tsv_text(&t->table, t->set->path[at->run]);
+    tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
 }
 
 /* Rows from the beginning: the window before the first step of the phase is full where it can be. */
-static sr_status test_rows(const job *j, const site_choice *at, tested *a, sum_of_site *sum,
+static sr_status test_rows(site_table *t, const site_choice *at, tested *a, sum_of_site *sum,
                            sr_failure *why) {
-    const sr_runfile *run = j->set->run[at->run];
-    const step_window *w = &j->windows[at->run];
+    const settings *s = t->settings;
+    const sr_runfile *run = t->set->run[at->run];
+    const step_window *w = &t->window[at->run];
     int64_t last, step;
     sr_status status = run_last_step(run, &last, why);
     for (int64_t row = 0; row < sr_run_get_info(run)->vectors && status == SR_OK; row++) {
         status = sr_run_vector_steps(run, row, 1, &step, why);
         if (status == SR_OK && step > w->last) break;
         if (status == SR_OK)
-            status = sr_run_vector(run, j->stat->name, at->site, row, 1, a->raw, why);
+            status = sr_run_vector(run, t->chosen.wanted[0]->name, at->site, row, 1, a->raw, why);
         if (status != SR_OK) break;
         const finding f = look_at(a);
         if (step < w->first) continue;
         add_finding(sum, &f, step);
-        if (!j->s->per_step || !f.tested) continue;
-        begin_row(j, at);
-        print_finding(j->table, &f, step, last);
+        if (!s->per_step || !f.tested) continue;
+        begin_row(t, at);
+        print_finding(&t->table, &f, step, last);
     }
     return status;
 }
 
-static sr_status print_site(const job *j, const site_choice *at, sr_failure *why) {
-    tested a = {.width = sr_run_get_site(j->set->run[at->run], at->site)->width,
-                .window = j->s->window,
-                .alpha = j->s->alpha};
+static sr_status print_site(site_table *t, const site_choice *at, sr_failure *why) {
+    const settings *s = t->settings;
+    tested a = {.width = sr_run_get_site(t->set->run[at->run], at->site)->width,
+                .window = s->window,
+                .alpha = s->alpha};
     sum_of_site sum = {.ratio = NAN, .excess = NAN, .excess_step = -1};
-    const series of = {j->set->run[at->run], at->site, j->stat, FROM_VECTORS};
-    sr_status status = window_spacing(&j->windows[at->run], &of, &sum.spacing, why);
+    const series of = {t->set->run[at->run], at->site, t->chosen.wanted[0], FROM_VECTORS};
+    sr_status status = window_spacing(&t->window[at->run], &of, &sum.spacing, why);
     if (status == SR_OK) status = tested_make(&a, why);
-    if (status == SR_OK) status = test_rows(j, at, &a, &sum, why);
+    if (status == SR_OK) status = test_rows(t, at, &a, &sum, why);
     tested_free(&a);
-    if (status != SR_OK || j->s->per_step) return status;
-    begin_row(j, at);
-    print_sum(j->table, j->stat->name, &sum);
+    if (status != SR_OK || s->per_step) return status;
+    begin_row(t, at);
+    print_sum(&t->table, of.stat->name, &sum);
     return SR_OK;
 }
 
-static void note_spacing(const run_set *set, tsv *t) {
-    for (int r = 0; r < set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(set->run[r]);
+static void note_table(site_table *t) {
+    const settings *s = t->settings;
+    tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
+             s->alpha);
+    for (int r = 0; r < t->set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
         if (info->vectors == info->steps) continue;
-        tsv_note(t, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
-                 set->path[r], (long long)info->vectors, (long long)info->steps);
+        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
+                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
     }
 }
 
-/* In a table by step a run without tested steps has no row to say so: that is an error where no run has one. */
-static sr_status check_recorded(const job *j, const choice *c, sr_failure *why) {
+/* In a table per step a run without tested steps has no row: an error if no run has one. */
+static sr_status check_recorded(const site_table *t, sr_failure *why) {
+    const settings *s = t->settings;
     int64_t first = 0, count = 0;
-    for (int64_t k = 0; k < c->sites; k++) {
-        const site_choice *at = &c->site[k];
-        const series of = {j->set->run[at->run], at->site, j->stat, FROM_VECTORS};
-        sr_status status = window_rows(&j->windows[at->run], &of, &first, &count, why);
+    for (int64_t k = 0; k < t->chosen.sites && s->per_step; k++) {
+        const site_choice *at = &t->chosen.site[k];
+        const series of = {t->set->run[at->run], at->site, t->chosen.wanted[0], FROM_VECTORS};
+        sr_status status = window_rows(&t->window[at->run], &of, &first, &count, why);
         if (status != SR_OK) return status;
-        if (count > 0 && first + count > j->s->window) return SR_OK;
+        if (count > 0 && first + count > s->window) return SR_OK;
     }
-    const sr_run_info *info = sr_run_get_info(j->set->run[0]);
-    const step_window *w = &j->windows[0];
-    return sr_fail(
-        why, SR_FORMAT,
-        "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: "
-        "vectors are at %lld of %lld steps (statrec train --vectors-every 1: at every one)",
-        j->set->path[0], (long long)w->first, (long long)w->last, (long long)j->s->window,
-        (long long)info->vectors, (long long)info->steps);
+    const sr_run_info *info = sr_run_get_info(t->set->run[0]);
+    const step_window *w = &t->window[0];
+    if (!s->per_step) return SR_OK;
+    sr_fail(why, SR_FORMAT,
+            "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: vectors "
+            "are at %lld of %lld steps",
+            t->set->path[0], (long long)w->first, (long long)w->last, (long long)s->window,
+            (long long)info->vectors, (long long)info->steps);
+    sr_hint(why, "`statrec train --vectors-every 1` records them at every step");
+    return SR_FORMAT;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
-    tsv table;
-    table_head head;
-    step_window *windows = NULL;
-    job j = {.s = s, .set = set, .table = &table, .stat = &stats[!strcmp(s->stat, "sigma2_B")]};
-    choice c = {.wanted = {j.stat}, .statistics = 1};
-    sr_status status = table_head_begin(&head, &table, "stat-amgm", command, set, why);
-    if (status != SR_OK) return status;
-    tsv_note(&table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window, s->alpha);
-    note_spacing(set, &table);
-    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
-    if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
-    j.windows = windows;
-    if (status == SR_OK && s->per_step) status = check_recorded(&j, &c, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
-    if (status == SR_OK) declare_columns(&table, s->per_step);
-    for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
-        status = print_site(&j, &c.site[k], why);
-    choice_free(&c);
-    free(windows);
+static sr_status print_rows(site_table *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    declare_columns(&t->table, ((const settings *)t->settings)->per_step);
+    for (int64_t k = 0; k < t->chosen.sites && status == SR_OK; k++)
+        status = print_site(t, &t->chosen.site[k], why);
     return status;
 }
 
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
+    site_table t = {.program = "stat-amgm",
+                    .settings = s,
+                    .set = set,
+                    .chosen = {.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1},
+                    .source = FROM_VECTORS,
+                    .site = s->site,
+                    .startup = "0",
+                    .phase = s->phase,
+                    .note = note_table,
+                    .check = check_recorded,
+                    .rows = print_rows};
+    return site_table_print(&t, command, why);
+}
+
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-amgm", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-amgm",
+        .usage = "RUN.h5... [--window M] [--stat psi2_B|sigma2_B] [--site GLOB] [--per-step]",
+        .does =
+            "Steps that are outliers in time: the arithmetic mean of a batch statistic over the "
+            "last steps\n"
+            "exceeds the geometric mean by more than earlier steps allow (Unified Normalization).",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

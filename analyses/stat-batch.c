@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/columns/column_summary.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/step_range.h"
 #include "analysis/runs/replicates.h"
@@ -27,16 +26,6 @@ typedef struct settings {
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_ppl", "name of a metric", .value = "METRIC"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-batch RUN.h5... [--metric NAME]\n\n"
-           "The last value of a validation metric against the size of the micro-batch.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    metrics_help(stdout);
-    options_help(options, stdout);
-}
 
 typedef struct point {
     const char *model, *data, *norm;
@@ -184,9 +173,10 @@ static void print_rows(tsv *t, const point *p, int64_t count) {
     }
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     tsv table;
     table_head head;
     run_groups groups = {0};
@@ -198,10 +188,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         status = check_metric(set, s->metric, &table, why);
         if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
         if (status == SR_OK) status = read_points(set, s->metric, &groups, p, &count, &table, why);
-        if (status == SR_OK)
-            status = table_head_print(&head, &table, why);
-        else
-            table_head_drop(&head);
+        status = table_head_end(&head, &table, status, why);
     }
     if (status == SR_OK) print_rows(&table, p, count);
     run_groups_free(&groups);
@@ -210,7 +197,14 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-batch", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-batch",
+        .usage = "RUN.h5... [--metric NAME]",
+        .does = "The last value of a validation metric against the size of the micro-batch.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .metrics = true,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -29,7 +29,6 @@
 #include "analysis/batchmix/batchmix.h"
 #include "analysis/frame/site_selection.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/series/series.h"
 
 typedef struct settings {
     option_text site, startup, phase;
@@ -57,16 +56,6 @@ static const option rows[] = {
     INT_OPTION("Intervals", "seed", AT(of.seed), "1", 0, 1e15, "",
                "of the resamples; the same seed gives the same table"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-batchmix RUN.h5... [--site GLOB] [--burn-in N] [--phase P]\n\n"
-           "Share of ||mu_B - mu||^2 that sentence length, padding and position explain.\n"
-           "Keeps up to 21 numbers for each row of vectors in memory, of other steps none.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
 
 /* Only there to let the frame find the sites. */
 static double difference(const vector_row *r) {
@@ -270,19 +259,17 @@ static sr_status print_results(const settings *s, const sources *from, table_hea
     result *r = calloc((size_t)sites + 1, sizeof *r);
     sr_status status =
         r ? examine_all(s, from, r, t, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK)
-        status = table_head_print(head, t, why);
-    else
-        table_head_drop(head);
+    status = table_head_end(head, t, status, why);
     if (status == SR_OK) declare_columns(t);
     for (int64_t i = 0; i < sites && status == SR_OK; i++) print_result(&r[i], t);
     free(r);
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     tsv table;
     table_head head;
     step_window *window = NULL;
@@ -292,17 +279,22 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     status = windows_make(&window, set, s->startup, s->phase, &table, why);
     if (status == SR_OK) status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
     const sources from = {set, &c, window};
-    if (status == SR_OK)
-        status = print_results(s, &from, &head, &table, why);
-    else
-        table_head_drop(&head);
+    status = status == SR_OK ? print_results(s, &from, &head, &table, why)
+                             : table_head_end(&head, &table, status, why);
     choice_free(&c);
     free(window);
     return status;
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-batchmix", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-batchmix",
+        .usage = "RUN.h5... [--site GLOB] [--burn-in N] [--phase P]",
+        .does = "Fraction of ||mu_B - mu||^2 that sentence length, padding and position explain.\n"
+                "Keeps up to 21 numbers in memory for each row of vectors.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -62,22 +62,8 @@ static const option rows[] = {
     INT_OPTION("Intervals", "seed", AT(seed), "1", 0, 1e15, "",
                "of the resamples; the same seed gives the same table"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 static const char *const quantity[BOOTSTRAP_TAILS] = {"median", "q99", "max"};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-compare RUN.h5 RUN.h5... [--match name|depth|first|last]\n\n"
-           "Ratios of medians and tails, every other run against the first, with bootstrap "
-           "intervals.\n"
-           "Runs of one configuration that differ in nothing but the seed are taken together: "
-           "their\nintervals cover other seeds. Those of single runs cover other steps of these "
-           "runs only, and\nsay nothing about the methods: give three seeds or more of each.\n"
-           "Keeps little more than a byte of every step in memory, 2^32 - 1 of them at most.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
 
 typedef struct comparison {
     const settings *s;
@@ -438,9 +424,10 @@ static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **
     return pairs ? SR_OK : nothing_in_common(p, why);
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     tsv table;
     table_head head;
     choice c = {0};
@@ -458,10 +445,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     compare_places places = {0};
     comparison p = {s, set, &c, &groups, NULL, &table, &places};
     status = prepare(&p, &c, &groups, &windows, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) {
         declare_columns(&table);
         status = print_pairs(&p, why);
@@ -474,7 +458,19 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-compare", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-compare",
+        .usage = "RUN.h5 RUN.h5... [--match name|depth|first|last]",
+        .does = "Ratios of medians and tails, every other run against the first, with bootstrap "
+                "intervals.\n"
+                "Runs that differ only in the seed form one group: its intervals cover other "
+                "seeds. The\n"
+                "interval of a single run covers other steps of this run and does not compare "
+                "methods: give\n"
+                "three seeds or more of each.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

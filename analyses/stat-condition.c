@@ -40,15 +40,6 @@ static const option rows[] = {
     CHOICE_OPTION("Choice", "of", AT(of), "both", "both|input|gradient", "X, dL/dX, or both"),
     CHOICE_OPTION("Choice", "steps", AT(steps), "all", "all|last", "recorded steps"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-condition RUN.h5... [--p LIST] [--form released] [--site GLOB]\n\n"
-           "Condition numbers C_p and C_max of site inputs and of their gradients.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
 
 static sr_status read_parts(settings *s, sr_failure *why) {
     s->parts = 0;
@@ -184,9 +175,10 @@ static sr_status print_runs(const settings *o, const run_set *set, tsv *t, sr_fa
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    settings o = *(const settings *)self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    settings o = *(const settings *)settings_of;
     tsv table;
     table_head head;
     sr_status status = read_parts(&o, why);
@@ -196,17 +188,20 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     status = find_spectra(&o, set, &table, why);
     tsv_note(&table, "form", "%s", o.form);
     tsv_note(&table, "method", "roots of the eigenvalues of X^T X, summed in double");
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = table_head_end(&head, &table, status, why);
     if (status != SR_OK) return status;
     declare_columns(&table, strcmp(o.form, "released") == 0);
     return print_runs(&o, set, &table, why);
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-condition", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-condition",
+        .usage = "RUN.h5... [--p LIST] [--form released] [--site GLOB]",
+        .does = "Condition numbers C_p and C_max of site inputs and of their gradients.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

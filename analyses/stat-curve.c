@@ -42,7 +42,6 @@ static const option rows[] = {
         "value of every column; 0: every row"),
     PHASE_OPTION(AT(phase)),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 typedef struct column {
     const char *name, *definition;
@@ -98,25 +97,6 @@ static sr_status read_step(const sr_runfile *run, const char *name, int64_t firs
         return sr_run_step_reals(run, name, first, count, value, why);
     for (int64_t i = 0; i < count; i++) value[i] = NAN;
     return SR_OK;
-}
-
-static void print_help(const void *self) {
-    (void)self;
-    printf(
-        "usage: stat-curve RUN.h5... [--stat NAME[,NAME...]] [--buckets N] [--phase PHASE]\n"
-        "       stat-curve RUN.h5... --evals [--metric NAME[,NAME...]] [--buckets N]\n"
-        "                  [--phase PHASE]\n\n"
-        "Training curves (one row per step), or with --evals validation curves.\n"
-        "Writes a tab-separated table with its definitions in `#` lines.\n\nColumns per step:\n");
-    for (int i = 0; i < STEP_COLUMNS; i++)
-        printf("  %-16s %s\n", step_column[i].name, step_column[i].definition);
-    printf("  and the numbers per step that the runs declare: statrec info lists them\n");
-    printf("\nColumns per evaluation:\n");
-    for (int i = 0; i < EVAL_COLUMNS; i++)
-        printf("  %-16s %s\n", eval_column[i].name, eval_column[i].definition);
-    printf("  and the metrics\n\n");
-    metrics_help(stdout);
-    options_help(options, stdout);
 }
 
 /* -- columns --------------------------------------------------------------------------------- */
@@ -466,7 +446,7 @@ static sr_status print_group(const settings *s, const group *g, const run_set *s
         for (int r = 0; r < set->count && window; r++)
             window_describe(&window[r], set->path[r], &table);
         note_group(s, g, set, &table);
-        status = table_head_print(&head, &table, why);
+        status = table_head_end(&head, &table, SR_OK, why);
     }
     if (status == SR_OK) {
         declare_columns(g, &table);
@@ -476,9 +456,10 @@ static sr_status print_group(const settings *s, const group *g, const run_set *s
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     if (!s->evals && s->metric[0])
         return sr_fail(why, SR_USAGE, "--metric '%s' goes with --evals only", s->metric);
     if (s->evals && s->stat[0])
@@ -493,8 +474,29 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     return status;
 }
 
+static void print_columns_help(void) {
+    printf("Columns per step:\n");
+    for (int i = 0; i < STEP_COLUMNS; i++)
+        printf("  %-16s %s\n", step_column[i].name, step_column[i].definition);
+    printf("  and the custom scalars per step, which statrec info lists\n");
+    printf("\nColumns per evaluation:\n");
+    for (int i = 0; i < EVAL_COLUMNS; i++)
+        printf("  %-16s %s\n", eval_column[i].name, eval_column[i].definition);
+    printf("  and the metrics\n\n");
+}
+
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-curve", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-curve",
+        .usage = "RUN.h5... [--stat NAME[,NAME...]] [--buckets N] [--phase PHASE]\n"
+                 "RUN.h5... --evals [--metric NAME[,NAME...]] [--buckets N]\n"
+                 " [--phase PHASE]",
+        .does = "Training curves (one row per step), or with --evals validation curves.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .metrics = true,
+        .more_help = print_columns_help,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -9,9 +9,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/frame/comparability.h"
+#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/frame/step_range.h"
 
 typedef struct settings {
     option_text site, phase;
@@ -20,27 +19,10 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
-                "final norm)",
-                .value = "SITE,..."),
+    SITE_OPTION(AT(site)),
     PHASE_OPTION(AT(phase)),
     PARTS_OPTION(AT(parts), "4"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-depth RUN.h5... [--parts N] [--site GLOB] [--phase PHASE]\n\n"
-           "Power, variance, kurtosis over features and mean direction of the sites' inputs, from "
-           "the first\nsite to the last, in equal parts of training.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
-    for (int i = 0; i < FEATURE_STATISTICS; i++)
-        printf("  %-16s %s\n", feature_statistics[i].name,
-               statistic_definition(&feature_statistics[i]));
-    printf("\n");
-    options_help(options, stdout);
-}
 
 /* -- one site -------------------------------------------------------------------------------- */
 
@@ -148,46 +130,51 @@ static sr_status print_run(const settings *s, const run_set *set, const site_cho
     return status;
 }
 
-static sr_status print_runs(const settings *s, const run_set *set, const choice *c,
-                            const step_window *windows, tsv *t, sr_failure *why) {
+static sr_status print_runs(site_table *t, sr_failure *why) {
+    const choice *c = &t->chosen;
     sr_status status = SR_OK;
-    declare_columns(t);
+    declare_columns(&t->table);
     for (int64_t first = 0, end; first < c->sites && status == SR_OK; first = end) {
         const int run = c->site[first].run;
         for (end = first; end < c->sites && c->site[end].run == run;) end++;
-        status = print_run(s, set, &c->site[first], end - first, &windows[run], t, why);
+        status = print_run(t->settings, t->set, &c->site[first], end - first, &t->window[run],
+                           &t->table, why);
     }
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
-    tsv table;
-    table_head head;
-    step_window *windows = NULL;
-    choice c = {.statistics = FEATURE_STATISTICS};
-    for (int i = 0; i < FEATURE_STATISTICS; i++) c.wanted[i] = &feature_statistics[i];
-    sr_status status = table_head_begin(&head, &table, "stat-depth", command, set, why);
-    if (status != SR_OK) return status;
-    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
-    if (status == SR_FORMAT)
-        sr_hint(why, "methods without batch statistics have them only with `statrec train "
-                     "--observe batch`, vectors only with --record all");
-    if (status == SR_OK) status = windows_make(&windows, set, "0", s->phase, &table, why);
-    if (status == SR_OK) comparable_warn(&c, set, &table);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
-    if (status == SR_OK) status = print_runs(s, set, &c, windows, &table, why);
-    choice_free(&c);
-    free(windows);
-    return status;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
+    site_table t = {.program = "stat-depth",
+                    .settings = s,
+                    .set = set,
+                    .chosen = {.statistics = FEATURE_STATISTICS},
+                    .source = FROM_VECTORS,
+                    .site = s->site,
+                    .startup = "0",
+                    .phase = s->phase,
+                    .hint = "methods without batch statistics have them only with `statrec train "
+                            "--observe batch`, vectors only with --record all",
+                    .compares = true,
+                    .rows = print_runs};
+    for (int i = 0; i < FEATURE_STATISTICS; i++) t.chosen.wanted[i] = &feature_statistics[i];
+    return site_table_print(&t, command, why);
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-depth", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-depth",
+        .usage = "RUN.h5... [--parts N] [--site GLOB] [--phase PHASE]",
+        .does = "Power, variance, kurtosis over features and mean direction of the sites' inputs, "
+                "from the\n"
+                "first site to the last, in equal parts of training.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .stat = feature_statistics,
+        .statistics = FEATURE_STATISTICS,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -16,7 +16,6 @@
  */
 #include <math.h>
 
-#include "analysis/frame/statistics_table.h"
 #include "analysis/shard_spread.h"
 #include "statrec/moments.h"
 

@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/columns/column_summary.h"
-#include "analysis/frame/site_selection.h"
+#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/series/series.h"
 #include "base/sort.h"
 
 typedef struct settings {
@@ -24,16 +22,12 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, middle, last or last-bn (of those with gamma "
-        "and psi2_B)",
-        .value = "SITE,..."),
-    CHOICE_OPTION("Choice", "steps", AT(steps), "last", "last|all", "recorded steps of /vectors"),
+    SITE_OPTION(AT(site)),
+    CHOICE_OPTION("Choice", "steps", AT(steps), "last", "last|all",
+                  "use these recorded steps of /vectors"),
     FLAG_OPTION("Output", "per-feature", AT(per_feature), "no",
-                "one row per feature instead of one per site and step"),
+                "print a row for each feature instead of each site and step"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
 /* Only there to let the frame find the sites with both vectors. */
 static double has_both(const vector_row *r) {
@@ -46,14 +40,6 @@ static const statistic ratio = {
 static const double decile[] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1};
 static const char *const decile_name[] = {"min", "q10", "q25", "median", "q75", "q90", "max"};
 enum { DECILES = sizeof decile / sizeof decile[0] };
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-gamma RUN.h5... [--site GLOB] [--steps all] [--per-feature]\n\n"
-           "Distribution over features of |gamma| / sqrt(psi2_B + eps), and the share above 1.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
 
 static void declare_columns(tsv *t, bool per_feature) {
     tsv_column(t, "run", "run file as given");
@@ -142,28 +128,38 @@ static sr_status print_site(const settings *s, const run_set *set, const site_ch
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
-    tsv table;
-    table_head head;
-    choice c = {.wanted = {&ratio}, .statistics = 1};
-    sr_status status = table_head_begin(&head, &table, "stat-gamma", command, set, why);
-    if (status != SR_OK) return status;
-    status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
-    if (status == SR_OK) declare_columns(&table, s->per_feature);
-    for (int64_t k = 0; k < c.sites && status == SR_OK; k++)
-        status = print_site(s, set, &c.site[k], &table, why);
-    choice_free(&c);
+static sr_status print_rows(site_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    sr_status status = SR_OK;
+    declare_columns(&t->table, s->per_feature);
+    for (int64_t k = 0; k < t->chosen.sites && status == SR_OK; k++)
+        status = print_site(s, t->set, &t->chosen.site[k], &t->table, why);
     return status;
 }
 
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
+    site_table t = {.program = "stat-gamma",
+                    .settings = s,
+                    .set = set,
+                    .chosen = {.wanted = {&ratio}, .statistics = 1},
+                    .source = FROM_VECTORS,
+                    .site = s->site,
+                    .rows = print_rows};
+    return site_table_print(&t, command, why);
+}
+
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-gamma", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-gamma",
+        .usage = "RUN.h5... [--site GLOB] [--steps all] [--per-feature]",
+        .does =
+            "Distribution over features of |gamma| / sqrt(psi2_B + eps), and the fraction above 1.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

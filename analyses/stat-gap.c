@@ -24,7 +24,6 @@
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/frame/step_range.h"
 #include "analysis/runs/replicates.h"
 #include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
@@ -48,18 +47,6 @@ static const option rows[] = {
     TEXT_OPTION("Steps", "burn-in", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
                 .value = "STEPS"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-gap RUN.h5... [--metric NAME[,NAME...]] [--phase PHASE]\n\n"
-           "A validation metric of each run against the reference run of its task, with the\n"
-           "training-inference discrepancy of the last BN layer (tid_site).\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    metrics_help(stdout);
-    printf("A batch site: one whose method takes statistics over the batch (/sites/axis).\n\n");
-    options_help(options, stdout);
-}
 
 /* -- configurations -------------------------------------------------------------------------- */
 
@@ -311,20 +298,17 @@ static sr_status print_results(const settings *s, const run_set *set, result *r,
     for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
     for (int i = 0; i < set->count; i++) set_gap(r, i);
     if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
-    if (status == SR_OK) {
-        run_groups_describe(&groups, set, &table);
-        status = table_head_print(&head, &table, why);
-    } else {
-        table_head_drop(&head);
-    }
+    if (status == SR_OK) run_groups_describe(&groups, set, &table);
+    status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) status = print_rows(set, r, &table, &groups, why);
     run_groups_free(&groups);
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     step_window *windows = NULL;
     result *r = calloc((size_t)set->count, sizeof *r);
     sr_status status = r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
@@ -339,7 +323,17 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-gap", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-gap",
+        .usage = "RUN.h5... [--metric NAME[,NAME...]] [--phase PHASE]",
+        .does = "A validation metric of each run against the reference run of its task, with the\n"
+                "training-inference discrepancy of the last BN layer (tid_site). A batch site is "
+                "one whose\n"
+                "method takes statistics over the batch (/sites/axis).",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .metrics = true,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -19,9 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/comparability.h"
+#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/frame/step_range.h"
 
 typedef struct settings {
     option_text site, stat, startup, phase;
@@ -32,39 +31,17 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites: globs separated by commas, or first, middle, last or last-bn (no stack's "
-                "final norm)",
-                .value = "SITE,..."),
+    SITE_OPTION(AT(site)),
     TEXT_OPTION("Choice", "stat", AT(stat), "dist_mu,dist_sigma2,g_mu,g_sigma2",
-                "statistics separated by commas: any name below /scalars, those that the "
-                "runs declare too",
+                "print these statistics: names below /scalars, or custom scalars",
                 .value = "STAT,..."),
     REAL_OPTION("Choice", "deviations", AT(k), "10", 0, 1e30, "",
-                "an outlier is further from the median, on either side, than this many median "
-                "absolute deviations"),
+                "count values more than X median absolute deviations from the median"),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Output", "parts", AT(parts), "1", 1, 1000000, "",
-               "equal parts of the steps, a row for each"),
-    FLAG_OPTION("Output", "list", AT(list), "no",
-                "one row per outlier instead of one per run, site, statistic and part"),
+               "print a row for each of N equal parts of the steps"),
+    FLAG_OPTION("Output", "list", AT(list), "no", "print a row for each outlier"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-outlier RUN.h5... [--deviations K] [--parts N] [--site GLOB] [--stat LIST] "
-           "[--list]\n\n"
-           "How heavy the tails of a statistic are: quantiles, and the steps that are more than K\n"
-           "median absolute deviations from its median.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n");
-    for (int i = 0; i < RECORDED_STATISTICS; i++)
-        printf("  %-16s %s\n", recorded_statistics[i].name,
-               statistic_definition(&recorded_statistics[i]));
-    printf("  and the numbers per site that the runs declare: statrec info lists them\n");
-    printf("\n");
-    options_help(options, stdout);
-}
 
 /* -- one run, site and statistic ------------------------------------------------------------- */
 
@@ -263,56 +240,58 @@ static sr_status print_column(const settings *s, const run_set *set, const site_
     return status;
 }
 
-static sr_status print_columns(const settings *s, const run_set *set, const step_window *windows,
-                               const choice *c, tsv *t, sr_failure *why) {
-    for (int64_t k = 0; k < c->sites; k++) {
-        for (int i = 0; i < c->statistics; i++) {
-            if (!c->site[k].has[i]) continue;
-            sr_status status =
-                print_column(s, set, &c->site[k], &windows[c->site[k].run], c->wanted[i], t, why);
-            if (status != SR_OK) return status;
-        }
-    }
-    return SR_OK;
-}
-
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
-    tsv table;
-    table_head head;
-    choice c = {0};
-    step_window *windows = NULL;
-    sr_status status =
-        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, set, s->stat, why);
-    if (status == SR_OK)
-        status = table_head_begin(&head, &table, "stat-outlier", command, set, why);
-    if (status != SR_OK) {
-        choice_free(&c);
-        return status;
-    }
-    tsv_note(&table, "k", "%g median absolute deviations, on either side of the median", s->k);
-    if (s->parts > 1)
-        tsv_note(&table, "parts", "%lld equal parts of the steps below", (long long)s->parts);
-    status = choice_set_sites(&c, set, s->site, FROM_SCALARS, &table, why);
-    if (status == SR_OK) choice_note_own(&c, set, true, &table);
-    if (status == SR_OK) comparable_warn(&c, set, &table);
-    if (status == SR_OK) status = windows_make(&windows, set, s->startup, s->phase, &table, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
-    if (status == SR_OK) {
-        declare_columns(&table, s->list);
-        status = print_columns(s, set, windows, &c, &table, why);
-    }
-    choice_free(&c);
-    free(windows);
+static sr_status print_columns(site_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    const choice *c = &t->chosen;
+    sr_status status = SR_OK;
+    declare_columns(&t->table, s->list);
+    for (int64_t k = 0; k < c->sites && status == SR_OK; k++)
+        for (int i = 0; i < c->statistics && status == SR_OK; i++)
+            if (c->site[k].has[i])
+                status = print_column(s, t->set, &c->site[k], &t->window[c->site[k].run],
+                                      c->wanted[i], &t->table, why);
     return status;
 }
 
+static void note_table(site_table *t) {
+    const settings *s = t->settings;
+    tsv_note(&t->table, "k", "%g median absolute deviations, on either side of the median", s->k);
+    if (s->parts > 1)
+        tsv_note(&t->table, "parts", "%lld equal parts of the steps below", (long long)s->parts);
+}
+
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
+    site_table t = {.program = "stat-outlier",
+                    .settings = s,
+                    .set = set,
+                    .source = FROM_SCALARS,
+                    .site = s->site,
+                    .startup = s->startup,
+                    .phase = s->phase,
+                    .compares = true,
+                    .note = note_table,
+                    .rows = print_columns};
+    const sr_status status = choice_set_statistics(&t.chosen, recorded_statistics,
+                                                   RECORDED_STATISTICS, set, s->stat, why);
+    return status == SR_OK ? site_table_print(&t, command, why) : status;
+}
+
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-outlier", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-outlier",
+        .usage = "RUN.h5... [--deviations K] [--parts N] [--site GLOB] [--stat LIST] [--list]",
+        .does = "How heavy the tails of a statistic are: quantiles, and the steps that are more "
+                "than K\n"
+                "median absolute deviations from its median.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .stat = recorded_statistics,
+        .statistics = RECORDED_STATISTICS,
+        .custom = true,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

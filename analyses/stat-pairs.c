@@ -22,15 +22,6 @@ static const option rows[] = {
                 "sites, separated by commas: globs, first, middle, last, last-bn",
                 .value = "SITE,..."),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-pairs RUN.h5... [--site LIST]\n\n"
-           "Pairs of a site's input and of its output before gain and bias, a row each.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
 
 static void declare_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");
@@ -126,25 +117,30 @@ static sr_status find_pairs(const settings *o, const run_set *set, tsv *t, sr_fa
     return total ? SR_OK : nothing_found(o, set, recorded, why);
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     tsv table;
     table_head head;
     sr_status status = table_head_begin(&head, &table, "stat-pairs", command, set, why);
     if (status != SR_OK) return status;
-    status = find_pairs(self, set, &table, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = find_pairs(s, set, &table, why);
+    status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) declare_columns(&table);
     for (int r = 0; r < set->count && status == SR_OK; r++)
-        status = each_site(self, set, r, print_site, &table, why);
+        status = each_site(s, set, r, print_site, &table, why);
     return status;
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-pairs", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-pairs",
+        .usage = "RUN.h5... [--site LIST]",
+        .does = "Pairs of a site's input and of its output before gain and bias, a row each.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -40,21 +40,10 @@ static const option rows[] = {
     INT_OPTION("Summary", "fit-last", AT(fit_last), "0", 0, 1000000, "index",
                "where it ends; 0: at the last resolved value"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
 
-enum { LEAST_FIT = 3 }; /* two points are on any line */
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-svd RUN.h5... [--all]\n"
-           "       stat-svd RUN.h5... --summary [--fit-first I] [--fit-last I]\n\n"
-           "Singular values of the recorded embedding matrices, and normalised by the largest.\n"
-           "--summary: effective rank, stable rank, decay exponent, condition of each spectrum.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-}
-
-/* -- one spectrum ---------------------------------------------------------------------------- */
+enum {
+    LEAST_FIT = 3
+}; /* -- one spectrum ---------------------------------------------------------------------------- */
 
 typedef struct line_fit {
     int64_t first, last; /* indices from 1; the fit is NaN when they are too few */
@@ -271,9 +260,10 @@ static sr_status print_runs(const settings *s, const run_set *set, tsv *t, sr_fa
     return SR_OK;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     tsv table;
     table_head head;
     if (s->fit_last && s->fit_last < s->fit_first)
@@ -281,10 +271,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
     sr_status status = table_head_begin(&head, &table, "stat-svd", command, set, why);
     if (status != SR_OK) return status;
     status = find_records(set, &table, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = table_head_end(&head, &table, status, why);
     if (status != SR_OK) return status;
     if (s->summary)
         declare_summary(&table);
@@ -294,7 +281,16 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-svd", print_help, options, &s, &s, print_table};
-    return analysis_program_main(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-svd",
+        .usage = "RUN.h5... [--all]\n"
+                 "RUN.h5... --summary [--fit-first I] [--fit-last I]",
+        .does =
+            "Singular values of the recorded embedding matrices, and normalized by the largest.\n"
+            "--summary: effective rank, stable rank, decay exponent, condition of each spectrum.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/columns/column_summary.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/run_metrics.h"
 #include "table/table.h"
@@ -41,22 +40,6 @@ static const option rows[] = {
                 "matched by norm",
                 .value = "PUBLISHED"),
 };
-static const option_table options = {rows, sizeof rows / sizeof rows[0]};
-
-static void print_help(const void *self) {
-    (void)self;
-    printf("usage: stat-table RUN.h5... [--published-table NAME]\n"
-           "       stat-table [RUN.h5...] --layout NAME [--format WORD]\n"
-           "       stat-table --layout list\n\n"
-           "One row per run: what it was, how it ended, its last and best validation, and the\n"
-           "training-inference discrepancy of its last site. With --layout a result table of a\n"
-           "paper, what the runs measured beside what is printed; runs that differ in the seed\n"
-           "only are averaged.\n"
-           "Writes a tab-separated table with its definitions in `#` lines.\n\n");
-    options_help(options, stdout);
-    printf("\nEnvironment: STATREC_PLOTS, directory of layouts.tsv and published.tsv that is\n"
-           "searched first.\n");
-}
 
 /* -- metrics beside the usual ones ------------------------------------------------------------ */
 
@@ -291,7 +274,7 @@ static sr_status print_runs(const settings *s, const published_values *p, const 
     if (status != SR_OK) return status;
     table_note_steps(set, &table);
     warn_of_metrics(o, set, &table);
-    status = table_head_print(&head, &table, why);
+    status = table_head_end(&head, &table, SR_OK, why);
     if (status != SR_OK) return status;
     declare_columns(s, o, &table);
     for (int r = 0; r < set->count && status == SR_OK; r++)
@@ -313,9 +296,10 @@ static sr_status print_layout(const settings *s, const run_set *set, const char 
     return status;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const settings *s = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    (void)self;
+    const settings *s = settings_of;
     published_values p;
     const bool text = !strcmp(s->format, "latex") || !strcmp(s->format, "markdown");
     tsv_set_format(s->format);
@@ -334,7 +318,23 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int main(int argc, char **argv) {
-    settings s;
-    const analysis_program p = {"stat-table", print_help, options, &s, &s, print_table};
-    return analysis_program_main_any(&p, argc, argv);
+    static const stat_program p = {
+        .name = "stat-table",
+        .usage = "RUN.h5... [--published-table NAME]\n"
+                 "[RUN.h5...] --layout NAME [--format WORD]\n"
+                 "--layout list",
+        .does =
+            "One row per run: its settings, how it ended, its last and best validation, and the\n"
+            "training-inference discrepancy of its last site. --layout prints a result table of a\n"
+            "paper: what the runs measured beside the published values. Runs that differ only in "
+            "the\n"
+            "seed are averaged.",
+        .options = {rows, sizeof rows / sizeof rows[0]},
+        .settings = sizeof(settings),
+        .environment = "STATREC_PLOTS, directory of layouts.tsv and published.tsv that is\n"
+                       "searched first.",
+        .without_runs = true,
+        .print = print_table,
+    };
+    return stat_program_main(&p, argc, argv);
 }

@@ -191,10 +191,7 @@ static sr_status print_final(const run_set *set, const char *sites, const char *
         sr_hint(why, "`statrec train --final-tid` makes one; methods without batch statistics have "
                      "it only with --observe batch too");
     }
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) declare_final(&table);
     for (int r = 0; r < set->count && status == SR_OK; r++)
         status = final_run(set, r, sites, &table, &total, why);

@@ -6,7 +6,6 @@
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/frame/site_selection.h"
 #include "analysis/frame/step_range.h"
-#include "analysis/series/series.h"
 
 enum { LEAST_STEPS = 20 };
 

@@ -300,10 +300,7 @@ sr_status shards_print(const shards_request *q, const run_set *set, const char *
         &table, "shares",
         "share 0 is the site itself, share K NAME@K; mu_r and sigma_r = sqrt(sigma2_B) of share "
         "r, n_r its valid rows, bars: means over the R shares");
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) status = print_runs(q, set, runs, windows, &table, why);
     for (int r = 0; r < set->count; r++) shared_free(&runs[r]);
     free(runs);

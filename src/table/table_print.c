@@ -476,7 +476,7 @@ sr_status grid_print(const grid *g, const char *format, const run_set *set, cons
     if (status != SR_OK) return status;
     note_all(g, set, &t);
     if (is_tsv) {
-        status = table_head_print(&head, &t, why);
+        status = table_head_end(&head, &t, SR_OK, why);
         return status == SR_OK ? print_tsv(g, &t, why) : status;
     }
     if (fclose(head.out) != 0) status = sr_fail(why, SR_MEMORY, "out of memory");

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/batchmix/batchmix.h"
-#include "analysis/columns/column_summary.h"
 #include "base/rng.h"
 #include "base/sort.h"
 

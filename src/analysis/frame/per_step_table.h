@@ -4,7 +4,6 @@
 
 #include "analysis/frame/site_selection.h"
 #include "analysis/frame/step_range.h"
-#include "analysis/series/series.h"
 
 typedef struct step_table {
     const run_set *set;

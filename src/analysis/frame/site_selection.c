@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/series/series.h"
 #include "base/globs.h"
 #include "base/options/options.h"
 

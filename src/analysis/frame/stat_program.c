@@ -1,16 +1,20 @@
-/* The frame of every analysis' main(), and the head of its table. */
+/* stat_program.c -- main() of every stat-* program, and the head of its table. */
 
 #include "analysis/frame/stat_program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What every program takes beside its own options. */
-typedef struct common_options {
+#include "analysis/runs/run_metrics.h"
+
+/* -- options --------------------------------------------------------------------------------- */
+
+/* Every program has --format; one with formats of its own parses it itself. */
+typedef struct all_options {
     option_text format;
     option *row; /* the program's, then these */
     option_table all, own;
-} common_options;
+} all_options;
 
 static bool has_option(option_table table, const char *key) {
     for (int i = 0; i < table.count; i++)
@@ -18,53 +22,96 @@ static bool has_option(option_table table, const char *key) {
     return false;
 }
 
-/* A program that has formats of its own takes them itself. */
-static sr_status common_make(common_options *c, option_table program, sr_failure *why) {
-    const option format = CHOICE_OPTION(
-        "Every table", "format", 0, "tsv", TSV_FORMATS,
-        "as CSV without the `#` lines, or one JSON object with all of it", .place = c->format);
+static sr_status all_options_make(all_options *a, option_table program, sr_failure *why) {
+    const option format =
+        CHOICE_OPTION("Every table", "format", 0, "tsv", TSV_FORMATS,
+                      "print csv without `#` lines, or json with all", .place = a->format);
     const int count = program.count, more = !has_option(program, "format");
-    c->row = malloc((size_t)(count + 1) * sizeof *c->row);
-    if (!c->row) return sr_fail(why, SR_MEMORY, "out of memory");
-    if (count) memcpy(c->row, program.row, (size_t)count * sizeof *c->row);
-    if (more) c->row[count] = format;
-    c->all = (option_table){c->row, count + more};
-    c->own = (option_table){c->row + count, more};
+    a->row = malloc((size_t)(count + 1) * sizeof *a->row);
+    if (!a->row) return sr_fail(why, SR_MEMORY, "out of memory");
+    if (count) memcpy(a->row, program.row, (size_t)count * sizeof *a->row);
+    if (more) a->row[count] = format;
+    a->all = (option_table){a->row, count + more};
+    a->own = (option_table){a->row + count, more};
     return SR_OK;
 }
 
-static int print_help(const analysis_program *p, const tool *t) {
-    common_options c = {.row = NULL};
-    p->help(p->self);
-    if (common_make(&c, p->options, NULL) == SR_OK && c.own.count) {
-        putchar('\n');
-        options_help(c.own, stdout);
+/* -- help ------------------------------------------------------------------------------------ */
+
+/* "usage: NAME ..." for each line of `usage`; a line that starts with a blank continues the last one. */
+static void print_usage(const stat_program *p) {
+    const char *line = p->usage, *begin = "usage: ";
+    while (*line) {
+        const int length = (int)strcspn(line, "\n");
+        const int blanks = (int)strlen(p->name) + 1;
+        if (*line == ' ')
+            printf("%s%*s%.*s\n", begin, blanks, "", length - 1, line + 1);
+        else
+            printf("%s%s %.*s\n", begin, p->name, length, line);
+        line += length + (line[length] == '\n');
+        begin = "       ";
     }
-    free(c.row);
+}
+
+static void print_statistics(const stat_program *p) {
+    printf("\nStatistics:\n");
+    for (int i = 0; i < p->statistics; i++) {
+        const statistic *stat = &p->stat[i];
+        const bool renamed = strcmp(stat->word, stat->name) != 0;
+        printf("  %-16s %s%s%s\n", stat->word, renamed ? stat->name : "", renamed ? ": " : "",
+               statistic_definition(stat));
+    }
+    if (p->custom) printf("  and the custom scalars of the runs, which statrec info lists\n");
+}
+
+static int print_help(const stat_program *p, const tool *t) {
+    all_options a = {.row = NULL};
+    print_usage(p);
+    printf("\n%s\nWrites a tab-separated table with its definitions in `#` lines.\n", p->does);
+    if (p->stat) print_statistics(p);
+    putchar('\n');
+    if (p->more_help) p->more_help();
+    if (p->metrics)
+        printf("Metrics: those that the runs declare, with units and directions. `statrec info "
+               "RUN.h5`\nlists them, `statrec list stats` those of statrec train. \"" METRIC_LEADING
+               "\" is the metric\nthat each run declares first, that of its task.\n\n");
+    options_help(p->options, stdout);
+    if (all_options_make(&a, p->options, NULL) == SR_OK && a.own.count) {
+        putchar('\n');
+        options_help(a.own, stdout);
+    }
+    free(a.row);
+    if (p->environment) printf("\nEnvironment: %s\n", p->environment);
     return tool_finish(t, TOOL_DONE);
 }
 
-static sr_status run_options(const analysis_program *p, bool without_runs, const tool *t,
-                             const char *command, sr_failure *why) {
+/* -- a run of the program -------------------------------------------------------------------- */
+
+static sr_status run_program(const stat_program *p, const tool *t, const char *command,
+                             sr_failure *why) {
     run_set set = {0};
-    common_options c = {.row = NULL};
+    all_options a = {.row = NULL};
     int positional = 0;
-    sr_status status = common_make(&c, p->options, why);
-    if (status != SR_OK) return status;
-    options_set_defaults(c.all, p->settings);
-    status = options_parse(c.all, p->settings, t->argc, t->argv, 1, &positional, why);
-    if (status == SR_OK && c.own.count) tsv_set_format(c.format);
-    if (status == SR_OK && (positional || !without_runs))
+    void *settings = calloc(1, p->settings + 1);
+    sr_status status = settings ? all_options_make(&a, p->options, why)
+                                : sr_fail(why, SR_MEMORY, "out of memory for options");
+    if (status == SR_OK) {
+        options_set_defaults(a.all, settings);
+        status = options_parse(a.all, settings, t->argc, t->argv, 1, &positional, why);
+    }
+    if (status == SR_OK && a.own.count) tsv_set_format(a.format);
+    if (status == SR_OK && (positional || !p->without_runs))
         status = run_set_open(&set, positional, t->argv + 1, why);
     for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
-    if (status == SR_OK) status = p->print(p->self, &set, command, why);
+    if (status == SR_OK) status = p->print(p->self, settings, &set, command, why);
     if (status == SR_OK) tsv_finish(stdout);
     run_set_close(&set);
-    free(c.row);
+    free(a.row);
+    free(settings);
     return status;
 }
 
-static int run_program(const analysis_program *p, bool without_runs, int argc, char **argv) {
+int stat_program_main(const stat_program *p, int argc, char **argv) {
     sr_disable_hdf5_atexit();
     const tool t = {p->name, argc, argv};
     sr_failure why = {0};
@@ -72,19 +119,13 @@ static int run_program(const analysis_program *p, bool without_runs, int argc, c
     if (tool_wants_version(&t)) return tool_print_version(&t);
     tool_refuse_plugins();
     char *command = tool_command(&t);
-    sr_status status = command ? run_options(p, without_runs, &t, command, &why)
-                               : sr_fail(&why, SR_MEMORY, "out of memory");
+    sr_status status =
+        command ? run_program(p, &t, command, &why) : sr_fail(&why, SR_MEMORY, "out of memory");
     free(command);
     return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));
 }
 
-int analysis_program_main(const analysis_program *p, int argc, char **argv) {
-    return run_program(p, false, argc, argv);
-}
-
-int analysis_program_main_any(const analysis_program *p, int argc, char **argv) {
-    return run_program(p, true, argc, argv);
-}
+/* -- head of a table ------------------------------------------------------------------------- */
 
 sr_status table_head_begin(table_head *head, tsv *table, const char *program, const char *command,
                            const run_set *set, sr_failure *why) {
@@ -96,15 +137,11 @@ sr_status table_head_begin(table_head *head, tsv *table, const char *program, co
     return SR_OK;
 }
 
-sr_status table_head_print(table_head *head, tsv *table, sr_failure *why) {
-    const bool whole = fclose(head->out) == 0;
-    if (whole) fwrite(head->text, 1, head->size, stdout);
+sr_status table_head_end(table_head *head, tsv *table, sr_status status, sr_failure *why) {
+    const bool complete = fclose(head->out) == 0;
+    if (complete && status == SR_OK) fwrite(head->text, 1, head->size, stdout);
     free(head->text);
     table->out = stdout;
-    return whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-}
-
-void table_head_drop(table_head *head) {
-    fclose(head->out);
-    free(head->text);
+    if (status != SR_OK || complete) return status;
+    return sr_fail(why, SR_MEMORY, "out of memory for the head of the table");
 }

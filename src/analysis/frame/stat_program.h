@@ -2,26 +2,46 @@
 #ifndef ANALYSIS_FRAME_STAT_PROGRAM_H
 #define ANALYSIS_FRAME_STAT_PROGRAM_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "analysis/runs/run_set.h"
+#include "analysis/series/statistic.h"
 #include "base/options/options.h"
 
-/* Describes one program. */
-typedef struct analysis_program {
+/* Declares one program. */
+typedef struct stat_program {
     const char *name;
-    void (*help)(const void *self);
+    const char *usage; /* its arguments, a line for each form */
+    const char *does;  /* paragraph of --help */
     option_table options;
-    void *settings;   /* struct that `options` fills */
-    const void *self; /* passed back to help and print */
+    size_t settings;       /* size of the struct that `options` fills */
+    const statistic *stat; /* [statistics] listed by --help; NULL: none */
+    int statistics;
+    bool custom;             /* adds a line on custom scalars to that list */
+    bool metrics;            /* --help explains the names of metrics */
+    void (*more_help)(void); /* prints more above the options; NULL: nothing */
+    const char *environment; /* paragraph after the options; NULL: none */
+    bool without_runs;       /* accepts a command line without run files */
+    const void *self;        /* what print needs beside the settings, or NULL */
     /* Prints the table. Prints nothing if it fails before the first row. */
-    sr_status (*print)(const void *self, const run_set *set, const char *command, sr_failure *why);
-} analysis_program;
+    sr_status (*print)(const void *self, const void *settings, const run_set *set,
+                       const char *command, sr_failure *why);
+} stat_program;
 
-/* main(): help, options, opening the runs, print, errors. */
-int analysis_program_main(const analysis_program *p, int argc, char **argv);
-/* The same for a program that accepts a command line without run files. */
-int analysis_program_main_any(const analysis_program *p, int argc, char **argv);
+int stat_program_main(const stat_program *p, int argc, char **argv);
+
+/* Rows of options that several programs have. */
+#define SITE_OPTION(site)                                                                          \
+    TEXT_OPTION("Choice", "site", site, "*",                                                       \
+                "use these sites: globs, first, middle, last, last-bn (no final norm of a stack)", \
+                .value = "SITE,...")
+#define SEED_OPTION(seed)                                                                          \
+    INT_OPTION("Intervals", "seed", seed, "1", 0, 1e15, "", "seed the resamples with N")
+#define LEVEL_OPTION(level)                                                                        \
+    REAL_OPTION("Intervals", "level", level, "95", 50, 99.9, "percent", "set their level to X")
+#define RESAMPLES_OPTION(resamples)                                                                \
+    INT_OPTION("Intervals", "resamples", resamples, "1000", 100, 1000000, "", "draw N resamples")
 
 /* Buffers the lines above the header of a table until the first row is certain. */
 typedef struct table_head {
@@ -33,8 +53,7 @@ typedef struct table_head {
 /* Begins the table with provenance; then call tsv_note as usual; then one of the two below. */
 sr_status table_head_begin(table_head *head, tsv *table, const char *program, const char *command,
                            const run_set *set, sr_failure *why);
-/* Prints the buffered lines; the table continues on stdout. */
-sr_status table_head_print(table_head *head, tsv *table, sr_failure *why);
-void table_head_drop(table_head *head);
+/* Prints the buffered lines if status is SR_OK, and drops them otherwise; the table continues on stdout. */
+sr_status table_head_end(table_head *head, tsv *table, sr_status status, sr_failure *why);
 
 #endif

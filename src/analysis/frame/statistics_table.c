@@ -33,27 +33,22 @@ static void form_words(const analysis *a, char words[WORDS_SIZE]) {
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
     const option common[] = {
-        TEXT_OPTION(
-            "Choice", "site", AT(site), a->site,
-            "sites, separated by commas: globs, first, middle, last, last-bn (of those with a "
-            "statistic; last-bn: batch statistics, no stack's final norm)",
-            .value = "SITE,..."),
-        TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "statistics separated by commas",
+        TEXT_OPTION("Choice", "site", AT(site), a->site,
+                    "use these sites: globs, first, middle, last, last-bn (of those with a "
+                    "statistic)",
+                    .value = "SITE,..."),
+        TEXT_OPTION("Choice", "stat", AT(stat), a->default_stat, "print these statistics",
                     .value = "STAT,..."),
-        CHOICE_OPTION(
-            "Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
-            "scalars|vectors",
-            "read /scalars (every step), or compute again from /vectors (recorded steps)"),
+        CHOICE_OPTION("Choice", "from", AT(from), a->source == FROM_SCALARS ? "scalars" : "vectors",
+                      "scalars|vectors",
+                      "read /scalars, every step, or compute from recorded /vectors"),
         WINDOW_OPTIONS(AT(startup), AT(phase)),
         FLAG_OPTION("Output", "per-step", AT(per_step), "no",
-                    "one row per run, site and step instead of a summary; the start-up stays in "
-                    "unless its number is given"),
+                    "print a row for each step; keeps the burn-in unless --burn-in gives N"),
         INT_OPTION("Output", "buckets", AT(buckets), "0", 1, 1000000, "",
-                   "with --per-step: of each of so many parts of training only the smallest, the "
-                   "median and the largest value; 0: every step"),
+                   "with --per-step: print smallest, median and largest value of N parts"),
         FLAG_OPTION("Output", "intervals", AT(intervals), "no",
-                    "an interval (95 %, block bootstrap) of every median; keeps little more than a "
-                    "byte of every step in memory, 2^32 - 1 of them at most"),
+                    "add a 95 % bootstrap confidence interval of every median"),
         PARTS_OPTION(AT(parts), "1"),
     };
     int count = sizeof common / sizeof common[0];
@@ -63,7 +58,7 @@ static int make_options(const analysis *a, const char *words, option *row) {
                                              a->form[0].word, words, a->form_help);
     if (a->print_final)
         row[count++] = (option)FLAG_OPTION("Definition", "final", AT(final), "no",
-                                           "what a last pass after training found (statrec train "
+                                           "print a last pass after training (statrec train "
                                            "--final-tid)");
     if (a->print_shards)
         row[count++] = (option)FLAG_OPTION("Definition", "ranks", AT(ranks), "no",
@@ -74,23 +69,8 @@ static int make_options(const analysis *a, const char *words, option *row) {
 
 typedef struct statistics_program {
     const analysis *a;
-    option_table options;
     settings settings;
 } statistics_program;
-
-static void print_help(const void *self) {
-    const statistics_program *p = self;
-    const analysis *a = p->a;
-    printf("usage: %s RUN.h5... [--site GLOB] [--stat LIST] [--per-step] [--from vectors]\n\n",
-           a->program);
-    printf("%s\nWrites a tab-separated table with its definitions in `#` lines.\n\nStatistics:\n",
-           a->does);
-    for (int i = 0; i < a->statistics; i++)
-        printf("  %-16s %s: %s\n", a->stat[i].word, a->stat[i].name,
-               statistic_definition(&a->stat[i]));
-    printf("\n");
-    options_help(p->options, stdout);
-}
 
 /* -- tables ---------------------------------------------------------------------------------- */
 
@@ -298,9 +278,9 @@ static sr_status check_summary(const statistics_program *p, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status print_table(const void *self, const run_set *set, const char *command,
-                             sr_failure *why) {
-    const statistics_program *p = self;
+static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
+                             const char *command, sr_failure *why) {
+    const statistics_program both = {self, *(const settings *)settings_of}, *p = &both;
     const settings *s = &p->settings;
     tsv table;
     table_head head;
@@ -328,10 +308,7 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
         return status;
     }
     status = prepare(p, &j, &chosen, &windows, why);
-    if (status == SR_OK)
-        status = table_head_print(&head, &table, why);
-    else
-        table_head_drop(&head);
+    status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) status = print_rows(p, &j, why);
     choice_free(&chosen);
     free(windows);
@@ -339,16 +316,19 @@ static sr_status print_table(const void *self, const run_set *set, const char *c
 }
 
 int analysis_main(const analysis *a, int argc, char **argv) {
-    sr_disable_hdf5_atexit();
     option row[OPTIONS];
     char words[WORDS_SIZE];
     form_words(a, words);
-    statistics_program self = {.a = a, .options = {row, make_options(a, words, row)}};
-    const analysis_program p = {.name = a->program,
-                                .help = print_help,
-                                .options = self.options,
-                                .settings = &self.settings,
-                                .self = &self,
-                                .print = print_table};
-    return analysis_program_main(&p, argc, argv);
+    const int options = make_options(a, words, row);
+    const stat_program p = {
+        .name = a->program,
+        .usage = "RUN.h5... [--site GLOB] [--stat LIST] [--per-step] [--from vectors]",
+        .does = a->does,
+        .options = {row, options},
+        .settings = sizeof(settings),
+        .stat = a->stat,
+        .statistics = a->statistics,
+        .self = a,
+        .print = print_table};
+    return stat_program_main(&p, argc, argv);
 }

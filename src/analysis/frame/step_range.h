@@ -38,14 +38,12 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
 sr_status run_tokens(const sr_runfile *run, summary *result, sr_failure *why);
 
 #define WINDOW_STARTUP_HELP                                                                        \
-    "leave out so many steps at the beginning; auto: until running values hold less than 1 % of "  \
-    "what they began with"
+    "skip the first N steps; auto: until running values hold less than 1 % of initial ones"
 #define WINDOW_PHASE_HELP                                                                          \
-    "only these steps: all, first-half, second-half, FROM:TO, or a phase of the learning rate: "   \
-    "its number from 1, or last"
+    "use these steps: all, first-half, second-half, FROM:TO, or learning-rate phase N or last"
 #define PARTS_OPTION(parts, usual)                                                                 \
     INT_OPTION("Output", "parts", parts, usual, 1, 1000, "",                                       \
-               "equal parts of the steps, a row for each and site")
+               "print a row for each of N equal parts of the steps")
 /* Two columns, and their cells. */
 void window_part_columns(tsv *t);
 void window_part_cells(tsv *t, int64_t cuts, int64_t number);

@@ -12,7 +12,6 @@
 
 #include "base/globs.h"
 #include "base/options/norm_value.h"
-#include "base/options/options.h"
 
 /* -- configurations -------------------------------------------------------------------------- */
 

@@ -39,13 +39,6 @@ const char *metric_better(const sr_run_metric *m) {
     return m->better == SR_BETTER_NEITHER ? "-" : words[m->better + 1];
 }
 
-void metrics_help(FILE *out) {
-    fprintf(out, "Metrics: those that the runs declare, with their units and directions; `statrec "
-                 "info RUN.h5`\nlists them, `statrec list stats` those of statrec train. "
-                 "\"" METRIC_LEADING
-                 "\" is the one that each run\ndeclares first, that of its task.\n\n");
-}
-
 /* -- refusing a name ------------------------------------------------------------------------- */
 
 enum { NAMES_SHOWN = 32 };

@@ -3,7 +3,6 @@
 #define ANALYSIS_RUNS_RUN_METRICS_H
 
 #include <stddef.h>
-#include <stdio.h>
 
 #include "analysis/runs/run_set.h"
 
@@ -16,8 +15,6 @@ const sr_run_metric *metric_find(const run_set *set, const char *word, size_t le
 /* "less is better", "more is better" or ""; and the word alone, - for neither. */
 const char *metric_direction(const sr_run_metric *m);
 const char *metric_better(const sr_run_metric *m);
-/* For --help. */
-void metrics_help(FILE *out);
 /* words: names separated by commas. Fails if the runs declare none of them, notes the others; calls
  * metric_warn for each. */
 sr_status metric_check(const run_set *set, const char *words, tsv *table, sr_failure *why);
