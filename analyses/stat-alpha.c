@@ -14,16 +14,19 @@
  * recorded at every step. Biased variances are averaged; a run whose running variance uses n/(n-1)
  * differs by that factor.
  *
- * Start-up: until r_1 weighs less than 1 % a distance measures what the average began with. That takes longer
- * for a greater alpha, so rows of a table are of different steps. --burn-in same leaves out as many steps for
- * every alpha: the start-up of the greatest one that leaves a third of the recorded steps of the phase; greater
- * ones have no steps then. Distances of different alphas may be compared so.
+ * Start-up: until r_1 weighs less than 1 % a distance measures what the average began with. That
+ * takes longer for a greater alpha, so rows of a table are of different steps. --burn-in same
+ * leaves out as many steps for every alpha: the start-up of the greatest one that leaves a third of
+ * the recorded steps of the phase; greater ones have no steps then. Distances of different alphas
+ * may be compared so.
  *
- * Of independent batch statistics about a fixed mean, E d^2 is (1 + (1 - alpha)/(1 + alpha)) = 2/(1 + alpha) times
- * their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. What is above that is the mean's own way.
+ * Of independent batch statistics about a fixed mean, E d^2 is (1 + (1 - alpha)/(1 + alpha)) = 2/(1
+ * + alpha) times their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. What is
+ * above that is the mean's own way.
  *
- * --running-dtype: r is rounded to that format behind every update, as a module that keeps its running values in it
- * does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in r's last place is lost.
+ * --running-dtype: r is rounded to that format behind every update, as a module that keeps its
+ * running values in it does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in
+ * r's last place is lost.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -117,7 +120,8 @@ static const kept_format formats[] = {
     {"double", keep_double}, {"float32", keep_float32}, {"bf16", keep_bf16}};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Which of them the list names, in its order, at most as many as there are. NULL behind the last. */
+/* Which of them the list names, in its order, at most as many as there are. NULL behind the
+   last. */
 static sr_status read_formats(const char *text, const kept_format *wanted[FORMATS + 1],
                               sr_failure *why) {
     int count = 0;
@@ -201,8 +205,8 @@ static sr_status average(averaging *a, int64_t count, double *const *value, sr_f
 /* Words of --burn-in beside numbers of recorded steps. */
 enum { STARTUP_AUTO = -1, STARTUP_SAME = -2 };
 
-/* Recorded rows first .. end-1 are the phase. What every alpha leaves out: the longest start-up behind which a third
- * of the phase is left. An alpha of 1 never forgets. */
+/* Recorded rows first .. end-1 are the phase. What every alpha leaves out: the longest start-up
+ * behind which a third of the phase is left. An alpha of 1 never forgets. */
 static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
     int64_t longest = 0;
     for (int i = 0; i < alpha->count; i++) {

@@ -1,24 +1,26 @@
 /* Which steps are outliers in time, by the test of Unified Normalization (Yang et al., ACM MM 2022,
  * arXiv 2208.01313).
  *
- * v_t [d] is a batch statistic of step t (psi2_B, or sigma2_B). The window of the last M recorded steps holds
- * v_{t-M+1} .. v_t; per feature k
+ * v_t [d] is a batch statistic of step t (psi2_B, or sigma2_B). The window of the last M recorded
+ * steps holds v_{t-M+1} .. v_t; per feature k
  *
  *     AM_k = mean over the window of v,   GM_k = exp(mean over the window of ln v)
- *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by M d - 1)
+ *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by M
+ *     d - 1)
  *     outlier:   AM_k - GM_k > M V   for any feature k
  *
- * AM >= GM, and AM - GM <= M Var(sqrt v) within one and the same window, so that a step beyond the bound is
- * further from the others than they are among each other. V from before the step and over all features at
- * once, one feature being enough, are those of the released code (unified_normalization.py, UN2dFunction),
- * as is what follows an outlier: its place in the window is taken by the running value r,
- * r <- a r + (1 - a) u, u the geometric mean of the window, or v_t at an outlier and while the window fills.
- * Other than there r begins with the first recorded step, not with 1. Steps with a value that is not
- * finite are counted and passed over, in the window too.
+ * AM >= GM, and AM - GM <= M Var(sqrt v) within one and the same window, so that a step beyond the
+ * bound is further from the others than they are among each other. V from before the step and over
+ * all features at once, one feature being enough, are those of the released code
+ * (unified_normalization.py, UN2dFunction), as is what follows an outlier: its place in the window
+ * is taken by the running value r, r <- a r + (1 - a) u, u the geometric mean of the window, or v_t
+ * at an outlier and while the window fills. Other than there r begins with the first recorded step,
+ * not with 1. Steps with a value that is not finite are counted and passed over, in the window too.
  *
- * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier. Features
- * that were 0 at all steps of the window are left out. Of one that was 0 at some of them GM is 0 and ratio infinite;
- * excess is so only behind M steps at which all features had one value, V = 0.
+ * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier.
+ * Features that were 0 at all steps of the window are left out. Of one that was 0 at some of them
+ * GM is 0 and ratio infinite; excess is so only behind M steps at which all features had one value,
+ * V = 0.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -237,7 +239,8 @@ static void begin_row(site_table *t, const site_choice *at) {
     tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
 }
 
-/* Rows from the beginning: the window before the first step of the phase is full where it can be. */
+/* Rows from the beginning: the window before the first step of the phase is full where it can
+   be. */
 static sr_status test_rows(site_table *t, const site_choice *at, tested *a, sum_of_site *sum,
                            sr_failure *why) {
     const settings *s = t->settings;

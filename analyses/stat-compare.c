@@ -14,7 +14,8 @@
  *
  * A group of one run has no spread between seeds: the interval covers the steps of these very runs
  * then, and another seed of the same method may lie outside: the verdict says `in these runs`.
- * Steps are taken as stationary: the start-up of running values is left out (--burn-in), --phase and
+ * Steps are taken as stationary: the start-up of running values is left out (--burn-in), --phase
+ * and
  * --after choose among the others.
  * Sites are matched by name, by depth (the number stored in the run file), or the first or the last
  * site with the statistic: models without a common name can be compared by place.
@@ -96,8 +97,8 @@ static bool same_unit(const comparison *p, int run, int stat) {
     return a && b && strcmp(a->unit, b->unit) == 0;
 }
 
-/* The site that belongs to `first` in the next run of the group from *run on, which moves behind it;
- * NULL past the last. */
+/* The site that belongs to `first` in the next run of the group from *run on, which moves behind
+ * it; NULL past the last. */
 static const site_choice *next_member(const comparison *p, const site_choice *first, int group,
                                       int stat, int *run) {
     while (*run < p->set->count) {

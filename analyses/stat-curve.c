@@ -1,10 +1,10 @@
-/* Training and validation curves: the columns of /steps, those that the runs declare too, or of /evals,
- * with epoch and percent.
+/* Training and validation curves: the columns of /steps, those that the runs declare too, or of
+ * /evals, with epoch and percent.
  *
  *     percent = 100 * step / last step of the run
  *
- * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and grad_norm are NaN except in the last pass of an
- * optimizer update.
+ * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and
+ * grad_norm are NaN except in the last pass of an optimizer update.
  *
  * Reduced (--buckets, downsample.c), a run is cut into parts of equal epochs.
  */

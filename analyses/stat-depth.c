@@ -1,10 +1,10 @@
 /* Power, variance, kurtosis and mean direction of the sites' inputs by depth, in parts of training.
  *
- * The statistics of feature_statistics.c, each as its median over the recorded steps of a part, a row per
- * run, part and site: rows of a part stand together in the order of the forward pass, as figures against
- * depth want them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv 2502.05795). Steps whose value
- * is NaN or infinite are counted in `nonfinite` and are in no median. Batch statistics do not know what
- * running values began with: no start-up is left out.
+ * The statistics of feature_statistics.c, each as its median over the recorded steps of a part, a
+ * row per run, part and site: rows of a part stand together in the order of the forward pass, as
+ * figures against depth want them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv
+ * 2502.05795). Steps whose value is NaN or infinite are counted in `nonfinite` and are in no
+ * median. Batch statistics do not know what running values began with: no start-up is left out.
  */
 #include <math.h>
 #include <stdlib.h>

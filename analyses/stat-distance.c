@@ -10,9 +10,11 @@
  *
  * The division is by d, not sqrt(d), as in the paper, and the scale of the activations stays in:
  * runs of different width or scale are not comparable in this form. Roots without eps. --form
- * per-root divides by sqrt(d) instead (root mean square over features), --form relative by the length
- * of the running statistic, of mu by that of the running deviation: neither width nor scale is left.
- * --ranks has nothing of running values: how far the shares of one batch are apart (shard_spread.c).
+ * per-root divides by sqrt(d) instead (root mean square over features), --form relative by the
+ * length of the running statistic, of mu by that of the running deviation: neither width nor scale
+ * is left.
+ * --ranks has nothing of running values: how far the shares of one batch are apart
+ * (shard_spread.c).
  */
 #include <math.h>
 

@@ -1,5 +1,6 @@
-/* What the power of a site's input is made of: kurtosis over features, share of the mean direction, power
- * and variance, the largest variance, dead features (feature_statistics.c has the formulas and their sources). By depth: stat-depth.
+/* What the power of a site's input is made of: kurtosis over features, share of the mean direction,
+ * power and variance, the largest variance, dead features (feature_statistics.c has the formulas
+ * and their sources). By depth: stat-depth.
  */
 #include "analysis/frame/statistics_table.h"
 

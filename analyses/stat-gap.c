@@ -3,7 +3,8 @@
  * 2022: discrepancy against gap across tasks; gap against the number of replaced layers).
  *
  *     gap = value - reference, or reference - value where less is better:
- *           positive where the run is better than its reference; NaN where the metric has no direction
+ *           positive where the run is better than its reference; NaN where the metric has no
+ *           direction
  *
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). Its references: the runs with the fewest batch sites (an LN run has none). The
@@ -11,8 +12,8 @@
  * that pre-norm goes with pre-norm and seed with seed; of several, the first given. The value is
  * that of the last evaluation with a finite one. The discrepancy is that of the last BN layer
  * (--site last-bn of the other analyses: a stack's final norm is none), of the final pass where the
- * run made one, else the mean over the last tenth of the steps; --phase takes the mean over the steps
- * of a phase or half of training instead, without the start-up of the running values.
+ * run made one, else the mean over the last tenth of the steps; --phase takes the mean over the
+ * steps of a phase or half of training instead, without the start-up of the running values.
  *
  * Intervals are over replicates, runs that differ in their seed alone (replicates.c): Student's
  * for the mean of the group, the gaps paired by the references that the runs have. A single run has

@@ -12,10 +12,10 @@
  *     *_rowmean: mean over rows of ||c * xhat_i||_2, divided by d; needs the rows, so never from
  *                /vectors
  *
- * g is the gradient of the loss as the run reduced it, which is the sum over the tokens of a pass in
- * `statrec train`. --loss sum and mean give either whatever the run did; --loss share divides the
- * Frobenius norm of a part, sqrt(n) d g, by that of the whole dx: neither loss, tokens, width nor
- * scale is left (statistic_forms.c).
+ * g is the gradient of the loss as the run reduced it, which is the sum over the tokens of a pass
+ * in `statrec train`. --loss sum and mean give either whatever the run did; --loss share divides
+ * the Frobenius norm of a part, sqrt(n) d g, by that of the whole dx: neither loss, tokens, width
+ * nor scale is left (statistic_forms.c).
  *
  * From /vectors only where /sites/family says that these formulas hold as printed: sigma for the
  * first two, psi for the third. Files from before it was there say so of bn and rbn, pnv and mabn.

@@ -1,6 +1,6 @@
 /* Pairs of a normalization's input and output, as they were drawn in the final pass (statrec train
- * --final-tid --pairs K): the points of figure 2 of Zhu et al., Transformers without Normalization, CVPR 2025
- * (arXiv 2503.10622).
+ * --final-tid --pairs K): the points of figure 2 of Zhu et al., Transformers without Normalization,
+ * CVPR 2025 (arXiv 2503.10622).
  *
  *     x       an entry of the tensor that the site normalises, of a valid row
  *     xhat    (y - beta)/gamma, the output there before gain and bias; NaN where gamma is 0

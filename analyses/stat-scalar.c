@@ -1,5 +1,5 @@
-/* Any recorded scalar of format.h, a form of one (statistic_forms.c), or a number per site that the run's
- * program declared, by its own name. For the ones with an analysis of their own
+/* Any recorded scalar of format.h, a form of one (statistic_forms.c), or a number per site that the
+ * run's program declared, by its own name. For the ones with an analysis of their own
  * (stat-distance, stat-gradnorm, stat-tid, stat-lngrad), that one also says where the formula is
  * from.
  */

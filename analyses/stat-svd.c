@@ -41,9 +41,9 @@ static const option rows[] = {
                "where it ends; 0: at the last resolved value"),
 };
 
-enum {
-    LEAST_FIT = 3
-}; /* -- one spectrum ---------------------------------------------------------------------------- */
+enum { LEAST_FIT = 3 };
+
+/* -- one spectrum ---------------------------------------------------------------------------- */
 
 typedef struct line_fit {
     int64_t first, last; /* indices from 1; the fit is NaN when they are too few */

@@ -2,9 +2,10 @@
  * with the runs' values beside the printed ones (table.h, plots/layouts.tsv).
  *
  * Loss and discrepancy are means over the last tenth of the recorded steps (at least one step), the
- * discrepancy in percent at the last site of all that has it, a stack's final norm too; layouts take
- * the last BN layer instead (--site last-bn), as Regularized BN's tables do. Validation numbers are those of the last evaluation, and of the one with the
- * smallest valid_loss; further metrics that the runs declare have a column each where one has a value.
+ * discrepancy in percent at the last site of all that has it, a stack's final norm too; layouts
+ * take the last BN layer instead (--site last-bn), as Regularized BN's tables do. Validation
+ * numbers are those of the last evaluation, and of the one with the smallest valid_loss; further
+ * metrics that the runs declare have a column each where one has a value.
  */
 #include <math.h>
 #include <stdlib.h>

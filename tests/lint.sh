@@ -71,6 +71,16 @@ check_shell() {
 $cases") scripts"
 }
 
+# Lines of sources end at 100 columns; clang-format leaves comments as they are. In tests a line of expected
+# text may be longer.
+check_width() {
+    long=$(find src include analyses -name '*.[ch]' -exec env LC_ALL=C.UTF-8 \
+        grep -nE '^.{101,}$' {} /dev/null \;)
+    [ -z "$long" ] || printf '%s\n' "$long"
+    [ -z "$long" ]
+    ended $? "no line of src, include and analyses is longer than 100 columns"
+}
+
 check_architecture() {
     [ -f src/MODULES ] || return
     sh tools/architecture.sh --check
@@ -78,6 +88,7 @@ check_architecture() {
 }
 
 check_format
+check_width
 check_architecture
 check_clang "$@"
 check_shell

@@ -1,13 +1,13 @@
 /* base.h -- failures, and structs that can grow.
  *
- * A function that can fail returns an sr_status. If the caller passes an sr_failure, it stores one line
- * of text there: the problem, the value, and the place (file:line, dataset, byte). The library never
- * prints and never exits.
+ * A function that can fail returns an sr_status. If the caller passes an sr_failure, it stores one
+ * line of text there: the problem, the value, and the place (file:line, dataset, byte). The library
+ * never prints and never exits.
  *
- * Structs of the interface begin with their size, so that they can grow between versions. The caller
- * sets the size of structs that it passes and of structs that the library fills in (SR_INIT does so).
- * In structs that the library returns pointers to, the size is the library's. Fields that the library
- * does not have must be zero. sr_failure has no size and never grows.
+ * Structs of the interface begin with their size, so that they can grow between versions. The
+ * caller sets the size of structs that it passes and of structs that the library fills in (SR_INIT
+ * does so). In structs that the library returns pointers to, the size is the library's. Fields that
+ * the library does not have must be zero. sr_failure has no size and never grows.
  */
 #ifndef STATREC_BASE_H
 #define STATREC_BASE_H
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Changes when older programs would misunderstand the library; bindings compare it with the library's.
- * Additions do not change it. */
+/* Changes when older programs would misunderstand the library; bindings compare it with the
+ * library's. Additions do not change it. */
 #define SR_ABI_VERSION 1
 int sr_abi_version(void);     /* of the library in use */
 const char *sr_version(void); /* "0.2.0" */

@@ -2,8 +2,8 @@
  *
  * Recorder and reader share these tables. To add a field, add a row here, a line in
  * docs/file-format.md, and a test. S sites, T steps, V recorded vector steps, W = sum of widths,
- * E evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalized value before
- * gain, s = sqrt(statistic + eps).
+ * E evaluations. n = valid rows, d = width of the site, g = dL/dy, xhat = the normalized value
+ * before gain, s = sqrt(statistic + eps).
  */
 #ifndef STATREC_FORMAT_H
 #define STATREC_FORMAT_H
@@ -11,14 +11,15 @@
 #define SR_FORMAT_NAME    "statrec-run"
 #define SR_FORMAT_VERSION 1
 
-/* X(name, size, definition): texts of /sites, [S] of `size` bytes, in the order of the forward pass. */
+/* X(name, size, definition): texts of /sites, [S] of `size` bytes, in the order of the forward
+   pass. */
 #define SR_SITE_TEXTS(X)                                                                           \
     X(name, SR_NAME_SIZE, "site, in the order of the forward pass")                                \
     X(norm, SR_NAME_SIZE, "normalization method of the site")                                      \
     X(kind, SR_KIND_SIZE, "where the site sits")
 
-/* X(name, size, definition): texts of /sites that describe the method. Older files lack all of them,
- * and family and layer_scale_own. */
+/* X(name, size, definition): texts of /sites that describe the method. Older files lack all of
+ * them, and family and layer_scale_own. */
 #define SR_METHOD_TEXTS(X)                                                                         \
     X(axis, SR_KIND_SIZE,                                                                          \
       "what the method takes its statistics over: batch, row or sample; -: it takes none")         \
@@ -41,8 +42,8 @@
     X(eps, "added to the statistic under the root")                                                \
     X(alpha, "weight of the OLD running value: new = alpha * old + (1 - alpha) * batch")
 
-/* X(NAME, name, definition): sr_family, as text in /sites/family. It selects the formulas for the parts
- * of dx: g_mu, g_sigma2, g_psi2 of /scalars. */
+/* X(NAME, name, definition): sr_family, as text in /sites/family. It selects the formulas for the
+ * parts of dx: g_mu, g_sigma2, g_psi2 of /scalars. */
 #define SR_FAMILIES(X)                                                                             \
     X(NONE, none, "no batch statistic divides")                                                    \
     X(SIGMA, sigma, "centred, divided by sqrt(sigma2_B + eps) of the batch")                       \
@@ -86,8 +87,8 @@
     X(position_B, "mean over valid rows of the position encoding in this site's input")            \
     X(position, "running position_B from before the update, weighed with the site's alpha")
 
-/* X(name, definition): float32 [T, S] under /scalars, NaN without a value. sqrt(sigma2) and sqrt(psi2)
- * are without eps. Older files lack the rows after row_g_var. */
+/* X(name, definition): float32 [T, S] under /scalars, NaN without a value. sqrt(sigma2) and
+ * sqrt(psi2) are without eps. Older files lack the rows after row_g_var. */
 #define SR_SCALARS(X)                                                                              \
     X(rows, "valid rows n")                                                                        \
     X(nonfinite, "NaN and infinite values, as float32, among this site's vectors of this step")    \
@@ -123,9 +124,9 @@
     X(padded, "padded rows of this pass, which are not among `rows`")                              \
     X(row_free_var, "LN family: row_grad_var if mean and deviation of the row were constants")
 
-/* Custom scalars (sr_declare_scalar): per site, float32 [T, S] under /scalars; per step, float64 [T]
- * under /steps. Files with custom scalars or ranks have /host with the attributes scalars and steps
- * (their names, one a line) and ranks (sr_options). */
+/* Custom scalars (sr_declare_scalar): per site, float32 [T, S] under /scalars; per step, float64
+ * [T] under /steps. Files with custom scalars or ranks have /host with the attributes scalars and
+ * steps (their names, one a line) and ranks (sr_options). */
 typedef enum { SR_PER_SITE, SR_PER_STEP } sr_scope;
 
 /* Metrics (sr_add_metric): float64 [E] each under /evals, beside /evals/step and /evals/epoch. The
@@ -134,23 +135,23 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
 #define SR_BETTER_WORDS                                                                            \
     { "less", "", "more" }
 
-/* X(name, definition): float64 [P, W] under /spectra, descending within a site's columns. Beside them
- * step int64 [P] and rows int64 [P, S]: the valid rows N, -1 for a site that was not measured. Only in
- * files with options.spectra. */
+/* X(name, definition): float64 [P, W] under /spectra, descending within a site's columns. Beside
+ * them step int64 [P] and rows int64 [P, S]: the valid rows N, -1 for a site that was not measured.
+ * Only in files with options.spectra. */
 #define SR_SPECTRA(X)                                                                              \
     X(input, "singular values of X [N, d], the tensor that the site normalises, valid rows, not "  \
              "centred: roots of the eigenvalues of X^T X in double")                               \
     X(gradient, "singular values of dL/dX [N, d], this site's own, in the same way")
 
-/* X(name, unit, definition): float64 [S] under /final, beside batches int64. They come from a pass over
- * training batches after training, with frozen running statistics. At an observed site whose method
- * has none, mu and sigma2 are the observer's. Only in files with options.final. */
+/* X(name, unit, definition): float64 [S] under /final, beside batches int64. They come from a pass
+ * over training batches after training, with frozen running statistics. At an observed site whose
+ * method has none, mu and sigma2 are the observer's. Only in files with options.final. */
 #define SR_FINALS(X)                                                                               \
     X(tid_mean, "1", "mean over batches of ||mu_B - mu||_2 / ||sqrt(sigma2)||_2")                  \
     X(tid_var, "1", "mean over batches of ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2")
 
-/* X(name, type, definition): pair_NAME [S, K] under /final: K pairs of each site's input and output in
- * that pass; NaN and -1 at a site without pairs. Only in files with options.pairs. */
+/* X(name, type, definition): pair_NAME [S, K] under /final: K pairs of each site's input and output
+ * in that pass; NaN and -1 at a site without pairs. Only in files with options.pairs. */
 #define SR_PAIRS(X)                                                                                \
     X(x, FLOAT32,                                                                                  \
       "entry of the tensor that the site normalises, drawn at random from the valid "              \
@@ -161,7 +162,8 @@ typedef enum { SR_BETTER_LESS = -1, SR_BETTER_NEITHER, SR_BETTER_MORE } sr_bette
     X(feature, INT32, "feature of the entry, from 0; -1: the site kept no pairs")
 
 /* X(name, definition): float64 [R, W] under /running, beside step int64 [R]: the recorder's running
- * statistics after that step; rows are in no order. Only in files recorded from raw tensors or sums. */
+ * statistics after that step; rows are in no order. Only in files recorded from raw tensors or
+ * sums. */
 #define SR_RUNNING(X)                                                                              \
     X(mu, "running mean after the step's update")                                                  \
     X(sigma2, "running variance after the step's update")                                          \
@@ -178,13 +180,13 @@ typedef enum { SR_SCALARS(SR_ENUM_SCALAR1) SR_SCALAR_COUNT } sr_scalar;
 typedef enum { SR_SPECTRA(SR_ENUM_SPECTRUM1) SR_SPECTRUM_COUNT } sr_spectrum;
 typedef enum { SR_FINALS(SR_ENUM_FINAL1) SR_FINAL_COUNT } sr_final;
 typedef enum { SR_PAIRS(SR_ENUM_PAIR1) SR_PAIR_COUNT } sr_pair;
-/* The first rows of each format revision of these tables. A file has all rows of a revision, or none of
- * them. */
-#define SR_SCALAR_AGES             SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
-#define SR_VECTOR_AGES             SR_position_B
-
 #define SR_ENUM_FAMILY1(name, ...) SR_FAMILY_##name,
 typedef enum { SR_FAMILIES(SR_ENUM_FAMILY1) SR_FAMILY_COUNT } sr_family;
+
+/* The first rows of each format revision of these tables. A file has all rows of a revision, or
+ * none of them. */
+#define SR_SCALAR_AGES SR_SCALAR_row_exact_mean, SR_SCALAR_rel_sigma2, SR_SCALAR_row_free_var
+#define SR_VECTOR_AGES SR_position_B
 
 enum {
     SR_NAME_SIZE = 64,

@@ -1,6 +1,7 @@
 /* moments.h -- statistics of a tensor, and the scalars of format.h from vectors.
  *
- * Needs only libm. Blocks of rows are merged in a fixed order (Chan et al. 1979); sums are in double.
+ * Needs only libm. Blocks of rows are merged in a fixed order (Chan et al. 1979); sums are in
+ * double.
  */
 #ifndef STATREC_MOMENTS_H
 #define STATREC_MOMENTS_H
@@ -18,9 +19,9 @@ extern "C" {
 /* The type of a tensor's elements. SR_BFLOAT16 is the upper half of a binary32. */
 typedef enum { SR_FLOAT32, SR_FLOAT64, SR_BFLOAT16, SR_FLOAT16 } sr_element;
 
-/* A read-only tensor [outer, channels, inner]. Element (o, c, i) is a value of feature c; a row is one
- * (o, i). Channels last (NLC, NHWC): outer has all rows, inner is 1. Channels first (NCL, NCHW): outer
- * is N, inner is L or H*W. */
+/* A read-only tensor [outer, channels, inner]. Element (o, c, i) is a value of feature c; a row is
+ * one (o, i). Channels last (NLC, NHWC): outer has all rows, inner is 1. Channels first (NCL,
+ * NCHW): outer is N, inner is L or H*W. */
 typedef struct sr_tensor {
     size_t size;
     const void *data;
@@ -30,12 +31,12 @@ typedef struct sr_tensor {
     int64_t samples;      /* of the rows; 0: outer if inner > 1, else unknown */
 } sr_tensor;
 
-/* Returns the number of valid rows. Fills mean, biased variance and mean square [channels]; NaN without
- * valid rows. */
+/* Returns the number of valid rows. Fills mean, biased variance and mean square [channels]; NaN
+ * without valid rows. */
 int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *mean_square);
 
-/* Sums over valid rows of x, [channels] each: sum_g[c] of g, sum_gc[c] of g (x - center[c]), sum_gg[c]
- * of g^2. g has the shape of x; its element type may differ. */
+/* Sums over valid rows of x, [channels] each: sum_g[c] of g, sum_gc[c] of g (x - center[c]),
+ * sum_gg[c] of g^2. g has the shape of x; its element type may differ. */
 void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
                       double *sum_gc, double *sum_gg);
 
@@ -47,12 +48,13 @@ double sr_dist_root(const double *a, const double *b, int64_t d);
 double sr_tid_mean(const double *mu_B, const double *mu, const double *sigma2, int64_t d);
 double sr_tid_var(const double *sigma2_B, const double *sigma2, int64_t d);
 
-/* Derives scalars from a site's vectors. vector[v]: [d], or NULL. Writes scalar [SR_SCALAR_COUNT] where
- * the family has the scalar and its vectors are given; leaves the others unchanged. rows = n. */
+/* Derives scalars from a site's vectors. vector[v]: [d], or NULL. Writes scalar [SR_SCALAR_COUNT]
+ * where the family has the scalar and its vectors are given; leaves the others unchanged. rows =
+ * n. */
 void sr_derive_scalars(sr_family family, int64_t d, double eps, int64_t rows,
                        const double *const vector[SR_VECTOR_COUNT], double scalar[SR_SCALAR_COUNT]);
-/* As sr_derive_scalars, for a site whose batch statistics are observed (sr_set_observed): the scalars of
- * bn and pnv, except that PN keeps its own g_psi2. */
+/* As sr_derive_scalars, for a site whose batch statistics are observed (sr_set_observed): the
+ * scalars of bn and pnv, except that PN keeps its own g_psi2. */
 void sr_derive_observed(sr_family family, int64_t d, double eps, int64_t rows,
                         const double *const vector[SR_VECTOR_COUNT],
                         double scalar[SR_SCALAR_COUNT]);

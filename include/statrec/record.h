@@ -28,11 +28,11 @@
  *   sr_finish finish = SR_INIT(sr_finish, .status = "complete");
  *   if (sr_close(r, &finish, &why) != SR_OK) fprintf(stderr, "%s\n", why.text);
  *
- * The recorder never prints, never exits and never stops its host program. It keeps the first failure;
- * later calls do nothing and return it, and sr_close reports it. Declare sites before the first step.
- * The file is PATH.part while it grows (readable by HDF5 SWMR). sr_close renames it to PATH, unless
- * another file appeared there. Call the recorders of a process from one thread at a time, since HDF5
- * has global state. In a forked child all calls fail and write nothing.
+ * The recorder never prints, never exits and never stops its host program. It keeps the first
+ * failure; later calls do nothing and return it, and sr_close reports it. Declare sites before the
+ * first step. The file is PATH.part while it grows (readable by HDF5 SWMR). sr_close renames it to
+ * PATH, unless another file appeared there. Call the recorders of a process from one thread at a
+ * time, since HDF5 has global state. In a forked child all calls fail and write nothing.
  */
 #ifndef STATREC_RECORD_H
 #define STATREC_RECORD_H
@@ -51,8 +51,8 @@ extern "C" {
 
 typedef struct sr_recorder sr_recorder;
 
-/* When written rows become durable (fdatasync). A killed process loses no flushed row in any case. A
- * power failure loses the rows after the last flush, or all rows. */
+/* When written rows become durable (fdatasync). A killed process loses no flushed row in any case.
+ * A power failure loses the rows after the last flush, or all rows. */
 typedef enum sr_sync {
     SR_SYNC_FLUSH, /* at every flush */
     SR_SYNC_CLOSE, /* when the run has ended */
@@ -82,8 +82,8 @@ typedef struct sr_options {
     double started;          /* seconds since the epoch; 0 = now */
     bool spectra, final;     /* declare /spectra, /final */
     int64_t planned_spectra; /* rows of /spectra, for the projection */
-    /* PATH or PATH.part is the run to resume. Both stay unchanged until sr_copy_rows has copied it. Then
-     * the new file is PATH.part, and PATH when it is closed. */
+    /* PATH or PATH.part is the run to resume. Both stay unchanged until sr_copy_rows has copied it.
+     * Then the new file is PATH.part, and PATH when it is closed. */
     bool resume;
     /* sr_flush and sr_close store the running statistics of sr_take_*, so that a run can resume. */
     bool running;
@@ -107,28 +107,29 @@ typedef struct sr_options {
 /* Several forward passes of a site in one step (sr_take_forward). */
 typedef enum {
     SR_REPEAT_LAST, /* the last pass with a backward pass counts: activation checkpointing */
-    /* All passes with a backward pass are merged (Chan's formula): micro-batches, shared modules. */
+    /* All passes with a backward pass are merged (Chan's formula): micro-batches, shared
+       modules. */
     SR_REPEAT_MERGE
 } sr_repeat;
 
 /* Analyses use these properties, never the name of the method. */
 typedef struct sr_site {
     size_t size;
-    /* name: "encoder.0.norm1". NAME@K with a number K >= 1 is reserved for site NAME in shard or rank
-     * K; shard 0 is NAME itself. norm: a method of `statrec list norms`, or your own word. */
+    /* name: "encoder.0.norm1". NAME@K with a number K >= 1 is reserved for site NAME in shard or
+     * rank K; shard 0 is NAME itself. norm: a method of `statrec list norms`, or your own word. */
     const char *name, *norm;
     /* The part of the model: "conv", "encoder", "decoder", or your own word. Result tables separate
      * the decoder's normalization by it. */
     const char *kind;
-    /* Which statistics the method divides by (statrec/format.h). SR_FAMILY_NONE, the default, has few
-     * scalars (sr_put_vector). */
+    /* Which statistics the method divides by (statrec/format.h). SR_FAMILY_NONE, the default, has
+     * few scalars (sr_put_vector). */
     sr_family family;
     int width;         /* features d */
     int depth;         /* index in the forward pass, from 0; different for each site */
     int layer_scale;   /* groups, 0 = none */
     double eps, alpha; /* alpha weighs the OLD running value; NaN without running statistics */
-    /* As in SR_METHOD_TEXTS: "batch", "mu,sigma2", "". NULL: as the family has it; ROW and OWN have no
-     * default for uses. Values that contradict the family are rejected. */
+    /* As in SR_METHOD_TEXTS: "batch", "mu,sigma2", "". NULL: as the family has it; ROW and OWN have
+     * no default for uses. Values that contradict the family are rejected. */
     const char *axis, *uses, *constants;
     bool layer_scale_own; /* the layer scale is part of the method */
     sr_repeat repeat;
@@ -141,9 +142,9 @@ typedef struct sr_step {
     double epoch, loss, lr, grad_norm;
 } sr_step;
 
-/* Checks what sr_create would reject about the path, before the host program loads its data. SR_EXISTS:
- * PATH or PATH.part exists; with force, only if it is no regular file. SR_IO: its directory is missing
- * or not writable. Changes nothing. */
+/* Checks what sr_create would reject about the path, before the host program loads its data.
+ * SR_EXISTS: PATH or PATH.part exists; with force, only if it is no regular file. SR_IO: its
+ * directory is missing or not writable. Changes nothing. */
 sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 
 /* Rejects an existing PATH or PATH.part (SR_EXISTS) unless force. NULL on failure. */
@@ -151,25 +152,26 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
 
 /* Adds a site. Returns its number (0, 1, ...), or -1. */
 int sr_add_site(sr_recorder *r, const sr_site *site);
-/* Declares /embeddings/<name> with min(rows, cols) singular values; at most SR_EMBEDDINGS_MAX. Before
- * the first step. */
+/* Declares /embeddings/<name> with min(rows, cols) singular values; at most SR_EMBEDDINGS_MAX.
+ * Before the first step. */
 sr_status sr_add_embedding(sr_recorder *r, const char *name, int64_t rows, int64_t cols);
 
 /* Stores how an embedding's singular values are computed, one line (< SR_METHOD_SIZE bytes), in its
  * attribute `method`. Before the first step. */
 sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *method);
 
-/* Declares a metric /evals/<name>, at most SR_METRICS_MAX, before the first step. name: < SR_NAME_SIZE
- * bytes without '/', does not begin with '.', is not "step" or "epoch". unit: "nats per token",
- * "percent", "1" (< SR_NAME_SIZE bytes). definition: < SR_DEFINITION_SIZE bytes. better: the direction
- * of improvement. Tables show the metric that was declared first unless another is named. */
+/* Declares a metric /evals/<name>, at most SR_METRICS_MAX, before the first step. name: <
+ * SR_NAME_SIZE bytes without '/', does not begin with '.', is not "step" or "epoch". unit: "nats
+ * per token", "percent", "1" (< SR_NAME_SIZE bytes). definition: < SR_DEFINITION_SIZE bytes.
+ * better: the direction of improvement. Tables show the metric that was declared first unless
+ * another is named. */
 sr_status sr_add_metric(sr_recorder *r, const char *name, const char *unit, const char *definition,
                         sr_better better);
 
-/* Declares a custom scalar, one value per step, or per site and step: the gradient norm of a layer, the
- * entropy of its attention. Returns its id for sr_put_scalar or sr_put_step_scalar, or -1. name, unit
- * and definition as in sr_add_metric; the name must not be a column of /steps or /scalars. At most
- * SR_DECLARED_MAX, before the first step. */
+/* Declares a custom scalar, one value per step, or per site and step: the gradient norm of a layer,
+ * the entropy of its attention. Returns its id for sr_put_scalar or sr_put_step_scalar, or -1.
+ * name, unit and definition as in sr_add_metric; the name must not be a column of /steps or
+ * /scalars. At most SR_DECLARED_MAX, before the first step. */
 int sr_declare_scalar(sr_recorder *r, const char *name, const char *unit, const char *definition,
                       sr_scope scope);
 
@@ -183,8 +185,8 @@ sr_status sr_expect_vectors(sr_recorder *r, int site, uint32_t vectors);
  * program that puts vectors must do so, too. Before the first step. */
 sr_status sr_set_observed(sr_recorder *r, int site);
 
-/* Projected bytes of the finished file, -1 without options.planned_steps; and the spacing of vectors.
- * Valid after all sites are declared. */
+/* Projected bytes of the finished file, -1 without options.planned_steps; and the spacing of
+ * vectors. Valid after all sites are declared. */
 int64_t sr_projected_bytes(const sr_recorder *r);
 int64_t sr_vectors_every(const sr_recorder *r);
 
@@ -193,10 +195,10 @@ sr_status sr_begin_step(sr_recorder *r, int64_t step);
 /* Whether the current step records vectors; if not, they need not be put. False outside a step. */
 bool sr_wants_vectors(const sr_recorder *r);
 
-/* Puts statistics of the current step, value [width of the site]. sr_end_step derives the scalars that
- * follow from vectors and rows; put the others by sr_put_scalar. At a site of SR_FAMILY_NONE that is
- * not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are rejected (SR_USAGE): they have no meaning
- * without a family. */
+/* Puts statistics of the current step, value [width of the site]. sr_end_step derives the scalars
+ * that follow from vectors and rows; put the others by sr_put_scalar. At a site of SR_FAMILY_NONE
+ * that is not observed, sum_g, sum_gx, nu, Gamma_t and Lambda_t are rejected (SR_USAGE): they have
+ * no meaning without a family. */
 sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows);
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
 /* which: one of sr_scalar, or an id of sr_declare_scalar. The last value counts. */
@@ -213,27 +215,27 @@ const char *sr_vector_definition(int which);
 const char *sr_scalar_definition(int which);
 sr_family sr_family_find(const char *name);
 
-/* Takes raw tensors of the current step (statrec/moments.h) and computes mu_B, sigma2_B, psi2_B, gamma,
- * sum_g and sum_gx at sr_end_step.
+/* Takes raw tensors of the current step (statrec/moments.h) and computes mu_B, sigma2_B, psi2_B,
+ * gamma, sum_g and sum_gx at sr_end_step.
  *
- * x: the input of the normalization. gamma [channels]: its gain; NULL: ones. x is not copied: keep it
- * unchanged until sr_take_backward. dy: the gradient of the output, of the same shape. A backward pass
- * matches the last unmatched forward pass; extra ones are ignored. A merging site may have up to 4096
- * unmatched forward passes. sr_site.repeat sets how several passes of a step combine. Without any
- * backward pass the last forward pass counts.
+ * x: the input of the normalization. gamma [channels]: its gain; NULL: ones. x is not copied: keep
+ * it unchanged until sr_take_backward. dy: the gradient of the output, of the same shape. A
+ * backward pass matches the last unmatched forward pass; extra ones are ignored. A merging site may
+ * have up to 4096 unmatched forward passes. sr_site.repeat sets how several passes of a step
+ * combine. Without any backward pass the last forward pass counts.
  *
  * The recorder keeps running statistics with the site's alpha (none if NaN), updated once a step. A
- * host program with its own running statistics puts them in the same step (sr_put_vector: mu, sigma2,
- * psi2, nu). Other vectors, rows and scalars that it puts replace the recorder's, too.
+ * host program with its own running statistics puts them in the same step (sr_put_vector: mu,
+ * sigma2, psi2, nu). Other vectors, rows and scalars that it puts replace the recorder's, too.
  *
- * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B + eps);
- * PN x / sqrt(psi2 + eps), psi2 from before the update. dx_norm and direct_norm are missing for merged
- * passes. */
+ * xhat of sum_gx: SIGMA, ROW, OWN, NONE (x - mu_B) / sqrt(sigma2_B + eps); PSI x / sqrt(psi2_B +
+ * eps); PN x / sqrt(psi2 + eps), psi2 from before the update. dx_norm and direct_norm are missing
+ * for merged passes. */
 sr_status sr_take_forward(sr_recorder *r, int site, const sr_tensor *x, const float *gamma);
 sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy);
 
-/* Moments of a forward pass that the host program computed (on a device, or in another process), over
- * valid rows, [width] each. The variance is biased. gamma NULL: ones. */
+/* Moments of a forward pass that the host program computed (on a device, or in another process),
+ * over valid rows, [width] each. The variance is biased. gamma NULL: ones. */
 typedef struct sr_forward {
     size_t size;
     int64_t rows, samples, padded; /* samples 0: unknown */
@@ -248,21 +250,21 @@ typedef struct sr_backward {
 sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *x);
 sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *dy);
 
-/* Seconds of the recorder so far. sr_add_seconds adds time that the host program spent for recording
- * (options.overhead). /steps/recorder_seconds has the seconds since the row before. */
+/* Seconds of the recorder so far. sr_add_seconds adds time that the host program spent for
+ * recording (options.overhead). /steps/recorder_seconds has the seconds since the row before. */
 double sr_own_seconds(const sr_recorder *r);
 void sr_add_seconds(sr_recorder *r, double seconds);
 
-/* Puts singular values [width], descending, of a site's input and gradient in the current step, with
- * the number of valid rows. value[k] NULL: none. Needs options.spectra. */
+/* Puts singular values [width], descending, of a site's input and gradient in the current step,
+ * with the number of valid rows. value[k] NULL: none. Needs options.spectra. */
 sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
                           const double *const value[SR_SPECTRUM_COUNT]);
 
 sr_status sr_end_step(sr_recorder *r, const sr_step *row);
 
-/* Records one row of /evals: begin, metrics, end. step: the step before the evaluation, not smaller than
- * the last one's. epoch: passes over the training data so far, or NaN. Put each metric at most once;
- * a missing one is NaN. Up to 16 evaluations may come before the first step. */
+/* Records one row of /evals: begin, metrics, end. step: the step before the evaluation, not smaller
+ * than the last one's. epoch: passes over the training data so far, or NaN. Put each metric at most
+ * once; a missing one is NaN. Up to 16 evaluations may come before the first step. */
 sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch);
 sr_status sr_put_metric(sr_recorder *r, const char *name, double value);
 sr_status sr_end_eval(sr_recorder *r);
@@ -279,18 +281,20 @@ sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const valu
 sr_status sr_put_pairs(sr_recorder *r, int site, const float *x, const float *y,
                        const int32_t *feature);
 
-/* Flushes buffered rows and, with options.running, stores the running statistics after the last step.
- * Call it when you save a checkpoint. The file keeps the last SR_RUNNING_KEPT of them. */
+/* Flushes buffered rows and, with options.running, stores the running statistics after the last
+ * step. Call it when you save a checkpoint. The file keeps the last SR_RUNNING_KEPT of them. */
 sr_status sr_flush(sr_recorder *r);
-/* Flushes buffered rows only. Call it before long work that does not call the recorder, as a validation:
- * otherwise each call of the recorder flushes rows that are older than flush_seconds. */
+/* Flushes buffered rows only. Call it before long work that does not call the recorder, as a
+ * validation: otherwise each call of the recorder flushes rows that are older than
+ * flush_seconds. */
 sr_status sr_flush_rows(sr_recorder *r);
 struct sr_recovery; /* statrec/runfile.h */
 
-/* Copies readable rows of the run file `from` with step <= up_to_step (< 0: all), before the first step of
- * r. Sites and embeddings of both must agree. embeddings_up_to limits the rows of embeddings. The
- * run keeps the file's `created`. result may be NULL. Running statistics resume from the ones stored at
- * result->running_step, the last at or before up_to_step; -1: none, they are initialized. */
+/* Copies readable rows of the run file `from` with step <= up_to_step (< 0: all), before the first
+ * step of r. Sites and embeddings of both must agree. embeddings_up_to limits the rows of
+ * embeddings. The run keeps the file's `created`. result may be NULL. Running statistics resume
+ * from the ones stored at result->running_step, the last at or before up_to_step; -1: none, they
+ * are initialized. */
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        int64_t embeddings_up_to, struct sr_recovery *result);
 

@@ -1,5 +1,5 @@
-/* compare_sample.h -- one series of stat-compare: its tails in a window, and resamples of them; and which
- * sites belong together (site_matching.c). */
+/* compare_sample.h -- one series of stat-compare: its tails in a window, and resamples of them; and
+ * which sites belong together (site_matching.c). */
 #ifndef ANALYSIS_COMPARE_SAMPLE_H
 #define ANALYSIS_COMPARE_SAMPLE_H
 

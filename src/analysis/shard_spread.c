@@ -1,8 +1,8 @@
-/* Scatter of batch statistics between the shares of a batch (statrec train --record-shards): how far apart
- * are what the processes of plain data parallel training normalise with.
+/* Scatter of batch statistics between the shares of a batch (statrec train --record-shards): how
+ * far apart are what the processes of plain data parallel training normalise with.
  *
- * Of one site and step, with R shares, n_r the valid rows of share r, mu_r and sigma_r = sqrt(sigma2_B) its
- * statistics, and bars for means over the shares:
+ * Of one site and step, with R shares, n_r the valid rows of share r, mu_r and sigma_r =
+ * sqrt(sigma2_B) its statistics, and bars for means over the shares:
  *
  *     spread_mean = sqrt(1/R sum_r ||mu_r - mubar||_2^2) / ||sigmabar||_2
  *     spread_std  = sqrt(1/R sum_r ||sigma_r - sigmabar||_2^2) / ||sigmabar||_2
@@ -10,13 +10,14 @@
  * TID (stat-tid) with the mean over the shares in the place of the running values.
  *
  * Of independent rows with the deviation sigma, var mu_r = sigma^2 / n_r and var mubar =
- * sum_r sigma^2 / n_r / R^2, and the mean square about the mean is the mean of the squares less the square
- * of the mean:
+ * sum_r sigma^2 / n_r / R^2, and the mean square about the mean is the mean of the squares less the
+ * square of the mean:
  *
  *     E 1/R sum_r (mu_r - mubar)^2 = 1/R sum_r var mu_r - var mubar = sigma^2/R sum_r (1 - 1/R)/n_r
  *     expected_mean = sqrt(1/R sum_r (1 - 1/R)/n_r),   ratio = spread_mean / expected_mean
  *
- * A step at which a share has no rows has no value. Share K > 0 of site NAME is the site NAME@K (globs.h).
+ * A step at which a share has no rows has no value. Share K > 0 of site NAME is the site NAME@K
+ * (globs.h).
  *
  * As many sites as fit in memory are read together.
  */
@@ -141,7 +142,8 @@ static sr_status read_steps(const shared_run *r, double *value, sr_failure *why)
     return status;
 }
 
-/* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their medians. */
+/* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their
+   medians. */
 static sr_status print_steps(const shared_run *r, const char *name, double *const *value,
                              int64_t buckets, tsv *t, sr_failure *why) {
     if (buckets && r->count > 3 * buckets) {
@@ -179,7 +181,8 @@ static sr_status take_medians(int64_t sites, double *const *value, int64_t count
     return SR_OK;
 }
 
-/* The same of sites that do not fit in memory together: reads them again, as many rows at once as fit. */
+/* The same of sites that do not fit in memory together: reads them again, as many rows at once as
+   fit. */
 static sr_status read_medians(const shared_run *r, double *const *median, sr_failure *why) {
     const int64_t columns = VALUES * r->sites;
     const int64_t fit = column_memory_limit() / (columns * (int64_t)sizeof(double));

@@ -1,4 +1,5 @@
-/* shard_spread.h -- spread of batch statistics between the shards of a batch: `stat-distance --ranks`. */
+/* shard_spread.h -- spread of batch statistics between the shards of a batch: `stat-distance
+   --ranks`. */
 #ifndef ANALYSIS_SHARD_SPREAD_H
 #define ANALYSIS_SHARD_SPREAD_H
 

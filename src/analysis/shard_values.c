@@ -158,8 +158,8 @@ static double mean_of(const double *value, int shares) {
     return sum / shares;
 }
 
-/* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value [VALUES], of
- * which row i is filled. */
+/* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value
+ * [VALUES], of which row i is filled. */
 static void measure_row(const shared_site *s, float *const *raw, int64_t from, int64_t width,
                         double *one, double *const *value, int64_t i) {
     double means = 0, deviations = 0, length = 0;

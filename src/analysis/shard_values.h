@@ -1,5 +1,5 @@
-/* shard_values.h -- scatter of batch statistics between shares (shard_spread.c): sites that have several, and
- * their values as columns of any length.
+/* shard_values.h -- scatter of batch statistics between shares (shard_spread.c): sites that have
+ * several, and their values as columns of any length.
  */
 #ifndef ANALYSIS_SHARD_VALUES_H
 #define ANALYSIS_SHARD_VALUES_H
@@ -28,8 +28,8 @@ void shared_free(shared_run *r);
 /* Rows of /vectors in the window. */
 sr_status shared_find_rows(shared_run *r, const step_window *w, sr_failure *why);
 
-/* Rows first .. first + count - 1 of the chosen sites from number `site` on, into value [sites, VALUES][count];
- * NaN where there is none. */
+/* Rows first .. first + count - 1 of the chosen sites from number `site` on, into value [sites,
+ * VALUES][count]; NaN where there is none. */
 sr_status shared_measure(const shared_run *r, int64_t site, int64_t sites, int64_t first,
                          int64_t count, double *const *value, sr_failure *why);
 

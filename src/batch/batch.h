@@ -39,7 +39,8 @@ typedef struct batch {
     const uint8_t *source_mask, *target_mask; /* 1 = not padding */
     const int64_t *pair;                      /* [count], number of each pair in its split */
     int64_t tokens;  /* what a summed loss is divided by: images, non-pad target tokens with </s>,
-                        sentences (of tags too: their loss is one of whole sentences), transitions */
+                        sentences (of tags too: their loss is one of whole sentences),
+                        transitions */
     int32_t unknown; /* TASK_LM: id of <unk>, -1: none */
     bool bytes;      /* TASK_LM: a token is a byte */
     /* TASK_TAGS */

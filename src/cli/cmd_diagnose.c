@@ -1,4 +1,5 @@
-/* cmd_diagnose.c -- statrec diagnose RUN...: is the normalization of a run healthy, and if not, where? */
+/* cmd_diagnose.c -- statrec diagnose RUN...: is the normalization of a run healthy, and if not,
+   where? */
 #include <stdlib.h>
 #include <string.h>
 

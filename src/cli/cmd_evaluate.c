@@ -1,5 +1,5 @@
-/* cmd_evaluate.c -- statrec evaluate: the metrics of a trained model on a split, BLEU among them where
- * it writes sentences, and its train-inference discrepancy. */
+/* cmd_evaluate.c -- statrec evaluate: the metrics of a trained model on a split, BLEU among them
+ * where it writes sentences, and its train-inference discrepancy. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: goes on with a run.
+/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: goes on with a
+ * run.
  *
  * stdout: a table with one row per evaluation, then the result as `#` lines. stderr: notes,
  * warnings, progress.
@@ -171,8 +172,8 @@ static const norm_param_row *find_param(int i, const norm_param_row *p) {
     return NULL;
 }
 
-/* "  r_max         brn: limit of the scale correction r (1 to 1000000000; default 3)", once for all methods
- * that have it. */
+/* "  r_max         brn: limit of the scale correction r (1 to 1000000000; default 3)", once for all
+ * methods that have it. */
 static void print_param(int first, const norm_param_row *p) {
     for (int i = 0; i < first; i++)
         if (find_param(i, p)) return;
@@ -220,8 +221,8 @@ static bool wants_all(const tool *t) {
     return false;
 }
 
-/* Where several processes train, the first one speaks; a launcher would end it on the way if another
- * one came before it with an exit status that is not 0. */
+/* Where several processes train, the first one speaks; a launcher would end it on the way if
+ * another one came before it with an exit status that is not 0. */
 static int complain(const session *s, const sr_failure *why) {
     return ranks_launched_rank() == 0 ? tool_report(&s->tool, why) : TOOL_DONE;
 }
@@ -315,8 +316,8 @@ static int help_resume(void) {
     return TOOL_DONE;
 }
 
-/* Two processes that go on with one run would take each other's files away. Asked before anything else
-   is read: the checkpoints of a live run are ahead of its rows. */
+/* Two processes that go on with one run would take each other's files away. Asked before anything
+   else is read: the checkpoints of a live run are ahead of its rows. */
 static sr_status check_alone(const char *run, sr_failure *why) {
     char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
     long pid = 0;

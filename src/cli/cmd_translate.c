@@ -1,5 +1,5 @@
-/* cmd_translate.c -- statrec translate: text in, text out. Lines end at '\n' alone, so that line i of
- * the output belongs to line i of the input. */
+/* cmd_translate.c -- statrec translate: text in, text out. Lines end at '\n' alone, so that line i
+ * of the output belongs to line i of the input. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* commands.h -- the subcommands of statrec.
  *
- * A command gets the whole command line: t->argv[1] is its name, arguments begin at t->argv[2], t->name is "statrec NAME". It returns the exit
- * status and prints its own --help; main closes standard output (tool_finish). A command that uses tool_signal calls tool_catch_signals itself.
+ * A command gets the whole command line: t->argv[1] is its name, arguments begin at t->argv[2],
+ * t->name is "statrec NAME". It returns the exit status and prints its own --help; main closes
+ * standard output (tool_finish). A command that uses tool_signal calls tool_catch_signals itself.
  */
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H

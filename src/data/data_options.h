@@ -36,9 +36,9 @@ typedef struct data_options {
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
     char bpe_codes[DATA_TEXT]; /* pairs from files: byte-pair encoding with the merges of a file, */
     int64_t bpe_merges;        /* or with so many learnt from the training text; 0: none */
-    const line_transform
-        *tokenizer; /* texts from files: done to every line, of tags and trees to every
-                                   word; NULL: nothing. Lives as long as the data set */
+    /* texts from files: done to every line, of tags and trees to every word; NULL: nothing. Lives
+       as long as the data set */
+    const line_transform *tokenizer;
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
     /* "tabbed", "bytes", "trees-cut": the file. "tabbed": languages of its columns, "en,de" */

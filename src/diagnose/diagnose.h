@@ -17,13 +17,14 @@ sr_status diagnose_page(char **paths, int count, diagnose_synchronizes_fn *synch
 /* A row for each run and question; program "statrec diagnose", tsv.h decides the format. */
 sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *synchronizes,
                          const char *command, FILE *out, sr_failure *why);
-/* The ranges of healthy runs, as src/diagnose/healthy_ranges.h has them: those that are said of "vision"
- * or of "text" runs. */
+/* The ranges of healthy runs, as src/diagnose/healthy_ranges.h has them: those that are said of
+ * "vision" or of "text" runs. */
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
 /* Every question with its criterion and source, for --help. */
 void diagnose_list(FILE *out);
 
-/* A line on standard error for each of these files of which something was read from its second copy. */
+/* A line on standard error for each of these files of which something was read from its second
+   copy. */
 void diagnose_warn_mended(const tool *t, int count, char **paths);
 
 #endif

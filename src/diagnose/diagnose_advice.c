@@ -1,9 +1,10 @@
-/* diagnose_advice.c -- what to try, by what a run is: a table of pieces, each with the conditions under which it
- * applies to a run and to the site of a finding. What is left is the advice.
+/* diagnose_advice.c -- what to try, by what a run is: a table of pieces, each with the conditions
+ * under which it applies to a run and to the site of a finding. What is left is the advice.
  *
- * A condition asks the configuration (run_option), what the run is (run_identify) or what the site's method is
- * (family, axis, statistics). Where methods differ in nothing but a parameter, as RBN from BN in its penalty,
- * their names stand here, in this table. Options are named to runs of statrec train alone.
+ * A condition asks the configuration (run_option), what the run is (run_identify) or what the
+ * site's method is (family, axis, statistics). Where methods differ in nothing but a parameter, as
+ * RBN from BN in its penalty, their names stand here, in this table. Options are named to runs of
+ * statrec train alone.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +19,8 @@ typedef struct advice_context {
     const answer *a;
     const sr_run_site *site; /* the worst, else the first with a norm; NULL: none */
     run_identity id;
-    bool
-        alike; /* TID is more than independent samples could show: their number is not what is wrong */
+    /* TID is more than independent samples could show: their number is not what is wrong */
+    bool alike;
 } advice_context;
 
 /* -- conditions -------------------------------------------------------------------------------- */
@@ -250,8 +251,8 @@ static void append(char *text, size_t size, const char *more, size_t length) {
     snprintf(text + used, size - used, "%.*s", (int)length, more);
 }
 
-/* The option that gives the site this method: of all sites, of the decoder's, or where sites have methods one by
- * one, which go before these, of this one. */
+/* The option that gives the site this method: of all sites, of the decoder's, or where sites have
+ * methods one by one, which go before these, of this one. */
 static void append_norm(const advice_context *p, const char *norm, size_t length, char *text,
                         size_t size) {
     option_text at;
@@ -270,8 +271,8 @@ static void append_norm(const advice_context *p, const char *norm, size_t length
     append(text, size, "'", 1);
 }
 
-/* {site}: the site's name; {method}: what is there; {norm=METHOD}: the option for another; {rest}: what --norm-at
- * has already, behind a comma. */
+/* {site}: the site's name; {method}: what is there; {norm=METHOD}: the option for another; {rest}:
+ * what --norm-at has already, behind a comma. */
 static void append_word(const advice_context *p, const char *word, char *text, size_t size) {
     static const char norm[] = "{norm=";
     option_text rest;

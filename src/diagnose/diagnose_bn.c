@@ -1,16 +1,18 @@
-/* diagnose_bn.c -- would BN work here? Asked of sites whose mean and deviation over the batch are only the
- * observer's (statrec train --observe batch, sr_set_observed; docs/observed-sites.md).
+/* diagnose_bn.c -- would BN work here? Asked of sites whose mean and deviation over the batch are
+ * only the observer's (statrec train --observe batch, sr_set_observed; docs/observed-sites.md).
  *
- * BN would evaluate with running statistics: their discrepancy, tid_mean and tid_var, is held against the
- * limits of the question on inference. BN would send a part of dx through mu_B and sigma2_B: g_mu_share and
- * g_sigma2_share, against those of the question on the gradient. A site is beyond a limit where the nearer end
- * of an interval is, within it where the farther end is; else the interval holds the limit, and it is open.
+ * BN would evaluate with running statistics: their discrepancy, tid_mean and tid_var, is held
+ * against the limits of the question on inference. BN would send a part of dx through mu_B and
+ * sigma2_B: g_mu_share and g_sigma2_share, against those of the question on the gradient. A site is
+ * beyond a limit where the nearer end of an interval is, within it where the farther end is; else
+ * the interval holds the limit, and it is open.
  *
- * Rows: of n independent rows the least TID is sqrt(2/((1 + alpha) n)), so that n = 2/((1 + alpha) limit^2)
- * have the limit. Rows of a sample are not independent where the excess over that is beyond 1. Of independent
- * samples with as many rows each TID still falls with the root of their number, whatever their rows are, so
- * that S of them become S (tid_mean/limit)^2. That is no longer so where samples are not independent either, or
- * the mean moves: like_samples, at most 1 of independent ones, is beyond it.
+ * Rows: of n independent rows the least TID is sqrt(2/((1 + alpha) n)), so that n = 2/((1 + alpha)
+ * limit^2) have the limit. Rows of a sample are not independent where the excess over that is
+ * beyond 1. Of independent samples with as many rows each TID still falls with the root of their
+ * number, whatever their rows are, so that S of them become S (tid_mean/limit)^2. That is no longer
+ * so where samples are not independent either, or the mean moves: like_samples, at most 1 of
+ * independent ones, is beyond it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -160,7 +162,8 @@ static sr_status tell_sites(const subject *s, const seats *all, answer *a, sr_fa
     return tell_worst(s, all, beyond ? BEYOND : open ? OPEN : WITHIN, a, why);
 }
 
-/* Whether more of the same samples help is for like_samples to say: of independent ones it is at most 1. */
+/* Whether more of the same samples help is for like_samples to say: of independent ones it is at
+   most 1. */
 static void tell_samples(const estimate *samples, const estimate *like, const estimate *tid,
                          double limit, answer *a) {
     const double per = samples->value / (limit * limit);
@@ -180,7 +183,8 @@ static void tell_samples(const estimate *samples, const estimate *like, const es
                     ceil(per * tid->high * tid->high));
 }
 
-/* Of the site with the worst tid_mean: what its batches are, and how many rows and samples it takes. */
+/* Of the site with the worst tid_mean: what its batches are, and how many rows and samples it
+   takes. */
 static sr_status tell_rows(const subject *s, const seats *all, answer *a, sr_failure *why) {
     const seat *at = worst_seat(all, TID_MEAN, TID_VAR, NULL);
     estimate rows, samples, excess, like = NO_ESTIMATE;
@@ -226,7 +230,7 @@ static void tell_gradient(const subject *s, const seats *all, answer *a) {
                 (long long)beyond, (long long)asked);
 }
 
-/* -- where it may stand -------------------------------------------------------------------------- */
+/* -- where it may stand ------------------------------------------------------------------------ */
 
 /* chosen [count]: sites that are within all limits that they can be held against; how many. */
 static int64_t choose_places(const seats *all, int64_t *chosen) {
@@ -275,7 +279,7 @@ static sr_status tell_places(const subject *s, const seats *all, answer *a, sr_f
     return SR_OK;
 }
 
-/* -- the answer ---------------------------------------------------------------------------------- */
+/* -- the answer -------------------------------------------------------------------------------- */
 
 static sr_status tell(const subject *s, const seats *all, answer *a, sr_failure *why) {
     sr_status status = tell_sites(s, all, a, why);

@@ -5,8 +5,8 @@
  * of the forward pass.
  *
  * A rise, where all is finite: with m_1 and m_2 the medians of the loss over the first and the last
- * tenth of the steps (at least LEAST_STEPS), rise = (m_2 - m_1)/|m_1|, its ends from the ends of the
- * two intervals. Beyond 0 training ended worse than it began. The site is then the one whose
+ * tenth of the steps (at least LEAST_STEPS), rise = (m_2 - m_1)/|m_1|, its ends from the ends of
+ * the two intervals. Beyond 0 training ended worse than it began. The site is then the one whose
  * dx_norm is the first to leave for good what it was in the first tenth.
  */
 #include <math.h>

@@ -2,8 +2,8 @@
  *
  * Effective rank (Roy and Vetterli, EUSIPCO 2007) of the recorded singular values s_i,
  * exp(-sum p_i ln p_i) with p_i = s_i/sum s, over their number: 1 for a flat spectrum. The singular
- * values are exact; what the interval is about is how they move: Student's of the mean over the last
- * third of the records, at least three. (Shen et al., ICML 2020, figure 6, print the values.)
+ * values are exact; what the interval is about is how they move: Student's of the mean over the
+ * last third of the records, at least three. (Shen et al., ICML 2020, figure 6, print the values.)
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* diagnose_gradient.c -- what the batch statistics add to the gradient, and PN's nu.
  *
- * Shares (Shen et al., ICML 2020, equation 3; docs/norms.md 18.2): g_q_share = sqrt(n) d g_q/||dx||_F,
- * the Frobenius norm of the part of dx that goes through statistic q over that of the whole, which
- * depends on no width, scale or loss reduction. psi2 stands where sigma2 stands in BN; no vision run
- * with it is recorded, so its range is that of sigma2.
+ * Shares (Shen et al., ICML 2020, equation 3; docs/norms.md 18.2): g_q_share = sqrt(n) d
+ * g_q/||dx||_F, the Frobenius norm of the part of dx that goes through statistic q over that of the
+ * whole, which depends on no width, scale or loss reduction. psi2 stands where sigma2 stands in BN;
+ * no vision run with it is recorded, so its range is that of sigma2.
  *
  * nu (docs/definitions.md, "Stability of nu"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ...
- * changes sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 - alpha_bwd).
- * alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's alpha. All steps
- * count, the start-up and shorter passes too: nu went through them.
+ * changes sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 -
+ * alpha_bwd). alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's
+ * alpha. All steps count, the start-up and shorter passes too: nu went through them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -51,8 +51,8 @@ static double alpha_backward(const subject *s, int64_t site) {
     return value >= 0 && value < 1 ? value : sr_run_get_site(s->run, site)->alpha;
 }
 
-/* Gamma_max (1 - alpha_bwd) of all steps: nu changes sign beyond 1, grows beyond 2. In the first pass
- * of a run nu is 0, which does neither. */
+/* Gamma_max (1 - alpha_bwd) of all steps: nu changes sign beyond 1, grows beyond 2. In the first
+ * pass of a run nu is 0, which does neither. */
 static sr_status read_gain(const subject *s, int64_t site, double *value, sr_failure *why) {
     const double alpha = alpha_backward(s, site);
     bool at_zero = s->begin == 1;

@@ -1,4 +1,5 @@
-/* diagnose_inference.c -- good in training, bad in evaluation, and which sites' discrepancy says why.
+/* diagnose_inference.c -- good in training, bad in evaluation, and which sites' discrepancy says
+ * why.
  *
  * The gap is measured where the run validated twice, NAME with running and NAME_batch with batch
  * statistics. Over the evaluations of the second half of training that have both,
@@ -9,12 +10,13 @@
  * evaluations are of one run: an interval of this run). The metric is a loss in nats if the run has
  * one, as of all metrics it is the finest, else the first that has a partner.
  *
- * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is the
- * median of tid_mean and tid_var over the second half of training too, with its interval; beside it the final pass with frozen
- * running values, where there is one. Of sites that divide by psi it is rel_psi = ||psi_B - psi||/||psi||, the
- * relative error of the divisor, as tid_var is that of sigma: the same number where features have no mean, hence
- * tid_var's range and limit. Where they have one, psi = |(mu, sigma)| moves by no more than the pair does, so
- * rel_psi <= sqrt(tid_mean^2 + tid_var^2) but for what the running psi2 holds of the spread of mu_B.
+ * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is
+ * the median of tid_mean and tid_var over the second half of training too, with its interval;
+ * beside it the final pass with frozen running values, where there is one. Of sites that divide by
+ * psi it is rel_psi = ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is
+ * that of sigma: the same number where features have no mean, hence tid_var's range and limit.
+ * Where they have one, psi = |(mu, sigma)| moves by no more than the pair does, so rel_psi <=
+ * sqrt(tid_mean^2 + tid_var^2) but for what the running psi2 holds of the spread of mu_B.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -121,7 +123,8 @@ static void read_final(const subject *s, int64_t site, double value[SR_FINAL_COU
     free(all);
 }
 
-/* The discrepancies, the range that each is held against, its place in the final pass (-1: none). */
+/* The discrepancies, the range that each is held against, its place in the final pass (-1:
+   none). */
 static const struct {
     const char *statistic, *range;
     int final;
@@ -213,8 +216,8 @@ static bool has_one_psi(const subject *s, const answer *a) {
     return a->shown && sr_run_get_site(s->run, a->top[0].site)->family == SR_FAMILY_PN;
 }
 
-/* Of a finding without a gap: what it means for evaluation. open: the interval of a gap that was measured
- * holds one. */
+/* Of a finding without a gap: what it means for evaluation. open: the interval of a gap that was
+ * measured holds one. */
 static void tell_cost(const subject *s, const gap *g, bool open, answer *a) {
     if (has_one_psi(s, a)) {
         answer_says(a, "The power of batches is far from the running one. Training divides by that "

@@ -1,8 +1,8 @@
 /* diagnose_noise.c -- outliers in time; rows that are too few, alike, or padding.
  *
  * Outliers (Shen et al., ICML 2020, section 3: batch statistics of text have large outliers in
- * time): of a site's dist_mu, dist_sigma2, dist_psi2 the deviation (v - median)/mad in parts of about
- * PART steps each, since what is usual changes during training, and the 99 % quantile of the
+ * time): of a site's dist_mu, dist_sigma2, dist_psi2 the deviation (v - median)/mad in parts of
+ * about PART steps each, since what is usual changes during training, and the 99 % quantile of the
  * deviations with its bootstrap interval. Steps beyond DEVIATIONS are named (the rule of
  * stat-outlier, on one side).
  *
@@ -104,7 +104,8 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
 
 /* -- rows ------------------------------------------------------------------------------------ */
 
-/* The least TID, by rows or samples. Of the sites that take a mean over the batch, or where it is observed. */
+/* The least TID, by rows or samples. Of the sites that take a mean over the batch, or where it is
+   observed. */
 static sr_status measure_expected(const subject *s, int64_t site, const void *what, estimate *e,
                                   sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);

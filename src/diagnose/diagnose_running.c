@@ -1,19 +1,20 @@
 /* diagnose_running.c -- is the running average too slow or too fast?
  *
- * Too slow for the run: after its N passes what running values began with still weighs alpha^N, more
- * than the share at which the start-up is called over. It follows from alpha and N alone.
+ * Too slow for the run: after its N passes what running values began with still weighs alpha^N,
+ * more than the share at which the start-up is called over. It follows from alpha and N alone.
  *
- * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other weights
- * alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean at the
- * first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best alpha has
- * the least median distance behind the first LEAST_STEPS steps, and
+ * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other
+ * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean
+ * at the first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best
+ * alpha has the least median distance behind the first LEAST_STEPS steps, and
  *
  *     lag = median over steps of d(run's alpha) / d(best alpha)
  *
  * with its bootstrap interval. A best alpha below the run's: the mean moves,
  * and the average is too slow (lag); above: it follows single batches (noise), which cannot exceed
- * sqrt 2. The best of several is best by chance too, hence the limits. Needs vectors at every step: the average counts recorded steps.
- * Training is not repeated (that BN does not use these values in training makes it exact for BN).
+ * sqrt 2. The best of several is best by chance too, hence the limits. Needs vectors at every step:
+ * the average counts recorded steps. Training is not repeated (that BN does not use these values in
+ * training makes it exact for BN).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -152,7 +153,8 @@ static sr_status tell_lag(const subject *s, answer *a, sr_failure *why) {
     return status;
 }
 
-/* Exact: the interval is a point. Not asked: a run that took running values over, or that goes on. */
+/* Exact: the interval is a point. Not asked: a run that took running values over, or that goes
+   on. */
 static sr_status measure_start(const subject *s, int64_t site, const void *what, estimate *e,
                                sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);

@@ -45,8 +45,9 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
 void subject_free(subject *s);
 /* True when the file has what the statistic (a scalar or a form of some) is made of. */
 bool subject_has(const subject *s, const char *statistic);
-/* The first row of the window at which the statistic is judged: of discrepancies that of the second half of
- * training, as of gaps, since evaluation uses the running values of the end; of others the first. */
+/* The first row of the window at which the statistic is judged: of discrepancies that of the second
+ * half of training, as of gaps, since evaluation uses the running values of the end; of others the
+ * first. */
 int64_t subject_judged(const subject *s, const char *name);
 /* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
@@ -56,8 +57,8 @@ sr_status subject_history(const subject *s, int64_t site, const char *statistic,
                           sr_failure *why);
 /* True of what globs.h calls a replica: no question is about it. */
 bool subject_is_replica(const subject *s, int64_t site);
-/* False where a running value is known to have begun with another value than `start`: the run took it
- * over (--weights), or the vectors of its first step say so. */
+/* False where a running value is known to have begun with another value than `start`: the run took
+ * it over (--weights), or the vectors of its first step say so. */
 sr_status subject_begins_with(const subject *s, int64_t site, const char *vector, float start,
                               bool *begins, sr_failure *why);
 /* `how`, a blank and an option of statrec train in brackets, of runs that have such; else "". */
@@ -202,16 +203,17 @@ sr_status look_alike(const subject *s, answer *a, sr_failure *why);
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
 
-/* The worst discrepancy between batch and running statistics, each against its own limit: of mean and
- * deviation where they are the observer's, or of what sites of batch statistics divide by themselves. */
+/* The worst discrepancy between batch and running statistics, each against its own limit: of mean
+ * and deviation where they are the observer's, or of what sites of batch statistics divide by
+ * themselves. */
 sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 
 /* Fills a->advice of a finding with what applies to this run and site; after a failure too. */
 sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why);
-/* "SITE=norm,SITE=norm" and behind it what the run has for --norm-at: its first words win. False, and
- * an unfinished text, where `size` bytes do not hold it. */
+/* "SITE=norm,SITE=norm" and behind it what the run has for --norm-at: its first words win. False,
+ * and an unfinished text, where `size` bytes do not hold it. */
 bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
                     char *text, size_t size);
 

@@ -77,9 +77,8 @@ struct tape {
     int threads;    /* number of threads of OpenMP regions */
     bool recording; /* false: evaluation, no nodes, no gradients */
     bool training;  /* dropout is active, norms use batch statistics */
-    bool
-        /* backward passes reuse results too, except small ones; set by the owner */
-        reuse_activations;
+    /* backward passes reuse results too, except small ones; set by the owner */
+    bool reuse_activations;
     bool bf16;      /* op_linear and op_conv2d multiply in bfloat16; set by the owner */
     rng random;     /* of this step; each op that draws takes its own split (tape_random) */
     uint64_t draws; /* ops that drew so far */

@@ -1,10 +1,10 @@
 /* array_file.h -- named arrays and texts in an HDF5 file that is whole or not there: what a
  * checkpoint is made of.
  *
- * While it is written the file is PATH.part; array_writer_finish gives it its name when every byte is
- * on the disk, in place of a file that had it. All values lie under checksums of HDF5's, so that a
- * damaged file is seen when it is read. Nothing in the file tells the time: the same arrays make the
- * same bytes. Names are paths, "parameters/embedding.weight"; the groups on the way are made.
+ * While it is written the file is PATH.part; array_writer_finish gives it its name when every byte
+ * is on the disk, in place of a file that had it. All values lie under checksums of HDF5's, so that
+ * a damaged file is seen when it is read. Nothing in the file tells the time: the same arrays make
+ * the same bytes. Names are paths, "parameters/embedding.weight"; the groups on the way are made.
  */
 #ifndef HDF5_ARRAY_FILE_H
 #define HDF5_ARRAY_FILE_H
@@ -26,8 +26,8 @@ sr_status array_writer_add(array_writer *w, const char *name, const npz_array *a
 sr_status array_writer_put_text(array_writer *w, const char *name, const char *text,
                                 sr_failure *why);
 sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value, sr_failure *why);
-/* Writes, synchronises, renames; frees w always. After a failure no file of this writer is left, and
- * what was at the path still is. */
+/* Writes, synchronises, renames; frees w always. After a failure no file of this writer is left,
+ * and what was at the path still is. */
 sr_status array_writer_finish(array_writer *w, sr_failure *why);
 void array_writer_abandon(array_writer *w); /* NULL is fine */
 
@@ -51,8 +51,8 @@ sr_status array_reader_fill(const array_reader *r, const char *name, const npz_a
 sr_status array_reader_text(const array_reader *r, const char *name, char **text, sr_failure *why);
 sr_status array_reader_int(const array_reader *r, const char *name, int64_t *value,
                            sr_failure *why);
-/* Members of a group; name of the i-th in alphabetic order, cut to size. 0 members where there is no
- * such group. */
+/* Members of a group; name of the i-th in alphabetic order, cut to size. 0 members where there is
+ * no such group. */
 sr_status array_reader_count(const array_reader *r, const char *group, int64_t *count,
                              sr_failure *why);
 sr_status array_reader_name(const array_reader *r, const char *group, int64_t i, char *name,

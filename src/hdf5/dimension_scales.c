@@ -1,5 +1,6 @@
-/* dimension_scales.c -- what HDF5's high-level library calls H5DSattach_scale, for all datasets at once: a
- * scale has the attributes CLASS, NAME and REFERENCE_LIST, its users have DIMENSION_LIST. */
+/* dimension_scales.c -- what HDF5's high-level library calls H5DSattach_scale, for all datasets at
+ * once: a scale has the attributes CLASS, NAME and REFERENCE_LIST, its users have
+ * DIMENSION_LIST. */
 #include "hdf5/dimension_scales.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* dimension_scales.h -- dimension scales (HDF5 Dimension Scale Specification) of the growing columns.
+/* dimension_scales.h -- dimension scales (HDF5 Dimension Scale Specification) of the growing
+ * columns.
  * */
 #ifndef HDF5_DIMENSION_SCALES_H
 #define HDF5_DIMENSION_SCALES_H

@@ -272,7 +272,8 @@ void h5_close_dataset(h5_id set) {
     h5_unquiet(q);
 }
 
-/* Fills *shape; a rank above H5_RANK or an extent beyond int64 is left as rank -1 and type H5_OTHER. */
+/* Fills *shape; a rank above H5_RANK or an extent beyond int64 is left as rank -1 and type
+   H5_OTHER. */
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
     h5_errors q = h5_quiet();
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};

@@ -48,16 +48,19 @@ typedef struct h5_rows {
     int64_t first, count, column, columns, stride;
 } h5_rows;
 
-/* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program itself. */
+/* HDF5's exit handler does nothing: as the first call of HDF5 in a process, by the program
+   itself. */
 void h5_disown_exit(void);
 
-/* A new file in the 1.10 format; SR_EXISTS when path is there. logged: by way of a log (journal.h). */
+/* A new file in the 1.10 format; SR_EXISTS when path is there. logged: by way of a log
+   (journal.h). */
 sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why);
-/* Of a logged file, once all is declared: from now on the structure goes to the file when it is committed,
- * all or nothing of it, also where the process is killed and, with sync, where the power fails. */
+/* Of a logged file, once all is declared: from now on the structure goes to the file when it is
+ * committed, all or nothing of it, also where the process is killed and, with sync, where the power
+ * fails. */
 sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why);
-/* Values that are written while held go there with the structure, and have a second copy in the end. Until
- * the log begins all are held. */
+/* Values that are written while held go there with the structure, and have a second copy in the
+ * end. Until the log begins all are held. */
 void h5_hold(h5_id file, bool hold);
 sr_status h5_commit(h5_id file, sr_failure *why);
 /* Closing will be the end of the run: the file gets its end matter for good. */
@@ -107,8 +110,8 @@ sr_status h5_write_rows(h5_id set, const h5_rows *rows, h5_type type, const void
                         sr_failure *why);
 sr_status h5_write_all(h5_id set, h5_type type, size_t text, const void *buffer, sr_failure *why);
 
-/* Reading. What is no part of a run file -- links other than hard ones, values in other files, other
- * filters and types, sizes without bytes -- is refused before it is read (h5_guard.c). */
+/* Reading. What is no part of a run file -- links other than hard ones, values in other files,
+ * other filters and types, sizes without bytes -- is refused before it is read (h5_guard.c). */
 int64_t h5_file_bytes(h5_id file); /* that are there now */
 /* Every value of a dataset that is of fixed size is stored: memory may be taken for all of them. */
 sr_status h5_check_stored(h5_id file, h5_id set, const char *path, sr_failure *why);

@@ -1,6 +1,6 @@
-/* h5_read_driver.c -- the file under what is read by its end matter (trailer.h): copies of the structure
- * where its own bytes are damaged or, in a file whose writer died, not the newest; values that are not those
- * that were written are an error. See h5_private.h. */
+/* h5_read_driver.c -- the file under what is read by its end matter (trailer.h): copies of the
+ * structure where its own bytes are damaged or, in a file whose writer died, not the newest; values
+ * that are not those that were written are an error. See h5_private.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,7 +67,8 @@ static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t
 
 static herr_t read_query(const H5FD_t *file, unsigned long *flags) {
     (void)file;
-    /* no accumulator of structure: HDF5 1.10 reads beyond it where addresses of two pieces overlap */
+    /* no accumulator of structure: HDF5 1.10 reads beyond it where addresses of two pieces
+       overlap */
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
              H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
@@ -136,8 +137,8 @@ static herr_t read_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t 
     return push("write");
 }
 
-/* Without .cmp, by which HDF5 would give a reader what it remembers of a file that grew since, or of one that
- * it could not close and whose place another has taken: two opened files are two. */
+/* Without .cmp, by which HDF5 would give a reader what it remembers of a file that grew since, or
+ * of one that it could not close and whose place another has taken: two opened files are two. */
 static const H5FD_class_t driver = {
     .name = "statrec reader",
     .maxaddr = ((haddr_t)1 << 63) - 1,

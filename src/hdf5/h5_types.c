@@ -1,4 +1,5 @@
-/* h5_types.c -- HDF5's types of what a run file holds, and letting go of its objects; see h5_private.h. */
+/* h5_types.c -- HDF5's types of what a run file holds, and letting go of its objects; see
+   h5_private.h. */
 #include "hdf5/h5_private.h"
 
 /* A call of HDF5 that succeeds forgets what an earlier one failed for. */

@@ -1,9 +1,11 @@
-/* h5_write_driver.c -- the file under what is being written: plain reads and writes at places, as HDF5's own
- * driver makes them, or by way of a log (journal.c), but
+/* h5_write_driver.c -- the file under what is being written: plain reads and writes at places, as
+ * HDF5's own driver makes them, or by way of a log (journal.c), but
  *
- * - only by the process that created it. A process forked from it has the library's state of the file
+ * - only by the process that created it. A process forked from it has the library's state of the
+ * file
  *   too, and the library's exit handler would write that over what the first one has written since;
- * - HDF5 does not hear of a write that failed: it would be left in a state in which its exit handler
+ * - HDF5 does not hear of a write that failed: it would be left in a state in which its exit
+ * handler
  *   crashes. The first failure is kept here for h5.c to ask for, and nothing is written after it.
  *
  * So how HDF5 handles the process's exit is left to the host. See h5_private.h.

@@ -1,4 +1,5 @@
-/* checksum_table.h -- the table of a final trailer in memory: one entry of 16 bytes for each extent of the file.
+/* checksum_table.h -- the table of a final trailer in memory: one entry of 16 bytes for each extent
+ * of the file.
  *
  * A file of 1,000,000 steps of 61 sites has 90,000 extents, which take 1.4 MB. */
 #ifndef JOURNAL_CHECKSUM_TABLE_H
@@ -11,13 +12,14 @@ enum { TRAILER_ENTRY = 16 }; /* bytes */
 typedef struct checksum_table {
     size_t count;
     unsigned char *entry; /* [count, TRAILER_ENTRY] as in the file */
-    unsigned char
-        *verified; /* [count] bits: the checksum of the extent was compared with the file */
+    /* [count] bits: the checksum of the extent was compared with the file */
+    unsigned char *verified;
 } checksum_table;
 
-/* Reads count entries at offset `at`. False when an entry is impossible (extents are in the order of their
- * offsets, do not overlap, and end before `end`), or the table does not have this checksum. *memory: false when
- * out of memory. *copies: bytes of the backup copies. Free the table in any case. */
+/* Reads count entries at offset `at`. False when an entry is impossible (extents are in the order
+ * of their offsets, do not overlap, and end before `end`), or the table does not have this
+ * checksum. *memory: false when out of memory. *copies: bytes of the backup copies. Free the table
+ * in any case. */
 bool checksum_table_open(checksum_table *t, int fd, uint64_t at, size_t count, uint64_t end,
                          uint32_t checksum, uint64_t *copies, bool *memory);
 void checksum_table_free(checksum_table *t);

@@ -1,4 +1,5 @@
-/* extent_map.c -- a sorted array of extents. Files grow at their end, so most extents are appended. */
+/* extent_map.c -- a sorted array of extents. Files grow at their end, so most extents are
+   appended. */
 #include "journal/extent_map.h"
 
 #include <stdlib.h>
@@ -74,8 +75,8 @@ static bool join(extent *e, const extent *new) {
     return alike;
 }
 
-/* Removes [at, end) from the extents from i on; returns the index for a new extent there. An extent on both
- * sides keeps its left part only: the right part was never written by itself. */
+/* Removes [at, end) from the extents from i on; returns the index for a new extent there. An extent
+ * on both sides keeps its left part only: the right part was never written by itself. */
 static size_t make_room(extent_map *m, size_t i, uint64_t at, uint64_t end) {
     if (i < m->count && m->e[i].at < at) {
         m->e[i].length = (uint32_t)(at - m->e[i].at);

@@ -33,15 +33,17 @@ typedef struct extent_map {
 void extent_map_free(extent_map *m);
 /* The first extent that ends after offset `at`; m->count when none does. */
 size_t extent_map_find(const extent_map *m, uint64_t at);
-/* Records a write. Bytes of values are not kept, and equal extents in a row share an entry: a run writes
- * millions of chunks. False when out of memory; older extents may be missing then. */
+/* Records a write. Bytes of values are not kept, and equal extents in a row share an entry: a run
+ * writes millions of chunks. False when out of memory; older extents may be missing then. */
 bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
                     const unsigned char *bytes);
-/* Steps that did not change since the last call are in the file: keeps their checksum instead of a copy. */
+/* Steps that did not change since the last call are in the file: keeps their checksum instead of a
+   copy. */
 void extent_map_settle(extent_map *m);
 /* Whether the extent is of such steps. */
 bool extent_is_settled(const extent *e);
-/* Inserts an extent that overlaps no other. Invalidates pointers to extents. NULL when out of memory. */
+/* Inserts an extent that overlaps no other. Invalidates pointers to extents. NULL when out of
+   memory. */
 extent *extent_map_add(extent_map *m, const extent *new);
 
 #endif

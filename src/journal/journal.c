@@ -4,10 +4,12 @@
  *     fdatasync    the rows of this flush, and the metadata of the last one, are durable
  *     journal      writes the changed metadata and the counts to the end of the file
  *     fdatasync    from here on this flush counts
- *     metadata     goes to its place, in HDF5's order; the next commit's first fdatasync makes it durable,
+ *     metadata     goes to its place, in HDF5's order; the next commit's first fdatasync makes it
+ *     durable,
  *                  before the journal is overwritten
- * Torn rows are not counted yet. Torn metadata is read from the journal. A torn journal leaves the flush before
- * it, which is in its place. Without sync this holds for a killed process, at any point.
+ * Torn rows are not counted yet. Torn metadata is read from the journal. A torn journal leaves the
+ * flush before it, which is in its place. Without sync this holds for a killed process, at any
+ * point.
  *
  * The journal is some bytes after the end of the HDF5 data, so that few flushes have to move it.
  */
@@ -47,7 +49,7 @@ static bool set_size(const journal *l, uint64_t size) {
     return s.st_size == (off_t)size || ftruncate(l->fd, (off_t)size) == 0;
 }
 
-/* -- queued writes ------------------------------------------------------------------------------ */
+/* -- queued writes ----------------------------------------------------------------------------- */
 
 static bool enqueue(journal *l, uint64_t at, const void *bytes, size_t size) {
     if (!vector_reserve(&l->queue, &l->queue_capacity, (int64_t)l->queued + 1, sizeof *l->queue) ||

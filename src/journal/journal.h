@@ -1,5 +1,5 @@
-/* journal.h -- orders the writes to a run file, so that neither a torn write nor a power failure leaves its
- * metadata inconsistent; writes the trailer. */
+/* journal.h -- orders the writes to a run file, so that neither a torn write nor a power failure
+ * leaves its metadata inconsistent; writes the trailer. */
 #ifndef JOURNAL_JOURNAL_H
 #define JOURNAL_JOURNAL_H
 
@@ -26,8 +26,8 @@ typedef struct journal {
 /* Writes before journal_begin go to the file at once, and get a backup copy. */
 void journal_init(journal *l, int fd);
 void journal_free(journal *l);
-/* From now on metadata, and values written while `hold` is set, wait for commits. sync: a commit returns when
- * it is on the disk. This function and the next three return false with errno. */
+/* From now on metadata, and values written while `hold` is set, wait for commits. sync: a commit
+ * returns when it is on the disk. This function and the next three return false with errno. */
 bool journal_begin(journal *l, bool sync);
 bool journal_write(journal *l, bool metadata, uint64_t at, const void *bytes, size_t size);
 /* end: of the space that HDF5 has allocated. */

@@ -1,11 +1,12 @@
 /* trailer.c -- builds, writes, loads and verifies trailers.
  *
- * A trailer is: backup copies, one after the other; the table; the footer. All numbers are little-endian.
+ * A trailer is: backup copies, one after the other; the table; the footer. All numbers are
+ * little-endian.
  *
- * A table entry has offset and, in its highest byte, kind [8], length [4], checksum [4]; entries are in the order
- * of their offsets. The footer has: mark [16], version [4], kind [4], bytes of the trailer [8], end of the HDF5
- * data [8], number of entries [4], checksum of the gaps [4], 0 [8], checksum of the table [4], checksum of the
- * 60 bytes before it [4].
+ * A table entry has offset and, in its highest byte, kind [8], length [4], checksum [4]; entries
+ * are in the order of their offsets. The footer has: mark [16], version [4], kind [4], bytes of the
+ * trailer [8], end of the HDF5 data [8], number of entries [4], checksum of the gaps [4], 0 [8],
+ * checksum of the table [4], checksum of the 60 bytes before it [4].
  */
 #include "journal/trailer.h"
 
@@ -141,7 +142,7 @@ static bool gaps_pass(gap_checksum *g, const extent *x) {
     return ok;
 }
 
-/* -- final trailer --------------------------------------------------------------------------------- */
+/* -- final trailer ----------------------------------------------------------------------------- */
 
 /* A buffered sequential writer. */
 typedef struct stream {
@@ -272,7 +273,8 @@ static void compare(extent *x, const unsigned char *copy, const unsigned char *h
     }
 }
 
-/* Bytes of an extent of any size: in the window, or in *large, which the caller frees. NULL with errno. */
+/* Bytes of an extent of any size: in the window, or in *large, which the caller frees. NULL with
+   errno. */
 static const unsigned char *extent_at(window *w, uint64_t at, size_t size, unsigned char **large) {
     *large = NULL;
     if (size <= WINDOW) return window_at(w, at, size);

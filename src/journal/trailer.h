@@ -1,8 +1,8 @@
 /* trailer.h -- the trailer: bytes after the HDF5 data, which HDF5 ignores.
  *
- * While a run is recorded the trailer is a journal: each flush first writes its metadata changes there, so that
- * readers can repair a torn write. After the run closes it is the final trailer: checksums of all values and a
- * backup copy of the metadata. Byte layout: docs/file-format.md. */
+ * While a run is recorded the trailer is a journal: each flush first writes its metadata changes
+ * there, so that readers can repair a torn write. After the run closes it is the final trailer:
+ * checksums of all values and a backup copy of the metadata. Byte layout: docs/file-format.md. */
 #ifndef JOURNAL_TRAILER_H
 #define JOURNAL_TRAILER_H
 
@@ -24,25 +24,26 @@ typedef struct trailer {
     extent refused; /* the bad extent that was found last */
 } trailer;
 
-/* The bytes of a journal: the changed metadata, and all of it while that is small. malloc'd; NULL when out of
- * memory. end: of the HDF5 data. */
+/* The bytes of a journal: the changed metadata, and all of it while that is small. malloc'd; NULL
+ * when out of memory. end: of the HDF5 data. */
 unsigned char *trailer_build_journal(const extent_map *m, uint64_t end, size_t *size);
 /* Writes the final trailer after the HDF5 data. Memory use is small. False with errno. */
 bool trailer_finalize(const extent_map *m, int fd, uint64_t end);
 
-/* Loads the trailer of a file, and compares backup copies with the metadata. A bad extent of e->map is one of:
- * `changed`, read it from the copy; not `verified`, only the copy is bad; else both are bad. SR_OK also
- * without a trailer (TRAILER_NONE). */
+/* Loads the trailer of a file, and compares backup copies with the metadata. A bad extent of e->map
+ * is one of: `changed`, read it from the copy; not `verified`, only the copy is bad; else both are
+ * bad. SR_OK also without a trailer (TRAILER_NONE). */
 sr_status trailer_load(trailer *e, const char *path, sr_failure *why);
 void trailer_free(trailer *e);
 
 /* Replaces bytes that were read at an offset by those of the backup copies. */
 void trailer_patch(const trailer *e, uint64_t at, void *bytes, size_t size);
-/* Verifies the values in bytes that were read at an offset. An extent that is only partly among them is read
- * from the file. *bad: the first bad extent. */
+/* Verifies the values in bytes that were read at an offset. An extent that is only partly among
+ * them is read from the file. *bad: the first bad extent. */
 bool trailer_agrees(trailer *e, int fd, uint64_t at, const void *bytes, size_t size,
                     const extent **bad);
-/* Verifies all values that were not read yet, and the bytes between extents. *gaps: false when those differ. */
+/* Verifies all values that were not read yet, and the bytes between extents. *gaps: false when
+   those differ. */
 sr_status trailer_verify(trailer *e, const char *path, bool *gaps, sr_failure *why);
 
 #endif

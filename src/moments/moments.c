@@ -7,15 +7,15 @@
  *   sum_gg[c] = sum_i g[i,c]^2
  *
  * x, g: element (o, c, i) of [outer, channels, inner]; a row is one (o, i), valid [outer * inner]
- * or NULL. Memory is read once. A block of n_b valid values is added by its deviations from the mean
- * of the n_a before it, the pairwise update of Chan, Golub and LeVeque (1979) in another form:
+ * or NULL. Memory is read once. A block of n_b valid values is added by its deviations from the
+ * mean of the n_a before it, the pairwise update of Chan, Golub and LeVeque (1979) in another form:
  *
  *   S = sum (x - mean), Q = sum (x - mean)^2, n = n_a + n_b:   mean += S / n;  M2 += Q - S^2 / n
  *
  * S^2 <= n_b Q, so at most n_b / n of Q is taken away again: half of it once as many values came
  * before. The first block, which nothing came before, deviates from one of its own values where it
- * is of ROWS rows, and from its own mean where it is longer. mean_square = M2 / n + mean^2, a sum of
- * what is positive. Everything is added in double, whatever the elements.
+ * is of ROWS rows, and from its own mean where it is longer. mean_square = M2 / n + mean^2, a sum
+ * of what is positive. Everything is added in double, whatever the elements.
  */
 #include "statrec/moments.h"
 
@@ -25,8 +25,9 @@
 
 #include "moments/simd_load.h"
 
-/* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one feature
- * are taken at once; rows and values are asked for when as many bytes are still before them. */
+/* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one
+ * feature are taken at once; rows and values are asked for when as many bytes are still before
+ * them. */
 enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384, PLANE_AHEAD = 4096 };
 
 /* Where the backward pass adds: sum g, sum g (x - center), sum g^2, each [channels]. */
@@ -83,7 +84,7 @@ static const void *element_at(const sr_tensor *t, int64_t i) {
     return (const char *)t->data + (size_t)i * kernels_of(t->element)->size;
 }
 
-/* -- features innermost (inner = 1) -------------------------------------------------------------- */
+/* -- features innermost (inner = 1) ------------------------------------------------------------ */
 
 /* Valid rows in their order, and ahead of them those whose turn comes AHEAD_BYTES later. */
 typedef struct row_cursor {
@@ -133,7 +134,7 @@ static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) 
     return before;
 }
 
-/* -- features outermost or in the middle (inner > 1) --------------------------------------------- */
+/* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
 
 /* Mean of n values, the first ones of a feature. */
 static double first_mean(const kernels *kernel, const void *x, int64_t n) {
@@ -209,7 +210,7 @@ int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *m
     return n;
 }
 
-/* -- backward ------------------------------------------------------------------------------------ */
+/* -- backward ---------------------------------------------------------------------------------- */
 
 /* Elements of one type are added as they are stored, those of two as double. */
 typedef struct pair {

@@ -1,13 +1,13 @@
 /* moments_kernels.h -- the inner loops of moments.c for one type of element, which the includer
- * defines: ELEMENT, and NAME(x) for the names, of which value and load are in simd_load.h. No guard: it
- * is included once per type. */
+ * defines: ELEMENT, and NAME(x) for the names, of which value and load are in simd_load.h. No
+ * guard: it is included once per type. */
 
 /* n elements as double. */
 static void NAME(read)(const void *x, int64_t n, double *to) {
     for (int64_t k = 0; k < n; k++) to[k] = NAME(value)((const ELEMENT *)x + k);
 }
 
-/* -- features innermost -------------------------------------------------------------------------- */
+/* -- features innermost ------------------------------------------------------------------------ */
 
 INLINE void NAME(merge_feature)(const ELEMENT *const *row, int n, int64_t k, double share,
                                 double *mean, double *m2) {
@@ -84,7 +84,7 @@ static void NAME(add_pairs)(const row_pairs *rows, int n, int64_t width, const d
         for (int r = 0; r < n; r++) NAME(add_feature)(g[r], x[r], k, center[k], to);
 }
 
-/* -- features outermost or in the middle: n values of one feature -------------------------------- */
+/* -- features outermost or in the middle: n values of one feature ------------------------------ */
 
 /* Value i goes to lane i mod LANES of accumulator i / LANES mod 2, the last ones to one sum. */
 static void NAME(sum_values)(const void *values, int64_t n, double pivot, double *sum,

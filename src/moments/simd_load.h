@@ -1,6 +1,6 @@
-/* simd_load.h -- the elements of a host's tensor as doubles, one and eight at once. GCC and Clang vector
- * types: any CPU, as wide as it has. Vectors go by pointer, so that no calling convention depends on
- * the CPU. */
+/* simd_load.h -- the elements of a host's tensor as doubles, one and eight at once. GCC and Clang
+ * vector types: any CPU, as wide as it has. Vectors go by pointer, so that no calling convention
+ * depends on the CPU. */
 #ifndef MOMENTS_SIMD_LOAD_H
 #define MOMENTS_SIMD_LOAD_H
 
@@ -27,7 +27,7 @@ INLINE float from_bits(uint32_t bits) {
     return value;
 }
 
-/* -- one element --------------------------------------------------------------------------------- */
+/* -- one element ------------------------------------------------------------------------------- */
 
 INLINE double value_float(const float *x) {
     return *x;
@@ -42,8 +42,8 @@ INLINE double value_bfloat16(const uint16_t *x) {
     return from_bits((uint32_t)*x << 16);
 }
 
-/* binary16: the exponent's bias grows from 15 to 127 by a multiplication, which also makes subnormal
- * numbers right; all ones stay all ones. */
+/* binary16: the exponent's bias grows from 15 to 127 by a multiplication, which also makes
+ * subnormal numbers right; all ones stay all ones. */
 INLINE double value_half(const uint16_t *x) {
     const uint32_t magnitude = (uint32_t)(*x & 0x7fffu) << 13, sign = (uint32_t)(*x & 0x8000u)
                                                                       << 16;
@@ -54,7 +54,7 @@ INLINE double value_half(const uint16_t *x) {
     return from_bits(bits | sign);
 }
 
-/* -- eight elements ------------------------------------------------------------------------------ */
+/* -- eight elements ---------------------------------------------------------------------------- */
 
 INLINE void load_double(lanes *to, const double *x) {
     memcpy(to, x, sizeof *to);

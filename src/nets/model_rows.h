@@ -38,8 +38,8 @@ const char *lm_mask_condition(bool causal);
 real *model_distances(int64_t n, int64_t d, sr_failure *why);
 /* Every gain begins at 1 + N(deviation), whatever the normalization. */
 void model_vary_gains(model *m, double deviation);
-/* Fills m->assigned by the names of the sites of `named`, the same model without norm_at, which does
- * not change them. Refuses words that mean no site, or none that is left. */
+/* Fills m->assigned by the names of the sites of `named`, the same model without norm_at, which
+ * does not change them. Refuses words that mean no site, or none that is left. */
 sr_status model_assign_norms(model *m, const model *named, const model_options *o, sr_failure *why);
 /* Refuses a parameter that no site's method has. */
 sr_status model_check_norm_params(const model *m, const model_options *o, sr_failure *why);

@@ -1,9 +1,9 @@
 /* model_sites.c -- which normalization stands at which site.
  *
- * norm_at is a list SITES=METHOD,... with the words of globs.h for sites: a glob, "first" or "last".
- * The first one that means a site decides, so that "encoder.0.*=bn,encoder.*=ln" puts BN into the first
- * encoder layer only. Which site is the last one is known when all are there: the names are read off a
- * model that was built without the list.
+ * norm_at is a list SITES=METHOD,... with the words of globs.h for sites: a glob, "first" or
+ * "last". The first one that means a site decides, so that "encoder.0.*=bn,encoder.*=ln" puts BN
+ * into the first encoder layer only. Which site is the last one is known when all are there: the
+ * names are read off a model that was built without the list.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,8 @@ static bool any_but_bn(const void *context, int64_t i, bool bn) {
     return !bn;
 }
 
-/* Assignment number i decides for the sites of its words that none before it means: one at least. */
+/* Assignment number i decides for the sites of its words that none before it means: one at
+   least. */
 static sr_status assign(model *m, const globs_sites *sites, const assignment *a, int i,
                         bool *chosen, sr_failure *why) {
     char missed[GLOBS_WORD];
@@ -131,9 +132,9 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
-/* The method's defaults, then the options, then the parameters in the value of --norm. A layer scale that
- * METHOD+ls or pn-released asks for has as many groups as there are heads (docs/norms.md 12, 13), one in
- * an image network. */
+/* The method's defaults, then the options, then the parameters in the value of --norm. A layer
+ * scale that METHOD+ls or pn-released asks for has as many groups as there are heads, one in an image
+ * network (docs/norms.md 12, 13). */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             const norm_value *v, norm_options *n, sr_failure *why) {
     *n = norm_options_default(method);

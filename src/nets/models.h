@@ -34,8 +34,8 @@ typedef struct model_row {
     const model_scorer *scorer;   /* NULL: it parses none */
 } model_row;
 
-/* An attention of a model: what whoever watches it learns of its weights in a pass of mode NORM_TRAIN
- * (attention_report in ops.h). Arrays live as long as the call. */
+/* An attention of a model: what whoever watches it learns of its weights in a pass of mode
+ * NORM_TRAIN (attention_report in ops.h). Arrays live as long as the call. */
 typedef void attention_hook_fn(void *context, const model_attention *a,
                                const attention_report *found);
 struct model_attention {
@@ -52,9 +52,9 @@ struct model {
     int sites, capacity;
     model_attention **attention; /* owned, in the order of the forward pass */
     int attentions;
-    int *
-        assigned; /* of each site that is to come, which of norm_at's assignments decides; -1: none;
-                      NULL: there are none */
+    /* of each site that is to come, which of norm_at's assignments decides; -1: none; NULL: there
+       are none */
+    int *assigned;
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
     tensor *target_embedding; /* of the target's words, the same one where they have no other */
     bool gives_nll;           /* set by build */

@@ -12,8 +12,8 @@ typedef struct pass {
     double penalty; /* nats; the normalizations' (RBN), summed over their sites: part of the loss */
     struct model_memory *memory; /* of the stream that the batch is the next part of, left as the
                                     next one needs it; NULL: none, nothing came before */
-    /* What a model that decodes sets outside training: tags [count, source_length] of a batch, in the
-     * tape's memory; NULL: it decodes nothing. */
+    /* What a model that decodes sets outside training: tags [count, source_length] of a batch, in
+     * the tape's memory; NULL: it decodes nothing. */
     const int32_t *predicted;
     norm_gather_fn *gather; /* of synchronised normalizations, as in norm.h; NULL: one process */
     void *gather_context;
@@ -26,9 +26,9 @@ typedef struct pass {
  * this pass take them: valid where mask [samples, length] is 1 (NULL: everywhere). Lives as long as
  * the tape's step; NULL and a failure of the tape when out of memory. */
 norm_rows *pass_rows(pass *p, int64_t samples, int64_t length, const uint8_t *mask);
-/* Rows that are of no batch of this pass, such as those of memory: taken as evaluation takes them, by
- * running values, whatever the pass is. They make no statistic, move no running value and nobody is
- * told of them. All valid; NULL as pass_rows. */
+/* Rows that are of no batch of this pass, such as those of memory: taken as evaluation takes them,
+ * by running values, whatever the pass is. They make no statistic, move no running value and nobody
+ * is told of them. All valid; NULL as pass_rows. */
 norm_rows *pass_rows_outside(pass *p, int64_t samples, int64_t length);
 
 #endif

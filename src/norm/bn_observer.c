@@ -9,7 +9,8 @@
  *     state     v <- alpha v + (1-alpha) v_B  for v = mu, sigma2, psi2, from 0, 1, 1; biased
  *     backward  sum_g = sum g    sum_gx = sum g xhat
  *               direct_norm_bn = ||gamma/s g||_F    dx_norm_bn = the root of its square less
- *                   sum_k (gamma/s)^2 (sum_g^2 + (2 - Q) sum_gx^2)/n,  Q = sigma2_B/(sigma2_B + eps)
+ *                   sum_k (gamma/s)^2 (sum_g^2 + (2 - Q) sum_gx^2)/n,  Q = sigma2_B/(sigma2_B +
+ *                   eps)
  *
  * They give the parts of dx that BN and PN-V would have with the gain of this site (1 without gain)
  * at the same g: c_mu = gamma/s sum_g/n and c_sig = gamma/s sum_gx/n; for PN-V sum g x/psi = (s

@@ -1,5 +1,5 @@
-/* norm_cli_options.c -- options of version 0.1 for the parameters of methods, such as --brn-r-max. They are
- * gathered from the rows of all methods; methods that name the same option share it. */
+/* norm_cli_options.c -- options of version 0.1 for the parameters of methods, such as --brn-r-max.
+ * They are gathered from the rows of all methods; methods that name the same option share it. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>

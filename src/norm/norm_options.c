@@ -1,4 +1,5 @@
-/* norm_options.c -- parameters of a normalization by name, from its method's row and the shared ones. */
+/* norm_options.c -- parameters of a normalization by name, from its method's row and the shared
+   ones. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* activations.c -- massive activations (Sun et al., COLM 2024, arXiv 2402.17762) and saturated inputs
- * (the scatter of Zhu et al., Transformers without Normalization, CVPR 2025, arXiv 2503.10622, as a number).
+/* activations.c -- massive activations (Sun et al., COLM 2024, arXiv 2402.17762) and saturated
+ * inputs (the scatter of Zhu et al., Transformers without Normalization, CVPR 2025, arXiv
+ * 2503.10622, as a number).
  *
  * Over all entries of the valid rows of x, the tensor that the site normalises:
  *
@@ -9,22 +10,24 @@
  *                                xhat = (y - beta)/gamma, k = sum x xhat / sum x^2 over those with
  *                                |x| <= x_median
  *
- * The histogram goes by the bits of |x| as float32: exponent and five bits of the mantissa, so that a bin is
- * 1/64 to 1/32 of its values wide. The median is looked for in its bin by its rank there, as if the values
- * were spread evenly: it is off by less than 1/32 of itself, mostly by far less. Below 2^-131 it is 0.
+ * The histogram goes by the bits of |x| as float32: exponent and five bits of the mantissa, so that
+ * a bin is 1/64 to 1/32 of its values wide. The median is looked for in its bin by its rank there,
+ * as if the values were spread evenly: it is off by less than 1/32 of itself, mostly by far less.
+ * Below 2^-131 it is 0.
  *
- * k is the slope of the line that the smaller half of the inputs lies on; none of them is saturated. For
- * y = tanh(a x) an entry is saturated from |a x| = 1.915 on, if the smaller half is well below; for a
- * normalization of rows where the row's deviation is more than twice the usual one, or its mean is near the
- * entry. Features without gain are left out. Means over the batch, which bend no line but move it, make the
- * question meaningless: NaN there.
+ * k is the slope of the line that the smaller half of the inputs lies on; none of them is
+ * saturated. For y = tanh(a x) an entry is saturated from |a x| = 1.915 on, if the smaller half is
+ * well below; for a normalization of rows where the row's deviation is more than twice the usual
+ * one, or its mean is near the entry. Features without gain are left out. Means over the batch,
+ * which bend no line but move it, make the question meaningless: NaN there.
  *
- * Of a batch in shares the largest |x| and the median are of all rows. k and the x_median that saturation asks
- * for are those of each share by itself, as both must be known before an entry is judged, and a share's tensors
- * are gone when the next one passes; what is counted of the entries adds up.
+ * Of a batch in shares the largest |x| and the median are of all rows. k and the x_median that
+ * saturation asks for are those of each share by itself, as both must be known before an entry is
+ * judged, and a share's tensors are gone when the next one passes; what is counted of the entries
+ * adds up.
  *
- * Counts are whole numbers and sums are of fixed blocks of rows in fixed order: same bytes for any number of
- * threads and processes.
+ * Counts are whole numbers and sums are of fixed blocks of rows in fixed order: same bytes for any
+ * number of threads and processes.
  */
 #include "observe/activations.h"
 
@@ -110,8 +113,8 @@ static double median_of(const activation_counts *c) {
 
 /* -- saturation ------------------------------------------------------------------------------ */
 
-/* Of the block's rows: sums of x xhat and x^2 where |x| <= median, or with a slope how many entries are
- * below half of the line, and how many there are. */
+/* Of the block's rows: sums of x xhat and x^2 where |x| <= median, or with a slope how many entries
+ * are below half of the line, and how many there are. */
 typedef struct block_sums {
     double xy, xx;
     int64_t below, entries;

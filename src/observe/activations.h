@@ -1,4 +1,5 @@
-/* activations.h -- the largest entries and the median of a site's input, and how many are saturated. */
+/* activations.h -- the largest entries and the median of a site's input, and how many are
+   saturated. */
 #ifndef OBSERVE_ACTIVATIONS_H
 #define OBSERVE_ACTIVATIONS_H
 
@@ -15,8 +16,8 @@ typedef enum {
     ACTIVATION_saturated
 } activation_number;
 
-/* What one pass tells: x, y [rows, d], gamma, beta [d]. centred: the method takes means over the batch
- * away, and nothing is said of saturation. */
+/* What one pass tells: x, y [rows, d], gamma, beta [d]. centred: the method takes means over the
+ * batch away, and nothing is said of saturation. */
 typedef struct activation_input {
     const norm_rows *rows;
     int64_t features;
@@ -25,8 +26,8 @@ typedef struct activation_input {
     int threads;
 } activation_input;
 
-/* What is known of several passes together, whole numbers alone, so that they add up to the same in any
- * order. All 0: of no pass. */
+/* What is known of several passes together, whole numbers alone, so that they add up to the same in
+ * any order. All 0: of no pass. */
 typedef struct activation_counts {
     int64_t entries, bin[ACTIVATION_BINS];
     int64_t top[ACTIVATION_TOP]; /* bits of the largest |x|, descending; NaN is above infinity */
@@ -52,7 +53,8 @@ void activations_free(activations *a);
 void activations_begin_step(activations *a, bool wanted);
 /* A forward pass into a site of the model; of: the activations (a hooks_look_fn). */
 void activations_take(void *of, int site, const norm_view *o, sr_failure *why);
-/* (all processes) Behind the passes of a step: those of all processes into the recorder. NULL is fine. */
+/* (all processes) Behind the passes of a step: those of all processes into the recorder. NULL is
+   fine. */
 sr_status activations_exchange(activations *a, const run_exchange *x, sr_failure *why);
 
 #endif

@@ -1,12 +1,12 @@
-/* attention_scalars.c -- see attention_scalars.h. Site scalars, each at the site of the branch that the
- * attention is in, NaN at other sites:
+/* attention_scalars.c -- see attention_scalars.h. Site scalars, each at the site of the branch that
+ * the attention is in, NaN at other sites:
  *
  *   attention_logit_max          largest over the heads     attention_logit_max_headH    of head H
  *   attention_entropy            mean over the heads        attention_entropy_headH      of head H
  *
- * in the order of the heads, in double; NaN where no query counts. Over the shares of a batch the largest
- * logit is the largest of theirs, and the entropy the sum of their sums over queries, in the order of shares,
- * divided by all queries.
+ * in the order of the heads, in double; NaN where no query counts. Over the shares of a batch the
+ * largest logit is the largest of theirs, and the entropy the sum of their sums over queries, in
+ * the order of shares, divided by all queries.
  */
 #include "observe/attention_scalars.h"
 

@@ -1,5 +1,5 @@
-/* attention_scalars.h -- what the weights of every attention are like, as scalars of its site that the run
- * declares (docs/definitions.md). */
+/* attention_scalars.h -- what the weights of every attention are like, as scalars of its site that
+ * the run declares (docs/definitions.md). */
 #ifndef OBSERVE_ATTENTION_SCALARS_H
 #define OBSERVE_ATTENTION_SCALARS_H
 
@@ -7,9 +7,9 @@
 
 typedef struct attention_scalars attention_scalars;
 
-/* Declares them and watches the attentions of recorded sites, in the passes of so many shares of every
- * batch. r NULL: in a process that writes nothing. NULL on failure, also where the model has none.
- * Recorder, model and hooks outlive it. */
+/* Declares them and watches the attentions of recorded sites, in the passes of so many shares of
+ * every batch. r NULL: in a process that writes nothing. NULL on failure, also where the model has
+ * none. Recorder, model and hooks outlive it. */
 attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hooks *h, int shares,
                                             sr_failure *why);
 /* Stops watching; NULL is fine, here and below. */

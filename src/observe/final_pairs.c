@@ -1,20 +1,22 @@
-/* final_pairs.c -- pairs of a normalization's input and output in the final pass: what figure 2 of Zhu et
- * al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622) shows of layer normalization.
+/* final_pairs.c -- pairs of a normalization's input and output in the final pass: what figure 2 of
+ * Zhu et al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622) shows of layer
+ * normalization.
  *
- * Of the first batch that has a valid row at a site, K entries of its [n, d] are drawn, each of the n d
- * with the same probability, so that one may be drawn twice: entry i of a site is number
+ * Of the first batch that has a valid row at a site, K entries of its [n, d] are drawn, each of the
+ * n d with the same probability, so that one may be drawn twice: entry i of a site is number
  *
  *     rng_at(key, i) mod (n d)        key of the seed and of the site's number in the model
  *
- * counted row by row over the valid rows, of one share after the other. A pair is x, what the method
- * normalises, and
+ * counted row by row over the valid rows, of one share after the other. A pair is x, what the
+ * method normalises, and
  *
  *     xhat = (y - beta)/gamma         its output before gain and bias; NaN where gamma is 0
  *
  * of the same pass: batch statistics (of the share), dropout as in training, trained weights.
  *
- * n is known when the last share has passed, and then the tensors of the others are gone: a batch in
- * shares passes twice, first its rows are counted, then every share takes the entries that are its own.
+ * n is known when the last share has passed, and then the tensors of the others are gone: a batch
+ * in shares passes twice, first its rows are counted, then every share takes the entries that are
+ * its own.
  */
 #include "observe/final_pairs.h"
 
@@ -45,7 +47,8 @@ struct final_pairs {
     run_record *record;
     int64_t wanted;
     site_pairs *site; /* [sites of the model] */
-    /* [own shares, sites] valid rows of the batch in a share of this process, and in all before it */
+    /* [own shares, sites] valid rows of the batch in a share of this process, and in all before
+       it */
     double *rows;
     int64_t *before;
     bool watching;
@@ -186,7 +189,8 @@ static bool end_drawing(final_pairs *f) {
     return drew;
 }
 
-/* rows [shares, sites] of the batch, first: this process's first share. False: none at this site. */
+/* rows [shares, sites] of the batch, first: this process's first share. False: none at this
+   site. */
 static bool begin_drawing(final_pairs *f, int i, const double *rows, int shares, int first) {
     const int sites = f->record->model->sites;
     int64_t before = 0;

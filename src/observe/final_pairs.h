@@ -4,7 +4,8 @@
 
 #include "observe/observe.h"
 
-/* The pairs into the recorder, of a process that has one; its failure is kept there. NULL is fine. */
+/* The pairs into the recorder, of a process that has one; its failure is kept there. NULL is
+   fine. */
 void final_pairs_put(const final_pairs *f);
 
 #endif

@@ -8,9 +8,9 @@
  *     tid_var  = mean ||sigma_B - sigma||_2 / ||sigma||_2
  *
  * A site whose method has no running mean and variance of its own, but that is observed (--observe
- * batch, bn_observer.c), has the observer's mu and sigma2, which stand still here, and mu_B and sigma2_B
- * of the valid rows of the x that the method sees: mean[x] and mean[(x - mu_B)^2], two passes in
- * double. All other sites have NaN. Weights and running values stay as they are.
+ * batch, bn_observer.c), has the observer's mu and sigma2, which stand still here, and mu_B and
+ * sigma2_B of the valid rows of the x that the method sees: mean[x] and mean[(x - mu_B)^2], two
+ * passes in double. All other sites have NaN. Weights and running values stay as they are.
  */
 #include <math.h>
 #include <stdlib.h>

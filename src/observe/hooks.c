@@ -33,8 +33,8 @@ struct hooks {
     hooks_shares shares;
     int number;           /* of this process's shares, that passes */
     shard_stats *parcels; /* what is sent to the first process; NULL: nothing is */
-    int *
-        replica; /* [shares - 1, sites of the model] numbers in the recorder of NAME@1 ..., of each */
+    /* [shares - 1, sites of the model] numbers in the recorder of NAME@1 ..., of each */
+    int *replica;
     sr_failure failure;
 };
 

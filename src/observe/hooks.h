@@ -11,9 +11,9 @@ typedef struct hooks hooks;
 /* Is told of the forward passes of the sites that are watched, in training. site: of the model. */
 typedef void hooks_look_fn(void *context, int site, const norm_view *o, sr_failure *why);
 
-/* Which sites a list of globs.h means, [sites of the model], to be freed; observed: batch statistics
- * will be observed there, which makes every layer one of "last-bn". NULL on failure, also when a word
- * means no site. */
+/* Which sites a list of globs.h means, [sites of the model], to be freed; observed: batch
+ * statistics will be observed there, which makes every layer one of "last-bn". NULL on failure,
+ * also when a word means no site. */
 bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *why);
 /* Where batches are shared out (src/train/shards.c). */
 typedef struct hooks_shares {
@@ -22,9 +22,9 @@ typedef struct hooks_shares {
     bool together; /* batch statistics are of all rows: scalars are merged over the processes */
 } hooks_shares;
 
-/* Declares every chosen site of the model and watches it. NULL on failure. shares NULL: one. r NULL: a process whose
- * statistics another one records (hooks_exchange). want_rows: the scalars that need the rows too. The
- * recorder and the model outlive it. */
+/* Declares every chosen site of the model and watches it. NULL on failure. shares NULL: one. r
+ * NULL: a process whose statistics another one records (hooks_exchange). want_rows: the scalars
+ * that need the rows too. The recorder and the model outlive it. */
 hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows,
                     const hooks_shares *shares, sr_failure *why);
 /* Stops watching. */
@@ -43,7 +43,8 @@ void hooks_want_spectra(hooks *h, bool wanted);
 void hooks_on_forward(hooks *h, hooks_look_fn *fn, void *context);
 /* The first failure of a watcher, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
-/* Whether a site of the model is watched, and its number in the recorder of this process; -1: none. */
+/* Whether a site of the model is watched, and its number in the recorder of this process; -1:
+   none. */
 bool hooks_watches(const hooks *h, int site_of_model);
 int hooks_site(const hooks *h, int site_of_model);
 /* [features] running mean of the position encoding of a site of the model; NULL: none. */

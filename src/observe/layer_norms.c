@@ -1,17 +1,18 @@
 /* layer_norms.c -- how large gradient, weights and update of each layer are.
  *
- * Over the numbers w of a layer's parameters, g their gradient of the mean loss before clipping, w' what the
- * update makes of them:
+ * Over the numbers w of a layer's parameters, g their gradient of the mean loss before clipping, w'
+ * what the update makes of them:
  *
  *   layer_grad_norm = ||g||_2     layer_update_norm = ||w' - w||_2
  *   layer_weight_norm = ||w||_2   layer_update_ratio = ||w' - w||_2 / ||w||_2
  *
- * Every parameter belongs to one layer or to none, so that the squares of all gradient norms add up to that
- * of /steps/grad_norm. A layer is a site: its own gain and bias, and of the parameters whose name begins
- * with the site's name, or with all of it but its last part (encoder.0 of encoder.0.norm1), the nearest ones:
- * where the site stands behind its weights (kinds conv, linear, hidden) those made before it, elsewhere
- * those made after it, up to the next site. A longer common beginning goes before. What belongs to no site
- * (embeddings, the output) is a number per step, by the first part of its name: layer_grad_norm.embedding.
+ * Every parameter belongs to one layer or to none, so that the squares of all gradient norms add up
+ * to that of /steps/grad_norm. A layer is a site: its own gain and bias, and of the parameters
+ * whose name begins with the site's name, or with all of it but its last part (encoder.0 of
+ * encoder.0.norm1), the nearest ones: where the site stands behind its weights (kinds conv, linear,
+ * hidden) those made before it, elsewhere those made after it, up to the next site. A longer common
+ * beginning goes before. What belongs to no site (embeddings, the output) is a number per step, by
+ * the first part of its name: layer_grad_norm.embedding.
  *
  * Sums are in double over fixed chunks in fixed order: same bytes for any number of threads.
  */
@@ -48,8 +49,8 @@ struct layer_norms {
 
 /* -- which layer a parameter belongs to -------------------------------------------------------- */
 
-/* Length of the site's name, or of all but its last part, that the parameter's name begins with; 0: of
- * neither. */
+/* Length of the site's name, or of all but its last part, that the parameter's name begins with; 0:
+ * of neither. */
 static size_t common(const char *parameter, const char *site) {
     const size_t whole = strlen(site);
     const char *dot = strrchr(site, '.');
@@ -62,7 +63,8 @@ static bool stands_behind(const norm_site *s) {
     return !strcmp(s->kind, "conv") || !strcmp(s->kind, "linear") || !strcmp(s->kind, "hidden");
 }
 
-/* How far the parameter is from the site, in the order in which they were made; far on the wrong side. */
+/* How far the parameter is from the site, in the order in which they were made; far on the wrong
+   side. */
 static int distance(const norm_site *s, int parameter, int parameters) {
     const int from = parameter - s->parameters_before;
     const int right = stands_behind(s) ? -from : from;

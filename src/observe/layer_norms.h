@@ -8,7 +8,8 @@
 int layer_norms_site(const model *m, int parameter);
 
 typedef struct layer_norms layer_norms;
-/* Declares the numbers, of every update that `every` divides. Before the first step. NULL on failure. */
+/* Declares the numbers, of every update that `every` divides. Before the first step. NULL on
+   failure. */
 layer_norms *layer_norms_create(const model *m, sr_recorder *r, const hooks *h, int64_t every,
                                 sr_failure *why);
 void layer_norms_free(layer_norms *n); /* NULL is fine */

@@ -56,8 +56,8 @@ run_record *run_record_follow(model *m, const run_record_options *o, sr_failure 
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why);
 /* Creates the file, declares and watches the sites. NULL on failure. The model outlives it. */
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why);
-/* Stops watching and finishes the file; frees it always. status: "complete", "diverged", "interrupted" or
- * "failed". Returns the recorder's first failure. */
+/* Stops watching and finishes the file; frees it always. status: "complete", "diverged",
+ * "interrupted" or "failed". Returns the recorder's first failure. */
 sr_status run_record_close(run_record *r, const char *status, const char *reason,
                            const char *digest, sr_failure *why);
 /* The same for a run that never made a step: leaves no file. */
@@ -72,15 +72,16 @@ typedef struct run_record_info {
 sr_status run_record_open_look(const char *path, run_record_info *look, sr_failure *why);
 void run_record_close_look(run_record_info *look);
 
-/* Takes over the rows of a run file that this run goes on with, options.resume, before the first step;
- * of the embedding's those up to embedding_step. Refused where steps are missing. */
+/* Takes over the rows of a run file that this run goes on with, options.resume, before the first
+ * step; of the embedding's those up to embedding_step. Refused where steps are missing. */
 sr_status run_record_copy(run_record *r, const char *from, int64_t steps, int64_t embedding_step,
                           sr_failure *why);
 /* True when the file has a value of the metric after this step. */
 bool run_record_has_eval(const char *path, const char *metric, int64_t step);
 /* All rows so far into the file. */
 sr_status run_record_flush(run_record *r, sr_failure *why);
-/* The same before and after what takes long beside the steps; run_record_failed tells of failures. */
+/* The same before and after what takes long beside the steps; run_record_failed tells of
+   failures. */
 void run_record_flush_rows(run_record *r);
 
 /* Bytes of the finished file and the spacing of vectors (0: none), as planned. */
@@ -99,11 +100,11 @@ typedef struct run_step {
 void run_record_begin_step(run_record *r, int64_t step, bool spectra);
 void run_record_end_step(run_record *r, const run_step *row);
 
-/* (all processes) Whether the passes of the step that begins tell of the largest and the saturated inputs
- * of every site, with activations_every. */
+/* (all processes) Whether the passes of the step that begins tell of the largest and the saturated
+ * inputs of every site, with activations_every. */
 void run_record_want_activations(run_record *r, bool wanted);
-/* Around an update, numbered from 1, for the norms of layers: before gradients are clipped, which times
- * scale are those of the mean loss; and behind it, or where it was skipped. */
+/* Around an update, numbered from 1, for the norms of layers: before gradients are clipped, which
+ * times scale are those of the mean loss; and behind it, or where it was skipped. */
 void run_record_before_update(run_record *r, int64_t update, double scale, int threads);
 void run_record_after_update(run_record *r, int threads);
 
@@ -154,20 +155,22 @@ final_tid *final_tid_begin(model *m, sr_failure *why);
 /* Means over the batches so far of a site of the model; NaN and false where it has none. */
 bool final_tid_of(const final_tid *f, int site, double *mean, double *var);
 void final_tid_end(final_tid *f); /* stops watching, frees; NULL is fine */
-/* Records the means, over so many batches, of the sites that are recorded, and pairs (NULL: none). */
+/* Records the means, over so many batches, of the sites that are recorded, and pairs (NULL:
+   none). */
 typedef struct final_pairs final_pairs;
 sr_status run_record_final(run_record *r, const final_tid *f, const final_pairs *pairs,
                            int64_t batches, sr_failure *why);
 
 /* -- pairs of input and output in the final pass: final_pairs.c */
 
-/* From now on the NORM_BATCH passes are looked at until each recorded site has `pairs` of them, of its
- * first batch with valid rows in any share, drawn by the seed: before final_tid_begin. *f NULL, fine
- * everywhere below: nothing is recorded, or no pairs are wanted. */
+/* From now on the NORM_BATCH passes are looked at until each recorded site has `pairs` of them, of
+ * its first batch with valid rows in any share, drawn by the seed: before final_tid_begin. *f NULL,
+ * fine everywhere below: nothing is recorded, or no pairs are wanted. */
 sr_status final_pairs_begin(run_record *r, int64_t pairs, uint64_t seed, final_pairs **f,
                             sr_failure *why);
 bool final_pairs_wanted(const final_pairs *f); /* some site lacks them still */
-/* (all processes) Behind the passes of all shares of a batch. *again: it is to pass once more, as it did. */
+/* (all processes) Behind the passes of all shares of a batch. *again: it is to pass once more, as
+   it did. */
 sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again, sr_failure *why);
 /* (all processes) Nothing is looked at any more; the pairs of all processes are in every one. */
 sr_status final_pairs_exchange(final_pairs *f, const run_exchange *x, sr_failure *why);

@@ -1,5 +1,5 @@
-/* shard_gather.c -- see shard_gather.h. Processes differ in their number of shares by one: each sends as many rows
- * as the one with most has. */
+/* shard_gather.c -- see shard_gather.h. Processes differ in their number of shares by one: each
+ * sends as many rows as the one with most has. */
 #include "observe/shard_gather.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* shard_stats.c -- see shard_stats.h.
  *
  * A site's numbers: rows, samples, padded, the scalars, then its vectors [features] in the order of
- * NORM_VECTORS, then the mean of the position encoding, where it is a part of the site's input. A site that is not recorded has none.
+ * NORM_VECTORS, then the mean of the position encoding, where it is a part of the site's input. A
+ * site that is not recorded has none.
  */
 #include "observe/shard_stats.h"
 

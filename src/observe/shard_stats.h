@@ -1,5 +1,5 @@
-/* shard_stats.h -- what the layers of a model found in the passes of one step, as numbers that another
- * process can be sent. */
+/* shard_stats.h -- what the layers of a model found in the passes of one step, as numbers that
+ * another process can be sent. */
 #ifndef OBSERVE_SHARD_STATS_H
 #define OBSERVE_SHARD_STATS_H
 
@@ -12,8 +12,8 @@ typedef struct parcel {
     double rows, samples, padded;
     double scalar[NORM_SCALAR_COUNT];
     const double *vector[NORM_VECTOR_COUNT]; /* [features], NULL where it is not sent */
-    const double
-        *position; /* [features] mean of the position encoding; NULL: no part of the input */
+    /* [features] mean of the position encoding; NULL: no part of the input */
+    const double *position;
 } parcel;
 
 /* For so many passes of the chosen sites; vectors: those of the sites too. NULL on failure. */
@@ -30,8 +30,9 @@ int64_t shard_stats_each(const shard_stats *p);
 /* What stands for a site of a pass in numbers [passes, each]. */
 parcel shard_stats_at(const shard_stats *p, const double *numbers, int number, int site);
 
-/* What all rows of a batch say together where parts[count] are of its parts: sums of rows; means over
- * rows, roots of sums of squares and largest values of the scalars, as each is defined. No vectors. */
+/* What all rows of a batch say together where parts[count] are of its parts: sums of rows; means
+ * over rows, roots of sums of squares and largest values of the scalars, as each is defined. No
+ * vectors. */
 parcel shard_stats_merge(const parcel *part, int count);
 /* mean [features] of the position encoding over the rows of all parts. */
 void shard_stats_merge_positions(const parcel *part, int count, int64_t features, double *mean);

@@ -4,7 +4,8 @@
  * UTF-8. Lines end in LF or CR LF; files may be gzip:
  *
  *   conllx    10 columns: ID FORM LEMMA CPOSTAG POSTAG FEATS HEAD DEPREL PHEAD PDEPREL
- *   conllu    10 columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC; lines of comments in front of
+ *   conllu    10 columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC; lines of comments in
+ *   front of
  *             a sentence, of multiword tokens (3-4) and of empty nodes (8.1) are no words
  *   malt-tab  3 or 4 columns: FORM POSTAG HEAD [DEPREL]; words are numbered from 1
  *

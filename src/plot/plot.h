@@ -1,5 +1,5 @@
-/* plot.h -- the parts of statplot: templates, tables, curves, gnuplot. docs/adding/template-reference.md has
- * the syntax of a template's `#:` lines. */
+/* plot.h -- the parts of statplot: templates, tables, curves, gnuplot.
+ * docs/adding/template-reference.md has the syntax of a template's `#:` lines. */
 #ifndef PLOT_PLOT_H
 #define PLOT_PLOT_H
 
@@ -61,8 +61,8 @@ typedef struct plot_template {
     bool stat_own;       /* the runs declare the statistic (plot_custom_stat.c) */
     char stat_unit[160]; /* and its unit, else "" */
     bool takes_control[PLOT_CONTROLS];
-    bool
-        one_task; /* its axes are not for runs of several models and data sets: a report has one each */
+    /* its axes are not for runs of several models and data sets: a report has one each */
+    bool one_task;
     char steps[64];               /* what {steps} stands for: "all", or the user's FROM:TO */
     char published[256];          /* tables of published.tsv: globs; "" without `published` */
     plot_name print[PLOT_VALUES]; /* their metrics that the figure shows */
@@ -99,7 +99,7 @@ void plot_template_free(plot_template *t);
 /* "BN.h5 PNV.h5 [--reading=squares|roots]" */
 void plot_template_takes(const plot_template *t, char *text, size_t size);
 
-/* -- plot_placeholders.c: words that a template leaves open ----------------------------------------- */
+/* -- plot_placeholders.c: words that a template leaves open ------------------------------------ */
 
 /* What is wrong with the declaration, or NULL. help must outlive t. */
 const char *plot_placeholders_choice(plot_template *t, const char *name, const char *texts,
@@ -128,8 +128,8 @@ typedef struct plot_controls {
 bool plot_controls_read(plot_template *t, const char *text);
 /* The first option that the user gave, without its dashes; NULL without any. */
 const char *plot_controls_first(const plot_controls *c);
-/* Refuses what the figure does not take and what cannot be read; size, steps and smoothing go into the
- * template. Before the words of commands are filled in. */
+/* Refuses what the figure does not take and what cannot be read; size, steps and smoothing go into
+ * the template. Before the words of commands are filled in. */
 sr_status plot_controls_choose(plot_template *t, const plot_controls *c, sr_failure *why);
 /* As variables of gnuplot. */
 void plot_controls_write(FILE *out, const plot_template *t, const plot_controls *c);
@@ -160,25 +160,26 @@ typedef struct plot_process {
     double seconds;              /* after which it is killed; 0: it takes what it takes */
 } plot_process;
 
-/* A program whose main() is part of ours: its process is forked and no more. Everything of it must fit into a process
- * that has opened runs (run_open) and started no threads. */
+/* A program whose main() is part of ours: its process is forked and no more. Everything of it must
+ * fit into a process that has opened runs (run_open) and started no threads. */
 typedef struct plot_program {
     const char *name;
     int (*main)(int argc, char **argv);
 } plot_program;
 
-/* programs[count], borrowed, stand for those of the same names in every plot_process from now on. */
+/* programs[count], borrowed, stand for those of the same names in every plot_process from now
+   on. */
 void plot_process_link(const plot_program *programs, int count);
-/* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. It does not
- * outlive us. */
+/* SR_OK when the process exited with 0; else its first line on stderr is the failure's text. It
+ * does not outlive us. */
 sr_status plot_process_run(const plot_process *p, sr_failure *why);
-/* All of p[count], as many at a time as there are processors. each NULL: none is begun after a failure; *why is
- * that of the first in the list. Otherwise failures stand in each[count], whose rest is not touched, and only a
- * signal to us ends the list. */
+/* All of p[count], as many at a time as there are processors. each NULL: none is begun after a
+ * failure; *why is that of the first in the list. Otherwise failures stand in each[count], whose
+ * rest is not touched, and only a signal to us ends the list. */
 sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *each, sr_failure *why);
-/* plot_table_cache.c: the same for programs whose words alone decide what they print. directory: what was run with it
- * before, by any process, is not run again: p[i].output is the table of then, each[i] its failure. NULL: all are
- * run. each is zeroed. */
+/* plot_table_cache.c: the same for programs whose words alone decide what they print. directory:
+ * what was run with it before, by any process, is not run again: p[i].output is the table of then,
+ * each[i] its failure. NULL: all are run. each is zeroed. */
 sr_status plot_table_cache_run(const char *directory, const plot_process *p, int count,
                                sr_failure *each, sr_failure *why);
 /* The line of a program's errors that says what is wrong, without its newline, control bytes
@@ -242,23 +243,24 @@ typedef struct plot_sources {
     int failed_run;        /* from 1: the run that an analysis refused; 0: none */
 } plot_sources;
 
-/* A run as a word of a command, malloc'd: it stands beside options, so a name that begins with a dash gets a path in
- * front. */
+/* A run as a word of a command, malloc'd: it stands beside options, so a name that begins with a
+ * dash gets a path in front. */
 char *plot_run_word(const char *path);
 /* Whether the table has an analysis for each run, and none of all at once. */
 bool plot_table_of_each(const plot_table *t);
-/* Runs the analyses of all tables of the template, side by side, and makes their data files; data [tables], zeroed. */
+/* Runs the analyses of all tables of the template, side by side, and makes their data files; data
+   [tables], zeroed. */
 sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why);
 
-/* -- plot_run_info.c: what labels are made of, one for each run --------------------------------- */
+/* -- plot_run_info.c: what labels are made of, one for each run -------------------------------- */
 
 typedef struct plot_run_info plot_run_info;
 
 /* *facts [count], to be given to plot_run_info_free; NULL after a failure. */
 sr_status plot_run_info_read(plot_run_info **facts, char **paths, int count, sr_failure *why);
 void plot_run_info_free(plot_run_info *facts, int count);
-/* [count] those of runs place[0] .. place[count - 1], to be given to free() while `facts` stay; NULL when out of
- * memory. */
+/* [count] those of runs place[0] .. place[count - 1], to be given to free() while `facts` stay;
+ * NULL when out of memory. */
 plot_run_info *plot_run_info_choose(const plot_run_info *facts, const int *place, int count);
 
 /* -- plot_labels.c: what the legend says ----------------------------------------------------- */
@@ -270,8 +272,8 @@ typedef struct plot_labels {
     char (*norm)[80];   /* [runs] its first normalization */
     char (*task)[168];  /* [runs] model, data */
     char (*uses)[16];   /* [runs] "mu,sigma2": what that normalization uses of the batch, or "" */
-    double
-        *startup; /* [runs] percent of training until running values have forgotten their start */
+    /* [runs] percent of training until running values have forgotten their start */
+    double *startup;
     char shared[128]; /* what all runs have in common: "bn" */
 } plot_labels;
 
@@ -279,12 +281,12 @@ typedef struct plot_labels {
 sr_status plot_labels_make(plot_labels *l, const plot_run_info *facts, char **paths, int count,
                            const char *given, sr_failure *why);
 void plot_labels_free(plot_labels *l);
-/* plot_observed.c: "(observed)" behind the labels and full names of runs of which the figure draws batch
- * statistics that their method does not use. given: the labels are the user's, and stay. */
+/* plot_observed.c: "(observed)" behind the labels and full names of runs of which the figure draws
+ * batch statistics that their method does not use. given: the labels are the user's, and stay. */
 void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run_info *facts,
                       bool given);
 
-/* -- plot_custom_stat.c: numbers that the runs declare ------------------------------------------------- */
+/* -- plot_custom_stat.c: numbers that the runs declare ----------------------------------------- */
 
 /* Whether a run declares a statistic, and in which unit; several as "s or percent". */
 bool plot_custom_stat_unit(const char *stat, const plot_run_info *facts, int runs, char *unit,

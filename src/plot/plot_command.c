@@ -132,8 +132,9 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
     return status;
 }
 
-/* In a report, where figures are tried with runs that may be refused, analyses of all runs wait for tables before
- * theirs: they take the longest, and are not needed when one of those refuses a run. */
+/* In a report, where figures are tried with runs that may be refused, analyses of all runs wait for
+ * tables before theirs: they take the longest, and are not needed when one of those refuses a
+ * run. */
 static bool table_waits(const plot_sources *from, const plot_table *table) {
     if (!from->answers || plot_table_of_each(table)) return false;
     for (const plot_table *before = from->template->table; before < table; before++)
@@ -154,7 +155,8 @@ static sr_status list_fill(job_list *l, const plot_sources *from, bool waiting, 
     return status;
 }
 
-/* No output is left of an analysis that failed; where the table is wanted, its first failure is that of the figure. */
+/* No output is left of an analysis that failed; where the table is wanted, its first failure is
+   that of the figure. */
 static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources *from,
                             sr_failure *why) {
     sr_status status = SR_OK;

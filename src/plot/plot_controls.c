@@ -1,5 +1,5 @@
-/* What users change about any figure: its title and size, and, in figures whose `#: controls` line has the
- * word, the ends and the kind of its axes, smoothing, and which steps it is about:
+/* What users change about any figure: its title and size, and, in figures whose `#: controls` line
+ * has the word, the ends and the kind of its axes, smoothing, and which steps it is about:
  *
  *   x       --xrange A:B      the x axes from A to B
  *   y       --yrange A:B      the y axes (colours, in a heat map)
@@ -7,8 +7,8 @@
  *   smooth  --smooth N        running medians over N buckets of training (plot_curves.c)
  *   steps   --steps FROM:TO   {steps}, a phase of the analyses
  *
- * gnuplot gets variables, which style.gp's axes look at; a grey line at the bottom of the figure says what
- * does not show by itself.
+ * gnuplot gets variables, which style.gp's axes look at; a grey line at the bottom of the figure
+ * says what does not show by itself.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * With a `curves` line: first pass, the curves of the table (rows with the same run and key cells,
  * which must stand together, x not falling) and the range of x of each; second pass, one bucket at
  * a time, low, median and high of every value, the medians smoothed where the user wants it. Curves
- * with fewer rows than buckets are copied point by point. Memory: the values of one bucket, and what
- * is drawn of one curve. Without a `curves` line the cells are copied.
+ * with fewer rows than buckets are copied point by point. Memory: the values of one bucket, and
+ * what is drawn of one curve. Without a `curves` line the cells are copied.
  */
 #include <errno.h>
 #include <math.h>
@@ -113,7 +113,8 @@ static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
     return SR_OK;
 }
 
-/* As an axis may end there: lengths and steps are reckoned with without leaving the range of double. */
+/* As an axis may end there: lengths and steps are reckoned with without leaving the range of
+   double. */
 static double bounded(double value) {
     const double most = 1e300;
     if (!isfinite(value)) return value;
@@ -165,7 +166,8 @@ static sr_status bucket_end(bucket *b, plot_data *d, points *p, sr_failure *why)
     return SR_OK;
 }
 
-/* The median of the finite medians of `most` rows around each, fewer at the ends; the range stays. */
+/* The median of the finite medians of `most` rows around each, fewer at the ends; the range
+   stays. */
 static sr_status points_smooth(points *p, int most, sr_failure *why) {
     double *was = malloc((size_t)(p->rows + most) * sizeof *was), *near = was + p->rows;
     if (!was) return sr_fail(why, SR_MEMORY, "out of memory");

@@ -1,4 +1,5 @@
-/* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads them. */
+/* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads
+   them. */
 #include "base/program/install_files.h"
 #include "base/utf8.h"
 #include "plot/plot.h"

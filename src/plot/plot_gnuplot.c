@@ -14,7 +14,8 @@
 
 #include "plot/plot.h"
 
-/* Figures take one or two, of the largest reports some; a run file may hold what nobody thought of. */
+/* Figures take one or two, of the largest reports some; a run file may hold what nobody thought
+   of. */
 enum { GNUPLOT_SECONDS = 60 };
 
 /* -- the script ------------------------------------------------------------------------------ */

@@ -195,7 +195,8 @@ static sr_status label_by_path(plot_labels *l, char **paths, sr_failure *why) {
     return SR_OK;
 }
 
-/* Up to a comma, which *at is behind then (NULL at the end); `\,` is a comma and `\\` a backslash. */
+/* Up to a comma, which *at is behind then (NULL at the end); `\,` is a comma and `\\` a
+   backslash. */
 static void take_label(const char **at, char *label, size_t size) {
     size_t used = 0;
     const char *c = *at;

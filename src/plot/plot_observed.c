@@ -34,7 +34,8 @@ static void append(char text[128]) {
     snprintf(text + used, 128 - used, " (observed)");
 }
 
-/* The first normalization speaks for the run, as in its label; of what a host declares itself it says it itself. */
+/* The first normalization speaks for the run, as in its label; of what a host declares itself it
+   says it itself. */
 static bool only_observed(const plot_template *t, const plot_run_info *p, int run) {
     for (int k = 0; k < t->tables && p->has_site; k++) {
         const char *statistic = statistic_of(&t->table[k], run);

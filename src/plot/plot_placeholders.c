@@ -1,10 +1,11 @@
-/* Words that a template leaves open: {site}, {stat}, {metric} and {steps}, and those that it declares:
+/* Words that a template leaves open: {site}, {stat}, {metric} and {steps}, and those that it
+ * declares:
  *
  *   #: choice NAME WORD|WORD... HELP     the figure takes --NAME; the first word is the default
  *   #: word NAME CHOICE TEXT|TEXT...     {NAME} is the text at the place of the choice's word
  *
- * {NAME} may stand anywhere in a word of a command or in a column after x or y; gnuplot has a variable
- * NAME. A word of a command that becomes empty is left out.
+ * {NAME} may stand anywhere in a word of a command or in a column after x or y; gnuplot has a
+ * variable NAME. A word of a command that becomes empty is left out.
  */
 #include <stdlib.h>
 #include <string.h>

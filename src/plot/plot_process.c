@@ -1,5 +1,5 @@
-/* Runs programs with their arguments as they are: no shell sees a file name. They end within their time, and
- * with us, however we end. */
+/* Runs programs with their arguments as they are: no shell sees a file name. They end within their
+ * time, and with us, however we end. */
 #define _GNU_SOURCE /* prctl and syscall beside POSIX */
 #include <errno.h>
 #include <fcntl.h>
@@ -106,8 +106,8 @@ static void child(const plot_process *p, pid_t parent) {
     /* a parent that is gone by now sends no signal any more */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) _exit(CANNOT_START);
     nested = true;
-    /* Ctrl-C comes to all processes of a terminal: with ours, the second signal would leave no time to put
-     * things away */
+    /* Ctrl-C comes to all processes of a terminal: with ours, the second signal would leave no time
+     * to put things away */
     signal(SIGINT, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     if (p->call) _exit(p->call(p->context));
@@ -142,8 +142,8 @@ static double clock_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A descriptor that can be read when the process has ended; -1 where the system has none (Linux before
- * 5.3): its end is then seen a nap late, which is as long as many an analysis takes. */
+/* A descriptor that can be read when the process has ended; -1 where the system has none (Linux
+ * before 5.3): its end is then seen a nap late, which is as long as many an analysis takes. */
 static int watch_process(pid_t pid) {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, pid, 0);

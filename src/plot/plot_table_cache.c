@@ -1,8 +1,10 @@
-/* plot_table_cache.c -- analyses whose words have been run before are answered with what they said then.
+/* plot_table_cache.c -- analyses whose words have been run before are answered with what they said
+ * then.
  *
- * Figures of a report ask the same of the same runs: again for every run that an earlier attempt refused, and again
- * for another figure. An answer is two files of a directory that processes may share: ask-HASH, which holds the words
- * and how it went, and names the table. Both are whole before ask-HASH appears, and the first to appear stays.
+ * Figures of a report ask the same of the same runs: again for every run that an earlier attempt
+ * refused, and again for another figure. An answer is two files of a directory that processes may
+ * share: ask-HASH, which holds the words and how it went, and names the table. Both are whole
+ * before ask-HASH appears, and the first to appear stays.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -84,8 +86,8 @@ static bool write_answer(const char *path, const question *q, const answer *a) {
     return (fclose(out) == 0) && whole;
 }
 
-/* What cannot be kept is run again. Only what an analysis says of its runs would be the same another time: no signal
- * to us, no program that is missing. */
+/* What cannot be kept is run again. Only what an analysis says of its runs would be the same
+ * another time: no signal to us, no program that is missing. */
 static void keep(const char *directory, const question *q, const char *output,
                  const sr_failure *end) {
     char path[2 * PLOT_PATH], part[2 * PLOT_PATH + 24], table[2 * PLOT_PATH];

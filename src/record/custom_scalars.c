@@ -1,4 +1,5 @@
-/* custom_scalars.c -- scalars of the host's own, and the statistics of the format by their names. */
+/* custom_scalars.c -- scalars of the host's own, and the statistics of the format by their
+   names. */
 #include "record/custom_scalars.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* flush_policy.c -- when rows that wait in memory go to the file: after options.flush_steps of them, and none
- * later than options.flush_seconds after it was put, however long the step, evaluation or pass takes that
- * follows it. There is no thread and no signal, as HDF5 is the host's too: every call of the recorder
- * looks at the clock, and the end of a step looks ahead by as long as the last one took. What calls
- * nothing for longer than that is preceded by sr_flush_rows.
+/* flush_policy.c -- when rows that wait in memory go to the file: after options.flush_steps of
+ * them, and none later than options.flush_seconds after it was put, however long the step,
+ * evaluation or pass takes that follows it. There is no thread and no signal, as HDF5 is the host's
+ * too: every call of the recorder looks at the clock, and the end of a step looks ahead by as long
+ * as the last one took. What calls nothing for longer than that is preceded by sr_flush_rows.
  */
 #include "record/flush_policy.h"
 
@@ -44,9 +44,9 @@ void flush_policy_ended(sr_recorder *r) {
     r->row_seconds = now - r->clock_row, r->clock_row = now;
 }
 
-/* Short steps do not wait for the disk after each flush_steps of them, as it may take longer than they
- * do: FLUSH_SHARE of the time at most, if that is soon enough for flush_seconds. Who asks for fewer steps
- * than the default gets them. */
+/* Short steps do not wait for the disk after each flush_steps of them, as it may take longer than
+ * they do: FLUSH_SHARE of the time at most, if that is soon enough for flush_seconds. Who asks for
+ * fewer steps than the default gets them. */
 static bool steps_are_due(const sr_recorder *r) {
     const int64_t steps = r->options.flush_steps;
     if (r->unflushed < steps) return false;

@@ -1,9 +1,9 @@
-/* overhead_limit.c -- how much of the run's time recording takes, and a spacing of vectors that keeps it within
- * options.overhead.
+/* overhead_limit.c -- how much of the run's time recording takes, and a spacing of vectors that
+ * keeps it within options.overhead.
  *
- * Own time is that of declaring the file, of sr_begin_step, sr_take_*, sr_end_step and sr_flush, and
- * what the host adds. From the first step on it is compared with the time that went by, after at
- * least PACE_STEPS steps and PACE_ROWS rows of vectors, each time from where the last comparison
+ * Own time is that of declaring the file, of sr_begin_step, sr_take_*, sr_end_step and sr_flush,
+ * and what the host adds. From the first step on it is compared with the time that went by, after
+ * at least PACE_STEPS steps and PACE_ROWS rows of vectors, each time from where the last comparison
  * ended: more than the share allowed, and the spacing doubles; less than a quarter of it, and it
  * halves, not below the one that the size of the file asks for. Scalars are recorded in every step.
  */

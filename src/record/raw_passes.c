@@ -1,11 +1,13 @@
-/* raw_passes.c -- forward and backward passes of a site in one step: which of them count, and what they
- * add up to.
+/* raw_passes.c -- forward and backward passes of a site in one step: which of them count, and what
+ * they add up to.
  *
- * A forward pass waits for its backward pass, the last one first: what activation checkpointing runs
- * twice, and what ran in passing, never gets one and does not count. Passes that count are merged
- * (sr_site.repeat), b into a, n = n_a + n_b, delta = mean_b - mean_a (Chan, Golub and LeVeque 1979):
+ * A forward pass waits for its backward pass, the last one first: what activation checkpointing
+ * runs twice, and what ran in passing, never gets one and does not count. Passes that count are
+ * merged (sr_site.repeat), b into a, n = n_a + n_b, delta = mean_b - mean_a (Chan, Golub and
+ * LeVeque 1979):
  *
- *   mean = mean_a + delta n_b / n        variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) / n
+ *   mean = mean_a + delta n_b / n        variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) /
+ *   n
  *   sum_gc about a reference c, the mean of the first pass: + sum_gc_b + (mean_b - c) sum_g_b
  */
 #include "record/raw_passes.h"

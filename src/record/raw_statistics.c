@@ -1,25 +1,28 @@
-/* raw_statistics.c -- statistics from raw tensors or from a host's sums: docs/norms.md 2, 10, 11, 18.
+/* raw_statistics.c -- statistics from raw tensors or from a host's sums: docs/norms.md 2, 10, 11,
+ * 18.
  *
  *   forward   mu_B, sigma2_B, psi2_B of x over valid rows; running (start 0, 1, 1)
  *             mu <- alpha mu + (1 - alpha) mu_B, sigma2 and psi2 alike (biased), recorded as they
  *             were before this
  *   backward  sum_g, sum_gx with the xhat of the site's family (statrec/record.h)
  *   PN        Gamma_t = psi2_B / (psi2 + eps)    Lambda_t = gamma sum_gx / n
- *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, start 0, recorded as it was
+ *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, start 0, recorded as it
+ *             was
  *             before
  *
  * dx_norm and direct_norm follow from the sums of g, g xhat and g^2, with Q = mean[xhat^2] (of the
  * batch statistic in use, v/(v + eps); PN: Gamma_t) and A, B, E the sums of g, g xhat and g^2:
  *
- *   SIGMA  direct^2 = sum_k (gamma scale)^2 E    dx^2 = direct^2 - sum_k (gamma scale)^2 (A^2 + (2 - Q) B^2)/n
+ *   SIGMA  direct^2 = sum_k (gamma scale)^2 E    dx^2 = direct^2 - sum_k (gamma scale)^2 (A^2 + (2
+ *   - Q) B^2)/n
  *   PSI    the same without A
  *   PN     dx^2 = direct^2 - sum_k scale^2 nu (2 gamma B - n nu Q), nu from before the update
  *   NONE   both are the root of sum_k E;  ROW, OWN: dx needs the rows, or the method: NaN
  *   observed: dx_norm_bn and direct_norm_bn by SIGMA, where that is not the family
  *
- * The passes of a step are collected by raw_passes.c; what they add up to is turned into vectors and
- * scalars here, when the step ends. Vectors that the host puts itself stand in for the recorder's.
- * Deviation: one alpha serves PN's forward and backward averages.
+ * The passes of a step are collected by raw_passes.c; what they add up to is turned into vectors
+ * and scalars here, when the step ends. Vectors that the host puts itself stand in for the
+ * recorder's. Deviation: one alpha serves PN's forward and backward averages.
  */
 #include "record/raw_statistics.h"
 

@@ -1,4 +1,5 @@
-/* recorder.h -- the state of a recorder, as the files of src/record and src/runfile/repair share it. */
+/* recorder.h -- the state of a recorder, as the files of src/record and src/runfile/repair share
+   it. */
 #ifndef RECORD_RECORDER_H
 #define RECORD_RECORDER_H
 

@@ -1,4 +1,5 @@
-/* running.c -- writes the running statistics of sr_take_* to /running, from which a run may resume. */
+/* running.c -- writes the running statistics of sr_take_* to /running, from which a run may
+   resume. */
 #include "record/running.h"
 
 #include <math.h>

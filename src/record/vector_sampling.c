@@ -1,8 +1,9 @@
-/* vector_sampling.c -- which steps' vectors a run without a known end keeps: those of the whole of it, within
- * options.size_limit.
+/* vector_sampling.c -- which steps' vectors a run without a known end keeps: those of the whole of
+ * it, within options.size_limit.
  *
- * Five eighths of the limit are for rows of vectors; R fit in. The first R/4 steps keep all of theirs. From then on
- * each doubling k = 0, 1, ... of the run's length gets a share of the other 3R/4,
+ * Five eighths of the limit are for rows of vectors; R fit in. The first R/4 steps keep all of
+ * theirs. From then on each doubling k = 0, 1, ... of the run's length gets a share of the other
+ * 3R/4,
  *
  *     8 / ((k + 8)(k + 9)),     which add up to 1 whatever k becomes:
  *     spacing = 2^k (k + 8)(k + 9) / 24, rounded to a power of two

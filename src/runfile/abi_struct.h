@@ -7,8 +7,8 @@
 
 #include "statrec/base.h"
 
-/* The caller's struct into ours [size]: what an older one lacks stays as it is there. SR_USAGE, naming the struct,
- * where it is NULL, has no size, or says something that we do not know. */
+/* The caller's struct into ours [size]: what an older one lacks stays as it is there. SR_USAGE,
+ * naming the struct, where it is NULL, has no size, or says something that we do not know. */
 sr_status abi_struct_take(void *to, size_t size, const void *from, const char *name,
                           sr_failure *why);
 

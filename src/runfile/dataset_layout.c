@@ -179,8 +179,8 @@ int64_t run_bytes(double bytes) {
 
 /* In double: a host may plan as many steps as there are numbers. */
 int64_t run_project(const run_layout *l, int64_t every) {
-    /* groups, headers, attributes, first index blocks, 13 metrics; and the second copy of these (journal.h),
-     * as of all that is declared and of steps */
+    /* groups, headers, attributes, first index blocks, 13 metrics; and the second copy of these
+     * (journal.h), as of all that is declared and of steps */
     const double fixed = 2 * 50000;
     const double steps = (double)l->planned_steps, sites = (double)l->sites;
     double bytes = fixed + 2 * (4 * (double)l->width + 300 * sites);

@@ -1,4 +1,5 @@
-/* dataset_layout.h -- from the tables of statrec/format.h to datasets: chunk shapes, sizes, attributes.
+/* dataset_layout.h -- from the tables of statrec/format.h to datasets: chunk shapes, sizes,
+ * attributes.
  * */
 #ifndef RUNFILE_DATASET_LAYOUT_H
 #define RUNFILE_DATASET_LAYOUT_H

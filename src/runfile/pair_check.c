@@ -1,5 +1,5 @@
-/* pair_check.c -- checks pairs of input and output values: a feature index belongs to the site, and a
- * site without pairs has -1 and NaN only. */
+/* pair_check.c -- checks pairs of input and output values: a feature index belongs to the site, and
+ * a site without pairs has -1 and NaN only. */
 #include "runfile/pair_check.h"
 
 #include <math.h>

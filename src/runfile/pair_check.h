@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* The fault of `count` pairs of a site of this width, or NULL. Each feature is one of the site's; or the site
- * has no pairs: all features are -1, all values NaN. */
+/* The fault of `count` pairs of a site of this width, or NULL. Each feature is one of the site's;
+ * or the site has no pairs: all features are -1, all values NaN. */
 const char *pair_check_fault(const float *x, const float *y, const int32_t *feature, int64_t count,
                              int64_t width);
 

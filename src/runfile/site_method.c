@@ -1,6 +1,7 @@
-/* site_method.c -- what the method of a site is: its family, the axis of its statistics, which of them it
- * uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). A host says it, or leaves it to follow
- * from the family; of files from before it was stored the name of the method tells, here alone.
+/* site_method.c -- what the method of a site is: its family, the axis of its statistics, which of
+ * them it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). A host says it, or leaves it to
+ * follow from the family; of files from before it was stored the name of the method tells, here
+ * alone.
  */
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,8 @@
  *
  * In this order, each over the whole line with a blank before and behind it, from left to right
  * without overlap:
- *   1  "<skipped>" goes; &quot; &amp; &lt; &gt; become the characters, in this order, so that &amp;lt;
+ *   1  "<skipped>" goes; &quot; &amp; &lt; &gt; become the characters, in this order, so that
+ *   &amp;lt;
  *      is '<' in the end
  *   2  each of the ASCII symbols but ' , - . stands alone
  *   3  '.' and ',' stand alone behind what is no digit

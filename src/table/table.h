@@ -127,12 +127,13 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
 /* metric: a name below /evals, or bpc. */
 sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
                             measurement *m, sr_failure *why);
-/* Of the evaluations after the last step that has any, of validation and test splits, the last finite
- * value; NaN without. */
+/* Of the evaluations after the last step that has any, of validation and test splits, the last
+ * finite value; NaN without. */
 sr_status table_last_value(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
-/* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of `metric`. */
+/* True when a run's metric is what the paper's column shows: valid_ppl of its ppl, any of
+   `metric`. */
 bool table_metric_agrees(const char *metric, const char *papers);
 /* The first metric, in the order of declaration, that has a finite value; "" without any. */
 sr_status table_run_leading_metric(const run_identity *r, run_word metric, sr_failure *why);
@@ -145,8 +146,8 @@ void table_note_steps(const run_set *set, tsv *table);
 /* The last site with a discrepancy; last_bn: as --site last-bn, the one that the tables of the RBN
  * paper mean. -1 without one. */
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);
-/* Mean and variance TID of a site in percent, over recorded rows first .. first + count - 1, over those
- * of a window, or over the last tenth of the steps; NaN at site -1 and of no rows. */
+/* Mean and variance TID of a site in percent, over recorded rows first .. first + count - 1, over
+ * those of a window, or over the last tenth of the steps; NaN at site -1 and of no rows. */
 sr_status table_tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
                             double value[2], sr_failure *why);
 sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,

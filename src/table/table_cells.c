@@ -2,8 +2,8 @@
  *
  * The gap of a run is its metric against the mean of its references, positive where the run is
  * better: of the runs of the row's `against` norm (ln in any form, unless told) of its task and
- * placement those whose settings differ least from its own. Where a paper has no gap of its own, the
- * published one is the difference of its values, with their digits.
+ * placement those whose settings differ least from its own. Where a paper has no gap of its own,
+ * the published one is the difference of its values, with their digits.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* What a run measured, for a cell of a result table.
  *
- *     best   the metric at the evaluation with the smallest valid_loss among those that have it; of a
+ *     best   the metric at the evaluation with the smallest valid_loss among those that have it; of
+ *     a
  *            run without valid_loss the metric's own best by its direction, or the last
  *     last   the metric of the last evaluation that has it
  *     bpc    valid_nll / ln 2

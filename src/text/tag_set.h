@@ -10,9 +10,9 @@ typedef struct tag_set {
     char **type;    /* [types], bytes ascending */
     char **name;    /* [count] */
     tag_mark *mark; /* [count] */
-    uint8_t
-        *allowed; /* [(count + 2) * (count + 2)], from row to column: 1 where the grammar lets the
-                         one follow; row `count` is the start, column count + 1 the end */
+    /* [(count + 2) * (count + 2)], from row to column: 1 where the grammar lets the one follow; row
+       `count` is the start, column count + 1 the end */
+    uint8_t *allowed;
 } tag_set;
 
 /* NULL when out of memory. number [types->count] (may be NULL): the new number of each type, which

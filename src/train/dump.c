@@ -1,7 +1,9 @@
 /* dump.c -- the first steps of a run as NumPy archives, for programs that check us from outside.
  *
- * Weights: updateU/NAME of every parameter and updateU/SITE.STATE of every running statistic, U = 0 before the first step. Batches: stepI/NAME of what step I read
- * and what came of it, I from 1. docs/check-against-pytorch.md lists the names. Copies stay in memory for --dump-steps steps, or until the run ends. Then both files are written, and the run continues.
+ * Weights: updateU/NAME of every parameter and updateU/SITE.STATE of every running statistic, U = 0
+ * before the first step. Batches: stepI/NAME of what step I read and what came of it, I from 1.
+ * docs/check-against-pytorch.md lists the names. Copies stay in memory for --dump-steps steps, or
+ * until the run ends. Then both files are written, and the run continues.
  */
 #include <stdio.h>
 

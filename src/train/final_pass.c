@@ -1,6 +1,9 @@
-/* final_pass.c -- forward passes after training, with frozen weights and running statistics, over batches of the next epoch, with dropout.
+/* final_pass.c -- forward passes after training, with frozen weights and running statistics, over
+ * batches of the next epoch, with dropout.
  *
- * First the wanted pairs of input and output over all shards of a batch: every rank passes its own. Then the discrepancy: the first rank passes the first shard alone; with --sync-norm every rank passes its shard.
+ * First the wanted pairs of input and output over all shards of a batch: every rank passes its own.
+ * Then the discrepancy: the first rank passes the first shard alone; with --sync-norm every rank
+ * passes its shard.
  */
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,9 @@
  *     sum[a, b) = sum[a, m) + sum[m, b),   m = a + the largest power of two below b - a
  *
  * so that its bytes do not depend on how many ranks the shards are spread over. A rank adds up the
- * branches that it has whole. Gradients travel in buckets, the last parameters first, as backward passes finish them. Every rank sends its branches of each part of a bucket to the part's owner. The owner adds them by the tree and sends the sum to all. Each number is sent and received twice
+ * branches that it has whole. Gradients travel in buckets, the last parameters first, as backward
+ * passes finish them. Every rank sends its branches of each part of a bucket to the part's owner.
+ * The owner adds them by the tree and sends the sum to all. Each number is sent and received twice
  * less once per rank, as in a ring.
  *
  * A bucket leaves when the backward pass has passed every node that uses its parameters.
@@ -94,7 +96,8 @@ static int gather_branches(const gradient_sum *g, const bucket *k, int a, int b,
     return gather_branches(g, k, m, b, gather_branches(g, k, a, m, found));
 }
 
-/* sum[a, b) of an owner's part, from the branches of all ranks in order. *next: row of the next branch. Returns the row of the sum. */
+/* sum[a, b) of an owner's part, from the branches of all ranks in order. *next: row of the next
+   branch. Returns the row of the sum. */
 static int fold_pieces(const gradient_sum *g, real *piece, int64_t width, int a, int b, int *next) {
     if (owner(g, a) == owner(g, b - 1)) return (*next)++;
     const int left = fold_pieces(g, piece, width, a, middle(a, b), next);

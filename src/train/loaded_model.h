@@ -1,6 +1,8 @@
-/* loaded_model.h -- a trained model, as a checkpoint has it: to be evaluated, averaged, decoded with.
+/* loaded_model.h -- a trained model, as a checkpoint has it: to be evaluated, averaged, decoded
+ * with.
  *
- * Sources: the checkpoints that `statrec train` writes (docs/checkpoints.md). A run's name means its newest checkpoint.
+ * Sources: the checkpoints that `statrec train` writes (docs/checkpoints.md). A run's name means
+ * its newest checkpoint.
  */
 #ifndef TRAIN_LOADED_MODEL_H
 #define TRAIN_LOADED_MODEL_H
@@ -41,25 +43,29 @@ typedef struct loaded_model {
     train_text text; /* of the data */
 } loaded_model;
 
-/* name: X.ckpt, or a run file (its newest checkpoint). Reads weights and running values. To be closed
- * also after a failure. */
+/* name: X.ckpt, or a run file (its newest checkpoint). Reads weights and running values. To be
+ * closed also after a failure. */
 sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_model_options *o,
                             sr_failure *why);
 void loaded_model_close(loaded_model *t);
 /* The data of its run, which must have the sizes that the model was built for. */
 sr_status loaded_model_open_data(loaded_model *t, sr_failure *why);
 
-/* Recomputes running statistics as means over `batches` training batches (0: all), with dropout; weights stay. Batch k has the weight 1/k, so the old values have none. */
+/* Recomputes running statistics as means over `batches` training batches (0: all), with dropout;
+   weights stay. Batch k has the weight 1/k, so the old values have none. */
 sr_status loaded_model_recompute(loaded_model *t, int64_t batches, sr_failure *why);
 
-/* Training-inference discrepancy of each site over `batches` training batches (0: all), with frozen running statistics (docs/norms.md 18.3 (b)). mean[sites], var[sites]: NaN without one. */
+/* Training-inference discrepancy of each site over `batches` training batches (0: all), with frozen
+   running statistics (docs/norms.md 18.3 (b)). mean[sites], var[sites]: NaN without one. */
 sr_status loaded_model_tid(loaded_model *t, int64_t batches, double *mean, double *var,
                            sr_failure *why);
 
-/* Writes the model as a checkpoint without optimizer and progress, which cannot be resumed. origin: one line on its sources. */
+/* Writes the model as a checkpoint without optimizer and progress, which cannot be resumed. origin:
+   one line on its sources. */
 sr_status loaded_model_write(loaded_model *t, const char *path, const char *origin, bool force,
                              sr_failure *why);
-/* Averages parameters and running statistics of checkpoints of one configuration, in double, into the open model of t. */
+/* Averages parameters and running statistics of checkpoints of one configuration, in double, into
+   the open model of t. */
 sr_status loaded_model_average(loaded_model *t, char *const *name, int count, sr_failure *why);
 
 /* Reads the attributes and every value of a checkpoint: SR_OK when all are valid. Texts are
@@ -75,9 +81,11 @@ void checkpoint_info_free(checkpoint_card *card);
 /* True for a name that ends in ".ckpt". */
 bool checkpoint_is_name(const char *path);
 
-/* Reads weights from X.ckpt or X.npz. Every parameter must exist in its shape; running statistics may be missing. */
+/* Reads weights from X.ckpt or X.npz. Every parameter must exist in its shape; running statistics
+   may be missing. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);
-/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers; *found: words with a vector. Opened as text_lines_open does. */
+/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers; *found: words
+   with a vector. Opened as text_lines_open does. */
 sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, int64_t *found,
                             sr_failure *why);
 /* All of them as a NumPy archive, by name. */

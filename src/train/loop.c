@@ -1,6 +1,8 @@
 /* loop.c -- steps, updates, epochs.
  *
- * A step is one forward and backward pass; update-freq steps make an update. Gradients belong to the SUMMED loss. Before the optimizer they are divided by the tokens of the update (docs/models.md 2.5, 9.4). So recorded gradient statistics do not depend on the batch size.
+ * A step is one forward and backward pass; update-freq steps make an update. Gradients belong to
+ * the SUMMED loss. Before the optimizer they are divided by the tokens of the update
+ * (docs/models.md 2.5, 9.4). So recorded gradient statistics do not depend on the batch size.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +19,8 @@ static bool should_stop(const trainer *r) {
     return r->events->stop && r->events->stop(r->events->context);
 }
 
-/* Bounds the gradient, entries first: one that exploded must not shrink all others to nothing. norm: of the mean gradient. *scale turns the sum into the clipped mean. */
+/* Bounds the gradient, entries first: one that exploded must not shrink all others to nothing.
+   norm: of the mean gradient. *scale turns the sum into the clipped mean. */
 static sr_status clip(trainer *r, double norm, double *scale, sr_failure *why) {
     const train_config *c = r->config;
     params *p = &r->model->params;
@@ -88,12 +91,14 @@ static void tell_progress(const trainer *r, double loss, int64_t tokens) {
     r->events->progress(r->events->context, &p);
 }
 
-/* Passes over the training data, so many steps from now. An update uses the learning rate at the start of its last step; records describe the end of a step. */
+/* Passes over the training data, so many steps from now. An update uses the learning rate at the
+   start of its last step; records describe the end of a step. */
 static double epoch_after(const trainer *r, int64_t steps) {
     return (double)r->data_epoch + (double)(r->data_batch + steps) / (double)r->batches;
 }
 
-/* From this share of the planned updates on running statistics stay. Every step checks it, so that a resumed run is frozen, too. */
+/* From this share of the planned updates on running statistics stay. Every step checks it, so that
+   a resumed run is frozen, too. */
 static void freeze_statistics(trainer *r) {
     const double done = (double)r->result->updates, planned = (double)r->updates;
     const bool frozen = done >= r->config->freeze_stats * planned;

@@ -1,11 +1,16 @@
 /* shards.c -- see shards.h.
  *
  * Every batch is cut into S shards (--shards; batch_slice.c). Rank r passes the shards
- * gradient_shard_first(r) .. one after the other, each with separate statistics, running statistics and gradients. The result depends on S, not on the ranks. Gradients of the summed loss are added over all shards (gradient_sum.c) and divided by the tokens of the batch. Without batch statistics the update equals the whole batch's.
+ * gradient_shard_first(r) .. one after the other, each with separate statistics, running statistics
+ * and gradients. The result depends on S, not on the ranks. Gradients of the summed loss are added
+ * over all shards (gradient_sum.c) and divided by the tokens of the batch. Without batch statistics
+ * the update equals the whole batch's.
  *
- * With --sync-norm each rank has one shard. Batch statistics cover all rows, and running statistics are equal on all ranks. A rank without rows passes a sample that does not count.
+ * With --sync-norm each rank has one shard. Batch statistics cover all rows, and running statistics
+ * are equal on all ranks. A rank without rows passes a sample that does not count.
  *
- * After each step, ranks exchange losses and signals; the first rank adds whether a checkpoint is due. So all ranks decide the same.
+ * After each step, ranks exchange losses and signals; the first rank adds whether a checkpoint is
+ * due. So all ranks decide the same.
  */
 #include "train/shards.h"
 
@@ -16,8 +21,8 @@
 
 #include "base/program/progress.h"
 
-/* A running value of the model or of an observer: 8-byte numbers. The running position encoding is of
- * the first shard alone. */
+/* A running value of the model or of an observer: 8-byte numbers. The running position encoding is
+ * of the first shard alone. */
 typedef struct state_slot {
     void *value;
     int64_t words;

@@ -5,14 +5,16 @@
 #include "train/gradient_sum.h"
 #include "train/trainer.h"
 
-/* Gradients of this rank's shards; refuses what cannot be shared out. Before the record is opened. */
+/* Gradients of this rank's shards; refuses what cannot be shared out. Before the record is
+   opened. */
 sr_status shards_open(trainer *r, sr_failure *why);
 /* Running statistics of this rank's shards; call after the record, whose observers have some. */
 sr_status shards_recorded(trainer *r, sr_failure *why);
 void shards_close(trainer *r);
 int shards_of_rank(const trainer *r); /* how many this rank passes */
 
-/* (all) Forward and backward passes of a step over batch b; *loss: summed over all shards. update: the step ends an update and sums the gradients of all shards. */
+/* (all) Forward and backward passes of a step over batch b; *loss: summed over all shards. update:
+   the step ends an update and sums the gradients of all shards. */
 sr_status shards_pass(trainer *r, const batch *b, bool update, double *loss, sr_failure *why);
 /* After a step: a rank got a signal; a checkpoint is due by the first rank's clock. */
 bool shards_stop(const trainer *r);
@@ -25,8 +27,9 @@ void shards_enter(trainer *r, int i);
 /* How statistics reach the first rank. */
 run_exchange shards_exchange(trainer *r);
 
-/* Running statistics of every shard for a checkpoint; nothing where there is one set. Keep (all): before it is written. Make room: before it is read, all as the first
- * shard's are now. Take: after that. Each: visits shards after the first. */
+/* Running statistics of every shard for a checkpoint; nothing where there is one set. Keep (all):
+ * before it is written. Make room: before it is read, all as the first shard's are now. Take: after
+ * that. Each: visits shards after the first. */
 sr_status shards_keep_replicas(trainer *r, sr_failure *why);
 sr_status shards_reserve(trainer *r, sr_failure *why);
 void shards_take_replicas(trainer *r);

@@ -10,7 +10,8 @@
 #include "task/task.h"
 #include "train/optim/optim.h"
 
-/* Values of train_options(), one field per row (meaning, default, range and unit: src/train/config/config_*.c). */
+/* Values of train_options(), one field per row (meaning, default, range and unit:
+   src/train/config/config_*.c). */
 typedef struct train_config {
     model_options model;
     data_options data;
@@ -53,11 +54,13 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
 /* Every check of values that train_config_parse makes: for values that were changed since. */
 sr_status train_config_check(train_config *c, sr_failure *why);
 
-/* The file of a model, share/presets/NAME.conf, or of a preset, NAME-PRESET.conf: a summary, then `key = value` lines. The caller frees the text; NULL on failure. */
+/* The file of a model, share/presets/NAME.conf, or of a preset, NAME-PRESET.conf: a summary, then
+   `key = value` lines. The caller frees the text; NULL on failure. */
 char *train_preset_text(const char *name, const char *preset, sr_failure *why);
 /* The summary in such a text: size, source, and how long it trains. */
 void train_preset_summary(const char *text, char *summary, size_t size);
-/* Sets the options in the files of the model and, unless it is "", of the preset. Unknown names set nothing. */
+/* Sets the options in the files of the model and, unless it is "", of the preset. Unknown names set
+   nothing. */
 sr_status train_preset_apply(train_config *c, const char *name, const char *preset,
                              sr_failure *why);
 
@@ -80,7 +83,8 @@ typedef struct train_eval {
     double lr, seconds;
 } train_eval;
 
-/* A metric of a split in run files and tables: "valid_loss"; with batch statistics "valid_loss_batch"; of training batches (--validate-train) "train_loss_batch". */
+/* A metric of a split in run files and tables: "valid_loss"; with batch statistics
+   "valid_loss_batch"; of training batches (--validate-train) "train_loss_batch". */
 typedef struct train_metric {
     char name[64], definition[256];
     const char *unit;
@@ -108,7 +112,8 @@ typedef struct train_events {
     void (*eval)(void *context, const train_eval *e); /* after every validation pass */
     void (*progress)(void *context, const train_progress *p);
     bool (*stop)(void *context); /* true: finish as interrupted */
-    /* The processes that the run is spread over; each calls train_run with its own. NULL: this one. */
+    /* The processes that the run is spread over; each calls train_run with its own. NULL: this
+       one. */
     struct ranks *ranks;
 } train_events;
 
@@ -137,12 +142,13 @@ typedef struct train_resume {
     bool complete;                     /* the run has come to its end */
     char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
 } train_resume;
-/* The two files that the rows of `run` may be in, `run` being either of them: RUN.h5 and RUN.h5.part.
-   SR_USAGE where the path is too long. */
+/* The two files that the rows of `run` may be in, `run` being either of them: RUN.h5 and
+   RUN.h5.part. SR_USAGE where the path is too long. */
 sr_status train_resume_names(const char *run, char output[OPTION_TEXT_SIZE],
                              char part[OPTION_TEXT_SIZE + 8], sr_failure *why);
 
-/* Finds the checkpoint of a run (RUN.h5, RUN.h5.part or a checkpoint) and reads the run's configuration. */
+/* Finds the checkpoint of a run (RUN.h5, RUN.h5.part or a checkpoint) and reads the run's
+   configuration. */
 sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why);
 void train_resume_free(train_resume *from);
 /* Whether an option may change on resuming: true for "threads". */

@@ -1,4 +1,5 @@
-/* train_metrics.c -- the metrics of a run's evaluations: names, definitions, which of them it has. */
+/* train_metrics.c -- the metrics of a run's evaluations: names, definitions, which of them it
+   has. */
 #include <stdio.h>
 #include <string.h>
 

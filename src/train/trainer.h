@@ -70,8 +70,8 @@ typedef struct trainer {
     bool better;               /* the last validation was */
     double checkpoint_clock;   /* of the last checkpoint */
     int64_t checkpoint_update; /* the last one's; -1: none of this process */
-    sr_failure
-        checkpoint_lost; /* the first that could not be written, under --on-write-error continue */
+    /* the first that could not be written, under --on-write-error continue */
+    sr_failure checkpoint_lost;
 } trainer;
 
 /* The first rank writes files, evaluates and reports; the others follow. */
@@ -107,11 +107,12 @@ sr_status trainer_check_record(const trainer *r, sr_failure *why);
 
 /* Prepares an evaluation of a split, without numbers yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);
-/* Evaluates a split; records and reports it unless a signal interrupts its decoding (unevaluated). */
+/* Evaluates a split; records and reports it unless a signal interrupts its decoding
+   (unevaluated). */
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why);
 
-/* Early stopping (early_stopping.c). Check: of the options alone. Open: SR_USAGE when there is nothing to
- * wait for. See: after every validation. */
+/* Early stopping (early_stopping.c). Check: of the options alone. Open: SR_USAGE when there is
+ * nothing to wait for. See: after every validation. */
 sr_status trainer_check_patience(const train_config *c, sr_failure *why);
 sr_status trainer_open_patience(trainer *r, sr_failure *why);
 void trainer_see_patience(trainer *r, const train_eval *e);
@@ -124,10 +125,12 @@ void trainer_tell_patience(const trainer *r);
 /* BLEU of the split into the evaluation, when it is time for it. */
 sr_status trainer_decode(trainer *r, train_eval *e, sr_failure *why);
 
-/* The final pass: batches of the next epoch, with dropout and frozen running statistics. Nothing without recorded sites. */
+/* The final pass: batches of the next epoch, with dropout and frozen running statistics. Nothing
+   without recorded sites. */
 sr_status trainer_final_pass(trainer *r, sr_failure *why);
 
-/* Visits the run's state in a fixed order: parameters, running statistics by site, optimizer slots, counters. Stops at the first failure of a visit. */
+/* Visits the run's state in a fixed order: parameters, running statistics by site, optimizer slots,
+   counters. Stops at the first failure of a visit. */
 sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, sr_failure *why);
 
 /* The part of it that a trained model needs: parameters and running values. */
@@ -143,7 +146,8 @@ sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_s
 sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
 /* Checkpoints (checkpoint_policy.c). Open: finds the metric of --keep-best. Evaluated: after a
- * validation. Between: after an update, when it is time for one. Last: when a signal ends the run. */
+ * validation. Between: after an update, when it is time for one. Last: when a signal ends the
+ * run. */
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why);

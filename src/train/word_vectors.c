@@ -1,6 +1,8 @@
-/* word_vectors.c -- pretrained word vectors in GloVe's text form: a word and its numbers per line, separated by blanks. A first line of two whole numbers, as word2vec writes it, is passed over.
+/* word_vectors.c -- pretrained word vectors in GloVe's text form: a word and its numbers per line,
+ * separated by blanks. A first line of two whole numbers, as word2vec writes it, is passed over.
  *
- * Words of the dictionary get their vector; others keep their initial one. The last vector of a word counts.
+ * Words of the dictionary get their vector; others keep their initial one. The last vector of a
+ * word counts.
  */
 #include <math.h>
 #include <stdio.h>

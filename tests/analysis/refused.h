@@ -4,7 +4,8 @@
 
 #include "base/rng.h"
 
-/* A stream whose number i is 0, which is refused where 2^64 is no multiple of n: rng_at mixes 0 into 0. */
+/* A stream whose number i is 0, which is refused where 2^64 is no multiple of n: rng_at mixes 0
+   into 0. */
 static inline rng refused_at(uint64_t i) {
     return (rng){.key = -(i + 1) * RNG_GOLDEN};
 }

@@ -1,5 +1,5 @@
-/* room.h -- another room for columns than that of memory_limit.c, so that short ones are read as those
- * that do not fit into memory: for a test program that holds the main() of an analysis. */
+/* room.h -- another room for columns than that of memory_limit.c, so that short ones are read as
+ * those that do not fit into memory: for a test program that holds the main() of an analysis. */
 #ifndef TESTS_ANALYSIS_ROOM_H
 #define TESTS_ANALYSIS_ROOM_H
 

@@ -265,8 +265,9 @@ static void test_alpha(void **state) {
     program_free(&r);
 }
 
-/* Six rows, the last with NaN, start-ups 1, 2, 4, 6 of alpha 0, 0.1, 0.3, 0.4: that of 0.3 leaves two of six, a third.
- * alpha 1 forgets nothing. r of 0.3 in step 5: 0, 7/10, 161/100, 2583/1000, 35749/10000. */
+/* Six rows, the last with NaN, start-ups 1, 2, 4, 6 of alpha 0, 0.1, 0.3, 0.4: that of 0.3 leaves
+ * two of six, a third. alpha 1 forgets nothing. r of 0.3 in step 5: 0, 7/10, 161/100, 2583/1000,
+ * 35749/10000. */
 static void test_alpha_same_steps(void **state) {
     (void)state;
     program_result r =
@@ -298,8 +299,8 @@ static void test_alpha_same_steps(void **state) {
     program_free(&r);
 }
 
-/* ||b - r||/d = 5/2 |b - r|: a distance in units of the first feature's. In bfloat16 r may only be a bfloat16, in units
- * of 1 that is 3k and 4k by features: each is averaged by itself. */
+/* ||b - r||/d = 5/2 |b - r|: a distance in units of the first feature's. In bfloat16 r may only be
+ * a bfloat16, in units of 1 that is 3k and 4k by features: each is averaged by itself. */
 static void test_alpha_kept_in(void **state) {
     (void)state;
     static const int b[] = {1, 2, 3, 4, 10};

@@ -379,7 +379,8 @@ static void too_few_steps(void **state) {
     program_free(&r);
 }
 
-/* A step with NaN is counted and left out; one without rows leaves the running means as they are. */
+/* A step with NaN is counted and left out; one without rows leaves the running means as they
+   are. */
 static void steps_that_are_not_finite(void **state) {
     (void)state;
     const made_run run = {.name = "bad.h5",

@@ -1,4 +1,5 @@
-/* test_batchmix_terms.c -- the terms of a covariate by hand, and how memory grows with the steps. */
+/* test_batchmix_terms.c -- the terms of a covariate by hand, and how memory grows with the
+   steps. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +44,9 @@ static void write_run(const char *path, int steps, int every) {
     run_finish(to);
 }
 
-/* The term of a covariate that is not bent: what moved against its running mean in the steps of vectors, which
- * starts at the mean of all and stays where there are no rows; to a mean square of 1. z [STEPS / every] */
+/* The term of a covariate that is not bent: what moved against its running mean in the steps of
+ * vectors, which starts at the mean of all and stays where there are no rows; to a mean square of
+ * 1. z [STEPS / every] */
 static void term_by_hand(const double *value, int every, double *z) {
     double sum = 0, known = 0, square = 0, finite = 0;
     for (int i = 0; i < STEPS; i++)
@@ -94,7 +96,8 @@ static void terms_by_hand(void **state) {
     sr_run_close(run);
 }
 
-/* One column of covariates is in memory, and nothing else of all steps; the rest is what the file takes. */
+/* One column of covariates is in memory, and nothing else of all steps; the rest is what the file
+   takes. */
 static void memory_of_a_step(void **state) {
     (void)state;
     enum { FEW = 20000, MANY = 320000 };

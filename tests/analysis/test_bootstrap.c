@@ -1,5 +1,5 @@
-/* test_bootstrap.c -- resamples against a plain bootstrap that sorts each; blocks against covariances that
- * are summed value by value. */
+/* test_bootstrap.c -- resamples against a plain bootstrap that sorts each; blocks against
+ * covariances that are summed value by value. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -181,8 +181,8 @@ static void tails_on_any_threads(void **state) {
     omp_set_num_threads(before);
 }
 
-/* In the first resample, in the last number of one, in the middle, and in the last of all: each later resample
- * begins one number later. */
+/* In the first resample, in the last number of one, in the middle, and in the last of all: each
+ * later resample begins one number later. */
 static void refused_numbers_are_drawn_again(void **state) {
     (void)state;
     enum { LENGTH = 700, BLOCK_OF = 7, BLOCKS = LENGTH / BLOCK_OF };

@@ -1,5 +1,5 @@
-/* test_column_summary.c -- summaries against the definition of their quantiles; the groups in which columns
- * are read, and a program's table with groups of one column against all at once. */
+/* test_column_summary.c -- summaries against the definition of their quantiles; the groups in which
+ * columns are read, and a program's table with groups of one column against all at once. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -64,8 +64,8 @@ static void expect_number(double got, double want, const char *what, int kind, i
         fail_msg("%s, kind %d, %d rows: %a, not %a", what, kind, rows, got, want);
 }
 
-/* Linear between the order statistics around (n - 1) p: Hyndman and Fan's definition 7. But for rounding: the
- * compiler may use fused operations in one of the two. */
+/* Linear between the order statistics around (n - 1) p: Hyndman and Fan's definition 7. But for
+ * rounding: the compiler may use fused operations in one of the two. */
 static void expect_quantile(double got, const double *sorted, int n, double p, int kind) {
     if (n == 0) {
         assert_true(isnan(got));

@@ -1,5 +1,5 @@
-/* test_downsample.c -- the three rows of a part, and tables per step whose sites go through the file alone, by a
- * small memory limit, against all at once. */
+/* test_downsample.c -- the three rows of a part, and tables per step whose sites go through the
+ * file alone, by a small memory limit, against all at once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,8 +94,8 @@ static void steps_are_the_same(void **state) {
     free(run);
 }
 
-/* Sites go through the file together as parts of equal rows would fit: all but a few of these are in the
- * first of a hundred. */
+/* Sites go through the file together as parts of equal rows would fit: all but a few of these are
+ * in the first of a hundred. */
 static void uneven_parts_of_several_sites(void **state) {
     (void)state;
     static char name[] = "stat-test", per_step[] = "--per-step", hundred[] = "100";
@@ -117,7 +117,8 @@ static void uneven_parts_of_several_sites(void **state) {
 
 /* -- parts themselves ------------------------------------------------------------------------ */
 
-/* Two parts of 15 rows, added in blocks of any size; columns: their number, and 1 for the first ten, else 2. */
+/* Two parts of 15 rows, added in blocks of any size; columns: their number, and 1 for the first
+   ten, else 2. */
 static void parts_have_three_rows(void **state) {
     (void)state;
     double number[30], common[30];

@@ -1,5 +1,5 @@
-/* test_feature_power.c -- stat-features, stat-depth and stat-amgm on runs whose vectors are known, against the
- * formulas in plain loops. */
+/* test_feature_power.c -- stat-features, stat-depth and stat-amgm on runs whose vectors are known,
+ * against the formulas in plain loops. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,7 +238,8 @@ typedef struct finding {
     double ratio, excess;
 } finding;
 
-/* The released code, in plain loops: a buffer of WINDOW rows, the running value in an outlier's place. */
+/* The released code, in plain loops: a buffer of WINDOW rows, the running value in an outlier's
+   place. */
 static void find_outliers(double scale, finding found[STEPS + 1]) {
     double buffer[WINDOW][D], running[D], v[D];
     int seen = 0;
@@ -314,7 +315,8 @@ static void test_outliers(void **state) {
     program_free(&r);
 }
 
-/* A table by step of runs without tested steps would be empty: it is refused, unless another run has some. */
+/* A table by step of runs without tested steps would be empty: it is refused, unless another run
+   has some. */
 static void test_too_few_recorded(void **state) {
     (void)state;
     program_result r = program_run("stat-amgm powers.h5 --window 12 --per-step");
@@ -335,7 +337,8 @@ static void test_too_few_recorded(void **state) {
     program_free(&r);
 }
 
-/* All features of one value until the last step: V is 0. One that was 0 in the step before has GM 0. */
+/* All features of one value until the last step: V is 0. One that was 0 in the step before has GM
+   0. */
 static void test_infinite(void **state) {
     (void)state;
     sr_options o = run_options();

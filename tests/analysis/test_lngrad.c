@@ -8,8 +8,8 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-/* The four cases of the theorem, and two sites of which it says nothing; the second step of case d is
- * off by a tenth. */
+/* The four cases of the theorem, and two sites of which it says nothing; the second step of case d
+ * is off by a tenth. */
 enum { CASES = 4, THEOREM_SITES = 6 };
 
 static void write_theorem(const char *path) {

@@ -1,5 +1,5 @@
-/* test_row_counts.c -- the valid rows n of a step, which /vectors takes from /scalars: what it is wherever reading
- * begins, and how many rows of /steps are looked at for it. */
+/* test_row_counts.c -- the valid rows n of a step, which /vectors takes from /scalars: what it is
+ * wherever reading begins, and how many rows of /steps are looked at for it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -94,8 +94,8 @@ static int64_t look_through(const sr_runfile *f) {
     return looked;
 }
 
-/* Each block looks for where it begins, at a row for each halving of the length, and reads on to its last step, by
- * a window too far at most. */
+/* Each block looks for where it begins, at a row for each halving of the length, and reads on to
+ * its last step, by a window too far at most. */
 static void rows_are_looked_at_once(void **state) {
     (void)state;
     sr_runfile *f = open_run("long.h5", STEPS, 1), *half = open_run("half.h5", STEPS / 2, 1);

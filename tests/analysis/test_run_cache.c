@@ -1,5 +1,5 @@
-/* test_run_cache.c -- runs that stay open: the same for one reader after the other, another for two at a time, for a
- * file that was replaced, and for one that grows. */
+/* test_run_cache.c -- runs that stay open: the same for one reader after the other, another for two
+ * at a time, for a file that was replaced, and for one that grows. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* test_shard_groups.c -- stat-distance --ranks with sites that do not fit in memory together, by a small memory
- * limit: against all at once. */
+/* test_shard_groups.c -- stat-distance --ranks with sites that do not fit in memory together, by a
+ * small memory limit: against all at once. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ static sr_recorder *create(const char *path, int every) {
     return to;
 }
 
-/* Few different values, so that there are ties; now and then a share without rows, or a value that is none. */
+/* Few different values, so that there are ties; now and then a share without rows, or a value that
+   is none. */
 static void put_site(sr_recorder *to, int site, int step, rng *r) {
     double mean[WIDTH], variance[WIDTH];
     const int64_t rows = rng_below(r, 20) ? 1 + (int64_t)rng_below(r, 3) : 0;
@@ -111,8 +112,8 @@ static void parts_are_the_same(void **state) {
                 1 + 2 * 3 * 10);
 }
 
-/* What a table with every step says of a part is what its rows say, and the median over the sites lies
- * between theirs. */
+/* What a table with every step says of a part is what its rows say, and the median over the sites
+ * lies between theirs. */
 static void parts_are_those_of_the_steps(void **state) {
     (void)state;
     program_result r = program_run(

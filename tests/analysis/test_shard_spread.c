@@ -1,5 +1,5 @@
-/* test_shard_spread.c -- stat-distance --ranks on a run whose scatter is known, and that replicas are no sites
- * of the model to anybody else. */
+/* test_shard_spread.c -- stat-distance --ranks on a run whose scatter is known, and that replicas
+ * are no sites of the model to anybody else. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,9 +39,10 @@ static void put(sr_recorder *r, int site, int64_t rows, const double *mu, const 
         a, b                                                                                       \
     }
 
-/* stem, d = 2, R = 2: in odd steps the means are +-0.3, -+0.4 about 1 and the deviations equal; in even
- * ones the means are equal and the deviations (1, 2) and (3, 4); in step 5 share 1 has no rows.
- * wide, d = 1, R = 3: means t times 0, 3, 6, deviations 2, 2, 5. n_r: 8 (in the last step 16) and 2; 1, 2 and 3. */
+/* stem, d = 2, R = 2: in odd steps the means are +-0.3, -+0.4 about 1 and the deviations equal; in
+ * even ones the means are equal and the deviations (1, 2) and (3, 4); in step 5 share 1 has no
+ * rows. wide, d = 1, R = 3: means t times 0, 3, 6, deviations 2, 2, 5. n_r: 8 (in the last step 16)
+ * and 2; 1, 2 and 3. */
 static void put_step(sr_recorder *r, int step) {
     const bool odd = step % 2;
     const double t = step;

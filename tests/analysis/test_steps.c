@@ -1,5 +1,5 @@
-/* test_steps.c -- which steps a summary is about: start-up, halves, phases of the learning rate, and
- * the interval of a median. */
+/* test_steps.c -- which steps a summary is about: start-up, halves, phases of the learning rate,
+ * and the interval of a median. */
 #include <math.h>
 #include <string.h>
 
@@ -176,7 +176,8 @@ static int values_below(const double *value, int count, double limit) {
     return below;
 }
 
-/* value [400], each drawn anew or `repeat` times the same; every `gap`-th step has none, 0: all have one. */
+/* value [400], each drawn anew or `repeat` times the same; every `gap`-th step has none, 0: all
+   have one. */
 static void write_noise(const char *name, int repeat, int gap, double *value) {
     rng random = rng_create(5);
     sr_recorder *r = run_create(program_file(name), run_options());
@@ -198,7 +199,8 @@ static void write_noise(const char *name, int repeat, int gap, double *value) {
     run_finish(r);
 }
 
-/* The median of 400 independent values lies 1.96 sqrt(400)/2 = 19.6 ranks to either side of the 200th. */
+/* The median of 400 independent values lies 1.96 sqrt(400)/2 = 19.6 ranks to either side of the
+   200th. */
 static void the_interval_of_a_median(void **state) {
     (void)state;
     double value[400];
@@ -230,7 +232,8 @@ static void the_interval_beside_gaps(void **state) {
     program_free(&gaps);
 }
 
-/* Of 20 independent values, each there 20 times, it lies 20 * 1.96 sqrt(20)/2 = 88 ranks to either side. */
+/* Of 20 independent values, each there 20 times, it lies 20 * 1.96 sqrt(20)/2 = 88 ranks to either
+   side. */
 static void blocks_are_as_long_as_the_dependence(void **state) {
     (void)state;
     double value[400];

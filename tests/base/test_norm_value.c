@@ -1,4 +1,5 @@
-/* test_norm_value.c -- the form METHOD(NAME=VALUE;...)+ls: parts of texts that have it, texts that do not. */
+/* test_norm_value.c -- the form METHOD(NAME=VALUE;...)+ls: parts of texts that have it, texts that
+   do not. */
 #include <string.h>
 
 #include "base/options/norm_value.h"

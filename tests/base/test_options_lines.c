@@ -47,7 +47,8 @@ static void value_of_a_key(void **state) {
     assert_string_equal(small, "a \"");
 }
 
-/* A key of an earlier version is read as the present one: in a stored text, in a file, on a command line. */
+/* A key of an earlier version is read as the present one: in a stored text, in a file, on a command
+   line. */
 static void renamed_key(void **state) {
     (void)state;
     static const option row[] = {TEXT_OPTION("", "norm-placement", 0, "", "")};

@@ -168,8 +168,8 @@ static void below_one_is_zero(void **state) {
     for (int i = 0; i < 10; i++) assert_true(rng_below(&r, UINT64_MAX) < UINT64_MAX);
 }
 
-/* The same numbers with and without divisions, near powers of two, of small and of large n, and where many draws
- * are refused. */
+/* The same numbers with and without divisions, near powers of two, of small and of large n, and
+ * where many draws are refused. */
 static void ranges_are_those_of_below(void **state) {
     (void)state;
     enum { N = 2000 };

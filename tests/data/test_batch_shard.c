@@ -1,5 +1,5 @@
-/* test_batch_shard.c -- shares of a batch: every sample once and in order, words divided evenly, arrays
- * and tokens of each task's samples. */
+/* test_batch_shard.c -- shares of a batch: every sample once and in order, words divided evenly,
+ * arrays and tokens of each task's samples. */
 #include <string.h>
 
 #include "batch/batch.h"

@@ -1,5 +1,5 @@
-/* Readers of classified sentences: labels, columns, encodings, which line is of which split, what is
- * refused; the shared sets. */
+/* Readers of classified sentences: labels, columns, encodings, which line is of which split, what
+ * is refused; the shared sets. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. A row of the
- * table without a case here fails. */
+/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. A row of
+ * the table without a case here fails. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

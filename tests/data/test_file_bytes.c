@@ -120,7 +120,8 @@ static void refuses_what_is_no_file(void **state) {
 
 enum { MIB = 1 << 20, BOMB_MIB = 200 };
 
-/* What deflate makes of zeros; as a rule a file of data holds no more than some 20 times its bytes. */
+/* What deflate makes of zeros; as a rule a file of data holds no more than some 20 times its
+   bytes. */
 static void refuses_what_is_too_small(void **state) {
     (void)state;
     char path[FILE_PATH], *zeros = calloc(MIB, 1);

@@ -1,4 +1,5 @@
-/* MNIST's format: tiny files written here, damaged ones too, and the shared MNIST when it is there. */
+/* MNIST's format: tiny files written here, damaged ones too, and the shared MNIST when it is
+   there. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,7 +229,8 @@ static void augments_grey_images(void **state) {
 
 /* -- what is refused */
 
-/* The training images with `bytes` written over at `at`, cut or grown to `size` (0: as they are). */
+/* The training images with `bytes` written over at `at`, cut or grown to `size` (0: as they
+   are). */
 static void damage(const char *dir, const char *name, bool images, size_t at, unsigned long word,
                    size_t size) {
     unsigned char bytes[ROOM] = {0};

@@ -1,5 +1,5 @@
-/* Lines of sentence pairs: how they become ids and what is kept of them; dictionaries of one or both
- * sides, counted or read. */
+/* Lines of sentence pairs: how they become ids and what is kept of them; dictionaries of one or
+ * both sides, counted or read. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

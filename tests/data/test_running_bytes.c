@@ -37,7 +37,8 @@ static const char *spell(const dataset *d, const int32_t *id, int64_t count) {
     return t;
 }
 
-/* 20 bytes: 10 of training, 6 of validation, 4 of the test; an end of line is a byte like others. */
+/* 20 bytes: 10 of training, 6 of validation, 4 of the test; an end of line is a byte like
+   others. */
 static void parts_and_windows(void **state) {
     (void)state;
     data_options o = small_options("ab\nbacbbca|abcabc|ba\n\n");

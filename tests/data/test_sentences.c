@@ -192,7 +192,8 @@ static uint64_t walk(sentence_set *s, int64_t epoch, int64_t most, int64_t token
     return digest;
 }
 
-/* Random batches by number have other sentences in every epoch, others the same in another order. */
+/* Random batches by number have other sentences in every epoch, others the same in another
+   order. */
 static void every_sentence_once_in_an_order_of_its_epoch(void **state) {
     (void)state;
     for (int kind = 0; kind < 3; kind++) {

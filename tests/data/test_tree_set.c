@@ -1,5 +1,5 @@
-/* Data sets of trees: ids, transitions and features by hand, what is left out, how one file is cut, refusals,
- * and the counts of the shared treebanks. */
+/* Data sets of trees: ids, transitions and features by hand, what is left out, how one file is cut,
+ * refusals, and the counts of the shared treebanks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,8 @@ static void transitions_by_hand(void **state) {
     data_close(d);
 }
 
-/* The sentence that is not projective, and one with a label of its own, are told and left out of batches. */
+/* The sentence that is not projective, and one with a label of its own, are told and left out of
+   batches. */
 static void what_is_left_out(void **state) {
     (void)state;
     data_options o = small(CROSSING CONTROL ROW("1", "has", "VBZ", "0", "new"));

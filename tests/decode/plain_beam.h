@@ -1,6 +1,6 @@
-/* plain_beam.h -- beam search for one sentence, written down as its rules are, to compare with: every
- * hypothesis is an array of words, every candidate is made and sorted, nothing is kept from step to
- * step.
+/* plain_beam.h -- beam search for one sentence, written down as its rules are, to compare with:
+ * every hypothesis is an array of words, every candidate is made and sorted, nothing is kept from
+ * step to step.
  */
 #ifndef TESTS_PLAIN_BEAM_H
 #define TESTS_PLAIN_BEAM_H

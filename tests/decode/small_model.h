@@ -1,5 +1,5 @@
-/* small_model.h -- a transformer that has seen something: gains, biases and running statistics are not
- * what they begin with; and the forward pass of training to compare its decoding with.
+/* small_model.h -- a transformer that has seen something: gains, biases and running statistics are
+ * not what they begin with; and the forward pass of training to compare its decoding with.
  */
 #ifndef TESTS_SMALL_MODEL_H
 #define TESTS_SMALL_MODEL_H
@@ -21,7 +21,8 @@ model *small_model_make(const small_model *s);
 void small_sources(model_source *source, int64_t count, int64_t most, uint64_t seed);
 void small_sources_free(model_source *source, int64_t count);
 
-/* log_p [target words] of the word behind `count` words, from the whole sentence without a cache. */
+/* log_p [target words] of the word behind `count` words, from the whole sentence without a
+   cache. */
 void small_forward(model *m, const model_source *source, const int32_t *word, int64_t count,
                    norm_mode mode, double *log_p);
 

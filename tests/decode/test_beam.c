@@ -174,8 +174,8 @@ static void flat_next(void *context, const int32_t *word, int64_t count, double 
     for (int w = 0; w < V; w++) log_p[w] = -2;
 }
 
-/* Step 0: <s>, </s> (not yet), <unk>, A, ..: lower numbers live on. With B = 3 the candidates of step 1
- * are the first six words of the first hypothesis: </s> is the second of them. */
+/* Step 0: <s>, </s> (not yet), <unk>, A, ..: lower numbers live on. With B = 3 the candidates of
+ * step 1 are the first six words of the first hypothesis: </s> is the second of them. */
 static void ties(void **state) {
     (void)state;
     beam_options o = beam_options_default();

@@ -17,7 +17,8 @@ typedef struct line {
     int64_t sentence;
 } line;
 
-/* Rows of the next step: some parents twice, some not at all, and in the order of their sentences. */
+/* Rows of the next step: some parents twice, some not at all, and in the order of their
+   sentences. */
 static int64_t branch(rng *r, const line *from, int64_t rows, int64_t t, line *to, int32_t *parent,
                       int32_t *token) {
     int64_t count = 0;
@@ -35,8 +36,8 @@ static int64_t branch(rng *r, const line *from, int64_t rows, int64_t t, line *t
     return count;
 }
 
-/* In double the two ways agree to 1e-11, which says that they are one formula; in float each log p carries the
- * rounding of logits that are as large as itself. */
+/* In double the two ways agree to 1e-11, which says that they are one formula; in float each log p
+ * carries the rounding of logits that are as large as itself. */
 static void check_rows(model *m, const model_source *source, const line *of, int64_t rows,
                        int64_t t, const double *log_p, const char *what) {
     const bool in_double = sizeof(real) == sizeof(double);

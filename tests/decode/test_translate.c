@@ -1,5 +1,5 @@
-/* translate: the same hypotheses as beam search with a forward pass for every prefix, the same bytes
- * for any batch size and number of threads, order, bounds, refusals. */
+/* translate: the same hypotheses as beam search with a forward pass for every prefix, the same
+ * bytes for any batch size and number of threads, order, bounds, refusals. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@ program_result diagnose(const char *options);
 program_result advice(plan p);
 int row_of(const program_result *r, const char *question);
 int findings(const program_result *r);
-/* One finding: this question, at this site, with an interval around its value beyond the limit, and a figure that
- * can be drawn. */
+/* One finding: this question, at this site, with an interval around its value beyond the limit, and
+ * a figure that can be drawn. */
 program_result check_found(const plan *p, const char *question, const char *severity,
                            const char *site);
 /* The same, its value between these. */

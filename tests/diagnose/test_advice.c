@@ -73,7 +73,8 @@ static void advice_of_method(void **state) {
     program_free(&r);
 }
 
-/* Only methods whose table says so (norm_method.synchronises) take their statistics over all shards. */
+/* Only methods whose table says so (norm_method.synchronises) take their statistics over all
+   shards. */
 static void advice_of_shards(void **state) {
     static const struct {
         const char *method;

@@ -1,5 +1,5 @@
-/* statrec diagnose on runs that a test records: a healthy one, and the same with one fault each, whose
- * question and site must be found, and no other. */
+/* statrec diagnose on runs that a test records: a healthy one, and the same with one fault each,
+ * whose question and site must be found, and no other. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,8 +66,8 @@ static void tid_alone(void **state) {
     found(&(plan){"tid, no gap", 1, .offset = 0.4}, "inference", "minor", "b", 0.39, 0.42);
 }
 
-/* The same distance, of what divides: batches of more power than the running psi2. PN has one psi for training and
- * evaluation, which is no gap. */
+/* The same distance, of what divides: batches of more power than the running psi2. PN has one psi
+ * for training and evaluation, which is no gap. */
 static void psi_alone(void **state) {
     (void)state;
     program_result r = check_found(&(plan){"psi", 3, .psi = 1.3, .without_pairs = true},
@@ -125,8 +125,8 @@ static void gap_without_tid(void **state) {
     program_free(&r);
 }
 
-/* Evaluation uses the running values of the end: what was off in the first half of training, and is not
- * now, is nothing; the second half alone is enough. */
+/* Evaluation uses the running values of the end: what was off in the first half of training, and is
+ * not now, is nothing; the second half alone is enough. */
 static void tid_of_the_end(void **state) {
     (void)state;
     write_planted_run(&(plan){"early", 2, .offset = 0.6, .offset_at = -150});
@@ -198,7 +198,8 @@ static void nu(void **state) {
     found(&(plan){"nu of five", 3, .Gamma = 30, .more_pn = 4}, "nu", "severe", "pn", 2.99, 3.01);
 }
 
-/* nu goes through the start-up of running values too; in its first pass it is 0, unless the run took it over. */
+/* nu goes through the start-up of running values too; in its first pass it is 0, unless the run
+   took it over. */
 static void nu_early(void **state) {
     plan p = {"nu", 3, .Gamma = 30, .Gamma_at = 20};
     (void)state;
@@ -424,8 +425,8 @@ static void wrong(void **state) {
     program_free(&r);
 }
 
-/* Memory that fails behind the questions, while the head is written (the fourth sixth of a short run's
- * allocations), is told as any other. All allocations are a row of `make torture`. */
+/* Memory that fails behind the questions, while the head is written (the fourth sixth of a short
+ * run's allocations), is told as any other. All allocations are a row of `make torture`. */
 static void no_memory(void **state) {
     (void)state;
     long last = 0, failed = 0;

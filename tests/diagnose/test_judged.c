@@ -16,7 +16,8 @@ static verdict judged(answer a, double value, double low, double high) {
     return a.verdict;
 }
 
-/* Something is found beyond the limit, not at it; the nearer end counts, or the value of a single step. */
+/* Something is found beyond the limit, not at it; the nearer end counts, or the value of a single
+   step. */
 static void limits(void **state) {
     (void)state;
     const double limit = 0.3, above = nextafter(limit, 1), below = nextafter(limit, 0);
@@ -41,7 +42,8 @@ static void check_bounds(const estimate *e, bool there) {
         fail_msg("%g is outside of %g to %g", e->value, e->low, e->high);
 }
 
-/* From LEAST_STEPS finite values on there is an interval around the value; of a constant it is a point. */
+/* From LEAST_STEPS finite values on there is an interval around the value; of a constant it is a
+   point. */
 static void intervals(void **state) {
     (void)state;
     double value[LEAST_STEPS + 1], one[LEAST_STEPS + 1];
@@ -107,7 +109,8 @@ static void close_planted(opened *o) {
     sr_run_close(o->run);
 }
 
-/* alpha 0.9 needs 44 steps: 45 is the first that is judged, and of discrepancies the first of the second half. */
+/* alpha 0.9 needs 44 steps: 45 is the first that is judged, and of discrepancies the first of the
+   second half. */
 static void first_steps(void **state) {
     (void)state;
     static const struct { int steps, half; } run[] = {{300, 150}, {301, 151}, {299, 150}};
@@ -186,7 +189,8 @@ static double best_weight(const opened *o, int64_t skip, double best[400]) {
     return weight;
 }
 
-/* All averages begin at the same value: the first LEAST_STEPS steps, in which they part, are not judged. */
+/* All averages begin at the same value: the first LEAST_STEPS steps, in which they part, are not
+   judged. */
 static void lag_without_first(void **state) {
     (void)state;
     opened o;
@@ -206,8 +210,8 @@ static void lag_without_first(void **state) {
     close_planted(&o);
 }
 
-/* Nor do they choose the best weight: here the averages begin far away, so that those that forget soon are the best of
- * all steps, but no weight below the run's is the best of the later ones. */
+/* Nor do they choose the best weight: here the averages begin far away, so that those that forget
+ * soon are the best of all steps, but no weight below the run's is the best of the later ones. */
 static void best_without_first(void **state) {
     (void)state;
     opened o;

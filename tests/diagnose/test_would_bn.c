@@ -125,7 +125,8 @@ static void would_bn_open(void **state) {
     program_free(&r);
 }
 
-/* More samples of the same kind do not help where they are alike; of independent rows there is nothing to say. */
+/* More samples of the same kind do not help where they are alike; of independent rows there is
+   nothing to say. */
 static void would_bn_alike(void **state) {
     (void)state;
     write_planted_run(&(plan){"alike", 1, .samples = 1024, .noise = 0.12, .all_observed = true});

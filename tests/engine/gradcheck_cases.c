@@ -138,8 +138,8 @@ static tensor *embedding_positions(tape *t, tensor *const *in, void *row) {
     return op_embedding(t, in[0], c->extra, c->a, c->b, c->p, table, PAD);
 }
 
-/* Rows of two columns of the first table, of one of the second, a of them; the second table stands for
- * a third column too. */
+/* Rows of two columns of the first table, of one of the second, a of them; the second table stands
+ * for a third column too. */
 static const int32_t numbers[12] = {5, 3, 0, 2, 7, 2, 1, 1, 4, 4, 0, 0};
 
 static tensor *features(tape *t, tensor *const *in, void *row) {
@@ -322,7 +322,7 @@ static tensor *attention_of_linear(tape *t, tensor *const *in, void *row) {
     return op_attention(t, y, y, y, c->a, 1, NULL, c->b, c->p, NULL);
 }
 
-/* -- sums that hand their gradient on ----------------------------------------------------------- */
+/* -- sums that hand their gradient on ---------------------------------------------------------- */
 
 static tensor *reshape_of_sum(tape *t, tensor *const *in, void *row) {
     (void)row;

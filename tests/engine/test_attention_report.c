@@ -1,5 +1,6 @@
-/* What the attentions report of their weights against plain loops in double: over shapes, masks, dropout and
- * threads; queries that do not count or see nothing; y has the same bytes with a report and without. */
+/* What the attentions report of their weights against plain loops in double: over shapes, masks,
+ * dropout and threads; queries that do not count or see nothing; y has the same bytes with a report
+ * and without. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,7 +168,8 @@ static void known_entropies(void **state) {
 
 /* -- relative positions */
 
-/* Without positions and biases it is scaled attention whose query i of T sees K - T + i + 1 keys. */
+/* Without positions and biases it is scaled attention whose query i of T sees K - T + i + 1
+   keys. */
 static void relative_positions(void **state) {
     (void)state;
     enum { T = 5, K = 9 };

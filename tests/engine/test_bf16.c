@@ -1,5 +1,6 @@
-/* Products in bfloat16: the rounding number by number, gemm_bf16 against sums in double of rounded operands, linear
- * layers and convolutions against their definitions in ops, the same bytes for any number of threads. */
+/* Products in bfloat16: the rounding number by number, gemm_bf16 against sums in double of rounded
+ * operands, linear layers and convolutions against their definitions in ops, the same bytes for any
+ * number of threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

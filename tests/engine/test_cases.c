@@ -102,7 +102,7 @@ static void gradients(void **state) {
     }
 }
 
-/* -- a gradient check that cannot fail would pass everything above: what an op may do wrong --------------------- */
+/* -- a gradient check that cannot fail would pass everything above: what an op may do wrong ---- */
 
 /* y = x^2, whose backward function is wrong in one way. */
 typedef enum {
@@ -354,8 +354,9 @@ static void memory_runs_out(void **state) {
     }
 }
 
-/* A deep chain needs a few gradients at a time, not one a layer; branches and other sizes beside it get
- * what they should. y = sum over layers of relu(...relu(x + x)...): the gradient of x is known. */
+/* A deep chain needs a few gradients at a time, not one a layer; branches and other sizes beside it
+ * get what they should. y = sum over layers of relu(...relu(x + x)...): the gradient of x is
+ * known. */
 static void gradients_share_memory(void **state) {
     (void)state;
     enum { LAYERS = 30, N = 50000 };

@@ -1,5 +1,6 @@
-/* op_conv2d against loops in double (whole chunks, parts of chunks, odd shapes); im2col by itself; adding to gradients that exist; same bytes for any number of
- * threads and on every call; central differences; wrong shapes. */
+/* op_conv2d against loops in double (whole chunks, parts of chunks, odd shapes); im2col by itself;
+ * adding to gradients that exist; same bytes for any number of threads and on every call; central
+ * differences; wrong shapes. */
 #include <stdlib.h>
 
 #include "conv_trial.h"

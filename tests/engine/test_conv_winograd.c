@@ -1,6 +1,6 @@
-/* conv_winograd.c against loops in double: its rounding beside that of direct sums, at the shapes of
- * the models; shapes that tiles do not divide, adding, same bytes for any number of threads; which
- * shapes it takes; that the op takes it and the direct op does not. */
+/* conv_winograd.c against loops in double: its rounding beside that of direct sums, at the shapes
+ * of the models; shapes that tiles do not divide, adding, same bytes for any number of threads;
+ * which shapes it takes; that the op takes it and the direct op does not. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -71,8 +71,8 @@ static double relative_error(const passed *p) {
 }
 
 /* Of floats: in double the loops themselves round as much. y and dx are sums over K channels of
- * rounding that is as random: at most 1.3 sqrt(K) epsilon; dw, over images and in parts, 8 epsilon. With the
- * points 0, +-1, +-2 it would be twice as much. */
+ * rounding that is as random: at most 1.3 sqrt(K) epsilon; dw, over images and in parts, 8 epsilon.
+ * With the points 0, +-1, +-2 it would be twice as much. */
 static void rounding(void **unused) {
     (void)unused;
     if (sizeof(real) != sizeof(float)) skip();

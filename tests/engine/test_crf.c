@@ -156,8 +156,8 @@ static void best_path_of_all(void **state) {
         }
 }
 
-/* Everything is equal: tags 0. Then two paths are, one that is lower in its last word and one that is
- * lower in its first. */
+/* Everything is equal: tags 0. Then two paths are, one that is lower in its last word and one that
+ * is lower in its first. */
 static void lowest_tags_of_equal_paths(void **state) {
     (void)state;
     fixture f = fixture_create(3, 1);
@@ -202,8 +202,8 @@ static void large_numbers(void **state) {
     tape_free(t);
 }
 
-/* A tag that no step leads to, its scores -infinity, is as none: likelihood and gradients of the others
- * are those of a field without it. */
+/* A tag that no step leads to, its scores -infinity, is as none: likelihood and gradients of the
+ * others are those of a field without it. */
 static void tag_without_a_way(void **state) {
     (void)state;
     enum { FEW = 3, MANY = FEW + 1 };

@@ -137,7 +137,8 @@ static void ignored_rows_are_untouched(void **state) {
     free(o.dlogits);
 }
 
-/* On a reuse_activations tape the gradient of logits that nobody else reads stands where they did. */
+/* On a reuse_activations tape the gradient of logits that nobody else reads stands where they
+   did. */
 static void over_the_logits(void **state) {
     (void)state;
     enum { ROWS = 5, V = 37 };

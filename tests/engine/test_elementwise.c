@@ -24,7 +24,8 @@ static void relu_values(void **state) {
     tape_free(t);
 }
 
-/* Whatever is left over by vectors, blocks and chunks, to the last number; twice, so that a gradient is added to. */
+/* Whatever is left over by vectors, blocks and chunks, to the last number; twice, so that a
+   gradient is added to. */
 static void relu_at_any_end(void **state) {
     (void)state;
     static const int64_t length[] = {1, 15, 16, 17, 511, 513, 8192 + 530};

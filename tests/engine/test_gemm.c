@@ -15,8 +15,9 @@ typedef struct sizes {
     int64_t m, n, k;
 } sizes;
 
-/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last chunk is a part. Of the products by AMX: one step
- * and several, by slabs of one step (the two last but two) and of three, the narrower operand packed by all threads. */
+/* Uncut, cut by rows, by columns, by depth; odd sizes so that the last chunk is a part. Of the
+ * products by AMX: one step and several, by slabs of one step (the two last but two) and of three,
+ * the narrower operand packed by all threads. */
 static const sizes cases[] = {
     {1, 1, 1},        {3, 5, 7},        {16, 16, 32},   {33, 31, 29},     {37, 41, 130},
     {1000, 65, 70},   {1023, 128, 127}, {64, 1001, 80}, {127, 4000, 9},   {16, 27, 20000},

@@ -1,4 +1,5 @@
-/* test_linears.c -- op_linears against op_linear of each weight: values, gradients, whoever gets none. */
+/* test_linears.c -- op_linears against op_linear of each weight: values, gradients, whoever gets
+   none. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,8 @@ static void compare_all(const numbers *got, const numbers *want, const problem *
     }
 }
 
-/* Twice, as gradients add; the second time all are used, so that some weights have a gradient and some have none. */
+/* Twice, as gradients add; the second time all are used, so that some weights have a gradient and
+   some have none. */
 static void check_problem(const problem *c) {
     numbers got = numbers_create(c, 2), want = numbers_create(c, 2);
     for (int pass = 0; pass < 2; pass++) {
@@ -91,7 +93,8 @@ static void check_problem(const problem *c) {
     tape_free(want.t);
 }
 
-/* Together: columns, rows and depth in one step and in slabs. Apart: outputs that fill no panel, weights of two sizes. */
+/* Together: columns, rows and depth in one step and in slabs. Apart: outputs that fill no panel,
+   weights of two sizes. */
 static const problem problems[] = {
     {300, 96, 64, 3, true, -1, -1, 0},   {300, 96, 64, 2, false, -1, -1, 0},
     {64, 1100, 64, 3, true, -1, -1, 0},  {1300, 64, 32, 3, true, -1, -1, 0},

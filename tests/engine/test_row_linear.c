@@ -1,5 +1,6 @@
-/* Rows times a weight against sums in double: sides that fill tiles in part, several steps of the depth, rows that are
- * the same bytes whatever other rows there are, and numbers that are not finite. */
+/* Rows times a weight against sums in double: sides that fill tiles in part, several steps of the
+ * depth, rows that are the same bytes whatever other rows there are, and numbers that are not
+ * finite. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +126,8 @@ static void check_like(const trial *t, const double *want) {
     }
 }
 
-/* A NaN, an infinity and nearly one in rows, whose neighbours keep their bytes; then an infinity in the weight. */
+/* A NaN, an infinity and nearly one in rows, whose neighbours keep their bytes; then an infinity in
+   the weight. */
 static void not_finite(void **state) {
     (void)state;
     trial t = trial_create((sizes){400, 70, 50});

@@ -1,5 +1,5 @@
-/* Rows of every length: exponentials bit for bit those of exp_fast, their sums and the largest, numbers
- * that are none, and nothing written behind the end. */
+/* Rows of every length: exponentials bit for bit those of exp_fast, their sums and the largest,
+ * numbers that are none, and nothing written behind the end. */
 #include "testing/check.h"
 
 #include <math.h>
@@ -59,7 +59,8 @@ static void every_length(void **state) {
     }
 }
 
-/* A NaN anywhere is in the sum and never the largest; -inf adds nothing, the largest may be anywhere. */
+/* A NaN anywhere is in the sum and never the largest; -inf adds nothing, the largest may be
+   anywhere. */
 static void every_place(void **state) {
     (void)state;
     for (int64_t n = 1; n <= MOST; n++)

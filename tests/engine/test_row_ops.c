@@ -1,5 +1,5 @@
-/* Attention of rows to keys, one by one and many together, against sums in double: odd sizes, scores that
- * overflow an exponential, and the same bytes whatever other rows there are. */
+/* Attention of rows to keys, one by one and many together, against sums in double: odd sizes,
+ * scores that overflow an exponential, and the same bytes whatever other rows there are. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* test_tape.c -- memory of values: what ops have taken serves later results, what a backward function reads does not. */
+/* test_tape.c -- memory of values: what ops have taken serves later results, what a backward
+   function reads does not. */
 #include "engine/ops/ops.h"
 #include "engine/tape.h"
 #include "testing/check.h"
@@ -133,7 +134,8 @@ static void handed(void **state) {
     tape_free(t);
 }
 
-/* The place of dL/dy where x has no gradient yet; memory of its own where somebody is to add, and a second time. */
+/* The place of dL/dy where x has no gradient yet; memory of its own where somebody is to add, and a
+   second time. */
 static void in_place(void **state) {
     (void)state;
     tape *t = begin(true);
@@ -215,7 +217,8 @@ static void shared_and_moved(void **state) {
     tape_free(t);
 }
 
-/* Of a sum whose terms go on: one chunk of memory for three gradients, and what is passed on first does not give it away. */
+/* Of a sum whose terms go on: one chunk of memory for three gradients, and what is passed on first
+   does not give it away. */
 static void shared_in_a_sum(void **state) {
     (void)state;
     tape *t = begin(true);
@@ -267,7 +270,8 @@ static tensor *op_twice(tape *t, tensor *x) {
     return tape_set_recompute(t, y, twice);
 }
 
-/* Two products read what is away, and what it is made from is away too. Sum of y (x + x), y = 2 x: 8 x. */
+/* Two products read what is away, and what it is made from is away too. Sum of y (x + x), y = 2 x:
+   8 x. */
 static void lapsed(void **state) {
     (void)state;
     tape *t = begin(true);

@@ -181,8 +181,8 @@ static void plain_loops(void **state) {
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) check_problem(&problems[i]);
 }
 
-/* The same words later in a sentence, behind hidden ones, look at each other in the same way: distances
- * count, places do not. */
+/* The same words later in a sentence, behind hidden ones, look at each other in the same way:
+ * distances count, places do not. */
 static void places_do_not_count(void **state) {
     (void)state;
     enum { N = 4, BEFORE = 37, D = 12 };

@@ -1,5 +1,5 @@
-/* op_xl_attention against plain loops in double: memory, clamped distances, reach, dropout, which keys
- * are hidden; wrong shapes. (Vectors: tests/train/vectors_language.c.) */
+/* op_xl_attention against plain loops in double: memory, clamped distances, reach, dropout, which
+ * keys are hidden; wrong shapes. (Vectors: tests/train/vectors_language.c.) */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* faulty_calls.c -- what may go wrong under a program, on demand: linked into a statrec of its own
- * (BUILD/faulty/statrec), its calls of the system and its allocations are counted, and one of them fails
- * or is the process's last.
+ * (BUILD/faulty/statrec), its calls of the system and its allocations are counted, and one of them
+ * fails or is the process's last.
  *
  *   STATREC_FAULT=WHAT:K   what happens at the K-th one, from 1:
  *     kill    the process is killed in front of the call of the system
@@ -10,9 +10,9 @@
  *     alloc   the allocation fails
  *   STATREC_FAULT_COUNT=FILE   "CALLS ALLOCATIONS" of a process that ends by itself
  *
- * Calls are those that change files, of libraries too: these definitions stand before the system's own.
- * Allocations are those of our own code (the linker wraps its malloc, so that this works under the
- * address sanitizer as well). */
+ * Calls are those that change files, of libraries too: these definitions stand before the system's
+ * own. Allocations are those of our own code (the linker wraps its malloc, so that this works under
+ * the address sanitizer as well). */
 #define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <dlfcn.h>
 #include <errno.h>

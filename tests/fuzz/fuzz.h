@@ -1,7 +1,7 @@
 /* fuzz.h -- what the targets of fuzzing share. A target is one file fuzz_NAME.c with
- * LLVMFuzzerTestOneInput: `make fuzz` links it with libFuzzer, every other build with replay.c, which
- * gives it the files of corpus/NAME. A target aborts where a promise does not hold; what it calls may
- * refuse an input, in one line. */
+ * LLVMFuzzerTestOneInput: `make fuzz` links it with libFuzzer, every other build with replay.c,
+ * which gives it the files of corpus/NAME. A target aborts where a promise does not hold; what it
+ * calls may refuse an input, in one line. */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
@@ -30,7 +30,8 @@ typedef struct fuzz_part {
     size_t size;
 } fuzz_part;
 int fuzz_split(const uint8_t *data, size_t size, fuzz_part part[FUZZ_PARTS]);
-/* A part with a zero byte behind it, to be freed; what stands behind a zero byte of its own is cut. */
+/* A part with a zero byte behind it, to be freed; what stands behind a zero byte of its own is
+   cut. */
 char *fuzz_text(fuzz_part part);
 
 /* Aborts, and says why, unless it holds. */
@@ -38,8 +39,8 @@ void fuzz_expect(bool holds, const char *what);
 /* Aborts unless a failure is one line with a reason, and success none. */
 void fuzz_expect_reason(bool failed, const sr_failure *why);
 
-/* A command of statrec with these arguments (NULL ends); what it prints is thrown away. Aborts unless
- * it ends as commands end. */
+/* A command of statrec with these arguments (NULL ends); what it prints is thrown away. Aborts
+ * unless it ends as commands end. */
 int fuzz_command(int (*command)(const tool *), const char *const *argument);
 
 #endif

@@ -1,4 +1,5 @@
-/* Byte-pair encoding: merges, a vocabulary, a glossary, then text. Undone, pieces are the text again. */
+/* Byte-pair encoding: merges, a vocabulary, a glossary, then text. Undone, pieces are the text
+   again. */
 
 #include <stdio.h>
 #include <stdlib.h>

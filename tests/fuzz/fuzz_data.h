@@ -1,5 +1,6 @@
-/* fuzz_data.h -- targets that open a data set. An input is a letter, its bits options, and the files of
- * the data set between lines "%%%%"; bit 32 (small letters) gives the files names that end in .gz. */
+/* fuzz_data.h -- targets that open a data set. An input is a letter, its bits options, and the
+ * files of the data set between lines "%%%%"; bit 32 (small letters) gives the files names that end
+ * in .gz. */
 #ifndef TESTS_FUZZ_DATA_H
 #define TESTS_FUZZ_DATA_H
 
@@ -14,8 +15,8 @@ typedef struct fuzz_reader {
     const char *file[FUZZ_PARTS];                 /* that the parts become */
 } fuzz_reader;
 
-/* Opens it and looks at batches of each split: numbers that a model would take for an index are below
- * what the data set says of them. */
+/* Opens it and looks at batches of each split: numbers that a model would take for an index are
+ * below what the data set says of them. */
 int fuzz_read_data(const fuzz_reader *r, const uint8_t *data, size_t size);
 
 #define FUZZ_DATA(reader)                                                                          \

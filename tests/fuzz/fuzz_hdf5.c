@@ -1,4 +1,5 @@
-/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that begins with a signature ends in a sum of its bytes (h5_checksum.c). */
+/* fuzz_hdf5.c -- see fuzz_hdf5.h. Every block that begins with a signature ends in a sum of its
+   bytes (h5_checksum.c). */
 #include "fuzz_hdf5.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ struct fuzz_image {
     int blocks;
 };
 
-/* As the programs do: HDF5 1.10 cannot close every damaged file, and crashes when it tries again at the end. */
+/* As the programs do: HDF5 1.10 cannot close every damaged file, and crashes when it tries again at
+   the end. */
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;
     sr_disable_hdf5_atexit();

@@ -1,5 +1,6 @@
 /* Weights from elsewhere: entries of an archive (a line with the name, then the bytes of NAME.npy)
- * between lines "%%%%", put into a tiny model. The archive is whole; its entries may be anything. */
+ * between lines "%%%%", put into a tiny model. The archive is whole; its entries may be
+ * anything. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

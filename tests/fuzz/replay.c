@@ -1,6 +1,6 @@
 /* replay.c -- usage: replay_NAME FILE|DIRECTORY...
- * Gives a target the inputs that once broke it, and those that it began from. What the code under test
- * prints goes nowhere; an input on which the target aborts is named. */
+ * Gives a target the inputs that once broke it, and those that it began from. What the code under
+ * test prints goes nowhere; an input on which the target aborts is named. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* test_array_file.c -- arrays come back as they went; the file is whole or not there; a byte that is
- * not what was written is seen. */
+/* test_array_file.c -- arrays come back as they went; the file is whole or not there; a byte that
+ * is not what was written is seen. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

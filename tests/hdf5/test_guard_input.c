@@ -1,5 +1,5 @@
-/* test_guard_input.c -- whatever else programs read that may be anybody's: checkpoints, weights, data,
- * options. Each ends by itself with one line, within 64 MiB and four times the file. */
+/* test_guard_input.c -- whatever else programs read that may be anybody's: checkpoints, weights,
+ * data, options. Each ends by itself with one line, within 64 MiB and four times the file. */
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* test_h5_trees.c -- indices of many attributes and links: as HDF5 writes them they are let through; headers that say
- * what no index has, nodes of more entries than they hold or the header says, and attributes that are said to be shared are not.
- * Heaps likewise. */
+/* test_h5_trees.c -- indices of many attributes and links: as HDF5 writes them they are let
+ * through; headers that say what no index has, nodes of more entries than they hold or the header
+ * says, and attributes that are said to be shared are not. Heaps likewise. */
 #define _GNU_SOURCE /* memmem */
 #include <fcntl.h>
 #include <hdf5.h>
@@ -19,7 +19,8 @@
 /* In one leaf, in leaves below an inner node, below two of them. */
 enum { NODE = 512, HEADER = 38, FEW = 20, MANY = 200, MOST = 1500 };
 
-/* Attributes and links of the root, each with an index by name and one by the order in which they were made. */
+/* Attributes and links of the root, each with an index by name and one by the order in which they
+   were made. */
 static void make(const char *path, int count) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), space = H5Screate(H5S_SCALAR),
           both = H5Pcreate(H5P_FILE_CREATE);
@@ -141,7 +142,8 @@ static void put(const image *f, const unsigned char *node) {
     assert_int_equal(pwrite(f->fd, node, NODE, node - f->bytes), NODE);
 }
 
-/* With another byte in a node: the sum not being right, HDF5 will refuse it; with the sum made right, we do. */
+/* With another byte in a node: the sum not being right, HDF5 will refuse it; with the sum made
+   right, we do. */
 static void check_byte(const image *f, const unsigned char *header, unsigned char *node,
                        unsigned char *at, unsigned char value) {
     unsigned char kept[NODE], *sum = sum_of(node);
@@ -211,8 +213,8 @@ static void heap_refused(char *heap, int at, int8_t value) {
     assert_true(h5_heap_is_small(heap, 146));
 }
 
-/* Their heap: as HDF5 made it, and with a first or a largest block that nobody has, or that are no powers of
- * two; with a first one larger than the largest; with rows of no or of three blocks. */
+/* Their heap: as HDF5 made it, and with a first or a largest block that nobody has, or that are no
+ * powers of two; with a first one larger than the largest; with rows of no or of three blocks. */
 static void heaps(void **state) {
     (void)state;
     size_t size;

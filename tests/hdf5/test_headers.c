@@ -149,8 +149,8 @@ static void test_each(void **state) {
     assert_true(h.groups >= 9 && h.count > 80);
 }
 
-/* HDF5 1.10 would tell by itself, but loses memory where a sum is wrong: such a header never reaches it. Of a
- * file that is being written it does, since HDF5 looks again. */
+/* HDF5 1.10 would tell by itself, but loses memory where a sum is wrong: such a header never
+ * reaches it. Of a file that is being written it does, since HDF5 looks again. */
 static void expect_whole(int fd, haddr_t at, haddr_t end, bool whole) {
     unsigned char bytes[512];
     const ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)at);

@@ -1,5 +1,5 @@
-/* test_messages.c -- a message of an object's header fits where all that it speaks of is there, and nowhere
- * before: bytes by HDF5's file format specification 3.0, IV.A.2, cut at every place. */
+/* test_messages.c -- a message of an object's header fits where all that it speaks of is there, and
+ * nowhere before: bytes by HDF5's file format specification 3.0, IV.A.2, cut at every place. */
 #include <stdio.h>
 #include <string.h>
 
@@ -67,7 +67,8 @@ static void cut_anywhere(void **state) {
     }
 }
 
-/* More than it has by its own word, or a value, a chunk or filters of no bytes, as fuzzing found it; products beyond 64 bits. */
+/* More than it has by its own word, or a value, a chunk or filters of no bytes, as fuzzing found
+   it; products beyond 64 bits. */
 static void too_large(void **state) {
     (void)state;
     static const char most[] =

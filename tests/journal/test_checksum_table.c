@@ -1,5 +1,5 @@
-/* test_checksum_table.c -- the table of a final trailer: every entry and offset compared with plain arrays;
- * damaged values; and a run of many chunks, some of which are damaged. */
+/* test_checksum_table.c -- the table of a final trailer: every entry and offset compared with plain
+ * arrays; damaged values; and a run of many chunks, some of which are damaged. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,8 +151,8 @@ static unsigned char byte_of(uint64_t place) {
     return (unsigned char)((place * 2654435761u) >> 11);
 }
 
-/* Extents side by side from BASE on, whose bytes are in the file; one of ten is structure, and the sum of that
- * is another. */
+/* Extents side by side from BASE on, whose bytes are in the file; one of ten is structure, and the
+ * sum of that is another. */
 static table table_of_values(void) {
     table t = table_make(MANY);
     unsigned char *bytes = malloc(LENGTH * MANY);

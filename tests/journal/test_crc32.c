@@ -1,4 +1,5 @@
-/* test_crc32.c -- CRC-32 of any number of bytes at any address, compared with the division that defines it. */
+/* test_crc32.c -- CRC-32 of any number of bytes at any address, compared with the division that
+   defines it. */
 #include <stdlib.h>
 
 #include "journal/crc32.h"

@@ -1,5 +1,5 @@
-/* test_extent_map.c -- which bytes of a file are what, against one that looks at each byte; and a log: what
- * is written once and again, settles, and is sealed. */
+/* test_extent_map.c -- which bytes of a file are what, against one that looks at each byte; and a
+ * log: what is written once and again, settles, and is sealed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 
 enum { BYTES = 512, ROUNDS = 400, PUTS = 120, GRID = 8 };
 
-/* Of each byte the extent that it belongs to, 0: none; of an extent its kind. Equal lengths side by side are
- * extents of their own here. */
+/* Of each byte the extent that it belongs to, 0: none; of an extent its kind. Equal lengths side by
+ * side are extents of their own here. */
 typedef struct plain {
     int of[BYTES + 1], extents;
     extent_kind kind[PUTS + 1];

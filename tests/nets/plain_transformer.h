@@ -1,5 +1,5 @@
-/* plain_transformer.h -- a transformer's formulas in plain loops in double (docs/models.md 2.3, 2.9), one
- * sentence without padding, on the parameters of a model of these sizes. */
+/* plain_transformer.h -- a transformer's formulas in plain loops in double (docs/models.md 2.3,
+ * 2.9), one sentence without padding, on the parameters of a model of these sizes. */
 #ifndef TESTS_NETS_PLAIN_TRANSFORMER_H
 #define TESTS_NETS_PLAIN_TRANSFORMER_H
 

@@ -1,5 +1,5 @@
-/* tag_batch.h -- three small sentences with tags, under as much padding as asked for, and the tagger
- * that takes them. */
+/* tag_batch.h -- three small sentences with tags, under as much padding as asked for, and the
+ * tagger that takes them. */
 #ifndef TESTS_NETS_TAG_BATCH_H
 #define TESTS_NETS_TAG_BATCH_H
 

@@ -1,5 +1,5 @@
-/* Weights of the layers in front of a norm that centralizes them (MABN, docs/norms.md 16): a number added
- * to all weights of a unit changes nothing; other layers' weights are as they are. */
+/* Weights of the layers in front of a norm that centralizes them (MABN, docs/norms.md 16): a number
+ * added to all weights of a unit changes nothing; other layers' weights are as they are. */
 #include <math.h>
 #include <string.h>
 

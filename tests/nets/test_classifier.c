@@ -1,5 +1,5 @@
-/* The classifier of sentences: parameter counts and sites, what padding may not change, pooling by hand,
- * what is refused. */
+/* The classifier of sentences: parameter counts and sites, what padding may not change, pooling by
+ * hand, what is refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,7 +276,8 @@ static int64_t draws(const char *preset, double dropout, double attention, doubl
     return count;
 }
 
-/* The embedding's and two of each layer; one of each layer: rt has four, imdb one and no positions. */
+/* The embedding's and two of each layer; one of each layer: rt has four, imdb one and no
+   positions. */
 static void options_of_dropout(void **state) {
     (void)state;
     assert_int_equal(draws("rt", NAN, NAN, NAN), 9);

@@ -69,7 +69,8 @@ static bool ends_with(const char *name, const char *end) {
     return n >= m && !strcmp(name + n - m, end);
 }
 
-/* Every parameter with this ending: a constant, and the identity where it is a matrix and asked for.
+/* Every parameter with this ending: a constant, and the identity where it is a matrix and asked
+ * for.
  */
 static void set(fixture *f, const char *end, double value, bool identity) {
     int found = 0;

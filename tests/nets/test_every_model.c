@@ -1,6 +1,7 @@
-/* test_every_model.c -- what holds for every row of the table of models, a new one too, on a batch of its
- * task: the gradient of each parameter by differences along a direction (in the double build), the same bytes on any number of threads, each site normalised once in
- * a pass, each listed dropout and norm heeded, every failing allocation of its making survived. */
+/* test_every_model.c -- what holds for every row of the table of models, a new one too, on a batch
+ * of its task: the gradient of each parameter by differences along a direction (in the double
+ * build), the same bytes on any number of threads, each site normalised once in a pass, each listed
+ * dropout and norm heeded, every failing allocation of its making survived. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,8 +92,8 @@ static model_options options_of(const model_row *row) {
     return o;
 }
 
-/* Case i: every model as it is by default, then with other norms where its row says that it has them; false
- * past the last. */
+/* Case i: every model as it is by default, then with other norms where its row says that it has
+ * them; false past the last. */
 static bool case_at(int i, model_options *o) {
     static const struct form {
         const char *placement, *qk_norm;
@@ -155,8 +156,8 @@ static void move(param *p, const real *direction, double step) {
     for (int64_t k = 0; k < p->t.count; k++) p->t.value[k] += (real)(step * (double)direction[k]);
 }
 
-/* dL/dp along a random direction of one parameter, whose gradient is `grad`. Of an embedding only the
- * rows that have a gradient are moved: that of padding has none by definition. */
+/* dL/dp along a random direction of one parameter, whose gradient is `grad`. Of an embedding only
+ * the rows that have a gradient are moved: that of padding has none by definition. */
 static void check_parameter(trial *t, param *p, const real *grad, uint64_t seed) {
     const double step = 1e-8, tolerance = 2e-5; /* so small that hardly a relu turns */
     double want = 0, size = 0;
@@ -256,7 +257,8 @@ static void sites(void **state) {
     }
 }
 
-/* A dropout that the row lists changes the loss of a training pass, one that it does not list none. */
+/* A dropout that the row lists changes the loss of a training pass, one that it does not list
+   none. */
 static void dropout(void **state) {
     (void)state;
     static const char *const key[] = {"dropout", "attention-dropout", "relu-dropout"};

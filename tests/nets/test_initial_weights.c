@@ -1,5 +1,5 @@
-/* Initial weights by their distributions (docs/models.md 1.1, 2.2, 2.4): bounds and deviations of every
- * parameter, and that they follow the seed. */
+/* Initial weights by their distributions (docs/models.md 1.1, 2.2, 2.4): bounds and deviations of
+ * every parameter, and that they follow the seed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

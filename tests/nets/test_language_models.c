@@ -171,7 +171,8 @@ static tensor *run(model *m, tape *t, const int32_t *input, pass *p, batch *b) {
     return y;
 }
 
-/* Largest change of each position's output when the token at `changed` of each sequence is another. */
+/* Largest change of each position's output when the token at `changed` of each sequence is
+   another. */
 static void changes(const kind *k, const char *mask, int changed, double change[WINDOW]) {
     model *m = small(k, mask, 0);
     int32_t other[ROWS];

@@ -1,5 +1,6 @@
-/* The parser's network: sizes, its formula in double, activations, dropout, and that a state is scored by
- * itself: the same bytes whatever else is scored and on any number of threads, with every normalization. */
+/* The parser's network: sizes, its formula in double, activations, dropout, and that a state is
+ * scored by itself: the same bytes whatever else is scored and on any number of threads, with every
+ * normalization. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,8 +204,8 @@ static void presets_differ(void **state) {
     }
 }
 
-/* Units of the hidden layer are dropped in training alone: with relu and positive weights behind them their
- * expected sum stays. */
+/* Units of the hidden layer are dropped in training alone: with relu and positive weights behind
+ * them their expected sum stays. */
 static void dropout(void **state) {
     (void)state;
     draw_features();

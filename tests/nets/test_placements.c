@@ -1,6 +1,7 @@
-/* test_placements.c -- every placement of the norms and the norm of queries and keys (docs/models.md 2.3,
- * 2.9): encoder-decoder, language model and classifier against the formulas in plain loops in double, one
- * sentence at a time and without padding; names, order and rows of the sites; refusals. */
+/* test_placements.c -- every placement of the norms and the norm of queries and keys
+ * (docs/models.md 2.3, 2.9): encoder-decoder, language model and classifier against the formulas in
+ * plain loops in double, one sentence at a time and without padding; names, order and rows of the
+ * sites; refusals. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

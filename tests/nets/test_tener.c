@@ -193,8 +193,8 @@ static void gradients_of(const model *m, double *grad) {
             grad[at++] = (double)m->params.item[i]->t.grad[k];
 }
 
-/* More padding of words and of characters changes neither nll nor gradients. Dropout, which draws by
- * place, is off: as in evaluation, but with statistics of the batch. */
+/* More padding of words and of characters changes neither nll nor gradients. Dropout, which draws
+ * by place, is off: as in evaluation, but with statistics of the batch. */
 static void padding_changes_nothing(void **state) {
     (void)state;
     const char *const encoders[] = {"cnn", "transformer"}, *const norms[] = {"ln", "bn"};
@@ -371,7 +371,8 @@ static void learns(void **state) {
     }
 }
 
-/* In training words become <unk>: its row gets a gradient though no word of the batch is unknown. */
+/* In training words become <unk>: its row gets a gradient though no word of the batch is
+   unknown. */
 static void words_are_dropped(void **state) {
     (void)state;
     model_options o = tagger_options("ln", "", "none");

@@ -1,6 +1,6 @@
-/* Transformer-XL: sizes, initial weights, what a token changes, memory against longer windows, reach
- * and clamped distances, gradients of every parameter with memory in front, batch statistics, refusals
- * (docs/models.md 4). */
+/* Transformer-XL: sizes, initial weights, what a token changes, memory against longer windows,
+ * reach and clamped distances, gradients of every parameter with memory in front, batch statistics,
+ * refusals (docs/models.md 4). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,8 +173,8 @@ static void expect_same(const char *what, const double *a, const double *b, int6
                          difference(a, b, s, i));
 }
 
-/* Memory that reaches back to the beginning gives what one long window gives, in any layer: the rows
- * of memory were computed from the tokens in front of them alone, as in the window. */
+/* Memory that reaches back to the beginning gives what one long window gives, in any layer: the
+ * rows of memory were computed from the tokens in front of them alone, as in the window. */
 static void check_longer_window(int64_t layers, const char *placement, const char *qk_norm) {
     const small_options of = {.layers = layers, .placement = placement, .qk_norm = qk_norm};
     small_options whole_of = of, halves_of = of, thirds_of = of, forgetful_of = of;

@@ -1,6 +1,7 @@
-/* test_xl_head_norms.c -- Transformer-XL with norms of queries and keys (docs/models.md 2.9, 4) against its
- * formulas in plain loops in double, with memory of several lengths in front: logits, what running values
- * become, who is told of which rows; gradients of every parameter by differences, in the double build. */
+/* test_xl_head_norms.c -- Transformer-XL with norms of queries and keys (docs/models.md 2.9, 4)
+ * against its formulas in plain loops in double, with memory of several lengths in front: logits,
+ * what running values become, who is told of which rows; gradients of every parameter by
+ * differences, in the double build. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@ typedef struct trial {
     tape *t;
     const char *placement;
     norm_mode mode;
-    bool
-        of_batch; /* as evaluate --tid has it: sites take statistics of the batch in NORM_RUNNING too */
+    /* as evaluate --tid has it: sites take statistics of the batch in NORM_RUNNING too */
+    bool of_batch;
     int64_t filled;
     real memory[LAYERS * SEQS * MEMORY * D];
     double state[NORM_STATE_MAX][DH]; /* that norms of heads begin with */

@@ -1,5 +1,5 @@
-/* Transformer-XL in training and in evaluation: places of dropout, distances clamped in one and in the
- * other, reach (docs/models.md 4). */
+/* Transformer-XL in training and in evaluation: places of dropout, distances clamped in one and in
+ * the other, reach (docs/models.md 4). */
 #include <math.h>
 #include <string.h>
 
@@ -62,8 +62,8 @@ static int64_t draws(double dropout, double attention, bool training) {
     return count;
 }
 
-/* Embedding, positions and the input of the output layer, three in each layer: behind attention, inside
- * the FFN and behind it; in each layer one of the attention's weights. */
+/* Embedding, positions and the input of the output layer, three in each layer: behind attention,
+ * inside the FFN and behind it; in each layer one of the attention's weights. */
 static void places_of_dropout(void **state) {
     (void)state;
     assert_int_equal(draws(NAN, NAN, true), 3 + 2 * 3);
@@ -102,7 +102,8 @@ static double logit_of(int64_t clamp, int64_t eval_clamp, bool same_length, bool
     return value;
 }
 
-/* clamp-len in training, eval-clamp-len outside it, where 0 is clamp-len; same-length outside alone. */
+/* clamp-len in training, eval-clamp-len outside it, where 0 is clamp-len; same-length outside
+   alone. */
 static void training_and_evaluation(void **state) {
     (void)state;
     const double far = logit_of(0, 0, false, true), two = logit_of(2, 0, false, true),

@@ -1,5 +1,5 @@
-/* reference_norms.h -- every normalization by plain loops in double, written from docs/norms.md: what
- * the kernels of src/norm are compared with. */
+/* reference_norms.h -- every normalization by plain loops in double, written from docs/norms.md:
+ * what the kernels of src/norm are compared with. */
 #ifndef TESTS_NORM_REFERENCE_NORMS_H
 #define TESTS_NORM_REFERENCE_NORMS_H
 
@@ -27,7 +27,8 @@ typedef struct reference_call {
     double *u, *du;
 } reference_call;
 
-/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; moves state. false: no reference of this name. */
+/* Fills y, dx, dgamma, dbeta, own_grad, stat, penalty; moves state. false: no reference of this
+   name. */
 bool reference_norm(reference_call *c);
 
 #endif

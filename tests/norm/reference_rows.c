@@ -22,7 +22,8 @@ static bool in_set(const reference_call *c, int64_t i, int64_t sample) {
         if (in_set(c, i, sample))                                                                  \
             for (int64_t at = i * (c)->d + (first); at < i * (c)->d + (first) + (width); at++)
 
-/* The values of one sample and the features first .. first + width - 1 as one "row" of section 3. */
+/* The values of one sample and the features first .. first + width - 1 as one "row" of section
+   3. */
 static void normalise_set(reference_call *c, const row_form *f, int64_t sample, int64_t first,
                           int64_t width) {
     double count = 0, begin = 0, mean = 0, squares = 0, mean_q = 0, sum_qu = 0;
@@ -116,7 +117,8 @@ void reference_rmsnorm(reference_call *c) {
     of_rows(c, (row_form){.outside = reference_option(c, "placement") != 0, .C = 1});
 }
 
-/* Section 23: the row's sum of squares where a variance has its mean. p is what is learnt, s = p ratio. */
+/* Section 23: the row's sum of squares where a variance has its mean. p is what is learnt, s = p
+   ratio. */
 void reference_unit(reference_call *c) {
     const double scale = reference_option(c, "s_scale");
     const double ratio =

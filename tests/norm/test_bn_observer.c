@@ -1,6 +1,6 @@
-/* test_bn_observer.c -- batch statistics observed at sites that do not use them: against sums recomputed
- * here in double, against real bn and pnv layers on the same tensors, and the layer itself
- * unchanged to the byte. Every method of the table. */
+/* test_bn_observer.c -- batch statistics observed at sites that do not use them: against sums
+ * recomputed here in double, against real bn and pnv layers on the same tensors, and the layer
+ * itself unchanged to the byte. Every method of the table. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -393,8 +393,8 @@ static double distance_of(const rank *r, const real *whole, const real *at_rank[
     return distance / largest;
 }
 
-/* Outputs and gradients over ranks are those of one process, where the table says so or a method takes
- * nothing over the batch. */
+/* Outputs and gradients over ranks are those of one process, where the table says so or a method
+ * takes nothing over the batch. */
 static void every_method_over_ranks(void **state) {
     (void)state;
     static rank r[RANKS];

@@ -165,8 +165,9 @@ static double row_norms_by_hand(const data *d, const real *gain) {
     return total / n / (double)width;
 }
 
-/* 700 rows, the last chunk of which does not end with eight, or 560, where it does; rows of one tile of columns or
- * of several, of which the last is whole, half or has single columns behind it. */
+/* 700 rows, the last chunk of which does not end with eight, or 560, where it does; rows of one
+ * tile of columns or of several, of which the last is whole, half or has single columns behind
+ * it. */
 static void norms_of_bn_by_hand(void **state) {
     (void)state;
     static const int64_t widths[] = {5, 8, 13, 16, 24, 28, 32, 40, 64, WIDEST};

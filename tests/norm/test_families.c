@@ -1,6 +1,6 @@
-/* test_families.c -- what the row of every method declares about itself fits together: family, axis,
- * what it uses, the vectors and scalars that it leaves. Whether the formulas of the family hold is
- * told by the numbers (tests/observe/test_gradient_parts.c). */
+/* test_families.c -- what the row of every method declares about itself fits together: family,
+ * axis, what it uses, the vectors and scalars that it leaves. Whether the formulas of the family
+ * hold is told by the numbers (tests/observe/test_gradient_parts.c). */
 #include <string.h>
 
 #include "norm/norm_options.h"

@@ -1,5 +1,6 @@
-/* test_later_norms.c -- un, repbn, unit, dyt and derf by hand, over their schedules, on several threads
- * with settings away from their beginning, and in two processes; bn's unbiased running variance there. */
+/* test_later_norms.c -- un, repbn, unit, dyt and derf by hand, over their schedules, on several
+ * threads with settings away from their beginning, and in two processes; bn's unbiased running
+ * variance there. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -176,8 +177,8 @@ static void gain_of_unit(void **state) {
 
 /* -- schedules ------------------------------------------------------------------------------- */
 
-/* One call of un on a column of +-root: mean square root^2; what y = x/s says of s^2. dx's part along z
- * is psi: with g = push z, dx = (push - psi) z/s. */
+/* One call of un on a column of +-root: mean square root^2; what y = x/s says of s^2. dx's part
+ * along z is psi: with g = push z, dx = (push - psi) z/s. */
 typedef struct call_of_un {
     double square, push, v, psi;
 } call_of_un;
@@ -250,7 +251,8 @@ static void filtration(void **state) {
     }
 }
 
-/* y = lambda LN(x) + (1 - lambda)(x + 3) where BN's gain is 0 and its bias 3; LN of (3, -1) is (1, -1). */
+/* y = lambda LN(x) + (1 - lambda)(x + 3) where BN's gain is 0 and its bias 3; LN of (3, -1) is (1,
+   -1). */
 static void progress(void **state) {
     (void)state;
     enum { CALLS = 6 };

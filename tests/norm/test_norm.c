@@ -241,8 +241,8 @@ static void test_used_twice(void **state) {
     free(dy);
 }
 
-/* y and dx of two calls in a step, gradients behind both: of rows outside by running values, then in
- * `mode`. */
+/* y and dx of two calls in a step, gradients behind both: of rows outside by running values, then
+ * in `mode`. */
 static void pass_beside(layer *l, tape *t, const real *x, int64_t n, norm_mode mode, real *y,
                         real *dx) {
     const norm_mode of[2] = {NORM_RUNNING, mode};
@@ -269,8 +269,8 @@ static void pass_beside(layer *l, tape *t, const real *x, int64_t n, norm_mode m
     memcpy(dx, in[0]->grad, (size_t)count * sizeof *dx);
 }
 
-/* What a call by running values gave forwards, backwards it takes the gradient of, though training has
- * moved them meanwhile; they are taken also where a site is to have statistics of the batch. */
+/* What a call by running values gave forwards, backwards it takes the gradient of, though training
+ * has moved them meanwhile; they are taken also where a site is to have statistics of the batch. */
 static void test_outside(void **state) {
     (void)state;
     enum { N = 7, D = 4 };

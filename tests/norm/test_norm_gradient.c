@@ -1,6 +1,6 @@
 /* test_norm_gradient.c -- every method's backward pass against central differences, in the double
- * build at 1e-6; in float the same calls run for the memory checks. One that is no derivative gives the same
- * gradients wherever they are put. */
+ * build at 1e-6; in float the same calls run for the memory checks. One that is no derivative gives
+ * the same gradients wherever they are put. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* test_again.c -- results of norms that the tape gives up and makes again: the same gradients, bit for bit. */
+/* test_again.c -- results of norms that the tape gives up and makes again: the same gradients, bit
+   for bit. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +33,8 @@ static void soil(tape *t) {
     for (int64_t i = 0; i < x->count; i++) x->value[i] = 3;
 }
 
-/* Of sum(factor n(2 x)): the product's backward function reads n(2 x). Two passes, so that running values have
- * moved. */
+/* Of sum(factor n(2 x)): the product's backward function reads n(2 x). Two passes, so that running
+ * values have moved. */
 static gradients *run(const norm_method *m, bool padded, bool reuse_activations) {
     gradients *g = calloc(1, sizeof *g);
     real *x = layer_numbers(ROWS, WIDTH, 1, 2, 1), *factor = layer_numbers(ROWS, WIDTH, 2, 0.3, 1);

@@ -1,7 +1,7 @@
-/* test_reference_norms.c -- every method of the table against reference_norms.c: y, dx, the gradients of
- * gain and bias, the vectors that it declares, its state and its penalty, over shapes that leave
- * remainders of every loop, over several calls and in every mode. A method without a reference fails,
- * and so does a parameter that no setting below changes. */
+/* test_reference_norms.c -- every method of the table against reference_norms.c: y, dx, the
+ * gradients of gain and bias, the vectors that it declares, its state and its penalty, over shapes
+ * that leave remainders of every loop, over several calls and in every mode. A method without a
+ * reference fails, and so does a parameter that no setting below changes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #ifdef REAL_DOUBLE
 static const double relative = 1e-9, of_largest = 1e-11, scaled = 1e-9, stored = 1e-9;
 #else
-/* The kernels compute in double and round once; `scaled`: du is kept in float on its way back through
- * a layer scale; `stored`: its output too. */
+/* The kernels compute in double and round once; `scaled`: du is kept in float on its way back
+ * through a layer scale; `stored`: its output too. */
 static const double relative = 2e-7, of_largest = 1e-10, scaled = 1e-6, stored = 2e-5;
 #endif
 
@@ -216,8 +216,8 @@ static double largest(const double *a, int64_t count) {
     return most;
 }
 
-/* Rounding beside the largest is no fault, and beside the terms of dx (`terms`), which cancel; so is
- * what a layer scale makes of the rounding of du. */
+/* Rounding beside the largest is no fault, and beside the terms of dx (`terms`), which cancel; so
+ * is what a layer scale makes of the rounding of du. */
 static void compare(const trial *t, const char *what, const double *got, const double *want,
                     int64_t count, double rtol) {
     char name[320];
@@ -264,8 +264,8 @@ static void compare_pass(const trial *t, const real *y, const real *dx) {
     compare(t, "penalty", &t->penalty, &t->c.penalty, 1, rtol);
 }
 
-/* Columns of means a thousand times their deviations, one of them constant; or neither. Each pass has
- * another part of the same normal numbers. */
+/* Columns of means a thousand times their deviations, one of them constant; or neither. Each pass
+ * has another part of the same normal numbers. */
 static void make_numbers(trial *t, int pass, real *x, real *dy) {
     const int64_t d = t->s.d;
     const double mean = t->large ? 1000 : 0.4, deviation = 1 + 0.2 * pass;

@@ -1,6 +1,7 @@
 /* test_vectors.c -- every shared vector file of normalizations through norm_apply. With files as
- * arguments: those with an attribute norm (tests/train/test_model_vectors.c takes the others), closing
- * with "N passed, N failed, N skipped" (cases); otherwise a test of the shared directory. */
+ * arguments: those with an attribute norm (tests/train/test_model_vectors.c takes the others),
+ * closing with "N passed, N failed, N skipped" (cases); otherwise a test of the shared
+ * directory. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static void run_case(hid_t file, const char *file_name, const char *name, tally 
     vector_case_close(&c);
 }
 
-/* A line for a file of ours; one of another kind, or that cannot be read, is the other program's. */
+/* A line for a file of ours; one of another kind, or that cannot be read, is the other
+   program's. */
 static void run_file(const char *path, tally *sum) {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const tally before = *sum;

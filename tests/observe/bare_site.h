@@ -1,5 +1,5 @@
-/* bare_site.h -- one site that a recorder watches, on rows of its own, for tests that ask what becomes of
- * each row. */
+/* bare_site.h -- one site that a recorder watches, on rows of its own, for tests that ask what
+ * becomes of each row. */
 #ifndef TESTS_OBSERVE_BARE_SITE_H
 #define TESTS_OBSERVE_BARE_SITE_H
 

@@ -1,5 +1,5 @@
-/* recorded_pairs.h -- a small model on generated pairs and a record of its steps, for tests that ask
- * what of it stands in the run file. */
+/* recorded_pairs.h -- a small model on generated pairs and a record of its steps, for tests that
+ * ask what of it stands in the run file. */
 #ifndef TESTS_OBSERVE_RECORDED_PAIRS_H
 #define TESTS_OBSERVE_RECORDED_PAIRS_H
 
@@ -32,7 +32,8 @@ run_record *pairs_begin(const pairs_model *f, const run_record_options *o);
 /* Batch `number` of the data, or its share; both ways. */
 batch pairs_batch(pairs_model *f, int64_t number);
 void pairs_pass(pairs_model *f, const batch *b);
-/* Behind the passes of a step the exchange of the records of r[ranks], of shares first[ranks + 1]. */
+/* Behind the passes of a step the exchange of the records of r[ranks], of shares first[ranks +
+   1]. */
 void pairs_exchange(run_record *const *r, int ranks, const int *first);
 /* The row of the step: update 10 + number, 20 + number tokens. */
 void pairs_end_step(run_record *r, int64_t number);

@@ -1,5 +1,5 @@
-/* test_activations.c -- the largest and the median |x| against sorting, saturation against its formula
- * in plain loops and against tanh, whose share is known; parts of a batch. */
+/* test_activations.c -- the largest and the median |x| against sorting, saturation against its
+ * formula in plain loops and against tanh, whose share is known; parts of a batch. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +126,8 @@ static void median_in_its_bin(void **state) {
     }
 }
 
-/* tanh(u)/u = 1/2 at u = 1.91501: with a line through values that are all small the share is known. */
+/* tanh(u)/u = 1/2 at u = 1.91501: with a line through values that are all small the share is
+   known. */
 static void known_share(void **state) {
     (void)state;
     static sample s;
@@ -224,8 +225,8 @@ static void take_part(const sample *s, int part, activation_counts *to) {
     check_ok(activation_counts_take(to, &in, &why), &why);
 }
 
-/* Histograms and largest entries are of all rows in whatever order their parts come, saturated ones those of
- * the parts together. */
+/* Histograms and largest entries are of all rows in whatever order their parts come, saturated ones
+ * those of the parts together. */
 static void parts_add_up(void **state) {
     (void)state;
     static sample s;

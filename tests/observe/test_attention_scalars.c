@@ -1,6 +1,6 @@
-/* test_attention_scalars.c -- what of the attentions stands in the run file: against logits and entropies
- * from the projections' weights and what the sites gave, in plain loops in double, under the masks of the
- * batch; at which sites; of which passes. */
+/* test_attention_scalars.c -- what of the attentions stands in the run file: against logits and
+ * entropies from the projections' weights and what the sites gave, in plain loops in double, under
+ * the masks of the batch; at which sites; of which passes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

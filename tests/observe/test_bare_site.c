@@ -1,6 +1,6 @@
-/* test_bare_site.c -- what hooks make of the rows of one site, valid and padded: which of them count,
- * which make a site the place where numbers stopped being finite, what the running position takes, what
- * the final pass does. */
+/* test_bare_site.c -- what hooks make of the rows of one site, valid and padded: which of them
+ * count, which make a site the place where numbers stopped being finite, what the running position
+ * takes, what the final pass does. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +64,8 @@ static void no_padded_number(void **state) {
             check_named(norms[n], gradient, PADDED_ROW, 2, (real)NAN, true, NULL);
 }
 
-/* Without a look at the rows what statistics tell is told: ln has sums of the gradient with its xhat. */
+/* Without a look at the rows what statistics tell is told: ln has sums of the gradient with its
+   xhat. */
 static void statistics_alone(void **state) {
     (void)state;
     check_named("bn", false, VALID_ROW, 2, (real)NAN, false, "input");
@@ -82,8 +83,8 @@ static double scalar(const sr_runfile *f, const char *name, int64_t row) {
     return (double)value;
 }
 
-/* Where rows have no samples each is one. A batch without a valid row is a step with none, in which no
- * number is bad and the running position stays. */
+/* Where rows have no samples each is one. A batch without a valid row is a step with none, in which
+ * no number is bad and the running position stays. */
 static void rows_that_count(void **state) {
     (void)state;
     bare b;
@@ -142,8 +143,8 @@ static void final_by_hand(const bare *b, const double *mu, const double *sigma2,
     for (int m = 0; m < 2; m++) want[m] += sqrt(apart[m] / size);
 }
 
-/* Two batches, each with another padded row, and one without a row, which is none; training in between
- * is no part of it. The site is then as it was before. */
+/* Two batches, each with another padded row, and one without a row, which is none; training in
+ * between is no part of it. The site is then as it was before. */
 static void final_pass(void **state) {
     (void)state;
     for (int observed = 0; observed < 2; observed++) {

@@ -1,5 +1,5 @@
-/* test_final_pairs.c -- pairs of a site's input and output in the final pass against the normalization by
- * hand, which entries they are of, and what else the pass finds. */
+/* test_final_pairs.c -- pairs of a site's input and output in the final pass against the
+ * normalization by hand, which entries they are of, and what else the pass finds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -279,8 +279,8 @@ static void draw_in_shares(int ranks, const int *first, const char *norm, found 
     end(&p[0].b, p[0].f, got);
 }
 
-/* The same entries as of the whole batch, in any number of processes; statistics of rows give the same
- * pairs, those of the batch the share's own. */
+/* The same entries as of the whole batch, in any number of processes; statistics of rows give the
+ * same pairs, those of the batch the share's own. */
 static void shares_draw_as_the_whole(void **state) {
     (void)state;
     static found whole, got;

@@ -8,7 +8,8 @@
  * a = <w, dx(w) - dx(0)>/<w, w>. R(g) = dx(g) - a g is split into its mean over the rows (through
  * mu) and the rest (through sigma2), or is all of psi2. Divided by d as in the file:
  *
- *     g_mu = sqrt(sum_k mean_i[R]^2)/d    g_sigma2 = sqrt(sum_k var_i[R])/d    g_psi2 = sqrt(sum_k mean_i[R^2])/d
+ *     g_mu = sqrt(sum_k mean_i[R]^2)/d    g_sigma2 = sqrt(sum_k var_i[R])/d    g_psi2 = sqrt(sum_k
+ *     mean_i[R^2])/d
  */
 #include <math.h>
 #include <stdio.h>
@@ -288,7 +289,8 @@ static int check_all(bool padded, bool observed) {
     return compared;
 }
 
-/* bn, rbn, brn, bn-powernorm, rbn-released, repbn: two each; pnv, pn, mabn, pn-released, un: one. */
+/* bn, rbn, brn, bn-powernorm, rbn-released, repbn: two each; pnv, pn, mabn, pn-released, un:
+   one. */
 static void all_rows_valid(void **state) {
     (void)state;
     assert_true(check_all(false, false) >= 17);

@@ -1,4 +1,5 @@
-/* test_layer_norms.c -- which layer every parameter belongs to, and its norms against plain loops. */
+/* test_layer_norms.c -- which layer every parameter belongs to, and its norms against plain
+   loops. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

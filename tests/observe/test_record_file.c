@@ -1,5 +1,5 @@
-/* test_record_file.c -- every option and every number that a run record is given, each another one, is
- * found at its own place of the run file, and in what is projected of its size. */
+/* test_record_file.c -- every option and every number that a run record is given, each another one,
+ * is found at its own place of the run file, and in what is projected of its size. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -44,7 +44,8 @@ static void check_row(const sr_runfile *f) {
     }
 }
 
-/* Checkpoints keep the running values, and the same seed has the same rows: neither is in the file. */
+/* Checkpoints keep the running values, and the same seed has the same rows: neither is in the
+   file. */
 static void check_absent(const char *path) {
     hid_t h = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(h >= 0);
@@ -108,8 +109,8 @@ static int ones(uint32_t bits) {
     return count;
 }
 
-/* Columns of /vectors that the sites fill: those of their methods, and of positions at the first site of
- * encoder and decoder; running only where there is a weight of the old value. */
+/* Columns of /vectors that the sites fill: those of their methods, and of positions at the first
+ * site of encoder and decoder; running only where there is a weight of the old value. */
 static void vectors_are_expected(void **state) {
     (void)state;
     static const char *const norms[] = {"bn", "pn", "mabn", "adanorm", "bn+ls"};
@@ -133,7 +134,8 @@ static void vectors_are_expected(void **state) {
     }
 }
 
-/* Each row: its step, the rows of every site, two values a feature. Without an interval there are none. */
+/* Each row: its step, the rows of every site, two values a feature. Without an interval there are
+   none. */
 static void spectra_are_planned(void **state) {
     (void)state;
     pairs_model x = pairs_make("ln");

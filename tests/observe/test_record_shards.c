@@ -1,5 +1,6 @@
-/* test_record_shards.c -- what the run file says of the attentions and the activations of a batch in shares:
- * what it says of the whole batch, and the same numbers in one process and in several. */
+/* test_record_shards.c -- what the run file says of the attentions and the activations of a batch
+ * in shares: what it says of the whole batch, and the same numbers in one process and in
+ * several. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +36,8 @@ static void open_processes(process *p, int ranks, const int *first, const char *
     }
 }
 
-/* Samples of share s of a step's batch; more in the last one than in the others, none in the second one of
- * every other step, and in the third one of the others. */
+/* Samples of share s of a step's batch; more in the last one than in the others, none in the second
+ * one of every other step, and in the third one of the others. */
 static batch share_of(const batch *b, int64_t step, int s, int shares) {
     const int64_t n = b->count, at[SHARES + 1] = {0, 1, 1 + step % 2, 2, n};
     assert_true(n > 3);
@@ -106,8 +107,8 @@ static bool is_one_of(const char *name, const char *const *of) {
     return *of;
 }
 
-/* Inputs of the first sites are the same bits in a share, all others to rounding, as products of other
- * numbers of rows may be summed otherwise. Saturation is by the line of each share. */
+/* Inputs of the first sites are the same bits in a share, all others to rounding, as products of
+ * other numbers of rows may be summed otherwise. Saturation is by the line of each share. */
 static void check_value(const char *name, const char *site, float got, float want) {
     static const char *const firsts[] = {"encoder.0.norm1", "decoder.0.self", NULL};
     const double a = (double)got, b = (double)want;
@@ -146,7 +147,8 @@ static void the_whole_batch(void **state) {
                             whole.value[i][s][k]);
 }
 
-/* The first batch comes again in the third step, under the same weights: nothing is left of other steps. */
+/* The first batch comes again in the third step, under the same weights: nothing is left of other
+   steps. */
 static void steps_by_themselves(void **state) {
     (void)state;
     static declared d;

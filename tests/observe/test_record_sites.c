@@ -1,5 +1,5 @@
-/* test_record_sites.c -- which sites a run record watches and what it keeps of them, and what a run that
- * goes on finds in the file of the one before. */
+/* test_record_sites.c -- which sites a run record watches and what it keeps of them, and what a run
+ * that goes on finds in the file of the one before. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -170,8 +170,8 @@ static void state_of_observers(void **state) {
 
 /* -- sites */
 
-/* "last-bn" is the last site with batch statistics, but for the norm behind a stack: the encoder's, or,
- * observed, the decoder's. */
+/* "last-bn" is the last site with batch statistics, but for the norm behind a stack: the encoder's,
+ * or, observed, the decoder's. */
 static void chosen_sites(void **state) {
     (void)state;
     for (int observed = 0; observed < 2; observed++) {

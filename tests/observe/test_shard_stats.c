@@ -1,5 +1,5 @@
-/* test_shard_stats.c -- how statistics of the shards of a batch merge into those of the batch: each scalar
- * by its definition. */
+/* test_shard_stats.c -- how statistics of the shards of a batch merge into those of the batch: each
+ * scalar by its definition. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* The arc-standard system by hand: transitions, places, the oracle, what is legal, classes; the oracle's
- * transitions build every projective tree of up to five words and no other. */
+/* The arc-standard system by hand: transitions, places, the oracle, what is legal, classes; the
+ * oracle's transitions build every projective tree of up to five words and no other. */
 #include <string.h>
 
 #include "parse/arc_standard.h"
@@ -41,7 +41,8 @@ static void expect_places(const arc_state *s, const int32_t *want) {
         if (got[i] != want[i]) fail_msg("place %d is %d, not %d", i, got[i], want[i]);
 }
 
-/* Word 4 gets 3, 2, 1 from the left, 5, 6, 7 from the right; 1 has 0 of its own, 7 has a child 8. */
+/* Word 4 gets 3, 2, 1 from the left, 5, 6, 7 from the right; 1 has 0 of its own, 7 has a child
+   8. */
 static void places_by_hand(void **state) {
     (void)state;
     arc_state s = {0};

@@ -1,5 +1,5 @@
-/* Files of trees: what each format holds, which format a file is of, what is refused and where, and that
- * what is written is what was read but for the trees. */
+/* Files of trees: what each format holds, which format a file is of, what is refused and where, and
+ * that what is written is what was read but for the trees. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

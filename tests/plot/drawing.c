@@ -10,7 +10,8 @@
 
 /* -- drawing --------------------------------------------------------------------------------- */
 
-/* Draws the kept directory again: each panel's box and axes are printed before the next panel, and at the end. */
+/* Draws the kept directory again: each panel's box and axes are printed before the next panel, and
+   at the end. */
 static const char tell[] =
     "d=$(sed -n 's/^statplot: kept //p' kept) && cd \"$d\" && cat >tell.gp <<'END'\n"
     "TELL = 'if (exists(\"GPVAL_TERM_XMIN\")) { set print \"axes.txt\" append; print "

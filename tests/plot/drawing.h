@@ -31,8 +31,8 @@ typedef struct drawing {
     int panels, marks, boxes, texts;
 } drawing;
 
-/* Draws the command, statplot FIGURE RUN..., without -o, in check_temporary() and splits what comes out: lines for
- * svg_read_panels, and the SVG (in r->out). The test fails where statplot does. */
+/* Draws the command, statplot FIGURE RUN..., without -o, in check_temporary() and splits what comes
+ * out: lines for svg_read_panels, and the SVG (in r->out). The test fails where statplot does. */
 const char *drawing_svg(const char *command, program_result *r);
 
 /* The drawing of a command, which stays until the next one. */
@@ -41,13 +41,16 @@ const drawing *drawing_make(const char *command);
 /* The colour of line style `look` (from 1), as in style.gp; 0 stands for any colour. */
 enum { ANY_LOOK = 0 };
 
-/* Fails unless a mark of this kind is inside panel `panel` (from 1) at x, y in the units of its axes. */
+/* Fails unless a mark of this kind is inside panel `panel` (from 1) at x, y in the units of its
+   axes. */
 void check_mark(const drawing *d, int panel, mark_kind kind, int look, double x, double y);
-/* Fails unless the labels beside the axes of a panel are these; "" for none. Lines are joined by a blank. */
+/* Fails unless the labels beside the axes of a panel are these; "" for none. Lines are joined by a
+   blank. */
 void check_axes(const drawing *d, int panel, const char *x_label, const char *y_label);
 /* Fails unless this text is above the middle of a panel. */
 void check_title(const drawing *d, int panel, const char *title);
-/* Fails unless the field of a heat map around x, y has the colour of the value, on the panel's scale of colours. */
+/* Fails unless the field of a heat map around x, y has the colour of the value, on the panel's
+   scale of colours. */
 void check_heat(const drawing *d, int panel, double x, double y, double value);
 /* Fails unless a grey box covers the panel from x 0 to `end`; end 0: unless there is none. */
 void check_burn_in(const drawing *d, int panel, double end);

@@ -38,8 +38,8 @@ reading cell(const char *column);
 reading percent_of(const char *column); /* of a fraction */
 reading place_plus(double plus);
 
-/* Fails unless there is a mark for each row with finite numbers, and one such row at least. where: conditions that the
- * row meets, "site=stem p=0.2"; "" takes every row. */
+/* Fails unless there is a mark for each row with finite numbers, and one such row at least. where:
+ * conditions that the row meets, "site=stem p=0.2"; "" takes every row. */
 void check_rows(const drawing *d, int panel, mark_kind kind, int look, const program_result *t,
                 const char *where, reading x, reading y);
 /* The same of a line of times the column over the percent of training. */

@@ -1,8 +1,8 @@
 /* Labels of tics against the values that their places have.
  *
- * gnuplot draws the mark of a tic and its label in one group, the mark at the end of a path. An axis
- * is linear or logarithmic between the values at its ends, so each place has one value of either
- * kind; all labels of an axis must agree with the same kind, to half a pixel.
+ * gnuplot draws the mark of a tic and its label in one group, the mark at the end of a path. An
+ * axis is linear or logarithmic between the values at its ends, so each place has one value of
+ * either kind; all labels of an axis must agree with the same kind, to half a pixel.
  */
 #include "svg_axes.h"
 
@@ -185,7 +185,8 @@ static axis_check check_axis(const svg_figure *f, const svg_panel *p, svg_axis a
     return c;
 }
 
-/* Panels in a row or a column may leave the numbers to one of them, if their ends agree; NULL without one. */
+/* Panels in a row or a column may leave the numbers to one of them, if their ends agree; NULL
+   without one. */
 static const svg_panel *labelled(const svg_figure *f, const svg_panel *p, svg_axis axis) {
     for (int i = 0; i < f->panels; i++) {
         const svg_panel *other = &f->panel[i];

@@ -1,4 +1,5 @@
-/* test_alpha_figure.c -- the points of statplot alpha, its line of independent batches and the alpha of the run. */
+/* test_alpha_figure.c -- the points of statplot alpha, its line of independent batches and the
+   alpha of the run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,8 @@ static double quantile(double alpha, bool rests, int quarter) {
     return value[4 * quarter];
 }
 
-/* 0.8 would leave 9 of 30 steps, less than a third. Bars and line of the first site, then of the second. */
+/* 0.8 would leave 9 of 30 steps, less than a third. Bars and line of the first site, then of the
+   second. */
 static void test_alpha_points(void **state) {
     (void)state;
     static const double alpha[] = {0, 0.5, 0.7};
@@ -87,7 +89,8 @@ static void test_alpha_noise(void **state) {
     program_free(&r);
 }
 
-/* The control: of such batches the curve is that line. 0.99 would leave 241 of 700 steps, more than a third. */
+/* The control: of such batches the curve is that line. 0.99 would leave 241 of 700 steps, more than
+   a third. */
 static void test_alpha_is_noise(void **state) {
     (void)state;
     static const double alpha[] = {0, 0.5, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99};

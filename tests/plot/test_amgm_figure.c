@@ -1,5 +1,5 @@
-/* test_amgm_figure.c -- the points of statplot amgm, against the table of stat-amgm; and what a report gives to it and to
- * alpha. */
+/* test_amgm_figure.c -- the points of statplot amgm, against the table of stat-amgm; and what a
+ * report gives to it and to alpha. */
 #include <math.h>
 #include <string.h>
 
@@ -116,7 +116,8 @@ static void test_amgm_rows(void **state) {
     program_free(&r);
 }
 
-/* A report gives --stat to figures of its kind: a scalar of sites does not reach these, nor `sigma2` the others. */
+/* A report gives --stat to figures of its kind: a scalar of sites does not reach these, nor
+   `sigma2` the others. */
 static void test_report(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,5 +1,5 @@
-/* No axis of any figure lies: each label of a tic is the value that its place has. gnuplot says where
- * the panels are and what their ends mean; what is drawn is read out of the SVG. */
+/* No axis of any figure lies: each label of a tic is the value that its place has. gnuplot says
+ * where the panels are and what their ends mean; what is drawn is read out of the SVG. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,8 @@ static void test_other_scales(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* A template of three panels: an axis of many powers of ten, one with a linear step, and `third`. */
+/* A template of three panels: an axis of many powers of ten, one with a linear step, and
+   `third`. */
 static void write_template(const char *third) {
     FILE *out = fopen(program_file("three.gp"), "w");
     assert_non_null(out);
@@ -140,7 +141,8 @@ static void test_left_over(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* Ends nearer to each other than labels tell apart: the axis is longer, and no number stands twice on it. */
+/* Ends nearer to each other than labels tell apart: the axis is longer, and no number stands twice
+   on it. */
 static void test_least_length(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,5 +1,5 @@
-/* test_extreme.c -- figures of numbers that no figure was made for: each is drawn, or refused in one line,
- * within seconds, and gnuplot does not outlive statplot. */
+/* test_extreme.c -- figures of numbers that no figure was made for: each is drawn, or refused in
+ * one line, within seconds, and gnuplot does not outlive statplot. */
 #include <float.h>
 #include <math.h>
 #include <signal.h>

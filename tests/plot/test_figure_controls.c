@@ -1,4 +1,5 @@
-/* statplot: what users change about any figure has an effect, and is refused where it means nothing. */
+/* statplot: what users change about any figure has an effect, and is refused where it means
+   nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,7 +210,8 @@ static void test_terminal(void **state) {
                 "grep -q 'is not for a terminal' shown && ! grep -q 'LN' shown");
 }
 
-/* The line of a task goes through the means of its runs, which are drawn: two runs have as many sites. */
+/* The line of a task goes through the means of its runs, which are drawn: two runs have as many
+   sites. */
 static void test_replaced_means(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -219,8 +221,8 @@ static void test_replaced_means(void **state) {
                 "test $(grep -c '<use .*gpPt6.*scale(0.75)' means.svg) = 10");
 }
 
-/* The help of a figure has every option that it takes, and no other; it is the figure's own, on either side of
- * its name. */
+/* The help of a figure has every option that it takes, and no other; it is the figure's own, on
+ * either side of its name. */
 static void test_help(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,8 +1,9 @@
 /* test_figure_values.c -- every figure draws what its analysis prints: figures of training.
  *
- * For each figure: a mark inside its panel at the place of every value that the stat-* program prints, with the factor
- * that the label of the axis promises; the labels of the axes; the grey box of the burn-in where it belongs. Runs are
- * so short that a bucket holds one step, or have few values per site.
+ * For each figure: a mark inside its panel at the place of every value that the stat-* program
+ * prints, with the factor that the label of the axis promises; the labels of the axes; the grey box
+ * of the burn-in where it belongs. Runs are so short that a bucket holds one step, or have few
+ * values per site.
  */
 #include <math.h>
 #include <stdio.h>
@@ -360,7 +361,8 @@ static void test_curves(void **state) {
     check_axes(d, 2, "epoch", "validation loss (nats)");
 }
 
-/* Epochs after the first tenth: 0.1 + 0.19; the last panel has the second run's evaluations less the first's. */
+/* Epochs after the first tenth: 0.1 + 0.19; the last panel has the second run's evaluations less
+   the first's. */
 static void test_converge(void **state) {
     (void)state;
     const drawing *d = drawing_make("statplot converge few.h5 other.h5");

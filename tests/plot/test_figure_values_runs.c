@@ -1,4 +1,5 @@
-/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites, and of the ends of runs. */
+/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites, and of the ends of
+   runs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_plot_table_cache.c -- an analysis with the same words is run once: its table and its failure come again, another's never
- * do, and what was no answer is asked again. */
+/* test_plot_table_cache.c -- an analysis with the same words is run once: its table and its failure
+ * come again, another's never do, and what was no answer is asked again. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* test_process_list.c -- programs and calls that are run side by side: all of them, the first failure in the
- * order of the list, failures that are kept apart, no more than there are processors, and none after a
- * signal. */
+/* test_process_list.c -- programs and calls that are run side by side: all of them, the first
+ * failure in the order of the list, failures that are kept apart, no more than there are
+ * processors, and none after a signal. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
 #include <omp.h>
 #include <signal.h>
@@ -140,8 +140,8 @@ static void a_linked_program_is_not_looked_for(void **state) {
     signal(SIGTERM, SIG_DFL);
 }
 
-/* What begins after a signal could not put its things away: it has the handlers that are left. The last test:
- * a signal is noted for good. */
+/* What begins after a signal could not put its things away: it has the handlers that are left. The
+ * last test: a signal is noted for good. */
 static void nothing_begins_after_a_signal(void **state) {
     (void)state;
     plot_process p[JOBS];

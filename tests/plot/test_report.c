@@ -1,5 +1,5 @@
-/* test_report.c -- statplot report: what its page holds of one run and of many, what of a directory it leaves alone, and
- * what is left when it is interrupted. */
+/* test_report.c -- statplot report: what its page holds of one run and of many, what of a directory
+ * it leaves alone, and what is left when it is interrupted. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -39,8 +39,8 @@ static void test_report(void **state) {
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
 }
 
-/* Of many runs the first ones get what is of one run, and lines; tables, and figures with a point for each, hold
- * all. */
+/* Of many runs the first ones get what is of one run, and lines; tables, and figures with a point
+ * for each, hold all. */
 static void test_report_of_many(void **state) {
     (void)state;
     check_run("for i in 1 2 3; do cp nlp.h5 many$i.h5; done; rm -rf many");
@@ -59,7 +59,8 @@ static void test_report_of_many(void **state) {
     check_fails("statplot curves many1.h5 --max-runs 2", 2, "max-runs");
 }
 
-/* Somebody's page stays; the contents lead to every section; images and text have figures of their own. */
+/* Somebody's page stays; the contents lead to every section; images and text have figures of their
+   own. */
 static void test_report_page(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -84,8 +85,8 @@ static void test_report_page(void **state) {
               "! grep 'src=.fig2.svg' index.html | grep -q narrow");
 }
 
-/* The exit status of `statplot report` of all runs when Ctrl-C comes after so many milliseconds: to each of
- * its processes. */
+/* The exit status of `statplot report` of all runs when Ctrl-C comes after so many milliseconds: to
+ * each of its processes. */
 static int interrupted(int milliseconds) {
     const struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
     int state;
@@ -101,7 +102,8 @@ static int interrupted(int milliseconds) {
     return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
 }
 
-/* Page and tables of the report before are whole as long as there are no others; nothing stays behind. */
+/* Page and tables of the report before are whole as long as there are no others; nothing stays
+   behind. */
 static void test_report_interrupted(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -112,8 +114,8 @@ static void test_report_interrupted(void **state) {
     }
 }
 
-/* Of a directory that an interrupted report made only what somebody else put there stays; and `timeout` signals its
- * program twice. */
+/* Of a directory that an interrupted report made only what somebody else put there stays; and
+ * `timeout` signals its program twice. */
 static void test_report_leaves_no_directory(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

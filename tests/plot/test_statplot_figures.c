@@ -152,8 +152,8 @@ static void test_gap(void **state) {
     program_free(&r);
 }
 
-/* 3.5, 3.25 and 3: mean 3.25, deviation 0.25, and Student's 0.975 quantile with 2 degrees of freedom
- * is 4.302653. Total TID 37.5, 35.5 and 39.5; gaps 0.5, 0.75 and 1. */
+/* 3.5, 3.25 and 3: mean 3.25, deviation 0.25, and Student's 0.975 quantile with 2 degrees of
+ * freedom is 4.302653. Total TID 37.5, 35.5 and 39.5; gaps 0.5, 0.75 and 1. */
 static void test_gap_intervals(void **state) {
     (void)state;
     const double student = 4.302652729911275 / sqrt(3);
@@ -286,7 +286,8 @@ static void test_published_axes(void **state) {
         0, "");
 }
 
-/* Eight colours do not do for 24 runs: no two have the same colour and dashes, or colour and point. */
+/* Eight colours do not do for 24 runs: no two have the same colour and dashes, or colour and
+   point. */
 static void test_looks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -416,7 +417,8 @@ static void test_told_in_figures(void **state) {
     check_run("statplot tidloss pre_bn.h5 -o told.svg", 1, "no evaluation with batch statistics");
 }
 
-/* Of one run its sites stand behind their median; a chosen site is told; of several runs medians alone. */
+/* Of one run its sites stand behind their median; a chosen site is told; of several runs medians
+   alone. */
 static void test_scatter_of_ranks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();

@@ -1,4 +1,5 @@
-/* test_ranks.c -- one process: every exchange returns what it was given; what a launcher says is heard. */
+/* test_ranks.c -- one process: every exchange returns what it was given; what a launcher says is
+   heard. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_custom_scalars.c -- scalars of the host's own: what is put is what is read, through flushes, copies and
- * recoveries; what is refused; files whose /host is damaged. */
+/* test_custom_scalars.c -- scalars of the host's own: what is put is what is read, through flushes,
+ * copies and recoveries; what is refused; files whose /host is damaged. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_overhead_limit.c -- the spacing of vectors follows the time that recording takes; and a process that forks:
- * the file stays its parent's. */
+/* test_overhead_limit.c -- the spacing of vectors follows the time that recording takes; and a
+ * process that forks: the file stays its parent's. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,8 +54,8 @@ typedef struct columns {
     int64_t vector_step[MOST];
 } columns;
 
-/* Reads them, and checks what holds of every run: vectors stand in the steps that the spacing divides, and
- * scalars in all. */
+/* Reads them, and checks what holds of every run: vectors stand in the steps that the spacing
+ * divides, and scalars in all. */
 static void read_columns(const char *path, columns *c) {
     static float dist[MOST];
     sr_failure why = {0};

@@ -1,5 +1,5 @@
-/* test_pass_calls.c -- calls of raw tensors and sums that are refused, what the host puts beside them, NaN
- * batches, and the shapes of tensors. */
+/* test_pass_calls.c -- calls of raw tensors and sums that are refused, what the host puts beside
+ * them, NaN batches, and the shapes of tensors. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -326,8 +326,8 @@ static void test_nan_batch(void **state) {
 
 /* -- shapes ---------------------------------------------------------------------------------- */
 
-/* All counts of rows and planes around the blocks, at an address of the element's alignment alone; what
- * stands in padded rows, and around the tensor, takes no part. */
+/* All counts of rows and planes around the blocks, at an address of the element's alignment alone;
+ * what stands in padded rows, and around the tensor, takes no part. */
 static void check_shape(int64_t outer, int64_t inner, bool masked) {
     enum { C = 3, MOST = 40 * C * 17 + 2 };
     static float x[MOST], g[MOST];

@@ -32,7 +32,8 @@ static void compare(const char *label, const script_record *got, const script_re
     }
 }
 
-/* What a host calls in a step (pass_script.h), how often passes may repeat, and which pieces count. */
+/* What a host calls in a step (pass_script.h), how often passes may repeat, and which pieces
+   count. */
 typedef struct example {
     const char *script, *counts;
     sr_repeat repeat;
@@ -160,8 +161,8 @@ static void expect_counts(const script_case *base, const char *script, sr_repeat
     check_near_float(script, found, want, 3, 0, 0);
 }
 
-/* Piece 0: 8 rows, 6 of them valid; 1: 12, 9; 2: 4, 3; 3: 8, none; 4: none. Channels first: 4, 6, 2,
- * 4 and 0 samples of two values. */
+/* Piece 0: 8 rows, 6 of them valid; 1: 12, 9; 2: 4, 3; 3: 8, none; 4: none. Channels first: 4, 6,
+ * 2, 4 and 0 samples of two values. */
 static void test_counts(void **state) {
     (void)state;
     script_case c = case_of(SR_FAMILY_SIGMA, SR_FLOAT32, 0);

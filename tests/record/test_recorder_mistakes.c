@@ -1,5 +1,5 @@
-/* test_recorder_mistakes.c -- calls of the recorder that are refused: one line each, and what was written
- * before is kept. */
+/* test_recorder_mistakes.c -- calls of the recorder that are refused: one line each, and what was
+ * written before is kept. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* test_waiting.c -- no row waits longer than flush_seconds for its place in the file: in the middle of a
- * step, around an evaluation, before a step that will take as long as the last one. */
+/* test_waiting.c -- no row waits longer than flush_seconds for its place in the file: in the middle
+ * of a step, around an evaluation, before a step that will take as long as the last one. */
 #include <math.h>
 #include <time.h>
 

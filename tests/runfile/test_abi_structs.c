@@ -1,5 +1,5 @@
-/* test_abi_structs.c -- programs built before and after the library: structs that are shorter and longer
- * than its own (statrec/base.h), and statistics by their names. */
+/* test_abi_structs.c -- programs built before and after the library: structs that are shorter and
+ * longer than its own (statrec/base.h), and statistics by their names. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

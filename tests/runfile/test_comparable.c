@@ -1,5 +1,5 @@
-/* test_comparable.c -- in what two sites of two runs differ: each cause by itself, and differences that
- * are too small to count. */
+/* test_comparable.c -- in what two sites of two runs differ: each cause by itself, and differences
+ * that are too small to count. */
 #include <stdio.h>
 #include <string.h>
 

@@ -152,8 +152,8 @@ static void test_flipped(void **state) {
     flip_bytes(sample_path("run.h5.part"), (int)check_places(60));
 }
 
-/* What HDF5 keeps of a damaged header it would tell at the end of its host's process, on its standard error. The
- * child: reads files with damaged headers, then HDF5 ends. */
+/* What HDF5 keeps of a damaged header it would tell at the end of its host's process, on its
+ * standard error. The child: reads files with damaged headers, then HDF5 ends. */
 static void read_damaged_headers(const char *said) {
     size_t size;
     const char *path = sample_path("child.h5");

@@ -43,7 +43,8 @@ void *realloc(void *old, size_t size) {
 
 static const sr_finish complete = {sizeof(sr_finish), "complete", "", ""};
 
-/* A step of everything that is of the recorder's own making: raw tensors and sums, merged, scalars. */
+/* A step of everything that is of the recorder's own making: raw tensors and sums, merged,
+   scalars. */
 static void put_raw(sr_recorder *r, int64_t step, const int id[2], int merged) {
     const float x[10] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     const double sum[5] = {1, 2, 3, 4, 5};
@@ -120,8 +121,8 @@ static bool live_with_failure(long k) {
         check_ok(status, &why);
         return true;
     }
-    /* Without consequence: whether an object is there is asked once more where it is opened, and HDF5
-     * holds its header against its sum by itself. The copy then has all that was recorded. */
+    /* Without consequence: whether an object is there is asked once more where it is opened, and
+     * HDF5 holds its header against its sum by itself. The copy then has all that was recorded. */
     if (status != SR_MEMORY && !(status == SR_OK && memcmp(&count, &whole, sizeof whole) == 0))
         fail_msg("allocation %ld: %s: %s", k, sr_status_name(status), why.text);
     char part[4300];
@@ -144,8 +145,8 @@ static bool is_tried(long k) {
     return k <= EACH || k % every() == 0;
 }
 
-/* HDF5 keeps what it has of a file that it could not close, so each process has its part of them. The
- * last k so far; *all: none failed any more. */
+/* HDF5 keeps what it has of a file that it could not close, so each process has its part of them.
+ * The last k so far; *all: none failed any more. */
 static long fail_some(long k, bool *all) {
     int status;
     const pid_t child = fork();

@@ -1,6 +1,6 @@
-/* test_flips.c -- one flipped bit anywhere in a finished run file: check notices it, readers and recovery lose
- * no more than the dataset that it hit, and no number is another one. STATREC_TORTURE: how many bits, 300
- * unless it says another number. */
+/* test_flips.c -- one flipped bit anywhere in a finished run file: check notices it, readers and
+ * recovery lose no more than the dataset that it hit, and no number is another one.
+ * STATREC_TORTURE: how many bits, 300 unless it says another number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_growing.c -- readers of a file that grows see nothing but whole rows, and no reader falls into the
- * gap between its two names when the run ends. */
+/* test_growing.c -- readers of a file that grows see nothing but whole rows, and no reader falls
+ * into the gap between its two names when the run ends. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* test_growing_names.c -- a file that is being written belongs to its writer: nobody else replaces it, the writer
- * notices when it is gone, and what the host does with HDF5 is left alone. */
+/* test_growing_names.c -- a file that is being written belongs to its writer: nobody else replaces
+ * it, the writer notices when it is gone, and what the host does with HDF5 is left alone. */
 #include <errno.h>
 #include <hdf5.h>
 #include <signal.h>
@@ -62,7 +62,8 @@ static void test_force(void **state) {
     sr_run_close(f);
 }
 
-/* Of a writer that was killed, of one that gave up, and of one that could not write, nobody waits. */
+/* Of a writer that was killed, of one that gave up, and of one that could not write, nobody
+   waits. */
 static void test_force_on_dead(void **state) {
     (void)state;
     sr_failure why = {0};

@@ -1,5 +1,5 @@
-/* test_limits.c -- what a host may ask for: runs of any length within their limit, as many embeddings as
- * are allowed, and one line for what cannot be. */
+/* test_limits.c -- what a host may ask for: runs of any length within their limit, as many
+ * embeddings as are allowed, and one line for what cannot be. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +92,8 @@ static void test_no_end_resumed(void **state) {
     expect_covered(path, 30000, 20000000, 4);
 }
 
-/* Past its plan a run has no vectors that do not fit; what every step has comes to a megabyte here. */
+/* Past its plan a run has no vectors that do not fit; what every step has comes to a megabyte
+   here. */
 static void test_past_the_plan(void **state) {
     (void)state;
     struct stat s;

@@ -1,5 +1,5 @@
-/* test_many_files.c -- more run files at once than a process may have descriptors: those that rest are
- * what they were when they are read again, or a failure that names them. */
+/* test_many_files.c -- more run files at once than a process may have descriptors: those that rest
+ * are what they were when they are read again, or a failure that names them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -129,8 +129,8 @@ static void copy_file(const char *from, const char *to) {
     fclose(in), assert_int_equal(fclose(out), 0);
 }
 
-/* Opened while it is written, as PATH.part, read when .part is off its name. A process cannot have one
- * file open for writing and for reading: the reader has a copy. */
+/* Opened while it is written, as PATH.part, read when .part is off its name. A process cannot have
+ * one file open for writing and for reading: the reader has a copy. */
 static void a_writer_may_finish(void **state) {
     (void)state;
     sr_runfile *run[FILES];

@@ -1,4 +1,5 @@
-/* test_metric_files.c -- files whose metrics cannot be believed, and files of before metrics were declared. */
+/* test_metric_files.c -- files whose metrics cannot be believed, and files of before metrics were
+   declared. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>

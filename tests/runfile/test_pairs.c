@@ -1,5 +1,5 @@
-/* Pairs of input and output below /final: what was put is read back, copied and checked; mistakes are
- * refused; they count in the projected size. */
+/* Pairs of input and output below /final: what was put is read back, copied and checked; mistakes
+ * are refused; they count in the projected size. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>

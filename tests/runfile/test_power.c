@@ -1,9 +1,9 @@
-/* test_power.c -- a power failure or a kill at any moment of a run. The system's calls that change a file are
- * this program's own here: they note what happened, and the states that a disk may be left in are made of
- * that, each page of 4096 bytes that was written since the last fdatasync old, new or anything in between.
- * Of each the rows of the last flush are read, with the right values. And the k-th write torn in half,
- * followed by a kill. STATREC_TORTURE: how many states, 150 unless it says another number,
- * and of a thousand every write. */
+/* test_power.c -- a power failure or a kill at any moment of a run. The system's calls that change
+ * a file are this program's own here: they note what happened, and the states that a disk may be
+ * left in are made of that, each page of 4096 bytes that was written since the last fdatasync old,
+ * new or anything in between. Of each the rows of the last flush are read, with the right values.
+ * And the k-th write torn in half, followed by a kill. STATREC_TORTURE: how many states, 150 unless
+ * it says another number, and of a thousand every write. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <hdf5.h>
@@ -26,8 +26,8 @@ enum { STEPS = 90, FLUSH = 8, PAGE = 4096, MOST = 1 << 20 };
 
 /* -- the system's calls ---------------------------------------------------------------------- */
 
-/* One call: bytes written to a place; bytes NULL and size < 0: a new length `at`; else all is on the disk.
- * flushed: the steps that a flush before it had committed. */
+/* One call: bytes written to a place; bytes NULL and size < 0: a new length `at`; else all is on
+ * the disk. flushed: the steps that a flush before it had committed. */
 typedef struct call {
     unsigned char *bytes;
     long at, size;
@@ -162,8 +162,8 @@ static long length_after(long length, const call *c) {
     return c->size < 0 ? c->at : length;
 }
 
-/* How many of `calls` calls a page has seen, in a state of a kind: any; nearly all of them; hardly any; all on
- * one side of a border, none on the other. */
+/* How many of `calls` calls a page has seen, in a state of a kind: any; nearly all of them; hardly
+ * any; all on one side of a border, none on the other. */
 static int draw_seen(int kind, long page, long border, int calls) {
     if (kind == 1) return draw(16) ? calls : 0;
     if (kind == 2) return draw(16) ? 0 : calls;
@@ -172,7 +172,8 @@ static int draw_seen(int kind, long page, long border, int calls) {
     return draw(3) ? (draw(2) ? calls : 0) : draw(calls + 1);
 }
 
-/* The disk after `calls` calls, of which those since the last fdatasync reached it page by page up to any. */
+/* The disk after `calls` calls, of which those since the last fdatasync reached it page by page up
+   to any. */
 static long make_state(unsigned char *disk, int calls) {
     int last = calls;
     long length = 0, all = 0;
@@ -197,7 +198,8 @@ static int states(void) {
     return (int)check_places(150);
 }
 
-/* Any moment; every fourth one behind a new length of the file, of which there are few, or the last ones. */
+/* Any moment; every fourth one behind a new length of the file, of which there are few, or the last
+   ones. */
 static int draw_moment(void) {
     int calls = draw(4) ? draw(note.count) : note.count - 1 - draw(8);
     if (draw(4)) return 1 + calls;

@@ -1,5 +1,5 @@
-/* test_recover_whole.c -- what recover writes is a file that check finds nothing in but its end; what it
- * cannot save it names; when it fails it leaves nothing. */
+/* test_recover_whole.c -- what recover writes is a file that check finds nothing in but its end;
+ * what it cannot save it names; when it fails it leaves nothing. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
@@ -292,7 +292,8 @@ static void rename_site(hid_t file, int site, const char *name) {
     H5Tclose(type), H5Dclose(set);
 }
 
-/* Nothing can stand in for a site: the file is refused, by its own name, and the caller is not to blame. */
+/* Nothing can stand in for a site: the file is refused, by its own name, and the caller is not to
+   blame. */
 static void test_sites(void **state) {
     (void)state;
     static const char *const names[][2] = {

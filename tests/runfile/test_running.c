@@ -1,5 +1,5 @@
-/* test_running.c -- running values that outlive the process: a run that stops and goes on is the run that
- * never stopped, bit by bit. */
+/* test_running.c -- running values that outlive the process: a run that stops and goes on is the
+ * run that never stopped, bit by bit. */
 #include <hdf5.h>
 #include <math.h>
 #include <signal.h>
@@ -13,7 +13,8 @@
 #include "testing/check.h"
 #include "testing/sample_run.h"
 
-/* Sites of all families whose statistics run; `late` is observed from step LATE on, `still` never. */
+/* Sites of all families whose statistics run; `late` is observed from step LATE on, `still`
+   never. */
 enum { SITES = 7, WIDTH = 4, ROWS = 8, LATE = 9, STEPS = 24 };
 
 static const sr_site sites[SITES] = {

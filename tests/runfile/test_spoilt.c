@@ -1,5 +1,5 @@
-/* test_spoilt.c -- well-formed HDF5 that is no run file, or one of which a dataset is not what it should
- * be: what is left is read, checked and recovered. */
+/* test_spoilt.c -- well-formed HDF5 that is no run file, or one of which a dataset is not what it
+ * should be: what is left is read, checked and recovered. */
 #include <hdf5.h>
 #include <math.h>
 #include <stdio.h>

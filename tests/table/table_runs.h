@@ -4,8 +4,9 @@
 
 #include "testing/programs.h"
 
-/* For cmocka: writes the toys of table_runs.c, three evaluations of a translation run each; ppl.h5 and ptb.h5 with a
- * perplexity; cv.h5 with an accuracy, and evil.h5, whose names would break a table. */
+/* For cmocka: writes the toys of table_runs.c, three evaluations of a translation run each; ppl.h5
+ * and ptb.h5 with a perplexity; cv.h5 with an accuracy, and evil.h5, whose names would break a
+ * table. */
 int table_runs(void **state);
 
 /* Fails unless the command line prints this below the comments, and nothing on standard error. */

@@ -1,5 +1,5 @@
-/* test_table_formats.c -- stat-table --layout without runs, in LaTeX and Markdown, with a layout of one's own; hostile
- * names. */
+/* test_table_formats.c -- stat-table --layout without runs, in LaTeX and Markdown, with a layout of
+ * one's own; hostile names. */
 #include <string.h>
 
 #include "table_runs.h"

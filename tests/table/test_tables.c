@@ -44,7 +44,8 @@ static void test_lines(void **state) {
                     "bn+ls\t-\t-\t-\t-\t0\t-\t80\t-\t1\n");
 }
 
-/* Parameters of a method that differ are settings; those that make another formula are part of its name. */
+/* Parameters of a method that differ are settings; those that make another formula are part of its
+   name. */
 static void test_params(void **state) {
     (void)state;
     check_rows("stat-table brn-2.h5 brn-4.h5 ln-param.h5 pn-param.h5 pnls.h5 --layout pn-table1",

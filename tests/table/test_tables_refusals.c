@@ -1,5 +1,5 @@
-/* test_tables_refusals.c -- what stat-table --layout refuses: command lines, and faults in the files
- * of published values and of layouts. */
+/* test_tables_refusals.c -- what stat-table --layout refuses: command lines, and faults in the
+ * files of published values and of layouts. */
 #include <stdio.h>
 #include <string.h>
 

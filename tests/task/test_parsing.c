@@ -1,5 +1,5 @@
-/* Parsing a split: greedy among the legal transitions, sentence by sentence the same; scores by the rules
- * of the data; what is written; a signal. */
+/* Parsing a split: greedy among the legal transitions, sentence by sentence the same; scores by the
+ * rules of the data; what is written; a signal. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,7 +127,8 @@ static void read_back(const char *text, treebank *t) {
     check_ok(treebank_read(path_of("predicted"), &o, t, &why), &why); /* they are trees */
 }
 
-/* More sentences than go on at once, each as if it were alone; one root each; the rest of the lines stays. */
+/* More sentences than go on at once, each as if it were alone; one root each; the rest of the lines
+   stays. */
 static void each_as_if_alone(void **state) {
     (void)state;
     setting s = make("", "", "ln");

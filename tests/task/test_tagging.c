@@ -1,5 +1,5 @@
-/* test_tagging.c -- the task of tags: entities counted in the pass, numbers worked out by hand, the file of
- * predictions. The model here knows the tags: it repeats the gold ones but for one word. */
+/* test_tagging.c -- the task of tags: entities counted in the pass, numbers worked out by hand, the
+ * file of predictions. The model here knows the tags: it repeats the gold ones but for one word. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@ typedef struct bounded_result {
     char *text;         /* what it printed, messages too */
 } bounded_result;
 
-/* Runs a program of the build in the test's temporary directory, words separated by blanks, FILE being
- * the path. */
+/* Runs a program of the build in the test's temporary directory, words separated by blanks, FILE
+ * being the path. */
 bounded_result bounded_run(const char *words, const char *path);
 void bounded_free(bounded_result *r);
 /* What may be taken to read a file of n bytes: 64 MiB + 4 n. */

@@ -79,10 +79,11 @@ void check_write(const char *path, const char *text);
 /* How many files this process has open; for differences. */
 int check_descriptors(void);
 
-/* Which tests of a program run: all, or those of $STATREC_TEST, a name or a pattern with * and ? (check.c).
+/* Which tests of a program run: all, or those of $STATREC_TEST, a name or a pattern with * and ?
+ * (check.c).
  *
- * How many places a test tries: $STATREC_TORTURE, else `few` (tests/README.md). Says once that it was
- * asked, by which tests/torture.sh knows that a row has its places. */
+ * How many places a test tries: $STATREC_TORTURE, else `few` (tests/README.md). Says once that it
+ * was asked, by which tests/torture.sh knows that a row has its places. */
 long check_places(long few);
 
 #endif

@@ -16,8 +16,8 @@ char *damage_load(const char *path, size_t *size);
 void damage_store(const char *path, const char *bytes, size_t size);
 /* `path` becomes a copy of whole.h5 among the samples, open for HDF5 to write. */
 hid_t damage_reopen(const char *path);
-/* Opens, checks, reads everything and recovers: what is refused is refused in one line with a reason.
- * Returns whether the file opened. */
+/* Opens, checks, reads everything and recovers: what is refused is refused in one line with a
+ * reason. Returns whether the file opened. */
 bool damage_exercise(const char *path);
 
 #endif

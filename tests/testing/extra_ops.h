@@ -1,5 +1,5 @@
-/* extra_ops.h -- operations that only tests use: another non-linear one, and one that reads both of its
- * inputs in backward. */
+/* extra_ops.h -- operations that only tests use: another non-linear one, and one that reads both of
+ * its inputs in backward. */
 #ifndef TESTS_TESTING_EXTRA_OPS_H
 #define TESTS_TESTING_EXTRA_OPS_H
 

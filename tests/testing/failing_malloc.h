@@ -1,6 +1,6 @@
-/* failing_malloc.h -- the n-th allocation fails, and what is not freed is counted. Defines malloc and its
- * kin: for one file of a test program, never for a library. Under the address sanitizer, which replaces
- * them too, there is none of it. */
+/* failing_malloc.h -- the n-th allocation fails, and what is not freed is counted. Defines malloc
+ * and its kin: for one file of a test program, never for a library. Under the address sanitizer,
+ * which replaces them too, there is none of it. */
 #ifndef TESTS_FAILING_MALLOC_H
 #define TESTS_FAILING_MALLOC_H
 

@@ -5,11 +5,12 @@
  *
  * Every call of f sees the same random stream and the tape in training mode; the calls for the
  * differences do not record. A backward function finds only the values that its op declared to read
- * (tape_push_reading), on a tape that spends them. There is an analytic pass for each way in which an input may
- * come to an op: as the result of another, whose value goes away before the backward pass and is made again
- * elsewhere, and whose gradient nobody has begun; as a parameter whose gradient is to be overwritten; as one
- * whose gradient is to be added to. What the last one leaves is left in the gradients of the inputs.
- * Results that can be made again (tape_set_recompute) must come out bit for bit.
+ * (tape_push_reading), on a tape that spends them. There is an analytic pass for each way in which
+ * an input may come to an op: as the result of another, whose value goes away before the backward
+ * pass and is made again elsewhere, and whose gradient nobody has begun; as a parameter whose
+ * gradient is to be overwritten; as one whose gradient is to be added to. What the last one leaves
+ * is left in the gradients of the inputs. Results that can be made again (tape_set_recompute) must
+ * come out bit for bit.
  */
 #include "testing/gradcheck.h"
 
@@ -79,8 +80,8 @@ static void spoil(tensor *x) {
     memset(x->value, 0xff, bytes_of(x)); /* NaN */
 }
 
-/* What nobody reads is not there: a backward function may have kept where it was. Results that can be made again
- * have to be so first. */
+/* What nobody reads is not there: a backward function may have kept where it was. Results that can
+ * be made again have to be so first. */
 static void spoil_unread(const check *c, bool recomputed) {
     for (const tape_node *n = c->tape->last; n; n = n->before)
         if (!n->out->readers && n->out->own && !n->recompute == !recomputed) spoil(n->out);

@@ -1,4 +1,5 @@
-/* metric_runs.h -- run files with metrics of their own, for tests of the recorder and of files that were altered. */
+/* metric_runs.h -- run files with metrics of their own, for tests of the recorder and of files that
+   were altered. */
 #ifndef TESTS_RECORD_METRIC_RUNS_H
 #define TESTS_RECORD_METRIC_RUNS_H
 

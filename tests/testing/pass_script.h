@@ -1,4 +1,5 @@
-/* pass_script.h -- a run whose steps call the recorder as a script says, and what the file then holds. */
+/* pass_script.h -- a run whose steps call the recorder as a script says, and what the file then
+   holds. */
 #ifndef TESTS_PASS_SCRIPT_H
 #define TESTS_PASS_SCRIPT_H
 

@@ -37,17 +37,18 @@ const char *program_file(const char *name);
 /* Writes it with this text. */
 void program_write(const char *name, const char *text);
 
-/* For run files of a test's own: a toy run by "test" that replaces what is there; the recorder, or the
- * test fails; the end of a pass of 10 tokens, loss = step; a complete end. */
+/* For run files of a test's own: a toy run by "test" that replaces what is there; the recorder, or
+ * the test fails; the end of a pass of 10 tokens, loss = step; a complete end. */
 sr_options run_options(void);
 sr_recorder *run_create(const char *path, sr_options o);
 void run_end_step(sr_recorder *r, int step);
 void run_finish(sr_recorder *r);
-/* A site of batch normalization, whose running values keep 0.9 of what they were, or of layer normalization. Its number. */
+/* A site of batch normalization, whose running values keep 0.9 of what they were, or of layer
+   normalization. Its number. */
 int run_add_bn(sr_recorder *r, const char *name, int width, int depth, double eps);
 int run_add_ln(sr_recorder *r, const char *name, int width, int depth, double eps);
-/* Metrics for run_put_eval: bleu, valid_accuracy (more is better), valid_ppl, valid_loss, valid_nll,
- * valid_loss_batch (less). */
+/* Metrics for run_put_eval: bleu, valid_accuracy (more is better), valid_ppl, valid_loss,
+ * valid_nll, valid_loss_batch (less). */
 void run_add_metrics(sr_recorder *r);
 /* An evaluation: names separated by blanks, then a double for each. */
 void run_put_eval(sr_recorder *r, int64_t step, double epoch, const char *names, ...);

@@ -1,5 +1,5 @@
-/* Byte-pair encoding in its details: ties, overlaps, the end of a word, vocabularies, codes files. The expected
- * texts were seen from subword-nmt 0.3.8. */
+/* Byte-pair encoding in its details: ties, overlaps, the end of a word, vocabularies, codes files.
+ * The expected texts were seen from subword-nmt 0.3.8. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

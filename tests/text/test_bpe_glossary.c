@@ -1,5 +1,5 @@
-/* What glossaries keep whole, and the regular expressions they are. The expected texts were seen from
- * subword-nmt 0.3.8. */
+/* What glossaries keep whole, and the regular expressions they are. The expected texts were seen
+ * from subword-nmt 0.3.8. */
 #include <stdlib.h>
 #include <string.h>
 

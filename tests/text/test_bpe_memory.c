@@ -1,4 +1,5 @@
-/* Every allocation of learning, reading and applying fails once: SR_MEMORY each time, nothing leaks. */
+/* Every allocation of learning, reading and applying fails once: SR_MEMORY each time, nothing
+   leaks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* test_bpe_transform.c -- merges that are learnt as a step of lines: from both sides, all of the lines that
- * are training text and no others, pairs that occur twice. */
+/* test_bpe_transform.c -- merges that are learnt as a step of lines: from both sides, all of the
+ * lines that are training text and no others, pairs that occur twice. */
 #include <string.h>
 
 #include "testing/check.h"

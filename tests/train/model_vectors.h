@@ -77,8 +77,8 @@ void case_compare_reals(model_case *c, const char *name, const real *got, int64_
 /* Byte for byte. */
 void case_compare_text(model_case *c, const char *name, const char *got, int64_t size);
 
-/* vectors_directory.c: a file by its checker, with a line for it; every .h5 file of a directory. Files
- * of normalizations are left out: tests/norm/test_vectors.c takes them. */
+/* vectors_directory.c: a file by its checker, with a line for it; every .h5 file of a directory.
+ * Files of normalizations are left out: tests/norm/test_vectors.c takes them. */
 typedef struct vector_tally {
     int passed, failed, skipped; /* cases; a file that is not one of vectors counts as one */
     int left_out;                /* files */

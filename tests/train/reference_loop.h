@@ -1,6 +1,6 @@
-/* reference_loop.h -- a second training loop, by its formulas alone and in double: accumulation over
- * passes, clipping, momentum or Adam, learning rate, validation. It shares data, model and tape with
- * the trainer, nothing of src/train but the parsing of options. */
+/* reference_loop.h -- a second training loop, by its formulas alone and in double: accumulation
+ * over passes, clipping, momentum or Adam, learning rate, validation. It shares data, model and
+ * tape with the trainer, nothing of src/train but the parsing of options. */
 #ifndef TESTS_TRAIN_REFERENCE_LOOP_H
 #define TESTS_TRAIN_REFERENCE_LOOP_H
 
@@ -44,8 +44,8 @@ typedef struct reference {
     int evals;
 } reference;
 
-/* Runs what the trainer would run of this configuration; fails the test when it cannot. Restrictions:
- * no dropout; scheduler step with one milestone. */
+/* Runs what the trainer would run of this configuration; fails the test when it cannot.
+ * Restrictions: no dropout; scheduler step with one milestone. */
 void reference_run(reference *r, const train_config *c);
 void reference_free(reference *r);
 

@@ -1,5 +1,5 @@
-/* test_checkpoints.c -- when a run writes checkpoints and which of them stay; and that a run that was
- * stopped and taken up again is the run that never stopped. */
+/* test_checkpoints.c -- when a run writes checkpoints and which of them stay; and that a run that
+ * was stopped and taken up again is the run that never stopped. */
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -284,7 +284,8 @@ static void uncut(const char *const *args, course *k, bool bleu) {
     look(k, r.updates, bleu);
 }
 
-/* Options that are of no file of state: the seed, forms of the loss; and validations that are counted. */
+/* Options that are of no file of state: the seed, forms of the loss; and validations that are
+   counted. */
 static void goes_on_as_it_was(void **state) {
     (void)state;
     const char *const args[] = {"--epochs=3",

@@ -66,7 +66,8 @@ static fill text_run(const char *key, const char *value) {
     return x;
 }
 
-/* Pairs drawn at random need padding; a limit on words alone lets a batch have as many as before. */
+/* Pairs drawn at random need padding; a limit on words alone lets a batch have as many as
+   before. */
 static void batching_and_budget(void **state) {
     (void)state;
     const fill bucketed = text_run(NULL, NULL), sorted = text_run("--batching", "sorted"),

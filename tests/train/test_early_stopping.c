@@ -1,4 +1,5 @@
-/* Early stopping: when a run ends, what it says of it, and that its counters are of the run's state.
+/* Early stopping: when a run ends, what it says of it, and that its counters are of the run's
+ * state.
  */
 #include <math.h>
 #include <stdio.h>
@@ -143,7 +144,8 @@ static void counters_are_of_the_state(void **state) {
     trainer_close(&r, SR_OK, &why);
 }
 
-/* Evaluations until the patience of 2 is over; NaN is not better than anything, nor than nothing. */
+/* Evaluations until the patience of 2 is over; NaN is not better than anything, nor than
+   nothing. */
 static void no_number_is_never_better(void **state) {
     (void)state;
     static const struct {

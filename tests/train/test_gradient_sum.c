@@ -1,5 +1,5 @@
-/* test_gradient_sum.c -- the sum over the shares is that of the tree of gradient_sum.c, bit by bit, in
- * every bucket; a backward pass may set it off, and the next update begins at zero. */
+/* test_gradient_sum.c -- the sum over the shares is that of the tree of gradient_sum.c, bit by bit,
+ * in every bucket; a backward pass may set it off, and the next update begins at zero. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,8 @@ static void sums_are_the_tree(void **state) {
     ranks_close(k, NULL);
 }
 
-/* sum of x W' + b, the same weight twice: its gradient is whole behind the second of its nodes alone. */
+/* sum of x W' + b, the same weight twice: its gradient is whole behind the second of its nodes
+   alone. */
 static void backward(params *p, tape *t, int share, gradient_sum *g) {
     tape_reset(t, rng_create(1), true, true);
     params_use_block(p, share);

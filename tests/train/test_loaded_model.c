@@ -1,5 +1,5 @@
-/* test_loaded_model.c -- checkpoints without their run: the mean of several, running values made anew, the
- * train-inference discrepancy, weights from elsewhere. */
+/* test_loaded_model.c -- checkpoints without their run: the mean of several, running values made
+ * anew, the train-inference discrepancy, weights from elsewhere. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,8 +142,8 @@ static void mean_of_three(void **state) {
     close_trained(mean);
 }
 
-/* With one batch as the training data, the new running values are that batch's: what is evaluated with
- * them is what is evaluated with the batch's own, and the discrepancy is nothing. */
+/* With one batch as the training data, the new running values are that batch's: what is evaluated
+ * with them is what is evaluated with the batch's own, and the discrepancy is nothing. */
 static void recomputed_from_one_batch(void **state) {
     (void)state;
     const char *const args[] = {RUN,   "--epochs",    "6",          "--max-tokens",

@@ -1,6 +1,6 @@
-/* test_norm_options.c -- parameters of methods in the options of `statrec train`: in the value of --norm
- * and its relatives, and by the options of version 0.1, which have rows and values in the order of
- * norm_option_at. */
+/* test_norm_options.c -- parameters of methods in the options of `statrec train`: in the value of
+ * --norm and its relatives, and by the options of version 0.1, which have rows and values in the
+ * order of norm_option_at. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +69,8 @@ static const char *stored(train_config *c, const char *const *pair, int pairs, c
     stored(&c, (const char *const[]){__VA_ARGS__},                                                 \
            (int)(sizeof((const char *const[]){__VA_ARGS__}) / (2 * sizeof(char *))), text)
 
-/* Reading a stored configuration moves the values of old options into those of --norm, where a method has
- * the parameter and its value does not set it. */
+/* Reading a stored configuration moves the values of old options into those of --norm, where a
+ * method has the parameter and its value does not set it. */
 static void folded(void **state) {
     (void)state;
     static train_config c;

@@ -127,8 +127,8 @@ static void grad_norm(void **state) {
 }
 
 /* Two numbers, two updates by hand, the gradient given four times as large with a scale of 1/4:
- * g = 3, then 4: sum 9, 25; p = 1 - 0.5 3/(3+0.5) - 0.5 4/(5+0.5). The second number has a weight decay
- * alone: g = 0.1 p. */
+ * g = 3, then 4: sum 9, 25; p = 1 - 0.5 3/(3+0.5) - 0.5 4/(5+0.5). The second number has a weight
+ * decay alone: g = 0.1 p. */
 static void adagrad_by_hand(void **state) {
     (void)state;
     const optim_row *row = optim_find("adagrad");
@@ -159,8 +159,8 @@ static void adagrad_by_hand(void **state) {
 
 enum { MANY = 40000, UPDATES = 3 };
 
-/* The numbers [MANY] after some updates; the gradients of the second one are times as large and scaled
- * back. */
+/* The numbers [MANY] after some updates; the gradients of the second one are times as large and
+ * scaled back. */
 static void updates(const optim_row *row, const optim_options *o, int threads, double times,
                     real *value) {
     params p;

@@ -1,5 +1,5 @@
-/* test_preset_defaults.c -- the files of share/presets: one for each model and preset and no other, with a
- * summary, options that exist, values that they take; a whole configuration comes out. */
+/* test_preset_defaults.c -- the files of share/presets: one for each model and preset and no other,
+ * with a summary, options that exist, values that they take; a whole configuration comes out. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

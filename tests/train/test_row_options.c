@@ -1,6 +1,7 @@
-/* test_row_options.c -- options of single models, data sets and optimizers and the rows that list them belong
- * together: a listed word is an option that asks for it, an option that asks is listed somewhere and
- * refused elsewhere, and what a row of the option table reads into their structs is asked about. */
+/* test_row_options.c -- options of single models, data sets and optimizers and the rows that list
+ * them belong together: a listed word is an option that asks for it, an option that asks is listed
+ * somewhere and refused elsewhere, and what a row of the option table reads into their structs is
+ * asked about. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,7 +87,8 @@ static void options_are_listed(void **state) {
         }
 }
 
-/* Fields of the three structs, but for those of the normalizations, whose rows have their own test. */
+/* Fields of the three structs, but for those of the normalizations, whose rows have their own
+   test. */
 static void fields_are_asked_about(void **state) {
     (void)state;
     const option_table all = train_options();

@@ -110,7 +110,8 @@ static void recorded_evaluations(void **state) {
     sr_run_close(f);
 }
 
-/* After every N-th update, every epoch or every so many (4 updates) and the last update, each once. */
+/* After every N-th update, every epoch or every so many (4 updates) and the last update, each
+   once. */
 static void evaluations(void **state) {
     (void)state;
     static const struct {
@@ -207,8 +208,8 @@ static void two_embeddings(void **state) {
     sr_run_close(f);
 }
 
-/* Learnt by heart: q is a, seldom b, and </s> follows both. Of the validation pairs q a and q b three
- * targets of four are what the model says. */
+/* Learnt by heart: q is a, seldom b, and </s> follows both. Of the validation pairs q a and q b
+ * three targets of four are what the model says. */
 static void accuracy(void **state) {
     (void)state;
     const char *const args[] = {"--optimizer",
@@ -295,8 +296,8 @@ static void not_measured(void **state) {
     "--lr=0", "--lr-scheduler=fixed", "--warmup-updates=0", "--epochs=2",                          \
         "--validate-interval-updates=2"
 
-/* --validate-train N: the first N batches of epoch 0 as a step without dropout passes them, at every
- * evaluation and for every norm; with weights that stay the losses of these steps say it. */
+/* --validate-train N: the first N batches of epoch 0 as a step without dropout passes them, at
+ * every evaluation and for every norm; with weights that stay the losses of these steps say it. */
 static void training_batches(void **state) {
     (void)state;
     small_write("a b c d\nb c d e\na a a b\nb d e e\nd a c e\ne e e e\nc b a a\nd c b b\n",

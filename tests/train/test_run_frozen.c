@@ -41,9 +41,9 @@ static double scalar_of(const sr_runfile *f, const char *name, int64_t step) {
     return (double)value;
 }
 
-/* Three eighths: updates 4 to 8, which are steps 7 to 16. Up to there all is as it was; then the running
- * mean is that of the first of them, and so is the mean position; the batch's goes on, and nothing
- * flows through it. */
+/* Three eighths: updates 4 to 8, which are steps 7 to 16. Up to there all is as it was; then the
+ * running mean is that of the first of them, and so is the mean position; the batch's goes on, and
+ * nothing flows through it. */
 static void from_then_on(void **state) {
     (void)state;
     train_result r, frozen;

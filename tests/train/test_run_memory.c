@@ -1,5 +1,6 @@
-/* Runs of Transformer-XL on a file of bytes: which segments the memory of training and of evaluation
- * comes from, when it is empty, and that a run that goes on takes it over (docs/models.md 4). */
+/* Runs of Transformer-XL on a file of bytes: which segments the memory of training and of
+ * evaluation comes from, when it is empty, and that a run that goes on takes it over
+ * (docs/models.md 4). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,7 +109,8 @@ static void evaluation_in_order(void **state) {
     check_equals(valid[0], shorter[0]); /* however the training is cut */
 }
 
-/* What a checkpoint says is what its run said: validation, and the final pass from an empty memory. */
+/* What a checkpoint says is what its run said: validation, and the final pass from an empty
+   memory. */
 static void checkpoint_says_the_same(void **state) {
     (void)state;
     train_result r;

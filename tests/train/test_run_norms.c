@@ -46,8 +46,8 @@ static double all_squares(const sr_runfile *f, const char *name, int64_t step) {
     return sum;
 }
 
-/* Gradient norms add up to that of all; an update of plain SGD is lr times the gradient, bounded where
- * the norm is. */
+/* Gradient norms add up to that of all; an update of plain SGD is lr times the gradient, bounded
+ * where the norm is. */
 static void check_identities(double bound, const char *clip) {
     small_write_pairs(20);
     train_result result;
@@ -78,8 +78,8 @@ static void identities(void **state) {
     check_identities(0.05, "0.05");
 }
 
-/* Even updates have activations, of two passes each the first; the largest |x| is no smaller than the
- * root of the largest power of a feature, and no larger than that of all of it. */
+/* Even updates have activations, of two passes each the first; the largest |x| is no smaller than
+ * the root of the largest power of a feature, and no larger than that of all of it. */
 static void activations(void **state) {
     (void)state;
     small_write_pairs(40);

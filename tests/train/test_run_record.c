@@ -144,8 +144,8 @@ static void sites(void **state) {
     check_failure(&why, SR_USAGE, "'decoder.0.d*' matches no site");
 }
 
-/* Of every weight and every running value: without learning, another size of a layer changes nothing
- * else under LN, another weight of the old running value nothing else under BN. */
+/* Of every weight and every running value: without learning, another size of a layer changes
+ * nothing else under LN, another weight of the old running value nothing else under BN. */
 static void digest(void **state) {
     (void)state;
     static const char *const more[][2] = {{"--norm=ln", "--ffn-dim=16"},
@@ -202,8 +202,8 @@ static void running_position(void **state) {
     sr_run_close(f);
 }
 
-/* Weights stand still: the batches of the last epoch, each with its own statistics in /vectors, against
- * what its last step left as running values. */
+/* Weights stand still: the batches of the last epoch, each with its own statistics in /vectors,
+ * against what its last step left as running values. */
 static void final_by_hand(const sr_runfile *f, int site, double *tid_mean, double *tid_var) {
     enum { BATCHES = 3, D = 16 };
     const double alpha = sr_run_get_site(f, site)->alpha;

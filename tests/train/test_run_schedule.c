@@ -1,5 +1,5 @@
-/* The learning rate of whole runs, from the options to the run file, against its formulas worked out
- * by hand (docs/models.md 9.2); and how long a run is. */
+/* The learning rate of whole runs, from the options to the run file, against its formulas worked
+ * out by hand (docs/models.md 9.2); and how long a run is. */
 #include <math.h>
 #include <string.h>
 

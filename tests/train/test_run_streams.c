@@ -1,5 +1,5 @@
-/* What a seed decides: dropout, weights and data each for itself, new dropout masks in every pass of
- * an update; and that a skipped update does not count for Adam. */
+/* What a seed decides: dropout, weights and data each for itself, new dropout masks in every pass
+ * of an update; and that a skipped update does not count for Adam. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,8 +63,8 @@ static void weights(void **state) {
     assert_true(differ(a.pass[0], b.pass[0]));
 }
 
-/* The batches of an epoch are the same, in an order of its own, of the seed's; --seed reaches weights
- * and data. */
+/* The batches of an epoch are the same, in an order of its own, of the seed's; --seed reaches
+ * weights and data. */
 static void order(void **state) {
     (void)state;
     double loss[3][16];

@@ -1,6 +1,6 @@
-/* test_shards.c -- batches in shares, in one process: without batch statistics the run is that of whole
- * batches, with them each share has its own; statistics that are recorded are the first share's, or all of
- * them, attentions, activations and pairs those of the whole batch. */
+/* test_shards.c -- batches in shares, in one process: without batch statistics the run is that of
+ * whole batches, with them each share has its own; statistics that are recorded are the first
+ * share's, or all of them, attentions, activations and pairs those of the whole batch. */
 #include <math.h>
 #include <string.h>
 
@@ -131,8 +131,8 @@ static sr_runfile *run_in_shares(const char *norm, const char *shares) {
                      NULL, &result);
 }
 
-/* Weights of the later steps differ by the rounding of sums of gradients. A median may leave its bin, and
- * entries are saturated by the lines of a few rows each. */
+/* Weights of the later steps differ by the rounding of sums of gradients. A median may leave its
+ * bin, and entries are saturated by the lines of a few rows each. */
 static bool agree(const char *name, int step, double a, double b) {
     if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
     if (!strcmp(name, "saturated")) return fabs(a - b) < 0.05;
@@ -182,7 +182,8 @@ static void whole_batches_are_recorded(void **state) {
         int found = 0, count = 0;
         for (const sr_run_declared *d; (d = sr_run_get_declared(whole, count)); count++)
             compare_scalar(whole, shared, d->name, &found);
-        /* five numbers of 7 sites twice, two of 2 heads and of both of 3 attentions in every step */
+        /* five numbers of 7 sites twice, two of 2 heads and of both of 3 attentions in every
+           step */
         assert_int_equal(found, 5 * 7 * 2 + 2 * 3 * 3 * STEPS);
         compare_pairs(whole, shared);
         sr_run_close(shared);
@@ -234,7 +235,8 @@ static bool has_name(const char *names, const char *name) {
     return strstr(list, word) != NULL;
 }
 
-/* --sync-norm rejects each method over a batch that does not synchronize, and hints at all that do. */
+/* --sync-norm rejects each method over a batch that does not synchronize, and hints at all that
+   do. */
 static void methods_that_synchronize(void **state) {
     (void)state;
     static const char use[] = "use one of ";

@@ -1,4 +1,5 @@
-/* test_state.c -- every counter of a run comes back from a checkpoint, those too that few runs use. */
+/* test_state.c -- every counter of a run comes back from a checkpoint, those too that few runs
+   use. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* test_torture.c -- a short training that dies or fails at any call of the system, at any moment, or at
- * any allocation: what its file still holds is right, a row that was there once stays, and the run
- * that goes on ends as one that never stopped. */
+/* test_torture.c -- a short training that dies or fails at any call of the system, at any moment,
+ * or at any allocation: what its file still holds is right, a row that was there once stays, and
+ * the run that goes on ends as one that never stopped. */
 #include <hdf5.h>
 #include <math.h>
 #include <signal.h>
@@ -129,7 +129,8 @@ static void go_on(const char *after) {
 
 /* -- at every k-th call of the system */
 
-/* Ends at call k. Returns the rows that are left; -1: it went on to its end, as that call writes nothing. */
+/* Ends at call k. Returns the rows that are left; -1: it went on to its end, as that call writes
+   nothing. */
 static int64_t die(const char *what, long k) {
     char after[64];
     snprintf(after, sizeof after, "%s at call %ld", what, k);

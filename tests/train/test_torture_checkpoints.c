@@ -1,6 +1,7 @@
-/* test_torture_checkpoints.c -- checkpoints of a training that dies or fails at any call of the system: what has
- * a checkpoint's name is one, with the weights of that update, and one that was there stays until a newer
- * one is. One that is cut, or has a flipped bit, is refused or has the same weights. */
+/* test_torture_checkpoints.c -- checkpoints of a training that dies or fails at any call of the
+ * system: what has a checkpoint's name is one, with the weights of that update, and one that was
+ * there stays until a newer one is. One that is cut, or has a flipped bit, is refused or has the
+ * same weights. */
 #include <glob.h>
 #include <signal.h>
 #include <stdio.h>
@@ -113,7 +114,8 @@ static int newest_left(const char *after) {
     return newest;
 }
 
-/* Ends, or fails, at the k-th call; the newest checkpoint that it leaves, -1: it went on to its end. */
+/* Ends, or fails, at the k-th call; the newest checkpoint that it leaves, -1: it went on to its
+   end. */
 static int end_at(const char *what, long k) {
     char after[64];
     snprintf(after, sizeof after, "%s at call %ld", what, k);

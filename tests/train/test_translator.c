@@ -1,5 +1,6 @@
-/* test_translator.c -- the text of a checkpoint: dictionaries and steps are those of the run's data, also
- * after averaging; hypotheses become words of the target's dictionary; the beam of BLEU in training. */
+/* test_translator.c -- the text of a checkpoint: dictionaries and steps are those of the run's
+ * data, also after averaging; hypotheses become words of the target's dictionary; the beam of BLEU
+ * in training. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

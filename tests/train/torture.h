@@ -4,7 +4,8 @@
 #define TESTS_TRAIN_TORTURE_H
 
 long torture_places(void);
-/* Words in front of a command line that run BUILD/faulty/statrec instead of the one in BUILD/bin. */
+/* Words in front of a command line that run BUILD/faulty/statrec instead of the one in
+   BUILD/bin. */
 const char *torture_faulty(void);
 /* k-th of n places among 1 .. last, the first and the last among them. */
 long torture_place(long k, long n, long last);

@@ -1,5 +1,5 @@
-/* vectors_bleu.c -- bleu.h5: two texts in the form of multi-bleu.perl and in that of sacreBLEU without
- * a tokenizer; names with lc_ are of lowercased texts. */
+/* vectors_bleu.c -- bleu.h5: two texts in the form of multi-bleu.perl and in that of sacreBLEU
+ * without a tokenizer; names with lc_ are of lowercased texts. */
 #include <stdio.h>
 #include <string.h>
 

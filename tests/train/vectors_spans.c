@@ -1,5 +1,5 @@
-/* vectors_spans.c -- span_f1.h5: the entities of gold and predicted tags, how many are right, and the
- * gold tags of IOB1 in BIOES. */
+/* vectors_spans.c -- span_f1.h5: the entities of gold and predicted tags, how many are right, and
+ * the gold tags of IOB1 in BIOES. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

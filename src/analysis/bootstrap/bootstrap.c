@@ -5,9 +5,9 @@
  * wrapping around at the end, cut to n values. Blocks keep the dependence of neighbouring steps,
  * which single values drawn one by one would lose: the intervals would be too short.
  *
- * How long blocks are: bootstrap_block_length.c. How quantiles of resamples are found: bootstrap_resample.c. The
- * maximum of a resample cannot exceed the maximum of the series: its interval says how much hangs on
- * single steps, and its upper end is the value itself.
+ * How long blocks are: bootstrap_block_length.c. How quantiles of resamples are found:
+ * bootstrap_resample.c. The maximum of a resample cannot exceed the maximum of the series: its
+ * interval says how much hangs on single steps, and its upper end is the value itself.
  *
  * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is n
  * runs drawn with replacement, each with a resample of its blocks of its own, and their mean. Such

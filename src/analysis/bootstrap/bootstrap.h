@@ -12,12 +12,12 @@ enum { BOOTSTRAP_TAILS = 3 }; /* median, 99 % quantile, maximum */
 /* value [n] is finite and in the order of steps, n >= 1. */
 /* Length of blocks that keep the dependence of neighbouring values; 0 and *why on failure. */
 int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failure *why);
-/* Median, 99 % quantile and maximum of each resample: result [BOOTSTRAP_TAILS, resamples]. The same for any
- * number of threads. */
+/* Median, 99 % quantile and maximum of each resample: result [BOOTSTRAP_TAILS, resamples]. The same
+ * for any number of threads. */
 sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why);
-/* Percentile interval (95 %) of the median of the finite ones of value [count], from a block bootstrap; NaN
- * for fewer than 20. */
+/* Percentile interval (95 %) of the median of the finite ones of value [count], from a block
+ * bootstrap; NaN for fewer than 20. */
 sr_status bootstrap_median(const double *value, int64_t count, double median, double *low,
                            double *high, sr_failure *why);
 /* Two levels: result [BOOTSTRAP_TAILS, resamples] are means over as many runs as there are, drawn
@@ -25,8 +25,8 @@ sr_status bootstrap_median(const double *value, int64_t count, double median, do
 void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result);
 /* Factor by which to widen an interval from few runs; 1 for one run, which has no spread. */
 double bootstrap_widening(int runs, double level);
-/* Student's 95 % interval of the mean: mean -+ t_{n-1} s / sqrt(n). NaN for n < 2 or a value that is
- * not finite. */
+/* Student's 95 % interval of the mean: mean -+ t_{n-1} s / sqrt(n). NaN for n < 2 or a value that
+ * is not finite. */
 void student_interval(const double *value, int n, double *low, double *high);
 
 #endif

@@ -1,15 +1,15 @@
 /* Quantiles of block resamples of a series: exact, without sorting a resample.
  *
- * A resample (bootstrap.c) is the number of times that it draws each step. Six of its order statistics are
- * wanted: two around the median, two around the 99 % quantile, and the largest. The values are sorted
- * once. The number of draws in each of CLASSES neighbourhoods of the sorted values tells which one contains
- * an order statistic; a walk through that one finds it. A resample of n values so takes two passes over n
- * numbers, in the order of the steps.
+ * A resample (bootstrap.c) is the number of times that it draws each step. Six of its order
+ * statistics are wanted: two around the median, two around the 99 % quantile, and the largest. The
+ * values are sorted once. The number of draws in each of CLASSES neighbourhoods of the sorted
+ * values tells which one contains an order statistic; a walk through that one finds it. A resample
+ * of n values so takes two passes over n numbers, in the order of the steps.
  *
- * Each resample is the work of one thread, and depends only on its first random number. Resamples follow each
- * other in the stream: a number for each block, and one more for each number that rng_in_range rejects,
- * which is at most one of 2^32. All resamples start as if none were rejected; if one was, they are drawn
- * again one after the other.
+ * Each resample is the work of one thread, and depends only on its first random number. Resamples
+ * follow each other in the stream: a number for each block, and one more for each number that
+ * rng_in_range rejects, which is at most one of 2^32. All resamples start as if none were rejected;
+ * if one was, they are drawn again one after the other.
  */
 #include <omp.h>
 #include <stdlib.h>
@@ -77,8 +77,8 @@ static sr_status resampler_make(resampler *r, const double *value, int64_t resam
     return SR_OK;
 }
 
-/* Marks where blocks begin and end: `times` are then the sums from the first step on. A block that runs
- * over the end goes on at the first step. */
+/* Marks where blocks begin and end: `times` are then the sums from the first step on. A block that
+ * runs over the end goes on at the first step. */
 static rng draw_blocks(const resampler *r, rng random, uint32_t *times) {
     memset(times, 0, (size_t)r->n * sizeof *times);
     for (int64_t left = r->n; left > 0; left -= r->block) {
@@ -112,7 +112,8 @@ static double value_in_class(const resampler *r, const uint32_t *times, int64_t 
     return r->sorted[k].value;
 }
 
-/* tail: the first of three numbers that are `stride` apart. Returns where the next resample begins. */
+/* tail: the first of three numbers that are `stride` apart. Returns where the next resample
+   begins. */
 static rng resample(const resampler *r, rng random, uint32_t *times, int64_t stride, double *tail) {
     uint32_t count[LANES][CLASSES];
     const rng next = draw_blocks(r, random, times);

@@ -1,4 +1,5 @@
-/* column_summary.h -- columns of numbers in memory: their summaries and quantiles. Needs no run file. */
+/* column_summary.h -- columns of numbers in memory: their summaries and quantiles. Needs no run
+   file. */
 #ifndef ANALYSIS_COLUMNS_COLUMN_SUMMARY_H
 #define ANALYSIS_COLUMNS_COLUMN_SUMMARY_H
 
@@ -12,7 +13,8 @@
 
 /* Quantile p of sorted [count]: linear between the order statistics around (count - 1) p. */
 double quantile_of_sorted(const double *sorted, int64_t count, double p);
-/* The ranks of those two order statistics, equal at the last; and the quantile from their values. */
+/* The ranks of those two order statistics, equal at the last; and the quantile from their
+   values. */
 int64_t quantile_rank(int64_t count, double p);
 int64_t quantile_rank_above(int64_t count, double p);
 double quantile_between(int64_t count, double p, double below, double above);
@@ -54,7 +56,8 @@ void columns_free(column_block *b);
 /* Summaries of columns on all threads. result [columns] */
 void columns_summarise(const column_block *b, int columns, int64_t rows, bool range,
                        summary *result);
-/* Number of columns to read at once, so that column_memory_limit() bytes hold them; at least one. */
+/* Number of columns to read at once, so that column_memory_limit() bytes hold them; at least
+   one. */
 int columns_together(int64_t rows, int64_t columns);
 /* Bytes of columns that an analysis keeps in memory (memory_limit.c). */
 int64_t column_memory_limit(void);

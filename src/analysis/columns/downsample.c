@@ -1,9 +1,9 @@
-/* Many rows to few, for figures: the x axis is cut into equal parts. Each part keeps the smallest, the
- * median and the largest finite value of every column, in three rows.
+/* Many rows to few, for figures: the x axis is cut into equal parts. Each part keeps the smallest,
+ * the median and the largest finite value of every column, in three rows.
  *
- * No extreme value is lost: a spike of one step among a million stays. Only medians between two values are
- * new. Columns that grow with x (steps, epochs) keep their order, so cutting the three rows into the same
- * parts again finds the same three values in each.
+ * No extreme value is lost: a spike of one step among a million stays. Only medians between two
+ * values are new. Columns that grow with x (steps, epochs) keep their order, so cutting the three
+ * rows into the same parts again finds the same three values in each.
  */
 
 #include "analysis/columns/downsample.h"

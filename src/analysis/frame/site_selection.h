@@ -20,22 +20,22 @@ typedef struct choice {
     int64_t sites;
 } choice;
 
-/* words: comma-separated `word`s of stats[count], or custom scalars per site of a run of the set (NULL:
- * no custom scalars). */
+/* words: comma-separated `word`s of stats[count], or custom scalars per site of a run of the set
+ * (NULL: no custom scalars). */
 sr_status choice_set_statistics(choice *c, const statistic *stats, int count, const run_set *set,
                                 const char *words, sr_failure *why);
-/* Notes on custom scalars: declared_warn, and a warning where one has the name of another statistic.
- * define: also writes a `# statistic:` line for each. */
+/* Notes on custom scalars: declared_warn, and a warning where one has the name of another
+ * statistic. define: also writes a `# statistic:` line for each. */
 void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table);
 /* True for a site that "last-bn" may mean: batch statistics, and not the final norm of a stack
  * (NAME.final), which is no BN in the models of the RBN paper. */
 bool choice_is_bn_layer(const sr_run_site *site);
-/* Sites of one run that match the pattern, whatever they record; [sites], the caller frees it. Skips words
- * without a site. NULL: out of memory. */
+/* Sites of one run that match the pattern, whatever they record; [sites], the caller frees it.
+ * Skips words without a site. NULL: out of memory. */
 bool *choice_in_run(const sr_runfile *run, const char *pattern);
-/* pattern: comma-separated words, each a glob of site names, or "first", "middle", "last" or "last-bn"
- * (site with any of the wanted statistics). Fails if a glob matches no site of a run, or if no site is left.
- * Writes `# note:` lines for sites that it leaves out. */
+/* pattern: comma-separated words, each a glob of site names, or "first", "middle", "last" or
+ * "last-bn" (site with any of the wanted statistics). Fails if a glob matches no site of a run, or
+ * if no site is left. Writes `# note:` lines for sites that it leaves out. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why);
 void choice_free(choice *c);

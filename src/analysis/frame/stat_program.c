@@ -38,7 +38,8 @@ static sr_status all_options_make(all_options *a, option_table program, sr_failu
 
 /* -- help ------------------------------------------------------------------------------------ */
 
-/* "usage: NAME ..." for each line of `usage`; a line that starts with a blank continues the last one. */
+/* "usage: NAME ..." for each line of `usage`; a line that starts with a blank continues the last
+   one. */
 static void print_usage(const stat_program *p) {
     const char *line = p->usage, *begin = "usage: ";
     while (*line) {

@@ -53,7 +53,8 @@ typedef struct table_head {
 /* Begins the table with provenance; then call tsv_note as usual; then one of the two below. */
 sr_status table_head_begin(table_head *head, tsv *table, const char *program, const char *command,
                            const run_set *set, sr_failure *why);
-/* Prints the buffered lines if status is SR_OK, and drops them otherwise; the table continues on stdout. */
+/* Prints the buffered lines if status is SR_OK, and drops them otherwise; the table continues on
+   stdout. */
 sr_status table_head_end(table_head *head, tsv *table, sr_status status, sr_failure *why);
 
 #endif

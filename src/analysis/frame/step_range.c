@@ -3,10 +3,10 @@
  * --burn-in: the first steps, in which running values still hold what they began with, are left out
  * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
  *
- * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a phase
- * is a longest piece in which the change to the next update has one sign: r rises, falls or stays. The
- * update before a jump (a milestone) is the last of its piece. Steps without an update have the rate of the update that they
- * belong to.
+ * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a
+ * phase is a longest piece in which the change to the next update has one sign: r rises, falls or
+ * stays. The update before a jump (a milestone) is the last of its piece. Steps without an update
+ * have the rate of the update that they belong to.
  */
 
 #include "analysis/frame/step_range.h"

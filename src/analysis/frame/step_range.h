@@ -22,16 +22,16 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
                       const char *phase, sr_failure *why);
 /* Writes a `# steps:` line: every table lists the steps it used. */
 void window_describe(const step_window *w, const char *path, tsv *table);
-/* Part `number`, from 0, of `cuts` equal parts. Each step is in one part; parts of a short window may be
- * empty. */
+/* Part `number`, from 0, of `cuts` equal parts. Each step is in one part; parts of a short window
+ * may be empty. */
 step_window window_part(const step_window *w, int64_t cuts, int64_t number);
 /* Rows of a series in the window. */
 sr_status window_rows(const step_window *w, const series *s, int64_t *first, int64_t *count,
                       sr_failure *why);
 /* Steps between two rows, NaN for fewer than two rows: 1 where every step is recorded. */
 sr_status window_spacing(const step_window *w, const series *s, double *spacing, sr_failure *why);
-/* A window for each run of the set, described in the table (NULL: not). Free *windows, after a failure
- * too. */
+/* A window for each run of the set, described in the table (NULL: not). Free *windows, after a
+ * failure too. */
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
                        const char *phase, tsv *table, sr_failure *why);
 /* Summary of /steps/tokens, as summary_range. */

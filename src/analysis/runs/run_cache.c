@@ -1,5 +1,5 @@
-/* Run files that stay open. Opening one takes longer than many an analysis: a program that is going to fork
- * processes for its analyses opens each run once, and they find it open.
+/* Run files that stay open. Opening one takes longer than many an analysis: a program that is going
+ * to fork processes for its analyses opens each run once, and they find it open.
  */
 
 #include "analysis/runs/run_cache.h"

@@ -15,8 +15,8 @@
 #include "base/globs.h"
 #include "base/options/options.h"
 
-/* What the losses of a run are divided by, and options that then had no use, of those that are asked
- * for. Whole configurations are of images or of sentence pairs. */
+/* What the losses of a run are divided by, and options that then had no use, of those that are
+ * asked for. Whole configurations are of images or of sentence pairs. */
 static const struct {
     const char *counts, *unused;
 } whole[] = {

@@ -133,8 +133,8 @@ static const char ignored[] =
     "final-tid,final-batches,pairs,validate-batch,validate-train,test,dump-weights,dump-batches,"
     "dump-steps";
 
-/* Nothing is known of a run without any configuration; a key that others lack is a difference, unless
- * it had no effect there: then what took it away is one. */
+/* Nothing is known of a run without any configuration; a key that others lack is a difference,
+ * unless it had no effect there: then what took it away is one. */
 static bool differs(const option_line *a, const run_identity *const *runs, int count) {
     option_line b;
     for (int i = 0; i < count; i++) {

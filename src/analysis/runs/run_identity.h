@@ -1,4 +1,5 @@
-/* run_identity.h -- normalization, placement and task of a run, and how its settings differ from others. */
+/* run_identity.h -- normalization, placement and task of a run, and how its settings differ from
+   others. */
 #ifndef ANALYSIS_RUNS_RUN_IDENTITY_H
 #define ANALYSIS_RUNS_RUN_IDENTITY_H
 
@@ -17,8 +18,8 @@ typedef struct run_identity {
 } run_identity;
 
 void run_identify(run_identity *r, const sr_runfile *run, const char *path);
-/* "key=value" of each setting in which runs[count] differ; leaves out settings without effect on the
- * result (seed, output, threads, recording). */
+/* "key=value" of each setting in which runs[count] differ; leaves out settings without effect on
+ * the result (seed, output, threads, recording). */
 void run_settings(const run_identity *r, const run_identity *const *runs, int count, char *text,
                   size_t size);
 /* Number of such settings in which two runs differ. */

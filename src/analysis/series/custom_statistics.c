@@ -1,4 +1,5 @@
-/* custom_statistics.c -- numbers that the programs of the runs declare (sr_declare_scalar), by name. */
+/* custom_statistics.c -- numbers that the programs of the runs declare (sr_declare_scalar), by
+   name. */
 
 #include "analysis/series/custom_statistics.h"
 

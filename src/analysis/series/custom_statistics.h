@@ -1,4 +1,5 @@
-/* custom_statistics.h -- custom scalars: numbers that the program of a run declares (sr_declare_scalar). */
+/* custom_statistics.h -- custom scalars: numbers that the program of a run declares
+   (sr_declare_scalar). */
 #ifndef ANALYSIS_SERIES_CUSTOM_STATISTICS_H
 #define ANALYSIS_SERIES_CUSTOM_STATISTICS_H
 
@@ -13,8 +14,8 @@ int declared_list(const run_set *set, sr_scope scope, const char **names, int mo
 enum { DECLARED_TEXT = SR_DEFINITION_SIZE + SR_NAME_SIZE + 8 };
 /* "definition (unit)" */
 void declared_text(const sr_run_declared *d, char text[DECLARED_TEXT]);
-/* Writes a `# warning:` line if runs declare one name with different units, and a `# note:` line for each
- * run whose definition differs from the first. */
+/* Writes a `# warning:` line if runs declare one name with different units, and a `# note:` line
+ * for each run whose definition differs from the first. */
 void declared_warn(const run_set *set, const char *name, sr_scope scope, tsv *table);
 
 /* A custom scalar per site as a statistic. */

@@ -35,7 +35,8 @@ static sr_status read_column(const series *s, const char *name, int64_t first, i
     return status;
 }
 
-/* Of raw [count, sites], so few rows that neighbours are still in the cache when their turn comes. */
+/* Of raw [count, sites], so few rows that neighbours are still in the cache when their turn
+   comes. */
 static void keep_sites(const series *s, int n, const float *raw, int64_t count, int64_t at,
                        double *const *value) {
     const int64_t sites = sr_run_get_info(s->run)->sites;

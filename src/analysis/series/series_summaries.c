@@ -1,5 +1,6 @@
-/* Summaries of many series of a run, in the order that reads the file the fewest times: from /scalars one
- * statistic after the other, as a dataset contains all sites; from /vectors site by site. */
+/* Summaries of many series of a run, in the order that reads the file the fewest times: from
+ * /scalars one statistic after the other, as a dataset contains all sites; from /vectors site by
+ * site. */
 
 #include "analysis/series/series_summaries.h"
 

@@ -48,7 +48,8 @@ static sr_status row_counts_create(row_counts *c, const sr_runfile *run, bool wa
     return sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-/* A pass may begin anywhere, and a long table is many passes: what lies in front is not walked through. */
+/* A pass may begin anywhere, and a long table is many passes: what lies in front is not walked
+   through. */
 static sr_status row_counts_begin(row_counts *c, int64_t step, sr_failure *why) {
     const series steps = {.run = c->run, .source = FROM_SCALARS};
     c->begun = true;

@@ -1,4 +1,5 @@
-/* statistic.h -- statistics of one site at one step: name, definition, and formula from /vectors. */
+/* statistic.h -- statistics of one site at one step: name, definition, and formula from
+   /vectors. */
 #ifndef ANALYSIS_SERIES_STATISTIC_H
 #define ANALYSIS_SERIES_STATISTIC_H
 

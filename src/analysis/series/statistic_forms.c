@@ -1,16 +1,19 @@
 /* statistic_forms.c -- statistics that no file holds, computed from recorded ones step by step.
  *
- * The papers print distances divided by d and gradient norms of a summed loss. The same quantities in
- * forms that do not depend on width, scale or batch size (docs/definitions.md, "Forms of a quantity"):
+ * The papers print distances divided by d and gradient norms of a summed loss. The same quantities
+ * in forms that do not depend on width, scale or batch size (docs/definitions.md, "Forms of a
+ * quantity"):
  *
  *     dist_q_per_root = ||q_B - q||_2 / sqrt(d)      root mean square over features
  *     dist_q_relative = ||q_B - q||_2 / ||q||_2      of mu: / ||sigma||_2, which is TID
- *     g_q_sum, g_q_mean: of the loss summed over, or averaged over, the tokens or images of the pass
+ *     g_q_sum, g_q_mean: of the loss summed over, or averaged over, the tokens or images of the
+ *     pass
  *     g_q_share = sqrt(n) d g_q / ||dx||_F           share of the whole input gradient
  *
- * What is left in all of these is the number n of rows: of n independent rows a mean has the deviation
- * sigma/sqrt(n), and the running mean has its own part of that. Against this null, in which rows are
- * independent (and normal, for sigma) and gradients have mean 0 and do not depend on x,
+ * What is left in all of these is the number n of rows: of n independent rows a mean has the
+ * deviation sigma/sqrt(n), and the running mean has its own part of that. Against this null, in
+ * which rows are independent (and normal, for sigma) and gradients have mean 0 and do not depend on
+ * x,
  *
  *     dist_mu_excess    = TID mean / sqrt(2/((1 + alpha) n))
  *     dist_sigma_excess = TID var / sqrt(1/((1 + alpha) n))

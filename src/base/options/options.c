@@ -146,7 +146,8 @@ void options_range_text(const option *row, char *text, size_t size) {
     if (is_special_default(row)) snprintf(text + used, size - used, ", or %s", row->default_text);
 }
 
-/* A default may lie outside the range. A value equal to it is allowed, so that a dumped configuration can be read. */
+/* A default may lie outside the range. A value equal to it is allowed, so that a dumped
+   configuration can be read. */
 static bool is_default(const option *row, const parsed *value) {
     parsed fallback = {0};
     if (parse_value(row, row->default_text, &fallback)) return false;

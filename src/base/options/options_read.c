@@ -1,7 +1,8 @@
 /* options_read.c -- options from a command line and from config files; see options.h.
  *
- * A config file is lines `key = value`. Blanks around key and value and a carriage return at the end of a line are ignored. '#' starts a comment at the start of a line or after a
- * blank. A value in double quotes is taken literally, except for the escapes \" \\ \n \r \t. */
+ * A config file is lines `key = value`. Blanks around key and value and a carriage return at the
+ * end of a line are ignored. '#' starts a comment at the start of a line or after a blank. A value
+ * in double quotes is taken literally, except for the escapes \" \\ \n \r \t. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* options_renamed.c -- keys that options had in earlier versions. Command lines, .conf files and stored
- * configurations may contain them for ever. */
+/* options_renamed.c -- keys that options had in earlier versions. Command lines, .conf files and
+ * stored configurations may contain them for ever. */
 #include <string.h>
 
 #include "base/options/options.h"

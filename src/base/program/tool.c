@@ -185,7 +185,8 @@ static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t arrived; /* a handler has no other place to leave its news */
 static struct timespec arrived_at;
 
-/* `timeout` signals us and then our process group, and means it once. A second key press takes longer. */
+/* `timeout` signals us and then our process group, and means it once. A second key press takes
+   longer. */
 enum { AS_ONE = 250 }; /* milliseconds */
 
 static bool is_the_same_again(void) {
@@ -208,7 +209,8 @@ static void note_signal(int number) {
     arrived = number;
 }
 
-/* A signal during dnnl_sgemm (oneDNN 2.6) needs a stack of its own. Otherwise the heap was corrupted in one of fifteen trials; the library seems to keep data below the red zone. */
+/* A signal during dnnl_sgemm (oneDNN 2.6) needs a stack of its own. Otherwise the heap was
+   corrupted in one of fifteen trials; the library seems to keep data below the red zone. */
 static void give_handlers_a_stack(void) {
     static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
     stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};

@@ -47,10 +47,12 @@ char *tool_command(const tool *t);
 /* The argument as a shell wants it, malloc'd; NULL without memory. */
 char *tool_argument(const char *text);
 
-/* Name nearest to `given` in names[count], or NULL. The edit distance, without case, is at most 2 and half of the longer name. */
+/* Name nearest to `given` in names[count], or NULL. The edit distance, without case, is at most 2
+   and half of the longer name. */
 const char *tool_nearest(const char *given, const char *const *names, int count);
 
-/* SIGINT, SIGTERM and SIGHUP set a flag; a second one kills, unless it comes within a quarter of a second. SIGPIPE and SIGXFSZ (`ulimit -f`) are ignored: writes fail instead. */
+/* SIGINT, SIGTERM and SIGHUP set a flag; a second one kills, unless it comes within a quarter of a
+   second. SIGPIPE and SIGXFSZ (`ulimit -f`) are ignored: writes fail instead. */
 void tool_catch_signals(void);
 /* `ulimit -f` is a write error like a full disk, and no file of ours is left half written. */
 void tool_survive_file_limit(void);
@@ -58,8 +60,11 @@ void tool_survive_file_limit(void);
 void tool_refuse_plugins(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
-/* Starts the program again with GOMP_SPINCOUNT=100000, which libgomp reads when it is loaded. Its default spins much longer, on a core that another program may need. Shorter spins wake a late thread in every loop. `bench/targets.py build/release
- * neighbours` prints what a step takes beside busy programs. Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set, under valgrind, and on failure. Call it before anything is printed or moved in argv. */
+/* Starts the program again with GOMP_SPINCOUNT=100000, which libgomp reads when it is loaded. Its
+ * default spins much longer, on a core that another program may need. Shorter spins wake a late
+ * thread in every loop. `bench/targets.py build/release neighbours` prints what a step takes beside
+ * busy programs. Returns where OMP_WAIT_POLICY or GOMP_SPINCOUNT is set, under valgrind, and on
+ * failure. Call it before anything is printed or moved in argv. */
 void tool_wait_briefly(const tool *t);
 
 #endif

@@ -1,5 +1,5 @@
-/* cmd_info_declared.c -- for statrec info: the numbers that the program of a run declared, with what it says
- * of them. */
+/* cmd_info_declared.c -- for statrec info: the numbers that the program of a run declared, with
+ * what it says of them. */
 #include <stdio.h>
 #include <string.h>
 

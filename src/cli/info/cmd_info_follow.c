@@ -1,5 +1,5 @@
-/* cmd_info_follow.c -- statrec info --follow, and who writes an unfinished run file: the process that has
- * it open for writing, as /proc tells on the machine that the file names as its host. */
+/* cmd_info_follow.c -- statrec info --follow, and who writes an unfinished run file: the process
+ * that has it open for writing, as /proc tells on the machine that the file names as its host. */
 #define _DEFAULT_SOURCE /* d_name of dirent, DT_* */
 #include <ctype.h>
 #include <dirent.h>
@@ -85,7 +85,8 @@ writer_state cmd_info_writer(const sr_run_info *info, long *pid, double *idle) {
 
 typedef struct progress_seen {
     int64_t steps, evals;
-    int gone; /* looks in a row that found no writer: a run that ends closes its file before renaming */
+    /* looks in a row that found no writer: a run that ends closes its file before renaming */
+    int gone;
 } progress_seen;
 
 /* A line when there is more than was seen. */

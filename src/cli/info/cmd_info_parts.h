@@ -1,4 +1,5 @@
-/* cmd_info_parts.h -- parts of `statrec info`: the writer of a run file (cmd_info_follow.c), custom scalars (cmd_info_declared.c), sites (cmd_info_sites.c), checkpoints (cmd_info_checkpoint.c). */
+/* cmd_info_parts.h -- parts of `statrec info`: the writer of a run file (cmd_info_follow.c), custom
+   scalars (cmd_info_declared.c), sites (cmd_info_sites.c), checkpoints (cmd_info_checkpoint.c). */
 #ifndef CLI_INFO_CMD_INFO_PARTS_H
 #define CLI_INFO_CMD_INFO_PARTS_H
 

@@ -1,5 +1,5 @@
-/* cmd_info_sites.c -- the sites of a run file: how many, of how many shards of each batch (globs.h), and a
- * line for each of the model's. */
+/* cmd_info_sites.c -- the sites of a run file: how many, of how many shards of each batch
+ * (globs.h), and a line for each of the model's. */
 #include <stdio.h>
 
 #include "base/globs.h"

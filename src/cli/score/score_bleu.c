@@ -77,7 +77,7 @@ static int print_help(bool multi) {
     return TOOL_DONE;
 }
 
-/* -- files ---------------------------------------------------------------------------------------- */
+/* -- files ------------------------------------------------------------------------------------- */
 
 /* The hypotheses, then the references. */
 typedef struct bleu_files {
@@ -163,7 +163,7 @@ static bleu_text next_line(const file_bytes *f, size_t *at, bool multi) {
     return (bleu_text){from, size};
 }
 
-/* -- scores --------------------------------------------------------------------------------------- */
+/* -- scores ------------------------------------------------------------------------------------ */
 
 static sr_status score_lines(bleu_scorer *s, const bleu_files *f, bool multi, int64_t lines,
                              sr_failure *why) {

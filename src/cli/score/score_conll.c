@@ -61,7 +61,7 @@ static int print_help(void) {
     return TOOL_DONE;
 }
 
-/* -- lines ---------------------------------------------------------------------------------------- */
+/* -- lines ------------------------------------------------------------------------------------- */
 
 enum { SIDE_GOLD, SIDE_FOUND, SIDES };
 
@@ -107,7 +107,7 @@ static columns split_at(const char *at, const char *end, const char *delimiter) 
     return c;
 }
 
-/* -- phrases -------------------------------------------------------------------------------------- */
+/* -- phrases ----------------------------------------------------------------------------------- */
 
 typedef struct reading {
     const conll_options *o;
@@ -230,7 +230,7 @@ static sr_status read_lines(reading *r, const file_bytes *f, sr_failure *why) {
     return status == SR_OK && r->words ? end_sentence(r, why) : status;
 }
 
-/* -- output --------------------------------------------------------------------------------------- */
+/* -- output ------------------------------------------------------------------------------------ */
 
 /* Which reading of tags the numbers are of. */
 static void tell_reading(const tool *t, const reading *r) {

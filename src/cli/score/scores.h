@@ -1,6 +1,7 @@
 /* scores.h -- the scores of `statrec score`.
  *
- * A score gets the whole command line: t->argv[2] is its name, arguments begin at t->argv[3], t->name is "statrec score NAME". It returns the exit status and prints its own --help.
+ * A score gets the whole command line: t->argv[2] is its name, arguments begin at t->argv[3],
+ * t->name is "statrec score NAME". It returns the exit status and prints its own --help.
  */
 #ifndef CLI_SCORE_SCORES_H
 #define CLI_SCORE_SCORES_H

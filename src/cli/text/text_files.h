@@ -10,7 +10,8 @@
 /* Takes one line of a text; the reader adds file and line to an SR_FORMAT failure. */
 typedef sr_status (*text_taker)(void *context, const char *line, size_t length, sr_failure *why);
 
-/* Passes every line of the files, or of standard input without files, to `take` (text_first_line). */
+/* Passes every line of the files, or of standard input without files, to `take`
+   (text_first_line). */
 sr_status text_files_read(char *const *path, int files, text_taker take, void *context,
                           sr_failure *why);
 
@@ -23,11 +24,12 @@ typedef struct text_output {
 
 /* SR_EXISTS for an existing file, unless forced. */
 sr_status text_output_open(text_output *o, const char *path, bool force, sr_failure *why);
-/* After `status`: the file gets its name, or is taken away if anything failed. Returns `status`, or its
- * own failure when that was SR_OK. */
+/* After `status`: the file gets its name, or is taken away if anything failed. Returns `status`, or
+ * its own failure when that was SR_OK. */
 sr_status text_output_finish(text_output *o, sr_status status, sr_failure *why);
-/* After `status`: the file gets its name, or is taken away if anything failed; standard output stays open.
- * Reports a failure, but for one of standard output, which tool_finish tells. Returns the exit status. */
+/* After `status`: the file gets its name, or is taken away if anything failed; standard output
+ * stays open. Reports a failure, but for one of standard output, which tool_finish tells. Returns
+ * the exit status. */
 int text_output_close(text_output *o, const tool *t, sr_status status, sr_failure *why);
 
 #endif

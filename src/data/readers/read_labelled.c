@@ -20,8 +20,8 @@ typedef struct labelled {
     dataset *d;
     const data_options *options;
     bool csv;
-    file_bytes
-        file[SENTENCE_SPLITS]; /* byte NULL: no such split, or a share of the training file */
+    /* byte NULL: no such split, or a share of the training file */
+    file_bytes file[SENTENCE_SPLITS];
     label_set labels;
     byte_buffer text; /* of the columns of a line */
 } labelled;

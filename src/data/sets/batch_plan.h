@@ -20,8 +20,8 @@ typedef struct batch_rule {
     batching batching;
     int64_t max_tokens;
     bool valid_only; /* max_tokens counts the tokens of a side, not the positions with padding */
-    int64_t
-        pairs; /* so many in every batch but the last, whatever their tokens; 0: by max_tokens */
+    /* so many in every batch but the last, whatever their tokens; 0: by max_tokens */
+    int64_t pairs;
 } batch_rule;
 
 typedef struct batch_plan {

@@ -29,8 +29,8 @@ typedef struct pair_split {
     size_t *start[SIDES]; /* [raw.lines + 1], where each line begins */
     pair_side side[SIDES];
     int64_t *record; /* [count], line (from 0) of each pair */
-    int64_t *
-        partner; /* [count], pair whose source this pair has: its own unless sources are shuffled */
+    /* [count], pair whose source this pair has: its own unless sources are shuffled */
+    int64_t *partner;
     int64_t dropped_empty, dropped_long;
     int64_t unknown, tokens; /* target tokens that are <unk>; all, </s> included */
     batch_plan plan;

@@ -269,7 +269,8 @@ bool conv_winograd_fits(const conv_shape *s) {
  *   16 x 16, 32             5.1  2.3    5.2  2.4       16 x 16, 128             161  52    175  62
  *    8 x  8, 64             4.5  1.8    4.9  2.1        8 x  8, 256             148  66    173  80
  *    7 x  7, 64             3.4  1.8    3.7  2.1        4 x  4, 512             170  90    274 192
- *    5 x  5, 64             1.6  1.7    1.9  2.0        2 x  2,  64             0.26 0.44  0.42 0.77
+ *    5 x  5, 64             1.6  1.7    1.9  2.0        2 x  2,  64             0.26 0.44  0.42
+ *    0.77
  *
  * Winograd pays when the image is more than half of the tiles that cover it. With AVX2 and FMA it
  * takes a tenth longer. Vectors of 16 bytes at least double its time, while oneDNN uses what the

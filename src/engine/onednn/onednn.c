@@ -30,7 +30,7 @@ bool gemm_dnnl(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, c
                       ldc) == dnnl_success;
 }
 
-/* -- plans: prepared once per shape ------------------------------------------------------------- */
+/* -- plans: prepared once per shape ------------------------------------------------------------ */
 
 typedef struct plan plan;
 struct plan {

@@ -1,5 +1,5 @@
-/* op_feature_embedding.c -- looks up rows of several tables and concatenates them: words, POS tags and
- * labels around a parser state (docs/models.md 8).
+/* op_feature_embedding.c -- looks up rows of several tables and concatenates them: words, POS tags
+ * and labels around a parser state (docs/models.md 8).
  *
  *   y[i,:] = (T_1[f(i,1),:], .., T_1[f(i,n_1),:], T_2[f(i,n_1+1),:], ...)
  *

@@ -1,17 +1,17 @@
-/* h5_guard.c -- the one way to what a file holds: every group, dataset and attribute that is read is
- * reached and looked at here first, since the file may be anybody's.
+/* h5_guard.c -- the one way to what a file holds: every group, dataset and attribute that is read
+ * is reached and looked at here first, since the file may be anybody's.
  *
  * HDF5 follows links into other files, keeps values of a dataset in files of any name, makes a
- * dataset up from others, loads a plugin for a filter, and takes what a file says of sizes for true.
- * A run file and a checkpoint have none of it: groups and datasets stand where they were made (hard
- * links), values in the file itself, contiguous, in chunks or in the object's header, under no filter
- * but HDF5's checksum, of the few types of h5.h. Everything else is refused, and the reason told by
- * the error stack as HDF5's own (h5_end).
+ * dataset up from others, loads a plugin for a filter, and takes what a file says of sizes for
+ * true. A run file and a checkpoint have none of it: groups and datasets stand where they were made
+ * (hard links), values in the file itself, contiguous, in chunks or in the object's header, under
+ * no filter but HDF5's checksum, of the few types of h5.h. Everything else is refused, and the
+ * reason told by the error stack as HDF5's own (h5_end).
  *
  * Sizes, n bytes of the file: what is of fixed size has its bytes in the file; rows may be declared
  * that nobody wrote, but not more chunks than CHUNKS_LEAST + 4 n, through which HDF5 walks to add
- * up what is stored, nor a chunk above CHUNK_LEAST + 2 n, which it holds in memory; a chunk under a sum is
- * as long as its values and the sum.
+ * up what is stored, nor a chunk above CHUNK_LEAST + 2 n, which it holds in memory; a chunk under a
+ * sum is as long as its values and the sum.
  */
 #include "hdf5/guard/h5_guard.h"
 
@@ -39,8 +39,9 @@ static bool is_hard(H5L_type_t type) {
     return refuse("a link of a kind that no run file has");
 }
 
-/* Links of a group may themselves lie under filters: it has the message of a filter pipeline then (file
- * format specification IV.A.2.l). To open the group and copy its properties takes several times as long. */
+/* Links of a group may themselves lie under filters: it has the message of a filter pipeline then
+ * (file format specification IV.A.2.l). To open the group and copy its properties takes several
+ * times as long. */
 static bool is_plain_group(hid_t file, const char *path) {
     enum { PIPELINE = 0x000b };
     H5O_info_t info;
@@ -71,8 +72,8 @@ htri_t h5_reach(hid_t file, const char *path) {
     return 1;
 }
 
-/* HDF5 1.10 crashes where it lists a group of which one link cannot be read; whoever looks for a name that
- * nobody has reads them all. */
+/* HDF5 1.10 crashes where it lists a group of which one link cannot be read; whoever looks for a
+ * name that nobody has reads them all. */
 bool h5_guard_links(hid_t at, const char *group) {
     char name[2 * H5_NAME_SIZE];
     if (snprintf(name, sizeof name, "%s/\x01", group) >= (int)sizeof name) return false;
@@ -165,7 +166,8 @@ static bool check_chunks(hid_t properties, const extent *e) {
            refuse("of more rows than the file has bytes for");
 }
 
-/* HDF5 1.10 takes as many values out of a chunk as it is said to hold, whatever its filters left. */
+/* HDF5 1.10 takes as many values out of a chunk as it is said to hold, whatever its filters
+   left. */
 static bool check_summed(hid_t set, hid_t properties, const extent *e) {
     hsize_t chunk[H5S_MAX_RANK], bytes = e->bytes, count = 0, stored = 0;
     unsigned skipped = 0;

@@ -1,12 +1,12 @@
-/* h5_guard.h -- checks of untrusted files: every group, dataset and attribute passes them before its values are
- * read. A rejected object leaves the reason on HDF5's error stack, and SR_FORMAT. */
+/* h5_guard.h -- checks of untrusted files: every group, dataset and attribute passes them before
+ * its values are read. A rejected object leaves the reason on HDF5's error stack, and SR_FORMAT. */
 #ifndef HDF5_GUARD_H5_GUARD_H
 #define HDF5_GUARD_H5_GUARD_H
 
 #include "hdf5/h5_private.h"
 
-/* Before an object is opened: above 0 when hard links lead to it, 0 when the name does not exist, below 0 when
- * it is something else or damage hides it. */
+/* Before an object is opened: above 0 when hard links lead to it, 0 when the name does not exist,
+ * below 0 when it is something else or damage hides it. */
 htri_t h5_reach(hid_t file, const char *path);
 /* Before a group is listed: false when a link in it is unreadable. */
 bool h5_guard_links(hid_t at, const char *group);

@@ -1,5 +1,5 @@
-/* h5_checksum.c -- the sum at the end of what HDF5 writes of its own: Jenkins' lookup3, "hashlittle"
- * (http://burtleburtle.net/bob/c/lookup3.c), begun with 0.
+/* h5_checksum.c -- the sum at the end of what HDF5 writes of its own: Jenkins' lookup3,
+ * "hashlittle" (http://burtleburtle.net/bob/c/lookup3.c), begun with 0.
  */
 #include "hdf5/v1_10/h5_checksum.h"
 

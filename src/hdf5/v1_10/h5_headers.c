@@ -1,9 +1,11 @@
-/* h5_headers.c -- whether the header of an object is whole, before HDF5 looks: 1.10 keeps the memory of one whose sum
- * is wrong, and at the end of a process that reads damaged files prints "infinite loop closing library".
+/* h5_headers.c -- whether the header of an object is whole, before HDF5 looks: 1.10 keeps the
+ * memory of one whose sum is wrong, and at the end of a process that reads damaged files prints
+ * "infinite loop closing library".
  *
- * HDF5 File Format Specification 3.0, IV.A.1.b: "OHDR", version 2, flags, 16 bytes of times where flags & 32,
- * 4 of limits where flags & 16, the size of what follows in 1 << (flags & 3) bytes, that, the sum [4] of
- * all before it (h5_checksum.c); "OCHK" is more of one, with a sum of its own at its end.
+ * HDF5 File Format Specification 3.0, IV.A.1.b: "OHDR", version 2, flags, 16 bytes of times where
+ * flags & 32, 4 of limits where flags & 16, the size of what follows in 1 << (flags & 3) bytes,
+ * that, the sum [4] of all before it (h5_checksum.c); "OCHK" is more of one, with a sum of its own
+ * at its end.
  */
 #include "hdf5/v1_10/h5_headers.h"
 
@@ -22,7 +24,8 @@ static int start_of(const unsigned char *byte) {
     return PREFIX + (flags & 32 ? 16 : 0) + (flags & 16 ? 4 : 0) + (1 << (flags & 3));
 }
 
-/* Bytes of the header that begins here, its sum among them; 0: it is none that has a sum, or not that long. */
+/* Bytes of the header that begins here, its sum among them; 0: it is none that has a sum, or not
+   that long. */
 static uint64_t length_of(const unsigned char *byte, size_t size) {
     if (size < LONGEST || memcmp(byte, "OHDR\2", 5) != 0) return 0;
     const int at = start_of(byte), width = 1 << (byte[5] & 3);
@@ -70,8 +73,8 @@ static bool chunk_is_whole(header *h, uint64_t at, uint64_t length) {
     return whole;
 }
 
-/* Messages [at, end): type [1], bytes [2], flags [1], an order [2] where the header's flags & 4, the bytes.
- * Type 16: place and length, 8 each, of a chunk that goes on. */
+/* Messages [at, end): type [1], bytes [2], flags [1], an order [2] where the header's flags & 4,
+ * the bytes. Type 16: place and length, 8 each, of a chunk that goes on. */
 static bool messages_are_whole(header *h, const unsigned char *at, const unsigned char *end) {
     const int head = h->flags & 4 ? 6 : 4;
     while (end - at >= head) {

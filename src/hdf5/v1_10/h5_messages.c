@@ -1,8 +1,9 @@
-/* h5_messages.c -- whether a message of an object's header is as long as it says of its parts. HDF5 1.10 copies
- * values, names and properties out of some without a look at where the message ends.
+/* h5_messages.c -- whether a message of an object's header is as long as it says of its parts. HDF5
+ * 1.10 copies values, names and properties out of some without a look at where the message ends.
  *
- * HDF5 File Format Specification 3.0, IV.A.2: the sections are named below. Only what a length is taken from
- * is looked at; everything else, and what a message of an unknown version means, HDF5 tells.
+ * HDF5 File Format Specification 3.0, IV.A.2: the sections are named below. Only what a length is
+ * taken from is looked at; everything else, and what a message of an unknown version means, HDF5
+ * tells.
  */
 #include "hdf5/v1_10/h5_messages.h"
 
@@ -59,7 +60,8 @@ static void dataspace(message *m, uint64_t *count) {
     skip(m, (flags & 1 ? rank * LENGTH : 0) + (version == 1 && flags & 2 ? rank * LENGTH : 0));
 }
 
-/* d, datatype: [bytes] of one value. Whole numbers, floats and texts; check_type refuses the others. */
+/* d, datatype: [bytes] of one value. Whole numbers, floats and texts; check_type refuses the
+   others. */
 static void datatype(message *m, uint64_t *bytes) {
     static const int properties[] = {4, 12, 2, 0};
     const uint64_t class = take(m, 4) & 15;

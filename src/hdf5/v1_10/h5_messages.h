@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False where a message of this type, not shared, takes up more bytes by what it says than it has. */
+/* False where a message of this type, not shared, takes up more bytes by what it says than it
+   has. */
 bool h5_message_fits(int type, const unsigned char *at, size_t length);
 
 #endif

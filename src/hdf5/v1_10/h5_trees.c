@@ -1,16 +1,20 @@
-/* h5_trees.c -- the indices of an object's many attributes or links, before HDF5 looks. 1.10 asks for memory for a
- * node of whatever size the index's header says; reads as many entries of a node as the pointer to it says,
- * though they be more than a node holds; lists the links into a table of as many as the header says, though the nodes hold more;
- * and follows an entry that says "shared among objects" into a heap that a file without such a heap does not have.
- * So all nodes are looked at when the header is read.
+/* h5_trees.c -- the indices of an object's many attributes or links, before HDF5 looks. 1.10 asks
+ * for memory for a node of whatever size the index's header says; reads as many entries of a node
+ * as the pointer to it says, though they be more than a node holds; lists the links into a table of
+ * as many as the header says, though the nodes hold more; and follows an entry that says "shared
+ * among objects" into a heap that a file without such a heap does not have. So all nodes are looked
+ * at when the header is read.
  *
  * HDF5 File Format Specification 3.0, III.A.2, version 2 B-trees:
- *   header  "BTHD", version [1], type [1], bytes of a node [4], of an entry [2], depth [2], two shares [1] [1],
+ *   header  "BTHD", version [1], type [1], bytes of a node [4], of an entry [2], depth [2], two
+ *   shares [1] [1],
  *           address of the root [8], its entries [2], those of all [8], sum [4]
- *   node    "BTLF" or "BTIN", version [1], type [1], n entries; in an inner node n + 1 pointers: address [8], entries of
+ *   node    "BTLF" or "BTIN", version [1], type [1], n entries; in an inner node n + 1 pointers:
+ *   address [8], entries of
  *           the child [1], and where the child is an inner node, those of all below it; the sum [4]
- * HDF5 makes nodes of NODE bytes for links (types 5, 6), attributes (8, 9) and large values of theirs (1 to 4); 7,
- * 10 and 11 no file of ours has. An entry of an attribute: id [8], flags [1], order [4], by name (8) hash [4].
+ * HDF5 makes nodes of NODE bytes for links (types 5, 6), attributes (8, 9) and large values of
+ * theirs (1 to 4); 7, 10 and 11 no file of ours has. An entry of an attribute: id [8], flags [1],
+ * order [4], by name (8) hash [4].
  *
  * A node whose sum is not right is left to HDF5, which refuses it or reads it again.
  */
@@ -58,7 +62,8 @@ static size_t bytes_of(uint64_t n) {
     return bytes;
 }
 
-/* H5B2__hdr_init: a pointer says how many entries the child has, and of an inner one, how many there may be below. */
+/* H5B2__hdr_init: a pointer says how many entries the child has, and of an inner one, how many
+   there may be below. */
 static void measure_levels(tree *t) {
     t->level[0].entries = t->level[0].below = (NODE - HEAD - SUM) / t->entry;
     for (int i = 1; i <= DEEPEST; i++) {

@@ -4,8 +4,8 @@
 
 #include "journal/trailer.h"
 
-/* False where these bytes, which were read from a place of the file, are the header of an index that HDF5 would not
- * survive. e: what the file is read by, NULL: nothing; end: of the file. */
+/* False where these bytes, which were read from a place of the file, are the header of an index
+ * that HDF5 would not survive. e: what the file is read by, NULL: nothing; end: of the file. */
 bool h5_tree_is_sound(const trailer *e, int fd, const void *bytes, size_t size, uint64_t end);
 
 #endif

@@ -3,8 +3,8 @@
  *   q = x Wq^T + bq    k = m Wk^T + bk    v = m Wv^T + bv
  *   y = softmax(q k^T / sqrt(d/heads)) v Wo^T + bo
  *
- * with d/heads features of q, k and v in each head, or as many as are asked for (the second line then
- * divides by the root of those of q). With a norm of the heads (layer_head_norm.c)
+ * with d/heads features of q, k and v in each head, or as many as are asked for (the second line
+ * then divides by the root of those of q). With a norm of the heads (layer_head_norm.c)
  *
  *   q = n_q(x Wq^T + bq)    k = n_k(m Wk^T + bk)
  *

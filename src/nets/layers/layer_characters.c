@@ -1,14 +1,16 @@
-/* layer_characters.c -- features of a word from its characters (docs/models.md 5), 30 numbers for each:
+/* layer_characters.c -- features of a word from its characters (docs/models.md 5), 30 numbers for
+ * each:
  *
- *   cnn          30 filters over each character and its two neighbours, zeros beyond the ends of the
+ *   cnn          30 filters over each character and its two neighbours, zeros beyond the ends of
+ *   the
  *                word; the maximum over its characters; ReLU
  *   transformer  one layer of the tagger's kind over the characters, 3 heads, FFN 60, post-norm;
  *                the maximum over the characters
  *
- * A padded character (0) is a row of zeros that is not trained, has no part in a maximum, is no key and
- * no row of the normalizations. A padded word has features 0. The transformer's two sites,
- * characters.norm1 and characters.norm2, are LN unless --norm-at says otherwise, and its queries and keys
- * have no norm: the papers' norms are those of the words' layers.
+ * A padded character (0) is a row of zeros that is not trained, has no part in a maximum, is no key
+ * and no row of the normalizations. A padded word has features 0. The transformer's two sites,
+ * characters.norm1 and characters.norm2, are LN unless --norm-at says otherwise, and its queries
+ * and keys have no norm: the papers' norms are those of the words' layers.
  *
  * Initialisation: embedding N(1/sqrt(30)), filters as PyTorch begins a convolution.
  */

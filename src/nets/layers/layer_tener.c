@@ -3,14 +3,16 @@
  *   post  x = n1(x + attention(x));  x = n2(x + drop(W2 drop(relu(W1 x + b1)) + b2))
  *   pre   x = x + attention(n1(x));  x = x + drop(W2 drop(relu(W1 n2(x) + b1)) + b2)
  *
- * and the other placements of layer_residual.c; attention is op_tener_attention of [q, k, v] = x Wqkv^T,
- * without bias, output projection and scaling; nothing is dropped out between it and the sum.
+ * and the other placements of layer_residual.c; attention is op_tener_attention of [q, k, v] = x
+ * Wqkv^T, without bias, output projection and scaling; nothing is dropped out between it and the
+ * sum.
  *
  * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, a decision of ours) it takes
  *
  *   [n_q(q), n_k(k), v]
  *
- * so that u and z are added behind n_q, and what k meets of positions, k.R, is of the normalized k too.
+ * so that u and z are added behind n_q, and what k meets of positions, k.R, is of the normalized k
+ * too.
  *
  * Initialisation: linear layers as PyTorch has them, U(1/sqrt(in)); u and z Xavier-normal of
  * [heads, d/heads].

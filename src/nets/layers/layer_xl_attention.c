@@ -7,10 +7,10 @@
  *
  *   q = n_q(x Wq^T), k = n_k(m Wk^T)      before u and z are added; r stays as it is
  *
- * Memory is what keys are made of, so its keys are normalized in every pass. The valid rows of n_k, as of
- * n_q, are the heads of x's rows: they alone make statistics, move running values and are recorded. Keys
- * of memory are taken as evaluation takes them, by the running values from before this pass, through
- * which no gradient goes; a norm over rows does the same to both.
+ * Memory is what keys are made of, so its keys are normalized in every pass. The valid rows of n_k,
+ * as of n_q, are the heads of x's rows: they alone make statistics, move running values and are
+ * recorded. Keys of memory are taken as evaluation takes them, by the running values from before
+ * this pass, through which no gradient goes; a norm over rows does the same to both.
  */
 #include <stdio.h>
 

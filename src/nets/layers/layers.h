@@ -34,13 +34,14 @@ layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch);
 /* k x k convolution without bias. -> weight */
 tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k, layer_init init);
 
-/* Norms of the queries and keys of each head of an attention; NULL: none. They belong to the model. */
+/* Norms of the queries and keys of each head of an attention; NULL: none. They belong to the
+   model. */
 typedef struct head_norms {
     norm_site *q, *k;
 } head_norms;
 
-/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own; rows: of
- * x. n NULL: x. */
+/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own;
+ * rows: of x. n NULL: x. */
 tensor *attention_normalize_heads(norm_site *n, tape *t, tensor *x, int heads,
                                   const norm_rows *rows);
 
@@ -57,7 +58,8 @@ attention_layer attention_init(params *p, const char *name, int64_t d, int64_t h
 /* The same with `key` features of q and k and `value` of v in each head, instead of d/heads. */
 attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
                                      int64_t key, int64_t value, double dropout);
-/* What asks or what answers: x [B, T, d], and its rows, for the norm of the heads (NULL without). */
+/* What asks or what answers: x [B, T, d], and its rows, for the norm of the heads (NULL
+   without). */
 typedef struct attention_side {
     tensor *x;
     const norm_rows *rows;

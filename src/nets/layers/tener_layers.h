@@ -1,5 +1,5 @@
-/* tener_layers.h -- the parts of the entity tagger: its layer, and what turns the characters of a word
- * into features. */
+/* tener_layers.h -- the parts of the entity tagger: its layer, and what turns the characters of a
+ * word into features. */
 #ifndef NETS_LAYERS_TENER_LAYERS_H
 #define NETS_LAYERS_TENER_LAYERS_H
 
@@ -19,8 +19,8 @@ typedef struct tener_layer {
     linear_layer in, out;
 } tener_layer;
 
-/* Sites SIDE.I.norm1 and SIDE.I.norm2, of heads SIDE.I.attention.q_norm and .k_norm; i -1: SIDE.norm1
- * ... */
+/* Sites SIDE.I.norm1 and SIDE.I.norm2, of heads SIDE.I.attention.q_norm and .k_norm; i -1:
+ * SIDE.norm1 ... */
 tener_layer tener_layer_init(const site_builder *b, const layer_size *s, const char *side, int i);
 /* x [N, T, d]; p->source_mask [N, T], p->source its rows. */
 tensor *tener_layer_apply(const tener_layer *l, const text_pass *p, tensor *x);

@@ -55,7 +55,8 @@ typedef struct residual_norms {
     double scale; /* of what `before` gives */
 } residual_norms;
 
-/* NAME.I.PART, the first norm of a branch: to be made in front of the parameters of its sublayer. */
+/* NAME.I.PART, the first norm of a branch: to be made in front of the parameters of its
+   sublayer. */
 residual_norms residual_norms_init(const site_builder *b, const layer_size *s, const char *side,
                                    int layer, const char *part);
 /* NAME.I.PART_out, where the placement has one: behind them. */
@@ -85,7 +86,8 @@ encoder_layer encoder_layer_named(const site_builder *b, const layer_size *s, co
                                   int i);
 decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i);
 
-/* What the two inits share. side: "encoder", "decoder", "layer"; layer -1: none ("encoder.final"). */
+/* What the two inits share. side: "encoder", "decoder", "layer"; layer -1: none
+   ("encoder.final"). */
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part);
 /* The sites of a branch with attention PART, but for those behind it: NORM, and PART.q_norm and
@@ -104,8 +106,8 @@ norm_site *layer_embedding_site(const site_builder *b, const layer_size *s, cons
 
 /* SIDE.final in models whose pre-norm form has none there: of peri alone, else NULL. */
 norm_site *layer_peri_final(const site_builder *b, const layer_size *s, const char *side);
-/* Of the first sites of a stack, the one whose input is the embedding with its positions, or that and one
- * sublayer. NULL where there is none. */
+/* Of the first sites of a stack, the one whose input is the embedding with its positions, or that
+ * and one sublayer. NULL where there is none. */
 void layer_takes_positions(norm_site *embedding, const residual_norms *first);
 
 /* What every sublayer needs of a pass. */
@@ -135,8 +137,8 @@ tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x
 /* A whole FFN sublayer. */
 tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,
                   const norm_rows *rows);
-/* Where an attention of this pass leaves what its weights are like: room for it, or NULL where nobody
- * watches; once it is there, whoever watches is told. query_valid [B*Tq] or NULL. */
+/* Where an attention of this pass leaves what its weights are like: room for it, or NULL where
+ * nobody watches; once it is there, whoever watches is told. query_valid [B*Tq] or NULL. */
 attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid);
 void layer_report_call_hook(const model_attention *seen, const attention_report *found);

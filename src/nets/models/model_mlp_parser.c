@@ -1,14 +1,15 @@
-/* model_mlp_parser.c -- classifier of a parser's transitions (docs/models.md 8): Chen and Manning, EMNLP
- * 2014, with a normalization of its hidden layer, as AN trains it.
+/* model_mlp_parser.c -- classifier of a parser's transitions (docs/models.md 8): Chen and Manning,
+ * EMNLP 2014, with a normalization of its hidden layer, as AN trains it.
  *
  *   x = (E_word[18 words], E_pos[18 POS tags], E_label[12 labels])     concatenated, d wide each
  *   h = drop(f(norm(W1 x + b1)))                                       f: relu, cube or tanh
- *   logits = W2 h + b2                                                 of every transition, legal or not
+ *   logits = W2 h + b2                                                 of every transition, legal
+ *   or not
  *
  * Without labels there are no label features: 36 of them.
- * Initial values: embeddings U(0.01) as in the source, linear layers uniform within 1/sqrt(inputs). The
- * source draws the latter within 0.01 too, and drops units behind the cube without a norm: preset
- * chen-manning takes norm none.
+ * Initial values: embeddings U(0.01) as in the source, linear layers uniform within 1/sqrt(inputs).
+ * The source draws the latter within 0.01 too, and drops units behind the cube without a norm:
+ * preset chen-manning takes norm none.
  *
  * Site: hidden.
  */

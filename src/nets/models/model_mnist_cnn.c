@@ -6,8 +6,8 @@
  *   linear -> 500, norm, relu
  *   linear -> classes
  *
- * 431,080 parameters for 28x28 grey images of ten classes, and 1,000 of the norm's gain and bias. The
- * convolutions are not padded. With --conv-norms a norm stands in front of their relus too. He:
+ * 431,080 parameters for 28x28 grey images of ten classes, and 1,000 of the norm's gain and bias.
+ * The convolutions are not padded. With --conv-norms a norm stands in front of their relus too. He:
  * convolutions and hidden layer N(sqrt(2/fan_in)), the last layer U(1/sqrt(500)), biases 0. PyTorch
  * (the recipe's): U(1/sqrt(fan_in)) for all weights and biases.
  */

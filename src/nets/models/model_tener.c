@@ -5,8 +5,8 @@
  *   in peri-norm models one behind it and one of x
  *   logits = drop(x) Wo^T + bo;  conditional random field   op_crf.c; tags by crf_viterbi.c
  *
- * In training a word is <unk> with probability 0.02. Padding is no key, no row of the normalizations
- * and no word of the field.
+ * In training a word is <unk> with probability 0.02. Padding is no key, no row of the
+ * normalizations and no word of the field.
  *
  * Initialisation: words N(1/sqrt(width)); linear layers U(1/sqrt(in)), as PyTorch has them; trans,
  * start and end N(1), as the library of the paper's code has them.

@@ -3,7 +3,8 @@
  *
  *   x = drop(sqrt(d) E[token])                    no positions are added
  *   P_j = drop([sin((T-1-j) w) ... cos((T-1-j) w) ...]),  w_i = 10000^(-2i/d)
- *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN, each with
+ *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN, each
+ *   with
  *   a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
  *   peri-norm ones one of the embedding and one at the end
  *   logits = drop(x) E^T + bias, or the adaptive softmax over E: then forward returns the nll

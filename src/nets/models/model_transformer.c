@@ -3,7 +3,8 @@
  *   one embedding E for source, target and output (layer_embedding.c); where the target has a
  *   dictionary of its own, one for the source and one for target and output
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
- *   pre-norm models end encoder and decoder with one more norm; peri-norm models begin them with one
+ *   pre-norm models end encoder and decoder with one more norm; peri-norm models begin them with
+ *   one
  *   of the embedding too
  *   logits = h E^T
  *

@@ -1,15 +1,17 @@
 /* model_transformer_classifier.c -- a class for every sentence (docs/models.md 6).
  *
  *   embedding as the encoder-decoder has it (layer_embedding.c), with sinusoidal positions or none
- *   encoder layers: layer_encoder.c; pre-norm models end with one more norm, peri-norm models begin with one too
+ *   encoder layers: layer_encoder.c; pre-norm models end with one more norm, peri-norm models begin
+ *   with one too
  *   pooling: the mean over the words (op_masked_mean.c), or the first row, that of <s>
  *   logits = h W^T + b
  *
- * Padding is hidden from attention and takes no part in normalizations and in the mean. rt and sst5:
- * 793,344 parameters beside embedding and output, linear weights U(1/sqrt(fan_in)); imdb: 23,136, heads
- * of 16 features of q and k and of 8 of v.
+ * Padding is hidden from attention and takes no part in normalizations and in the mean. rt and
+ * sst5: 793,344 parameters beside embedding and output, linear weights U(1/sqrt(fan_in)); imdb:
+ * 23,136, heads of 16 features of q and k and of 8 of v.
  *
- * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final (pre-norm).
+ * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final
+ * (pre-norm).
  */
 #include <math.h>
 #include <stdlib.h>

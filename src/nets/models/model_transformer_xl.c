@@ -10,8 +10,9 @@
  *
  * u and z are shared by all layers. A layer's memory is what its keys were made of: in post-norm
  * models its input, in pre-norm ones that behind its norm, so that no row is normalized twice and
- * the rows of a batch are those of its windows, whatever the normalization (docs/models.md 4). A norm of
- * keys is behind their projection, so that it does normalize those of memory (layer_xl_attention.c).
+ * the rows of a batch are those of its windows, whatever the normalization (docs/models.md 4). A
+ * norm of keys is behind their projection, so that it does normalize those of memory
+ * (layer_xl_attention.c).
  *
  * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2; of queries and keys
  * layer.I.attention.q_norm and .k_norm (layer_residual.c).

@@ -6,8 +6,8 @@
  *   stride 2
  *   mean over positions, linear -> classes
  *
- * Convolutions N(sqrt(2/fan_in)); linear U(1/sqrt(in)), PyTorch's default, with zero bias: He's rule
- * for it, N(sqrt(2/in)), starts ResNet20 with a loss of 2.9 nats and costs a point or two of
+ * Convolutions N(sqrt(2/fan_in)); linear U(1/sqrt(in)), PyTorch's default, with zero bias: He's
+ * rule for it, N(sqrt(2/in)), starts ResNet20 with a loss of 2.9 nats and costs a point or two of
  * accuracy after ten epochs. --init pytorch: the defaults of its layers, U(1/sqrt(fan_in)) for all
  * weights and the bias.
  */

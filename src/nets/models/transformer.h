@@ -1,6 +1,6 @@
-/* transformer.h -- the encoder-decoder transformer as its files see it: model_transformer.c builds it
- * and passes whole sentences through; transformer_encode.c is what they share, transformer_decoder.c writes
- * sentences word by word, with the weights of transformer_packed.c.
+/* transformer.h -- the encoder-decoder transformer as its files see it: model_transformer.c builds
+ * it and passes whole sentences through; transformer_encode.c is what they share,
+ * transformer_decoder.c writes sentences word by word, with the weights of transformer_packed.c.
  */
 #ifndef NETS_MODELS_TRANSFORMER_H
 #define NETS_MODELS_TRANSFORMER_H
@@ -40,8 +40,8 @@ typedef struct packed_weights {
     row_weight output;
 } packed_weights;
 
-/* Copies of the decoder's weights as they are now (transformer_packed.c); NULL: out of memory. Free with
- * packed_weights_free (NULL is fine). */
+/* Copies of the decoder's weights as they are now (transformer_packed.c); NULL: out of memory. Free
+ * with packed_weights_free (NULL is fine). */
 packed_weights *packed_weights_make(const transformer *net, sr_failure *why);
 void packed_weights_free(packed_weights *w);
 

@@ -7,13 +7,13 @@
  * only these numbers are reordered by the parents.
  *
  * Same bytes whatever is decoded together and on any number of threads: sentences go through the
- * encoder one at a time and without padding; behind it every sum belongs to one row (row_ops.h). The
- * layer scale in front of a normalization takes eight rows at once in another order than single ones
- * (layer_scale.c), so the rows that normalizations see are a multiple of ROWS_TOGETHER, with
+ * encoder one at a time and without padding; behind it every sum belongs to one row (row_ops.h).
+ * The layer scale in front of a normalization takes eight rows at once in another order than single
+ * ones (layer_scale.c), so the rows that normalizations see are a multiple of ROWS_TOGETHER, with
  * zeros behind the last one.
  *
- * Normalizations of the decoder see one row at a time, so those that take statistics over the rows of
- * a sentence at inference are refused.
+ * Normalizations of the decoder see one row at a time, so those that take statistics over the rows
+ * of a sentence at inference are refused.
  */
 #include <math.h>
 #include <stdlib.h>

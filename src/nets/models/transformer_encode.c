@@ -1,5 +1,5 @@
-/* transformer_encode.c -- the encoder stack of a transformer over the sources of a batch, which training
- * and decoding share (docs/models.md 2.3). */
+/* transformer_encode.c -- the encoder stack of a transformer over the sources of a batch, which
+ * training and decoding share (docs/models.md 2.3). */
 #include "nets/models/transformer.h"
 
 tensor *transformer_encode(const transformer *net, const text_pass *p) {

@@ -1,4 +1,5 @@
-/* transformer_packed.c -- copies of a decoder's weights in the order in which row_linear reads them. */
+/* transformer_packed.c -- copies of a decoder's weights in the order in which row_linear reads
+   them. */
 #include <stdlib.h>
 
 #include "nets/models/transformer.h"

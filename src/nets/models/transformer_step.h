@@ -1,4 +1,5 @@
-/* transformer_step.h -- what transformer_decoder.c keeps of a batch, and the layers of a step on it (transformer_step.c). */
+/* transformer_step.h -- what transformer_decoder.c keeps of a batch, and the layers of a step on it
+   (transformer_step.c). */
 #ifndef NETS_MODELS_TRANSFORMER_STEP_H
 #define NETS_MODELS_TRANSFORMER_STEP_H
 

@@ -26,9 +26,9 @@ typedef struct norm_param_row {
     const char *words;
     const char *help;
     bool whole; /* only integers are valid */
-    /* Option of `statrec train` that sets it, in every method that names the same; NULL: "norm-" and
-     * the name, with '-' for '_'. place: among these options in --help and in what a run file keeps
-     * of them, the least of all that share one; 0: behind those that have a place. */
+    /* Option of `statrec train` that sets it, in every method that names the same; NULL: "norm-"
+     * and the name, with '-' for '_'. place: among these options in --help and in what a run file
+     * keeps of them, the least of all that share one; 0: behind those that have a place. */
     const char *option;
     int place;
 } norm_param_row;
@@ -43,7 +43,8 @@ typedef struct norm_options {
 
 typedef struct norm_method norm_method;
 
-/* A learnable parameter of a layer besides gain and bias, declared in its method's row: NAME.alpha. */
+/* A learnable parameter of a layer besides gain and bias, declared in its method's row:
+   NAME.alpha. */
 enum { NORM_OWN_MAX = 3 };
 typedef struct norm_own_row {
     const char *name; /* "alpha" */

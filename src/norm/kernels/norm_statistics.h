@@ -1,5 +1,5 @@
-/* norm_statistics.h -- the statistics that a normalization method leaves for hooks. Names and formulas:
- * docs/norms.md. */
+/* norm_statistics.h -- the statistics that a normalization method leaves for hooks. Names and
+ * formulas: docs/norms.md. */
 #ifndef NORM_KERNELS_NORM_STATISTICS_H
 #define NORM_KERNELS_NORM_STATISTICS_H
 

@@ -22,8 +22,9 @@
  *
  * Recorded so that PN-V's formulas hold while early: gamma stands for gamma r, sum_gx for sum g z.
  * Afterwards var and mgz are averages that are not recorded, so the part of dx that flows through
- * the statistic is measured here, g_psi2 = ||mgz sqrt(x2)/(var + eps)||_2/d. Calls outside NORM_TRAIN
- * change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r, dgamma [d].
+ * the statistic is measured here, g_psi2 = ||mgz sqrt(x2)/(var + eps)||_2/d. Calls outside
+ * NORM_TRAIN change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r, dgamma
+ * [d].
  */
 #include <math.h>
 #include <string.h>

@@ -15,9 +15,9 @@
  *
  * Differences from pn.c: warm-up, whose update is applied twice; the divisor of the backward pass
  * is the batch's even after the warm-up; padded rows are written, count in the backward averages
- * and receive gradient; g_psi2 = ||nu sqrt(v)/(sqrt(den + eps) sqrt(v + eps))||_2/d has both divisors
- * and is measured here. W is the module's default; the release's training scripts pass the warm-up
- * of the learning rate to all layers but the last norm, here --norm-warmup. Inference:
+ * and receive gradient; g_psi2 = ||nu sqrt(v)/(sqrt(den + eps) sqrt(v + eps))||_2/d has both
+ * divisors and is measured here. W is the module's default; the release's training scripts pass the
+ * warm-up of the learning rate to all layers but the last norm, here --norm-warmup. Inference:
  * gamma u/sqrt(psi2 + eps) + beta. Not synchronised. Kept: 1/sqrt(den + eps) and
  * 1/sqrt(v + eps) [d].
  */

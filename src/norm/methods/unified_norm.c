@@ -1,4 +1,5 @@
-/* unified_norm.c -- Unified Normalization (Yang et al., ACM MM 2022, arXiv 2208.01313; docs/norms.md 21).
+/* unified_norm.c -- Unified Normalization (Yang et al., ACM MM 2022, arXiv 2208.01313;
+ * docs/norms.md 21).
  *
  * Per feature over the n valid rows, c counts calls from 1, M = window, W = warmup, g = dL/dy,
  * z = x/s; Omega is the window of M statistics, with this batch's:
@@ -16,13 +17,13 @@
  *
  *     arithmetic mean(Omega) - geometric mean(Omega) > M V
  *
- * the layer takes the batch for an outlier: v = x2, psi = gz, and the slots of both windows take psi2
- * and e from before instead of the batch's. V is the variance of the roots of the window as it was
- * before this batch, over its slots and features.
+ * the layer takes the batch for an outlier: v = x2, psi = gz, and the slots of both windows take
+ * psi2 and e from before instead of the batch's. V is the variance of the roots of the window as it
+ * was before this batch, over its slots and features.
  *
  * Inference: gamma x/sqrt(psi2 + eps) + beta. Calls outside NORM_TRAIN change nothing and take the
- * batch's own values. dx is no derivative once averages are used. Several processes: sync.c. sum_gx =
- * sum g z; v and psi are not recorded, so that the part of dx that flows through the statistic is
+ * batch's own values. dx is no derivative once averages are used. Several processes: sync.c. sum_gx
+ * = sum g z; v and psi are not recorded, so that the part of dx that flows through the statistic is
  * measured here, g_psi2 = ||psi sqrt(x2)/s^2||_2/d. Kept: 1/s [d] and whether averages were used.
  */
 #include <math.h>

@@ -80,7 +80,8 @@ static sr_status write_page(report *r, const char *path, sr_failure *why) {
     return status;
 }
 
-/* What a report made that ends early, in the directory that it made; what somebody else put there stays. */
+/* What a report made that ends early, in the directory that it made; what somebody else put there
+   stays. */
 static void remove_files(const report *r) {
     char path[2 * PLOT_PATH], name[PLOT_PATH], file[2 * PLOT_PATH];
     snprintf(path, sizeof path, "%s/files", r->scratch);

@@ -27,7 +27,8 @@ void report_others(report *r);
 /* Not for want of data in the runs. */
 bool report_is_fatal(sr_status status);
 
-/* Before a file of the report is put in its place: it goes with a report that ends early in a directory of its own. */
+/* Before a file of the report is put in its place: it goes with a report that ends early in a
+   directory of its own. */
 sr_status report_note_file(const report *r, const char *name, sr_failure *why);
 
 /* plot_report_figures.c: the section of a figure. */

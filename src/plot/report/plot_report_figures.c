@@ -1,10 +1,12 @@
-/* plot_report_figures.c -- the section of a figure: once for each run, once, for each task, or with all runs. */
+/* plot_report_figures.c -- the section of a figure: once for each run, once, for each task, or with
+   all runs. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "plot/report/plot_report.h"
 
-/* Runs that a figure has not shown yet, by their place in the report; room: as many more may be shown. */
+/* Runs that a figure has not shown yet, by their place in the report; room: as many more may be
+   shown. */
 typedef struct waiting {
     int *run, count, room;
 } waiting;
@@ -103,7 +105,8 @@ static void write_image(report *r, const plot_template *t, const char *name) {
 }
 
 /* One drawing of as many of the waiting runs as the figure takes; a run that an analysis refuses
- * makes place for the next one, and so do request->each others. number: behind the name of the file, 0 for none. */
+ * makes place for the next one, and so do request->each others. number: behind the name of the
+ * file, 0 for none. */
 static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
                            sr_failure *why) {
     char name[PLOT_PATH + 32], part[16] = "";
@@ -163,8 +166,8 @@ static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes,
     return SR_OK;
 }
 
-/* The waiting runs in one drawing, or in as many as it takes, each run once; number: behind the name
- * of the last file. */
+/* The waiting runs in one drawing, or in as many as it takes, each run once; number: behind the
+ * name of the last file. */
 static sr_status draw_waiting(report *r, plot_template *t, waiting *w, int *number, FILE *notes,
                               sr_failure *why) {
     sr_status status = SR_OK;

@@ -1,5 +1,6 @@
-/* plot_report_sections.c -- the sections of a report, each by a process of its own, as many at a time as there
- * are processors. They write parts of the page into files, which are joined in their order. */
+/* plot_report_sections.c -- the sections of a report, each by a process of its own, as many at a
+ * time as there are processors. They write parts of the page into files, which are joined in their
+ * order. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS beside POSIX */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* plot_report_tables.c -- the tables of a report: settings and ends of the runs, diagnosis, statistics per site,
- * ratios. */
+/* plot_report_tables.c -- the tables of a report: settings and ends of the runs, diagnosis,
+ * statistics per site, ratios. */
 #include <stdlib.h>
 #include <string.h>
 

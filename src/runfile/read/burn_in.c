@@ -1,7 +1,8 @@
 /* burn_in.c -- how long running values still hold what they began with.
  *
- * running <- alpha running + (1 - alpha) batch: after N passes the initial value (0 for a mean, 1 for
- * a variance or mean square) weighs alpha^N. It is called gone where that is below SR_STARTUP_LEFT:
+ * running <- alpha running + (1 - alpha) batch: after N passes the initial value (0 for a mean, 1
+ * for a variance or mean square) weighs alpha^N. It is called gone where that is below
+ * SR_STARTUP_LEFT:
  *
  *     N = ceil(ln SR_STARTUP_LEFT / ln alpha)      0.9: 44   0.95: 90   0.98: 228   0.99: 459
  *

@@ -28,7 +28,8 @@ typedef struct comparability {
 #define BATCH                  (SR_DEPENDS_ROWS | SR_DEPENDS_BATCHES)
 #define RUNNING                (BATCH | SR_DEPENDS_ALPHA)
 #define SUM                    (SR_DEPENDS_WIDTH | SR_DEPENDS_SCALE | SR_DEPENDS_LOSS)
-#define SAMPLING               "holds sampling noise, which falls with the root of the rows that are independent"
+static const char SAMPLING[] =
+    "holds sampling noise, which falls with the root of the rows that are independent";
 
 static const comparability rows[] = {
     {"dist_", "_excess", RUNNING, NULL,
@@ -54,8 +55,8 @@ static const comparability rows[] = {
     {"direct_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
 };
 
-/* Behind forms stand the names of format.h; tid_total is the sum of two. What a host calls g_ something
- * is none of these. */
+/* Behind forms stand the names of format.h; tid_total is the sum of two. What a host calls g_
+ * something is none of these. */
 static bool is_known(const char *name, size_t length) {
     static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

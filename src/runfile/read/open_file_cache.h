@@ -1,4 +1,5 @@
-/* open_file_cache.h -- limits how many of many run files HDF5 has open, and what an open file caches. */
+/* open_file_cache.h -- limits how many of many run files HDF5 has open, and what an open file
+   caches. */
 #ifndef RUNFILE_READ_OPEN_FILE_CACHE_H
 #define RUNFILE_READ_OPEN_FILE_CACHE_H
 

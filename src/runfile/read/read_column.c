@@ -1,5 +1,5 @@
-/* read_column.c -- datasets of an open run file, looked at before they are believed, and the list of
- * what was found damaged. */
+/* read_column.c -- datasets of an open run file, looked at before they are believed, and the list
+ * of what was found damaged. */
 #include "runfile/read/read_column.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* read_column.h -- opens the datasets of a run file; checks type and shape before anything is read. */
+/* read_column.h -- opens the datasets of a run file; checks type and shape before anything is
+   read. */
 #ifndef RUNFILE_READ_READ_COLUMN_H
 #define RUNFILE_READ_READ_COLUMN_H
 
@@ -7,7 +8,8 @@
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
-/* Opens a dataset of fixed size. Every value of it is stored, so that a buffer for all may be allocated. */
+/* Opens a dataset of fixed size. Every value of it is stored, so that a buffer for all may be
+   allocated. */
 sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
                             h5_id *set, h5_shape *shape, sr_failure *why);
 /* Opens a column of a table of format.h. */

@@ -1,5 +1,5 @@
-/* read_custom.c -- what a run file holds of its host's own: scalars that it declared, and whose rows
- * the statistics are of. */
+/* read_custom.c -- what a run file holds of its host's own: scalars that it declared, and whose
+ * rows the statistics are of. */
 #include "runfile/read/read_custom.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* read_growing.c -- which of its two names a run file has, and reading one that somebody writes: PATH.part
- * while it grows, PATH from then on. What a reader meets between two writes, or between the two names, is
- * no fault of the file; it looks again.
+/* read_growing.c -- which of its two names a run file has, and reading one that somebody writes:
+ * PATH.part while it grows, PATH from then on. What a reader meets between two writes, or between
+ * the two names, is no fault of the file; it looks again.
  */
 #include "runfile/read/read_growing.h"
 
@@ -34,8 +34,8 @@ static void other_name(const char *path, char *name) {
         memcpy(name + length, ending, sizeof ending);
 }
 
-/* path, or its other name when only that exists. malloc'd. The first name is looked at again: between the
- * two looks the run may have ended. */
+/* path, or its other name when only that exists. malloc'd. The first name is looked at again:
+ * between the two looks the run may have ended. */
 char *reader_choose_path(const char *path, sr_failure *why) {
     struct stat s;
     const size_t length = strlen(path);
@@ -64,8 +64,8 @@ bool reader_is_live(const char *path) {
     return writer_lock_is_held(path) || writer_lock_is_held(other);
 }
 
-/* Whether the file that the failure is of has the other name by now: a run ends by closing its file and
- * then renaming it. */
+/* Whether the file that the failure is of has the other name by now: a run ends by closing its file
+ * and then renaming it. */
 static bool was_renamed(const char *path, const sr_failure *why) {
     sr_failure none = {0};
     char *now = reader_choose_path(path, &none);

@@ -11,8 +11,8 @@ sr_status reader_check_live_bytes(const char *path, const trailer *e, bool *unfi
 char *reader_choose_path(const char *path, sr_failure *why);
 /* Whether another process writes the file under either name. */
 bool reader_is_live(const char *path);
-/* Whether to try again after the failure *why, and waits before it. live: the file was being written when
- * the failed attempt began. */
+/* Whether to try again after the failure *why, and waits before it. live: the file was being
+ * written when the failed attempt began. */
 bool reader_retries(const char *path, bool live, const sr_failure *why, int attempts);
 
 #endif

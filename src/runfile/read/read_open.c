@@ -1,5 +1,5 @@
-/* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in the
- * file is believed before its type, rank and size were looked at. */
+/* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in
+ * the file is believed before its type, rank and size were looked at. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,8 +128,8 @@ static sr_status read_state(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
     sr_status status = SR_OK;
     sr_failure own = {0};
-    /* against the order in which a writer that is alive writes them: no row that is counted belongs to a
-     * step that is not */
+    /* against the order in which a writer that is alive writes them: no row that is counted belongs
+     * to a step that is not */
     for (int i = COMMITTED_COUNT; i-- > 0 && status == SR_OK;) status = read_committed(f, i, why);
     if (status == SR_OK)
         status = read_state_text(f, "/state/status", SR_STATUS_SIZE, "damaged", &info->status, why);

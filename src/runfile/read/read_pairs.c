@@ -1,4 +1,5 @@
-/* read_pairs.c -- /final/pair_x, pair_y and pair_feature, K pairs of each site: reading and checking. */
+/* read_pairs.c -- /final/pair_x, pair_y and pair_feature, K pairs of each site: reading and
+   checking. */
 #include "runfile/read/read_pairs.h"
 
 #include <math.h>

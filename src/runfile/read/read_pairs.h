@@ -18,7 +18,8 @@ sr_status reader_count_pairs(sr_runfile *f, sr_failure *why);
 /* Reads a site's pairs. Returns the first unreadable column, or NULL. */
 const run_column *reader_read_pairs(const sr_runfile *f, int64_t site, const reader_pairs *p,
                                     sr_failure *why);
-/* Reads and checks a site's pairs. passed: the final pass was made; without it they have no values. */
+/* Reads and checks a site's pairs. passed: the final pass was made; without it they have no
+   values. */
 sr_status reader_check_site_pairs(const sr_runfile *f, int64_t site, bool passed,
                                   const reader_pairs *p, sr_failure *why);
 /* Reads and checks the pairs of all sites. */

@@ -1,5 +1,5 @@
-/* read_spectra.c -- /spectra (singular values of a site's input and of its gradient at chosen steps)
- * and /final (what a last pass after training measured): reading and checking. Both
+/* read_spectra.c -- /spectra (singular values of a site's input and of its gradient at chosen
+ * steps) and /final (what a last pass after training measured): reading and checking. Both
  * groups are there only when the host asked for them, so a reader takes their absence for "none".
  */
 #include "runfile/read/read_spectra.h"
@@ -47,8 +47,8 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     return why->status;
 }
 
-/* Rows have no committed count of their own: in a file whose writer is alive, or was killed, those of
- * steps that are counted are whole. */
+/* Rows have no committed count of their own: in a file whose writer is alive, or was killed, those
+ * of steps that are counted are whole. */
 static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) {
     int64_t last = -1, counted = 0;
     sr_status status = SR_OK;

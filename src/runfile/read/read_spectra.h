@@ -21,7 +21,8 @@ bool reader_descends(const double *value, int64_t count);
 
 /* Fills f->info.spectra. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why);
-/* Reads every row; their steps must be steps of the run. exact: columns must have no further rows. */
+/* Reads every row; their steps must be steps of the run. exact: columns must have no further
+   rows. */
 sr_status reader_check_spectra(const sr_runfile *f, bool exact, sr_failure *why);
 /* Reads all of /final. */
 sr_status reader_check_final(const sr_runfile *f, sr_failure *why);

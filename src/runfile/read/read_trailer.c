@@ -1,5 +1,5 @@
-/* read_trailer.c -- what a file's end matter (trailer.h) tells its reader: which objects were read from their
- * second copies, and what of the file is not as it was written. */
+/* read_trailer.c -- what a file's end matter (trailer.h) tells its reader: which objects were read
+ * from their second copies, and what of the file is not as it was written. */
 #include "runfile/read/read_trailer.h"
 
 #include <stdio.h>

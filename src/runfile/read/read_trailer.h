@@ -1,4 +1,5 @@
-/* read_trailer.h -- the trailer of a file that is being opened, and the damage that it repairs or shows. */
+/* read_trailer.h -- the trailer of a file that is being opened, and the damage that it repairs or
+   shows. */
 #ifndef RUNFILE_READ_READ_TRAILER_H
 #define RUNFILE_READ_READ_TRAILER_H
 
@@ -6,8 +7,8 @@
 
 /* Fills f->end. */
 sr_status reader_load_trailer(sr_runfile *f, sr_failure *why);
-/* Once the file is open: adds to the damage list what was read from its backup copy, damaged backup copies,
- * and a damaged trailer. */
+/* Once the file is open: adds to the damage list what was read from its backup copy, damaged backup
+ * copies, and a damaged trailer. */
 sr_status reader_report_trailer(sr_runfile *f, sr_failure *why);
 /* Verifies the bytes that were not read yet; calls report for each fault. */
 void reader_verify_trailer(const sr_runfile *f, void (*report)(void *context, sr_failure *why),

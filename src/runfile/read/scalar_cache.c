@@ -1,6 +1,7 @@
-/* scalar_cache.c -- caches values of a scalar at neighbouring sites. Programs read site after site, but a chunk has
- * the rows of all sites, so that HDF5 would read every chunk once for each site. Runs with the statistics of
- * each shard have many: all sites of 2,048 over 1,000 steps take 0.1 s with the cache, 5.2 s without. */
+/* scalar_cache.c -- caches values of a scalar at neighbouring sites. Programs read site after site,
+ * but a chunk has the rows of all sites, so that HDF5 would read every chunk once for each site.
+ * Runs with the statistics of each shard have many: all sites of 2,048 over 1,000 steps take 0.1 s
+ * with the cache, 5.2 s without. */
 #include "runfile/read/scalar_cache.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* scalar_cache.h -- values of neighbouring sites of a scalar, for programs that read site after site. */
+/* scalar_cache.h -- values of neighbouring sites of a scalar, for programs that read site after
+   site. */
 #ifndef RUNFILE_READ_SCALAR_CACHE_H
 #define RUNFILE_READ_SCALAR_CACHE_H
 

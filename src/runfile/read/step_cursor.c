@@ -1,5 +1,5 @@
-/* step_cursor.c -- see step_cursor.h. A column that cannot be read is told as that, whatever else is wrong with
- * the rows before: so both checks go on to its end. */
+/* step_cursor.c -- see step_cursor.h. A column that cannot be read is told as that, whatever else
+ * is wrong with the rows before: so both checks go on to its end. */
 #include "runfile/read/step_cursor.h"
 
 #include <stdlib.h>

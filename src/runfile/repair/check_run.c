@@ -90,7 +90,8 @@ static void read_group(run_checker *w, const run_column *c, int count, int64_t r
     }
 }
 
-/* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last ends. */
+/* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last
+   ends. */
 static void read_ages(run_checker *w, const run_column *c, const int *first, int ages, int64_t rows,
                       bool exact) {
     for (int i = 0; i < ages; i++)

@@ -1,5 +1,5 @@
-/* copy_compatible.c -- whether the rows of a run file can go on in a recorder: its sites and embeddings are the
- * recorder's, metrics and scalars of both are the same ones. */
+/* copy_compatible.c -- whether the rows of a run file can go on in a recorder: its sites and
+ * embeddings are the recorder's, metrics and scalars of both are the same ones. */
 #include <string.h>
 
 #include "record/custom_scalars.h"
@@ -60,8 +60,8 @@ static sr_status compare_metrics(sr_recorder *r, const sr_runfile *f) {
     return SR_OK;
 }
 
-/* What the file has of its host's own is declared unless that is done; one of another unit or scope is
- * another. */
+/* What the file has of its host's own is declared unless that is done; one of another unit or scope
+ * is another. */
 static sr_status declare_own(sr_recorder *r, const sr_runfile *f) {
     for (int i = 0; i < f->declared_count; i++) {
         const sr_run_declared *from = &f->declared[i].shown;

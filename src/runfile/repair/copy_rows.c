@@ -1,7 +1,7 @@
 /* copy_rows.c -- copies the readable rows of a run file into a recorder that has not begun: for a
- * broken file, and for a run that goes on from a checkpoint. Columns are read in batches of rows; a batch
- * that cannot be read is tried again row by row, so that damage costs what it touches: values of one
- * column in some rows. */
+ * broken file, and for a run that goes on from a checkpoint. Columns are read in batches of rows; a
+ * batch that cannot be read is tried again row by row, so that damage costs what it touches: values
+ * of one column in some rows. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
 
-/* Until steps are flushed their numbers, and what HDF5 writes of its own, wait in memory: of HELD_STEPS. */
+/* Until steps are flushed their numbers, and what HDF5 writes of its own, wait in memory: of
+   HELD_STEPS. */
 enum { HELD_STEPS = 16384 };
 enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES = 32 << 20 };
 
@@ -64,8 +65,8 @@ static int64_t steps_at_once(const copier *c) {
     return rows < 1 ? 1 : rows > STEP_BATCH ? STEP_BATCH : rows;
 }
 
-/* A row of every vector waits here and in the writer. Of a file that has hardly any value of so wide
- * a row that is more memory than the file can ask for. */
+/* A row of every vector waits here and in the writer. Of a file that has hardly any value of so
+ * wide a row that is more memory than the file can ask for. */
 static sr_status check_wide(copier *c, int64_t row, int vectors) {
     const int64_t most = WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f));
     if (2 * row * vectors <= most) return SR_OK;

@@ -1,4 +1,5 @@
-/* old_names.c -- functions under the names that they had up to version 0.1, for programs built then. */
+/* old_names.c -- functions under the names that they had up to version 0.1, for programs built
+   then. */
 #include "statrec/runfile.h"
 
 void sr_own_process(void) {

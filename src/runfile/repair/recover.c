@@ -1,5 +1,5 @@
-/* recover.c -- a broken run file into a new, finished one: declared like it, with every row that can
- * be read (copy_rows.c). */
+/* recover.c -- a broken run file into a new, finished one: declared like it, with every row that
+ * can be read (copy_rows.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,8 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     return sr_create(path, &o, why);
 }
 
-/* A method that contradicts its family is one that nobody wrote: what follows from the family stays. */
+/* A method that contradicts its family is one that nobody wrote: what follows from the family
+   stays. */
 static void mend_method(const sr_runfile *f, sr_site *site, unreadable_data *losses) {
     sr_run_site method;
     sr_failure why = {0};
@@ -151,7 +152,8 @@ static bool is_mended(const sr_runfile *f, const sr_failure *fault) {
     return false;
 }
 
-/* What check finds in the broken file and copying did not need: a column that is not there at all. */
+/* What check finds in the broken file and copying did not need: a column that is not there at
+   all. */
 static void note_fault(void *context, const sr_failure *fault) {
     const noting *to = context;
     char name[2 * SR_NAME_SIZE] = "";
@@ -187,8 +189,8 @@ static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_r
     return sr_close(r, &SR_INIT(sr_finish, .status = "interrupted", .reason = reason), why);
 }
 
-/* Nothing stays of a file that did not become one. What the recorder refuses here is no use of it by
- * anybody, but what the broken file says. */
+/* Nothing stays of a file that did not become one. What the recorder refuses here is no use of it
+ * by anybody, but what the broken file says. */
 static sr_status give_up(sr_recorder *r, const sr_runfile *f, sr_failure *why) {
     sr_failure failed = {0};
     const char *text = refused(r);

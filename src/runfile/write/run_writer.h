@@ -1,5 +1,5 @@
-/* run_writer.h -- the state of a run file that is being written: handles of its datasets, and the rows
- * that are buffered in memory. */
+/* run_writer.h -- the state of a run file that is being written: handles of its datasets, and the
+ * rows that are buffered in memory. */
 #ifndef RUNFILE_WRITE_RUN_WRITER_H
 #define RUNFILE_WRITE_RUN_WRITER_H
 

@@ -1,5 +1,5 @@
-/* write_custom.c -- scalars of the host's own on their way into the file: what is declared, and their
- * values of the row being filled. */
+/* write_custom.c -- scalars of the host's own on their way into the file: what is declared, and
+ * their values of the row being filled. */
 #include "runfile/write/write_custom.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* write_spectra.c -- rows of /spectra and what /final holds, into the file. A row goes there when its
- * step ends; `step` is written last, so a row that has a step is whole. */
+/* write_spectra.c -- rows of /spectra and what /final holds, into the file. A row goes there when
+ * its step ends; `step` is written last, so a row that has a step is whole. */
 #include "runfile/write/write_spectra.h"
 
 #include "runfile/write/writer.h"

@@ -12,12 +12,13 @@ sr_status writer_create(run_writer *w, const char *path, sr_failure *why);
 /* Declares every dataset, allocates the row buffers, switches to SWMR. */
 sr_status writer_declare(run_writer *w, const sr_run_info *info, sr_failure *why);
 
-/* Begins the next row, and one of /vectors when with_vectors: all reals NaN. Writes the buffered rows when
- * the buffers are full. */
+/* Begins the next row, and one of /vectors when with_vectors: all reals NaN. Writes the buffered
+ * rows when the buffers are full. */
 sr_status writer_begin_step(run_writer *w, bool with_vectors, sr_failure *why);
 /* The S values of a scalar in the current row; NULL when out of memory. */
 float *writer_scalar_row(run_writer *w, int which, sr_failure *why);
-/* A site's columns of a vector in the current row; NULL when out of memory or the row has no vectors. */
+/* A site's columns of a vector in the current row; NULL when out of memory or the row has no
+   vectors. */
 float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why);
 /* Ends the row. ints [RUN_STEP_INTS], reals [RUN_STEP_REALS] in the order of format.h. */
 void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);

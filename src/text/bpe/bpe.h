@@ -4,7 +4,8 @@
  *
  *     bpe_counts *counts = bpe_counts_create();
  *     bpe_counts_add_line(counts, "ein hund", 8, &why);          every line of every text
- *     bpe_codes *codes = bpe_learn(counts, &(bpe_learning){.merges = 10000, .min_frequency = 2}, &why);
+ *     bpe_codes *codes = bpe_learn(counts, &(bpe_learning){.merges = 10000, .min_frequency = 2},
+ *     &why);
  *     bpe_codes_write(codes, out, &why);                         or bpe_codes_read of such a file
  *     bpe *b = bpe_create(codes, &(bpe_settings){.separator = "@@"}, &why);
  *     bpe_apply(b, "hundehaus\n", 10, &result, &why);            result.byte: "hunde@@ haus\n"

@@ -1,4 +1,6 @@
-/* average.c -- averages checkpoints (docs/models.md 2.8): parameters and running statistics, summed in double in the given order. Running variances are averaged, as in the releases; loaded_model_recompute measures them for the averaged weights. */
+/* average.c -- averages checkpoints (docs/models.md 2.8): parameters and running statistics, summed
+   in double in the given order. Running variances are averaged, as in the releases;
+   loaded_model_recompute measures them for the averaged weights. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

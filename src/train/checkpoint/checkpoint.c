@@ -1,6 +1,9 @@
 /* checkpoint.c -- one checkpoint: an array_file with every item of train_state_each.
  *
- * Groups by kind: parameters, running, optimizer, observer, progress. A parameter's optimizer state is optimizer/NAME.slot0, running statistics of shard 3 are replica/NAME@3. Attributes: config, model, data, task, version, weights_digest, steps, updates, training_batches and the sizes of the data. Time and machine are not stored, so the same run gives the same bytes.
+ * Groups by kind: parameters, running, optimizer, observer, progress. A parameter's optimizer state
+ * is optimizer/NAME.slot0, running statistics of shard 3 are replica/NAME@3. Attributes: config,
+ * model, data, task, version, weights_digest, steps, updates, training_batches and the sizes of the
+ * data. Time and machine are not stored, so the same run gives the same bytes.
  */
 #include "train/checkpoint/checkpoint.h"
 

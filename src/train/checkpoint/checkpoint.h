@@ -13,11 +13,13 @@ enum { CHECKPOINT_VERSION = 1, CHECKPOINT_PATH = 1024 };
 
 /* Writes the state of the run as PATH, which appears complete or not at all. */
 sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
-/* Everything of the run as it was; refuses the checkpoint of another configuration or other data. */
+/* Everything of the run as it was; refuses the checkpoint of another configuration or other
+   data. */
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
 /* Name and address of the i-th size of the data; NULL past the end. */
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
-/* SR_USAGE when ids mean other words or classes than in the checkpoint; older ones do not store this. */
+/* SR_USAGE when ids mean other words or classes than in the checkpoint; older ones do not store
+   this. */
 sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape, sr_failure *why);
 /* Writes the attributes of a checkpoint; and one item of the state. */
 typedef struct checkpoint_head {

@@ -1,7 +1,8 @@
 /* checkpoint_policy.c -- when a run writes a checkpoint, and which of its checkpoints stay.
  *
- * Always between two updates, so that nothing is accumulated. The run file is flushed before, so that
- * it reaches at least as far as every checkpoint. The new one is whole before an older one goes.
+ * Always between two updates, so that nothing is accumulated. The run file is flushed before, so
+ * that it reaches at least as far as every checkpoint. The new one is whole before an older one
+ * goes.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,7 @@
-/* checkpoint_text.c -- dictionaries and BPE merges in a checkpoint, so that it translates without the training text. /text/source_dictionary and /text/target_dictionary (if it differs) have fairseq's form, /text/bpe_codes has the merges.
- * Tokenizer and lowercasing are options of the run. */
+/* checkpoint_text.c -- dictionaries and BPE merges in a checkpoint, so that it translates without
+ * the training text. /text/source_dictionary and /text/target_dictionary (if it differs) have
+ * fairseq's form, /text/bpe_codes has the merges. Tokenizer and lowercasing are options of the
+ * run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

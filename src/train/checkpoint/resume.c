@@ -1,7 +1,7 @@
 /* resume.c -- finds the run to resume and its checkpoint.
  *
- * Rows are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end. The run resumes from the newest valid checkpoint covered by recorded rows. The configuration is the
- * run file's.
+ * Rows are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end. The run resumes
+ * from the newest valid checkpoint covered by recorded rows. The configuration is the run file's.
  */
 #include <stdio.h>
 #include <stdlib.h>

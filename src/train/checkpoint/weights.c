@@ -1,4 +1,6 @@
-/* weights.c -- reads and writes weights and running statistics: checkpoints and NumPy archives. Arrays are named like parameters, "encoder.0.ffn_block.in.weight", and running statistics, "encoder.0.norm1.mu". float32 and float64 are both taken. */
+/* weights.c -- reads and writes weights and running statistics: checkpoints and NumPy archives.
+   Arrays are named like parameters, "encoder.0.ffn_block.in.weight", and running statistics,
+   "encoder.0.norm1.mu". float32 and float64 are both taken. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* weights_digest.c -- hashes weights and running state: FNV-1a over 64-bit words, parameters in order of creation, then every site's persistent vectors. Two runs with equal digests have, but
+/* weights_digest.c -- hashes weights and running state: FNV-1a over 64-bit words, parameters in
+ * order of creation, then every site's persistent vectors. Two runs with equal digests have, but
  * for a chance of 2^-64, equal bytes. */
 #include <inttypes.h>
 #include <stdio.h>

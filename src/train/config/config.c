@@ -1,4 +1,5 @@
-/* config.c -- the option table of a training run: rows of its parts, then options of version 0.1. */
+/* config.c -- the option table of a training run: rows of its parts, then options of version
+   0.1. */
 #include <string.h>
 
 #include "train/config/config_rows.h"

@@ -1,4 +1,5 @@
-/* config_applies.c -- which options the chosen model, data set and optimizer obey, by their rows. */
+/* config_applies.c -- which options the chosen model, data set and optimizer obey, by their
+   rows. */
 #include "train/config/config_rows.h"
 
 bool config_model_lists(const void *values, const char *key) {

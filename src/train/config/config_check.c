@@ -1,5 +1,5 @@
-/* config_check.c -- checks of a configuration that need the tables of models, normalizations and data,
- * or several options together. */
+/* config_check.c -- checks of a configuration that need the tables of models, normalizations and
+ * data, or several options together. */
 #include <stdio.h>
 #include <string.h>
 

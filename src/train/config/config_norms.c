@@ -1,10 +1,12 @@
-/* config_norms.c -- moves values of options of version 0.1, such as --brn-r-max 3, into --norm. A stored configuration contains brn(r_max=3). */
+/* config_norms.c -- moves values of options of version 0.1, such as --brn-r-max 3, into --norm. A
+   stored configuration contains brn(r_max=3). */
 #include <stdio.h>
 #include <string.h>
 
 #include "train/config/config_rows.h"
 
-/* Adds the parameter to a value whose method has it, unless the value sets it. False: it does not fit. */
+/* Adds the parameter to a value whose method has it, unless the value sets it. False: it does not
+   fit. */
 static bool add_param(char *text, size_t size, const norm_option *o, const char *value) {
     char longer[2 * MODEL_TEXT];
     norm_value v;

@@ -1,4 +1,5 @@
-/* config_read.c -- reads a configuration from arguments or a stored text: defaults, then settings of the model and preset, then the given options. */
+/* config_read.c -- reads a configuration from arguments or a stored text: defaults, then settings
+   of the model and preset, then the given options. */
 #include <stdlib.h>
 #include <string.h>
 

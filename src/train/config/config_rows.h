@@ -1,4 +1,5 @@
-/* config_rows.h -- macros for rows of the option table of a training run, and the parts that config.c joins. */
+/* config_rows.h -- macros for rows of the option table of a training run, and the parts that
+   config.c joins. */
 #ifndef TRAIN_CONFIG_CONFIG_ROWS_H
 #define TRAIN_CONFIG_CONFIG_ROWS_H
 

@@ -1,4 +1,5 @@
-/* config_text.c -- writes the stored configuration: every option as a .conf file, and in comments the resolved parameters of the normalizations. */
+/* config_text.c -- writes the stored configuration: every option as a .conf file, and in comments
+   the resolved parameters of the normalizations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* tokenizer_option.c -- --tokenize and --lowercase as a step of lines, with the tokenizers of BLEU (docs/scores.md): training text and scores are tokenized alike. */
+/* tokenizer_option.c -- --tokenize and --lowercase as a step of lines, with the tokenizers of BLEU
+   (docs/scores.md): training text and scores are tokenized alike. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

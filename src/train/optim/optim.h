@@ -25,9 +25,9 @@ typedef struct optim_step {
 
 typedef struct optim_row {
     const char *name, *citation, *summary;
-    const char
-        *options; /* keys of the options that it obeys and not each one does, between blanks */
-    int slots;    /* state vectors per parameter */
+    /* keys of the options that it obeys and not each one does, between blanks */
+    const char *options;
+    int slots; /* state vectors per parameter */
     /* p, slot[0], slot[1] [n] are updated from g [n]. */
     void (*update)(const optim_step *s, int64_t n, real *p, const real *g, real *first,
                    real *second);
@@ -42,8 +42,8 @@ bool optim_obeys(const char *name, const char *key);
 /* Every parameter once. */
 void optim_apply(const optim_row *row, const optim_step *s, params *p);
 
-/* Euclidean norm of all gradients, in double, fixed chunks: same bytes for any thread count. SR_USAGE where one is
- * forgotten and not settled (params.h). */
+/* Euclidean norm of all gradients, in double, fixed chunks: same bytes for any thread count.
+ * SR_USAGE where one is forgotten and not settled (params.h). */
 sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why);
 
 /* Every gradient to [-bound, bound]. */

@@ -1,5 +1,5 @@
-/* optim_adagrad.c -- AdaGrad (docs/models.md 9.1; Duchi et al., Adaptive subgradient methods for online
- * learning and stochastic optimization, JMLR 2011), as Chen and Manning's parser uses it:
+/* optim_adagrad.c -- AdaGrad (docs/models.md 9.1; Duchi et al., Adaptive subgradient methods for
+ * online learning and stochastic optimization, JMLR 2011), as Chen and Manning's parser uses it:
  *
  *   g = grad scale + wd p;  sum += g^2;  p -= lr g / (sqrt(sum) + eps)
  *

@@ -1,5 +1,5 @@
-/* optim_rows.h -- the rows that the optimizer files give to the table. A new one is a file and a line
- * here. */
+/* optim_rows.h -- the rows that the optimizer files give to the table. A new one is a file and a
+ * line here. */
 #ifndef TRAIN_OPTIM_OPTIM_ROWS_H
 #define TRAIN_OPTIM_OPTIM_ROWS_H
 

@@ -38,7 +38,8 @@ static int64_t within(int64_t k, int64_t chunks) {
     return k < 0 ? 0 : k < chunks ? k : chunks;
 }
 
-/* What one thread does: chunks that begin among the numbers from .. end-1 of all parameters, one behind the other. */
+/* What one thread does: chunks that begin among the numbers from .. end-1 of all parameters, one
+   behind the other. */
 typedef struct share {
     int64_t from, end;
 } share;

@@ -6,7 +6,8 @@
  *   cosine           lowest + (lr - lowest) (1 + cos(pi u/total))/2, u not shifted by the warm-up
  *   linear           lr (total - u)/(total - W): TENER's, from the warm-up's end to 0
  *   inverse_sqrt     lr sqrt(W/u); without warm-up lr/sqrt(u)
- *   inverse_sqrt_xl  lr/sqrt(u), whatever W: the curve of the Transformer-XL and tensorized scripts,
+ *   inverse_sqrt_xl  lr/sqrt(u), whatever W: the curve of the Transformer-XL and tensorized
+ *   scripts,
  *                    whose warm-up lr u/W^1.5 ends at its peak = lr/sqrt(W)
  */
 #include <math.h>

@@ -2,7 +2,8 @@
  * 1911.04474, as in its code; docs/models.md 5). Per head, dh features:
  *
  *   S[i,j] = q_i.k_j + u.k_j + q_i.R[j-i] + z.R[j-i] + k_j.R[i-j]      not divided by sqrt(dh)
- *   R[t]   = [sin(t w), cos(t w)],  w_m = exp(-m ln(10000)/(dh/2-1))   neither projected nor trained
+ *   R[t]   = [sin(t w), cos(t w)],  w_m = exp(-m ln(10000)/(dh/2-1))   neither projected nor
+ *   trained
  *   y      = dropout(softmax(S)) v
  *
  * The sine and cosine of a difference are sums of products of the two angles' sines and cosines.
