@@ -29,7 +29,7 @@
 #include "analysis/frame/comparability.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/replicates.h"
-#include "base/hash.h"
+#include "base/containers/hash.h"
 #include "base/sort.h"
 
 typedef struct settings {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/compare_sample.h"
-#include "base/hash.h"
+#include "base/containers/hash.h"
 
 static uint64_t key_of(const run_set *set, const site_choice *at, const char *match) {
     const sr_run_site *s = sr_run_get_site(set->run[at->run], at->site);

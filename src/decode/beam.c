@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "decode/beam.h"
 #include "nets/models.h"
 

@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "journal/positional_io.h"
 
 enum { JOURNAL_GAP = 8192, JOURNAL_GAP_MOST = 4 << 20, JOURNAL_ALIGNMENT = 4096 };

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/containers/hash.h"
 #include "plot/plot.h"
 
 typedef struct answer {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/containers/hash.h"
 #include "ranks/ranks_private.h"
 
 /* -- opening ----------------------------------------------------------------------------------- */

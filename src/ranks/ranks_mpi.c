@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/containers/hash.h"
 #include "base/program/progress.h"
 #include "ranks/ranks_private.h"
 

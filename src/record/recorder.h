@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "base/map.h"
+#include "base/containers/map.h"
 #include "record/raw_passes.h"
 #include "runfile/write/run_writer.h"
 #include "statrec/record.h"

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/utf8.h"
-#include "base/vector.h"
 #include "score/bleu_tokenize.h"
 #include "score/scorer.h"
 #include "text/unicode.h"

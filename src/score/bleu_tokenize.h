@@ -2,7 +2,7 @@
 #ifndef SCORE_BLEU_TOKENIZE_H
 #define SCORE_BLEU_TOKENIZE_H
 
-#include "base/byte_buffer.h"
+#include "base/containers/byte_buffer.h"
 
 /* Writes the words of `from`, blanks between them, to `to`. `from` has no blanks at its end; its
  * contents are lost. Sets to->failed when out of memory. */

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "text/tag_set.h"
 
 typedef enum { PART_O, PART_B, PART_I, PART_E, PART_DOT, PART_BRACKET, PART_OTHER } part;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/utf8.h"
-#include "base/vector.h"
 #include "text/unicode.h"
 
 enum { WORDS_MOST = 1 << 30 };

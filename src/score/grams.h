@@ -2,8 +2,8 @@
 #ifndef SCORE_GRAMS_H
 #define SCORE_GRAMS_H
 
-#include "base/byte_buffer.h"
-#include "base/map.h"
+#include "base/containers/byte_buffer.h"
+#include "base/containers/map.h"
 #include "score/score.h"
 
 typedef struct gram_word {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "task/task_rows.h"
 #include "text/tag_set.h"
 

@@ -3,7 +3,7 @@
 #ifndef TEXT_LINE_TRANSFORM_H
 #define TEXT_LINE_TRANSFORM_H
 
-#include "base/byte_buffer.h"
+#include "base/containers/byte_buffer.h"
 #include "text/file_bytes.h"
 
 /* Bytes of a line without its end, a newline or CR and newline. */

@@ -2,7 +2,7 @@
 #ifndef TEXT_TAG_COLUMN_H
 #define TEXT_TAG_COLUMN_H
 
-#include "base/map.h"
+#include "base/containers/map.h"
 #include "statrec/base.h"
 #include "text/tags.h"
 

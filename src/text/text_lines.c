@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/containers/vector.h"
 #include "base/utf8.h"
-#include "base/vector.h"
 #include "text/file_bytes.h"
 
 enum { CHUNK = 1 << 16, LONGEST = 1 << 30 };

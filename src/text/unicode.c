@@ -5,7 +5,7 @@
 #include <unicase.h>
 #include <unictype.h>
 
-#include "base/byte_buffer.h"
+#include "base/containers/byte_buffer.h"
 #include "base/utf8.h"
 
 bool unicode_is_blank(uint32_t code) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
-#include "base/vector.h"
+#include "base/containers/map.h"
+#include "base/containers/vector.h"
 #include "batch/batch.h"
 
 typedef struct entry {

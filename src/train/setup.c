@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/containers/hash.h"
 #include "base/program/progress.h"
 #include "engine/gemm/gemm.h"
 #include "train/loaded_model.h"

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/map.h"
-#include "base/vector.h"
+#include "base/containers/map.h"
+#include "base/containers/vector.h"
 #include "testing/check.h"
 #include "testing/failing_malloc.h"
 

@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/map.h"
+#include "base/containers/map.h"
+#include "base/containers/vector.h"
 #include "base/npz/npz_format.h"
-#include "base/vector.h"
 
 enum {
     NPZ_PART = NPZ_PATH + 8,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "data/readers/sentence_lines.h"
 
 typedef struct conll {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/rng.h"
-#include "base/vector.h"
 
 /* -- classes */
 

@@ -31,8 +31,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/rng.h"
-#include "base/vector.h"
 #include "data/dataset.h"
 
 enum { TRAIN_COUNT = 8000, VALID_COUNT = 500, TOPICS = 10, CLAUSES_MOST = 6 };

@@ -3,7 +3,7 @@
  * of another, whatever their sizes. */
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/containers/hash.h"
 #include "data/dataset.h"
 
 /* Behind what the digest has; 0 stays for "nothing". */

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/utf8.h"
-#include "base/vector.h"
 
 static sr_status check_options(const data_options *o, sr_failure *why) {
     const int64_t marks = o->mark_start + o->mark_end;

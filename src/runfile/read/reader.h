@@ -2,7 +2,7 @@
 #ifndef RUNFILE_READ_READER_H
 #define RUNFILE_READ_READER_H
 
-#include "base/map.h"
+#include "base/containers/map.h"
 #include "runfile/dataset_layout.h"
 #include "statrec/runfile.h"
 

@@ -21,7 +21,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/byte_buffer.h"
+#include "base/containers/byte_buffer.h"
 #include "text/file_bytes.h"
 
 enum { BPE_WORD_BYTES = 1 << 20 }; /* longest word that is learned from or cut */

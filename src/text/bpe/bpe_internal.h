@@ -2,8 +2,8 @@
 #ifndef TEXT_BPE_BPE_INTERNAL_H
 #define TEXT_BPE_BPE_INTERNAL_H
 
-#include "base/map.h"
-#include "base/vector.h"
+#include "base/containers/map.h"
+#include "base/containers/vector.h"
 #include "text/bpe/bpe.h"
 
 /* The end of a word: part of its last symbol, or in version 0.1 a symbol of its own. */

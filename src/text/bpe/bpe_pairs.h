@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "base/map.h"
+#include "base/containers/map.h"
 
 /* Number of a pair in a word; the places of a pair form a list. */
 typedef struct bpe_place {

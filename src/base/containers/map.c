@@ -1,11 +1,11 @@
 /* map.c -- see map.h. Open addressing with linear probing, at most half full. The hash is never
  * visible outside, so it may be fast. hash.h has the one for files. */
-#include "base/map.h"
+#include "base/containers/map.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 enum { FIRST_SLOTS = 64, MOST_KEYS = 1 << 30 };
 

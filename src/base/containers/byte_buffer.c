@@ -1,10 +1,10 @@
 /* byte_buffer.c -- appends to bytes that grow; see byte_buffer.h. */
-#include "base/byte_buffer.h"
+#include "base/containers/byte_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 bool buffer_put(byte_buffer *b, const void *bytes, size_t length) {
     if (length > PTRDIFF_MAX - 1 - b->size) b->failed = true;

@@ -1,5 +1,5 @@
 /* vector.c -- see vector.h: the array moves to a larger block. */
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
