@@ -63,7 +63,7 @@ CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERS
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
-LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -lz -lm
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -ldeflate -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
@@ -168,7 +168,7 @@ STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSUR
 $(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
-	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -lz -lm -o $@
+	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -ldeflate -lm -o $@
 
 # One object, in which only names of the interface are global: none of ours meets one of the host's.
 OBJCOPY ?= objcopy
@@ -421,7 +421,7 @@ HEADERS := $(wildcard include/statrec/*.h)
 
 $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lz -lm -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -ldeflate -lm -o $@
 
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)
