@@ -321,16 +321,16 @@ unit-double: $(DOUBLE_TESTS)
 
 # For a first look after a change: all test programs but those that take longer than a second of a core (SLOW_TESTS), and
 # one case of the command line for each thing that a user does first.
-SLOW_TESTS := test_report test_statplot test_statplot_figures test_figure_controls test_axes test_extreme test_spike \
-  test_amgm_figure test_diagnose test_advice test_would_bn test_guard test_guard_input test_headers test_stream_batchmix \
-  test_stream_outlier test_stream_bootstrap test_stream_shares test_every_model test_counts test_torture \
-  test_torture_checkpoints test_run test_run_spectra test_reference_loop test_controls test_abi_structs test_swmr \
-  test_faults test_flips test_cut test_long_runs test_damage test_power test_gemm test_conv test_exp_fast test_alpha_figure \
-  test_analysis_long test_language_models test_transformer_xl test_custom_scalars test_forms test_stream_parts \
-  test_declared_figures test_compare test_translate test_synth_images test_checkpoints test_spoilt test_stream_depth \
-  test_stream_alpha test_run_evaluation test_observed_marks test_passes test_own_metrics
+SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure test_analysis_long test_axes \
+  test_checkpoints test_compare test_controls test_conv test_counts test_custom_scalars test_cut test_damage \
+  test_declared_figures test_diagnose test_every_model test_exp_fast test_extreme test_faults test_figure_controls \
+  test_flips test_forms test_gemm test_growing test_guard test_guard_input test_guard_sites test_headers \
+  test_language_models test_limits test_long_runs test_many_files test_observed_marks test_own_metrics test_passes \
+  test_power test_recover_whole test_reference_loop test_report test_run test_run_evaluation test_run_spectra \
+  test_running test_spike test_spoilt test_statplot test_statplot_figures test_swmr test_synth_images test_torture \
+  test_torture_checkpoints test_transformer_xl test_translate test_would_bn
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
-quick: all tests ## the most telling tests, 1.5 minutes of two cores
+quick: all tests ## the most telling tests, a minute of two cores
 	$(Q)sh tests/layers.sh
 	$(Q)sh tests/citations.sh
 	$(Q)sh tests/symbols.sh $(BUILD)
