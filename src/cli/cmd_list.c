@@ -434,8 +434,8 @@ static int run_listing(const tool *t, const listing *l) {
     int status;
     out.listing = l, out.text = !format;
     if (format && !is_format(format))
-        status = tool_error(t, TOOL_USAGE, "--format: value '%.80s' of format is not one of %s",
-                            format, TSV_FORMATS);
+        status = tool_error(t, TOOL_USAGE, "--format: value '%.80s' is not one of %s", format,
+                            TSV_FORMATS);
     else if (format && !l->column[0].name)
         status = tool_error(t, TOOL_USAGE, "%s: is no table, so it has no --format", l->name);
     else if (rest.argc > 3 && l->run != list_sites)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
+
 void params_init(params *p, uint64_t seed) {
     *p = (params){.random = rng_create(seed)};
 }
@@ -79,16 +81,6 @@ static bool check_count(params *p, const char *name, int rank, const int64_t *di
     return fits;
 }
 
-static bool reserve(params *p) {
-    if (p->count < p->capacity) return true;
-    int capacity = p->capacity ? 2 * p->capacity : 64;
-    param **item = realloc(p->item, (size_t)capacity * sizeof(*item));
-    if (!item) return false;
-    p->item = item;
-    p->capacity = capacity;
-    return true;
-}
-
 tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, init_kind kind,
                    double a) {
     if (p->failure.status != SR_OK) return NULL;
@@ -97,7 +89,9 @@ tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, in
         return NULL;
     }
     if (!check_count(p, name, rank, dim)) return NULL;
-    param *x = reserve(p) ? param_create(name, rank, dim) : NULL;
+    param *x = NULL;
+    if (vector_reserve(&p->item, &p->capacity, p->count + 1, sizeof *p->item))
+        x = param_create(name, rank, dim);
     if (!x) {
         sr_fail(&p->failure, SR_MEMORY, "out of memory for parameter %s", name);
         return NULL;

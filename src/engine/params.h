@@ -19,7 +19,8 @@ typedef struct param {
 
 typedef struct params {
     param **item; /* pointers stay valid while parameters are added */
-    int count, capacity;
+    int count;
+    int64_t capacity;
     /* initialize weights of linear layers with U(1/sqrt(fan_in)), not by the layer's rule */
     bool fan_in;
     /* standard deviation of embedding entries (layer_embedding.c); 0 or NaN: the layer's rule */

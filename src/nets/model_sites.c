@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/globs.h"
 #include "nets/model_rows.h"
 
@@ -163,22 +164,14 @@ static const norm_method *next_norm(const model *m, const model_options *o, cons
     return NULL;
 }
 
-static bool reserve_site(model *m) {
-    if (m->sites < m->capacity) return true;
-    int capacity = m->capacity ? 2 * m->capacity : 32;
-    norm_site **site = realloc(m->site, (size_t)capacity * sizeof(*site));
-    if (!site) return false;
-    m->site = site;
-    m->capacity = capacity;
-    return true;
-}
-
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why) {
     norm_options n;
     const norm_method *method = next_norm(m, o, norm, &n, why);
     if (!method) return NULL;
-    norm_site *s = reserve_site(m) ? calloc(1, sizeof *s) : NULL;
+    norm_site *s = NULL;
+    if (vector_reserve(&m->site, &m->site_capacity, m->sites + 1, sizeof(*m->site)))
+        s = calloc(1, sizeof *s);
     if (!s) {
         sr_fail(why, SR_MEMORY, "out of memory for site %s", name);
         return NULL;
@@ -192,10 +185,10 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
 
 model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
                                      sr_failure *why) {
-    model_attention **grown =
-        realloc(m->attention, (size_t)(m->attentions + 1) * sizeof(*m->attention));
-    if (grown) m->attention = grown;
-    model_attention *a = grown ? calloc(1, sizeof *a) : NULL;
+    model_attention *a = NULL;
+    if (vector_reserve(&m->attention, &m->attention_capacity, m->attentions + 1,
+                       sizeof(*m->attention)))
+        a = calloc(1, sizeof *a);
     if (!a) {
         sr_fail(why, SR_MEMORY, "out of memory for attention %d", m->attentions);
         return NULL;

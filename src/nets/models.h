@@ -49,9 +49,11 @@ struct model {
     const model_row *row;
     params params;
     norm_site **site; /* in the order of the forward pass */
-    int sites, capacity;
+    int sites;
+    int64_t site_capacity;
     model_attention **attention; /* owned, in the order of the forward pass */
     int attentions;
+    int64_t attention_capacity;
     /* of each site that is to come, which of norm_at's assignments decides; -1: none; NULL: there
        are none */
     int *assigned;

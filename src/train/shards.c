@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/program/progress.h"
 
 /* A running value of the model or of an observer: 8-byte numbers. The running position encoding is
@@ -33,7 +34,8 @@ struct shards {
     int first, own, most; /* this rank's; the most that any has */
     bool sync;
     state_slot *place; /* [places] where the layers keep running values */
-    int places, capacity;
+    int places;
+    int64_t capacity;
     int64_t words;  /* of all slots */
     uint64_t *kept; /* [own, words] of waiting shards; NULL: own is 1 */
     int live;       /* whose are in their places */
@@ -57,12 +59,8 @@ static bool is_running(const state_item *item) {
 static sr_status add_place(void *context, const state_item *item, sr_failure *why) {
     struct shards *s = context;
     if (!is_running(item)) return SR_OK;
-    if (s->places == s->capacity) {
-        const int capacity = s->capacity ? 2 * s->capacity : 64;
-        state_slot *grown = realloc(s->place, (size_t)capacity * sizeof *grown);
-        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory for running values");
-        s->place = grown, s->capacity = capacity;
-    }
+    if (!vector_reserve(&s->place, &s->capacity, s->places + 1, sizeof *s->place))
+        return sr_fail(why, SR_MEMORY, "out of memory for running values");
     const int64_t words = npz_count(&item->array);
     s->place[s->places++] = (state_slot){item->array.data, words};
     s->words += words;

@@ -82,7 +82,7 @@ static void test_words(void **state) {
 static void test_refused(void **state) {
     (void)state;
     check_fails("open run.h5 --form bath -o x.svg",
-                "--form: value 'bath' of form is not one of plain|both|un-named");
+                "--form: value 'bath' is not one of plain|both|un-named");
     check_fails("open run.h5 --form other -o x.svg", "is not one of plain|both|un-named");
     check_fails("closed run.h5 --form both -o x.svg", "figure closed takes no --form");
     check_fails("more run.h5 --extent small -o x.svg", "figure more takes no --extent");

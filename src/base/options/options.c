@@ -261,21 +261,22 @@ static bool nearest_choice(const char *choices, const char *text, char *word, si
 
 static sr_status refuse_value(const option *row, const char *text, const char *where,
                               const char *wrong, sr_failure *why) {
-    char word[128], range[128];
+    char word[128], range[128], of[128] = "";
+    /* On a command line `where` is the option; a line of a file may contain any. */
+    if (where[0] != '-') snprintf(of, sizeof of, " of %s", row->key);
     options_range_text(row, range, sizeof range);
     if (row->type == OPTION_CHOICE) {
-        sr_fail(why, SR_USAGE, "%s: value '%.80s' of %s is not one of %s", where, text, row->key,
+        sr_fail(why, SR_USAGE, "%s: value '%.80s'%s is not one of %s", where, text, of,
                 row->choices);
         if (nearest_choice(row->choices, text, word, sizeof word))
             sr_hint(why, "did you mean '%s'?", word);
     } else if (row->type == OPTION_TEXT || row->type == OPTION_LIST) {
-        sr_fail(why, SR_USAGE, "%s: value '%.40s...' of %s %s; at most %d bytes", where, text,
-                row->key, wrong, OPTION_TEXT_SIZE - 1);
+        sr_fail(why, SR_USAGE, "%s: value '%.40s...'%s %s; at most %d bytes", where, text, of,
+                wrong, OPTION_TEXT_SIZE - 1);
     } else if (row->type == OPTION_FLAG || !has_range(row)) {
-        sr_fail(why, SR_USAGE, "%s: value '%.80s' of %s %s", where, text, row->key, wrong);
+        sr_fail(why, SR_USAGE, "%s: value '%.80s'%s %s", where, text, of, wrong);
     } else {
-        sr_fail(why, SR_USAGE, "%s: value '%.80s' of %s %s; range %s", where, text, row->key, wrong,
-                range);
+        sr_fail(why, SR_USAGE, "%s: value '%.80s'%s %s; range %s", where, text, of, wrong, range);
     }
     return SR_USAGE;
 }

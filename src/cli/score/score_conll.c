@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/options/options.h"
 #include "cli/score/scores.h"
 #include "score/conll_score.h"
@@ -118,29 +119,20 @@ typedef struct reading {
     bool convert;
     tag_types types;
     tag_column column[SIDES];
-    tag_mark *mark[SIDES]; /* [room] */
-    int64_t words, room;
+    tag_mark *mark[SIDES]; /* [words] */
+    int64_t words, capacity[SIDES];
 } reading;
 
-static sr_status make_room(reading *r, sr_failure *why) {
-    if (r->words < r->room) return SR_OK;
-    const int64_t room = r->room ? 2 * r->room : 256;
-    for (int k = 0; k < SIDES; k++) {
-        tag_mark *more = realloc(r->mark[k], (size_t)room * sizeof *more);
-        if (!more) return sr_fail(why, SR_MEMORY, "%s: no memory for a sentence", r->path);
-        r->mark[k] = more;
-    }
-    r->room = room;
-    return SR_OK;
-}
-
 static sr_status keep_word(reading *r, const columns *c, sr_failure *why) {
-    sr_status status = make_room(r, why);
-    for (int k = 0; status == SR_OK && k < SIDES; k++)
-        status = tag_column_add(&r->column[k], &r->types, r->line, c->last[k].byte, c->last[k].size,
-                                &r->mark[k][r->words], why);
-    r->words += status == SR_OK;
-    return status;
+    for (int k = 0; k < SIDES; k++) {
+        if (!vector_reserve(&r->mark[k], &r->capacity[k], r->words + 1, sizeof *r->mark[k]))
+            return sr_fail(why, SR_MEMORY, "%s: out of memory for a sentence", r->path);
+        sr_status status = tag_column_add(&r->column[k], &r->types, r->line, c->last[k].byte,
+                                          c->last[k].size, &r->mark[k][r->words], why);
+        if (status != SR_OK) return status;
+    }
+    r->words++;
+    return SR_OK;
 }
 
 static conll_tag format(const reading *r, int side, int64_t i, char text[TAG_NAME]) {

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "nets/models/transformer_step.h"
 
 enum { ROWS_TOGETHER = 8, POSITIONS_MORE = 256 };
@@ -180,20 +181,10 @@ static memory *step_memory(decoding *s, int64_t rows) {
 
 /* For one position more of this many rows. */
 static bool reserve_step(decoding *s, int64_t rows) {
-    const int64_t wanted = rows * (s->t + 1),
-                  capacity = s->t < s->capacity ? s->capacity : 2 * s->t + 64;
-    memory **self =
-        capacity > s->capacity ? realloc(s->self, (size_t)capacity * sizeof(*self)) : s->self;
-    if (!self) return false;
-    s->self = self;
-    s->capacity = capacity;
-    if (wanted <= s->slot_capacity) return true;
-    int32_t *slot = realloc(s->slot, (size_t)(2 * wanted) * sizeof *slot);
-    if (slot) s->slot = slot;
-    int32_t *next = realloc(s->next_slot, (size_t)(2 * wanted) * sizeof *next);
-    if (next) s->next_slot = next;
-    if (slot && next) s->slot_capacity = 2 * wanted;
-    return slot && next;
+    const int64_t wanted = rows * (s->t + 1);
+    return vector_reserve(&s->self, &s->self_capacity, s->t + 1, sizeof(*s->self)) &&
+           vector_reserve(&s->slot, &s->slot_capacity, wanted, sizeof *s->slot) &&
+           vector_reserve(&s->next_slot, &s->next_capacity, wanted, sizeof *s->next_slot);
 }
 
 static sr_status check_step(const decoding *s, int64_t rows, const int32_t *parent,
@@ -224,6 +215,9 @@ static sr_status advance(decoding *s, int64_t rows, const int32_t *parent, sr_fa
     int32_t *spent = s->slot;
     s->slot = s->next_slot;
     s->next_slot = spent;
+    const int64_t spent_capacity = s->slot_capacity;
+    s->slot_capacity = s->next_capacity;
+    s->next_capacity = spent_capacity;
     s->sentence = sentence;
     s->rows = rows;
     s->self[s->t++] = own;

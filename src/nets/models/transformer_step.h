@@ -19,13 +19,14 @@ typedef struct decoding {
     row_memory *cross; /* [count, layers] */
     int64_t *length;   /* [count] */
     int64_t count;
-    int64_t t, capacity; /* positions done; and that `self` has room for */
-    memory **self;       /* [t] of [layers] */
+    int64_t t;     /* positions done */
+    memory **self; /* [t] of [layers] */
+    int64_t self_capacity;
     int64_t rows;
     int32_t *sentence; /* [rows] */
     int32_t *slot;     /* [rows, t] */
     int32_t *next_slot;
-    int64_t slot_capacity; /* numbers that both have room for */
+    int64_t slot_capacity, next_capacity;
     /* Of the last step, in the tape's memory: */
     const real *logits;    /* [rows, vocabulary] */
     const double *log_sum; /* [rows] log p = logit - log_sum */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "train/checkpoint/checkpoint.h"
 
 void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]) {
@@ -42,6 +43,7 @@ sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_f
     const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
     char directory[CHECKPOINT_PATH];
     bool whole = true;
+    int64_t capacity = 0;
     *update = NULL, *count = 0;
     snprintf(directory, sizeof directory, "%.*s", length, slash ? prefix : ".");
     DIR *d = opendir(directory);
@@ -50,16 +52,14 @@ sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_f
     for (const struct dirent *e; (e = readdir(d));) {
         const int64_t u = update_of(e->d_name, base);
         if (u < 0) continue;
-        int64_t *grown = realloc(*update, (size_t)(*count + 1) * sizeof *grown);
-        whole = grown;
-        if (!grown) break;
-        *update = grown;
-        grown[(*count)++] = u;
+        whole = vector_reserve(update, &capacity, *count + 1, sizeof **update);
+        if (!whole) break;
+        (*update)[(*count)++] = u;
     }
     closedir(d);
     if (*count) qsort(*update, (size_t)*count, sizeof **update, newest_first);
     if (whole) return SR_OK;
     free(*update);
     *update = NULL, *count = 0;
-    return sr_fail(why, SR_MEMORY, "%s: no memory to list the checkpoints", directory);
+    return sr_fail(why, SR_MEMORY, "%s: out of memory for its checkpoints", directory);
 }
