@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options/options.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "train/loaded_model.h"
 
@@ -28,23 +28,20 @@ static const option average_rows[] = {
                "use N threads; 0: every core"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new checkpoint if it exists"),
 };
-static const option_table average_options = {average_rows,
-                                             sizeof average_rows / sizeof average_rows[0]};
 
-static int print_help(void) {
-    printf(
-        "usage: statrec average X.ckpt... -o NEW.ckpt [--recompute-stats]\n"
-        "\n"
-        "Averages the weights and running statistics of checkpoints of one run, or of runs with\n"
-        "one configuration. The mean of running variances is not the variance under the mean\n"
-        "weights; --recompute-stats measures that. With one checkpoint only its running\n"
-        "statistics change. NEW.ckpt cannot be resumed. It serves evaluate, translate, export and\n"
-        "train --weights.\n"
-        "\n");
-    options_help(average_options, stdout);
-    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec average X.ckpt... -o NEW.ckpt [--recompute-stats]\n"
+    "\n"
+    "Averages the weights and running statistics of checkpoints of one run, or of runs with\n"
+    "one configuration. The mean of running variances is not the variance under the mean\n"
+    "weights; --recompute-stats measures that. With one checkpoint only its running\n"
+    "statistics change. NEW.ckpt cannot be resumed. It serves evaluate, translate, export and\n"
+    "train --weights.\n"
+    "\n",
+    {average_rows, sizeof average_rows / sizeof average_rows[0]},
+    NULL,
+    "0 written, 1 failed, 2 usage.",
+    2};
 
 /* "mean of a.ckpt b.ckpt; running statistics of 170 batches" */
 static char *origin_of(const average_values *v, char *const *name, int count) {
@@ -76,11 +73,8 @@ static sr_status average(const average_values *v, char *const *name, int count, 
 int cmd_average(const tool *t) {
     average_values v;
     sr_failure why = {0};
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(average_options, &v);
-    if (options_parse(average_options, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        return tool_report(t, &why);
+    int files = 0, code;
+    if (command_ends(t, &frame, &v, &files, &code)) return code;
     if (files < 1) return tool_error(t, TOOL_USAGE, "checkpoints to average are missing");
     if (!v.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.ckpt is missing");
     if (v.batches && !v.recompute)

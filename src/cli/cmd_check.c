@@ -1,22 +1,21 @@
 /* cmd_check.c -- statrec check RUN...: walks through whole run files. */
-#include "base/options/options.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "statrec/runfile.h"
 #include "train/loaded_model.h"
 
-static int print_help(void) {
-    printf(
-        "usage: statrec check RUN.h5|X.ckpt...\n"
-        "\n"
-        "Reads every value of each file and verifies every checksum. Checks the types and shapes\n"
-        "of all datasets, the order of steps and singular values, the counts of rows, and the\n"
-        "status \"complete\". Reports files that have no checksums. Prints one line per file, or\n"
-        "one line per fault.\n"
-        "\n"
-        "Exit status: 0 all are complete, 1 at least one is damaged or incomplete, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec check RUN.h5|X.ckpt...\n"
+    "\n"
+    "Reads every value of each file and verifies every checksum. Checks the types and shapes\n"
+    "of all datasets, the order of steps and singular values, the counts of rows, and the\n"
+    "status \"complete\". Reports files that have no checksums. Prints one line per file, or\n"
+    "one line per fault.\n",
+    {NULL, 0},
+    NULL,
+    "0 all are complete, 1 at least one is damaged or incomplete, 2 usage.",
+    2};
 
 static void report_fault(void *context, const sr_failure *fault) {
     sr_failure line = *fault;
@@ -59,11 +58,8 @@ static int check_file(const tool *t, const char *path) {
 }
 
 int cmd_check(const tool *t) {
-    sr_failure why = {0};
     int files = 0, status = TOOL_DONE;
-    if (tool_wants_help(t)) return print_help();
-    if (options_parse((option_table){NULL, 0}, NULL, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        return tool_report(t, &why);
+    if (command_ends(t, &frame, NULL, &files, &status)) return status;
     if (files == 0) return tool_error(t, TOOL_USAGE, "no run file given");
     for (int i = 0; i < files; i++)
         if (check_file(t, t->argv[2 + i]) != TOOL_DONE) status = TOOL_FAILED;

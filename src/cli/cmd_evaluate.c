@@ -8,6 +8,7 @@
 
 #include "base/program/progress.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "cli/decode_options.h"
 #include "cli/text/text_files.h"
@@ -51,19 +52,17 @@ static const option evaluate_rows[] = {
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
                "use N threads; 0: every core"),
 };
-static const option_table evaluate_options = {evaluate_rows,
-                                              sizeof evaluate_rows / sizeof evaluate_rows[0]};
 
-static int print_help(void) {
-    printf("usage: statrec evaluate RUN.h5|X.ckpt [--split test] [--tid]\n"
-           "\n"
-           "Evaluates a trained model: X.ckpt, or the newest checkpoint of a run.\n"
-           "Prints a table with one row per number.\n"
-           "\n");
-    options_help(evaluate_options, stdout);
-    printf("\nExit status: 0 done, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec evaluate RUN.h5|X.ckpt [--split test] [--tid]\n"
+    "\n"
+    "Evaluates a trained model: X.ckpt, or the newest checkpoint of a run.\n"
+    "Prints a table with one row per number.\n"
+    "\n",
+    {evaluate_rows, sizeof evaluate_rows / sizeof evaluate_rows[0]},
+    NULL,
+    "0 done, 1 failed, 2 usage.",
+    2};
 
 /* -- BLEU */
 
@@ -345,15 +344,11 @@ static int evaluate_and_report(const tool *t, const evaluate_values *v, const ch
 
 int cmd_evaluate(const tool *t) {
     evaluate_values v;
-    sr_failure why = {0};
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
+    int files = 0, status;
     char *command = tool_command(t);
     if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    options_set_defaults(evaluate_options, &v);
-    int status = TOOL_USAGE;
-    if (options_parse(evaluate_options, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        status = tool_report(t, &why);
+    if (command_ends(t, &frame, &v, &files, &status))
+        ;
     else if (files != 1)
         status = tool_error(t, TOOL_USAGE, "one run file or checkpoint expected, %d given", files);
     else if (v.batches && !v.tid)

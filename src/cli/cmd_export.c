@@ -7,8 +7,8 @@
 
 #include "base/globs.h"
 #include "base/npz/npz.h"
-#include "base/options/options.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "diagnose/diagnose.h"
 #include "statrec/runfile.h"
@@ -31,33 +31,30 @@ static const option export_rows[] = {
                 .value = "SITE,..."),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the archive if it exists"),
 };
-static const option_table export_options = {export_rows,
-                                            sizeof export_rows / sizeof export_rows[0]};
 
-static int print_help(void) {
-    printf(
-        "usage: statrec export RUN.h5 [-o X.npz|--npz] [--stat LIST] [--site LIST]\n"
-        "       statrec export X.ckpt [-o X.npz|--npz]\n"
-        "\n"
-        "Writes the records of a run as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
-        "V recorded steps of vectors, E evaluations, d the width of a site:\n"
-        "  sites [S]                  names, as bytes\n"
-        "  steps/NAME [T]             step, update, tokens, epoch, loss, lr, grad_norm, seconds\n"
-        "  steps/NAME [T]             custom statistics per step\n"
-        "  scalars/NAME [T, S]        with custom statistics; NaN where a site has none\n"
-        "  vectors/step [V]\n"
-        "  vectors/NAME/SITE [V, d]   of sites with vectors\n"
-        "  evals/NAME [E]             with evals/step\n"
-        "  final/pair_NAME [S, K]     x, y, feature: pairs of input and output, if recorded\n"
-        "Statistics without a value in the run are left out.\n"
-        "A checkpoint gives every parameter and running statistic by name,\n"
-        "\"encoder.0.norm1.mu\". `statrec train --weights X.npz` reads them. Weights of linear\n"
-        "layers are [out, in], weights of convolutions [out, height, width, in].\n"
-        "\n");
-    options_help(export_options, stdout);
-    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec export RUN.h5 [-o X.npz|--npz] [--stat LIST] [--site LIST]\n"
+    "       statrec export X.ckpt [-o X.npz|--npz]\n"
+    "\n"
+    "Writes the records of a run as a NumPy archive, for numpy.load. T steps, S chosen sites,\n"
+    "V recorded steps of vectors, E evaluations, d the width of a site:\n"
+    "  sites [S]                  names, as bytes\n"
+    "  steps/NAME [T]             step, update, tokens, epoch, loss, lr, grad_norm, seconds\n"
+    "  steps/NAME [T]             custom statistics per step\n"
+    "  scalars/NAME [T, S]        with custom statistics; NaN where a site has none\n"
+    "  vectors/step [V]\n"
+    "  vectors/NAME/SITE [V, d]   of sites with vectors\n"
+    "  evals/NAME [E]             with evals/step\n"
+    "  final/pair_NAME [S, K]     x, y, feature: pairs of input and output, if recorded\n"
+    "Statistics without a value in the run are left out.\n"
+    "A checkpoint gives every parameter and running statistic by name,\n"
+    "\"encoder.0.norm1.mu\". `statrec train --weights X.npz` reads them. Weights of linear\n"
+    "layers are [out, in], weights of convolutions [out, height, width, in].\n"
+    "\n",
+    {export_rows, sizeof export_rows / sizeof export_rows[0]},
+    NULL,
+    "0 written, 1 failed, 2 usage.",
+    2};
 
 typedef struct exporter {
     const export_values *options;
@@ -318,11 +315,8 @@ static bool name_output(export_values *v, const char *name) {
 int cmd_export(const tool *t) {
     export_values values;
     sr_failure why = {0};
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(export_options, &values);
-    if (options_parse(export_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        return tool_report(t, &why);
+    int files = 0, code;
+    if (command_ends(t, &frame, &values, &files, &code)) return code;
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
     const char *name = t->argv[2];
     if (!values.output[0] && !values.npz)

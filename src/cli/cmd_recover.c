@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/options/options.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "diagnose/diagnose.h"
 #include "statrec/runfile.h"
@@ -21,24 +21,22 @@ static const option recover_rows[] = {
                "drop rows after step N; -1: none"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the new file if it exists"),
 };
-static const option_table recover_options = {recover_rows,
-                                             sizeof recover_rows / sizeof recover_rows[0]};
 
-static int print_help(void) {
-    printf("usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
-           "\n"
-           "Copies all readable datasets and rows of a damaged or unfinished run file into a new "
-           "file of\n"
-           "status \"interrupted\". Reports what was lost: rows with an unreadable step, and "
-           "values of\n"
-           "other damaged datasets, which stay empty. Reads BROKEN.h5.part where there is no "
-           "BROKEN.h5.\n"
-           "Does not change the broken file.\n"
-           "\n");
-    options_help(recover_options, stdout);
-    printf("\nExit status: 0 a new file was written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
+    "\n"
+    "Copies all readable datasets and rows of a damaged or unfinished run file into a new "
+    "file of\n"
+    "status \"interrupted\". Reports what was lost: rows with an unreadable step, and "
+    "values of\n"
+    "other damaged datasets, which stay empty. Reads BROKEN.h5.part where there is no "
+    "BROKEN.h5.\n"
+    "Does not change the broken file.\n"
+    "\n",
+    {recover_rows, sizeof recover_rows / sizeof recover_rows[0]},
+    NULL,
+    "0 a new file was written, 1 failed, 2 usage.",
+    2};
 
 static void print_count(const char *what, int64_t copied, int64_t lost) {
     printf("%-12s %lld copied, %lld lost\n", what, (long long)copied, (long long)lost);
@@ -60,11 +58,8 @@ int cmd_recover(const tool *t) {
     recover_values values;
     sr_failure why = {0};
     sr_recovery count = SR_INIT(sr_recovery, .steps = 0);
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(recover_options, &values);
-    if (options_parse(recover_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        return tool_report(t, &why);
+    int files = 0, code;
+    if (command_ends(t, &frame, &values, &files, &code)) return code;
     if (files != 1) return tool_error(t, TOOL_USAGE, "one broken file expected, %d given", files);
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
     if (sr_run_recover_report(t->argv[2], values.output, values.force, values.up_to_step, &count,

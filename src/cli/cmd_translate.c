@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/program/progress.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "cli/decode_options.h"
 #include "cli/text/text_files.h"
@@ -31,24 +32,22 @@ static const option translate_rows[] = {
                "use N threads; 0: every core; the result does not depend on it"),
     FLAG_OPTION(NULL, "quiet", AT(quiet), "no", "print no progress line"),
 };
-static const option_table table = {translate_rows,
-                                   sizeof translate_rows / sizeof translate_rows[0]};
 
-static int print_help(void) {
-    printf("usage: statrec translate RUN.h5|X.ckpt [TEXT] [OPTIONS] < TEXT > TRANSLATION\n"
-           "\n"
-           "Translates a text, one sentence per line, by beam search with a trained model: X.ckpt, "
-           "or the\n"
-           "newest checkpoint of a run. The text is tokenized and split into subwords like the "
-           "training\n"
-           "text (--tokenize, --lowercase, --bpe-merges of statrec train). Subwords are joined in "
-           "the\n"
-           "translation. The translation of a sentence does not depend on other sentences.\n"
-           "\n");
-    options_help(table, stdout);
-    printf("\nExit status: 0 done, 1 failed, 2 usage, 128+n after signal n.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec translate RUN.h5|X.ckpt [TEXT] [OPTIONS] < TEXT > TRANSLATION\n"
+    "\n"
+    "Translates a text, one sentence per line, by beam search with a trained model: X.ckpt, "
+    "or the\n"
+    "newest checkpoint of a run. The text is tokenized and split into subwords like the "
+    "training\n"
+    "text (--tokenize, --lowercase, --bpe-merges of statrec train). Subwords are joined in "
+    "the\n"
+    "translation. The translation of a sentence does not depend on other sentences.\n"
+    "\n",
+    {translate_rows, sizeof translate_rows / sizeof translate_rows[0]},
+    NULL,
+    "0 done, 1 failed, 2 usage, 128+n after signal n.",
+    2};
 
 void decode_choose(const decode_values *v, translator *t) {
     beam_options *b = &t->options.beam;
@@ -232,12 +231,8 @@ static int run(const tool *t, const translate_values *v, const char *path) {
 
 int cmd_translate(const tool *t) {
     translate_values v;
-    sr_failure why = {0};
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(table, &v);
-    if (options_parse(table, &v, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        return tool_report(t, &why);
+    int files = 0, code;
+    if (command_ends(t, &frame, &v, &files, &code)) return code;
     if (files < 1 || files > 2)
         return tool_error(t, TOOL_USAGE, "a run or checkpoint, and a text or none expected");
     if (v.best > v.decode.beam)

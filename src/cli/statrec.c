@@ -2,16 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "statrec/runfile.h"
 
-typedef struct command {
-    const char *name;
-    int (*run)(const tool *t);
-    const char *help;
-} command;
-
-static const command commands[] = {
+static const command_row commands[] = {
     {"train", cmd_train, "train a model and record its normalization statistics"},
     {"resume", cmd_resume, "resume a run that was killed or interrupted"},
     {"translate", cmd_translate, "translate text by a trained model, with beam search"},
@@ -36,40 +31,22 @@ static void print_help(FILE *out) {
             "Trains models with any normalization at any site and records every site of every\n"
             "step into one HDF5 run file.\n"
             "\n");
-    for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "  %-10s %s\n", "help", "print the help of a command, as COMMAND --help");
+    command_list(out, commands, COMMANDS);
+    fprintf(out, "  %-11s %s\n", "help", "print the help of a command, as COMMAND --help");
     fprintf(out, "\n"
                  "statrec --version prints the version. Exit status: 0 done, 1 failed, 2 usage,\n"
                  "3 a run that diverged, 128+n after signal n.\n");
 }
 
-static const command *find_command(const char *name) {
-    for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0) return &commands[i];
-    return NULL;
-}
-
-static int refuse_command(const tool *t, const char *name) {
-    const char *names[COMMANDS];
-    sr_failure why = {0};
-    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
-    const char *nearest = tool_nearest(name, names, COMMANDS);
-    sr_fail(&why, SR_USAGE, "unknown command '%.80s'", name);
-    if (nearest)
-        sr_hint(&why, "did you mean '%s'?", nearest);
-    else
-        sr_hint(&why, "statrec --help lists the commands");
-    return tool_report(t, &why);
-}
-
 static int run_command(const tool *t, const char *name, int argc, char **argv) {
+    const tool of_command = {.name = t->name, .argc = argc, .argv = argv};
+    const int status = command_run(&of_command, commands, COMMANDS, name);
+    if (status < 0)
+        return command_unknown(t, commands, COMMANDS, "command", name,
+                               "statrec --help lists the commands");
     char title[64];
-    const command *c = find_command(name);
-    if (!c) return refuse_command(t, name);
-    snprintf(title, sizeof title, "statrec %s", c->name);
-    tool of_command = {.name = title, .argc = argc, .argv = argv};
-    return tool_finish(&of_command, c->run(&of_command));
+    snprintf(title, sizeof title, "%s %s", t->name, name);
+    return tool_finish(&(tool){.name = title}, status);
 }
 
 /* `statrec help NAME` is `statrec NAME --help`. */

@@ -1,6 +1,5 @@
 /* data_table.c -- the table of data sets and the functions of data.h, which choose by task. */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

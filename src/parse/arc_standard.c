@@ -8,7 +8,6 @@
 #include "parse/arc_standard.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { ARRAYS = 8 };
 

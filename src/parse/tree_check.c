@@ -1,7 +1,6 @@
 /* tree_check.c -- whether the heads of a sentence make a tree. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "parse/tree_lines.h"
 

@@ -1,6 +1,5 @@
 /* bleu_scorer.c -- one sentence after the other: its lines made into words, its counts kept. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/containers/vector.h"
 #include "base/utf8.h"

@@ -1,6 +1,5 @@
 /* task_pairs.c -- sentence pairs: label-smoothed cross entropy over the target's tokens, </s> and
  * <unk> counted (docs/models.md 2.5). */
-#include <math.h>
 #include <stdio.h>
 
 #include "task/task_rows.h"

@@ -1,12 +1,10 @@
 /* loaded_model.c -- see loaded_model.h: opening, passes over the training data. */
 #include "train/loaded_model.h"
 
-#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/gemm/gemm.h"
 #include "train/checkpoint/checkpoint.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/globs.h"
-#include "base/options/options.h"
 #include "base/program/progress.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "cli/info/cmd_info_parts.h"
 #include "diagnose/diagnose.h"
@@ -29,20 +29,18 @@ static const option info_rows[] = {
     CHOICE_OPTION(NULL, "format", AT(format), "text", "text|" TSV_FORMATS,
                   "print the sites as a table, everything else in its notes"),
 };
-static const option_table info_options = {info_rows, sizeof info_rows / sizeof info_rows[0]};
 
-static int print_help(void) {
-    printf("usage: statrec info [OPTIONS] RUN.h5|X.ckpt\n"
-           "\n"
-           "Prints status, origin, readable rows, last evaluations, sites and statistics of a run\n"
-           "file. Reads RUN.h5.part where there is no RUN.h5. Reads an unfinished file up to its\n"
-           "last flush. Of a damaged file it prints the readable parts and names the others.\n"
-           "\n");
-    options_help(info_options, stdout);
-    printf("\nExit status: 0 readable, 1 not readable or damaged, or (--follow) its writer ended, "
-           "2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec info [OPTIONS] RUN.h5|X.ckpt\n"
+    "\n"
+    "Prints status, origin, readable rows, last evaluations, sites and statistics of a run\n"
+    "file. Reads RUN.h5.part where there is no RUN.h5. Reads an unfinished file up to its\n"
+    "last flush. Of a damaged file it prints the readable parts and names the others.\n"
+    "\n",
+    {info_rows, sizeof info_rows / sizeof info_rows[0]},
+    NULL,
+    "0 readable, 1 not readable or damaged, or (--follow) its writer ended, 2 usage.",
+    2};
 
 static void print_label(const char *label) {
     printf("%-*s", LABEL_WIDTH, label);
@@ -446,14 +444,11 @@ static sr_status print_file(const info_values *v, const char *path, const char *
 int cmd_info(const tool *t) {
     info_values values;
     sr_failure why = {0};
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(info_options, &values);
-    char *command = tool_command(t);
-    if (options_parse(info_options, &values, t->argc, t->argv, 2, &files, &why) != SR_OK)
-        files = -1;
-    if (files != 1 || values.follow) free(command);
-    if (files < 0) return tool_report(t, &why);
+    int files = 0, code;
+    char *command = tool_command(t); /* before the options move */
+    const bool ends = command_ends(t, &frame, &values, &files, &code);
+    if (ends || files != 1 || values.follow) free(command);
+    if (ends) return code;
     if (files != 1) return tool_error(t, TOOL_USAGE, "one run file expected, %d given", files);
     if (values.follow && (values.options || strcmp(values.format, "text") != 0))
         return tool_error(t, TOOL_USAGE, "--follow goes neither with --options nor with --format");

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/options/options.h"
+#include "cli/command_frame.h"
 #include "cli/score/scores.h"
 #include "score/score.h"
 #include "text/text.h"
@@ -56,26 +56,26 @@ static const option bleu_rows[] = {
                 "set the value of floor (nan: 0.1) or add-k (nan: 1)", .use = &of_smooth),
     INT_OPTION(NULL, "digits", AT(digits), "2", 0, 15, "", "print N digits after the point"),
 };
-static const option_table multi_table = {multi_rows, sizeof multi_rows / sizeof multi_rows[0]};
-static const option_table bleu_table = {bleu_rows, sizeof bleu_rows / sizeof bleu_rows[0]};
-enum { ROWS = sizeof bleu_rows / sizeof bleu_rows[0] };
 
-static int print_help(bool multi) {
-    printf("usage: statrec score %s --ref REF [--ref REF2 ...] [OPTIONS] < HYP\n"
-           "       statrec score %s --ref REF [--ref REF2 ...] [OPTIONS] HYP\n\n",
-           multi ? "multi-bleu" : "bleu", multi ? "multi-bleu" : "bleu");
-    if (multi)
-        printf("Prints the line of multi-bleu.perl. HYP and REF are tokenized; ASCII blanks\n"
-               "separate words. The signature goes to standard error.\n");
-    else
-        printf("Computes BLEU like sacreBLEU 2. HYP and REF are plain UTF-8 text, which is\n"
-               "tokenized here. The score comes with its signature.\n");
-    printf("Reads REF0, REF1 ... where there is no file REF. Files may be gzip (.gz).\n\n");
-    options_help(multi ? multi_table : bleu_table, stdout);
-    printf("\nExit status: 0 done, 1 failed%s, 2 usage.\n",
-           multi ? " or references without a word" : "");
-    return TOOL_DONE;
-}
+#define USAGE(name)                                                                                \
+    "usage: statrec score " name " --ref REF [--ref REF2 ...] [OPTIONS] < HYP\n"                   \
+    "       statrec score " name " --ref REF [--ref REF2 ...] [OPTIONS] HYP\n\n"
+#define FILES_HELP "Reads REF0, REF1 ... where there is no file REF. Files may be gzip (.gz).\n\n"
+static const command_frame multi_frame = {
+    USAGE("multi-bleu") "Prints the line of multi-bleu.perl. HYP and REF are tokenized; ASCII "
+                        "blanks\n"
+                        "separate words. The signature goes to standard error.\n" FILES_HELP,
+    {multi_rows, sizeof multi_rows / sizeof multi_rows[0]},
+    NULL,
+    "0 done, 1 failed or references without a word, 2 usage.",
+    FIRST};
+static const command_frame bleu_frame = {
+    USAGE("bleu") "Computes BLEU like sacreBLEU 2. HYP and REF are plain UTF-8 text, which is\n"
+                  "tokenized here. The score comes with its signature.\n" FILES_HELP,
+    {bleu_rows, sizeof bleu_rows / sizeof bleu_rows[0]},
+    NULL,
+    "0 done, 1 failed, 2 usage.",
+    FIRST};
 
 /* -- files ------------------------------------------------------------------------------------- */
 
@@ -237,26 +237,16 @@ static int score_files(const tool *t, const bleu_files *f, const bleu_options *o
     return status;
 }
 
-static sr_status parse(const tool *t, option_table table, bleu_options *o, int *hyps,
-                       sr_failure *why) {
-    option_origin origin[ROWS];
-    options_set_defaults(table, o);
-    sr_status status = options_parse_noting(table, o, origin, t->argc, t->argv, FIRST, hyps, why);
-    return status == SR_OK ? options_check_use(table, o, o, origin, why) : status;
-}
-
 static int score(const tool *t, bool multi) {
     bleu_options o = {0};
     bleu_files files = {0};
     sr_failure why = {0};
-    int hyps = 0;
-    if (tool_wants_help(t)) return print_help(multi);
-    if (parse(t, multi ? multi_table : bleu_table, &o, &hyps, &why) != SR_OK)
-        return tool_report(t, &why);
+    int hyps = 0, code;
+    if (command_ends(t, multi ? &multi_frame : &bleu_frame, &o, &hyps, &code)) return code;
     if (o.ref.count == 0) return tool_error(t, TOOL_USAGE, "--ref REF is missing");
     if (hyps > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", hyps);
     const sr_status status = read_files(&files, hyps ? t->argv[FIRST] : NULL, &o.ref, &why);
-    const int code = status == SR_OK ? score_files(t, &files, &o, multi) : tool_report(t, &why);
+    code = status == SR_OK ? score_files(t, &files, &o, multi) : tool_report(t, &why);
     for (int i = 0; i < files.count; i++) file_free(&files.file[i]);
     return code;
 }

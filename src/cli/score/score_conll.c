@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/containers/vector.h"
-#include "base/options/options.h"
+#include "cli/command_frame.h"
 #include "cli/score/scores.h"
 #include "score/conll_score.h"
 #include "text/file_bytes.h"
@@ -46,21 +46,19 @@ static const option rows[] = {
                   AS_IT_STANDS "|" RECOGNISED "|" TAG_SCHEME_WORDS,
                   "convert tags from this scheme to IOB2; conlleval: do not", .use = &of_parts),
 };
-static const option_table table = {rows, sizeof rows / sizeof rows[0]};
-enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int print_help(void) {
-    printf("usage: statrec score conll [OPTIONS] < FILE\n"
-           "       statrec score conll [OPTIONS] FILE\n\n"
-           "Scores the phrases of each type as conlleval.pl (2004-01-26) does. The last two\n"
-           "columns of a line are the gold and the predicted tag. Blank lines or lines of '-X-'\n"
-           "separate sentences. I-X after O or after another type begins a phrase. Like the\n"
-           "script, it ignores S and counts a line of -DOCSTART- as a word. FILE may be gzip\n"
-           "(.gz).\n\n");
-    options_help(table, stdout);
-    printf("\nExit status: 0 done, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec score conll [OPTIONS] < FILE\n"
+    "       statrec score conll [OPTIONS] FILE\n\n"
+    "Scores the phrases of each type as conlleval.pl (2004-01-26) does. The last two\n"
+    "columns of a line are the gold and the predicted tag. Blank lines or lines of '-X-'\n"
+    "separate sentences. I-X after O or after another type begins a phrase. Like the\n"
+    "script, it ignores S and counts a line of -DOCSTART- as a word. FILE may be gzip\n"
+    "(.gz).\n\n",
+    {rows, sizeof rows / sizeof rows[0]},
+    NULL,
+    "0 done, 1 failed, 2 usage.",
+    FIRST};
 
 /* -- lines ------------------------------------------------------------------------------------- */
 
@@ -275,16 +273,10 @@ static sr_status score(const tool *t, const conll_options *o, const char *path, 
 
 int score_conll(const tool *t) {
     conll_options o = {0};
-    option_origin origin[ROWS];
     sr_failure why = {0};
-    int files = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(table, &o);
-    sr_status status =
-        options_parse_noting(table, &o, origin, t->argc, t->argv, FIRST, &files, &why);
-    if (status == SR_OK) status = options_check_use(table, &o, &o, origin, &why);
-    if (status == SR_OK && files > 1)
-        return tool_error(t, TOOL_USAGE, "one file expected, %d given", files);
-    if (status == SR_OK) status = score(t, &o, files ? t->argv[FIRST] : NULL, &why);
-    return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
+    int files = 0, code;
+    if (command_ends(t, &frame, &o, &files, &code)) return code;
+    if (files > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", files);
+    if (score(t, &o, files ? t->argv[FIRST] : NULL, &why) != SR_OK) return tool_report(t, &why);
+    return TOOL_DONE;
 }

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/options/options.h"
+#include "cli/command_frame.h"
 #include "cli/score/scores.h"
 #include "parse/trees.h"
 
@@ -22,25 +22,21 @@ static const option rows[] = {
     CHOICE_OPTION(NULL, "subtypes", AT(subtypes), "auto", TREE_SUBTYPES_WORDS,
                   "treat label parts after a colon; auto: ignored for conllu only"),
 };
-static const option_table table = {rows, sizeof rows / sizeof rows[0]};
 
-static int print_help(void) {
-    printf(
-        "usage: statrec score dep --ref GOLD [OPTIONS] < PRED\n"
-        "       statrec score dep --ref GOLD [OPTIONS] PRED\n\n"
-        "Prints UAS (right heads), LAS (right heads and labels) and the right labels of PRED,\n"
-        "in percent. Words count with and without punctuation. Both files contain the same\n"
-        "sentences in CoNLL-X, CoNLL-U or malt-tab (3 or 4 columns). Multiword tokens and empty\n"
-        "nodes are no words. Words, POS and punctuation come from GOLD. Trees of PRED may have\n"
-        "cycles and any number of roots. Files may be gzip (.gz).\n\n");
-    options_help(table, stdout);
-    printf(
-        "\nunicode: words of characters of general category P alone, as in eval.pl of CoNLL-X.\n"
-        "ptb-tags: the gold POS is one of `` '' : , . (of CoNLL the fine one). upos: the coarse\n"
-        "gold POS is PUNCT.\n"
-        "\nExit status: 0 done, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec score dep --ref GOLD [OPTIONS] < PRED\n"
+    "       statrec score dep --ref GOLD [OPTIONS] PRED\n\n"
+    "Prints UAS (right heads), LAS (right heads and labels) and the right labels of PRED,\n"
+    "in percent. Words count with and without punctuation. Both files contain the same\n"
+    "sentences in CoNLL-X, CoNLL-U or malt-tab (3 or 4 columns). Multiword tokens and empty\n"
+    "nodes are no words. Words, POS and punctuation come from GOLD. Trees of PRED may have\n"
+    "cycles and any number of roots. Files may be gzip (.gz).\n\n",
+    {rows, sizeof rows / sizeof rows[0]},
+    "unicode: words of characters of general category P alone, as in eval.pl of CoNLL-X.\n"
+    "ptb-tags: the gold POS is one of `` '' : , . (of CoNLL the fine one). upos: the coarse\n"
+    "gold POS is PUNCT.\n",
+    "0 done, 1 failed, 2 usage.",
+    FIRST};
 
 /* What is compared. */
 typedef struct dep_files {
@@ -127,11 +123,8 @@ int score_dep(const tool *t) {
     dep_options o = {0};
     dep_files files = {0};
     sr_failure why = {0};
-    int preds = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(table, &o);
-    if (options_parse(table, &o, t->argc, t->argv, FIRST, &preds, &why) != SR_OK)
-        return tool_report(t, &why);
+    int preds = 0, code;
+    if (command_ends(t, &frame, &o, &preds, &code)) return code;
     if (!*o.ref) return tool_error(t, TOOL_USAGE, "--ref GOLD is missing");
     if (preds > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", preds);
     const sr_status status = read_files(&files, &o, preds ? t->argv[FIRST] : "-", &why);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "cli/text/bpe_commands.h"
 #include "cli/text/text_files.h"
@@ -41,7 +42,6 @@ static const option learn_rows[] = {
     OUTPUT_OPTION(AT(output), "write this file; empty: standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
 };
-static const option_table learn_options = {learn_rows, sizeof learn_rows / sizeof learn_rows[0]};
 
 typedef struct vocab_values {
     option_text output;
@@ -53,31 +53,29 @@ static const option vocab_rows[] = {
     FLAG_OPTION(NULL, "force", offsetof(vocab_values, force), "no",
                 "replace the file of -o if it exists"),
 };
-static const option_table vocab_options = {vocab_rows, sizeof vocab_rows / sizeof vocab_rows[0]};
 
-static int print_learn_help(void) {
-    printf("usage: statrec bpe learn [OPTIONS] [TEXT...] > CODES\n"
-           "\n"
-           "Learns merges of byte-pair encoding from the words of all texts, in the format of\n"
-           "`subword-nmt learn-bpe`. Reads standard input without TEXT; unpacks X.gz.\n"
-           "\n");
-    options_help(learn_options, stdout);
-    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame learn_frame = {
+    "usage: statrec bpe learn [OPTIONS] [TEXT...] > CODES\n"
+    "\n"
+    "Learns merges of byte-pair encoding from the words of all texts, in the format of\n"
+    "`subword-nmt learn-bpe`. Reads standard input without TEXT; unpacks X.gz.\n"
+    "\n",
+    {learn_rows, sizeof learn_rows / sizeof learn_rows[0]},
+    NULL,
+    "0 written, 1 failed, 2 usage.",
+    3};
 
-static int print_vocab_help(void) {
-    printf(
-        "usage: statrec bpe vocab [OPTIONS] [TEXT...] > VOCABULARY\n"
-        "\n"
-        "Counts the subwords of all texts. Writes lines `subword count`, the most frequent first,\n"
-        "in the format of `subword-nmt get-vocab`, for `statrec bpe apply --vocabulary`. Reads\n"
-        "standard input without TEXT; unpacks X.gz.\n"
-        "\n");
-    options_help(vocab_options, stdout);
-    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame vocab_frame = {
+    "usage: statrec bpe vocab [OPTIONS] [TEXT...] > VOCABULARY\n"
+    "\n"
+    "Counts the subwords of all texts. Writes lines `subword count`, the most frequent first,\n"
+    "in the format of `subword-nmt get-vocab`, for `statrec bpe apply --vocabulary`. Reads\n"
+    "standard input without TEXT; unpacks X.gz.\n"
+    "\n",
+    {vocab_rows, sizeof vocab_rows / sizeof vocab_rows[0]},
+    NULL,
+    "0 written, 1 failed, 2 usage.",
+    3};
 
 static sr_status count_line(void *counts, const char *line, size_t length, sr_failure *why) {
     return bpe_counts_add_line(counts, line, length, why);
@@ -114,12 +112,10 @@ static sr_status learn(const learn_values *v, const bpe_counts *counts, FILE *ou
 int bpe_learn_command(const tool *t) {
     learn_values values;
     sr_failure why = {0};
-    int files = 0;
+    int files = 0, code;
     text_output o;
-    if (tool_wants_help(t)) return print_learn_help();
-    options_set_defaults(learn_options, &values);
-    if (options_parse(learn_options, &values, t->argc, t->argv, 3, &files, &why) != SR_OK ||
-        text_output_open(&o, values.output, values.force, &why) != SR_OK)
+    if (command_ends(t, &learn_frame, &values, &files, &code)) return code;
+    if (text_output_open(&o, values.output, values.force, &why) != SR_OK)
         return tool_report(t, &why);
     bpe_counts *counts = bpe_counts_create();
     sr_status status = count_all(counts, t->argv + 3, files, values.dict_input, &why);
@@ -131,12 +127,10 @@ int bpe_learn_command(const tool *t) {
 int bpe_vocab_command(const tool *t) {
     vocab_values values;
     sr_failure why = {0};
-    int files = 0;
+    int files = 0, code;
     text_output o;
-    if (tool_wants_help(t)) return print_vocab_help();
-    options_set_defaults(vocab_options, &values);
-    if (options_parse(vocab_options, &values, t->argc, t->argv, 3, &files, &why) != SR_OK ||
-        text_output_open(&o, values.output, values.force, &why) != SR_OK)
+    if (command_ends(t, &vocab_frame, &values, &files, &code)) return code;
+    if (text_output_open(&o, values.output, values.force, &why) != SR_OK)
         return tool_report(t, &why);
     bpe_counts *counts = bpe_counts_create();
     sr_status status = count_all(counts, t->argv + 3, files, false, &why);
@@ -147,46 +141,23 @@ int bpe_vocab_command(const tool *t) {
 
 /* -- statrec bpe ------------------------------------------------------------------------------- */
 
-static const struct subcommand {
-    const char *name;
-    int (*run)(const tool *t);
-    const char *help;
-} subcommands[] = {
+static const command_row rows[] = {
     {"learn", bpe_learn_command, "learn merges from text"},
     {"apply", bpe_apply_command, "split text into subwords by merges"},
     {"vocab", bpe_vocab_command, "count the subwords of a text"},
 };
-enum { SUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
+enum { ROWS = sizeof rows / sizeof rows[0] };
 
-static int print_help(void) {
+int cmd_bpe(const tool *t) {
+    const char *name = t->argc > 2 ? t->argv[2] : "";
+    const int status = command_run(t, rows, ROWS, name);
+    if (status >= 0) return status;
+    if (!tool_wants_help(t))
+        return command_unknown(t, rows, ROWS, "subcommand", name, "learn, apply or vocab");
     printf("usage: statrec bpe learn|apply|vocab [OPTIONS] [TEXT...]\n"
            "\n"
            "Byte-pair encoding, compatible with subword-nmt 0.3:\n");
-    for (int i = 0; i < SUBCOMMANDS; i++)
-        printf("  %-6s %s\n", subcommands[i].name, subcommands[i].help);
-    printf("\n`statrec bpe learn --help` and so on say more.\n");
+    command_list(stdout, rows, ROWS);
+    printf("\n`statrec bpe learn --help` prints the help of one.\n");
     return TOOL_DONE;
-}
-
-static int refuse(const tool *t, const char *name) {
-    const char *names[SUBCOMMANDS];
-    sr_failure why = {0};
-    for (int i = 0; i < SUBCOMMANDS; i++) names[i] = subcommands[i].name;
-    const char *nearest = tool_nearest(name, names, SUBCOMMANDS);
-    sr_fail(&why, SR_USAGE, "learn, apply or vocab expected, not '%.80s'", name);
-    if (nearest) sr_hint(&why, "did you mean '%s'?", nearest);
-    return tool_report(t, &why);
-}
-
-int cmd_bpe(const tool *t) {
-    char title[64];
-    const char *name = t->argc > 2 ? t->argv[2] : "";
-    for (int i = 0; i < SUBCOMMANDS; i++) {
-        if (strcmp(subcommands[i].name, name) != 0) continue;
-        snprintf(title, sizeof title, "%s %s", t->name, name);
-        tool of_subcommand = *t;
-        of_subcommand.name = title;
-        return subcommands[i].run(&of_subcommand);
-    }
-    return tool_wants_help(t) ? print_help() : refuse(t, name);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/command_frame.h"
 #include "cli/text/bpe_commands.h"
 #include "cli/text/text_files.h"
 #include "text/bpe/bpe.h"
@@ -58,25 +59,22 @@ static const option apply_rows[] = {
     OUTPUT_OPTION(AT(output), "write this file; empty: standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
 };
-enum { APPLY_ROWS = sizeof apply_rows / sizeof apply_rows[0] };
-static const option_table apply_options = {apply_rows, APPLY_ROWS};
 
-static int print_help(void) {
-    printf(
-        "usage: statrec bpe apply -c CODES [OPTIONS] [TEXT...] > SUBWORDS\n"
-        "\n"
-        "Splits the words of all texts, in their order, into subwords, in the format of\n"
-        "`subword-nmt apply-bpe`. Reads standard input without TEXT; unpacks X.gz.\n"
-        "`sed -r 's/(@@ )|(@@ ?$)//g'` joins the subwords.\n"
-        "\n"
-        "Glossaries are regular expressions, as '<name>\\w*</name>'. They may contain characters, "
-        ". [...]\n"
-        "\\d \\w \\s \\D \\W \\S, (?:...), |, * + ? {m,n}, ^ and $.\n"
-        "\n");
-    options_help(apply_options, stdout);
-    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec bpe apply -c CODES [OPTIONS] [TEXT...] > SUBWORDS\n"
+    "\n"
+    "Splits the words of all texts, in their order, into subwords, in the format of\n"
+    "`subword-nmt apply-bpe`. Reads standard input without TEXT; unpacks X.gz.\n"
+    "`sed -r 's/(@@ )|(@@ ?$)//g'` joins the subwords.\n"
+    "\n"
+    "Glossaries are regular expressions, as '<name>\\w*</name>'. They may contain characters, "
+    ". [...]\n"
+    "\\d \\w \\s \\D \\W \\S, (?:...), |, * + ? {m,n}, ^ and $.\n"
+    "\n",
+    {apply_rows, sizeof apply_rows / sizeof apply_rows[0]},
+    NULL,
+    "0 written, 1 failed, 2 usage.",
+    3};
 
 /* -- glossaries -------------------------------------------------------------------------------- */
 
@@ -172,19 +170,12 @@ static sr_status apply_line(void *context, const char *line, size_t length, sr_f
 }
 
 int bpe_apply_command(const tool *t) {
-    apply_values values, defaults;
-    option_origin origin[APPLY_ROWS];
+    apply_values values;
     sr_failure why = {0};
     applier a = {0};
-    int files = 0;
+    int files = 0, code;
     text_output o;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(apply_options, &values);
-    options_set_defaults(apply_options, &defaults);
-    if (options_parse_noting(apply_options, &values, origin, t->argc, t->argv, 3, &files, &why) !=
-            SR_OK ||
-        options_check_use(apply_options, &values, &defaults, origin, &why) != SR_OK)
-        return tool_report(t, &why);
+    if (command_ends(t, &frame, &values, &files, &code)) return code;
     if (!values.codes[0]) return tool_error(t, TOOL_USAGE, "-c CODES is missing");
     if (make_ready(&values, &a, &why) != SR_OK ||
         text_output_open(&o, values.output, values.force, &why) != SR_OK) {

@@ -1,11 +1,9 @@
 /* cmd_dictionary.c -- statrec dictionary TEXT... -o DICT: the words of texts in fairseq's form. */
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/options/options.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
+#include "cli/text/text_files.h"
 #include "text/text.h"
 #include "text/vocab.h"
 
@@ -24,22 +22,19 @@ static const option dictionary_rows[] = {
                "pad the dictionary with madeupword0000, ... to a multiple of N"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file if it exists"),
 };
-static const option_table dictionary_options = {dictionary_rows,
-                                                sizeof dictionary_rows / sizeof dictionary_rows[0]};
 
-static int print_help(void) {
-    printf(
-        "usage: statrec dictionary [-o DICT] [--size N] TEXT...\n"
-        "\n"
-        "Counts the words of texts, plain or gzip. Writes `word count` lines, the most frequent\n"
-        "first, in fairseq's format: without <s>, <pad>, </s> and <unk>, which begin every\n"
-        "dictionary. Give texts of both languages for a joint dictionary. `statrec train\n"
-        "--source-dictionary DICT` reads it.\n"
-        "\n");
-    options_help(dictionary_options, stdout);
-    printf("\nExit status: 0 written, 1 failed, 2 usage.\n");
-    return TOOL_DONE;
-}
+static const command_frame frame = {
+    "usage: statrec dictionary [-o DICT] [--size N] TEXT...\n"
+    "\n"
+    "Counts the words of texts, plain or gzip. Writes `word count` lines, the most frequent\n"
+    "first, in fairseq's format: without <s>, <pad>, </s> and <unk>, which begin every\n"
+    "dictionary. Give texts of both languages for a joint dictionary. `statrec train\n"
+    "--source-dictionary DICT` reads it.\n"
+    "\n",
+    {dictionary_rows, sizeof dictionary_rows / sizeof dictionary_rows[0]},
+    NULL,
+    "0 written, 1 failed, 2 usage.",
+    2};
 
 static sr_status count_text(vocab *v, const char *path, sr_failure *why) {
     file_bytes f;
@@ -57,46 +52,26 @@ static sr_status count_text(vocab *v, const char *path, sr_failure *why) {
     return status;
 }
 
-/* DICT.part, renamed when it is whole. */
-static sr_status write_file(const vocab *v, const dictionary_values *o, sr_failure *why) {
-    char part[sizeof o->output + 8];
-    if (!o->force && access(o->output, F_OK) == 0) {
-        sr_fail(why, SR_EXISTS, "%s: exists", o->output);
-        sr_hint(why, "another name, or --force to replace it");
-        return SR_EXISTS;
-    }
-    snprintf(part, sizeof part, "%s.part", o->output);
-    FILE *out = fopen(part, "w");
-    if (!out) return sr_fail(why, SR_IO, "%s: %s", part, strerror(errno));
-    bool done = vocab_write(v, out) && fflush(out) == 0;
-    int wrong = errno;
-    if (fclose(out) != 0 && done) done = false, wrong = errno;
-    if (done && rename(part, o->output) != 0) done = false, wrong = errno;
-    if (done) return SR_OK;
-    remove(part);
-    return sr_fail(why, SR_IO, "%s: %s", o->output, strerror(wrong));
-}
-
-static sr_status make_dictionary(const tool *t, const dictionary_values *o, int texts,
-                                 sr_failure *why) {
-    vocab *v = vocab_create();
-    sr_status status = v ? SR_OK : SR_MEMORY;
-    for (int i = 0; i < texts && status == SR_OK; i++) status = count_text(v, t->argv[2 + i], why);
-    if (status == SR_OK && !vocab_finish_padded(v, o->size, (int)o->pad_to)) status = SR_MEMORY;
-    if (status == SR_OK && *o->output) status = write_file(v, o, why);
-    if (status == SR_OK && !*o->output) vocab_write(v, stdout); /* tool_finish sees failures */
-    vocab_free(v);
-    return status == SR_OK ? SR_OK : sr_fail(why, status, "no memory for a dictionary");
+static sr_status write_dictionary(vocab *v, const dictionary_values *o, sr_failure *why) {
+    text_output out;
+    if (!vocab_finish_padded(v, o->size, (int)o->pad_to)) return SR_MEMORY;
+    sr_status status = text_output_open(&out, o->output, o->force, why);
+    if (status != SR_OK) return status;
+    vocab_write(v, out.out); /* finish and tool_finish see failures */
+    return text_output_finish(&out, SR_OK, why);
 }
 
 int cmd_dictionary(const tool *t) {
     sr_failure why = {0};
     dictionary_values o;
-    int texts = 0;
-    if (tool_wants_help(t)) return print_help();
-    options_set_defaults(dictionary_options, &o);
-    if (options_parse(dictionary_options, &o, t->argc, t->argv, 2, &texts, &why) != SR_OK)
-        return tool_report(t, &why);
+    int texts = 0, code;
+    if (command_ends(t, &frame, &o, &texts, &code)) return code;
     if (texts == 0) return tool_error(t, TOOL_USAGE, "no text given");
-    return make_dictionary(t, &o, texts, &why) == SR_OK ? TOOL_DONE : tool_report(t, &why);
+    vocab *v = vocab_create();
+    sr_status status = v ? SR_OK : SR_MEMORY;
+    for (int i = 0; i < texts && status == SR_OK; i++) status = count_text(v, t->argv[2 + i], &why);
+    if (status == SR_OK) status = write_dictionary(v, &o, &why);
+    vocab_free(v);
+    if (status == SR_MEMORY) sr_fail(&why, status, "out of memory for a dictionary");
+    return status == SR_OK ? TOOL_DONE : tool_report(t, &why);
 }

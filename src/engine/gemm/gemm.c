@@ -19,7 +19,6 @@
 #include <omp.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif

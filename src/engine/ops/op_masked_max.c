@@ -6,7 +6,6 @@
  *
  * Ties: the first of equal values gets the whole gradient. NaN is larger than every number; the
  * first NaN wins. Kept: the position of each maximum, -1: none. */
-#include <string.h>
 
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"

@@ -12,7 +12,6 @@
  * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites see the source mask,
  * decoder sites the target mask (fairseq's decoder norms see none; it makes no difference to LN).
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

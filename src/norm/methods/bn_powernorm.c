@@ -16,7 +16,6 @@
  * Inference: padded rows are overwritten in the same way, then gamma (u - mu)/sqrt(sigma2 + eps) +
  * beta. Not synchronised. Kept: center, 1/s and the imputed xhat of padded rows [d].
  */
-#include <math.h>
 #include <string.h>
 
 #include "norm/kernels/batch_stats.h"

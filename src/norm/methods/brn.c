@@ -19,7 +19,6 @@
  * Recorded so that BN's formulas hold: gamma stands for gamma r, sum_gx for sum g xn, sigma2 for
  * sigma^2. Kept: mu_B and 1/sigma_B [d]; r, D and dgamma [d].
  */
-#include <math.h>
 #include <string.h>
 
 #include "norm/kernels/batch_stats.h"

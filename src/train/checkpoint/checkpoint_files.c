@@ -1,7 +1,6 @@
 /* checkpoint_files.c -- names of a run's checkpoints: PREFIX-0000500.ckpt after update 500. */
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,6 @@
  * run. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "text/bpe/bpe_step.h"
 #include "train/checkpoint/checkpoint.h"
