@@ -68,17 +68,13 @@ static bool is_sorted(const double *value, int64_t n) {
     return true;
 }
 
-static double median_of(double *value, int64_t n) {
-    const int64_t rank[2] = {(n - 1) / 2, n / 2};
-    if (!is_sorted(value, n)) quickselect_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
-    return bucket_middle(value[rank[0]], value[rank[1]]);
-}
-
 bucket_range bucket_measure(double *value, int64_t count) {
     bucket_range r = {INFINITY, NAN, -INFINITY};
     const int64_t n = gather_finite(value, value, count, &r.least, &r.largest);
     if (n == 0) return (bucket_range){NAN, NAN, NAN};
-    r.median = median_of(value, n);
+    const int64_t rank[2] = {(n - 1) / 2, n / 2};
+    if (!is_sorted(value, n)) quickselect_ranks(value, n, rank, rank[0] < rank[1] ? 2 : 1);
+    r.median = bucket_middle(value[rank[0]], value[rank[1]]);
     return r;
 }
 

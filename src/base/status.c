@@ -13,14 +13,6 @@ const char *sr_version(void) {
     return STATREC_VERSION;
 }
 
-/* Names and lines of files may hold anything. C1, U+0080 to U+009F, is 0xc2 and one more byte. */
-static void keep_one_line(char *text) {
-    for (unsigned char *c = (unsigned char *)text; *c; c++) {
-        if ((*c < ' ' && *c != '\t') || *c == 0x7f) *c = '?';
-        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) c[0] = c[1] = '?';
-    }
-}
-
 /* Whatever it was wanted for: a user shall not take it for a fault of a file. */
 static void say_memory(char *text, size_t size) {
     static const char words[] = ": out of memory";
@@ -37,7 +29,12 @@ sr_status sr_fail(sr_failure *why, sr_status status, const char *format, ...) {
     vsnprintf(why->text, sizeof why->text, format, args);
     va_end(args);
     if (status == SR_MEMORY) say_memory(why->text, sizeof why->text);
-    keep_one_line(why->text);
+    /* Names and lines of files may hold anything. C1, U+0080 to U+009F, is 0xc2 and one more
+       byte. */
+    for (unsigned char *c = (unsigned char *)why->text; *c; c++) {
+        if ((*c < ' ' && *c != '\t') || *c == 0x7f) *c = '?';
+        if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) c[0] = c[1] = '?';
+    }
     why->status = status;
     return status;
 }

@@ -183,12 +183,6 @@ static bool workspace_init(workspace *w, int64_t n) {
     return w->r && w->block && w->t;
 }
 
-static void workspace_free(workspace *w) {
-    free(w->r);
-    free(w->block);
-    free(w->t);
-}
-
 static void copy_columns(const matrix_view *v, int64_t first, int64_t count, double *block) {
     for (int64_t j = 0; j < v->n; j++)
         for (int64_t i = 0; i < count; i++)
@@ -221,7 +215,9 @@ static sr_status qr_values(const matrix_view *v, double *values, sr_failure *why
         info = LAPACKE_dgesdd(LAPACK_COL_MAJOR, 'N', n, n, w.r, n, values, &unused, 1, &unused, 1);
         if (info) status = fail_lapack(v, "dgesdd", info, why);
     }
-    workspace_free(&w);
+    free(w.r);
+    free(w.block);
+    free(w.t);
     return status;
 }
 

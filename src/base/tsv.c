@@ -61,14 +61,6 @@ static void write_csv(FILE *out, const char *text) {
     if (quoted) fputc('"', out);
 }
 
-/* A character of two or three bytes. */
-static void write_point(FILE *out, const char *text, int bytes) {
-    const unsigned char *at = (const unsigned char *)text;
-    const unsigned two = (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu);
-    const unsigned three = (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
-    fprintf(out, "\\u%04x", bytes == 2 ? two : three);
-}
-
 static void write_json(FILE *out, const char *text) {
     fputc('"', out);
     while (*text) {
@@ -80,9 +72,13 @@ static void write_json(FILE *out, const char *text) {
             fprintf(out, "\\%c", c);
         else if (c < ' ' || c == 0x7f)
             fprintf(out, "\\u%04x", c);
-        else if (!utf8_shown(text))
-            write_point(out, text, bytes);
-        else
+        else if (!utf8_shown(text)) {
+            /* A character of two or three bytes. */
+            const unsigned char *at = (const unsigned char *)text;
+            const unsigned two = (at[0] & 0x1fu) << 6 | (at[1] & 0x3fu);
+            const unsigned three = (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu);
+            fprintf(out, "\\u%04x", bytes == 2 ? two : three);
+        } else
             fwrite(text, 1, (size_t)bytes, out);
         text += bytes ? bytes : 1;
     }

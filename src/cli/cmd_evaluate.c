@@ -107,17 +107,6 @@ static bleu_scorer *score(const tool *from, const evaluate_values *v, const load
 
 /* -- the table */
 
-static void begin_table(tsv *t, const tool *from, const char *command, const loaded_model *of) {
-    tsv_begin(t, stdout, from->name, command);
-    tsv_note(t, "checkpoint", "%s, %lld updates", of->path, (long long)of->updates);
-    tsv_column(t, "name", "metric of the split, or statistic of a site");
-    tsv_column(t, "site", "normalization site; - for the whole model");
-    tsv_column(t, "value", "in its unit");
-    tsv_column(t, "unit", "of the value");
-    tsv_column(t, "definition", "what it is");
-    tsv_header(t);
-}
-
 static void print_row(tsv *t, const char *name, const char *site, double value, const char *unit,
                       const char *definition) {
     char number[32];
@@ -130,10 +119,6 @@ static void print_row(tsv *t, const char *name, const char *site, double value, 
 }
 
 /* -- numbers */
-
-static data_split split_of(const char *name) {
-    return !strcmp(name, "test") ? SPLIT_TEST : !strcmp(name, "train") ? SPLIT_TRAIN : SPLIT_VALID;
-}
 
 static const char *name_of(data_split split) {
     return split == SPLIT_VALID ? "validation" : data_split_name(split);
@@ -300,7 +285,14 @@ static sr_status print_all(const tool *from, const char *command, const evaluate
                            loaded_model *t, data_split split, sr_failure *why) {
     tsv table;
     double of_running[TASK_METRICS], of_batch[TASK_METRICS];
-    begin_table(&table, from, command, t);
+    tsv_begin(&table, stdout, from->name, command);
+    tsv_note(&table, "checkpoint", "%s, %lld updates", t->path, (long long)t->updates);
+    tsv_column(&table, "name", "metric of the split, or statistic of a site");
+    tsv_column(&table, "site", "normalization site; - for the whole model");
+    tsv_column(&table, "value", "in its unit");
+    tsv_column(&table, "unit", "of the value");
+    tsv_column(&table, "definition", "what it is");
+    tsv_header(&table);
     sr_status status = print_metrics(t, &table, split, false, of_running, why);
     if (status == SR_OK && (v->batch || v->each_site))
         status = print_metrics(t, &table, split, true, of_batch, why);
@@ -316,7 +308,9 @@ static sr_status print_all(const tool *from, const char *command, const evaluate
 static sr_status evaluate(const tool *from, const char *command, const evaluate_values *v,
                           loaded_model *t, sr_failure *why) {
     text_output o;
-    const data_split split = split_of(v->split);
+    const data_split split = !strcmp(v->split, "test")    ? SPLIT_TEST
+                             : !strcmp(v->split, "train") ? SPLIT_TRAIN
+                                                          : SPLIT_VALID;
     sr_status status = open_all(from, v, t, split, why);
     if (status != SR_OK || !*v->predictions)
         return status == SR_OK ? print_all(from, command, v, t, split, why) : status;

@@ -74,14 +74,6 @@ static void append_own(char cell[CELL], const norm_method *m) {
         append(cell, "%s %s", k ? "" : "; learns", m->own[k].name);
 }
 
-/* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
-static void append_norm_parameters(char cell[CELL], const norm_method *m) {
-    char text[256];
-    norm_options o = norm_options_default(m);
-    norm_options_format(&o, m, text, sizeof text);
-    append(cell, "; parameters%s", text[strlen(m->name)] ? text + strlen(m->name) : " none");
-}
-
 static int list_norms(const tool *t) {
     (void)t;
     const norm_method *m;
@@ -91,7 +83,11 @@ static int list_norms(const tool *t) {
         append_running_state(cell, m);
         append_own(cell, m);
         if (m->synchronises) append(cell, "; obeys --sync-norm");
-        append_norm_parameters(cell, m);
+        /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
+        char text[256];
+        norm_options o = norm_options_default(m);
+        norm_options_format(&o, m, text, sizeof text);
+        append(cell, "; parameters%s", text[strlen(m->name)] ? text + strlen(m->name) : " none");
         PRINT_ROW(m->name, m->axis, cell);
     }
     return TOOL_DONE;
@@ -280,15 +276,6 @@ static int list_options(const tool *t) {
     return TOOL_DONE;
 }
 
-static void print_sites(const model *m) {
-    for (int i = 0; i < m->sites; i++) {
-        const norm_site *s = m->site[i];
-        char features[24];
-        snprintf(features, sizeof features, "%lld", (long long)s->features);
-        PRINT_ROW(s->name, s->kind, s->method->name, features);
-    }
-}
-
 /* `statrec list sites --model M [--norm N ...]`: the options are those of train. */
 static int list_sites(const tool *t) {
     train_config c;
@@ -306,7 +293,12 @@ static int list_sites(const tool *t) {
     /* names and widths of sites depend on the model's options only: any shape of data will do */
     model *m = model_create(&c.model, &task_of(model_find(c.model.name)->task)->example, &why);
     if (!m) return tool_report(t, &why);
-    print_sites(m);
+    for (int i = 0; i < m->sites; i++) {
+        const norm_site *s = m->site[i];
+        char features[24];
+        snprintf(features, sizeof features, "%lld", (long long)s->features);
+        PRINT_ROW(s->name, s->kind, s->method->name, features);
+    }
     model_free(m);
     return TOOL_DONE;
 }
@@ -422,10 +414,6 @@ static const char *take_format(tool *t, char **argv) {
     return format;
 }
 
-static bool is_format(const char *word) {
-    return !strcmp(word, "tsv") || !strcmp(word, "csv") || !strcmp(word, "json");
-}
-
 static int run_listing(const tool *t, const listing *l) {
     tool rest = *t;
     char **argv = calloc((size_t)t->argc + 1, sizeof *argv);
@@ -433,7 +421,7 @@ static int run_listing(const tool *t, const listing *l) {
     const char *format = take_format(&rest, argv);
     int status;
     out.listing = l, out.text = !format;
-    if (format && !is_format(format))
+    if (format && !(!strcmp(format, "tsv") || !strcmp(format, "csv") || !strcmp(format, "json")))
         status = tool_error(t, TOOL_USAGE, "--format: value '%.80s' is not one of %s", format,
                             TSV_FORMATS);
     else if (format && !l->column[0].name)

@@ -240,11 +240,6 @@ static int finish(const session *s, sr_status status, const train_result *r,
     return 128 + tool_signal();
 }
 
-/* A synchronized run has one shard per rank; any other one keeps the number that it began with. */
-static void choose_shards(train_config *c, const ranks *k) {
-    if (!c->shards || c->sync_norm) c->shards = ranks_count(k);
-}
-
 static int run(session *s) {
     train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop, NULL};
     train_result result;
@@ -255,7 +250,9 @@ static int run(session *s) {
     const bool speaks = ranks_rank(k) == 0;
     if (!speaks) events = (train_events){.context = s, .stop = on_stop};
     events.ranks = k;
-    choose_shards(&s->config, k);
+    /* A synchronized run has one shard per rank; any other one keeps the number that it began
+       with. */
+    if (!s->config.shards || s->config.sync_norm) s->config.shards = ranks_count(k);
     sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
     const int exit_status = speaks ? finish(s, status, &result, &why) : TOOL_DONE;

@@ -77,14 +77,6 @@ typedef struct lines {
     int64_t count;
 } lines;
 
-static void forget(lines *l) {
-    for (int64_t i = 0; i < l->count; i++) {
-        free((void *)(uintptr_t)l->line[i].byte);
-        translation_free(&l->out[i]);
-    }
-    l->count = 0;
-}
-
 static sr_status read_lines(text_lines *in, lines *l, sr_failure *why) {
     const char *line;
     size_t length;
@@ -162,7 +154,11 @@ static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out,
     }
     s->lines += l->count;
     s->sentences += report.sentences, s->words += report.words;
-    forget(l);
+    for (int64_t i = 0; i < l->count; i++) {
+        free((void *)(uintptr_t)l->line[i].byte);
+        translation_free(&l->out[i]);
+    }
+    l->count = 0;
     return status;
 }
 

@@ -260,17 +260,13 @@ static sr_status extend(search *s, int64_t i) {
     return status;
 }
 
-static void find_sentences(search *s) {
+static sr_status step(search *s) {
+    sr_status status =
+        s->scorer->score(s->scorer->context, s->rows, s->parent, s->token, s->source_at, s->why);
     s->active = 0;
     for (int64_t r = 0; r < s->rows; r++)
         if (r == 0 || s->live[r].sentence != s->live[r - 1].sentence) s->first[s->active++] = r;
     s->first[s->active] = s->rows;
-}
-
-static sr_status step(search *s) {
-    sr_status status =
-        s->scorer->score(s->scorer->context, s->rows, s->parent, s->token, s->source_at, s->why);
-    find_sentences(s);
     if (status == SR_OK) select_all(s);
     s->next_rows = 0;
     for (int64_t i = 0; i < s->active && status == SR_OK; i++) status = extend(s, i);
@@ -315,16 +311,6 @@ static sr_status begin(search *s) {
     return SR_OK;
 }
 
-static void search_free(search *s) {
-    free(s->node);
-    free(s->live);
-    free(s->next);
-    free(s->parent);
-    free(s->top);
-    free(s->first);
-    free(s->best);
-}
-
 sr_status beam_search(const beam_options *o, const scorer *words, int64_t count,
                       const int64_t *source_length, translation *out, sr_failure *why) {
     search s = {.o = o,
@@ -342,6 +328,12 @@ sr_status beam_search(const beam_options *o, const scorer *words, int64_t count,
         rank(o, &out[i]);
         if (status != SR_OK) translation_free(&out[i]);
     }
-    search_free(&s);
+    free(s.node);
+    free(s.live);
+    free(s.next);
+    free(s.parent);
+    free(s.top);
+    free(s.first);
+    free(s.best);
     return status;
 }

@@ -169,16 +169,6 @@ static bool unlink_twin(tensor *x) {
     return true;
 }
 
-/* Frees x's gradient after it was passed on. All readers of the value came before. */
-static void give_back(tape *t, tensor *x) {
-    if (!unlink_twin(x)) put_spare(t, x->grad, x->count);
-    /* both share memory after tape_grad_over */
-    if (x->grad && x->grad == x->value) x->value = NULL;
-    x->grad = NULL;
-    x->has_grad = false;
-    if (t->reuse_activations) give_value(t, x);
-}
-
 /* Takes the smallest block that is large enough; the rest stays spare. */
 static real *take_spare(tape *t, int64_t count) {
     struct tape_spare **link = &t->spare;
@@ -367,7 +357,13 @@ void tape_backward(tape *t, tensor *loss, real seed) {
         if (n->out->has_grad) {
             recompute_inputs(t, n);
             if (!tape_failure(t)) n->backward(t, n);
-            give_back(t, n->out);
+            /* Frees x's gradient after it was passed on. All readers of the value came before. */
+            if (!unlink_twin(n->out)) put_spare(t, n->out->grad, n->out->count);
+            /* both share memory after tape_grad_over */
+            if (n->out->grad && n->out->grad == n->out->value) n->out->value = NULL;
+            n->out->grad = NULL;
+            n->out->has_grad = false;
+            if (t->reuse_activations) give_value(t, n->out);
         }
         if (t->passed) t->passed(t->passed_context, n);
         if (t->profiling) profile_row(t, n->op)->backward += profile_lap(t);

@@ -37,18 +37,6 @@ void model_memory_empty(model_memory *k) {
     k->filled = 0;
 }
 
-/* The older rows move to the front; what falls out there is forgotten. */
-static void keep(model_memory *k, int64_t layer, const tensor *x) {
-    const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows, step = k->rows * k->width;
-    const size_t old = (size_t)((k->rows - fresh) * k->width);
-    for (int64_t b = 0; b < k->sequences; b++) {
-        real *to = k->value + (layer * k->sequences + b) * step;
-        memmove(to, to + fresh * k->width, old * sizeof *to);
-        memcpy(to + old, x->value + ((b + 1) * T - fresh) * k->width,
-               (size_t)(fresh * k->width) * sizeof *to);
-    }
-}
-
 /* [sequences, filled, width] */
 static tensor *rows_there(const model_memory *k, tape *t, int64_t layer) {
     tensor *front = tape_tensor(t, 3, (int64_t[]){k->sequences, k->filled, k->width});
@@ -68,7 +56,15 @@ tensor *model_memory_prepend(model_memory *k, tape *t, int64_t layer, tensor *x)
                          (long long)x->dim[2]);
     tensor *all = x;
     if (k->filled > 0) all = op_concat(t, (tensor *[]){rows_there(k, t, layer), x}, 2, 1);
-    keep(k, layer, x);
+    /* The older rows move to the front; what falls out there is forgotten. */
+    const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows, step = k->rows * k->width;
+    const size_t old = (size_t)((k->rows - fresh) * k->width);
+    for (int64_t b = 0; b < k->sequences; b++) {
+        real *to = k->value + (layer * k->sequences + b) * step;
+        memmove(to, to + fresh * k->width, old * sizeof *to);
+        memcpy(to + old, x->value + ((b + 1) * T - fresh) * k->width,
+               (size_t)(fresh * k->width) * sizeof *to);
+    }
     return all;
 }
 

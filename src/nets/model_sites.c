@@ -34,17 +34,6 @@ static bool next_assignment(const char **at, assignment *a, sr_failure *why) {
     return true;
 }
 
-/* The value of the next site's normalization, from norm_at or `norm`. */
-static void next_value(const model *m, const model_options *o, const char *norm,
-                       char value[MODEL_TEXT]) {
-    assignment a;
-    const char *at = o->norm_at;
-    sr_failure malformed = {0};
-    snprintf(value, MODEL_TEXT, "%s", norm);
-    for (int i = m->assigned ? m->assigned[m->sites] : -1; i >= 0; i--)
-        if (next_assignment(&at, &a, &malformed)) memcpy(value, a.method, sizeof a.method);
-}
-
 static const char *name_of_site(const void *context, int64_t i) {
     return ((const model *)context)->site[i]->name;
 }
@@ -134,8 +123,8 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
 }
 
 /* The method's defaults, then the options, then the parameters in the value of --norm. A layer
- * scale that METHOD+ls or pn-released asks for has as many groups as there are heads, one in an image
- * network (docs/norms.md 12, 13). */
+ * scale that METHOD+ls or pn-released asks for has as many groups as there are heads, one in an
+ * image network (docs/norms.md 12, 13). */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             const norm_value *v, norm_options *n, sr_failure *why) {
     *n = norm_options_default(method);
@@ -153,7 +142,13 @@ static const norm_method *next_norm(const model *m, const model_options *o, cons
     char value[MODEL_TEXT];
     norm_value v;
     sr_failure refused = {0};
-    next_value(m, o, norm, value);
+    /* The value of the next site's normalization, from norm_at or `norm`. */
+    assignment a;
+    const char *at = o->norm_at;
+    sr_failure malformed = {0};
+    snprintf(value, MODEL_TEXT, "%s", norm);
+    for (int i = m->assigned ? m->assigned[m->sites] : -1; i >= 0; i--)
+        if (next_assignment(&at, &a, &malformed)) memcpy(value, a.method, sizeof a.method);
     const norm_method *method = norm_named(value, &v);
     if (!method)
         sr_fail(&refused, SR_USAGE, "normalization '%s' is not known", value);

@@ -206,11 +206,6 @@ static void add_parameter_gradient(tape *t, tensor *p, const double *sum) {
         g[k] = add ? (real)((double)g[k] + sum[k]) : (real)sum[k];
 }
 
-static void add_rows(real *to, const real *from, int64_t count, int threads) {
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < count; i++) to[i] += from[i];
-}
-
 /* Passes dx through the layer scale to `out`: in the method's last pass, or after it. */
 static sr_status scaled_backward(applied *a, const real *dy, real *dx, real *out) {
     norm_call *c = &a->call;
@@ -258,7 +253,10 @@ static sr_status input_gradient(applied *a, tape *t, const tensor *x, const real
     real *out = apart ? tape_borrow(t, bytes) : grad;
     real *dx = twice ? tape_borrow(t, bytes) : out;
     sr_status status = out && dx ? run_backward(a, dy, dx, out) : SR_MEMORY;
-    if (status == SR_OK && grad && add) add_rows(grad, out, x->count, t->threads);
+    if (status == SR_OK && grad && add) {
+#pragma omp parallel for num_threads(t->threads) schedule(static)
+        for (int64_t i = 0; i < x->count; i++) grad[i] += out[i];
+    }
     if (twice) tape_return(t, dx, bytes);
     if (apart) tape_return(t, out, bytes);
     return status;
@@ -273,8 +271,13 @@ static void parameter_gradients(const applied *a, tape *t) {
         if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
 }
 
-/* Values recomputed since the forward pass may be at other addresses. */
-static void refresh_pointers(applied *a, const tensor *x) {
+static void norm_backward(tape *t, const tape_node *node) {
+    applied *a = node->kept;
+    tensor *x = node->in[0];
+    bool add = false;
+    real *grad = tape_grad(t, x, &add);
+    if (x->wants_grad && !grad) return;
+    /* Values recomputed since the forward pass may be at other addresses. */
     const norm_site *s = a->site;
     if (a->x != a->scale.u) a->x = x->value;
     a->scale.x = x->value;
@@ -282,15 +285,6 @@ static void refresh_pointers(applied *a, const tensor *x) {
     if (s->beta) a->call.beta = s->beta->value;
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) a->call.own[i] = s->own[i]->value;
-}
-
-static void norm_backward(tape *t, const tape_node *node) {
-    applied *a = node->kept;
-    tensor *x = node->in[0];
-    bool add = false;
-    real *grad = tape_grad(t, x, &add);
-    if (x->wants_grad && !grad) return;
-    refresh_pointers(a, x);
     sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
     if (status == SR_OK)
         parameter_gradients(a, t);

@@ -58,20 +58,16 @@ static bool comes_before(const norm_option *a, const norm_option *b) {
     return a->place && (!b->place || a->place < b->place);
 }
 
-static void order(void) {
+static void gather(void) {
+    for (int i = 0; norm_at(i); i++)
+        for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
+            add(&norm_at(i)->param[k]);
     for (int i = 1; i < options; i++)
         for (int k = i; k > 0 && comes_before(&table[k], &table[k - 1]); k--) {
             const norm_option moved = table[k];
             table[k] = table[k - 1];
             table[k - 1] = moved;
         }
-}
-
-static void gather(void) {
-    for (int i = 0; norm_at(i); i++)
-        for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
-            add(&norm_at(i)->param[k]);
-    order();
     for (int i = 0; i < options; i++) write_help(&table[i]);
 }
 

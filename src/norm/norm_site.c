@@ -19,16 +19,12 @@ static sr_status check_params(const char *name, const norm_method *m, const norm
     return SR_OK;
 }
 
-static size_t longest_suffix(const norm_method *m) {
+static sr_status check_options(const char *name, int64_t features, const norm_method *m,
+                               const norm_options *o, sr_failure *why) {
     size_t length = strlen("gamma");
     for (int i = 0; i < NORM_OWN_MAX && m->own[i].name; i++)
         if (strlen(m->own[i].name) > length) length = strlen(m->own[i].name);
-    return length;
-}
-
-static sr_status check_options(const char *name, int64_t features, const norm_method *m,
-                               const norm_options *o, sr_failure *why) {
-    if (strlen(name) + 1 + longest_suffix(m) >= PARAM_NAME)
+    if (strlen(name) + 1 + length >= PARAM_NAME)
         return sr_fail(why, SR_USAGE, "name of a normalization layer too long: %s", name);
     if (features < 1) return sr_fail(why, SR_USAGE, "%s: %lld features", name, (long long)features);
     if (!(o->eps >= 0) || isinf(o->eps))

@@ -46,10 +46,6 @@ static int32_t on_stack(const arc_state *s, int32_t from_top) {
     return from_top < s->depth ? s->stack[s->depth - 1 - from_top] : ARC_NONE;
 }
 
-static int32_t in_buffer(const arc_state *s, int32_t from_front) {
-    return from_front <= s->words - s->front ? s->front + from_front : ARC_NONE;
-}
-
 bool arc_done(const arc_state *s) {
     return s->depth == 1 && s->front > s->words;
 }
@@ -94,7 +90,8 @@ static void places_below(const arc_state *s, int32_t node, int32_t place[ARC_CHI
 
 void arc_places(const arc_state *s, int32_t node[ARC_PLACES]) {
     for (int32_t i = 0; i < 3; i++) node[i] = on_stack(s, i);
-    for (int32_t i = 0; i < 3; i++) node[3 + i] = in_buffer(s, i);
+    for (int32_t i = 0; i < 3; i++)
+        node[3 + i] = i <= s->words - s->front ? s->front + i : ARC_NONE;
     places_below(s, node[0], node + 6);
     places_below(s, node[1], node + 12);
 }

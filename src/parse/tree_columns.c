@@ -103,15 +103,6 @@ static sr_status check_number(const tree_line *line, const tree_layout *l, const
     return SR_OK;
 }
 
-static sr_status read_head(const tree_line *line, const tree_layout *l, tree_word *w,
-                           sr_failure *why) {
-    const tree_field *head = &line->column[l->head];
-    w->head = field_number(head);
-    if (w->head >= 0) return SR_OK;
-    return tree_fail(line->path, line->number, why, "head '%.*s' of '%.*s' is not a word number",
-                     tree_shown(head), head->byte, tree_shown(&w->form), w->form.byte);
-}
-
 sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence *s, tree_word *w,
                          bool *skip, sr_failure *why) {
     static const tree_field no_label = {"_", 1};
@@ -133,5 +124,9 @@ sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence
                      .size = line->size};
     s->words++;
     s->empties = 0;
-    return read_head(line, l, w, why);
+    const tree_field *head = &line->column[l->head];
+    w->head = field_number(head);
+    if (w->head >= 0) return SR_OK;
+    return tree_fail(line->path, line->number, why, "head '%.*s' of '%.*s' is not a word number",
+                     tree_shown(head), head->byte, tree_shown(&w->form), w->form.byte);
 }

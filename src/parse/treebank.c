@@ -8,13 +8,6 @@
 
 /* -- storage */
 
-static sr_status add_word(treebank *t, const tree_word *w, sr_failure *why) {
-    if (!vector_reserve(&t->word, &t->word_capacity, t->words + 1, sizeof *t->word))
-        return sr_fail(why, SR_MEMORY, "%s: out of memory for its words", t->file.path);
-    t->word[t->words++] = *w;
-    return SR_OK;
-}
-
 /* start[sentences] is where the next sentence begins. */
 static sr_status add_start(treebank *t, int64_t count, sr_failure *why) {
     if (!vector_reserve(&t->start, &t->start_capacity, count + 1, sizeof *t->start))
@@ -54,7 +47,10 @@ static sr_status read_line(treebank *t, const tree_line *line, tree_sentence *s,
     if (status != SR_OK || skip) return status;
     w.at = (size_t)(line->byte - (const char *)t->file.byte);
     t->labelled |= w.label.size != 1 || w.label.byte[0] != '_';
-    return add_word(t, &w, why);
+    if (!vector_reserve(&t->word, &t->word_capacity, t->words + 1, sizeof *t->word))
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its words", t->file.path);
+    t->word[t->words++] = w;
+    return SR_OK;
 }
 
 static sr_status read_lines(treebank *t, const treebank_options *o, sr_failure *why) {
@@ -157,15 +153,6 @@ static void write_other(const tree_line *line, FILE *out) {
     fputc('\n', out);
 }
 
-static void write_word(const treebank *t, const tree_line *line, int32_t head, const char *label,
-                       FILE *out) {
-    for (int c = 0; c < line->columns; c++) {
-        if (c) fputc('\t', out);
-        write_column(t, line, c, head, label, out);
-    }
-    fputc('\n', out);
-}
-
 /* Behind the lines of the sentence before this one. */
 static tree_walk walk_to(const treebank *t, int64_t i) {
     const tree_word *last = t->word + t->start[i] - 1;
@@ -185,7 +172,11 @@ bool treebank_write(const treebank *t, int64_t i, const int32_t *head, const cha
         if (tree_line_blank(&line)) {
             if (done == words) break;
         } else if (done < words && line.byte == (const char *)t->file.byte + word[done].at) {
-            write_word(t, &line, head[done], label ? label[done] : NULL, out);
+            for (int c = 0; c < line.columns; c++) {
+                if (c) fputc('\t', out);
+                write_column(t, &line, c, head[done], (label ? label[done] : NULL), out);
+            }
+            fputc('\n', out);
             done++;
         } else {
             write_other(&line, out);

@@ -23,17 +23,13 @@ static void print_smoothing(const bleu_form *f, char *text, size_t size) {
         snprintf(text + used, size - used, "[%.15g]", f->smooth_value);
 }
 
-static void print_draws(const bleu_interval *interval, char *text, size_t size) {
-    text[0] = 0;
-    if (interval)
-        snprintf(text, size, "bs:%" PRId64 "|seed:%" PRIu64 "|", interval->resamples,
-                 interval->seed);
-}
-
 void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *text, size_t size) {
     const bleu_form *f = &s->form;
     char draws[64], tokenizer[16], smoothing[48];
-    print_draws(interval, draws, sizeof draws);
+    draws[0] = 0;
+    if (interval)
+        snprintf(draws, (sizeof draws), "bs:%" PRId64 "|seed:%" PRIu64 "|", interval->resamples,
+                 interval->seed);
     print_word(BLEU_TOKENIZER_WORDS, (int)f->tokenizer, tokenizer, sizeof tokenizer);
     print_smoothing(f, smoothing, sizeof smoothing);
     if (f->multi)

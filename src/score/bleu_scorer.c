@@ -63,11 +63,6 @@ static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     return kept;
 }
 
-static sr_status refuse_bytes(const byte_buffer *t, size_t at, sr_failure *why) {
-    return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", at,
-                   (unsigned char)t->byte[at]);
-}
-
 /* The line in s->line; its words are what stands between blanks. */
 static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     bool valid;
@@ -79,7 +74,9 @@ static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
         return SR_OK;
     }
     const size_t kept = size_without_blanks(&s->line, &valid);
-    if (!valid) return refuse_bytes(&s->line, kept, why);
+    if (!valid)
+        return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", kept,
+                       (unsigned char)s->line.byte[kept]);
     s->line.byte[s->line.size = kept] = 0;
     if (s->form.lowercase) lower_unicode(&s->line);
     if (s->form.tokenizer == BLEU_TOKENIZE_NONE) return SR_OK;

@@ -109,16 +109,12 @@ static bool starts(mark before, mark m) {
            (before.part == PART_E || before.part == PART_O);
 }
 
-static void count_correct(conll_scorer *s) {
-    s->sum.correct++;
-    s->of_type[s->gold.type].correct++;
-}
-
 static void step(conll_scorer *s, mark gold, mark found) {
     const bool gold_ends = ends(s->gold, gold), found_ends = ends(s->found, found);
     const bool gold_starts = starts(s->gold, gold), found_starts = starts(s->found, found);
     if (s->open && gold_ends && found_ends && s->gold.type == s->found.type) {
-        count_correct(s);
+        s->sum.correct++;
+        s->of_type[s->gold.type].correct++;
         s->open = false;
     } else if (gold_ends != found_ends || gold.type != found.type) {
         s->open = false;
@@ -133,17 +129,14 @@ static void step(conll_scorer *s, mark gold, mark found) {
     s->gold = gold, s->found = found;
 }
 
-static bool same_tag(conll_tag a, mark m, conll_tag b, mark n) {
-    const size_t size = cut(a);
-    return m.type == n.type && size == cut(b) && (!size || memcmp(a.byte, b.byte, size) == 0);
-}
-
 sr_status conll_add(conll_scorer *s, conll_tag gold, conll_tag found, sr_failure *why) {
     mark g, f;
     if (!read_mark(s, gold, &g) || !read_mark(s, found, &f) || !make_room(s))
         return sr_fail(why, SR_MEMORY, "out of memory for the types of phrases");
     s->sum.tokens++;
-    s->sum.right += same_tag(gold, g, found, f);
+    const size_t size = cut(gold);
+    s->sum.right += g.type == f.type && size == cut(found) &&
+                    (!size || memcmp(gold.byte, found.byte, size) == 0);
     s->sum.unknown += g.part == PART_OTHER;
     s->sum.unknown += f.part == PART_OTHER;
     step(s, g, f);

@@ -87,16 +87,6 @@ static void count_reference(grams *g, int64_t from, int64_t to) {
     for (int64_t i = from; i < to; i++) g->count[g->word[i].gram].in_ref = 0;
 }
 
-static void count_order(grams *g, int more, bleu_counts *counts) {
-    const int64_t grams_of_hyp = g->end[0] > more ? g->end[0] - more : 0;
-    for (int t = 1; t < g->texts; t++) count_reference(g, g->end[t - 1], g->end[t] - more);
-    for (int64_t i = 0; i < grams_of_hyp; i++) {
-        gram_count *c = &g->count[g->word[i].gram];
-        if (c->in_hyp++ < c->in_best) counts->correct[more]++; /* clipped */
-    }
-    counts->total[more] = grams_of_hyp;
-}
-
 /* The length closest to the hypothesis; of two that are equally close the shorter. */
 static int64_t closest_length(const grams *g) {
     int64_t closest = g->end[1] - g->end[0];
@@ -112,7 +102,13 @@ bool grams_count(grams *g, bleu_counts *counts) {
     *counts = (bleu_counts){.hyp_len = g->end[0], .ref_len = closest_length(g)};
     for (int more = 0; g->words && more < BLEU_ORDER; more++) {
         if (!number_grams(g, more)) return false;
-        count_order(g, more, counts);
+        const int64_t grams_of_hyp = g->end[0] > more ? g->end[0] - more : 0;
+        for (int t = 1; t < g->texts; t++) count_reference(g, g->end[t - 1], g->end[t] - more);
+        for (int64_t i = 0; i < grams_of_hyp; i++) {
+            gram_count *c = &g->count[g->word[i].gram];
+            if (c->in_hyp++ < c->in_best) counts->correct[more]++; /* clipped */
+        }
+        counts->total[more] = grams_of_hyp;
     }
     return true;
 }

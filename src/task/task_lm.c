@@ -37,21 +37,17 @@ static void lm_measure(const task_sums *sum, double *value) {
     value[METRIC_BPC] = bytes > 0 ? sum->nll / log(2) / bytes : NAN;
 }
 
-static void describe_bytes(const task_result *r, const double *value, char text[TASK_TEXT]) {
-    snprintf(
-        text, TASK_TEXT,
-        "%s bpc: %.5f bits per byte (%lld bytes, perplexity %.6g, %.2f %% are <unk>; %lld left "
-        "out by the windows; %s%srunning statistics)",
-        r->split, value[METRIC_BPC], (long long)r->sum->tokens, value[METRIC_PPL],
-        100 * (double)r->sum->unknown / (double)r->sum->tokens, (long long)r->left_out,
-        r->condition, *r->condition ? "; " : "");
-}
-
 static void lm_describe(const task_result *r, char text[TASK_TEXT]) {
     double value[TASK_METRICS];
     lm_measure(r->sum, value);
     if (r->sum->count[COUNT_BYTES] > 0) {
-        describe_bytes(r, value, text);
+        snprintf(
+            text, TASK_TEXT,
+            "%s bpc: %.5f bits per byte (%lld bytes, perplexity %.6g, %.2f %% are <unk>; %lld left "
+            "out by the windows; %s%srunning statistics)",
+            r->split, value[METRIC_BPC], (long long)r->sum->tokens, value[METRIC_PPL],
+            100 * (double)r->sum->unknown / (double)r->sum->tokens, (long long)r->left_out,
+            r->condition, *r->condition ? "; " : "");
         return;
     }
     const double ppl = value[METRIC_PPL], tokens = (double)r->sum->tokens;

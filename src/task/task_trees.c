@@ -50,18 +50,6 @@ static attachments count_arcs(const parsed_split *p) {
     return sum;
 }
 
-static void describe_arcs(const parsed_split *p, const attachments *sum, const double *value,
-                          char text[TASK_DECODED]) {
-    char labels[TASK_DECODED / 2] = "no labels";
-    if (p->of.labels)
-        snprintf(labels, sizeof labels, "LAS %.2f %%, without punctuation %.2f %%; labels %s",
-                 value[LAS], value[LAS_NOPUNCT], tree_subtypes_text(p->of.rules.subtypes));
-    snprintf(text, TASK_DECODED,
-             "UAS %.2f %% of %lld words, without punctuation %.2f %% of %lld; %s; punctuation %s",
-             value[UAS], (long long)sum->all.words, value[UAS_NOPUNCT], (long long)sum->plain.words,
-             labels, tree_punctuation_text(p->of.rules.punctuation));
-}
-
 static sr_status trees_decode(const task_decoding *d, double *value, char text[TASK_DECODED],
                               bool *stopped, sr_failure *why) {
     parsed_split p;
@@ -72,7 +60,14 @@ static sr_status trees_decode(const task_decoding *d, double *value, char text[T
     value[UAS_NOPUNCT] = attachment_percent(sum.plain.head, sum.plain.words);
     value[LAS] = p.of.labels ? attachment_percent(sum.all.both, sum.all.words) : NAN;
     value[LAS_NOPUNCT] = p.of.labels ? attachment_percent(sum.plain.both, sum.plain.words) : NAN;
-    describe_arcs(&p, &sum, value, text);
+    char labels[TASK_DECODED / 2] = "no labels";
+    if (p.of.labels)
+        snprintf(labels, sizeof labels, "LAS %.2f %%, without punctuation %.2f %%; labels %s",
+                 value[LAS], value[LAS_NOPUNCT], tree_subtypes_text(p.of.rules.subtypes));
+    snprintf(text, TASK_DECODED,
+             "UAS %.2f %% of %lld words, without punctuation %.2f %% of %lld; %s; punctuation %s",
+             value[UAS], (long long)sum.all.words, value[UAS_NOPUNCT], (long long)sum.plain.words,
+             labels, tree_punctuation_text(p.of.rules.punctuation));
     parsed_split_free(&p);
     return SR_OK;
 }

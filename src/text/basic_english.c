@@ -10,8 +10,10 @@
  * match, so it is first here too.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "text/line_transform.h"
+#include "text/unicode.h"
 
 static const char line_break[] = "<br />";
 

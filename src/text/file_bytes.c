@@ -62,11 +62,6 @@ static int refuse_kind(const char *path, const struct stat *s, int fd) {
     return fd < 0 || S_ISFIFO(s->st_mode) || isatty(fd) ? 0 : EINVAL;
 }
 
-static sr_status fail_open(const char *path, int reason, sr_failure *why) {
-    return sr_fail(why, SR_IO, "%s: %s", path,
-                   reason == EINVAL ? "not a regular file" : strerror(reason));
-}
-
 /* Checks the kind before and after opening: a pipe without a writer would block, a device may do
  * anything. */
 sr_status file_open(const char *path, int *fd, sr_failure *why) {
@@ -79,7 +74,8 @@ sr_status file_open(const char *path, int *fd, sr_failure *why) {
     if (!reason) return SR_OK;
     if (*fd >= 0) close(*fd);
     *fd = -1;
-    return fail_open(path, reason, why);
+    return sr_fail(why, SR_IO, "%s: %s", path,
+                   reason == EINVAL ? "not a regular file" : strerror(reason));
 }
 
 /* -- all of a file */

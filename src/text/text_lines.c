@@ -43,10 +43,6 @@ static sr_status open_gzip(text_lines *t, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status open_plain(text_lines *t, sr_failure *why) {
-    return file_open(t->path, &t->fd, why);
-}
-
 static sr_status open_path(text_lines *t, const char *path, sr_failure *why) {
     size_t length = strlen(path);
     if (length >= FILE_PATH)
@@ -54,7 +50,7 @@ static sr_status open_path(text_lines *t, const char *path, sr_failure *why) {
                        FILE_PATH);
     strcpy(t->path, path);
     if (length > 3 && strcmp(path + length - 3, ".gz") == 0) return open_gzip(t, why);
-    if (strcmp(path, "-") != 0) return open_plain(t, why);
+    if (strcmp(path, "-") != 0) return file_open(t->path, &t->fd, why);
     strcpy(t->path, "standard input");
     t->fd = STDIN_FILENO;
     return SR_OK;

@@ -104,14 +104,6 @@ static int by_count_and_appearance(const void *a, const void *b) {
     return (x->word > y->word) - (x->word < y->word);
 }
 
-static void sort_words(vocab *v) {
-    for (int64_t i = 0; i < v->count; i++)
-        v->entry[i].text = map_text(&v->words, v->entry[i].word, NULL);
-    if (v->count)
-        qsort(v->entry, (size_t)v->count, sizeof *v->entry,
-              v->running ? by_count_and_appearance : by_count);
-}
-
 /* In running text <unk> must be one of the kept words. */
 static void find_unknown(vocab *v) {
     const int64_t word = map_find(&v->words, "<unk>", strlen("<unk>"));
@@ -126,7 +118,11 @@ bool vocab_finish(vocab *v, int64_t size) {
 
 bool vocab_finish_padded(vocab *v, int64_t size, int multiple) {
     if (!vector_reserve(&v->id, &v->id_capacity, v->count, sizeof *v->id)) return false;
-    sort_words(v);
+    for (int64_t i = 0; i < v->count; i++)
+        v->entry[i].text = map_text(&v->words, v->entry[i].word, NULL);
+    if (v->count)
+        qsort(v->entry, (size_t)v->count, sizeof *v->entry,
+              v->running ? by_count_and_appearance : by_count);
     int64_t most = size > v->specials ? size - v->specials : 0;
     v->kept = size > 0 && most < v->count ? most : v->count;
     if (v->running) find_unknown(v);

@@ -296,12 +296,6 @@ static bool has_replicas(const trainer *r) {
     return r->shards > 1 && !r->sharing->sync;
 }
 
-/* Copies this rank's shards into rows [own, words]; the live one comes from the layers. */
-static void copy_own(const struct shards *s, uint64_t *to) {
-    if (s->kept) memcpy(to, s->kept, (size_t)(s->own * s->words) * sizeof *to);
-    copy_out(s, to + s->live * s->words);
-}
-
 sr_status shards_reserve(trainer *r, sr_failure *why) {
     struct shards *s = r->sharing;
     if (!has_replicas(r)) return SR_OK;
@@ -326,7 +320,10 @@ sr_status shards_keep_replicas(trainer *r, sr_failure *why) {
     const int64_t width = s->most * s->words;
     uint64_t *rows = calloc((size_t)(ranks_count(r->ranks) * width + 1), sizeof *rows);
     if (!rows) return sr_fail(why, SR_MEMORY, "out of memory for %d shards", r->shards);
-    copy_own(s, rows + ranks_rank(r->ranks) * width);
+    /* Copies this rank's shards into rows [own, words]; the live one comes from the layers. */
+    uint64_t *to = rows + ranks_rank(r->ranks) * width;
+    if (s->kept) memcpy(to, s->kept, (size_t)(s->own * s->words) * sizeof *to);
+    copy_out(s, to + s->live * s->words);
     status = ranks_allgather(r->ranks, (double *)(void *)rows, width, why);
     if (status == SR_OK) unpack(r, rows);
     free(rows);

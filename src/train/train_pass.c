@@ -5,14 +5,6 @@
 #include "train/gradient_sum.h"
 #include "train/trainer.h"
 
-static sr_status pass_failure(const trainer *r, sr_failure *why) {
-    const sr_failure *f = tape_failure(r->tape);
-    if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
-    if (!f) f = run_record_hook_failed(r->record);
-    if (!f) return SR_OK;
-    return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
-}
-
 sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why) {
     train_times *times = &r->result->times;
     double mark = progress_clock();
@@ -32,5 +24,9 @@ sr_status trainer_pass(trainer *r, pass *p, double *loss, sr_failure *why) {
     times->recorder += recorder;
     times->backward += progress_lap(&mark) - recorder;
     *loss = sum.loss;
-    return pass_failure(r, why);
+    const sr_failure *f = tape_failure(r->tape);
+    if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
+    if (!f) f = run_record_hook_failed(r->record);
+    if (!f) return SR_OK;
+    return sr_fail(why, f->status, "step %lld: %s", (long long)r->result->steps, f->text);
 }

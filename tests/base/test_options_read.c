@@ -140,8 +140,8 @@ static void wrong_command_lines(void **state) {
          "--output: needs a value",
          "a value that begins with '-' is written --output=VALUE"},
         {{"--lr", "x"}, "--lr: value 'x' is not a number; range 0 to 10", ""},
-        {{"--lr=11"}, "--lr: value '11' of lr is too large; range 0 to 10", ""},
-        {{"-s", "0"}, "-s: value '0' of max-steps is too small; range 1 to 1000 steps", ""},
+        {{"--lr=11"}, "--lr: value '11' is too large; range 0 to 10", ""},
+        {{"-s", "0"}, "-s: value '0' is too small; range 1 to 1000 steps", ""},
         {{"--max-steps", "-4"},
          "--max-steps: value '-4' of max-steps is too small; range 1 to 1000 steps",
          ""},
@@ -242,9 +242,9 @@ static void config_errors_name_the_line(void **state) {
         int number;
         const char *message, *hint;
     } bad[] = {
-        {"lr = 1\n\nlr = x\n", 3, "value 'x' is not a number; range 0 to 10", ""},
+        {"lr = 1\n\nlr = x\n", 3, "value 'x' of lr is not a number; range 0 to 10", ""},
         {"# c\r\nmax-steps = 0\r\n", 2,
-         "value '0' of max-steps is too small; range 1 to 1000 steps", ""},
+         "value '0' is too small; range 1 to 1000 steps", ""},
         {"max-stps = 4", 1, "unknown key 'max-stps'", "did you mean 'max-steps'?"},
         {"lr 0.1\n", 1, "'lr 0.1' is not of the form 'key = value'", ""},
         {"= 3\n", 1, "'= 3' is not of the form 'key = value'", ""},

@@ -45,16 +45,6 @@ struct npz_writer {
 
 /* -- paths ----------------------------------------------------------------------------------- */
 
-/* The directory that holds the path. */
-static void directory_of(char out[NPZ_PATH], const char *path) {
-    strcpy(out, path);
-    char *slash = strrchr(out, '/');
-    if (!slash)
-        strcpy(out, ".");
-    else
-        slash[slash == out] = 0; /* "/" keeps its slash */
-}
-
 sr_status npz_check_path(const char *path, bool force, sr_failure *why) {
     char directory[NPZ_PATH];
     struct stat s;
@@ -68,7 +58,13 @@ sr_status npz_check_path(const char *path, bool force, sr_failure *why) {
         sr_hint(why, "another name, or --force to replace it");
         return SR_EXISTS;
     }
-    directory_of(directory, path);
+    /* The directory that holds the path. */
+    strcpy(directory, path);
+    char *slash = strrchr(directory, '/');
+    if (!slash)
+        strcpy(directory, ".");
+    else
+        slash[slash == directory] = 0; /* "/" keeps its slash */
     if (access(directory, W_OK | X_OK) != 0)
         return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     return SR_OK;

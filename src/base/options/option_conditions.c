@@ -4,15 +4,11 @@
 
 #include "base/options/options_internal.h"
 
-static bool use_holds(const option_use *use, const void *values, const char *key) {
-    return use->obeys ? use->obeys(values, key) : use->holds(values);
-}
-
 /* The condition of the option `key` that does not hold, or NULL. */
 static const option_use *first_unmet(const option_use *use, const void *values, const char *key) {
     if (!use) return NULL;
     const option_use *unmet = first_unmet(use->and, values, key);
-    return unmet || use_holds(use, values, key) ? unmet : use;
+    return unmet || (use->obeys ? use->obeys(values, key) : use->holds(values)) ? unmet : use;
 }
 
 bool options_lists(const char *words, const char *key) {

@@ -104,13 +104,6 @@ static sr_status take_short(cursor *c, const char *argument) {
     return take_value(c, row, argument[2] ? argument + 2 : NULL, where);
 }
 
-/* Moves argv[at] to argv[to]; what lies between moves up by one. */
-static void move_to(char **argv, int at, int to) {
-    char *moved = argv[at];
-    for (int i = at; i > to; i--) argv[i] = argv[i - 1];
-    argv[to] = moved;
-}
-
 sr_status options_parse(option_table table, void *values, int argc, char **argv, int first,
                         int *positional, sr_failure *why) {
     return options_parse_noting(table, values, NULL, argc, argv, first, positional, why);
@@ -131,9 +124,13 @@ sr_status options_parse_noting(option_table table, void *values, option_origin *
     for (; c.at < argc; c.at++) {
         const char *argument = argv[c.at];
         sr_status status = SR_OK;
-        if (ended || argument[0] != '-' || !argument[1])
-            move_to(argv, c.at, first + (*positional)++);
-        else if (strcmp(argument, "--") == 0)
+        if (ended || argument[0] != '-' || !argument[1]) {
+            /* The arguments between move up by one. */
+            int to = first + (*positional)++;
+            char *moved = argv[c.at];
+            for (int i = c.at; i > to; i--) argv[i] = argv[i - 1];
+            argv[to] = moved;
+        } else if (strcmp(argument, "--") == 0)
             ended = true;
         else
             status = argument[1] == '-' ? take_long(&c, argument) : take_short(&c, argument);

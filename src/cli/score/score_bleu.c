@@ -110,16 +110,6 @@ static sr_status read_references(bleu_files *f, const char *name, sr_failure *wh
     }
 }
 
-static sr_status read_files(bleu_files *f, const char *hyp, const option_list *ref,
-                            sr_failure *why) {
-    sr_status status = read_next(f, hyp ? hyp : "/dev/stdin", why);
-    if (status == SR_OK && !hyp)
-        snprintf(f->file[0].path, sizeof f->file[0].path, "standard input");
-    for (int i = 0; status == SR_OK && i < ref->count; i++)
-        status = read_references(f, ref->text[i], why);
-    return status;
-}
-
 static sr_status count_lines(const file_bytes *f, bool multi, int64_t *lines, sr_failure *why) {
     if (!multi) return text_check(f, lines, why);
     *lines = 0;
@@ -245,7 +235,12 @@ static int score(const tool *t, bool multi) {
     if (command_ends(t, multi ? &multi_frame : &bleu_frame, &o, &hyps, &code)) return code;
     if (o.ref.count == 0) return tool_error(t, TOOL_USAGE, "--ref REF is missing");
     if (hyps > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", hyps);
-    const sr_status status = read_files(&files, hyps ? t->argv[FIRST] : NULL, &o.ref, &why);
+    const char *hyp = hyps ? t->argv[FIRST] : NULL;
+    sr_status status = read_next(&files, hyp ? hyp : "/dev/stdin", &why);
+    if (status == SR_OK && !hyp)
+        snprintf(files.file[0].path, sizeof files.file[0].path, "standard input");
+    for (int i = 0; status == SR_OK && i < o.ref.count; i++)
+        status = read_references(&files, o.ref.text[i], &why);
     code = status == SR_OK ? score_files(t, &files, &o, multi) : tool_report(t, &why);
     for (int i = 0; i < files.count; i++) file_free(&files.file[i]);
     return code;

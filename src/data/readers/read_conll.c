@@ -144,16 +144,6 @@ static sr_status read_lines(conll *c, sr_failure *why) {
 
 /* -- files */
 
-static void note_tags(const conll *c) {
-    const tag_scheme scheme = tag_column_scheme(&c->column);
-    const int64_t illegal = c->column.illegal[scheme];
-    dataset_note(c->d, " (%s", tag_scheme_name(scheme));
-    if (illegal)
-        dataset_note(c->d, ", %lld tag%s against its grammar", (long long)illegal,
-                     illegal == 1 ? "" : "s");
-    dataset_note(c->d, ")");
-}
-
 static sr_status read_split(conll *c, data_split split, const char *name, sr_failure *why) {
     const data_options *o = c->options;
     file_bytes *f = &c->d->tagged_file[split];
@@ -171,7 +161,13 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     const int32_t types = (int32_t)c->types.names.count;
     status = read_lines(c, why);
     if (status != SR_OK) return status;
-    note_tags(c);
+    const tag_scheme scheme = tag_column_scheme(&c->column);
+    const int64_t illegal = c->column.illegal[scheme];
+    dataset_note(c->d, " (%s", tag_scheme_name(scheme));
+    if (illegal)
+        dataset_note(c->d, ", %lld tag%s against its grammar", (long long)illegal,
+                     illegal == 1 ? "" : "s");
+    dataset_note(c->d, ")");
     if (split == SPLIT_TRAIN) c->types.trained = (int32_t)c->types.names.count;
     for (int32_t i = types; split != SPLIT_TRAIN && i < (int32_t)c->types.names.count; i++)
         dataset_note(c->d, " (type %s is not in the training file)", tag_types_name(&c->types, i));

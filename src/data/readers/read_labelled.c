@@ -195,13 +195,6 @@ static sr_status add_files(labelled *l, sr_failure *why) {
     return status;
 }
 
-/* The classes by name, in their order, so that a heading taken for a class is seen. */
-static void note_labels(dataset *d, const label_set *l) {
-    const int shown = l->count > 10 ? 9 : l->count;
-    for (int i = 0; i < shown; i++) dataset_note(d, "%s %s", i ? "," : "; labels", l->name[i]);
-    if (shown < l->count) dataset_note(d, " ... %s", l->name[l->count - 1]);
-}
-
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
     labelled l = {.d = d, .options = o, .csv = csv};
     dataset_note(d, "%s: from", d->row->name);
@@ -211,7 +204,11 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
     if (status == SR_OK) {
-        note_labels(d, &l.labels);
+        /* The classes by name, in their order, so that a heading taken for a class is seen. */
+        const int shown = l.labels.count > 10 ? 9 : l.labels.count;
+        for (int i = 0; i < shown; i++)
+            dataset_note(d, "%s %s", i ? "," : "; labels", l.labels.name[i]);
+        if (shown < l.labels.count) dataset_note(d, " ... %s", l.labels.name[l.labels.count - 1]);
         dataset_finish_sentences(d, l.labels.count);
     }
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);

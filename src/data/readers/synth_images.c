@@ -39,17 +39,6 @@ static double between(rng *r, double low, double high) {
     return low + (high - low) * rng_uniform(r);
 }
 
-static void draw_colours(scene *s, rng *r) {
-    double angle = between(r, 0, 2 * acos(-1.0));
-    s->down = sin(angle) / SIDE, s->across = cos(angle) / SIDE;
-    for (int c = 0; c < CHANNELS; c++) {
-        s->middle[c] = between(r, 0.3, 0.7);
-        s->swing[c] = between(r, contrast_low, contrast_high) * (rng_below(r, 2) ? 1 : -1);
-        s->from[c] = between(r, 0.1, 0.9);
-        s->to[c] = between(r, 0.1, 0.9);
-    }
-}
-
 static scene draw_scene(rng *r, int label) {
     scene s = {.shape = (shape)(label / 2), .upright = label % 2};
     double tilt = between(r, -tilt_most, tilt_most);
@@ -59,7 +48,14 @@ static scene draw_scene(rng *r, int label) {
     s.sine = sin(tilt), s.cosine = cos(tilt);
     s.wave = between(r, wave_low, wave_high);
     s.phase = between(r, 0, 2 * acos(-1.0));
-    draw_colours(&s, r);
+    double angle = between(r, 0, 2 * acos(-1.0));
+    s.down = sin(angle) / SIDE, s.across = cos(angle) / SIDE;
+    for (int c = 0; c < CHANNELS; c++) {
+        s.middle[c] = between(r, 0.3, 0.7);
+        s.swing[c] = between(r, contrast_low, contrast_high) * (rng_below(r, 2) ? 1 : -1);
+        s.from[c] = between(r, 0.1, 0.9);
+        s.to[c] = between(r, 0.1, 0.9);
+    }
     return s;
 }
 

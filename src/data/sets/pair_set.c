@@ -51,15 +51,11 @@ static void free_buffers(pair_buffers *b) {
     free(b->source_mask), free(b->target_mask);
 }
 
-static void free_dictionaries(pair_set *s) {
+void pair_set_free(pair_set *s) {
+    for (int i = 0; i < PAIR_SPLITS; i++) free_split(&s->split[i]);
     const bool joint = s->dictionary[SIDE_SOURCE] == s->dictionary[SIDE_TARGET];
     vocab_free(s->dictionary[SIDE_SOURCE]);
     if (!joint) vocab_free(s->dictionary[SIDE_TARGET]);
-}
-
-void pair_set_free(pair_set *s) {
-    for (int i = 0; i < PAIR_SPLITS; i++) free_split(&s->split[i]);
-    free_dictionaries(s);
     for (int i = 0; i < s->steps; i++)
         if (s->step[i].free) s->step[i].free(s->step[i].self);
     for (int i = 0; i < PREFETCH_SLOTS; i++) free_buffers(&s->slot[i]);

@@ -42,18 +42,6 @@ static int64_t lines_used(const running_set *s, data_split split, int64_t lines)
     return split == SPLIT_TRAIN && s->limit > 0 && s->limit < lines ? s->limit : lines;
 }
 
-static sr_status make_dictionary(running_set *s, const file_bytes *f, int64_t lines,
-                                 sr_failure *why) {
-    text_walk w = {f, 0};
-    const char *word;
-    size_t length;
-    bool done = true;
-    for (int64_t i = 0; i < lines; i++)
-        while (done && text_word(&w, &word, &length)) done = vocab_count(s->words, word, length, 1);
-    done = done && vocab_finish(s->words, s->vocab_size);
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the dictionary");
-}
-
 /* Appends the words of the walk's line and <eos>. False at a word that has no id. */
 static bool encode_line(const running_set *s, running_split *p, text_walk *w, const char **word,
                         size_t *length) {
@@ -121,8 +109,14 @@ sr_status running_set_plan(running_set *s, const char *const *path, sr_failure *
 
 sr_status running_set_build(running_set *s, const file_bytes text[RUNNING_SPLITS],
                             const int64_t lines[RUNNING_SPLITS], sr_failure *why) {
-    sr_status status =
-        make_dictionary(s, &text[SPLIT_TRAIN], lines_used(s, SPLIT_TRAIN, lines[SPLIT_TRAIN]), why);
+    text_walk w = {&text[SPLIT_TRAIN], 0};
+    const char *word;
+    size_t length;
+    bool done = true;
+    for (int64_t i = 0; i < lines_used(s, SPLIT_TRAIN, lines[SPLIT_TRAIN]); i++)
+        while (done && text_word(&w, &word, &length)) done = vocab_count(s->words, word, length, 1);
+    done = done && vocab_finish(s->words, s->vocab_size);
+    sr_status status = (done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the dictionary"));
     for (int i = 0; status == SR_OK && i < RUNNING_SPLITS; i++) {
         running_split *p = &s->split[i];
         if (!text[i].byte) continue;

@@ -97,10 +97,6 @@ static bool grow_sentences(sentence_split *p) {
     return true;
 }
 
-static bool grow_words(sentence_split *p) {
-    return vector_reserve(&p->tag, &p->tag_capacity, p->words + 1, sizeof *p->tag);
-}
-
 static bool put_word(byte_buffer *b, const char *word, size_t length) {
     return buffer_put(b, word, length) && buffer_put(b, "\n", 1);
 }
@@ -114,7 +110,8 @@ sr_status sentence_set_word(sentence_set *s, data_split split, const sentence_wo
     sentence_split *p = &s->split[split];
     const int64_t marks = s->starts + s->ends;
     if (is_left_out(s, split)) return SR_OK;
-    bool done = grow_sentences(p) && grow_words(p);
+    bool done = grow_sentences(p) &&
+                vector_reserve(&p->tag, &p->tag_capacity, p->words + 1, sizeof *p->tag);
     if (done && s->max_length && p->words - p->first[p->count] + marks >= s->max_length) {
         p->open_cut = true;
         return SR_OK;
@@ -220,11 +217,6 @@ static bool encode_words(sentence_set *s, sentence_split *p) {
     return p->id != NULL;
 }
 
-static int32_t character_id(const sentence_set *s, const char *text, size_t length) {
-    const int32_t id = vocab_id(s->characters, text, length);
-    return id < TOKEN_FIRST_WORD ? CHARACTER_UNKNOWN : id - TOKEN_FIRST_WORD + CHARACTER_FIRST;
-}
-
 /* A character is at least one byte. */
 static bool encode_characters(sentence_set *s, sentence_split *p) {
     word_walk w = {&p->spelling, 0};
@@ -238,7 +230,9 @@ static bool encode_characters(sentence_set *s, sentence_split *p) {
         const int64_t n = count_letters(s, word, length);
         for (int64_t k = 0; k < n; k++) {
             const size_t size = character_size(word);
-            p->character[p->letter[i] + k] = character_id(s, word, size);
+            const int32_t id = vocab_id(s->characters, word, size);
+            p->character[p->letter[i] + k] =
+                id < TOKEN_FIRST_WORD ? CHARACTER_UNKNOWN : id - TOKEN_FIRST_WORD + CHARACTER_FIRST;
             word += size;
         }
         p->letter[i + 1] = p->letter[i] + n;

@@ -14,13 +14,6 @@
 #include "engine/ops/bias.h"
 #include "engine/ops/ops.h"
 
-static void fill_with_bias(const tape *t, tensor *y, const tensor *b) {
-    int64_t rows = tensor_rows(y), out = tensor_features(y);
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > 1 << 15)
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; j < out; j++) y->value[r * out + j] = b->value[j];
-}
-
 /* c = op(a) op(b) + beta c, contiguous: the sizes give lda, ldb and ldc. */
 static void product(tape *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *a,
                     const real *b, bool beta, real *c) {
@@ -33,7 +26,12 @@ static void product(tape *t, bool ta, bool tb, int64_t m, int64_t n, int64_t k, 
 }
 
 static void rounded_forward(tape *t, const tensor *x, const tensor *w, const tensor *b, tensor *y) {
-    if (b) fill_with_bias(t, y, b);
+    if (b) {
+        int64_t rows = tensor_rows(y), out = tensor_features(y);
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (y->count > 1 << 15)
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t j = 0; j < out; j++) y->value[r * out + j] = b->value[j];
+    }
     product(t, false, true, tensor_rows(x), w->dim[0], w->dim[1], x->value, w->value, b != NULL,
             y->value);
     bf16_round(t->threads, y->count, y->value, y->value);

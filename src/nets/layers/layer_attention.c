@@ -44,20 +44,15 @@ attention_layer attention_init(params *p, const char *name, int64_t d, int64_t h
     return attention_init_sized(p, name, d, heads, d / heads, d / heads, dropout);
 }
 
-/* Of one input, queries, keys and values are one product. */
-static void project(const attention_layer *a, tape *t, tensor *asks, tensor *answers,
-                    tensor *qkv[3]) {
-    tensor *const w[3] = {a->q.w, a->k.w, a->v.w}, *const b[3] = {a->q.b, a->k.b, a->v.b};
-    const int apart = asks == answers ? 0 : 1;
-    if (apart) qkv[0] = linear_apply(&a->q, t, asks);
-    op_linears(t, answers, 3 - apart, w + apart, b + apart, qkv + apart);
-}
-
 tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,
                         attention_side answers, const uint8_t *key_valid, bool causal,
                         attention_report *report) {
     tensor *qkv[3];
-    project(a, t, asks.x, answers.x, qkv);
+    /* Of one input, queries, keys and values are one product. */
+    tensor *const w[3] = {a->q.w, a->k.w, a->v.w}, *const b[3] = {a->q.b, a->k.b, a->v.b};
+    const int apart = asks.x == answers.x ? 0 : 1;
+    if (apart) qkv[0] = linear_apply(&a->q, t, asks.x);
+    op_linears(t, answers.x, 3 - apart, w + apart, b + apart, qkv + apart);
     tensor *q = attention_normalize_heads(a->norms.q, t, qkv[0], a->heads, asks.rows);
     tensor *k = attention_normalize_heads(a->norms.k, t, qkv[1], a->heads, answers.rows);
     tensor *y =

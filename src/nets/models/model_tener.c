@@ -111,12 +111,6 @@ static sr_status build_words(model *m, tener *net, int64_t vocabulary) {
     return SR_OK;
 }
 
-static void build_field(params *p, tener *net, int64_t tags) {
-    net->crf.trans = params_add(p, "crf.trans", 2, (int64_t[]){tags, tags}, INIT_NORMAL, 1);
-    net->crf.start = params_add(p, "crf.start", 1, &tags, INIT_NORMAL, 1);
-    net->crf.end = params_add(p, "crf.end", 1, &tags, INIT_NORMAL, 1);
-}
-
 static sr_status tener_build(model *m, const model_options *o, const data_shape *shape,
                              sr_failure *why) {
     tener *net = m->self = calloc(1, sizeof *net);
@@ -139,7 +133,11 @@ static sr_status tener_build(model *m, const model_options *o, const data_shape 
         net->layer[i] = tener_layer_init(&b, s, "encoder", i);
     net->final = layer_peri_final(&b, s, "encoder");
     net->out = tener_linear(&m->params, "output", s->d, shape->classes);
-    build_field(&m->params, net, shape->classes);
+    int64_t tags = shape->classes;
+    net->crf.trans =
+        params_add(&m->params, "crf.trans", 2, (int64_t[]){tags, tags}, INIT_NORMAL, 1);
+    net->crf.start = params_add(&m->params, "crf.start", 1, &tags, INIT_NORMAL, 1);
+    net->crf.end = params_add(&m->params, "crf.end", 1, &tags, INIT_NORMAL, 1);
     m->gives_nll = true;
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }

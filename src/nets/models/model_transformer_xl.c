@@ -81,24 +81,6 @@ static sr_status choose_size(transformer_xl *net, const model_options *o, sr_fai
 
 /* -- building */
 
-static void choose_memory(model *m, const transformer_xl *net, const model_options *o) {
-    m->memory_layers = net->size.layers;
-    m->memory_width = net->size.layer.d;
-    m->memory_rows = o->mem_len;
-    m->memory_eval_rows = o->eval_mem_len;
-}
-
-static void build_shared(model *m, transformer_xl *net, int64_t vocabulary) {
-    params *p = &m->params;
-    const int64_t d = net->size.layer.d, heads[2] = {net->size.layer.heads, net->size.head_dim};
-    net->embedding =
-        params_add(p, "embedding", 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, DEVIATION);
-    net->bias = params_add(p, "output.bias", 1, &vocabulary, INIT_CONSTANT, 0);
-    net->u = params_add(p, "attention.u", 2, heads, INIT_NORMAL, DEVIATION);
-    net->z = params_add(p, "attention.z", 2, heads, INIT_NORMAL, DEVIATION);
-    m->embedding = m->target_embedding = net->embedding;
-}
-
 static void build_layer(const site_builder *b, const transformer_xl *net, xl_layer *l, int i) {
     const layer_size *s = &net->size.layer;
     char attention[PARAM_NAME], ffn[PARAM_NAME];
@@ -129,8 +111,19 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     net->positions = model_distances(net->distances, net->size.layer.d, why);
     if (!net->positions) return SR_MEMORY;
     resolved.heads = net->size.layer.heads;
-    choose_memory(m, net, o);
-    build_shared(m, net, shape->vocabulary);
+    m->memory_layers = net->size.layers;
+    m->memory_width = net->size.layer.d;
+    m->memory_rows = o->mem_len;
+    m->memory_eval_rows = o->eval_mem_len;
+    int64_t vocabulary = shape->vocabulary;
+    params *p = &m->params;
+    const int64_t d = net->size.layer.d, heads[2] = {net->size.layer.heads, net->size.head_dim};
+    net->embedding =
+        params_add(p, "embedding", 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, DEVIATION);
+    net->bias = params_add(p, "output.bias", 1, &vocabulary, INIT_CONSTANT, 0);
+    net->u = params_add(p, "attention.u", 2, heads, INIT_NORMAL, DEVIATION);
+    net->z = params_add(p, "attention.z", 2, heads, INIT_NORMAL, DEVIATION);
+    m->embedding = m->target_embedding = net->embedding;
     net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
     net->final = layer_peri_final(&b, &net->size.layer, "layer");

@@ -129,15 +129,6 @@ static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
     return step_linear(p, attend_to_self(p, a->heads, q, layer), &w[3], a->o.b);
 }
 
-static tensor *cross_attention(const one_step *p, int64_t layer, tensor *x) {
-    const attention_layer *a = &p->s->net.decoder[layer].cross;
-    const row_weight *w = p->s->weights->layer[layer].cross;
-    const bool last = layer + 1 == p->s->net.size.decoder_layers;
-    tensor *q = step_queries(p, a, x, &w[0]);
-    tensor *y = attend_to_source(p, a->heads, q, layer, last ? p->average : NULL);
-    return step_linear(p, y, &w[1], a->o.b);
-}
-
 static tensor *feed_forward(const one_step *p, int64_t layer, tensor *x) {
     const ffn_layer *f = &p->s->net.decoder[layer].ffn;
     const row_weight *w = p->s->weights->layer[layer].ffn;
@@ -150,7 +141,12 @@ tensor *step_layer(const one_step *p, int64_t layer, tensor *x) {
     const text_pass *text = &p->text;
     tensor *h = self_attention(p, layer, layer_before(text, &l->self_norm, x, text->target));
     x = layer_after(text, &l->self_norm, x, h, text->target);
-    h = cross_attention(p, layer, layer_before(text, &l->cross_norm, x, text->target));
+    const attention_layer *a = &p->s->net.decoder[layer].cross;
+    const row_weight *w = p->s->weights->layer[layer].cross;
+    const bool last = layer + 1 == p->s->net.size.decoder_layers;
+    tensor *q = step_queries(p, a, layer_before(text, &l->cross_norm, x, text->target), &w[0]);
+    tensor *y = attend_to_source(p, a->heads, q, layer, last ? p->average : NULL);
+    h = step_linear(p, y, &w[1], a->o.b);
     x = layer_after(text, &l->cross_norm, x, h, text->target);
     h = feed_forward(p, layer, layer_before(text, &l->ffn_norm, x, text->target));
     return layer_after(text, &l->ffn_norm, x, h, text->target);

@@ -262,15 +262,6 @@ static void store_sums(const norm_sums *sums, double *part) {
     part[2] = simd_double_total(&sums->direct2[0]) + simd_double_total(&sums->direct2[1]);
 }
 
-static void add_parts(const double *part, int64_t chunks, dx_norms *norms) {
-    norms->row_norm = norms->dx2 = norms->direct2 = 0;
-    for (int64_t i = 0; i < chunks; i++, part += 3) {
-        norms->row_norm += part[0];
-        norms->dx2 += part[1];
-        norms->direct2 += part[2];
-    }
-}
-
 sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
                                 const column_passes_line *line, real *dx, dx_norms *norms) {
     int64_t chunks = chunk_count(m);
@@ -290,7 +281,14 @@ sr_status column_passes_combine(const column_passes *m, const real *x, const rea
         }
         if (part) store_sums(&sums, part + 3 * i);
     }
-    if (norms) add_parts(part, chunks, norms);
+    if (norms) {
+        norms->row_norm = norms->dx2 = norms->direct2 = 0;
+        for (int64_t i = 0; i < chunks; i++, part += 3) {
+            norms->row_norm += part[0];
+            norms->dx2 += part[1];
+            norms->direct2 += part[2];
+        }
+    }
     return SR_OK;
 }
 

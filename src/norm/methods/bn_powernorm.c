@@ -32,15 +32,6 @@ static double *kept_imputed(const norm_call *c) {
     return (double *)((char *)c->kept + batch_kept_bytes(c));
 }
 
-/* Valid rows, and the same value in all padded ones. */
-static sr_status write_output(const norm_call *c, const batch_kept *k, const real *x, real *y) {
-    double *value = k->scratch + 3 * c->features;
-    batch_normalise(c, k, x, y);
-    for (int64_t j = 0; j < c->features; j++)
-        value[j] = (double)c->gamma[j] * kept_imputed(c)[j] + (double)c->beta[j];
-    return batch_fill_padded(c, value, y);
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     int64_t d = c->features;
@@ -59,7 +50,12 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     }
     for (int64_t j = 0; j < d; j++)
         kept_imputed(c)[j] = (c->stat[NORM_mu_B][j] - k->center[j]) * k->inverse[j];
-    return write_output(c, k, x, y);
+    /* Valid rows, and the same value in all padded ones. */
+    double *value = k->scratch + 3 * c->features;
+    batch_normalise(c, k, x, y);
+    for (int64_t j = 0; j < c->features; j++)
+        value[j] = (double)c->gamma[j] * kept_imputed(c)[j] + (double)c->beta[j];
+    return batch_fill_padded(c, value, y);
 }
 
 /* Adds to the sums of the valid rows those of the padded ones; part [d] = sum of g there. */

@@ -62,17 +62,6 @@ static void find_limits(const norm_call *c, const batch_kept *k, double *sigma_B
     }
 }
 
-static void write_output(const norm_call *c, const batch_kept *k, const real *x, real *y) {
-    const double *r = kept_limits(c), *shift = r + c->features;
-    double *a = k->scratch, *b = a + c->features;
-    for (int64_t j = 0; j < c->features; j++) {
-        a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
-        b[j] = (double)c->gamma[j] * shift[j] + (double)c->beta[j];
-    }
-    column_passes m = column_passes_valid(c);
-    column_passes_scale(&m, x, k->center, a, b, y);
-}
-
 static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x, real *y) {
     double *sigma_B = k->scratch + 2 * c->features;
     sr_status status = batch_statistics(c, k, x);
@@ -81,7 +70,14 @@ static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x, real 
     find_limits(c, k, sigma_B);
     batch_advance(c, k, c->state[STATE_MU], c->stat[NORM_mu_B], 1);
     batch_advance(c, k, c->state[STATE_SIGMA], sigma_B, 1);
-    write_output(c, k, x, y);
+    const double *r = kept_limits(c), *shift = r + c->features;
+    double *a = k->scratch, *b = a + c->features;
+    for (int64_t j = 0; j < c->features; j++) {
+        a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
+        b[j] = (double)c->gamma[j] * shift[j] + (double)c->beta[j];
+    }
+    column_passes m = column_passes_valid(c);
+    column_passes_scale(&m, x, k->center, a, b, y);
     return SR_OK;
 }
 

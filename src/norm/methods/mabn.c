@@ -46,17 +46,13 @@ static double *kept_ratio(const norm_call *c) {
     return (double *)((char *)c->kept + batch_kept_bytes(c));
 }
 
-static bool is_early(const norm_call *c) {
-    double calls = (double)c->calls;
-    return c->rows->mode != NORM_TRAIN || calls <= c->options->param[PARAM_BUFFER] ||
-           calls < c->options->param[PARAM_WARMUP];
-}
-
 /* Puts now [d] into its slot; average [d] = now while early, else the mean over the slots. */
 static void use_buffer(const norm_call *c, const batch_kept *k, double *buffer, const double *now,
                        double *average) {
     int64_t d = c->features, slots = (int64_t)c->options->param[PARAM_BUFFER];
-    bool early = is_early(c);
+    double calls = (double)c->calls;
+    bool early = c->rows->mode != NORM_TRAIN || calls <= c->options->param[PARAM_BUFFER] ||
+                 calls < c->options->param[PARAM_WARMUP];
     if (c->rows->mode == NORM_TRAIN && k->n > 0)
         memcpy(buffer + c->calls % slots * d, now, (size_t)d * sizeof *now);
     for (int64_t j = 0; j < d; j++) {
@@ -66,15 +62,11 @@ static void use_buffer(const norm_call *c, const batch_kept *k, double *buffer, 
     }
 }
 
-static double limit_of(const norm_call *c) {
-    double last = c->options->param[PARAM_CLIP_CALLS];
-    if (last < c->options->param[PARAM_WARMUP]) last = c->options->param[PARAM_WARMUP];
-    return (double)c->calls <= last ? 1 : clip_ratio;
-}
-
 static void find_ratio(norm_call *c, const batch_kept *k, double *r) {
     const double *run = c->state[STATE_RUN];
-    double limit = limit_of(c);
+    double last = c->options->param[PARAM_CLIP_CALLS];
+    if (last < c->options->param[PARAM_WARMUP]) last = c->options->param[PARAM_WARMUP];
+    double limit = (double)c->calls <= last ? 1 : clip_ratio;
     for (int64_t j = 0; j < c->features; j++) {
         double ratio = 1 / k->inverse[j] / sqrt(run[j] + c->options->eps);
         if (ratio > limit) ratio = limit;

@@ -24,16 +24,6 @@
 enum { STATE_PSI2, STATE_NU };
 enum { PARAM_ALPHA_BWD };
 
-static void record_gamma(norm_call *c, const batch_kept *k) {
-    double most = -INFINITY;
-    for (int64_t j = 0; j < c->features; j++) {
-        double gamma = c->stat[NORM_psi2_B][j] * k->inverse[j] * k->inverse[j];
-        c->stat[NORM_Gamma_t][j] = gamma;
-        if (gamma > most || isnan(gamma)) most = gamma; /* a NaN stays */
-    }
-    c->scalar[NORM_SCALAR_Gamma_max] = most;
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     double *psi2 = c->state[STATE_PSI2];
@@ -44,22 +34,17 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     if (c->rows->mode != NORM_RUNNING) {
         sr_status status = batch_statistics(c, k, x);
         if (status != SR_OK) return status;
-        record_gamma(c, k);
+        double most = -INFINITY;
+        for (int64_t j = 0; j < c->features; j++) {
+            double gamma = c->stat[NORM_psi2_B][j] * k->inverse[j] * k->inverse[j];
+            c->stat[NORM_Gamma_t][j] = gamma;
+            if (gamma > most || isnan(gamma)) most = gamma; /* a NaN stays */
+        }
+        c->scalar[NORM_SCALAR_Gamma_max] = most;
         batch_advance(c, k, psi2, c->stat[NORM_psi2_B], 1);
     }
     batch_normalise(c, k, x, y);
     return SR_OK;
-}
-
-/* Fills Lambda; moves nu in training. */
-static void advance_nu(const norm_call *c, const batch_kept *k) {
-    double m = 1 - c->options->param[PARAM_ALPHA_BWD], *nu = c->state[STATE_NU];
-    for (int64_t j = 0; j < c->features; j++) {
-        double lambda = (double)c->gamma[j] * c->stat[NORM_sum_gx][j] / k->n;
-        c->stat[NORM_Lambda_t][j] = lambda;
-        if (c->rows->mode == NORM_TRAIN && k->n > 0)
-            nu[j] = nu[j] * (1 - m * c->stat[NORM_Gamma_t][j]) + m * lambda;
-    }
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
@@ -67,7 +52,14 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
-    advance_nu(c, k);
+    /* Fills Lambda; moves nu in training. */
+    double m = 1 - c->options->param[PARAM_ALPHA_BWD], *nu = c->state[STATE_NU];
+    for (int64_t j = 0; j < c->features; j++) {
+        double lambda = (double)c->gamma[j] * c->stat[NORM_sum_gx][j] / k->n;
+        c->stat[NORM_Lambda_t][j] = lambda;
+        if (c->rows->mode == NORM_TRAIN && k->n > 0)
+            nu[j] = nu[j] * (1 - m * c->stat[NORM_Gamma_t][j]) + m * lambda;
+    }
     batch_terms terms = batch_terms_start(c, k);
     for (int64_t j = 0; j < c->features; j++)
         terms.slope[j] = -c->stat[NORM_nu][j] * k->inverse[j] * k->inverse[j];

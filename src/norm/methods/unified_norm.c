@@ -58,11 +58,6 @@ static bool learns(const norm_call *c, const batch_kept *k) {
     return c->rows->mode == NORM_TRAIN && k->n > 0;
 }
 
-static bool is_early(const norm_call *c) {
-    double calls = (double)c->calls;
-    return calls <= c->options->param[PARAM_WINDOW] || calls < c->options->param[PARAM_WARMUP];
-}
-
 static double mean_of_slots(const norm_call *c, const double *window, int64_t j) {
     const int64_t slots = slots_of(c);
     double sum = 0;
@@ -103,7 +98,9 @@ static way take_batch(const norm_call *c, const batch_kept *k) {
     if (c->options->param[PARAM_FILTER] != 0)
         limit = (double)slots * variance_of_roots(window, slots * c->features);
     memcpy(slot_now(c, window), c->stat[NORM_psi2_B], bytes);
-    if (is_early(c)) return OWN_VALUES;
+    double calls = (double)c->calls;
+    if (calls <= c->options->param[PARAM_WINDOW] || calls < c->options->param[PARAM_WARMUP])
+        return OWN_VALUES;
     if (!is_outlier(c, window, limit)) return AVERAGES;
     memcpy(slot_now(c, window), c->state[STATE_PSI2], bytes);
     return OUTLIER;

@@ -91,15 +91,6 @@ static sr_status isolate(bpe_glossary *g, expressions *e, const bpe_segment *seg
     return status == SR_OK ? add_segment(&g->next, text + at, length - at, why) : status;
 }
 
-static sr_status mark_kept(bpe_glossary *g, bpe_segment *s, sr_failure *why) {
-    sr_status status = SR_OK;
-    size_t start, end;
-    for (int i = 0; status == SR_OK && !s->kept && i < g->count; i++)
-        status = pattern_search(g->of[i].inside, s->text, s->length, 0, PATTERN_WHOLE, &s->kept,
-                                &start, &end, why);
-    return status;
-}
-
 sr_status bpe_glossary_cut(bpe_glossary *g, const char *word, size_t length,
                            const bpe_segment **segment, int64_t *count, sr_failure *why) {
     g->now.count = 0;
@@ -112,8 +103,14 @@ sr_status bpe_glossary_cut(bpe_glossary *g, const char *word, size_t length,
         g->now = g->next;
         g->next = swap;
     }
-    for (int64_t k = 0; status == SR_OK && k < g->now.count; k++)
-        status = mark_kept(g, &g->now.at[k], why);
+    for (int64_t k = 0; status == SR_OK && k < g->now.count; k++) {
+        bpe_segment *s = &g->now.at[k];
+        status = SR_OK;
+        size_t start, end;
+        for (int i = 0; status == SR_OK && !s->kept && i < g->count; i++)
+            status = pattern_search(g->of[i].inside, s->text, s->length, 0, PATTERN_WHOLE, &s->kept,
+                                    &start, &end, why);
+    }
     *segment = g->now.at;
     *count = g->now.count;
     return status;

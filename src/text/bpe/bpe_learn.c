@@ -231,14 +231,6 @@ static bool merge_pair(learner *l, int32_t pair, int64_t merges) {
 
 /* -- all of it --------------------------------------------------------------------------------- */
 
-static sr_status write_merge(const learner *l, int32_t pair, bpe_codes *codes, sr_failure *why) {
-    size_t a, b;
-    symbol_pair key = bpe_pair_of(&l->pairs.key, pair);
-    const char *left = map_text(&l->symbol, key.left, &a);
-    const char *right = map_text(&l->symbol, key.right, &b);
-    return bpe_codes_add(codes, left, a, right, b, why);
-}
-
 static sr_status learn_merges(learner *l, const bpe_counts *counts, const bpe_learning *how,
                               bpe_codes *codes, sr_failure *why) {
     if (!spell_all(l, counts)) return bpe_out_of_memory(why);
@@ -249,7 +241,11 @@ static sr_status learn_merges(learner *l, const bpe_counts *counts, const bpe_le
         int64_t count;
         if (!bpe_pairs_best(&l->pairs, i, &best, &count)) return bpe_out_of_memory(why);
         if (best < 0 || count < how->min_frequency) break;
-        sr_status status = write_merge(l, best, codes, why);
+        size_t a, b;
+        symbol_pair key = bpe_pair_of(&l->pairs.key, best);
+        const char *left = map_text(&l->symbol, key.left, &a);
+        const char *right = map_text(&l->symbol, key.right, &b);
+        sr_status status = bpe_codes_add(codes, left, a, right, b, why);
         if (status != SR_OK) return status;
         if (!merge_pair(l, best, i)) return bpe_out_of_memory(why);
     }

@@ -63,11 +63,6 @@ static void free_self(void *self) {
     free(b);
 }
 
-static line_transform step_of(bpe_self *b) {
-    return (line_transform){
-        .name = "bpe", .begin = begin, .apply = apply, .free = free_self, .self = b};
-}
-
 line_transform bpe_step(const char *path, int64_t merges, sr_failure *why) {
     bpe_self *b = calloc(1, sizeof *b);
     if (!b) {
@@ -76,7 +71,8 @@ line_transform bpe_step(const char *path, int64_t merges, sr_failure *why) {
     }
     snprintf(b->path, sizeof b->path, "%s", path);
     b->merges = merges;
-    return step_of(b);
+    return (line_transform){
+        .name = "bpe", .begin = begin, .apply = apply, .free = free_self, .self = b};
 }
 
 line_transform bpe_step_of(bpe_codes *codes, sr_failure *why) {

@@ -242,15 +242,6 @@ static attention *attention_create(tape *t, const tensor *q, const tensor *v, in
     return a->hide ? a : NULL;
 }
 
-static void hide_keys(const attention *a, const uint8_t *key_valid) {
-    for (int64_t j = 0; j < 2 * a->row; j++) a->stair[j] = j < a->row ? 0 : (real)-INFINITY;
-    for (int64_t b = 0; b < a->B; b++)
-        for (int64_t j = 0; j < a->row; j++) {
-            bool hidden = j >= a->Tk || (key_valid && !key_valid[b * a->Tk + j]);
-            a->hide[b * a->row + j] = hidden ? (real)-INFINITY : 0;
-        }
-}
-
 /* False when out of memory. */
 static bool report_begin(tape *t, attention *a, const attention_report *report) {
     if (!report) return true;
@@ -267,7 +258,12 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double
     real *scratch = a ? tape_borrow(t, bytes) : NULL;
     tensor *y = scratch ? tape_tensor(t, 3, (int64_t[]){a->B, a->Tq, a->e}) : NULL;
     if (!y || !report_begin(t, a, report)) return NULL;
-    hide_keys(a, key_valid);
+    for (int64_t j = 0; j < 2 * a->row; j++) a->stair[j] = j < a->row ? 0 : (real)-INFINITY;
+    for (int64_t b = 0; b < a->B; b++)
+        for (int64_t j = 0; j < a->row; j++) {
+            bool hidden = j >= a->Tk || (key_valid && !key_valid[b * a->Tk + j]);
+            a->hide[b * a->row + j] = hidden ? (real)-INFINITY : 0;
+        }
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t i = 0; i < a->B * a->heads; i++) {
         forward_chunk(a, i, q->value + chunk_offset(a, i, a->Tq, a->d),

@@ -62,15 +62,6 @@ static bool part_alloc(tape *t, const adaptive *a, softmax_cluster *p) {
     return p->inverse != NULL;
 }
 
-static void set_part(adaptive *a, int m, const int32_t *target) {
-    softmax_cluster *p = &a->part[m];
-    const int n = a->in.cutoffs;
-    p->first = m ? a->in.cutoff[m - 1] : 0;
-    p->words = (m < n ? a->in.cutoff[m] : a->V) - p->first;
-    p->width = p->words + (m ? 0 : n);
-    for (int64_t r = 0; r < a->rows; r++) p->count += m == 0 || part_of(a, target[r]) == m;
-}
-
 /* Column of the target in the head: of its word or its cluster. */
 static int32_t head_column(const adaptive *a, int32_t target) {
     const int m = part_of(a, target);
@@ -233,7 +224,12 @@ static adaptive *adaptive_create(tape *t, const adaptive_inputs *in, const int32
     a->in.cutoff = cutoff;
     memset(a->part, 0, parts * sizeof *a->part);
     for (int m = 0; m < (int)parts; m++) {
-        set_part(a, m, target);
+        softmax_cluster *p = &a->part[m];
+        const int n = a->in.cutoffs;
+        p->first = m ? a->in.cutoff[m - 1] : 0;
+        p->words = (m < n ? a->in.cutoff[m] : a->V) - p->first;
+        p->width = p->words + (m ? 0 : n);
+        for (int64_t r = 0; r < a->rows; r++) p->count += m == 0 || part_of(a, target[r]) == m;
         if (!part_alloc(t, a, &a->part[m])) return NULL;
         fill_part(a, m, target);
     }
