@@ -143,10 +143,10 @@ static void wrong_command_lines(void **state) {
         {{"--lr=11"}, "--lr: value '11' is too large; range 0 to 10", ""},
         {{"-s", "0"}, "-s: value '0' is too small; range 1 to 1000 steps", ""},
         {{"--max-steps", "-4"},
-         "--max-steps: value '-4' of max-steps is too small; range 1 to 1000 steps",
+         "--max-steps: value '-4' is too small; range 1 to 1000 steps",
          ""},
         {{"--method", "lm"},
-         "--method: value 'lm' of method is not one of bn|ln|groupnorm",
+         "--method: value 'lm' is not one of bn|ln|groupnorm",
          "did you mean 'ln'?"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -244,7 +244,7 @@ static void config_errors_name_the_line(void **state) {
     } bad[] = {
         {"lr = 1\n\nlr = x\n", 3, "value 'x' of lr is not a number; range 0 to 10", ""},
         {"# c\r\nmax-steps = 0\r\n", 2,
-         "value '0' is too small; range 1 to 1000 steps", ""},
+         "value '0' of max-steps is too small; range 1 to 1000 steps", ""},
         {"max-stps = 4", 1, "unknown key 'max-stps'", "did you mean 'max-steps'?"},
         {"lr 0.1\n", 1, "'lr 0.1' is not of the form 'key = value'", ""},
         {"= 3\n", 1, "'= 3' is not of the form 'key = value'", ""},
