@@ -1,4 +1,4 @@
-/* bench_ops.c -- time of the ops that are not products: attention, cross entropy, softmax, dropout,
+/* bench_ops.c -- time of the ops that are not products: attention, cross entropy, dropout,
  * relu, add, embedding, at the sizes of the mini Transformer and a long one, relu also of 67 MB; and
  * of the optimizers, as forward, on 16 million numbers. The last three do not fit into a cache.
  *
@@ -58,10 +58,6 @@ static tensor *cross_entropy(tape *t, const shape *s, real *data) {
     return op_cross_entropy(t, matrix(t, s, data), number, -1, -1, 0.1, SMOOTHING_ALL, NULL);
 }
 
-static tensor *softmax(tape *t, const shape *s, real *data) {
-    return op_softmax(t, matrix(t, s, data));
-}
-
 static tensor *dropout(tape *t, const shape *s, real *data) {
     return op_dropout(t, matrix(t, s, data), 0.3);
 }
@@ -88,7 +84,6 @@ static const shape shapes[] = {
     {"attention", attention, 4, 300, 300, 512},
     {"cross_entropy", cross_entropy, 1024, 4000, 0, 0},
     {"cross_entropy", cross_entropy, 1024, 8000, 0, 0},
-    {"softmax", softmax, 1024, 512, 0, 0},
     {"dropout", dropout, 1024, 512, 0, 0},
     {"relu", relu, 1024, 512, 0, 0},
     {"relu", relu, 32768, 512, 0, 0},

@@ -106,16 +106,6 @@ static tensor *dropout_skip(tape *t, tensor *const *in, void *row) {
     return op_add(t, in[0], dropout(t, in, row));
 }
 
-static tensor *softmax(tape *t, tensor *const *in, void *row) {
-    (void)row;
-    return op_softmax(t, in[0]);
-}
-
-static tensor *softmax_skip(tape *t, tensor *const *in, void *row) {
-    (void)row;
-    return op_add(t, in[0], op_softmax(t, in[0]));
-}
-
 /* -- rows by number ---------------------------------------------------------------------------- */
 
 enum { PAD = 1 };
@@ -492,14 +482,6 @@ const engine_case engine_cases[] = {
      .input = {SHAPE2(3, 7)}, .p = 0.5},
     {.name = "x + dropout large", .build = dropout_skip,
      .input = {SHAPE2(9, 2111)}, .large = true, .p = 0.1},
-    {.name = "softmax", .build = softmax,
-     .input = {SHAPE2(5, 7)}},
-    {.name = "softmax of one", .build = softmax,
-     .input = {SHAPE2(5, 1)}},
-    {.name = "x + softmax", .build = softmax_skip,
-     .input = {SHAPE3(2, 3, 40)}},
-    {.name = "x + softmax large", .build = softmax_skip,
-     .input = {SHAPE2(100, 333)}, .large = true},
     {.name = "embedding", .build = embedding,
      .input = {SHAPE2(8, 5)}, .a = 3, .b = 4, .p = 1.5, .extra = words},
     {.name = "embedding large", .build = embedding,

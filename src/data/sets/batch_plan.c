@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t longer(int64_t a, int64_t b) {
     return a > b ? a : b;
@@ -92,6 +93,11 @@ static void cut_batches(batch_plan *p, const int64_t *source_length, const int64
         open = load_with(open, source, target);
     }
     if (pairs > start) p->first[++p->count] = pairs;
+}
+
+batching batching_named(const char *word) {
+    if (!strcmp(word, "random")) return BATCHING_RANDOM;
+    return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
 }
 
 sr_status batch_plan_make(batch_plan *p, const int64_t *source_length, const int64_t *target_length,

@@ -15,6 +15,8 @@ typedef enum {
     BATCHING_SORTED,   /* the same; training takes the batches in this order, shortest first */
     BATCHING_RANDOM,   /* in the order they were drawn */
 } batching;
+/* The value of --batching; bucketed for another word. */
+batching batching_named(const char *word);
 
 typedef struct batch_rule {
     batching batching;

@@ -19,7 +19,6 @@
 
 sr_status image_set_create(image_set *s, const data_options *o, image_size size, sr_failure *why) {
     *s = (image_set){.size = size};
-    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     s->batch_size = o->batch_size;
     s->augment = o->augment;
     s->seed = o->seed;
@@ -31,7 +30,7 @@ sr_status image_set_create(image_set *s, const data_options *o, image_size size,
 void image_set_free(image_set *s) {
     for (int i = 0; i < IMAGE_SPLITS; i++) free(s->split[i].pixel), free(s->split[i].label);
     for (int i = 0; i < PREFETCH_SLOTS; i++)
-        free(s->slot[i].order), free(s->slot[i].image), free(s->slot[i].label);
+        free(s->slot[i].order.item), free(s->slot[i].image), free(s->slot[i].label);
     *s = (image_set){0};
 }
 
@@ -102,10 +101,10 @@ sr_status image_set_finish(image_set *s, sr_failure *why) {
     bool made = true;
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
         image_buffers *p = &s->slot[i];
-        p->order = malloc((size_t)count * sizeof *p->order);
+        p->order.item = malloc((size_t)count * sizeof *p->order.item);
         p->image = malloc((size_t)most * (size_t)pixels_of(s) * sizeof *p->image);
         p->label = malloc((size_t)most * sizeof *p->label);
-        made = made && p->order && p->image && p->label;
+        made = made && p->order.item && p->image && p->label;
     }
     if (!made)
         return sr_fail(why, SR_MEMORY, "out of memory for batches of %lld images", (long long)most);
@@ -115,15 +114,6 @@ sr_status image_set_finish(image_set *s, sr_failure *why) {
 int64_t image_set_batches(const image_set *s, data_split split) {
     int64_t count = s->split[split].count;
     return count / s->batch_size + (count % s->batch_size > 0);
-}
-
-static void shuffle_for(const image_set *s, image_buffers *to, int64_t epoch) {
-    if (to->order_epoch == epoch) return;
-    rng root = rng_create(s->seed), orders = rng_split(&root, STREAM_ORDER);
-    rng r = rng_split(&orders, (uint64_t)epoch);
-    for (int64_t i = 0; i < s->split[SPLIT_TRAIN].count; i++) to->order[i] = i;
-    rng_shuffle(&r, to->order, s->split[SPLIT_TRAIN].count);
-    to->order_epoch = epoch;
 }
 
 /* out[place] of a row of pixels, in reading order or mirrored; from NULL means black. */
@@ -165,11 +155,10 @@ void image_set_batch(image_set *s, int slot, data_split split, int64_t epoch, in
     *b = (batch){.task = TASK_IMAGES, .count = left < s->batch_size ? left : s->batch_size};
     b->height = s->size.height, b->width = s->size.width, b->channels = s->size.channels;
     b->image = to->image, b->label = to->label, b->tokens = b->count;
-    rng root = rng_create(s->seed), draws = rng_split(&root, STREAM_AUGMENT);
-    uint64_t key = rng_split(&draws, (uint64_t)epoch).key;
-    if (train) shuffle_for(s, to, epoch);
+    const uint64_t key = data_stream(s->seed, STREAM_AUGMENT, (uint64_t)epoch).key;
+    if (train) epoch_order_set(&to->order, s->seed, epoch, p->count, true);
     for (int64_t i = 0; i < b->count; i++) {
-        int64_t n = train ? to->order[first + i] : first + i;
+        int64_t n = train ? to->order.item[first + i] : first + i;
         if (train && s->augment)
             augment_image(s, rng_at(key, (uint64_t)n), p->pixel + n * size, to->image + i * size);
         else

@@ -4,6 +4,7 @@
 #define DATA_SETS_IMAGE_SET_H
 
 #include "data/prefetch.h"
+#include "data/sets/epoch_order.h"
 
 enum { IMAGE_CHANNELS_MOST = 3, IMAGE_PAD = 4, IMAGE_SPLITS = 3 };
 
@@ -19,10 +20,9 @@ typedef struct image_split {
 
 /* What a batch is made in. */
 typedef struct image_buffers {
-    int64_t *order;      /* [training count], shuffled for order_epoch */
-    int64_t order_epoch; /* -1: none yet */
-    real *image;         /* [batch_size, height, width, channels] */
-    int32_t *label;      /* [batch_size] */
+    epoch_order order; /* [training count], shuffled for order_epoch */
+    real *image;       /* [batch_size, height, width, channels] */
+    int32_t *label;    /* [batch_size] */
 } image_buffers;
 
 typedef struct image_set {

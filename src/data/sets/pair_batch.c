@@ -14,11 +14,6 @@
 #include "base/rng.h"
 #include "data/dataset.h"
 
-static rng stream(const pair_set *s, uint64_t use, uint64_t part) {
-    rng root = rng_create(s->seed), uses = rng_split(&root, use);
-    return rng_split(&uses, part);
-}
-
 /* Words, </s> not counted. */
 static int64_t words_of(const pair_split *p, int side, int64_t pair) {
     return p->side[side].first[pair + 1] - p->side[side].first[pair];
@@ -57,7 +52,7 @@ static sr_status plan_split(pair_set *s, data_split split, sr_failure *why) {
             if (longer > s->longest) s->longest = longer;
             if (longer > rule.max_tokens) rule.max_tokens = longer;
         }
-        rng random = stream(s, STREAM_PLAN, split);
+        rng random = data_stream(s->seed, STREAM_PLAN, split);
         status = batch_plan_make(&p->plan, source, target, p->count, &rule, random, why);
     }
     free(source);
@@ -91,9 +86,9 @@ static bool make_buffers(pair_buffers *b, int64_t source, int64_t target, int64_
     b->target_out = malloc((size_t)target * sizeof *b->target_out);
     b->source_mask = malloc((size_t)source);
     b->target_mask = malloc((size_t)target);
-    b->order = malloc((size_t)(batches + 1) * sizeof *b->order);
+    b->order.item = malloc((size_t)(batches + 1) * sizeof *b->order.item);
     bool made = b->source && b->target_in && b->target_out && b->source_mask && b->target_mask;
-    return made && b->order;
+    return made && b->order.item;
 }
 
 /* For the largest batch of all splits. */
@@ -119,19 +114,10 @@ sr_status pair_set_plan(pair_set *s, sr_failure *why) {
         pair_split *p = &s->split[i];
         if (p->count == 0) continue;
         if (s->shuffle_sources)
-            status = permute_sources(p, stream(s, STREAM_SOURCES, (uint64_t)i), why);
+            status = permute_sources(p, data_stream(s->seed, STREAM_SOURCES, (uint64_t)i), why);
         if (status == SR_OK) status = plan_split(s, (data_split)i, why);
     }
     return status == SR_OK ? allocate_buffers(s, why) : status;
-}
-
-static void shuffle_for(const pair_set *s, pair_buffers *to, int64_t epoch) {
-    if (to->order_epoch == epoch) return;
-    rng random = stream(s, STREAM_ORDER, (uint64_t)epoch);
-    int64_t count = s->split[SPLIT_TRAIN].plan.count;
-    for (int64_t i = 0; i < count; i++) to->order[i] = i;
-    if (s->rule.batching != BATCHING_SORTED) rng_shuffle(&random, to->order, count);
-    to->order_epoch = epoch;
 }
 
 /* The sentence, </s>, padding. */
@@ -155,7 +141,11 @@ void pair_set_batch(pair_set *s, int slot, data_split split, int64_t epoch, int6
                     batch *b) {
     pair_buffers *to = &s->slot[slot];
     const pair_split *p = &s->split[split];
-    if (split == SPLIT_TRAIN) shuffle_for(s, to, epoch), index = to->order[index];
+    if (split == SPLIT_TRAIN) {
+        epoch_order_set(&to->order, s->seed, epoch, p->plan.count,
+                        s->rule.batching != BATCHING_SORTED);
+        index = to->order.item[index];
+    }
     int64_t first = p->plan.first[index];
     *b = (batch){.task = TASK_PAIRS, .count = p->plan.first[index + 1] - first};
     b->pair = p->plan.pair + first;

@@ -7,22 +7,16 @@
 
 #include "text/bpe/bpe_step.h"
 
-static batching batching_of(const char *word) {
-    if (!strcmp(word, "random")) return BATCHING_RANDOM;
-    return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
-}
-
 sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
     const bool valid_only = !strcmp(o->max_tokens_of, "valid");
     *s = (pair_set){.max_tokens = o->max_tokens,
-                    .rule = {batching_of(o->batching), o->max_tokens, valid_only},
+                    .rule = {batching_named(o->batching), o->max_tokens, valid_only},
                     .vocab_size = o->vocab_size,
                     .limit = o->limit,
                     .shuffle_sources = o->shuffle_sources,
                     .separate = !strcmp(o->dictionary, "separate"),
                     .seed = o->seed,
                     .entropy = NAN};
-    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     if (o->max_tokens < 2)
         return sr_fail(why, SR_USAGE, "max-tokens %lld is below 2", (long long)o->max_tokens);
     if (o->vocab_size < 0 || (o->vocab_size > 0 && o->vocab_size <= TOKEN_FIRST_WORD))
@@ -46,7 +40,7 @@ static void free_split(pair_split *p) {
 }
 
 static void free_buffers(pair_buffers *b) {
-    free(b->order);
+    free(b->order.item);
     free(b->source), free(b->target_in), free(b->target_out);
     free(b->source_mask), free(b->target_mask);
 }

@@ -5,6 +5,7 @@
 
 #include "data/prefetch.h"
 #include "data/sets/batch_plan.h"
+#include "data/sets/epoch_order.h"
 #include "text/bpe/text_codec.h"
 #include "text/text.h"
 #include "text/vocab.h"
@@ -38,8 +39,7 @@ typedef struct pair_split {
 
 /* What a batch is made in. */
 typedef struct pair_buffers {
-    int64_t *order;      /* [training batches], shuffled for order_epoch */
-    int64_t order_epoch; /* -1: none yet */
+    epoch_order order; /* [training batches], shuffled for order_epoch */
     int32_t *source, *target_in, *target_out;
     uint8_t *source_mask, *target_mask;
 } pair_buffers;

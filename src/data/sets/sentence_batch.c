@@ -12,11 +12,6 @@
 #include "base/rng.h"
 #include "data/dataset.h"
 
-static rng stream(const sentence_set *s, uint64_t use, uint64_t part) {
-    rng root = rng_create(s->seed), uses = rng_split(&root, use);
-    return rng_split(&uses, part);
-}
-
 /* With its marks. */
 static int64_t row_length(const sentence_set *s, const sentence_split *p, int64_t sentence) {
     return p->first[sentence + 1] - p->first[sentence] + s->starts + s->ends;
@@ -43,7 +38,7 @@ static sr_status plan_by_length(const sentence_set *s, data_split split, const i
         return SR_USAGE;
     }
     if (longest > rule.max_tokens) rule.max_tokens = longest;
-    rng random = stream(s, STREAM_PLAN, split);
+    rng random = data_stream(s->seed, STREAM_PLAN, split);
     return batch_plan_make(&p->plan, length, length, p->count, &rule, random, why);
 }
 
@@ -70,7 +65,7 @@ static const int64_t *batch_of(const sentence_set *s, const sentence_buffers *fr
     const sentence_split *p = &s->split[split];
     const int64_t first = p->plan.first[k];
     *count = p->plan.first[k + 1] - first;
-    return (is_drawn(s, split) ? from->order : p->plan.pair) + first;
+    return (is_drawn(s, split) ? from->order.item : p->plan.pair) + first;
 }
 
 /* Row length of batch k; the longest of all where sentences are drawn anew. */
@@ -101,13 +96,13 @@ static bool make_buffers(const sentence_set *s, sentence_buffers *b, int64_t row
     const int64_t letters = s->spelled && s->longest_spelling ? s->longest_spelling : 1;
     const sentence_split *train = &s->split[SPLIT_TRAIN];
     const int64_t order = s->drawn ? train->count : train->plan.count;
-    b->order = malloc((size_t)(order + 1) * sizeof *b->order);
+    b->order.item = malloc((size_t)(order + 1) * sizeof *b->order.item);
     b->source = malloc((size_t)size * sizeof *b->source);
     b->mask = malloc((size_t)size);
     b->label = malloc((size_t)rows * sizeof *b->label);
     b->tag = malloc((size_t)(tags ? size : 1) * sizeof *b->tag);
     b->character = malloc((size_t)(s->spelled ? size * letters : 1) * sizeof *b->character);
-    return b->order && b->source && b->mask && b->label && b->tag && b->character;
+    return b->order.item && b->source && b->mask && b->label && b->tag && b->character;
 }
 
 sr_status sentence_set_plan(sentence_set *s, sr_failure *why) {
@@ -130,13 +125,9 @@ int64_t sentence_set_batches(const sentence_set *s, data_split split) {
 /* -- batches */
 
 static void shuffle_for(const sentence_set *s, sentence_buffers *to, int64_t epoch) {
-    if (to->order_epoch == epoch) return;
     const sentence_split *train = &s->split[SPLIT_TRAIN];
-    rng random = stream(s, STREAM_ORDER, (uint64_t)epoch);
-    const int64_t count = s->drawn ? train->count : train->plan.count;
-    for (int64_t i = 0; i < count; i++) to->order[i] = i;
-    if (s->rule.batching != BATCHING_SORTED) rng_shuffle(&random, to->order, count);
-    to->order_epoch = epoch;
+    epoch_order_set(&to->order, s->seed, epoch, s->drawn ? train->count : train->plan.count,
+                    s->rule.batching != BATCHING_SORTED);
 }
 
 static void put_row(const sentence_set *s, const sentence_split *p, int64_t sentence,
@@ -200,7 +191,7 @@ void sentence_set_batch(sentence_set *s, int slot, data_split split, int64_t epo
     sentence_buffers *to = &s->slot[slot];
     const sentence_split *p = &s->split[split];
     if (split == SPLIT_TRAIN) shuffle_for(s, to, epoch);
-    if (split == SPLIT_TRAIN && !s->drawn) index = to->order[index];
+    if (split == SPLIT_TRAIN && !s->drawn) index = to->order.item[index];
     *b = (batch){.task = s->task};
     b->pair = batch_of(s, to, split, index, &b->count);
     b->tokens = b->count;

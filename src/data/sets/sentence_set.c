@@ -35,15 +35,10 @@ static sr_status check_options(const data_options *o, sr_failure *why) {
                    (long long)o->pad_to);
 }
 
-static batching batching_of(const char *word) {
-    if (!strcmp(word, "random")) return BATCHING_RANDOM;
-    return !strcmp(word, "sorted") ? BATCHING_SORTED : BATCHING_BUCKETED;
-}
-
 sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure *why) {
     const bool by_tokens = !strcmp(o->batch_by, "tokens");
     *s = (sentence_set){.task = TASK_SENTENCES,
-                        .rule = {.batching = batching_of(o->batching),
+                        .rule = {.batching = batching_named(o->batching),
                                  .max_tokens = o->max_tokens,
                                  .valid_only = !strcmp(o->max_tokens_of, "valid"),
                                  .pairs = by_tokens ? 0 : o->batch_size},
@@ -56,7 +51,6 @@ sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure
                         .pad_to = o->pad_to,
                         .seed = o->seed};
     s->drawn = s->rule.pairs > 0 && s->rule.batching == BATCHING_RANDOM;
-    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     if (check_options(o, why) != SR_OK) return SR_USAGE;
     s->dictionary = vocab_create();
     s->characters = vocab_create();
@@ -79,7 +73,7 @@ void sentence_set_free(sentence_set *s) {
     vocab_free(s->characters);
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
         sentence_buffers *b = &s->slot[i];
-        free(b->order), free(b->mask);
+        free(b->order.item), free(b->mask);
         free(b->source), free(b->label), free(b->tag), free(b->character);
     }
     *s = (sentence_set){0};

@@ -10,6 +10,7 @@
 
 #include "data/prefetch.h"
 #include "data/sets/batch_plan.h"
+#include "data/sets/epoch_order.h"
 #include "text/line_transform.h"
 #include "text/vocab.h"
 
@@ -51,8 +52,7 @@ typedef struct sentence_split {
 
 /* What a batch is made in. */
 typedef struct sentence_buffers {
-    int64_t *order;      /* of batches, or of sentences where they are drawn for each epoch */
-    int64_t order_epoch; /* -1: none yet */
+    epoch_order order; /* of batches, or of sentences where they are drawn for each epoch */
     int32_t *source, *label, *tag, *character;
     uint8_t *mask;
 } sentence_buffers;

@@ -20,7 +20,6 @@
 sr_status tree_set_create(tree_set *s, const data_options *o, sr_failure *why) {
     *s = (tree_set){
         .batch_size = o->batch_size, .min_count = o->min_count, .limit = o->limit, .seed = o->seed};
-    for (int i = 0; i < PREFETCH_SLOTS; i++) s->slot[i].order_epoch = -1;
     if (o->batch_size < 1)
         return sr_fail(why, SR_USAGE, "batch-size %lld is below 1", (long long)o->batch_size);
     s->words = vocab_create();
@@ -37,7 +36,7 @@ void tree_set_free(tree_set *s) {
     }
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
         tree_buffers *p = &s->slot[i];
-        free(p->order), free(p->feature), free(p->label);
+        free(p->order.item), free(p->feature), free(p->label);
         arc_free(&p->state);
     }
     vocab_free(s->words), vocab_free(s->pos), vocab_free(s->labels);
@@ -189,11 +188,12 @@ static sr_status allocate_buffers(tree_set *s, sr_failure *why) {
         }
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
         tree_buffers *b = &s->slot[i];
-        b->order = malloc((size_t)p->start[p->keeps] * sizeof *b->order);
+        b->order.item = malloc((size_t)p->start[p->keeps] * sizeof *b->order.item);
         b->feature = malloc(rows * features * sizeof *b->feature);
         b->label = malloc(rows * sizeof *b->label);
         /* so that making a batch allocates nothing */
-        made = made && b->order && b->feature && b->label && arc_begin(&b->state, longest, false);
+        made =
+            made && b->order.item && b->feature && b->label && arc_begin(&b->state, longest, false);
     }
     return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
@@ -219,17 +219,6 @@ int64_t tree_set_batches(const tree_set *s, data_split split) {
     const tree_split *p = &s->split[split];
     const int64_t count = p->of ? p->start[p->keeps] : 0;
     return count / s->batch_size + (count % s->batch_size > 0);
-}
-
-static void shuffle_for(const tree_set *s, tree_buffers *to, int64_t epoch) {
-    const tree_split *p = &s->split[SPLIT_TRAIN];
-    const int64_t count = p->start[p->keeps];
-    if (to->order_epoch == epoch) return;
-    rng root = rng_create(s->seed), orders = rng_split(&root, STREAM_ORDER);
-    rng r = rng_split(&orders, (uint64_t)epoch);
-    for (int64_t i = 0; i < count; i++) to->order[i] = i;
-    rng_shuffle(&r, to->order, count);
-    to->order_epoch = epoch;
 }
 
 /* Which of the kept sentences has this transition. */
@@ -281,9 +270,9 @@ void tree_set_batch(tree_set *s, int slot, data_split split, int64_t epoch, int6
                  .features = features,
                  .feature = to->feature};
     b->tokens = b->count;
-    if (train) shuffle_for(s, to, epoch);
+    if (train) epoch_order_set(&to->order, s->seed, epoch, p->start[p->keeps], true);
     for (int64_t i = 0; i < b->count; i++)
-        make_row(p, &t, train ? to->order[first + i] : first + i, &to->state,
+        make_row(p, &t, train ? to->order.item[first + i] : first + i, &to->state,
                  to->feature + i * features, to->label + i);
 }
 

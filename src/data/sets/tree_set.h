@@ -4,6 +4,7 @@
 #define DATA_SETS_TREE_SET_H
 
 #include "data/prefetch.h"
+#include "data/sets/epoch_order.h"
 #include "data/sets/tree_data.h"
 
 enum { TREE_SPLITS = 3 };
@@ -28,8 +29,8 @@ typedef struct tree_split {
 } tree_split;
 
 typedef struct tree_buffers {
-    int64_t *order, order_epoch; /* [transitions of training] */
-    int32_t *feature, *label;    /* [batch_size, features], [batch_size] */
+    epoch_order order;        /* [transitions of training] */
+    int32_t *feature, *label; /* [batch_size, features], [batch_size] */
     arc_state state;
 } tree_buffers;
 

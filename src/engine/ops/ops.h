@@ -28,8 +28,6 @@ tensor *op_cube(tape *t, tensor *x);
 tensor *op_add(tape *t, tensor *a, tensor *b);
 tensor *op_scale(tape *t, tensor *x, double c);
 
-/* Softmax over the last dimension. */
-tensor *op_softmax(tape *t, tensor *x);
 /* Sum of all elements, in double -> [1]. */
 tensor *op_sum(tape *t, tensor *x);
 
