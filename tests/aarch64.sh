@@ -7,7 +7,7 @@
 set -eu
 cross=aarch64-linux-gnu
 packages="gcc-$cross qemu-user libhdf5-103-1:arm64 libopenblas0-openmp:arm64 liblapacke:arm64 libcmocka0:arm64 \
-libzip4:arm64 libunistring2:arm64 libpcre2-8-0:arm64 zlib1g:arm64 libgomp1:arm64"
+libzip4:arm64 libunistring2:arm64 libpcre2-8-0:arm64 libdeflate0:arm64 zlib1g:arm64 libgomp1:arm64"
 
 skip() {
     echo "skipped: no $1 (dpkg --add-architecture arm64; apt-get update; apt-get install $packages)"
