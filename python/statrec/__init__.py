@@ -21,7 +21,7 @@ __all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "ta
 
 
 def watch(*arguments, **options):
-    """Records a PyTorch model; see statrec.watch in docs/python.md."""
+    """Records a PyTorch model; see docs/python-watch.md."""
     from .watch import watch as begin
     return begin(*arguments, **options)
 
