@@ -7,7 +7,7 @@
         run.step(loss=loss, lr=lr, tokens=n)
     run.close()
 
-What is recorded: docs/python-watch.md. How it is tapped: _taps.py.
+docs/python-watch.md describes the recorded statistics, _taps.py the hooks.
 """
 import atexit
 import math
@@ -60,19 +60,19 @@ def _number(value):
 class Watch:
     """A run that is being recorded; made by statrec.watch, a context manager.
 
-    path: of the file. model: a torch.nn.Module, in its final place (after .to(device), before
-    torch.compile; a DistributedDataParallel may be given). sites: globs over names, types or
-    modules; None: every normalization module. observe: the same for modules in whose place BN is
-    observed; observe_output: behind which.
+    path: the run file. model: a torch.nn.Module, after .to(device) and before torch.compile; it
+    may be wrapped in DistributedDataParallel. sites: globs over names, types or modules; None:
+    every normalization module. observe: selects modules in the same way; BN's statistics are
+    observed in place of them. observe_output: the same after the modules.
 
-    alpha: weight of the OLD running value where the module has no running statistics. eps: of
-    observed modules. repeat: what several backward passes in a step are, "last" or "merge". ranks:
-    "merge" or "own" with torch.distributed (None: merge if there is a SyncBatchNorm). every: record
-    the sites in steps that it divides (and rows of /steps always). vectors=False: scalars only.
-    gradient_norms=False: without dx_norm, direct_norm and those of bn, which cost a pass over g.
-    on_error: "warn" goes on without recording, "raise" stops the training. kind: a word, or a
-    function of a site's name. start: steps already made. Further options are those of
-    statrec.Recorder.
+    alpha: weight of the OLD running value if the module has no running statistics. eps: for
+    observed modules. repeat: "last" records the last of several passes in a step, "merge" all of
+    them as one batch. ranks: "merge" or "own" with torch.distributed (None: merge if there is a
+    SyncBatchNorm). every=N: record the sites in every N-th step (and rows of /steps always).
+    vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
+    variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
+    the training. kind: a text, or a function of a site's name. start: steps before this run.
+    Further options are the same as for statrec.Recorder.
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
@@ -125,7 +125,7 @@ class Watch:
     # -- before the first step ----------------------------------------------------------------
 
     def scalar(self, name, unit, definition, scope="step"):
-        """Declares a number of yours, for step(name=...): one a step, or {site: number}."""
+        """Declares a custom scalar for step(name=...): one per step, or {site: number}."""
         if scope not in ("step", "site"):
             raise ValueError(f'scope: "step" or "site" is wanted, got {scope!r:.80}')
         if name in _STEP_ARGUMENTS:
@@ -134,15 +134,15 @@ class Watch:
         self._scalars[name] = (scope, number)
 
     def metric(self, name, unit="", definition="", better=0):
-        """Declares a number of evaluations, for evaluate(name=...); better: "more" or "less"."""
+        """Declares a metric for evaluate(name=...); better: "more" or "less"."""
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
 
     def mask(self, valid, sites=None):
-        """Rows that count in the forward passes up to the next step() or mask().
+        """Sets the valid rows of the forward passes up to the next step() or mask().
 
-        valid: True or 1 for rows that count, [N], [N, L] or as the rows of the sites are, or None
-        for all of them. sites: a glob, where sites have masks of their own.
+        valid: True or 1 for valid rows; shape [N], [N, L] or the shape of the sites' rows; None:
+        all rows. sites: a glob, if the mask is for some sites only.
         """
         if not self._listening:
             return
@@ -155,10 +155,10 @@ class Watch:
 
     def step(self, loss=None, lr=None, tokens=0, epoch=None, grad_norm=None, update=None, *,
              step=None, scaler=None, grad_scale=1.0, **scalars):
-        """Ends a step: behind loss.backward(), once for each update, before scaler.update().
+        """Ends a step: call it after loss.backward(), once per update, before scaler.update().
 
-        loss, grad_norm: numbers or tensors of one element. update: number of the update, by itself
-        that of the step. scaler: a GradScaler, or grad_scale what the loss was multiplied by.
+        loss, grad_norm: numbers or tensors of one element. update: number of the update; default:
+        the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
         Declared scalars by their names.
         """
         self._check_scalars(scalars)
@@ -303,7 +303,7 @@ class Watch:
                 raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
 
     def evaluate(self, epoch=None, **metrics):
-        """A row of /evals, behind the last step; metrics as declared by metric()."""
+        """Writes a row of /evals after the last step; metrics as declared by metric()."""
         if not self._live:
             return
         try:
@@ -313,7 +313,7 @@ class Watch:
             self._fail(error)
 
     def flush(self):
-        """What waits goes into the file: call it where you save a checkpoint."""
+        """Writes all buffered rows to the file. Call it when you save a checkpoint."""
         if self._live:
             try:
                 self._recorder.flush()
@@ -321,12 +321,12 @@ class Watch:
                 self._fail(error)
 
     def plot(self, figure, *files, **options):
-        """statplot's figure of this run, and of further files."""
+        """Draws a figure of this run and of further files with statplot."""
         from ._plot import plot
         return plot(figure, self._readable(), *files, **options)
 
     def diagnose(self):
-        """Whether the normalization is healthy so far (statrec.diagnose)."""
+        """Diagnoses the normalization up to the last step (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self._readable())
 
@@ -390,14 +390,14 @@ class Watch:
         warn(f"{self.path} is not recorded any further: {self.failure}")
 
     def detach(self):
-        """Takes the hooks off the model. close() does it too."""
+        """Removes the hooks from the model. close() does it too."""
         self._shared.on = False
         for tap in self._taps:
             tap.detach()
         self._running = {}
 
     def close(self, status=None, reason=""):
-        """Ends the file. status: "complete" ("diverged" where the last loss is not finite),
+        """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
         if status is None:
             status = "diverged" if self._diverged else "complete"
