@@ -12,7 +12,9 @@ node      a hook of the autograd node that made the output: sees g whatever is d
 through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
           node's hook would hold x alive. There the output goes through an autograd.Function that
           saves x as any operation does and marks the output dirty, so that in-place operations
-          behind it still work.
+          behind it still work. A forward pass and its recomputation must save the same tensors:
+          the Function is applied in both, also after the recorder has failed in between. torch
+          ends a recomputation by an exception out of the saving; it is not caught here.
 compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the
           gradient of a leaf [10, width] to the leaf's hook.
 
@@ -34,7 +36,19 @@ class Shared:
 
     def __init__(self, repeat, norms=True):
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
+        self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
+
+    def guarded(self, work, *given):
+        """What work(*given) returns; None after it has failed, when the host's training goes on."""
+        start = time.perf_counter()
+        try:
+            return work(*given)
+        except Exception as error:
+            self.fail(error)
+            return None
+        finally:
+            self.seconds += time.perf_counter() - start
 
     def fail(self, error):
         self.on = False
@@ -183,17 +197,10 @@ class Tap:
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
-        start = time.perf_counter()
-        try:
-            if (self.usual is not None and self.mask is None and self.shared.on
-                    and not _saving_hooks() and _nodes.as_usual(self, module, output)):
-                return None
-            return self._eager(module, args, output)
-        except Exception as error:  # the host's training goes on
-            self.shared.fail(error)
-            return None
-        finally:
-            self.shared.seconds += time.perf_counter() - start
+        if not self.observed and _saving_hooks():
+            return self._through(args, output) if self.shared.saves else None
+        self.shared.guarded(self._eager, module, args, output)
+        return None
 
     def _input(self, args, output):
         x = output if self.at_output else args[0] if args else None
@@ -213,10 +220,23 @@ class Tap:
 
     def _eager(self, module, args, output):
         if self.fast and self.mask is None and self._by_node(module, output):
-            return None
+            return
         x = self._input(args, output)
-        if x is None:
+        if x is not None:
+            catch = self._catch(x, output)
+            if catch is not None:
+                catch.listen(output)
+
+    def _through(self, args, output):
+        """Under hooks for saved tensors: the output, behind a Function that saves x."""
+        x = self._input(args, output)
+        if x is None or output.grad_fn is None:
             return None
+        catch = self.shared.guarded(self._catch, x, output)
+        return _Through.apply(output, x.detach(), catch)
+
+    def _catch(self, x, output):
+        """A _Catch of this forward pass; None: it is not recorded."""
         rows_shape, width = self._shapes(x)
         if self.order is None:
             self.order, self.width = next(self.shared.order), self.width or width
@@ -226,32 +246,26 @@ class Tap:
         if width != self.width:
             self.misfit = f"its width changed from {self.width} to {width}"
             return None
-        return self._tapped(module, x.detach(), output, rows_shape)
-
-    def _by_node(self, module, output):
-        """Whether nothing is left to do, since the node of a batch norm tells all."""
-        if (not self.shared.on or not torch.is_tensor(output) or _saving_hooks()
-                or not _nodes.caught(self, module, output)):
-            return False
-        if self.order is None:
-            self.order = next(self.shared.order)
-        self.device = output.device
-        return True
-
-    def _tapped(self, module, x, output, rows_shape):
         try:
             index = None if self.mask is None else self.mask.index(rows_shape, x.device)
         except ValueError as error:
             self.misfit = str(error)
             return None
-        layout = _sums.Layout(x, self.width, self.first, index)
-        if layout.rows == 0:
-            return None
-        catch = _Catch(self, x, layout)
-        if not self.observed and _saving_hooks():
-            return _Through.apply(output, x, catch)
-        catch.listen(output)
-        return None
+        layout = _sums.Layout(x.detach(), self.width, self.first, index)
+        return _Catch(self, x.detach(), layout) if layout.rows > 0 else None
+
+    def _by_node(self, module, output):
+        """Whether nothing is left to do, since the node of a batch norm has all numbers."""
+        if not self.shared.on or not torch.is_tensor(output):
+            return False
+        if self.usual is not None and _nodes.as_usual(self, module, output):
+            return True
+        if not _nodes.caught(self, module, output):
+            return False
+        if self.order is None:
+            self.order = next(self.shared.order)
+        self.device = output.device
+        return True
 
     def _compiled(self, args, output):
         x = self._input(args, output)
@@ -346,19 +360,13 @@ class _Catch:
         g, x, self.x = grads[self.output], self.x, None
         if g is None or x is None:
             return
-        self._guarded(lambda: self.take(g.reshape(self.shape), x))
+        self.arrived(g.reshape(self.shape), x)
 
-    def _guarded(self, work):
-        shared = self.tap.shared
-        if not shared.on or self.tap.outdone(self.serial):
-            return
-        start = time.perf_counter()
-        try:
+    def arrived(self, g, x):
+        """The backward pass came."""
+        if self.tap.shared.on and not self.tap.outdone(self.serial):
             with torch.no_grad():
-                work()
-        except Exception as error:
-            shared.fail(error)
-        shared.seconds += time.perf_counter() - start
+                self.tap.shared.guarded(self.take, g, x)
 
     def take(self, g, x):
         if x._version != self.version:
@@ -375,8 +383,10 @@ class _Through(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, y, x, catch):
-        catch.measure()
-        catch.x, ctx.catch = None, catch
+        if catch is not None:
+            catch.tap.shared.guarded(catch.measure)
+            catch.x = None
+        ctx.catch = catch
         ctx.save_for_backward(x)
         ctx.mark_dirty(y)
         return y
@@ -387,7 +397,7 @@ class _Through(torch.autograd.Function):
         catch, ctx.catch = ctx.catch, None
         if catch is not None:
             catch.version = x._version  # checked when it was unpacked
-            catch._guarded(lambda: catch.take(g, x.detach()))
+            catch.arrived(g, x.detach())
         return g, None, None
 
 

@@ -110,7 +110,7 @@ class Watch:
         self._taps = []
         if not (self._ranks.writes or self._ranks.merge):
             return
-        self._shared.on = (self._number + 1) % self._every == 0
+        self._records()
         if _sites.is_compiled(model):
             warn("the model is compiled already: call watch() before torch.compile, or nothing is "
                  "recorded of parts that have run")
@@ -230,8 +230,12 @@ class Watch:
             tap.passes.clear()
             tap.set_mask(None)
             tap.prepare(tap.device)
-        self._shared.on = (self._number + 1) % self._every == 0
+        self._records()
         self._keep_running()
+
+    def _records(self):
+        """Whether the next step is recorded."""
+        self._shared.on = self._shared.saves = (self._number + 1) % self._every == 0
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
