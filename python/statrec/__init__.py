@@ -16,14 +16,20 @@ from ._recorder import Recorder
 from ._version import version
 
 __version__ = version
-__all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "table", "version",
-           "watch"]
+__all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
+           "version", "watch"]
 
 
 def watch(*arguments, **options):
     """Records a PyTorch model; see statrec.watch in docs/python.md."""
     from .watch import watch as begin
     return begin(*arguments, **options)
+
+
+def register(cls, like="none", **options):
+    """Records a class of your own in every watch() from now on; see docs/python-watch.md."""
+    from ._adapters.custom import register as add
+    add(cls, like, **options)
 
 
 class _Package(types.ModuleType):

@@ -27,7 +27,7 @@ import weakref
 
 import torch
 
-from . import _nodes, _sums, _traced
+from . import _calls, _nodes, _sums, _traced
 from ._say import warn
 
 
@@ -165,13 +165,21 @@ class Tap:
         self.module = weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
-        self.handle = self.module().register_forward_hook(self)
+        self.handles = self._hooks(self.module())
+
+    def _hooks(self, module):
+        if not self.site.calls:
+            return [module.register_forward_hook(self, with_kwargs=True)]
+        entered = []  # modes; a module may call itself
+        return [module.register_forward_pre_hook(_Enter(self, entered)),
+                module.register_forward_hook(_Leave(self, entered), always_call=True)]
 
     def __reduce__(self):
         return _no_tap, ()
 
     def detach(self):
-        self.handle.remove()
+        for handle in self.handles:
+            handle.remove()
         self.passes.clear()
         self.leaf = self.mask = self.valid = self.last = self.usual = None
 
@@ -192,15 +200,25 @@ class Tap:
 
     # -- forward ------------------------------------------------------------------------------
 
-    def __call__(self, module, args, output):
+    def __call__(self, module, args, kwargs, output):
+        if not args and kwargs:
+            args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not module.training or not torch.is_grad_enabled():
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
+        return self._ran(module, args, output)
+
+    def _ran(self, module, args, output):
+        """A forward pass outside of a compiler. What it returns, if not None, is the output."""
         if not self.observed and _saving_hooks():
             return self._through(args, output) if self.shared.saves else None
         self.shared.guarded(self._eager, module, args, output)
         return None
+
+    def called(self, module, call):
+        """A functional norm ran within the module."""
+        return self._ran(module, (call.input,), call.output)
 
     def _input(self, args, output):
         x = output if self.at_output else args[0] if args else None
@@ -282,17 +300,17 @@ class Tap:
                 self.misfit = "the mask fits no rows of it"
                 return None
         form = (self.first, self.trailing)
-        if self.observed:
+        if self.observed or not self.site.stock:
             return _traced.ThroughCopy.apply(output, x.detach(), self.leaf, valid, form)
         return _traced.Through.apply(output, x, self.leaf, valid, form)
 
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
-        """The weight [width] of the module, or None. The same as in the forward pass: autograd
+        """The gain [width] of the module, or None. The same as in the forward pass: autograd
         refuses a backward pass after it has changed."""
-        module = None if self.observed else self.module()
-        weight = getattr(module, "weight", None)
+        module = None if self.site.gain is None else self.module()
+        weight = None if module is None else self.site.gain(module)
         return None if weight is None else weight.detach().reshape(-1)
 
     def keep(self, kind, tensors, gamma, counts, serial):
@@ -322,6 +340,38 @@ class Tap:
         """Of "last" the pass counts whose forward was the last one: not that of this number."""
         return (self.shared.repeat == "last" and bool(self.passes)
                 and self.passes[0].serial > serial)
+
+
+class _Enter:
+    """Forward pre-hook of a site whose functional norms are recorded."""
+
+    def __init__(self, tap, entered):
+        self.tap, self.entered = tap, entered
+
+    def __reduce__(self):
+        return _no_tap, ()
+
+    def __call__(self, module, args):
+        if _is_compiling():
+            self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
+                               "to; it is recorded outside of it")
+            return
+        wanted = module.training and torch.is_grad_enabled()
+        mode = _calls.Listening(lambda call: self.tap.called(module, call)) if wanted else None
+        if mode is not None:
+            mode.__enter__()
+        self.entered.append(mode)
+
+
+class _Leave(_Enter):
+    """Its forward hook, also called where the forward pass has failed."""
+
+    def __call__(self, module, args, output):
+        if _is_compiling():
+            return
+        mode = self.entered.pop() if self.entered else None
+        if mode is not None:
+            mode.__exit__(None, None, None)
 
 
 class _Catch:

@@ -71,16 +71,19 @@ class Watch:
     the sites in steps that it divides (and rows of /steps always). vectors=False: scalars only.
     gradient_norms=False: without dx_norm, direct_norm and those of bn, which cost a pass over g.
     on_error: "warn" goes on without recording, "raise" stops the training. kind: a word, or a
-    function of a site's name. start: steps already made. Further options are those of
-    statrec.Recorder.
+    function of a site's name. start: steps already made. verbose: prints how many sites there are
+    and which classes that look like norms are not recorded (sites_left_out). Further options are
+    those of statrec.Recorder.
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
                  eps=1e-5, repeat="last", ranks=None, process_group=None, every=1, on_error="warn",
-                 gradient_norms=True, kind=None, start=0, recorder=_recorder, **options):
+                 gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
+                 **options):
         self._closed = True  # until all is there
         _check(model, repeat, every, on_error)
-        found = _sites.find_sites(model, sites, observe, observe_output, alpha, eps, kind)
+        found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
+                                                       alpha, eps, kind)
         sync = any(isinstance(site.module, nn.SyncBatchNorm) for site in found)
         self._ranks = _ranks.choose(ranks, sync, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
@@ -93,9 +96,17 @@ class Watch:
         self._make_recorder(recorder, options, model)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
+        if verbose and self._ranks.writes:
+            self._say_sites()
         self._closed = False
         _open.add(self)
         _register()
+
+    def _say_sites(self):
+        left = self.sites_left_out
+        more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
+        count = len(self._taps)
+        print(f"statrec: {self.path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
     def _make_recorder(self, recorder, options, model):
         self._recorder = None
@@ -180,9 +191,9 @@ class Watch:
     def _step(self, row, numbers, scale, scalars):
         passes = [caught for tap in self._taps for caught in tap.passes]
         self._warn(passes)
-        hosts, told, running = self._fetched(passes, numbers, scale)
         if self._gathered is None:
             self._settle()
+        hosts, told, running = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
         hosts = self._from_ranks(hosts)
         if self._shared.failure is not None:
@@ -250,6 +261,8 @@ class Watch:
                 tap.misfit = "it had no forward pass before the first step, its width is not known"
                 _taps.warn_misfits([tap], self._told)
         self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
+        lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
+        self._running.update(_running.initial(lazy))
 
     def _declare(self):
         """Sites, in the order of the first forward pass."""
