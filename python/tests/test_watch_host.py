@@ -148,6 +148,18 @@ class NoTrace(WatchCase):
         self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [3, 3])
         run.close()
 
+    def test_forward_replaced_by_a_checkpointed_one(self):
+        """A look at the node would run the forward again, and update the buffers twice."""
+        plain, watched = convnet(), convnet()
+        for model in (plain, watched):
+            own = model[1].forward
+            model[1].forward = lambda x, own=own: checkpoint(own, x, use_reentrant=False)
+        batches = torch.randn(2, 6, 3, 8, 8)
+        with fake_watch(watched) as run:
+            self.assertEqual(train(watched, batches, run), train(plain, batches))
+        self.assertTrue(same_weights(plain, watched))
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [2, 2])
+
     def test_failure_between_a_checkpointed_pass_and_its_recomputation(self):
         """What is saved for backward stays the same, or torch raises CheckpointError."""
         plain, _, _ = self.checkpointed(False)
