@@ -17,13 +17,27 @@ from ._version import version
 
 __version__ = version
 __all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
-           "version", "watch"]
+           "tap", "version", "watch"]
 
 
 def watch(*arguments, **options):
     """Records a PyTorch model; see statrec.watch in docs/python.md."""
     from .watch import watch as begin
     return begin(*arguments, **options)
+
+
+def tap(x, name, features=-1):
+    """Records a tensor and its gradient as the site `name` of every open run; returns x.
+
+    For functional norms and for any other tensor: statistics as a BN in this place would have them.
+    x: result of an operation, [rows, ..., features], or features in dimension 1. The first step
+    decides which names there are. Not within torch.compile, and not under torch.no_grad().
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch.compiler.is_compiling():
+        return x
+    from .watch import tap as record
+    return record(x, name, features)
 
 
 def register(cls, like="none", **options):

@@ -135,6 +135,14 @@ def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, 
     return found, left_out
 
 
+def tensor_site(name, features, alpha, taken):
+    """The site of a tensor that the host names itself (statrec.tap)."""
+    site = Site(_fitting(name, taken), None)
+    site.alpha, site.gain, site.first = alpha, None, features == 1
+    site.kind = _kind(site, None, None)
+    return site
+
+
 def _nothing(model, left_out):
     if isinstance(model, torch.fx.GraphModule):
         return ("the model is an exported graph, whose norms are functions and not modules; call "

@@ -109,6 +109,11 @@ def _no_tap():
     return _nothing
 
 
+def _no_module():
+    """The module of a tensor's tap."""
+    return None
+
+
 _is_compiling = torch.compiler.is_compiling
 _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
@@ -162,12 +167,14 @@ class Tap:
         self.device, self.stored, self.running = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
-        self.module = weakref.ref(site.module)
+        self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
         self.handles = self._hooks(self.module())
 
     def _hooks(self, module):
+        if module is None:
+            return []
         if not self.site.calls:
             return [module.register_forward_hook(self, with_kwargs=True)]
         entered = []  # modes; a module may call itself
@@ -215,6 +222,11 @@ class Tap:
             return self._through(args, output) if self.shared.saves else None
         self.shared.guarded(self._eager, module, args, output)
         return None
+
+    def tensor(self, x):
+        """The host gave a tensor to statrec.tap."""
+        if torch.is_grad_enabled():
+            self.shared.guarded(self._eager, None, (x,), x)
 
     def called(self, module, call):
         """A functional norm ran within the module."""

@@ -92,6 +92,7 @@ class Watch:
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
         self._told, self.failure, self._seconds = set(), None, 0.0
+        self._tensors, self._alpha = {}, alpha
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._shared = _taps.Shared(repeat, gradient_norms)
@@ -119,7 +120,8 @@ class Watch:
 
     def _make_taps(self, model, found):
         self._taps = []
-        if not (self._ranks.writes or self._ranks.merge):
+        self._taps_made = self._ranks.writes or self._ranks.merge
+        if not self._taps_made:
             return
         self._records()
         if _sites.is_compiled(model):
@@ -132,6 +134,21 @@ class Watch:
             self._taps.append(_taps.Tap(site, self._shared))
             self._taps[-1].prepare(device if near is None else near.device)
         self._keep_running()
+
+    def _tap(self, x, name, features):
+        """A tensor of statrec.tap; its site is there from the first step on."""
+        tap = self._tensors.get(name)
+        if tap is None:
+            if self._gathered is not None:
+                self._tensors[name] = tap = _Late(name)
+            else:
+                self._tensors[name] = tap = self._new_tap(name, features)
+        tap.tensor(x)
+
+    def _new_tap(self, name, features):
+        site = _sites.tensor_site(name, features, self._alpha, {tap.site.name for tap in self._taps})
+        self._taps.append(_taps.Tap(site, self._shared))
+        return self._taps[-1]
 
     # -- before the first step ----------------------------------------------------------------
 
@@ -470,6 +487,26 @@ def _check(model, repeat, every, on_error):
         raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
     if not isinstance(every, int) or every < 1:
         raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
+
+
+class _Late:
+    """A tensor that was first given to statrec.tap after the first step: sites do not grow."""
+
+    def __init__(self, name):
+        warn(f"tap {name!r:.80} came after the first step and is not recorded")
+
+    def tensor(self, x):
+        pass
+
+
+def tap(x, name, features=-1):
+    """Records a tensor at this place in every open run, as statrec.tap says."""
+    if features not in (-1, 1):
+        raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
+    for run in list(_open):
+        if run._listening and run._taps_made:
+            run._tap(x, name, features)
+    return x
 
 
 def watch(model, path, **options):

@@ -9,6 +9,7 @@ from watch_models import same_weights, train
 
 import torch
 import torch.nn.functional as F
+import statrec
 from statrec import _adapters, _sites
 from torch import nn
 from torch.utils.checkpoint import checkpoint
@@ -278,6 +279,57 @@ class OwnForward(WatchCase):
             self.assertEqual(torch.overrides._len_torch_function_stack(), 0)
             train(model, data(model), run)
         self.assertEqual(len(run.recorder.passes("1")), 1)
+
+
+class Tensors(WatchCase):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(4)
+            self.inside, self.norm, self.late = nn.Linear(5, 8), nn.LayerNorm(8), False
+
+        def forward(self, x):
+            h = statrec.tap(self.norm(self.inside(x)), "functional")
+            if self.late:
+                statrec.tap(h, "late")
+            self.h = h
+            return F.layer_norm(h, (8,))
+
+    def test_functional_norm(self):
+        model = self.Model()
+        with fake_watch(model) as run:
+            y = model(torch.randn(4, 6, 5))
+            model.h.retain_grad()
+            y.pow(3).mean().backward()
+            run.step()
+        self.assertEqual([site["name"] for site in run.recorder.sites], ["norm", "functional"])
+        self.assertEqual(run.recorder.sites[1]["family"], "none")
+        self.close_to(run.recorder.passes("functional")[0], reference(model.h, model.h.grad))
+
+    def test_weights_are_the_same(self):
+        plain, watched = self.Model(), self.Model()
+        batches = torch.randn(3, 4, 6, 5)
+        with fake_watch(watched) as run:
+            self.assertEqual(train(watched, batches, run), train(plain, batches))
+        self.assertTrue(same_weights(plain, watched))
+
+    def test_after_the_first_step(self):
+        model = self.Model()
+        with warnings.catch_warnings(record=True) as caught, fake_watch(model) as run:
+            warnings.simplefilter("always")
+            train(model, torch.randn(1, 4, 6, 5), run)
+            model.late = True
+            train(model, torch.randn(2, 4, 6, 5), run)
+        self.assertEqual([str(one.message) for one in caught],
+                         ["statrec: tap 'late' came after the first step and is not recorded"])
+
+    def test_within_a_compiler_it_is_the_tensor(self):
+        model = self.Model()
+        torch._dynamo.reset()
+        graph = torch.compile(model, fullgraph=True, backend="aot_eager")
+        graph(torch.randn(4, 6, 5))
+        with self.assertRaisesRegex(ValueError, "features"):
+            statrec.tap(torch.randn(3, 3), "x", 2)
 
 
 class Unknown(nn.Module):
