@@ -1,5 +1,6 @@
 """What a module is to the recorder: which modules of a model are sites, and what they normalise."""
 import collections
+import copy
 import fnmatch
 import math
 
@@ -133,6 +134,18 @@ def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, 
     if not found:
         raise ValueError(_nothing(model, left_out))
     return found, left_out
+
+
+def of_phases(site, phases):
+    """(phase, its own copy of the site); without phases ("", site)."""
+    if not phases:
+        return [("", site)]
+    copies = []
+    for phase in phases:
+        one = copy.copy(site)
+        one.name = _fitting(f"{phase}:{site.name}", {other.name for _, other in copies})
+        copies.append((phase, one))
+    return copies
 
 
 def tensor_site(name, features, alpha, taken):

@@ -36,6 +36,8 @@ class Shared:
 
     def __init__(self, repeat, norms=True):
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
+        self.phase = ""  # of Watch.phase(); taps of other phases do not listen
+        self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
@@ -159,8 +161,8 @@ class _Stored:
 class Tap:
     """The forward hook of a site, and the passes that it has caught since the last step."""
 
-    def __init__(self, site, shared):
-        self.site, self.shared = site, shared
+    def __init__(self, site, shared, phase=""):
+        self.site, self.shared, self.phase = site, shared, phase
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
@@ -211,6 +213,10 @@ class Tap:
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not module.training or not torch.is_grad_enabled():
+            return None
+        if self.shared.phase != self.phase:
+            if not self.shared.phase:
+                self.shared.outside = self.site.name
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
@@ -332,6 +338,7 @@ class Tap:
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
+        self.note_again(serial)
         if tensors[0].is_cpu:
             place = 0 if self.shared.repeat == "last" else len(self.passes)
             if place == len(self.stored):
@@ -342,6 +349,11 @@ class Tap:
             known.append(torch.zeros_like(known[0]) if last is None else last)
             self.arrived(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
                               None if gamma is None else gamma.detach().clone(), serial))
+
+    def note_again(self, serial):
+        """A second backward pass of a step, where nobody has said what becomes of the first."""
+        if self.passes and self.passes[-1].serial != serial:
+            self.shared.again = self.shared.again or self.site.name
 
     def arrived(self, caught):
         """A backward pass came."""
@@ -369,7 +381,10 @@ class _Enter:
             self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
                                "to; it is recorded outside of it")
             return
-        wanted = module.training and torch.is_grad_enabled()
+        shared, wanted = self.tap.shared, module.training and torch.is_grad_enabled()
+        if wanted and not shared.phase and self.tap.phase:
+            shared.outside = self.tap.site.name
+        wanted = wanted and shared.phase == self.tap.phase
         mode = _calls.Listening(lambda call: self.tap.called(module, call)) if wanted else None
         if mode is not None:
             mode.__enter__()
@@ -472,6 +487,7 @@ def _leaf_arrived(tap, leaf):
     gamma = tap.gain()
     gamma = None if gamma is None else gamma.clone()
     tap.shared.serial += 1
+    tap.note_again(tap.shared.serial)
     tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
 
 

@@ -10,6 +10,7 @@
 What is recorded: docs/python-watch.md. How it is tapped: _taps.py.
 """
 import atexit
+import contextlib
 import math
 import os
 import sys
@@ -66,7 +67,9 @@ class Watch:
     observed; observe_output: behind which.
 
     alpha: weight of the OLD running value where the module has no running statistics. eps: of
-    observed modules. repeat: what several backward passes in a step are, "last" or "merge". ranks:
+    observed modules. repeat: what several backward passes in a step are, "last" or "merge" (None:
+    the last, with a warning). phases: names of passes that are kept apart, each as sites of its own
+    (`with run.phase("real"):`). ranks:
     "merge" or "own" with torch.distributed (None: merge if there is a SyncBatchNorm). every: record
     the sites in steps that it divides (and rows of /steps always). vectors=False: scalars only.
     gradient_norms=False: without dx_norm, direct_norm and those of bn, which cost a pass over g.
@@ -77,11 +80,13 @@ class Watch:
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
-                 eps=1e-5, repeat="last", ranks=None, process_group=None, every=1, on_error="warn",
+                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1, on_error="warn",
                  gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
                  **options):
         self._closed = True  # until all is there
-        _check(model, repeat, every, on_error)
+        _check(model, repeat, phases, every, on_error)
+        self._asked, repeat = repeat, repeat or "last"
+        self.phases = tuple(phases)
         found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
                                                        alpha, eps, kind)
         sync = any(isinstance(site.module, nn.SyncBatchNorm) for site in found)
@@ -92,7 +97,7 @@ class Watch:
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
         self._told, self.failure, self._seconds = set(), None, 0.0
-        self._tensors, self._alpha = {}, alpha
+        self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._shared = _taps.Shared(repeat, gradient_norms)
@@ -131,8 +136,9 @@ class Watch:
         device = tensors[0].device if tensors else torch.device("cpu")
         for site in found:
             near = next(iter(site.module.parameters(recurse=False)), None)
-            self._taps.append(_taps.Tap(site, self._shared))
-            self._taps[-1].prepare(device if near is None else near.device)
+            for phase, one in _sites.of_phases(site, self.phases):
+                self._taps.append(_taps.Tap(one, self._shared, phase))
+                self._taps[-1].prepare(device if near is None else near.device)
         self._keep_running()
 
     def _tap(self, x, name, features):
@@ -178,6 +184,17 @@ class Watch:
         for tap in self._taps:
             if sites is None or _sites._matches(tap.site.name, None, sites):
                 tap.set_mask(mask)
+
+    @contextlib.contextmanager
+    def phase(self, name):
+        """Forward passes within are recorded as the sites "NAME:..." of this phase."""
+        if name not in self.phases:
+            raise ValueError(f"phase: {name!r:.80} is none of watch(phases={self.phases})")
+        before, self._shared.phase = self._shared.phase, name
+        try:
+            yield self
+        finally:
+            self._shared.phase = before
 
     # -- a step -------------------------------------------------------------------------------
 
@@ -400,12 +417,23 @@ class Watch:
 
     def _warn(self, passes):
         _taps.warn_misfits(self._taps, self._told)
+        shared = self._shared
+        if shared.again and self._asked is None:
+            self._once("again", f"{shared.again} had several backward passes in a step, and the last "
+                       'is recorded: repeat="last" agrees, repeat="merge" joins their rows, phases= '
+                       "keeps them apart")
+        if shared.outside:
+            self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
         if passes or self._told:
             return
         if self._shared.on and self._taps:
-            self._told.add("")
-            warn("no backward pass of any site was seen before this step(): is the model in "
-                 "training mode, and was it compiled after watch()?")
+            self._once("", "no backward pass of any site was seen before this step(): is the model "
+                       "in training mode, and was it compiled after watch()?")
+
+    def _once(self, subject, text):
+        if subject not in self._warned:
+            self._warned.add(subject)
+            warn(text)
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -478,10 +506,12 @@ _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step
                    "grad_scale")
 
 
-def _check(model, repeat, every, on_error):
+def _check(model, repeat, phases, every, on_error):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
-    if repeat not in ("last", "merge"):
+    if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
+        raise ValueError(f"phases: a list of names is wanted, got {phases!r:.80}")
+    if repeat not in (None, "last", "merge"):
         raise ValueError(f'repeat: "last" or "merge" is wanted, got {repeat!r:.80}')
     if on_error not in ("warn", "raise"):
         raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')

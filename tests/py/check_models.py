@@ -196,7 +196,8 @@ def train(model, given, mode, run=None, spy=None):
             args[0].requires_grad_()
         optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=mode == "autocast"):
-            loss = sum(one.float().square().mean() for one in floats(forward(*args, **kwargs)))
+            output = floats(forward(*args, **kwargs))
+            loss = sum(one.float().square().mean() for one in output)
         loss.backward()
         if run is not None:
             run.step(loss=loss)
