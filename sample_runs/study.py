@@ -46,7 +46,7 @@ those that came after its runs; what papers print, from plots/published.tsv, tab
 
     <!-- study: figure=NAME.svg by="statplot tidgap --metric valid_accuracy" task-rt task-sst5 norm=ln,bn -->
     <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->
-    <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --kept-in double,bf16" -->
+    <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --running-dtype double,bf16" -->
     <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->
 
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.

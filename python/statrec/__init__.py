@@ -16,14 +16,34 @@ from ._recorder import Recorder
 from ._version import version
 
 __version__ = version
-__all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "table", "version",
-           "watch"]
+__all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
+           "tap", "version", "watch"]
 
 
 def watch(*arguments, **options):
-    """Records a PyTorch model; see statrec.watch in docs/python.md."""
+    """Records a PyTorch model; see docs/python-watch.md."""
     from .watch import watch as begin
     return begin(*arguments, **options)
+
+
+def tap(x, name, features=-1):
+    """Records a tensor and its gradient as the site `name` of every open run; returns x.
+
+    For functional norms and for any other tensor: statistics as a BN in this place would have them.
+    x: result of an operation, [rows, ..., features], or features in dimension 1. The first step
+    decides which names there are. Not within torch.compile, and not under torch.no_grad().
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch.compiler.is_compiling():
+        return x
+    from .watch import tap as record
+    return record(x, name, features)
+
+
+def register(cls, like="none", **options):
+    """Records a class of your own in every watch() from now on; see docs/python-watch.md."""
+    from ._adapters.custom import register as add
+    add(cls, like, **options)
 
 
 class _Package(types.ModuleType):

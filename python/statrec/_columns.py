@@ -1,4 +1,4 @@
-"""Columns of a run file that are read when they are indexed, and only the rows asked for."""
+"""Columns of a run file. Indexing reads the requested rows."""
 import operator
 
 from . import _arrays
@@ -10,8 +10,8 @@ class Column:
     """Numbers of a run file, [rows] or [rows, columns], not read yet.
 
     column[i], column[a:b], column[a:b, c:d] read these rows and no others; column[:] reads all.
-    NumPy arrays where NumPy is installed, else array.array, of two dimensions a list of them.
-    Each time it is read: keep what you use twice.
+    They return NumPy arrays if NumPy is installed, else array.array, or a list of them for two
+    dimensions. Every access reads the file again: store values that you use twice.
     """
 
     def __init__(self, name, shape, typecode, fill, definition=""):
@@ -101,10 +101,10 @@ def _of_each(values, columns):
 
 
 class Statistic(Column):
-    """A statistic of every site: statistic["norm1"] is that of one site, also not read yet.
+    """A statistic of every site: statistic["norm1"] is one site's, also not read yet.
 
-    Indexed by rows it has all sites: [T, S] of a scalar; [V, W] of a vector, whose sites stand
-    one behind the other (Site.offset, Site.width).
+    Indexed by rows it has all sites: [T, S] of a scalar; [V, W] of a vector, with one site after
+    the other (Site.offset, Site.width).
     """
 
     def __init__(self, *described, of_site, **more):

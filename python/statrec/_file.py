@@ -15,12 +15,12 @@ _STEP_INTS = ("step", "update", "tokens")  # the columns of /steps that are whol
 
 
 def open(path):  # noqa: A001 - statrec.open, as h5py.File
-    """The File of a run; PATH.part where PATH is not there yet."""
+    """Opens a run file; PATH.part if PATH does not exist yet. Returns a File."""
     return File(path)
 
 
 def check(path):
-    """Walks a whole run file: a list of what is wrong with it, one line each; empty: nothing."""
+    """Verifies a complete run file. Returns a list of faults, one line each."""
     faults, why = [], _abi.Failure()
     tell = _abi.TELL(lambda _, fault: faults.append(str(error_of(fault.contents))))
     with locked():
@@ -35,10 +35,10 @@ def check(path):
 class Site(SimpleNamespace):
     """A normalization site.
 
-    number (from 0), name, norm (its method), called (the method, with "+ls" behind a layer scale),
+    number (from 0), name, norm (its method), called (the method, "+ls" after a layer scale),
     kind, family, width (features), offset (first of its columns in the vectors of all sites),
-    depth, layer_scale, layer_scale_own, eps, alpha (weighs the OLD running value; NaN: nothing
-    runs), axis, uses, constants, observed, merged.
+    depth, layer_scale, layer_scale_own, eps, alpha (weighs the OLD running value; NaN: no running
+    statistics), axis, uses, constants, observed, merged.
     """
 
     def __str__(self):
@@ -58,7 +58,7 @@ def _plain(value):
 
 
 class Named(Mapping):
-    """Things by name, in the order of the file; those of sites by number too."""
+    """Values by name, in the order of the file; values of sites by number too."""
 
     def __init__(self, what, things):
         self._what, self._things = what, things
@@ -82,7 +82,7 @@ class Named(Mapping):
 
 
 class Columns(Named):
-    """Columns of one length by name, read when they are looked at."""
+    """Columns of one length by name, read when they are used."""
 
     def __init__(self, what, things, index):
         super().__init__(what, things)
@@ -92,7 +92,7 @@ class Columns(Named):
         return super().__getitem__(name)[:]
 
     def lazy(self, name):
-        """The Column, of which slices are read."""
+        """The Column, which reads only requested slices."""
         return super().__getitem__(name)
 
     def frame(self):
@@ -130,10 +130,10 @@ class File:
             run["mu_B"]["norm1"][-10:]          # [10, width], the last ten recorded vectors
             run.steps["loss"], run.evals["valid_loss"]
 
-    Nothing is read before it is asked for. A file that is still being written has the rows that it
-    had when it was opened; reopen() takes in those that came since. T steps, V steps whose
-    vectors were kept, S sites, W columns of vectors (the sum of the sites' widths), E evaluations.
-    Indexing with an unknown name raises statrec.Error, which then is a KeyError too.
+    Values are read when they are requested. A growing file has the rows that existed when it was
+    opened; reopen() adds later rows. T steps, V steps with vectors, S sites, W columns of vectors
+    (the sum of the sites' widths), E evaluations. Indexing with an unknown name raises
+    statrec.Error, which then is a KeyError too.
     """
 
     def __init__(self, path):
@@ -141,12 +141,11 @@ class File:
         self.reopen()
 
     def reopen(self):
-        """Opens the same path again: what a growing file got since is there. Returns self.
+        """Opens the same path again, with the later rows of a growing file. Returns self.
 
         PATH.part becomes PATH when its run ends, so open a growing file as PATH. Arrays read before
-        are copies and stay; a Column has the new rows. HDF5 keeps what it knows of a file while any
-        File of it is open in the process: of several, close the others first. When opening fails
-        the file is closed.
+        are copies and stay; a Column has the new rows. HDF5 caches a file while any File of it is
+        open in the process, so close all others first. If opening fails the file is closed.
         """
         self.close()
         why = _abi.Failure()
@@ -184,7 +183,7 @@ class File:
 
     @property
     def path(self):
-        """As given."""
+        """The path that was given."""
         return self._path
 
     def __fspath__(self):
@@ -248,7 +247,7 @@ class File:
 
     @property
     def damage(self):
-        """What opening found damaged, one line each."""
+        """Damage found when the file was opened, one line each."""
         return [decoded(line) for line in self._several(
             lambda i: self._call("sr_run_damage", i))]
 
@@ -268,7 +267,7 @@ class File:
 
     @property
     def metrics(self):
-        """Of evaluations, by name: name, unit, definition, better ("less", "more" or "")."""
+        """Metrics of evaluations by name: name, unit, definition, better ("less", "more" or "")."""
         words = {number: word for word, number in _abi.BETTER.items()}
         found = self._several(
             lambda i: copy_of(self._call("sr_run_get_metric", i), _abi.RunMetric))
@@ -278,7 +277,7 @@ class File:
 
     @property
     def declared(self):
-        """Scalars of the host's own, by name: name, unit, definition, scope ("site", "step")."""
+        """Custom scalars by name: name, unit, definition, scope ("site", "step")."""
         found = self._several(
             lambda i: copy_of(self._call("sr_run_get_declared", i), _abi.RunDeclared))
         return self._named("declared scalars", {decoded(d.name): SimpleNamespace(
@@ -286,7 +285,7 @@ class File:
             scope=_abi.SCOPES[d.scope]) for d in found})
 
     def definition(self, name):
-        """Of "scalars/dist_mu", or of a statistic's or metric's plain name; "" without one."""
+        """Definition of "scalars/dist_mu", or of a plain name; "" without one."""
         groups = [""] if "/" in name else ["scalars/", "vectors/", "steps/", "evals/"]
         for group in groups:
             text = self._call("sr_run_definition", encoded(group + name, "name"))
@@ -298,13 +297,13 @@ class File:
 
     @property
     def scalars(self):
-        """Names of the scalars that hold values, those of the host's own among them."""
+        """Names of the scalars with values, custom ones included."""
         return [name for name in self._names("scalars")
                 if self._call("sr_run_has_scalar", name.encode())]
 
     @property
     def vectors(self):
-        """Names of the vectors that hold values."""
+        """Names of the vectors with values."""
         return [name for name in self._names("vectors")
                 if self._call("sr_run_has_vector", name.encode())]
 
@@ -315,7 +314,7 @@ class File:
         return iter([*self.scalars, *self.vectors])
 
     def __getitem__(self, name):
-        """Statistic of every site; [name][site] of one. Not read before its rows are asked for."""
+        """Statistic of every site; [name][site]: of one site. Indexing its rows reads them."""
         if name in self._names("scalars"):
             return self._statistic(name, "sr_run_scalar", "steps", "sites")
         if name in self._names("vectors"):
@@ -422,9 +421,9 @@ class File:
 
     @property
     def final(self):
-        """dict of a pass over the training batches after training: batches, and tid_mean, tid_var
+        """dict of the final pass over training batches: batches, and tid_mean, tid_var
         [S]; with pairs of input and output pair_x, pair_y, pair_feature [S, K], NaN and -1 at sites
-        that kept none. None of a run that made no pass."""
+        without pairs. None for a run without a final pass."""
         batches, sites = ctypes.c_int64(-1), self.info["sites"]
 
         def fill(where):
@@ -456,12 +455,12 @@ class File:
     # -- other libraries ----------------------------------------------------------------------
 
     def diagnose(self):
-        """Whether the run's normalization is healthy (statrec.diagnose)."""
+        """Diagnoses the run's normalization (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self)
 
     def frame(self, scalars=None, sites=None, tidy=False):
-        """pandas DataFrame of scalars (default: all that hold values), index step.
+        """pandas DataFrame of scalars (default: all with values), index step.
 
         Columns (site, statistic); tidy: one row per step and site, columns step, site and each
         statistic. sites: names, numbers or Sites; default: all. run.steps.frame() and

@@ -16,9 +16,9 @@ NAME = "libstatrec.so.1"
 
 
 class Error(Exception):
-    """A call that failed: one line, as libstatrec says it.
+    """A call that failed, with libstatrec's message in one line.
 
-    text: the line. hint: what can be done, or "". status: "usage", "memory", "io", "format",
+    text: the line. hint: advice, or "". status: "usage", "memory", "io", "format",
     "exists", "state" or "library", as sr_status_name.
     """
 

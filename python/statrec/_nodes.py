@@ -39,7 +39,7 @@ _HALVES = (torch.float16, torch.bfloat16)
 
 def plain_batch_norm(site, module):
     """Whether the parameters' gradients are the sums."""
-    return (site.norm == "bn" and module.affine
+    return (site.norm == "bn" and site.stock and module.affine
             and type(module).__name__ in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"))
 
 

@@ -13,7 +13,7 @@ from ._library import Error, library, path_of
 class Figure(str):
     """The path of a file that statplot wrote; a notebook shows an SVG or PNG.
 
-    messages: what statplot warned of, one line each.
+    messages: warnings of statplot, one line each.
     """
 
     messages = ()
@@ -33,14 +33,15 @@ class Figure(str):
 
 
 def plot(figure, *files, output=None, **options):
-    """Draws a figure of `statplot list`, or a template of your own; the path, shown in a notebook.
+    """Draws a figure of `statplot list` or a template file. Returns its path.
 
         statrec.plot("fig2", "cv.h5", "nlp.h5", output="fig2.svg", form="relative")
 
     files: paths or open Files. output: .svg, .pdf, .png (tables: .md, .tex, .tsv; report: a
-    directory); None: an SVG that is there until the interpreter ends. options: those of
-    `statplot FIGURE --help`; max_x=1 is --max-x 1, log=True --log, log=False --no-log, a list its
-    elements behind commas. What statplot warns of is a warning, and in .messages of the path.
+    directory); None: an SVG that exists until the interpreter ends. options: as in
+    `statplot FIGURE --help`; smooth=9 is --smooth=9, log=True --log, log=False --no-log; a list
+    becomes its elements separated by commas. Warnings of statplot become Python warnings;
+    .messages of the path also contains them. A notebook shows the figure.
     """
     path = _scratch(figure) if output is None else os.fsdecode(output)
     result = _run("statplot", [figure, *map(os.fsdecode, files), "-o", path, *_flags(options)])
@@ -50,7 +51,7 @@ def plot(figure, *files, output=None, **options):
 
 
 def table(program, *files, **options):
-    """What an analysis finds: a dict of its --format json; with format="tsv" or "csv" its text.
+    """Runs an analysis. Returns a dict of its --format json; with format="tsv" or "csv" its text.
 
         statrec.table("stat-gap", "bn.h5", "ln.h5", metric="valid_ppl")["rows"]
 
@@ -63,13 +64,13 @@ def table(program, *files, **options):
 
 
 class Diagnosis(list):
-    """Rows of `statrec diagnose`, a dict for each run and question; printed it is the page."""
+    """Rows of `statrec diagnose`, one dict per run and question; print() shows the page."""
 
     page = ""
 
     @property
     def findings(self):
-        """The rows where something was found, the weightiest of each run first."""
+        """The rows with a finding, the most severe of each run first."""
         found = [row for row in self if row["verdict"] == "found"]
         return sorted(found, key=lambda row: row["rank"])
 
@@ -78,7 +79,7 @@ class Diagnosis(list):
 
 
 def diagnose(*files):
-    """Whether the normalization of runs is healthy, and if not why and where (docs/diagnose.md).
+    """Diagnoses the normalization of runs (docs/diagnose.md). Returns a Diagnosis.
 
         print(statrec.diagnose("run.h5"))                  # a page
         statrec.diagnose("run.h5").findings[0]["site"]     # the worst one

@@ -1,4 +1,4 @@
-"""Recorder: statrec/record.h for Python, a thin hand over each call.
+"""Recorder: statrec/record.h for Python, one method per call.
 
     with statrec.Recorder("run.h5", program="mytrainer", planned_steps=1000) as recorder:
         site = recorder.add_site("norm1", norm="bn", width=64, eps=1e-5, alpha=0.9)
@@ -128,14 +128,14 @@ def _forgotten(handle):
 
 
 class Recorder:
-    """Writes a run file; see statrec/record.h for what each method means.
+    """Writes a run file; statrec/record.h documents each method.
 
-    A failed call raises statrec.Error. With quiet=True nothing is raised after the options have
-    been understood: the first failure is kept in .failure, and later calls do nothing that fails.
-    In a forked child (a DataLoader's worker) every method does nothing.
+    A failed call raises statrec.Error. With quiet=True only wrong options raise: the first failure
+    is kept in .failure, and later calls do nothing. In a forked child (a DataLoader's worker) every
+    method does nothing.
 
     As a context manager it is closed as "complete"; after an exception as "failed", after a
-    KeyboardInterrupt or SystemExit as "interrupted", and the exception goes on. A recorder that
+    KeyboardInterrupt or SystemExit as "interrupted"; the exception propagates. A recorder that
     is never closed leaves PATH.part, which statrec.open reads.
     """
 
@@ -195,12 +195,12 @@ class Recorder:
     def add_site(self, name, norm="", kind="", family="sigma", *, width, depth=0, eps,
                  alpha=_NAN, layer_scale=0, repeat="last", observed=False, axis=None, uses=None,
                  constants=None):
-        """Number of a new site of `width` features. alpha weighs the OLD running value.
+        """Adds a site of `width` features, returns its number. alpha weighs the OLD running value.
 
-        family: "sigma", "psi", "pn", "row", "own" or "none". repeat: what several forward passes
-        in one step are, "last" or "merge". observed: the batch statistics are those of an
-        observer, not what the method uses. axis ("batch", "row", "sample", "-"), uses ("mu,sigma2")
-        and constants: as in /sites; what is left out follows from the family.
+        family: "sigma", "psi", "pn", "row", "own" or "none". repeat: "last" records the last of
+        several forward passes in a step, "merge" all as one batch. observed: an observer computes
+        the batch statistics, the method does not use them. axis ("batch", "row", "sample", "-"),
+        uses ("mu,sigma2") and constants: as in /sites; omitted ones follow from the family.
         """
         number = library().sr_family_find(encoded(family, "family"))
         if library().sr_family_name(number) != family.encode():
@@ -222,7 +222,7 @@ class Recorder:
 
     @_call()
     def add_metric(self, name, unit="", definition="", better=0):
-        """Declares a number of evaluations. better: "less", "more", "", or -1, 1, 0."""
+        """Declares a metric of evaluations. better: "less", "more", "", or -1, 1, 0."""
         known = {**_abi.BETTER, **{number: number for number in _abi.BETTER.values()}}
         direction = known[_choice(better, known, "better")]
         self._done(library().sr_add_metric(self._pointer, encoded(name, "name"),
@@ -232,7 +232,7 @@ class Recorder:
 
     @_call(-1)
     def declare_scalar(self, name, unit, definition, scope="site"):
-        """Id of a number of the host's own, one per "site" and step or one per "step"."""
+        """Declares a custom scalar, one per "site" and step or one per "step"; returns its id."""
         number = self._numbered(library().sr_declare_scalar(
             self._pointer, encoded(name, "name"), encoded(unit, "unit"),
             encoded(definition, "definition"),
@@ -243,36 +243,36 @@ class Recorder:
     @property
     @_call(0)
     def vectors_every(self):
-        """Spacing of the steps whose vectors are kept; 0: none are."""
+        """Spacing of the steps with vectors; 0: none."""
         return library().sr_vectors_every(self._pointer)
 
     @property
     @_call(-1)
     def projected_bytes(self):
-        """Of the finished file; -1 without planned_steps."""
+        """Projected size of the finished file; -1 without planned_steps."""
         return library().sr_projected_bytes(self._pointer)
 
     @property
     @_call(0.0)
     def own_seconds(self):
-        """Seconds that the recorder has taken so far."""
+        """Seconds spent in the recorder so far."""
         return library().sr_own_seconds(self._pointer)
 
     @_call()
     def add_seconds(self, seconds):
-        """Counts seconds that the host spent for the recorder outside of it."""
+        """Adds seconds that the host program spent on recording."""
         library().sr_add_seconds(self._pointer, _real(seconds, "seconds"))
 
     # -- a step -------------------------------------------------------------------------------
 
     @_call()
     def begin_step(self, step):
-        """Begins a forward and backward pass; numbers of steps increase."""
+        """Begins a step, one forward and backward pass; step numbers increase."""
         self._done(library().sr_begin_step(self._pointer, _integer(step, "step")))
 
     @_call(False)
     def wants_vectors(self):
-        """Whether the vectors of the step that has begun are kept."""
+        """Whether this step records vectors."""
         return library().sr_wants_vectors(self._pointer)
 
     @_call()
@@ -303,7 +303,7 @@ class Recorder:
         """put_forward and put_backward of many passes: (site, rows, samples, padded, address,
         stride, has_gamma) each.
 
-        address: of [width] doubles, and each `stride` bytes on of the next ones: mean, variance,
+        address: [width] doubles of mean; each `stride` bytes later the next ones: variance,
         mean square, sum g, sum g (x - mean), sum g^2 (gradient_norms), gamma.
         """
         pointer, forward, backward = self._pointer, _abi.Forward(), _abi.Backward()
@@ -321,7 +321,7 @@ class Recorder:
 
     @_call()
     def put_rows(self, site, rows):
-        """Valid rows that the vectors of this step are taken over; put_forward says it too."""
+        """Number of valid rows of this step; put_forward sets it too."""
         self._width(site)
         self._done(library().sr_put_rows(self._pointer, site, _integer(rows, "rows")))
 
@@ -362,7 +362,7 @@ class Recorder:
 
     @_call()
     def put_step_scalar(self, which, value):
-        """A number that declare_scalar(scope="step") made, by its id or name."""
+        """A scalar that declare_scalar(scope="step") declared, by its id or name."""
         number = which if isinstance(which, int) else self._declared.get(which)
         if number is None:
             raise Error(f"{self._path}: no scalar '{which!s:.80}' was declared", "usage",
@@ -371,7 +371,7 @@ class Recorder:
 
     @_call()
     def end_step(self, update, tokens, epoch=_NAN, loss=_NAN, lr=_NAN, grad_norm=_NAN):
-        """Ends the step; its row goes to the file with one of the next flushes."""
+        """Ends the step; one of the next flushes writes its row to the file."""
         row = _abi.Step(update=_integer(update, "update"), tokens=_integer(tokens, "tokens"),
                         epoch=_real(epoch, "epoch"), loss=_real(loss, "loss"),
                         lr=_real(lr, "lr"), grad_norm=_real(grad_norm, "grad_norm"))
@@ -381,7 +381,7 @@ class Recorder:
 
     @_call()
     def evaluate(self, /, step, epoch=_NAN, **metrics):
-        """One row of /evals: metrics by the names of add_metric; those left out are NaN."""
+        """Writes a row of /evals: metrics by the names of add_metric; omitted ones are NaN."""
         values = [(encoded(name, "metric"), _real(value, name)) for name, value in metrics.items()]
         for name in metrics:
             if name not in self._metrics:
@@ -398,16 +398,16 @@ class Recorder:
 
     @_call()
     def flush(self):
-        """What waits goes into the file, and the running values: where you save a checkpoint."""
+        """Writes buffered rows and running statistics. Call it when you save a checkpoint."""
         self._done(library().sr_flush(self._pointer))
 
     @_call()
     def copy_rows(self, path, up_to_step=-1):
-        """Takes over the rows of another run file with step <= up_to_step (< 0: all).
+        """Copies the rows of another run file with step <= up_to_step (< 0: all).
 
-        Before the first step, with the same sites. A dict: steps, vectors, evals (copied),
-        lost_steps, lost_vectors, lost_evals (unreadable), running_step (that running values go
-        on from, -1: they start anew).
+        Call it before the first step, with the same sites. Returns a dict: steps, vectors, evals
+        (copied), lost_steps, lost_vectors, lost_evals (unreadable), running_step (step of the
+        running statistics that continue; -1: they are initialized).
         """
         result = _abi.Recovery()
         last = _integer(up_to_step, "up_to_step")
@@ -427,10 +427,10 @@ class Recorder:
         return str(self._error) if self._error else None
 
     def close(self, status="complete", reason=""):
-        """Writes what is left, and PATH.part becomes PATH. Closing again does nothing.
+        """Writes buffered rows and renames PATH.part to PATH. Closing again does nothing.
 
-        status: "complete", "diverged", "interrupted" or "failed". Raises the first failure of the
-        recorder's life.
+        status: "complete", "diverged", "interrupted" or "failed". Raises the first failure of all
+        calls.
         """
         if self._pid == os.getpid() and self._pointer:
             self._close(status, reason)
@@ -444,7 +444,7 @@ class Recorder:
             raise error_of(why)
 
     def abandon(self):
-        """Ends without finishing: PATH.part stays as a crash would leave it."""
+        """Stops without finishing the file: PATH.part stays, as after a crash."""
         if self._pid == os.getpid() and self._pointer:
             with locked():
                 library().sr_abandon(self._handle.release())

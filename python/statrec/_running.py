@@ -1,5 +1,6 @@
 """Running statistics that modules keep themselves, as they are between two steps."""
 import torch
+from torch.nn.parameter import is_lazy
 
 from ._taps import copy_all
 
@@ -14,7 +15,7 @@ def kept(taps):
         module = tap.module()
         buffers = {} if module is None else module._buffers
         mean, variance = buffers.get("running_mean"), buffers.get("running_var")
-        if mean is None or variance is None:
+        if mean is None or variance is None or is_lazy(mean):
             continue
         if mean.device.type != "cpu":
             found[tap.site] = torch.stack([mean.detach(), variance.detach()])
@@ -27,6 +28,12 @@ def kept(taps):
         with torch.no_grad():
             copy_all(to, tensors)
     return found
+
+
+def initial(taps):
+    """What a lazy module starts with, by site: it had no buffers before its first forward pass."""
+    return {tap.site: torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, tap.width)
+            for tap in taps if tap.width is not None}
 
 
 def _rows(tap, width):

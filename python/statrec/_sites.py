@@ -1,15 +1,16 @@
 """What a module is to the recorder: which modules of a model are sites, and what they normalise."""
+import collections
+import copy
 import fnmatch
 import math
 
 import torch
 from torch import nn
 
+from . import _adapters
+from ._adapters.probed import looks_like_norm
+
 _NAME_BYTES = 63  # SR_NAME_SIZE with its end
-_BATCH = (nn.modules.batchnorm._BatchNorm,)  # 1d, 2d, 3d, SyncBatchNorm
-_SAMPLE = (nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
-_ROW = (nn.LayerNorm,) + ((nn.RMSNorm,) if hasattr(nn, "RMSNorm") else ())
-NORMALIZATIONS = _BATCH + _SAMPLE + _ROW
 
 
 class Site:
@@ -17,7 +18,9 @@ class Site:
 
     width: features, or None until the first forward pass tells. first: features are dimension 1,
     otherwise the last `trailing` dimensions. own_running: running_mean and running_var are the
-    module's. at_output: the tensor is what the module returns, not what it is given.
+    module's. at_output: the tensor is what the module returns, not what it is given. gain: function
+    of the module, or None. calls: the functional norms within the module are recorded, not its own
+    input and output. stock: torch's own forward, whose output nobody needs unchanged.
     """
 
     def __init__(self, name, module):
@@ -27,12 +30,18 @@ class Site:
         self.width, self.eps, self.alpha = None, 1e-5, math.nan
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
+        self.gain, self.calls, self.stock = weight, False, True
 
     def declaration(self, depth, repeat):
         """Arguments of Recorder.add_site."""
         return dict(name=self.name, norm=self.norm, kind=self.kind, family=self.family,
                     width=self.width, depth=depth, eps=self.eps, alpha=self.alpha,
                     repeat=repeat, observed=self.observed, axis=self.axis, uses=self.uses)
+
+
+def weight(module):
+    """The gain of torch's own norms."""
+    return getattr(module, "weight", None)
 
 
 # -- names ------------------------------------------------------------------------------------
@@ -92,79 +101,98 @@ def _chosen(named, wishes, what):
 
 def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, eps=1e-5,
                kind=None):
-    """The sites of a model, in the order of named_modules().
+    """The sites of a model in the order of named_modules(), and the norms that are left out:
+    [(name, class name)].
 
     sites: globs, types or modules among the normalizations; None: all of them. observe,
     observe_output: the same among all modules. alpha, eps: of sites that have none. kind: a word
     for all sites, or a function of the name.
     """
     named = [(plain_name(name), module) for name, module in model.named_modules()]
-    norms = [pair for pair in named if isinstance(pair[1], NORMALIZATIONS)]
+    rows = {id(module): _adapters.of(module) for _, module in named}
+    norms = [pair for pair in named if rows[id(pair[1])] is not None]
     wished = norms if sites is None else _chosen(norms, _as_list(sites), "sites")
     inside = _chosen(named, _as_list(observe), "observe")
     behind = _chosen(named, _as_list(observe_output), "observe_output")
-    found, taken = [], set()
+    found, left_out, taken = [], [], set()
     for name, module in named:
         at = [any(module is other for _, other in group) for group in (wished, inside, behind)]
         if not any(at):
             continue
-        site = _described(module, at[0] or at[1] and isinstance(module, NORMALIZATIONS),
-                          at[2], alpha, eps)
+        row = rows[id(module)] if at[0] or at[1] else None
+        site = _described(module, row, alpha, eps)
+        if site is None and not (at[1] or at[2]):
+            if sites is not None or looks_like_norm(module):
+                left_out.append((name, type(module).__name__))
+            continue
+        if site is None or row is None:
+            site = _observed(module, at[2], alpha, eps)
         site.name = _fitting(name or type(module).__name__, taken)
         taken.add(site.name)
-        site.kind = _kind(site.name, module, kind)
+        site.kind = _kind(site, module, kind)
         found.append(site)
     if not found:
-        raise ValueError("the model has no normalization; sites= or observe= say what to record")
-    return found
+        raise ValueError(_nothing(model, left_out))
+    return found, left_out
 
 
-def _kind(name, module, kind):
-    if kind is not None:
-        return kind(name) if callable(kind) else kind
-    for word in ("decoder", "encoder"):
-        if word in name.lower():
-            return word
-    planes = (nn.BatchNorm2d, nn.BatchNorm3d, *_SAMPLE)
-    return "conv" if isinstance(module, planes) else ""
+def of_phases(site, phases):
+    """(phase, its own copy of the site); without phases ("", site)."""
+    if not phases:
+        return [("", site)]
+    copies = []
+    for phase in phases:
+        one = copy.copy(site)
+        one.name = _fitting(f"{phase}:{site.name}", {other.name for _, other in copies})
+        copies.append((phase, one))
+    return copies
 
 
-# -- description ------------------------------------------------------------------------------
-
-def _described(module, normalization, at_output, alpha, eps):
-    site = Site("", module)
-    site.alpha, site.eps, site.at_output = alpha, eps, at_output and not normalization
-    if normalization:
-        describe = (_batch if isinstance(module, _BATCH)
-                    else _sample if isinstance(module, _SAMPLE) else _row)
-        describe(site, module)
-        site.width = site.width or None
-    elif not at_output and getattr(module, "inplace", False):
-        raise ValueError(f"observe: {module} overwrites its input; observe_output= is for it")
+def tensor_site(name, features, alpha, taken):
+    """The site of a tensor that the host names itself (statrec.tap)."""
+    site = Site(_fitting(name, taken), None)
+    site.alpha, site.gain, site.first = alpha, None, features == 1
+    site.kind = _kind(site, None, None)
     return site
 
 
-def _batch(site, module):
-    site.norm, site.family, site.observed = "bn", "sigma", False
-    site.width, site.eps, site.first = module.num_features, module.eps, True
-    site.own_running = bool(module.track_running_stats)
-    if site.own_running:
-        site.alpha = math.nan if module.momentum is None else 1 - module.momentum
+def _nothing(model, left_out):
+    if isinstance(model, torch.fx.GraphModule):
+        return ("the model is an exported graph, whose norms are functions and not modules; call "
+                "watch() on the model before it is exported")
+    if left_out:
+        return (f"no normalization is recognised; {counted(left_out)} look like some: "
+                "statrec.register(Class) or observe= record them")
+    return ("the model has no normalization module; observe= records others, statrec.tap(x, name) "
+            "any tensor")
 
 
-def _sample(site, module):
-    grouped = isinstance(module, nn.GroupNorm)
-    site.norm, site.family = "groupnorm" if grouped else "instancenorm", "row"
-    site.axis, site.uses = "sample", "mu,sigma2"
-    site.width = module.num_channels if grouped else module.num_features
-    site.eps, site.first = module.eps, True
+def counted(left_out):
+    """"DetrFrozenBatchNorm2d x12, GroupNormX x2" """
+    classes = collections.Counter(kind for _, kind in left_out)
+    return ", ".join(f"{kind} x{count}" for kind, count in classes.items())
 
 
-def _row(site, module):
-    site.family, site.trailing = "row", len(module.normalized_shape)
-    site.width = math.prod(module.normalized_shape)
-    site.eps = torch.finfo(torch.float32).eps if module.eps is None else module.eps
-    if isinstance(module, nn.LayerNorm):
-        site.norm, site.uses = "ln" if module.elementwise_affine else "ln-simple", "mu,sigma2"
-    else:
-        site.norm, site.uses = "rmsnorm", "psi2"
+def _kind(site, module, kind):
+    if kind is not None:
+        return kind(site.name) if callable(kind) else kind
+    for word in ("decoder", "encoder"):
+        if word in site.name.lower():
+            return word
+    planes = (nn.BatchNorm2d, nn.BatchNorm3d, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
+    return "conv" if isinstance(module, planes) else ""
+
+
+def _described(module, row, alpha, eps):
+    """The site of a normalization; None where its row cannot say what it computes."""
+    site = Site("", module)
+    site.alpha, site.eps = alpha, eps
+    return None if row is None or row.describe(site, module) is False else site
+
+
+def _observed(module, at_output, alpha, eps):
+    site = Site("", module)
+    site.alpha, site.eps, site.at_output, site.gain = alpha, eps, at_output, None
+    if not at_output and getattr(module, "inplace", False):
+        raise ValueError(f"observe: {module} overwrites its input; observe_output= is for it")
+    return site

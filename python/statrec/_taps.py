@@ -12,7 +12,9 @@ node      a hook of the autograd node that made the output: sees g whatever is d
 through   within hooks for saved tensors (activation checkpointing without reentry, offloading) a
           node's hook would hold x alive. There the output goes through an autograd.Function that
           saves x as any operation does and marks the output dirty, so that in-place operations
-          behind it still work.
+          behind it still work. A forward pass and its recomputation must save the same tensors:
+          the Function is applied in both, also after the recorder has failed in between. torch
+          ends a recomputation by an exception out of the saving; it is not caught here.
 compiled  torch.compile sees no hooks of nodes: a Function again, which hands all sums as the
           gradient of a leaf [10, width] to the leaf's hook.
 
@@ -25,7 +27,7 @@ import weakref
 
 import torch
 
-from . import _nodes, _sums, _traced
+from . import _calls, _nodes, _sums, _traced
 from ._say import warn
 
 
@@ -34,7 +36,21 @@ class Shared:
 
     def __init__(self, repeat, norms=True):
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
+        self.phase = ""  # of Watch.phase(); taps of other phases do not listen
+        self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
+        self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
+
+    def guarded(self, work, *given):
+        """What work(*given) returns; None after it has failed, when the host's training goes on."""
+        start = time.perf_counter()
+        try:
+            return work(*given)
+        except Exception as error:
+            self.fail(error)
+            return None
+        finally:
+            self.seconds += time.perf_counter() - start
 
     def fail(self, error):
         self.on = False
@@ -95,6 +111,11 @@ def _no_tap():
     return _nothing
 
 
+def _no_module():
+    """The module of a tensor's tap."""
+    return None
+
+
 _is_compiling = torch.compiler.is_compiling
 _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
@@ -140,24 +161,34 @@ class _Stored:
 class Tap:
     """The forward hook of a site, and the passes that it has caught since the last step."""
 
-    def __init__(self, site, shared):
-        self.site, self.shared = site, shared
+    def __init__(self, site, shared, phase=""):
+        self.site, self.shared, self.phase = site, shared, phase
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
         self.device, self.stored, self.running = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
-        self.module = weakref.ref(site.module)
+        self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
-        self.handle = self.module().register_forward_hook(self)
+        self.handles = self._hooks(self.module())
+
+    def _hooks(self, module):
+        if module is None:
+            return []
+        if not self.site.calls:
+            return [module.register_forward_hook(self, with_kwargs=True)]
+        entered = []  # modes; a module may call itself
+        return [module.register_forward_pre_hook(_Enter(self, entered)),
+                module.register_forward_hook(_Leave(self, entered), always_call=True)]
 
     def __reduce__(self):
         return _no_tap, ()
 
     def detach(self):
-        self.handle.remove()
+        for handle in self.handles:
+            handle.remove()
         self.passes.clear()
         self.leaf = self.mask = self.valid = self.last = self.usual = None
 
@@ -178,22 +209,34 @@ class Tap:
 
     # -- forward ------------------------------------------------------------------------------
 
-    def __call__(self, module, args, output):
+    def __call__(self, module, args, kwargs, output):
+        if not args and kwargs:
+            args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not module.training or not torch.is_grad_enabled():
+            return None
+        if self.shared.phase != self.phase:
+            if not self.shared.phase:
+                self.shared.outside = self.site.name
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
-        start = time.perf_counter()
-        try:
-            if (self.usual is not None and self.mask is None and self.shared.on
-                    and not _saving_hooks() and _nodes.as_usual(self, module, output)):
-                return None
-            return self._eager(module, args, output)
-        except Exception as error:  # the host's training goes on
-            self.shared.fail(error)
-            return None
-        finally:
-            self.shared.seconds += time.perf_counter() - start
+        return self._ran(module, args, output)
+
+    def _ran(self, module, args, output):
+        """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if not self.observed and _saving_hooks():
+            return self._through(args, output) if self.shared.saves else None
+        self.shared.guarded(self._eager, module, args, output)
+        return None
+
+    def tensor(self, x):
+        """The host gave a tensor to statrec.tap."""
+        if torch.is_grad_enabled():
+            self.shared.guarded(self._eager, None, (x,), x)
+
+    def called(self, module, call):
+        """A functional norm ran within the module."""
+        return self._ran(module, (call.input,), call.output)
 
     def _input(self, args, output):
         x = output if self.at_output else args[0] if args else None
@@ -213,10 +256,23 @@ class Tap:
 
     def _eager(self, module, args, output):
         if self.fast and self.mask is None and self._by_node(module, output):
-            return None
+            return
         x = self._input(args, output)
-        if x is None:
+        if x is not None:
+            catch = self._catch(x, output)
+            if catch is not None:
+                catch.listen(output)
+
+    def _through(self, args, output):
+        """Under hooks for saved tensors: the output, behind a Function that saves x."""
+        x = self._input(args, output)
+        if x is None or output.grad_fn is None:
             return None
+        catch = self.shared.guarded(self._catch, x, output)
+        return _Through.apply(output, x.detach(), catch)
+
+    def _catch(self, x, output):
+        """A _Catch of this forward pass; None: it is not recorded."""
         rows_shape, width = self._shapes(x)
         if self.order is None:
             self.order, self.width = next(self.shared.order), self.width or width
@@ -226,32 +282,27 @@ class Tap:
         if width != self.width:
             self.misfit = f"its width changed from {self.width} to {width}"
             return None
-        return self._tapped(module, x.detach(), output, rows_shape)
-
-    def _by_node(self, module, output):
-        """Whether nothing is left to do, since the node of a batch norm tells all."""
-        if (not self.shared.on or not torch.is_tensor(output) or _saving_hooks()
-                or not _nodes.caught(self, module, output)):
-            return False
-        if self.order is None:
-            self.order = next(self.shared.order)
-        self.device = output.device
-        return True
-
-    def _tapped(self, module, x, output, rows_shape):
         try:
             index = None if self.mask is None else self.mask.index(rows_shape, x.device)
         except ValueError as error:
             self.misfit = str(error)
             return None
-        layout = _sums.Layout(x, self.width, self.first, index)
-        if layout.rows == 0:
-            return None
-        catch = _Catch(self, x, layout)
-        if not self.observed and _saving_hooks():
-            return _Through.apply(output, x, catch)
-        catch.listen(output)
-        return None
+        layout = _sums.Layout(x.detach(), self.width, self.first, index)
+        return _Catch(self, x.detach(), layout) if layout.rows > 0 else None
+
+    def _by_node(self, module, output):
+        """Whether nothing is left to do, since the node of a batch norm has all numbers. Not where
+        somebody has replaced forward: by a checkpointed one, which a look at the node runs again."""
+        if not self.shared.on or not torch.is_tensor(output) or "forward" in module.__dict__:
+            return False
+        if self.usual is not None and _nodes.as_usual(self, module, output):
+            return True
+        if not _nodes.caught(self, module, output):
+            return False
+        if self.order is None:
+            self.order = next(self.shared.order)
+        self.device = output.device
+        return True
 
     def _compiled(self, args, output):
         x = self._input(args, output)
@@ -268,17 +319,17 @@ class Tap:
                 self.misfit = "the mask fits no rows of it"
                 return None
         form = (self.first, self.trailing)
-        if self.observed:
+        if self.observed or not self.site.stock:
             return _traced.ThroughCopy.apply(output, x.detach(), self.leaf, valid, form)
         return _traced.Through.apply(output, x, self.leaf, valid, form)
 
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
-        """The weight [width] of the module, or None. The same as in the forward pass: autograd
+        """The gain [width] of the module, or None. The same as in the forward pass: autograd
         refuses a backward pass after it has changed."""
-        module = None if self.observed else self.module()
-        weight = getattr(module, "weight", None)
+        module = None if self.site.gain is None else self.module()
+        weight = None if module is None else self.site.gain(module)
         return None if weight is None else weight.detach().reshape(-1)
 
     def keep(self, kind, tensors, gamma, counts, serial):
@@ -287,6 +338,7 @@ class Tap:
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
+        self.note_again(serial)
         if tensors[0].is_cpu:
             place = 0 if self.shared.repeat == "last" else len(self.passes)
             if place == len(self.stored):
@@ -298,6 +350,11 @@ class Tap:
             self.arrived(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
                               None if gamma is None else gamma.detach().clone(), serial))
 
+    def note_again(self, serial):
+        """A second backward pass of a step, where nobody has said what becomes of the first."""
+        if self.passes and self.passes[-1].serial != serial:
+            self.shared.again = self.shared.again or self.site.name
+
     def arrived(self, caught):
         """A backward pass came."""
         if self.shared.repeat == "last":
@@ -308,6 +365,41 @@ class Tap:
         """Of "last" the pass counts whose forward was the last one: not that of this number."""
         return (self.shared.repeat == "last" and bool(self.passes)
                 and self.passes[0].serial > serial)
+
+
+class _Enter:
+    """Forward pre-hook of a site whose functional norms are recorded."""
+
+    def __init__(self, tap, entered):
+        self.tap, self.entered = tap, entered
+
+    def __reduce__(self):
+        return _no_tap, ()
+
+    def __call__(self, module, args):
+        if _is_compiling():
+            self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
+                               "to; it is recorded outside of it")
+            return
+        shared, wanted = self.tap.shared, module.training and torch.is_grad_enabled()
+        if wanted and not shared.phase and self.tap.phase:
+            shared.outside = self.tap.site.name
+        wanted = wanted and shared.phase == self.tap.phase
+        mode = _calls.Listening(lambda call: self.tap.called(module, call)) if wanted else None
+        if mode is not None:
+            mode.__enter__()
+        self.entered.append(mode)
+
+
+class _Leave(_Enter):
+    """Its forward hook, also called where the forward pass has failed."""
+
+    def __call__(self, module, args, output):
+        if _is_compiling():
+            return
+        mode = self.entered.pop() if self.entered else None
+        if mode is not None:
+            mode.__exit__(None, None, None)
 
 
 class _Catch:
@@ -346,19 +438,13 @@ class _Catch:
         g, x, self.x = grads[self.output], self.x, None
         if g is None or x is None:
             return
-        self._guarded(lambda: self.take(g.reshape(self.shape), x))
+        self.arrived(g.reshape(self.shape), x)
 
-    def _guarded(self, work):
-        shared = self.tap.shared
-        if not shared.on or self.tap.outdone(self.serial):
-            return
-        start = time.perf_counter()
-        try:
+    def arrived(self, g, x):
+        """The backward pass came."""
+        if self.tap.shared.on and not self.tap.outdone(self.serial):
             with torch.no_grad():
-                work()
-        except Exception as error:
-            shared.fail(error)
-        shared.seconds += time.perf_counter() - start
+                self.tap.shared.guarded(self.take, g, x)
 
     def take(self, g, x):
         if x._version != self.version:
@@ -375,8 +461,10 @@ class _Through(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, y, x, catch):
-        catch.measure()
-        catch.x, ctx.catch = None, catch
+        if catch is not None:
+            catch.tap.shared.guarded(catch.measure)
+            catch.x = None
+        ctx.catch = catch
         ctx.save_for_backward(x)
         ctx.mark_dirty(y)
         return y
@@ -387,7 +475,7 @@ class _Through(torch.autograd.Function):
         catch, ctx.catch = ctx.catch, None
         if catch is not None:
             catch.version = x._version  # checked when it was unpacked
-            catch._guarded(lambda: catch.take(g, x.detach()))
+            catch.arrived(g, x.detach())
         return g, None, None
 
 
@@ -399,6 +487,7 @@ def _leaf_arrived(tap, leaf):
     gamma = tap.gain()
     gamma = None if gamma is None else gamma.clone()
     tap.shared.serial += 1
+    tap.note_again(tap.shared.serial)
     tap.arrived(Pass(tap.site, "leaf", (sums,), (None, None, None), gamma, tap.shared.serial))
 
 

@@ -7,9 +7,10 @@
         run.step(loss=loss, lr=lr, tokens=n)
     run.close()
 
-What is recorded: docs/python-watch.md. How it is tapped: _taps.py.
+docs/python-watch.md describes the recorded statistics, _taps.py the hooks.
 """
 import atexit
+import contextlib
 import math
 import os
 import sys
@@ -60,27 +61,34 @@ def _number(value):
 class Watch:
     """A run that is being recorded; made by statrec.watch, a context manager.
 
-    path: of the file. model: a torch.nn.Module, in its final place (after .to(device), before
-    torch.compile; a DistributedDataParallel may be given). sites: globs over names, types or
-    modules; None: every normalization module. observe: the same for modules in whose place BN is
-    observed; observe_output: behind which.
+    path: the run file. model: a torch.nn.Module, after .to(device) and before torch.compile; it
+    may be wrapped in DistributedDataParallel. sites: globs over names, types or modules; None:
+    every normalization module. observe: selects modules in the same way; BN's statistics are
+    observed in place of them. observe_output: the same after the modules.
 
-    alpha: weight of the OLD running value where the module has no running statistics. eps: of
-    observed modules. repeat: what several backward passes in a step are, "last" or "merge". ranks:
-    "merge" or "own" with torch.distributed (None: merge if there is a SyncBatchNorm). every: record
-    the sites in steps that it divides (and rows of /steps always). vectors=False: scalars only.
-    gradient_norms=False: without dx_norm, direct_norm and those of bn, which cost a pass over g.
-    on_error: "warn" goes on without recording, "raise" stops the training. kind: a word, or a
-    function of a site's name. start: steps already made. Further options are those of
+    alpha: weight of the OLD running value if the module has no running statistics. eps: for
+    observed modules. repeat: "last" records the last of several passes in a step, "merge" all of
+    them as one batch; None: the last, with a warning. phases: names of passes that are kept apart,
+    each with sites of its own (`with run.phase("real"):`). ranks: "merge" or "own" with
+    torch.distributed (None: merge if there is a SyncBatchNorm). every=N: record the sites in every
+    N-th step (and rows of /steps always). vectors=False: scalars only. gradient_norms=False: omit
+    dx_norm, direct_norm and their bn variants, which cost a pass over g. on_error: "warn"
+    continues without recording, "raise" stops the training. kind: a text, or a function of a
+    site's name. start: steps before this run. verbose: print the number of sites and the classes
+    that look like norms and are not recorded (sites_left_out). Further options are the same as for
     statrec.Recorder.
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
-                 eps=1e-5, repeat="last", ranks=None, process_group=None, every=1, on_error="warn",
-                 gradient_norms=True, kind=None, start=0, recorder=_recorder, **options):
+                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1, on_error="warn",
+                 gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
+                 **options):
         self._closed = True  # until all is there
-        _check(model, repeat, every, on_error)
-        found = _sites.find_sites(model, sites, observe, observe_output, alpha, eps, kind)
+        _check(model, repeat, phases, every, on_error)
+        self._asked, repeat = repeat, repeat or "last"
+        self.phases = tuple(phases)
+        found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
+                                                       alpha, eps, kind)
         sync = any(isinstance(site.module, nn.SyncBatchNorm) for site in found)
         self._ranks = _ranks.choose(ranks, sync, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
@@ -89,13 +97,22 @@ class Watch:
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
         self._told, self.failure, self._seconds = set(), None, 0.0
+        self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
+        if verbose and self._ranks.writes:
+            self._say_sites()
         self._closed = False
         _open.add(self)
         _register()
+
+    def _say_sites(self):
+        left = self.sites_left_out
+        more = f"; not recorded: {_sites.counted(left)} (statrec.register)" if left else ""
+        count = len(self._taps)
+        print(f"statrec: {self.path}: sites {count} of {count + len(left)}{more}", file=sys.stderr)
 
     def _make_recorder(self, recorder, options, model):
         self._recorder = None
@@ -108,9 +125,10 @@ class Watch:
 
     def _make_taps(self, model, found):
         self._taps = []
-        if not (self._ranks.writes or self._ranks.merge):
+        self._taps_made = self._ranks.writes or self._ranks.merge
+        if not self._taps_made:
             return
-        self._shared.on = (self._number + 1) % self._every == 0
+        self._records()
         if _sites.is_compiled(model):
             warn("the model is compiled already: call watch() before torch.compile, or nothing is "
                  "recorded of parts that have run")
@@ -118,14 +136,30 @@ class Watch:
         device = tensors[0].device if tensors else torch.device("cpu")
         for site in found:
             near = next(iter(site.module.parameters(recurse=False)), None)
-            self._taps.append(_taps.Tap(site, self._shared))
-            self._taps[-1].prepare(device if near is None else near.device)
+            for phase, one in _sites.of_phases(site, self.phases):
+                self._taps.append(_taps.Tap(one, self._shared, phase))
+                self._taps[-1].prepare(device if near is None else near.device)
         self._keep_running()
+
+    def _tap(self, x, name, features):
+        """A tensor of statrec.tap; its site is there from the first step on."""
+        tap = self._tensors.get(name)
+        if tap is None:
+            if self._gathered is not None:
+                self._tensors[name] = tap = _Late(name)
+            else:
+                self._tensors[name] = tap = self._new_tap(name, features)
+        tap.tensor(x)
+
+    def _new_tap(self, name, features):
+        site = _sites.tensor_site(name, features, self._alpha, {tap.site.name for tap in self._taps})
+        self._taps.append(_taps.Tap(site, self._shared))
+        return self._taps[-1]
 
     # -- before the first step ----------------------------------------------------------------
 
     def scalar(self, name, unit, definition, scope="step"):
-        """Declares a number of yours, for step(name=...): one a step, or {site: number}."""
+        """Declares a custom scalar for step(name=...): one per step, or {site: number}."""
         if scope not in ("step", "site"):
             raise ValueError(f'scope: "step" or "site" is wanted, got {scope!r:.80}')
         if name in _STEP_ARGUMENTS:
@@ -134,15 +168,15 @@ class Watch:
         self._scalars[name] = (scope, number)
 
     def metric(self, name, unit="", definition="", better=0):
-        """Declares a number of evaluations, for evaluate(name=...); better: "more" or "less"."""
+        """Declares a metric for evaluate(name=...); better: "more" or "less"."""
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
 
     def mask(self, valid, sites=None):
-        """Rows that count in the forward passes up to the next step() or mask().
+        """Sets the valid rows of the forward passes up to the next step() or mask().
 
-        valid: True or 1 for rows that count, [N], [N, L] or as the rows of the sites are, or None
-        for all of them. sites: a glob, where sites have masks of their own.
+        valid: True or 1 for valid rows; shape [N], [N, L] or the shape of the sites' rows; None:
+        all rows. sites: a glob, if the mask is for some sites only.
         """
         if not self._listening:
             return
@@ -151,14 +185,25 @@ class Watch:
             if sites is None or _sites._matches(tap.site.name, None, sites):
                 tap.set_mask(mask)
 
+    @contextlib.contextmanager
+    def phase(self, name):
+        """Forward passes within are recorded as the sites "NAME:..." of this phase."""
+        if name not in self.phases:
+            raise ValueError(f"phase: {name!r:.80} is none of watch(phases={self.phases})")
+        before, self._shared.phase = self._shared.phase, name
+        try:
+            yield self
+        finally:
+            self._shared.phase = before
+
     # -- a step -------------------------------------------------------------------------------
 
     def step(self, loss=None, lr=None, tokens=0, epoch=None, grad_norm=None, update=None, *,
              step=None, scaler=None, grad_scale=1.0, **scalars):
-        """Ends a step: behind loss.backward(), once for each update, before scaler.update().
+        """Ends a step: call it after loss.backward(), once per update, before scaler.update().
 
-        loss, grad_norm: numbers or tensors of one element. update: number of the update, by itself
-        that of the step. scaler: a GradScaler, or grad_scale what the loss was multiplied by.
+        loss, grad_norm: numbers or tensors of one element. update: number of the update; default:
+        the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
         Declared scalars by their names.
         """
         self._check_scalars(scalars)
@@ -180,9 +225,9 @@ class Watch:
     def _step(self, row, numbers, scale, scalars):
         passes = [caught for tap in self._taps for caught in tap.passes]
         self._warn(passes)
-        hosts, told, running = self._fetched(passes, numbers, scale)
         if self._gathered is None:
             self._settle()
+        hosts, told, running = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
         hosts = self._from_ranks(hosts)
         if self._shared.failure is not None:
@@ -230,8 +275,12 @@ class Watch:
             tap.passes.clear()
             tap.set_mask(None)
             tap.prepare(tap.device)
-        self._shared.on = (self._number + 1) % self._every == 0
+        self._records()
         self._keep_running()
+
+    def _records(self):
+        """Whether the next step is recorded."""
+        self._shared.on = self._shared.saves = (self._number + 1) % self._every == 0
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
@@ -246,6 +295,8 @@ class Watch:
                 tap.misfit = "it had no forward pass before the first step, its width is not known"
                 _taps.warn_misfits([tap], self._told)
         self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
+        lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
+        self._running.update(_running.initial(lazy))
 
     def _declare(self):
         """Sites, in the order of the first forward pass."""
@@ -303,7 +354,7 @@ class Watch:
                 raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
 
     def evaluate(self, epoch=None, **metrics):
-        """A row of /evals, behind the last step; metrics as declared by metric()."""
+        """Writes a row of /evals after the last step; metrics as declared by metric()."""
         if not self._live:
             return
         try:
@@ -313,7 +364,7 @@ class Watch:
             self._fail(error)
 
     def flush(self):
-        """What waits goes into the file: call it where you save a checkpoint."""
+        """Writes all buffered rows to the file. Call it when you save a checkpoint."""
         if self._live:
             try:
                 self._recorder.flush()
@@ -321,12 +372,12 @@ class Watch:
                 self._fail(error)
 
     def plot(self, figure, *files, **options):
-        """statplot's figure of this run, and of further files."""
+        """Draws a figure of this run and of further files with statplot."""
         from ._plot import plot
         return plot(figure, self._readable(), *files, **options)
 
     def diagnose(self):
-        """Whether the normalization is healthy so far (statrec.diagnose)."""
+        """Diagnoses the normalization up to the last step (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self._readable())
 
@@ -366,12 +417,23 @@ class Watch:
 
     def _warn(self, passes):
         _taps.warn_misfits(self._taps, self._told)
+        shared = self._shared
+        if shared.again and self._asked is None:
+            self._once("again", f"{shared.again} had several backward passes in a step, and the last "
+                       'is recorded: repeat="last" agrees, repeat="merge" joins their rows, phases= '
+                       "keeps them apart")
+        if shared.outside:
+            self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
         if passes or self._told:
             return
         if self._shared.on and self._taps:
-            self._told.add("")
-            warn("no backward pass of any site was seen before this step(): is the model in "
-                 "training mode, and was it compiled after watch()?")
+            self._once("", "no backward pass of any site was seen before this step(): is the model "
+                       "in training mode, and was it compiled after watch()?")
+
+    def _once(self, subject, text):
+        if subject not in self._warned:
+            self._warned.add(subject)
+            warn(text)
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -390,14 +452,14 @@ class Watch:
         warn(f"{self.path} is not recorded any further: {self.failure}")
 
     def detach(self):
-        """Takes the hooks off the model. close() does it too."""
+        """Removes the hooks from the model. close() does it too."""
         self._shared.on = False
         for tap in self._taps:
             tap.detach()
         self._running = {}
 
     def close(self, status=None, reason=""):
-        """Ends the file. status: "complete" ("diverged" where the last loss is not finite),
+        """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
         if status is None:
             status = "diverged" if self._diverged else "complete"
@@ -444,15 +506,37 @@ _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step
                    "grad_scale")
 
 
-def _check(model, repeat, every, on_error):
+def _check(model, repeat, phases, every, on_error):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
-    if repeat not in ("last", "merge"):
+    if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
+        raise ValueError(f"phases: a list of names is wanted, got {phases!r:.80}")
+    if repeat not in (None, "last", "merge"):
         raise ValueError(f'repeat: "last" or "merge" is wanted, got {repeat!r:.80}')
     if on_error not in ("warn", "raise"):
         raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
     if not isinstance(every, int) or every < 1:
         raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
+
+
+class _Late:
+    """A tensor that was first given to statrec.tap after the first step: sites do not grow."""
+
+    def __init__(self, name):
+        warn(f"tap {name!r:.80} came after the first step and is not recorded")
+
+    def tensor(self, x):
+        pass
+
+
+def tap(x, name, features=-1):
+    """Records a tensor at this place in every open run, as statrec.tap says."""
+    if features not in (-1, 1):
+        raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
+    for run in list(_open):
+        if run._listening and run._taps_made:
+            run._tap(x, name, features)
+    return x
 
 
 def watch(model, path, **options):

@@ -7,6 +7,7 @@ import unittest
 from watch_help import fake_watch
 
 import torch
+from statrec import _adapters
 from torch import nn
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs",
@@ -29,6 +30,10 @@ class Docs(unittest.TestCase):
     def watch(self, model, path, sites=None, **options):
         self.runs.append(fake_watch(model, **({"sites": sites} if sites else {}), **options))
         return self.runs[-1]
+
+    def test_table_of_modules(self):
+        with open(PAGE, encoding="utf-8") as page:
+            self.assertIn(_adapters.table(), page.read())
 
     def test_blocks(self):
         self.assertEqual(len(self.blocks), 4)

@@ -1,6 +1,8 @@
 """What statrec.watch leaves of its host: no trace, and no failure of its own."""
+import contextlib
 import copy
 import gc
+import itertools
 import os
 import pickle
 import subprocess
@@ -10,14 +12,27 @@ import textwrap
 import unittest
 import warnings
 import weakref
+from unittest import mock
 
 from fake_recorder import FakeRecorder, Refused
 from watch_help import WatchCase, fake_watch, reference
 from watch_models import convnet, mlp, parts, same_weights, train
 
 import torch
+from statrec import _sums
 from torch import nn
 from torch.utils.checkpoint import checkpoint
+
+
+def fails_at(k, function):
+    """The function, which fails at its k-th call."""
+    calls = itertools.count(1)
+
+    def called(*given):
+        if next(calls) == k:
+            raise ArithmeticError("broken for the test")
+        return function(*given)
+    return called
 
 
 class NoTrace(WatchCase):
@@ -102,6 +117,58 @@ class NoTrace(WatchCase):
             loss.backward()
             run.step()
         self.assertEqual(len(run.recorder.passes("2")), 1)
+
+    def checkpointed(self, watched, broken=None):
+        """Three checkpointed segments that end with a norm, for two steps: model, run, warnings."""
+        torch.manual_seed(3)
+        model = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+                                for _ in range(3)], nn.Linear(4, 1))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        run = fake_watch(model) if watched else None
+        with warnings.catch_warnings(record=True) as caught, contextlib.ExitStack() as stack:
+            warnings.simplefilter("always")
+            if broken:
+                failing = fails_at(2, getattr(_sums, broken))
+                stack.enter_context(mock.patch.object(_sums, broken, failing))
+            for batch in torch.randn(2, 8, 4):
+                for segment in model[:3]:
+                    batch = checkpoint(segment, batch, use_reentrant=False)
+                optimizer.zero_grad()
+                model[3](batch).square().mean().backward()
+                if run:
+                    run.step()
+                optimizer.step()
+        return model, run, caught
+
+    def test_norm_at_the_end_of_a_checkpointed_segment(self):
+        plain, _, _ = self.checkpointed(False)
+        watched, run, caught = self.checkpointed(True)
+        self.assertEqual(caught, [])
+        self.assertTrue(same_weights(plain, watched))
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [3, 3])
+        run.close()
+
+    def test_forward_replaced_by_a_checkpointed_one(self):
+        """A look at the node would run the forward again, and update the buffers twice."""
+        plain, watched = convnet(), convnet()
+        for model in (plain, watched):
+            own = model[1].forward
+            model[1].forward = lambda x, own=own: checkpoint(own, x, use_reentrant=False)
+        batches = torch.randn(2, 6, 3, 8, 8)
+        with fake_watch(watched) as run:
+            self.assertEqual(train(watched, batches, run), train(plain, batches))
+        self.assertTrue(same_weights(plain, watched))
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [2, 2])
+
+    def test_failure_between_a_checkpointed_pass_and_its_recomputation(self):
+        """What is saved for backward stays the same, or torch raises CheckpointError."""
+        plain, _, _ = self.checkpointed(False)
+        for broken in ("moments", "gradient_sums"):
+            with self.subTest(broken):
+                watched, run, caught = self.checkpointed(True, broken)
+                self.assertTrue(same_weights(plain, watched))
+                self.assertIn("broken for the test", run.failure)
+                self.assertEqual(len(caught), 1)
 
     def test_copies_do_not_record(self):
         model = mlp()

@@ -20,6 +20,7 @@ torch.set_num_threads(1)
 def fake_watch(model, *sites, **options):
     """A run whose recorder keeps what it is given."""
     options.setdefault("recorder", FakeRecorder)
+    options.setdefault("verbose", False)
     return watch(model, "run.h5", **({"sites": list(sites)} if sites else {}), **options)
 
 

@@ -3,10 +3,10 @@
     from statrec.adapters.huggingface import callback
     trainer = Trainer(..., callbacks=[callback("run.h5", sites="*norm*", metrics=["eval_loss"])])
 
-A row is one update; micro-batches of an update are merged (repeat="merge") unless told otherwise.
-The trainer tells a callback the loss, the learning rate and the norm of the gradients where it
-logs: with logging_steps=1 they are in each row, else in the rows of logged updates, and the loss is
-then the mean since the log before.
+A row is one update; repeat="merge", the default, merges its micro-batches. The trainer passes the
+loss, the learning rate and the norm of the gradients to a callback when it logs. With
+logging_steps=1 each row has them, otherwise only rows of logged updates; the loss is then the mean
+since the last log.
 """
 from . import _metrics
 
@@ -54,8 +54,8 @@ class _Run:
 
 
 def callback(path, metrics=(), **options):
-    """A TrainerCallback that records to path. metrics: names that trainer.evaluate() gives, or
-    {name: (unit, definition, better)}; options as of statrec.watch."""
+    """A TrainerCallback that records to path. metrics: names that trainer.evaluate() returns, or
+    {name: (unit, definition, better)}; options as in statrec.watch."""
     from transformers import TrainerCallback
 
     class StatrecCallback(TrainerCallback):

@@ -3,9 +3,8 @@
     from statrec.adapters.lightning import callback
     trainer = Trainer(..., callbacks=[callback("run.h5", sites="*norm*", metrics=["val_loss"])])
 
-A row is one update (trainer.global_step); micro-batches of accumulate_grad_batches are merged
-(repeat="merge") unless told otherwise. loss is that of the last micro-batch, as training_step
-returned it.
+A row is one update (trainer.global_step); repeat="merge", the default, merges the micro-batches of
+accumulate_grad_batches. loss is the value that training_step returned for the last micro-batch.
 """
 from . import _metrics
 
@@ -72,7 +71,7 @@ def _library():
 
 def callback(path, metrics=(), **options):
     """A Callback that records to path. metrics: names that the module logs in validation, or
-    {name: (unit, definition, better)}; options as of statrec.watch."""
+    {name: (unit, definition, better)}; options as in statrec.watch."""
 
     class StatrecCallback(_library()):
         """One row for each update; see statrec.adapters.lightning."""

@@ -1,0 +1,45 @@
+"""Classes that the user has registered (statrec.register)."""
+
+# X of like=: family, axis, uses.
+_LIKE = {"bn": ("sigma", None, None), "ln": ("row", "row", "mu,sigma2"),
+         "rmsnorm": ("row", "row", "psi2"), "groupnorm": ("row", "sample", "mu,sigma2"),
+         "none": ("none", None, None)}
+_rows = {}
+
+
+def register(cls, like="none", *, norm=None, features=-1, gain="weight", eps="eps"):
+    """Records modules of a class of your own in every watch() from now on.
+
+    like: which torch layer it computes: "bn", "ln", "rmsnorm" or "groupnorm"; "none": statistics of
+    its input as a BN in its place would have them. norm: the name in the file (None: like, or the
+    class). features: the dimension of the features, -1 or 1. gain: name of the parameter, a
+    function of the module that returns the gain [features], or None. eps: name of the attribute, or
+    a number. Subclasses are not included.
+    """
+    if like not in _LIKE:
+        raise ValueError(f"register: like is one of {', '.join(_LIKE)}, got {like!r:.80}")
+    if features not in (-1, 1):
+        raise ValueError(f"register: features is -1 or 1, got {features!r:.80}")
+    if not isinstance(cls, type):
+        raise TypeError(f"register: a class is wanted, got {cls!r:.80}")
+    _rows[cls] = like, norm or (cls.__name__ if like == "none" else like), features, gain, eps
+
+
+def fits(module):
+    return type(module) in _rows
+
+
+def describe(site, module):
+    like, site.norm, features, gain, eps = _rows[type(module)]
+    site.family, site.axis, site.uses = _LIKE[like]
+    site.observed, site.first = like != "bn", features == 1
+    site.eps = float(getattr(module, eps, site.eps) if isinstance(eps, str) else eps)
+    if like == "none" or gain is None:
+        site.gain = None
+    else:
+        site.gain = gain if callable(gain) else lambda owner: getattr(owner, gain)
+    site.stock = False
+
+
+ROW = (fits, describe, "classes given to `statrec.register`", "as registered",
+       "dimension 1 or the last", "the recorder's, with `alpha`")

@@ -1,0 +1,63 @@
+"""Everything else that may be a norm: subclasses with a forward of their own, norms of other
+packages and of the user. A copy is run once to see what it computes (_probe.py)."""
+import re
+
+from torch import nn
+
+from .. import _probe
+from . import batch
+
+_TORCH = (nn.modules.batchnorm._BatchNorm, nn.modules.instancenorm._InstanceNorm, nn.GroupNorm,
+          nn.LayerNorm) + ((nn.RMSNorm,) if hasattr(nn, "RMSNorm") else ())
+_NAMES = re.compile(r"norm|^(frn|grn|evo)", re.IGNORECASE)
+
+
+def looks_like_norm(module):
+    """Whether a user would call it a norm: by its class, or the name of it."""
+    if isinstance(module, _TORCH):
+        return True
+    if type(module).__module__.startswith("torch."):
+        return False
+    return bool(_NAMES.search(type(module).__name__)) and _has_vectors_only(module) and not any(
+        isinstance(part, _TORCH) or _NAMES.search(type(part).__name__)
+        for part in module.modules() if part is not module)
+
+
+def _has_vectors_only(module):
+    """A norm has gains and biases; what has matrices is a block with a norm in its name."""
+    return all(value.numel() == max(value.shape, default=1) for value in module.parameters()
+               if not nn.parameter.is_lazy(value))
+
+
+def _could_be(module):
+    """Whether it is built as norms are: no parts, vectors of one size, an eps."""
+    sizes = {value.numel() for value in module._parameters.values() if value is not None}
+    flat = all(value is None or value.dim() == 1 for value in module._parameters.values())
+    return (not module._modules and len(sizes) == 1 and flat
+            and any("eps" in name.lower() for name in vars(module))
+            and not type(module).__module__.startswith("torch."))
+
+
+def fits(module):
+    return looks_like_norm(module) or _could_be(module)
+
+
+def describe(site, module):
+    found = _probe.find(module)
+    if found is None:
+        return False
+    site.norm, site.family, site.axis, site.uses = found[:4]
+    site.first, site.trailing, site.width = found.first, found.trailing, found.width
+    site.eps, site.gain, site.calls, site.stock = found.eps, found.gain, found.calls, False
+    site.observed = found.family != "sigma"
+    if found.frozen:
+        site.own_running, site.alpha = True, 1.0
+    elif found.norm == "bn":
+        batch.running(site, module)
+    return True
+
+
+ROW = (fits, describe, "subclasses with a forward of their own; norms of other packages, or of "
+       "yours", "what a copy of it computes on random numbers: bn, ln, rmsnorm, groupnorm, "
+       "instancenorm, frozenbn", "dimension 1 or the last", "frozenbn: its buffers; otherwise as "
+       "above")

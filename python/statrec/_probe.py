@@ -1,0 +1,223 @@
+"""What a module of unknown code computes, found by running a copy of it once on random numbers.
+
+The copy's parameters and buffers are random, in double. Two questions:
+
+1. Is its output y = G n + B with n = (x - mean) / sqrt(variance + eps), or x / sqrt(mean(x^2) + eps),
+   over some dimensions, and G one of its vectors p, 1 + p or 1 (_FORMS)? Then it is that norm, and
+   its input and output are recorded.
+2. Otherwise, does it call one of torch's functions for norms (_calls.py), as a norm does that
+   applies an activation to its result? Then those calls are recorded.
+
+The random state of the host is untouched.
+"""
+import collections
+import copy
+import math
+import weakref
+
+import torch
+
+from . import _calls
+
+# norm, family, axis, uses: as in /sites. first: features are dimension 1. gain: function of the
+# module, or None. calls: record the functional calls within it. frozen: y uses the buffers.
+Finding = collections.namedtuple("Finding", "norm family axis uses first trailing width eps gain "
+                                            "calls frozen")
+
+_TOLERANCE = 3e-5
+_EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
+_known = weakref.WeakKeyDictionary()
+_by_kind = {}
+
+
+def find(module):
+    """The Finding for a module, or None. Modules of a class with the same shapes and settings are
+    probed once."""
+    if module not in _known:
+        kind = _kind(module)
+        if kind not in _by_kind:
+            _by_kind[kind] = _probe(module)
+        _known[module] = _by_kind[kind]
+    return _known[module]
+
+
+def _kind(module):
+    settings = tuple((name, value) for name, value in sorted(vars(module).items())
+                     if isinstance(value, (bool, int, float, str, tuple, torch.Size))
+                     and name != "training")
+    tensors = tuple((name, tuple(value.shape)) for name, value in _tensors(module).items())
+    return type(module), settings, tensors
+
+
+def _tensors(module):
+    own = {**module._parameters, **module._buffers}
+    return {name: value for name, value in own.items() if value is not None}
+
+
+def _random_copy(module):
+    """A copy in double with random parameters and buffers, in training mode."""
+    twin = copy.deepcopy(module).to("cpu").double().train()
+    with torch.no_grad():
+        for value in _tensors(twin).values():
+            if value.is_floating_point():
+                value.uniform_(0.5, 1.5)
+    return twin
+
+
+def _inputs(module):
+    """Whether features are dimension 1, and random inputs, of the shapes that norms are given."""
+    widths = [value.numel() for value in _tensors(module).values()
+              if value.numel() == max(value.shape, default=0)]
+    width = max(widths, default=0) or getattr(module, "num_features", None) or 8
+    odd = [size for size in (3, 7, 5, 11) if size != width]
+    for first, shape in ((False, (odd[0], odd[1], width)), (False, (odd[1], width)),
+                         (True, (odd[0], width, odd[1], odd[2])), (True, (odd[1], width, odd[2]))):
+        x = torch.randn(shape, dtype=torch.float64)
+        scale = torch.rand(shape[0], *[1] * (len(shape) - 1), dtype=torch.float64) + 0.5
+        yield first, 0.05 * scale * x + 0.02
+
+
+def _answers(twin):
+    """(features first, x, y, functional calls) of the inputs that it accepts."""
+    for first, x in _inputs(twin):
+        heard = []
+        try:
+            with _calls.Listening(heard.append):
+                y = twin(x.clone())
+        except Exception:  # not a shape of its
+            continue
+        if torch.is_tensor(y):
+            yield first, x, y, heard
+
+
+def features_first(module):
+    """Whether the features of its input are dimension 1, told by which random input it accepts;
+    None: it accepts none."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            return next((first for first, x, y, _ in _answers(_random_copy(module))
+                         if y.shape == x.shape), None)
+    except Exception:  # a module that cannot be copied, or is on the meta device
+        return None
+
+
+def _probe(module):
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(1)
+            return _ask(_random_copy(module))
+    except Exception:  # a module that cannot be copied, or is on the meta device
+        return None
+
+
+def _ask(twin):
+    before = {name: value.clone() for name, value in _tensors(twin).items()}
+    for _, x, y, heard in _answers(twin):
+        found = None if y.shape != x.shape else _matching(twin, before, x, y.double())
+        if found is not None or heard:
+            return found or _of_calls(twin, heard)
+    return None
+
+
+# -- formulas ---------------------------------------------------------------------------------
+
+def _moments(x, dims, eps):
+    variance, mean = torch.var_mean(x, dims, correction=0, keepdim=True)
+    return (x - mean) * (variance + eps).rsqrt()
+
+
+def _root(x, dims, eps):
+    return x * (x.square().mean(dims, keepdim=True) + eps).rsqrt()
+
+
+# norm, family, axis, uses, features in dimension 1, dimensions of x that are averaged, n
+_FORMS = (
+    ("rmsnorm", "row", "row", "psi2", False, lambda x: [-1], _root),
+    ("ln", "row", "row", "mu,sigma2", False, lambda x: [-1], _moments),
+    ("rmsnorm", "row", "row", "psi2", True, lambda x: [1], _root),
+    ("ln", "row", "row", "mu,sigma2", True, lambda x: [1], _moments),
+    ("bn", "sigma", None, None, True, lambda x: [0, *range(2, x.dim())], _moments),
+    ("instancenorm", "row", "sample", "mu,sigma2", True, lambda x: [*range(2, x.dim())], _moments),
+)
+
+
+def _matching(twin, before, x, y):
+    own = [value for name, value in vars(twin).items()
+           if "eps" in name.lower() and isinstance(value, float)]
+    best = None
+    for norm, family, axis, uses, first, dims, normalized in _FORMS:
+        if first and x.dim() < 3 and norm != "bn" or not dims(x):
+            continue
+        for eps in [*own, *_EPS]:
+            gain, error = _gain(twin, before, normalized(x, dims(x), eps), y, first)
+            if error < _TOLERANCE and (best is None or error < best[0]):
+                width = None if gain is None else x.shape[1 if first else -1]
+                best = error, Finding(norm, family, axis, uses, first, 1, width, eps, gain, False,
+                                      False)
+    return best[1] if best else _frozen(twin, before, x, y, own)
+
+
+def _rows(x, first):
+    return (x.movedim(1, -1) if first else x).reshape(-1, x.shape[1 if first else -1])
+
+
+def _line(n, y):
+    """G, B and the largest error of y = G n + B over the rows, relative to the largest y."""
+    centred = n - n.mean(0)
+    slope = (centred * y).sum(0) / centred.square().sum(0)
+    shift = y.mean(0) - slope * n.mean(0)
+    return slope, shift, float((y - slope * n - shift).abs().max() / y.abs().max())
+
+
+def _gain(twin, before, n, y, first):
+    """The gain as a function of the module, and how far y is from it (inf: another gain)."""
+    slope, _, error = _line(_rows(n, first), _rows(y, first))
+    if not error < _TOLERANCE:
+        return None, math.inf
+    for name, value in before.items():
+        if value.numel() == slope.numel():
+            for gain, text in ((value, 0.0), (1 + value, 1.0)):
+                if torch.allclose(slope, gain.reshape(-1), rtol=1e-3):
+                    return _Gain(name, text), error
+    if torch.allclose(slope, torch.ones_like(slope), rtol=1e-3):
+        return None, error
+    return None, math.inf
+
+
+class _Gain:
+    """The gain of a module: its vector of this name, or one more."""
+
+    def __init__(self, name, more):
+        self.name, self.more = name, more
+
+    def __call__(self, module):
+        value = getattr(module, self.name).detach().reshape(-1)
+        return value + self.more if self.more else value
+
+
+def _frozen(twin, before, x, y, own):
+    """y = (x - running_mean) / sqrt(running_var + eps) * weight + bias, whatever the batch."""
+    mean, variance = (before.get(name) for name in ("running_mean", "running_var"))
+    if mean is None or variance is None or x.dim() < 3 or mean.numel() != x.shape[1]:
+        return None
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    for eps in [*own, *_EPS]:
+        n = (x - mean.reshape(shape)) * (variance.reshape(shape) + eps).rsqrt()
+        gain, error = _gain(twin, before, n, y, True)
+        if error < _TOLERANCE:
+            return Finding("frozenbn", "sigma", None, None, True, 1, mean.numel(), eps, gain,
+                           False, True)
+    return None
+
+
+# -- calls ------------------------------------------------------------------------------------
+
+def _of_calls(twin, heard):
+    """The norm that all functional calls within the module are, or None."""
+    one = heard[0]
+    if any((other.norm, other.width) != (one.norm, one.width) for other in heard):
+        return None
+    frozen = one.norm == "bn" and not one.trains
+    names = [name for name, value in _tensors(twin).items() if value is one.weight]
+    return Finding("frozenbn" if frozen else one.norm, *one.kind, one.first, one.trailing,
+                   one.width, one.eps, _Gain(names[0], 0.0) if names else None, True, frozen)

@@ -1,0 +1,408 @@
+"""Norms whose forward is not torch's own: recorded as what they compute, or named as left out."""
+import contextlib
+import io
+import unittest
+import warnings
+
+from watch_help import WatchCase, fake_watch, reference
+from watch_models import same_weights, train
+
+import torch
+import torch.nn.functional as F
+import statrec
+from statrec import _adapters, _sites
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+
+class Spied:
+    """Keeps what it normalizes, and the result, whose gradient is g."""
+    spy = None
+
+    def seen(self, x, y):
+        if self.spy is not None:
+            y.retain_grad()
+            self.spy.append((x.detach(), y))
+            return y.clone()  # what follows may write into it
+        return y
+
+
+class BatchNormAct(Spied, nn.BatchNorm2d):
+    """As image models have it: the activation is part of the class."""
+
+    def forward(self, x):
+        y = F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias,
+                         self.training, self.momentum, self.eps)
+        return F.relu_(self.seen(x, y))
+
+
+class GroupNormAct(Spied, nn.GroupNorm):
+    def forward(self, x):
+        y = F.group_norm(x, self.num_groups, self.weight, self.bias, eps=self.eps)
+        return F.silu(self.seen(x, y))
+
+
+class LayerNorm2d(Spied, nn.LayerNorm):
+    """Over dimension 1, by torch's function."""
+
+    def forward(self, x):
+        y = F.layer_norm(x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias,
+                         self.eps)
+        return self.seen(x, y.permute(0, 3, 1, 2))
+
+
+class ChannelNorm(Spied, nn.Module):
+    """The same by a formula of its own, with other names."""
+
+    def __init__(self, width, epsilon=1e-6):
+        super().__init__()
+        self.g, self.b = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.epsilon = epsilon
+
+    def forward(self, x):
+        variance, mean = torch.var_mean(x, 1, correction=0, keepdim=True)
+        n = (x - mean) / torch.sqrt(variance + self.epsilon)
+        return self.seen(x, n * self.g[:, None, None] + self.b[:, None, None])
+
+
+class RootNorm(Spied, nn.Module):
+    """As language models have it; more is 1 where the gain is 1 + weight."""
+
+    def __init__(self, width, more=0.0):
+        super().__init__()
+        self.weight, self.more = nn.Parameter(torch.full([width], 1 - more)), more
+        self.variance_epsilon = 1e-6
+
+    def forward(self, x):
+        wide = x.float()
+        n = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.variance_epsilon)
+        return self.seen(x, (n * (self.more + self.weight)).to(x.dtype))
+
+
+class FrozenNorm(Spied, nn.Module):
+    """A batch norm whose statistics and gain are constants."""
+
+    def __init__(self, width):
+        super().__init__()
+        for name, value in (("weight", 2.0), ("bias", 0.1), ("running_mean", 0.3),
+                            ("running_var", 0.5)):
+            self.register_buffer(name, torch.full([width], value))
+
+    def forward(self, x):
+        scale = (self.weight * (self.running_var + 1e-5).rsqrt()).reshape(1, -1, 1, 1)
+        shift = self.bias.reshape(1, -1, 1, 1) - self.running_mean.reshape(1, -1, 1, 1) * scale
+        return self.seen(x, x * scale + shift)
+
+
+class ResponseNormTlu(Spied, nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.tau = nn.Parameter(torch.ones(width)), nn.Parameter(torch.zeros(width))
+        self.eps = 1e-6
+
+    def forward(self, x):
+        n = x * (x.square().mean((2, 3), keepdim=True) + self.eps).rsqrt()
+        y = torch.maximum(n * self.weight.reshape(1, -1, 1, 1), self.tau.reshape(1, -1, 1, 1))
+        return self.seen(x, y)
+
+
+class FRN(ResponseNormTlu):
+    pass
+
+
+def around(norm, width=8):
+    """A model with one norm over planes, or over the last dimension."""
+    torch.manual_seed(4)
+    if norm in (RootNorm, GemmaNorm):
+        return nn.Sequential(nn.Linear(5, width), norm(width), nn.Linear(width, 3))
+    made = norm(2, width) if norm is GroupNormAct else norm(width)
+    return nn.Sequential(nn.Conv2d(3, width, 3), made, nn.Conv2d(width, 2, 3))
+
+
+class GemmaNorm(RootNorm):
+    def __init__(self, width):
+        super().__init__(width, 1.0)
+
+
+def data(model, steps=1):
+    torch.manual_seed(5)
+    planes = isinstance(model[0], nn.Conv2d)
+    return (torch.randn(2, 4, 3, 9, 9) if planes else torch.randn(2, 4, 6, 5))[:steps]
+
+
+def spied(norm):
+    """x and g of its norm in one pass of a model that is not watched."""
+    model = around(norm)
+    model[1].spy = []
+    model(data(model)[0]).square().mean().backward()
+    (x, y), = model[1].spy
+    return x, y.grad
+
+
+PLANES = (BatchNormAct, GroupNormAct, LayerNorm2d, ChannelNorm, FrozenNorm, FRN)
+ALL = (*PLANES, RootNorm, GemmaNorm)
+EXPECTED = {BatchNormAct: ("bn", "sigma", 1e-5), GroupNormAct: ("groupnorm", "row", 1e-5),
+            LayerNorm2d: ("ln", "row", 1e-5), ChannelNorm: ("ln", "row", 1e-6),
+            FrozenNorm: ("frozenbn", "sigma", 1e-5), FRN: ("frn", "none", 1e-5),
+            RootNorm: ("rmsnorm", "row", 1e-6), GemmaNorm: ("rmsnorm", "row", 1e-6)}
+
+
+class OwnForward(WatchCase):
+    def checked(self, norm, forward):
+        want = reference(*spied(norm), first=norm in PLANES)
+        model, plain = around(norm), around(norm)
+        with fake_watch(model) as run:
+            losses = train(model, data(model), run, lambda x: forward(model, x))
+        got, = run.recorder.passes("1")
+        self.close_to(got, want)
+        self.assertEqual(train(plain, data(plain), None, lambda x: forward(plain, x)), losses)
+        self.assertTrue(same_weights(plain, model))
+        declared, = run.recorder.sites
+        self.assertEqual((declared["norm"], declared["family"], declared["eps"]), EXPECTED[norm])
+        return got
+
+    def test_sums_and_weights(self):
+        for norm in ALL:
+            with self.subTest(norm.__name__):
+                self.checked(norm, lambda model, x: model(x))
+
+    def test_within_checkpointing(self):
+        for reentrant in (False, True):
+            for norm in ALL:
+                with self.subTest(norm.__name__, reentrant=reentrant):
+                    self.checked(norm, lambda model, x: checkpoint(
+                        model, x.requires_grad_(), use_reentrant=reentrant))
+
+    def test_compiled(self):
+        """What ends with its norm is recorded; of a norm with an activation a warning says that it
+        is not, and the training is the same."""
+        for norm in (LayerNorm2d, ChannelNorm, RootNorm, GemmaNorm, FrozenNorm, BatchNormAct,
+                     GroupNormAct):
+            with self.subTest(norm.__name__):
+                torch._dynamo.reset()
+                plain, model = around(norm), around(norm)
+                losses = train(plain, data(plain, 2), None, torch.compile(plain, backend="aot_eager"))
+                torch._dynamo.reset()
+                with warnings.catch_warnings(record=True) as caught, fake_watch(model) as run:
+                    warnings.simplefilter("always")
+                    graph = torch.compile(model, fullgraph=True, backend="aot_eager")
+                    self.assertEqual(train(model, data(model, 2), run, graph), losses)
+                self.assertTrue(same_weights(plain, model))
+                said = [str(one.message) for one in caught]
+                if norm in (BatchNormAct, GroupNormAct):
+                    self.assertIn("torch.compile hides", "".join(said))
+                else:
+                    self.assertEqual(said, [])
+                    self.close_to(run.recorder.passes("1", 0)[0],
+                                  reference(*spied(norm), first=norm in PLANES))
+
+    def test_gains(self):
+        for norm, more in ((RootNorm, 0), (GemmaNorm, 1), (ChannelNorm, 0), (BatchNormAct, 0),
+                           (FrozenNorm, 0)):
+            with self.subTest(norm.__name__):
+                model = around(norm)
+                with torch.no_grad():
+                    own = model[1].g if norm is ChannelNorm else model[1].weight
+                    own.copy_(torch.linspace(0.5, 2, 8))
+                with fake_watch(model) as run:
+                    train(model, data(model), run)
+                want = torch.linspace(0.5, 2, 8) + more
+                got = torch.tensor(run.recorder.passes("1")[0]["gamma"])
+                self.assertLessEqual((got - want).abs().max().item(), 1e-6)
+
+    def test_frozen_statistics_are_what_it_uses(self):
+        model = around(FrozenNorm)
+        with fake_watch(model) as run:
+            train(model, data(model), run)
+        vectors = run.recorder.steps[0]["vectors"]
+        self.assertEqual(vectors["1", "mu"], [0.30000001192092896] * 8)
+        self.assertEqual(vectors["1", "sigma2"], [0.5] * 8)
+
+    def test_input_by_keyword(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(4)
+                self.norm = nn.LayerNorm(5)
+
+            def forward(self, x):
+                return self.norm(input=x)
+
+        model, x = Model(), torch.randn(4, 5, requires_grad=True)
+        with fake_watch(model) as run:
+            y = model(x)
+            y.retain_grad()
+            y.square().mean().backward()
+            run.step()
+        self.close_to(run.recorder.passes("norm")[0], reference(x, y.grad))
+
+    def test_buffers_that_training_does_not_update(self):
+        """Evaluation uses them: track_running_stats=False, set after construction."""
+        model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+        model[1].running_mean.fill_(2.0)
+        model[1].track_running_stats = False
+        with fake_watch(model) as run:
+            train(model, torch.randn(2, 6, 3), run)
+        self.assertEqual(run.recorder.steps[1]["vectors"]["1", "mu"], [2.0] * 4)
+        self.assertEqual(run.recorder.sites[0]["alpha"], 1.0)
+
+    def test_chunks_are_passes_of_their_own(self):
+        """A ghost batch norm: statistics of 3 rows, not of 6."""
+        class GhostNorm(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bn = nn.BatchNorm1d(4)
+
+            def forward(self, x):
+                return torch.cat([self.bn(part) for part in x.chunk(2)])
+
+        model = nn.Sequential(nn.Linear(3, 4), GhostNorm())
+        with fake_watch(model) as run:
+            train(model, torch.randn(1, 6, 3), run)
+        self.assertEqual([one["rows"] for one in run.recorder.passes("1.bn")], [3])
+
+    def test_lazy(self):
+        model = nn.Sequential(nn.Linear(3, 4), nn.LazyBatchNorm1d())
+        with fake_watch(model) as run:
+            train(model, torch.randn(2, 6, 3), run)
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 1])
+        first, second = (step["vectors"] for step in run.recorder.steps)
+        self.assertEqual([first["1", "mu"], first["1", "sigma2"]], [[0.0] * 4, [1.0] * 4])
+        self.assertNotEqual(second["1", "mu"], [0.0] * 4)
+
+    def test_failed_forward_leaves_no_trace(self):
+        """An exception within the norm: later calls of torch's functions are not heard."""
+        model = around(BatchNormAct)
+        with fake_watch(model) as run:
+            with self.assertRaises(RuntimeError):
+                model[1](torch.randn(4, 7, 3, 3))
+            self.assertEqual(torch.overrides._len_torch_function_stack(), 0)
+            train(model, data(model), run)
+        self.assertEqual(len(run.recorder.passes("1")), 1)
+
+
+class Tensors(WatchCase):
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(4)
+            self.inside, self.norm, self.late = nn.Linear(5, 8), nn.LayerNorm(8), False
+
+        def forward(self, x):
+            h = statrec.tap(self.norm(self.inside(x)), "functional")
+            if self.late:
+                statrec.tap(h, "late")
+            self.h = h
+            return F.layer_norm(h, (8,))
+
+    def test_functional_norm(self):
+        model = self.Model()
+        with fake_watch(model) as run:
+            y = model(torch.randn(4, 6, 5))
+            model.h.retain_grad()
+            y.pow(3).mean().backward()
+            run.step()
+        self.assertEqual([site["name"] for site in run.recorder.sites], ["norm", "functional"])
+        self.assertEqual(run.recorder.sites[1]["family"], "none")
+        self.close_to(run.recorder.passes("functional")[0], reference(model.h, model.h.grad))
+
+    def test_weights_are_the_same(self):
+        plain, watched = self.Model(), self.Model()
+        batches = torch.randn(3, 4, 6, 5)
+        with fake_watch(watched) as run:
+            self.assertEqual(train(watched, batches, run), train(plain, batches))
+        self.assertTrue(same_weights(plain, watched))
+
+    def test_after_the_first_step(self):
+        model = self.Model()
+        with warnings.catch_warnings(record=True) as caught, fake_watch(model) as run:
+            warnings.simplefilter("always")
+            train(model, torch.randn(1, 4, 6, 5), run)
+            model.late = True
+            train(model, torch.randn(2, 4, 6, 5), run)
+        self.assertEqual([str(one.message) for one in caught],
+                         ["statrec: tap 'late' came after the first step and is not recorded"])
+
+    def test_within_a_compiler_it_is_the_tensor(self):
+        model = self.Model()
+        torch._dynamo.reset()
+        graph = torch.compile(model, fullgraph=True, backend="aot_eager")
+        graph(torch.randn(4, 6, 5))
+        with self.assertRaisesRegex(ValueError, "features"):
+            statrec.tap(torch.randn(3, 3), "x", 2)
+
+
+class Unknown(nn.Module):
+    """Looks like a norm and is none that is known."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return torch.tanh(x) * self.weight
+
+
+class StrangeNorm(Unknown):
+    pass
+
+
+class LeftOut(WatchCase):
+    def tearDown(self):
+        _adapters.custom._rows.clear()
+
+    def test_named(self):
+        model = nn.Sequential(nn.Linear(5, 8), StrangeNorm(8), nn.LayerNorm(8), StrangeNorm(8))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), fake_watch(model, verbose=True) as run:
+            self.assertEqual(run.sites_left_out, [("1", "StrangeNorm"), ("3", "StrangeNorm")])
+        self.assertEqual(said.getvalue(), "statrec: run.h5: sites 1 of 3; not recorded: "
+                                          "StrangeNorm x2 (statrec.register)\n")
+
+    def test_nothing_recognised(self):
+        with self.assertRaisesRegex(ValueError, "StrangeNorm x1 look"):
+            fake_watch(nn.Sequential(StrangeNorm(8)))
+        with self.assertRaisesRegex(ValueError, "no normalization module"):
+            fake_watch(nn.Linear(3, 3))
+        graph = torch.fx.symbolic_trace(nn.Sequential(nn.Linear(3, 3)))
+        with self.assertRaisesRegex(ValueError, "exported graph"):
+            fake_watch(graph)
+
+    def test_blocks_are_no_norms(self):
+        class ConvNormBlock(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 3, 1)
+        model = nn.Sequential(ConvNormBlock(), nn.BatchNorm2d(3))
+        self.assertEqual(_sites.find_sites(model)[1], [])
+
+    def test_probing_does_not_touch_the_random_state(self):
+        torch.manual_seed(7)
+        want = torch.rand(3)
+        torch.manual_seed(7)
+        _sites.find_sites(around_unprobed())
+        self.assertTrue(torch.equal(torch.rand(3), want))
+
+    def test_registered(self):
+        from statrec import register
+        register(StrangeNorm, "rmsnorm", gain=lambda module: 3 * module.weight)
+        model = nn.Sequential(nn.Linear(5, 8), StrangeNorm(8), nn.Linear(8, 1))
+        with fake_watch(model) as run:
+            train(model, torch.randn(1, 4, 5), run)
+        self.assertEqual(run.recorder.sites[0]["norm"], "rmsnorm")
+        self.assertEqual(run.recorder.passes("1")[0]["gamma"], [3.0] * 8)
+        for wrong in (dict(like="bm"), dict(features=2)):
+            with self.assertRaises(ValueError):
+                register(StrangeNorm, **wrong)
+        with self.assertRaises(TypeError):
+            register("StrangeNorm")
+
+
+def around_unprobed():
+    class FreshNorm(RootNorm):
+        pass
+    return nn.Sequential(FreshNorm(8))
+
+
+if __name__ == "__main__":
+    unittest.main()
