@@ -181,6 +181,21 @@ static void tails_on_any_threads(void **state) {
     omp_set_num_threads(before);
 }
 
+/* So many resamples that some medians lie outside the window that is searched first: about 6 of
+ * 100,000 do, 4 standard deviations from the middle. */
+static void tails_far_from_the_middle(void **state) {
+    (void)state;
+    enum { LENGTH = 400, RESAMPLES = 100000 };
+    static double want[BOOTSTRAP_TAILS * RESAMPLES], got[BOOTSTRAP_TAILS * RESAMPLES];
+    static sequence s;
+    sr_failure why = {0};
+    rng r = rng_create(19);
+    sequence_make(&s, 0, LENGTH, &r);
+    plain_tails(s.finite, s.n, 1, rng_create(5), RESAMPLES, want);
+    check_ok(bootstrap_tails(s.finite, s.n, 1, rng_create(5), RESAMPLES, got, &why), &why);
+    for (int k = 0; k < BOOTSTRAP_TAILS * RESAMPLES; k++) check_equals(got[k], want[k]);
+}
+
 /* In the first resample, in the last number of one, in the middle, and in the last of all: each
  * later resample begins one number later. */
 static void refused_numbers_are_drawn_again(void **state) {
@@ -323,6 +338,7 @@ int main(void) {
         cmocka_unit_test(tails_are_exact),
         cmocka_unit_test(tails_of_many_resamples),
         cmocka_unit_test(tails_on_any_threads),
+        cmocka_unit_test(tails_far_from_the_middle),
         cmocka_unit_test(refused_numbers_are_drawn_again),
         cmocka_unit_test(failures_are_passed_on),
         cmocka_unit_test(medians_have_intervals),
