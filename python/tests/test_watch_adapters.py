@@ -332,6 +332,29 @@ class Tensors(WatchCase):
             statrec.tap(torch.randn(3, 3), "x", 2)
 
 
+class LargeMeans(WatchCase):
+    def test_means_of_a_hundred_deviations(self):
+        """sum g (x - mean) is of the mean in double, whose rounding sum g would multiply."""
+        for norm, shape, first in ((nn.BatchNorm2d(8), (16, 8, 12, 12), True),
+                                   (nn.BatchNorm1d(8), (512, 8), True),
+                                   (nn.LayerNorm(8), (64, 10, 8), False),
+                                   (nn.GroupNorm(2, 8), (16, 8, 12, 12), True)):
+            for mean in (0, 3, 10, 100):
+                for compiled in (False, True):
+                    with self.subTest(type(norm).__name__, mean=mean, compiled=compiled):
+                        self.checked(norm, torch.randn(shape) + mean, first, compiled)
+
+    def checked(self, norm, x, first, compiled):
+        model, g = nn.Sequential(norm), torch.randn(x.shape) + 0.5
+        torch._dynamo.reset()
+        with fake_watch(model) as run:
+            graph = torch.compile(model, backend="aot_eager") if compiled else model
+            for _ in range(2):  # the second is of a site whose numbers are trusted, or not
+                (graph(x.clone().requires_grad_()) * g).sum().backward()
+                run.step()
+        self.close_to(run.recorder.passes("0")[0], reference(x, g, first), 3e-6)
+
+
 class Unknown(nn.Module):
     """Looks like a norm and is none that is known."""
 
