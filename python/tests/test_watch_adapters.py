@@ -332,6 +332,36 @@ class Tensors(WatchCase):
             statrec.tap(torch.randn(3, 3), "x", 2)
 
 
+class Probes(WatchCase):
+    def test_parts_make_another_kind(self):
+        """The same class with and without an activation as a part."""
+        class Act(nn.BatchNorm2d):
+            def __init__(self, width, act):
+                super().__init__(width)
+                self.act = act
+
+            def forward(self, x):
+                return self.act(F.batch_norm(x, self.running_mean, self.running_var, self.weight,
+                                             self.bias, True))
+
+        for acts in ((nn.Identity(), nn.ReLU()), (nn.ReLU(), nn.Identity())):
+            (one, two), _ = _sites.find_sites(nn.Sequential(*(Act(8, act) for act in acts)))
+            self.assertEqual([one.calls, two.calls],
+                             [isinstance(act, nn.ReLU) for act in acts])
+
+    def test_replaced_forward_is_not_listened_to(self):
+        """A checkpointed forward runs again without the hooks of the module."""
+        plain, model = around(BatchNormAct), around(BatchNormAct)
+        for one in (plain, model):
+            own = one[1].forward
+            one[1].forward = lambda x, own=own: checkpoint(own, x, use_reentrant=False)
+        with warnings.catch_warnings(record=True) as caught, fake_watch(model) as run:
+            warnings.simplefilter("always")
+            self.assertEqual(train(model, data(model), run), train(plain, data(plain)))
+        self.assertTrue(same_weights(plain, model))
+        self.assertIn("1 is not recorded: its forward has been replaced", str(caught[0].message))
+
+
 class LargeMeans(WatchCase):
     def test_means_of_a_hundred_deviations(self):
         """sum g (x - mean) is of the mean in double, whose rounding sum g would multiply."""
