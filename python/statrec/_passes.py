@@ -160,3 +160,15 @@ def merged(passes):
     block[GAMMA] = passes[-1][GAMMA]
     counts = rows, sum(one.samples for one in passes), sum(one.padded for one in passes)
     return HostPass(passes[0].site, counts, block, 0, passes[0].width, passes[-1].has_gamma)
+
+
+def row_norms(passes, squares, scale):
+    """{"dx_norm": {site name: value}, "direct_norm": ...} of passes with norms: their squares add."""
+    added = {}
+    for caught, two in zip(passes, squares):
+        added[caught.site.name] = added.get(caught.site.name, 0) + two
+    found = {"dx_norm": {}, "direct_norm": {}}
+    for site, two in added.items():
+        for values, value in zip(found.values(), (two.sqrt() / scale).tolist()):
+            values[site] = value
+    return found if added else {}

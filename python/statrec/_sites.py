@@ -19,7 +19,8 @@ class Site:
     width: features, or None until the first forward pass tells. first: features are dimension 1,
     otherwise the last `trailing` dimensions. own_running: running_mean and running_var are the
     module's. at_output: the tensor is what the module returns, not what it is given. gain: function
-    of the module, or None. calls: the functional norms within the module are recorded, not its own
+    of the module, or None. groups: of each sample that a row norm takes together, 0 for rows of
+    their own, None where that is not known. calls: the functional norms within the module are recorded, not its own
     input and output. stock: torch's own forward, whose output nobody needs unchanged.
     """
 
@@ -30,7 +31,7 @@ class Site:
         self.width, self.eps, self.alpha = None, 1e-5, math.nan
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
-        self.gain, self.calls, self.stock = weight, False, True
+        self.gain, self.calls, self.stock, self.groups = weight, False, True, None
 
     def declaration(self, depth, repeat):
         """Arguments of Recorder.add_site."""

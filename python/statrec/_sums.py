@@ -211,3 +211,38 @@ def squares(g):
     head, tail, count = _blocks(g)
     sums = _column_squares(head).view(count, -1).sum(0)
     return sums + _column_squares(tail) if tail.shape[0] else sums
+
+
+# -- gradient of the input of row norms -------------------------------------------------------
+
+_PIECE = 1 << 20  # elements of x whose dx is in memory at a time
+
+
+def row_norms(g, x, gamma, eps, root, groups):
+    """sum dx^2 and sum (gamma g / s)^2 [2] in double, of a norm over features or samples.
+
+    g, x: as Layout makes them. root: the norm divides by the root mean square alone. groups: 0 if
+    each row has its own s; otherwise features are normalized in so many groups over each sample.
+    With q = gamma g, dx = (q - mean(q) - xhat mean(q xhat)) / s, without mean(q) where root.
+    """
+    total = torch.zeros(2, dtype=wide(x.device), device=x.device)
+    pieces = max(1, x.numel() // _PIECE)
+    for part_g, part_x in zip(g.tensor_split(pieces), x.tensor_split(pieces)):
+        total += _row_norms(part_g, part_x, gamma, eps, root, groups)
+    return total
+
+
+def _row_norms(g, x, gamma, eps, root, groups):
+    if gamma is not None:
+        g = g * gamma.to(g.dtype).view([1, -1] + [1] * (x.dim() - 2))
+    if groups:
+        x, g = (t.reshape(t.shape[0], groups, -1) for t in (x, g))
+    dim = -1 if groups or x.dim() == 2 else 1
+    mean = 0 if root else x.mean(dim, keepdim=True)
+    centred = x - mean
+    inverse = (centred.square().mean(dim, keepdim=True) + eps).rsqrt()
+    xhat = centred * inverse
+    dx = g - xhat * (g * xhat).mean(dim, keepdim=True)
+    if not root:
+        dx = dx - g.mean(dim, keepdim=True)
+    return torch.stack([(t * inverse).to(wide(x.device)).square().sum() for t in (dx, g)])

@@ -64,11 +64,12 @@ class Pass:
     1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width] of
     _traced.leaf_rows. block: the five and the gain as one [6, width] of doubles, or None.
     """
-    __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial", "block")
+    __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial", "block",
+                 "norms")
 
     def __init__(self, site, kind, tensors, counts, gamma, serial, block=None):
         self.site, self.kind, self.tensors, self.gamma = site, kind, tensors, gamma
-        self.block = block
+        self.block, self.norms = block, None  # norms: [2] of _sums.row_norms
         self.rows, self.samples, self.padded = counts
         self.serial = serial
 
@@ -153,7 +154,7 @@ class _Stored:
                 copy_all(self.to, given)
         else:
             copy_all(self.to, given)
-        told.kind, told.serial = kind, serial
+        told.kind, told.serial, told.norms = kind, serial, None
         told.rows, told.samples, told.padded = counts
         return told
 
@@ -454,8 +455,16 @@ class _Catch:
             return
         sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean,
                                    self.tap.shared.norms)
-        self.tap.keep("sums", (self.mean, self.variance, *sums), self.tap.gain(), self.counts,
-                      self.serial)
+        gain = self.tap.gain()
+        self.tap.keep("sums", (self.mean, self.variance, *sums), gain, self.counts, self.serial)
+        self._row_norms(g, x, gain)
+
+    def _row_norms(self, g, x, gain):
+        site, layout = self.tap.site, self.layout
+        whole = not site.groups or layout.planes or layout.index is None and x.dim() == 2
+        if self.tap.shared.norms and site.groups is not None and whole:
+            self.tap.passes[-1].norms = _sums.row_norms(
+                layout(g.detach()), layout(x), gain, site.eps, site.uses == "psi2", site.groups)
 
 
 class _Through(torch.autograd.Function):

@@ -227,7 +227,7 @@ class Watch:
         self._warn(passes)
         if self._gathered is None:
             self._settle()
-        hosts, told, running = self._fetched(passes, numbers, scale)
+        hosts, told, running, norms = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
         hosts = self._from_ranks(hosts)
         if self._shared.failure is not None:
@@ -235,7 +235,7 @@ class Watch:
         row["loss"], row["grad_norm"] = told
         self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
         if self._recorder is not None:
-            self._write(hosts, running, row, scalars)
+            self._write(hosts, running, row, {**scalars, **norms})
         self._next()
 
     def _from_ranks(self, hosts):
@@ -255,19 +255,23 @@ class Watch:
             self._ranks.gather(self._gathered, [], False)
 
     def _fetched(self, passes, numbers, scale):
-        """HostPasses, the numbers as floats, running statistics [2, width] by site."""
+        """HostPasses, the numbers as floats, running statistics [2, width] by site, and
+        {"dx_norm": {site: value}, "direct_norm": ...} of row norms."""
         tensors = [value.detach().reshape(()) for value in numbers if torch.is_tensor(value)]
         kept = self._running if passes else {}
         away = {site: values for site, values in kept.items() if not values.is_cpu}
         try:
-            hosts, got = _passes.to_host(passes, [*tensors, *away.values()], scale)
+            normed = [caught for caught in passes if caught.norms is not None]
+            hosts, got = _passes.to_host(
+                passes, [*tensors, *away.values(), *(caught.norms for caught in normed)], scale)
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
-            return [], [_NAN] * len(numbers), {}
+            return [], [_NAN] * len(numbers), {}, {}
+        norms = _passes.row_norms(normed, got[len(tensors) + len(away):], scale)
         values = iter(got[:len(tensors)])
         numbers = [float(next(values)) if torch.is_tensor(value) else _number(value)
                    for value in numbers]
-        return hosts, numbers, {**kept, **dict(zip(away, got[len(tensors):]))}
+        return hosts, numbers, {**kept, **dict(zip(away, got[len(tensors):]))}, norms
 
     def _next(self):
         """Everything as it has to be before the next forward pass."""
@@ -337,7 +341,7 @@ class Watch:
     def _put_scalars(self, scalars):
         named = {site.name: number for site, number in self._numbers.items()}
         for name, value in scalars.items():
-            scope, which = self._scalars[name]
+            scope, which = self._scalars.get(name, ("site", name))  # of the recorder's own
             if scope == "step":
                 self._recorder.put_step_scalar(which, _number(value))
                 continue

@@ -1,4 +1,5 @@
 """statrec.watch: the sums of every kind of module are those of plain float64 code."""
+import copy
 import unittest
 
 import watch_help as help_
@@ -8,6 +9,7 @@ from statrec import _native, _nodes
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 # name, module, shape of its input, features first, dimensions of the features
 KINDS = [
@@ -142,6 +144,49 @@ class Statistics(WatchCase):
             if "bn2d" in name or "blocks" in name or name == "groupnorm":
                 with self.subTest(name):
                     self.one(make, shape, first, trailing, offset=1e4, tolerance=2e-4)
+
+    def test_gradient_of_the_input(self):
+        """dx_norm and direct_norm of row norms, against autograd in float64."""
+        cases = ((lambda: nn.LayerNorm(6), (5, 7, 6)), (lambda: nn.RMSNorm(6), (5, 7, 6)),
+                 (lambda: nn.LayerNorm((4, 3)), (5, 4, 3)), (lambda: nn.GroupNorm(2, 6), (5, 6, 4, 3)),
+                 (lambda: nn.GroupNorm(1, 6), (9, 6)),
+                 (lambda: nn.InstanceNorm2d(6, affine=True), (5, 6, 4, 3)))
+        for make, shape in cases:
+            for forward in (None, "checkpoint"):
+                with self.subTest(repr(make()), forward=forward):
+                    model, weight = Between(make()), torch.randn(shape)
+                    batch = torch.randn(shape)
+                    twin = copy.deepcopy(model).double()
+                    x = twin.before(batch.double()).detach().requires_grad_()
+                    y = twin.norm(x)
+                    y.retain_grad()
+                    (y.relu() * weight.double()).mean().backward()
+                    with fake_watch(model) as run:
+                        for _ in range(2):
+                            call = (lambda *t: checkpoint(model, *t, use_reentrant=False)) \
+                                if forward else model
+                            (3 * call(batch, weight)).backward()
+                            run.step(grad_scale=3.0)
+                    got = run.recorder.steps[1]["scalars"]
+                    self.assertAlmostEqual(got["norm", "dx_norm"] / x.grad.norm().item(), 1, 5)
+                    direct = self.direct(twin.norm, x.detach(), y.grad)
+                    self.assertAlmostEqual(got["norm", "direct_norm"] / direct, 1, 5)
+
+    def direct(self, norm, x, g):
+        """|| gamma g / s ||: the gradient where mean and s are constants."""
+        root = isinstance(norm, nn.RMSNorm)
+        if isinstance(norm, (nn.LayerNorm, nn.RMSNorm)):
+            parts = x.flatten(-len(norm.normalized_shape))
+            gain = norm.weight
+        else:
+            groups = getattr(norm, "num_groups", x.shape[1])
+            parts = x.reshape(x.shape[0], groups, -1)
+            gain = norm.weight.view([1, -1] + [1] * (x.dim() - 2))
+        mean = 0 if root else parts.mean(-1, keepdim=True)
+        eps = norm.eps if norm.eps is not None else torch.finfo(torch.float32).eps
+        inverse = ((parts - mean).square().mean(-1, keepdim=True) + eps).rsqrt()
+        scaled = (g * gain).reshape(parts.shape) * inverse
+        return scaled.norm().item()
 
     def test_many_rows(self):
         """Float32 sums over rows one after the other would be off by 3e-5."""

@@ -39,6 +39,7 @@ def describe(site, module):
     else:
         site.gain = gain if callable(gain) else lambda owner: getattr(owner, gain)
     site.stock = False
+    site.groups = 0 if like in ("ln", "rmsnorm") else None
 
 
 ROW = (fits, describe, "classes given to `statrec.register`", "as registered",

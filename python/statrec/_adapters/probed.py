@@ -50,6 +50,7 @@ def describe(site, module):
     site.first, site.trailing, site.width = found.first, found.trailing, found.width
     site.eps, site.gain, site.calls, site.stock = found.eps, found.gain, found.calls, False
     site.observed = found.family != "sigma"
+    site.groups = 0 if found.axis == "row" else None
     if found.frozen:
         site.own_running, site.alpha = True, 1.0
     elif found.norm == "bn":

@@ -13,7 +13,7 @@ def fits(module):
 
 
 def describe(site, module):
-    site.family, site.trailing = "row", len(module.normalized_shape)
+    site.family, site.trailing, site.groups = "row", len(module.normalized_shape), 0
     site.width = math.prod(module.normalized_shape)
     site.eps = torch.finfo(torch.float32).eps if module.eps is None else module.eps
     if isinstance(module, nn.LayerNorm):

@@ -15,6 +15,7 @@ def describe(site, module):
     site.axis, site.uses = "sample", "mu,sigma2"
     site.width = (module.num_channels if grouped else module.num_features) or None
     site.eps, site.first = module.eps, True
+    site.groups = module.num_groups if grouped else site.width
 
 
 ROW = (fits, describe, "GroupNorm, InstanceNorm1d, 2d, 3d", "groupnorm, instancenorm; row",
