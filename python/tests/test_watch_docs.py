@@ -44,7 +44,7 @@ class Docs(unittest.TestCase):
         self.assertEqual([recorder.status for recorder in (loop, context, numbers)],
                          ["complete"] * 3)
         self.assertEqual(context.options["planned_steps"], 1000)
-        self.assertEqual(numbers.steps[0]["scalars"], {("norm", 1002): 2.5})
+        self.assertEqual(numbers.steps[0]["scalars"]["norm", 1002], 2.5)
         self.assertEqual(numbers.evals[0]["accuracy"], 71.5)
 
 
