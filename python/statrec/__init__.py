@@ -20,10 +20,49 @@ __all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "re
            "tap", "version", "watch"]
 
 
-def watch(*arguments, **options):
-    """Records a PyTorch model; see docs/python-watch.md."""
+def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
+          sites: "str | type | torch.nn.Module | list | None" = None,
+          observe: "str | type | torch.nn.Module | list | None" = None,
+          observe_output: "str | type | torch.nn.Module | list | None" = None,
+          alpha: float = 0.9, eps: float = 1e-5, repeat: "str | None" = None,
+          phases: "list[str] | tuple[str, ...]" = (), ranks: "str | None" = None,
+          process_group: "torch.distributed.ProcessGroup | None" = None, every: int = 1,
+          on_error: str = "warn", gradient_norms: bool = True,
+          kind: "str | Callable[[str], str] | None" = None, start: int = 0, verbose: bool = True,
+          **options) -> "Watch":
+    """Records the normalization sites of a PyTorch model from its own training loop.
+
+        run = statrec.watch(model, "run.h5")
+        for batch in loader:
+            loss = ...
+            loss.backward()
+            run.step(loss=loss, lr=lr, tokens=n)
+        run.close()
+
+    model: after .to(device) and before torch.compile; DistributedDataParallel is fine. path: the
+    run file. Weights are the same to the bit as without it.
+
+    sites: globs over names, types or modules; None: every normalization. observe, observe_output:
+    the same among all modules; BN's statistics are observed in place of them, or after them.
+    alpha: weight of the OLD running value if a module has no running statistics. eps: for observed
+    modules. repeat: "last" records the last of several passes in a step, "merge" all of them as one
+    batch; None: the last, with a warning. phases: names of passes that are kept apart
+    (`with run.phase("real"):`). ranks: "merge" or "own" with torch.distributed (None: merge if
+    there is a SyncBatchNorm), over process_group. every=N: records the sites in every N-th step. on_error: "warn"
+    continues without recording, "raise" stops the training. gradient_norms=False: without dx_norm
+    and direct_norm, which cost a pass over the gradient. kind: a text, or a function of a site's
+    name. start: steps before this run. verbose: prints the number of sites, and the classes that
+    look like norms and are not recorded. Other options are those of statrec.Recorder: force=True,
+    resume=True, vectors_every=N, vectors=False, planned_steps=N, ...
+
+    Raises ValueError if no module is a normalization, TypeError for an unknown option, and
+    statrec.Error if the file cannot be made. Everything that is recorded: docs/python-watch.md.
+    """
     from .watch import watch as begin
-    return begin(*arguments, **options)
+    return begin(model, path, sites=sites, observe=observe, observe_output=observe_output,
+                 alpha=alpha, eps=eps, repeat=repeat, phases=phases, ranks=ranks,
+                 process_group=process_group, every=every, on_error=on_error,
+                 gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose, **options)
 
 
 def tap(x, name, features=-1):

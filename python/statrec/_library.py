@@ -15,6 +15,11 @@ from . import _abi
 NAME = "libstatrec.so.1"
 
 
+def _in_python(hint):
+    """A hint that names an option of the command line names the argument: force=True."""
+    return hint.replace("--force", "force=True")
+
+
 class Error(Exception):
     """A call that failed, with libstatrec's message in one line.
 
@@ -23,6 +28,7 @@ class Error(Exception):
     """
 
     def __init__(self, text, status="usage", hint=""):
+        hint = _in_python(hint)
         super().__init__(f"{text} ({hint})" if hint else text)
         self.text, self.status, self.hint = text, status, hint
 

@@ -75,12 +75,17 @@ def _option(name, value):
     return _integer(value, name, 8 * ctypes.sizeof(kind), kind is not ctypes.c_uint64)
 
 
-def _options(given):
-    """sr_options of SR_OPTIONS_DEFAULT and what is given."""
+def check_options(given, caller, more=()):
+    """TypeError for a name that is none of Recorder's options. more: further names of the caller."""
     for name in given:
         if name not in _KINDS or name == "size":
-            near = _nearest(name, list(_KINDS))
-            raise TypeError(f"Recorder: unknown option '{name}'" + (f"; {near}" if near else ""))
+            near = _nearest(name, [*_KINDS, *more])
+            raise TypeError(f"{caller}: unknown option '{name}'" + (f"; {near}" if near else ""))
+
+
+def _options(given):
+    """sr_options of SR_OPTIONS_DEFAULT and what is given."""
+    check_options(given, "Recorder")
     given = {**_abi.OPTIONS_DEFAULT, "program": os.path.basename(sys.argv[0] or "python"), **given}
     return _abi.Options(**{name: _option(name, value) for name, value in given.items()})
 

@@ -11,6 +11,7 @@ docs/python-watch.md describes the recorded statistics, _taps.py the hooks.
 """
 import atexit
 import contextlib
+import inspect
 import math
 import os
 import sys
@@ -85,6 +86,7 @@ class Watch:
                  **options):
         self._closed = True  # until all is there
         _check(model, repeat, phases, every, on_error)
+        _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
         self.phases = tuple(phases)
         found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
@@ -508,6 +510,12 @@ class Watch:
 
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
                    "grad_scale")
+
+
+def _check_options(options):
+    from ._recorder import check_options
+    own = inspect.signature(Watch.__init__).parameters
+    check_options([name for name in options if name != "quiet"], "watch", own)
 
 
 def _check(model, repeat, phases, every, on_error):

@@ -115,7 +115,7 @@ class Errors(unittest.TestCase):
         failure = _abi.Failure(status=5, text=b"run.h5: exists", hint=b"--force")
         error = _library.error_of(failure)
         self.assertEqual((error.text, error.status, error.hint),
-                         ("run.h5: exists", "exists", "--force"))
+                         ("run.h5: exists", "exists", "force=True"))
 
 
 class ShorterStructs(unittest.TestCase):
@@ -275,17 +275,17 @@ class Watch(InDirectory):
         """After the submodule of the same name was imported, in every way."""
         shutil.copytree(os.path.join(PACKAGE, "statrec"), "statrec")
         with open("statrec/watch.py", "w", encoding="utf-8") as file:
-            file.write("def watch(*arguments, **options): return arguments, options\n")
+            file.write("def watch(*arguments, alpha, **options): return arguments, alpha\n")
         result = python("""
             import statrec, sys
             assert "statrec.watch" not in sys.modules
-            print(statrec.watch(1, a=2), statrec.watch(3))
+            print(statrec.watch(1, 2, alpha=3), statrec.watch(4, 5))
             import statrec.watch
             from statrec.watch import watch
-            print(statrec.watch(4), watch(5))
+            print(statrec.watch(6, 7), watch(8, alpha=9))
         """, env={"PYTHONPATH": self.directory})
         self.assertEqual((result.stdout, result.stderr),
-                         ("((1,), {'a': 2}) ((3,), {})\n((4,), {}) ((5,), {})\n", ""))
+                         ("((1, 2), 3) ((4, 5), 0.9)\n((6, 7), 0.9) ((8,), 9)\n", ""))
 
 
 class Version(unittest.TestCase):
@@ -293,4 +293,8 @@ class Version(unittest.TestCase):
         with open(os.path.join(TOP, "Makefile"), encoding="utf-8") as makefile:
             line = next(line for line in makefile if line.startswith("VERSION"))
         self.assertEqual(statrec.version, line.split()[-1])
+
+    def test_that_of_the_citation(self):
+        with open(os.path.join(TOP, "CITATION.cff"), encoding="utf-8") as citation:
+            self.assertIn(f"\nversion: {statrec.version}\n", citation.read())
         self.assertEqual(_library.library().sr_version().decode(), statrec.version)

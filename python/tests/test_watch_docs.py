@@ -1,4 +1,5 @@
 """The examples of docs/python-watch.md run as they are printed."""
+import inspect
 import os
 import re
 import types
@@ -6,8 +7,10 @@ import unittest
 
 from watch_help import fake_watch
 
+import statrec
 import torch
 from statrec import _adapters
+from statrec.watch import Watch
 from torch import nn
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs",
@@ -34,6 +37,20 @@ class Docs(unittest.TestCase):
     def test_table_of_modules(self):
         with open(PAGE, encoding="utf-8") as page:
             self.assertIn(_adapters.table(), page.read())
+
+    def test_signature(self):
+        """statrec.watch shows the parameters that Watch has, with its defaults."""
+        shown = inspect.signature(statrec.watch).parameters
+        own = dict(inspect.signature(Watch).parameters)
+        del own["recorder"]
+        self.assertEqual([(one.name, one.kind, one.default) for one in shown.values()],
+                         [(one.name, one.kind, one.default) for one in own.values()])
+        for name in shown:
+            self.assertRegex(statrec.watch.__doc__, rf"\b{name}\b")
+
+    def test_unknown_option(self):
+        with self.assertRaisesRegex(TypeError, "watch: unknown option 'evry'; did you mean 'every'"):
+            fake_watch(nn.LayerNorm(3), evry=2)
 
     def test_blocks(self):
         self.assertEqual(len(self.blocks), 4)
