@@ -21,7 +21,7 @@ class Site:
     module's. at_output: the tensor is what the module returns, not what it is given. gain: function
     of the module, or None. groups: of each sample that a row norm takes together, 0 for rows of
     their own, None where that is not known. calls: the functional norms within the module are recorded, not its own
-    input and output. stock: torch's own forward, whose output nobody needs unchanged.
+    input and output. stock: the module ends with its norm, whose result it does not need itself.
     """
 
     def __init__(self, name, module):

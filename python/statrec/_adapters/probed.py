@@ -48,7 +48,8 @@ def describe(site, module):
         return False
     site.norm, site.family, site.axis, site.uses = found[:4]
     site.first, site.trailing, site.width = found.first, found.trailing, found.width
-    site.eps, site.gain, site.calls, site.stock = found.eps, found.gain, found.calls, False
+    site.eps, site.gain, site.calls = found.eps, found.gain, found.calls
+    site.stock = not found.calls  # it ends with its norm as torch's own do
     site.observed = found.family != "sigma"
     site.groups = 0 if found.axis == "row" else None
     if found.frozen:
