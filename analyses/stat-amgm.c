@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
 
 typedef struct settings {
@@ -169,9 +168,10 @@ static finding look_at(tested *a) {
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-static void declare_columns(tsv *t, bool per_step) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    const bool per_step = ((const settings *)table->settings)->per_step;
+    tsv *t = &table->table;
+    site_columns(t);
     if (per_step) {
         tsv_column(t, "step", "forward and backward passes so far");
         tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
@@ -191,7 +191,6 @@ static void declare_columns(tsv *t, bool per_step) {
         tsv_column(t, "infinite", "tested steps with an infinite excess: V was 0");
         tsv_column(t, "spacing", "steps from one recorded step to the next");
     }
-    tsv_header(t);
 }
 
 typedef struct sum_of_site {
@@ -234,14 +233,9 @@ static void print_finding(tsv *t, const finding *f, int64_t step, int64_t last) 
     tsv_int(t, isinf(f->excess) != 0);
 }
 
-static void begin_row(site_table *t, const site_choice *at) {
-    tsv_text(&t->table, t->set->path[at->run]);
-    tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
-}
-
 /* Rows from the beginning: the window before the first step of the phase is full where it can
    be. */
-static sr_status test_rows(site_table *t, const site_choice *at, tested *a, sum_of_site *sum,
+static sr_status test_rows(stat_table *t, const site_choice *at, tested *a, sum_of_site *sum,
                            sr_failure *why) {
     const settings *s = t->settings;
     const sr_runfile *run = t->set->run[at->run];
@@ -258,13 +252,13 @@ static sr_status test_rows(site_table *t, const site_choice *at, tested *a, sum_
         if (step < w->first) continue;
         add_finding(sum, &f, step);
         if (!s->per_step || !f.tested) continue;
-        begin_row(t, at);
+        site_cells(t, at);
         print_finding(&t->table, &f, step, last);
     }
     return status;
 }
 
-static sr_status print_site(site_table *t, const site_choice *at, sr_failure *why) {
+static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
     const settings *s = t->settings;
     tested a = {.width = sr_run_get_site(t->set->run[at->run], at->site)->width,
                 .window = s->window,
@@ -276,28 +270,16 @@ static sr_status print_site(site_table *t, const site_choice *at, sr_failure *wh
     if (status == SR_OK) status = test_rows(t, at, &a, &sum, why);
     tested_free(&a);
     if (status != SR_OK || s->per_step) return status;
-    begin_row(t, at);
+    site_cells(t, at);
     print_sum(&t->table, of.stat->name, &sum);
     return SR_OK;
 }
 
-static void note_table(site_table *t) {
-    const settings *s = t->settings;
-    tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
-             s->alpha);
-    for (int r = 0; r < t->set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
-        if (info->vectors == info->steps) continue;
-        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
-                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
-    }
-}
-
 /* In a table per step a run without tested steps has no row: an error if no run has one. */
-static sr_status check_recorded(const site_table *t, sr_failure *why) {
+static sr_status check_recorded(const stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     int64_t first = 0, count = 0;
-    for (int64_t k = 0; k < t->chosen.sites && s->per_step; k++) {
+    for (int64_t k = 0; k < t->chosen.sites; k++) {
         const site_choice *at = &t->chosen.site[k];
         const series of = {t->set->run[at->run], at->site, t->chosen.wanted[0], FROM_VECTORS};
         sr_status status = window_rows(&t->window[at->run], &of, &first, &count, why);
@@ -306,7 +288,6 @@ static sr_status check_recorded(const site_table *t, sr_failure *why) {
     }
     const sr_run_info *info = sr_run_get_info(t->set->run[0]);
     const step_window *w = &t->window[0];
-    if (!s->per_step) return SR_OK;
     sr_fail(why, SR_FORMAT,
             "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: vectors "
             "are at %lld of %lld steps",
@@ -316,30 +297,21 @@ static sr_status check_recorded(const site_table *t, sr_failure *why) {
     return SR_FORMAT;
 }
 
-static sr_status print_rows(site_table *t, sr_failure *why) {
-    sr_status status = SR_OK;
-    declare_columns(&t->table, ((const settings *)t->settings)->per_step);
-    for (int64_t k = 0; k < t->chosen.sites && status == SR_OK; k++)
-        status = print_site(t, &t->chosen.site[k], why);
-    return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    site_table t = {.program = "stat-amgm",
-                    .settings = s,
-                    .set = set,
-                    .chosen = {.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1},
-                    .source = FROM_VECTORS,
-                    .site = s->site,
-                    .startup = "0",
-                    .phase = s->phase,
-                    .note = note_table,
-                    .check = check_recorded,
-                    .rows = print_rows};
-    return site_table_print(&t, command, why);
+static sr_status choose(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    const table_choice c = {
+        .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
+    tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
+             s->alpha);
+    for (int r = 0; r < t->set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
+        if (info->vectors == info->steps) continue;
+        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
+                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
+    }
+    t->chosen = (choice){.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1};
+    sr_status status = table_choose(t, &c, why);
+    return status == SR_OK && s->per_step ? check_recorded(t, why) : status;
 }
 
 int main(int argc, char **argv) {
@@ -352,7 +324,9 @@ int main(int argc, char **argv) {
             "exceeds the geometric mean by more than earlier steps allow (Unified Normalization).",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .head = choose,
+        .columns = declare_columns,
+        .site = print_site,
     };
     return stat_program_main(&p, argc, argv);
 }
