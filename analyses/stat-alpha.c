@@ -204,21 +204,16 @@ static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
     return longest;
 }
 
-/* Recorded steps that a summary leaves out: never more than there are. */
-static int64_t startup_rows(int64_t startup, int64_t same, double alpha, int64_t recorded) {
-    const int64_t own = sr_startup_of(alpha);
-    int64_t wanted = startup;
-    if (startup == STARTUP_AUTO) wanted = own;
-    if (startup == STARTUP_SAME) wanted = alpha < 1 && own <= same ? same : recorded;
-    return wanted < recorded ? wanted : recorded;
-}
-
 /* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. */
 static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end) {
     const int64_t same = same_startup(a->alpha, begin, end);
     for (int i = 0; i < a->alpha->count; i++) {
-        const int64_t rows_out = startup_rows(startup, same, a->alpha->value[i], end);
-        a->left_out[i] = begin > rows_out ? begin : rows_out;
+        const double alpha = a->alpha->value[i];
+        const int64_t own = sr_startup_of(alpha);
+        int64_t left = startup == STARTUP_AUTO ? own : startup;
+        if (startup == STARTUP_SAME) left = alpha < 1 && own <= same ? same : end;
+        if (left > end) left = end;
+        a->left_out[i] = begin > left ? begin : left;
     }
 }
 

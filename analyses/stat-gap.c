@@ -141,16 +141,6 @@ static int find_reference(const result *r, int count, int of) {
     return best;
 }
 
-static void set_gap(result *all, int i) {
-    result *r = &all[i];
-    const result *from = &all[r->reference];
-    const sr_run_metric *m = r->metric, *of = from->metric;
-    const double more = r->value - from->value;
-    r->gap = NAN;
-    if (!m || !of || strcmp(m->name, of->name) != 0 || m->better != of->better) return;
-    if (m->better != SR_BETTER_NEITHER) r->gap = m->better == SR_BETTER_LESS ? 0 - more : more;
-}
-
 /* -- intervals over replicates ---------------------------------------------------------------- */
 
 typedef enum { OF_TID, OF_VALUE, OF_GAP, INTERVALS } interval_of;
@@ -165,21 +155,21 @@ typedef struct replicates {
     interval of[INTERVALS];
 } replicates;
 
-/* A reference's gap to itself is 0 by definition, not by measurement. */
-static double quantity(const result *all, int i, interval_of which) {
-    const result *r = &all[i];
-    if (which == OF_GAP) return r->reference == i ? NAN : r->gap;
-    return which == OF_TID ? r->tid[0] + r->tid[1] : r->value;
-}
-
 /* scratch [set->count] */
 static replicates replicates_of(const run_groups *groups, const run_set *set, const result *all,
                                 int group, double *scratch) {
     replicates found = {0};
     for (int q = 0; q < INTERVALS; q++) {
         found.runs = 0;
-        for (int i = 0; i < set->count; i++)
-            if (groups->of[i] == group) scratch[found.runs++] = quantity(all, i, (interval_of)q);
+        for (int i = 0; i < set->count; i++) {
+            const result *r = &all[i];
+            /* a reference's gap to itself is 0 by definition, not by measurement */
+            const double gap = r->reference == i ? NAN : r->gap;
+            if (groups->of[i] != group) continue;
+            scratch[found.runs++] = q == OF_GAP   ? gap
+                                    : q == OF_TID ? r->tid[0] + r->tid[1]
+                                                  : r->value;
+        }
         student_interval(scratch, found.runs, &found.of[q].low, &found.of[q].high);
     }
     return found;
@@ -297,7 +287,15 @@ static sr_status compare_runs(stat_table *t, sr_failure *why) {
         if (!r[i].task) r[i].task = ++tasks;
     }
     for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
-    for (int i = 0; i < set->count; i++) set_gap(r, i);
+    for (int i = 0; i < set->count; i++) {
+        const result *from = &r[r[i].reference];
+        const sr_run_metric *m = r[i].metric, *of = from->metric;
+        const double more = r[i].value - from->value;
+        r[i].gap = NAN;
+        if (!m || !of || strcmp(m->name, of->name) != 0 || m->better != of->better) continue;
+        if (m->better == SR_BETTER_LESS) r[i].gap = 0 - more;
+        if (m->better == SR_BETTER_MORE) r[i].gap = more;
+    }
     status = run_groups_make(&c->groups, set, false, why);
     if (status == SR_OK) run_groups_describe(&c->groups, set, &t->table);
     return status;

@@ -69,10 +69,6 @@ static int make_options(const analysis *a, const char *words, option *row) {
 
 /* -- tables ---------------------------------------------------------------------------------- */
 
-static series job_series(const step_table *j, const site_choice *at, int stat) {
-    return (series){j->set->run[at->run], at->site, j->chosen->wanted[stat], j->source};
-}
-
 static void declare_summary(const step_table *j) {
     tsv *t = j->table;
     tsv_column(t, "run", "run file as given");
@@ -87,13 +83,6 @@ static void declare_summary(const step_table *j) {
                "this run: circular block bootstrap, 1000 resamples");
     tsv_column(t, "median_high", "its upper end");
 }
-
-/* A row, or several, of one part of training. */
-typedef struct stretch {
-    const char *path;
-    step_window window;
-    int64_t part;
-} stretch;
 
 /* Intervals of the medians of rows first .. first + rows - 1, series read together. */
 static sr_status read_intervals(const series *s, const summary *of, int count, int64_t first,
@@ -112,41 +101,30 @@ static sr_status read_intervals(const series *s, const summary *of, int count, i
     return status;
 }
 
-static void summary_row(const step_table *j, const stretch *of, const series *s, const summary *sum,
-                        const double *interval) {
-    tsv_text(j->table, of->path);
-    if (j->parts > 1) window_part_cells(j->table, j->parts, of->part);
-    tsv_text(j->table, sr_run_get_site(s->run, s->site)->name);
-    tsv_text(j->table, sr_run_get_site(s->run, s->site)->norm);
-    tsv_text(j->table, s->stat->name);
-    summary_cells(j->table, sum);
-    if (j->intervals) tsv_real(j->table, interval[0]), tsv_real(j->table, interval[1]);
-}
-
-static sr_status summary_part(const step_table *j, const stretch *of, const series *s, int count,
-                              sr_failure *why) {
+/* One part of training. */
+static sr_status summary_part(const step_table *j, int run, int64_t part, const series *s,
+                              int count, sr_failure *why) {
+    const step_window window = window_part(&j->window[run], j->parts, part);
     int64_t first, rows;
+    tsv *t = j->table;
     summary *sum = malloc((size_t)count * sizeof *sum);
     double *interval = malloc(2 * (size_t)count * sizeof *interval);
     sr_status status = sum && interval ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = window_rows(&of->window, s, &first, &rows, why);
+    if (status == SR_OK) status = window_rows(&window, s, &first, &rows, why);
     if (status == SR_OK) status = series_summaries(s, count, first, rows, false, sum, why);
     if (status == SR_OK && j->intervals)
         status = read_intervals(s, sum, count, first, rows, interval, why);
-    for (int i = 0; i < count && status == SR_OK; i++)
-        summary_row(j, of, &s[i], &sum[i], &interval[2 * i]);
+    for (int i = 0; i < count && status == SR_OK; i++) {
+        tsv_text(t, j->set->path[run]);
+        if (j->parts > 1) window_part_cells(t, j->parts, part);
+        tsv_text(t, sr_run_get_site(s[i].run, s[i].site)->name);
+        tsv_text(t, sr_run_get_site(s[i].run, s[i].site)->norm);
+        tsv_text(t, s[i].stat->name);
+        summary_cells(t, &sum[i]);
+        if (j->intervals) tsv_real(t, interval[2 * i]), tsv_real(t, interval[2 * i + 1]);
+    }
     free(sum);
     free(interval);
-    return status;
-}
-
-static sr_status summary_run(const step_table *j, int run, const series *s, int count,
-                             sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t k = 0; k < j->parts && status == SR_OK; k++) {
-        const stretch of = {j->set->path[run], window_part(&j->window[run], j->parts, k), k};
-        status = summary_part(j, &of, s, count, why);
-    }
     return status;
 }
 
@@ -162,8 +140,11 @@ static sr_status print_summary(const step_table *j, sr_failure *why) {
         int count = 0;
         for (next = k; next < c->sites && c->site[next].run == run; next++)
             for (int i = 0; i < c->statistics; i++)
-                if (c->site[next].has[i]) s[count++] = job_series(j, &c->site[next], i);
-        if (count) status = summary_run(j, run, s, count, why);
+                if (c->site[next].has[i])
+                    s[count++] =
+                        (series){j->set->run[run], c->site[next].site, c->wanted[i], j->source};
+        for (int64_t part = 0; part < j->parts && count && status == SR_OK; part++)
+            status = summary_part(j, run, part, s, count, why);
     }
     free(s);
     return status;
