@@ -32,7 +32,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
 #include "base/bf16_number.h"
 
@@ -155,25 +154,6 @@ typedef struct averaging {
     double *running;          /* [alphas, width] */
 } averaging;
 
-static void averaging_free(averaging *a) {
-    free(a->batch);
-    free(a->running);
-}
-
-static sr_status averaging_make(averaging *a, sr_failure *why) {
-    a->piece = 1 + PIECE_VALUES / a->width;
-    a->batch = malloc((size_t)(a->piece * a->width) * sizeof *a->batch);
-    a->running = malloc((size_t)(a->alpha->count * a->width) * sizeof *a->running);
-    return a->batch && a->running ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-}
-
-static sr_status averaging_begin(averaging *a, sr_failure *why) {
-    sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
-    for (int64_t i = 0; i < a->alpha->count * a->width && status == SR_OK; i++)
-        a->running[i] = a->kept->keep(a->batch[i % a->width]);
-    return status;
-}
-
 /* The distance to alpha i's running value, which moves on. */
 static double averaging_step(averaging *a, int i, const float *batch) {
     double *r = a->running + i * a->width, sum = 0;
@@ -188,13 +168,20 @@ static double averaging_step(averaging *a, int i, const float *batch) {
 
 /* The first `count` rows of /vectors; NaN for those that are left out. value [alphas][count] */
 static sr_status average(averaging *a, int64_t count, double *const *value, sr_failure *why) {
-    sr_status status = averaging_begin(a, why);
+    const int64_t d = a->width;
+    a->piece = 1 + PIECE_VALUES / d;
+    a->batch = malloc((size_t)(a->piece * d) * sizeof *a->batch);
+    a->running = malloc((size_t)(a->alpha->count * d) * sizeof *a->running);
+    if (!a->batch || !a->running) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_vector(a->run, running_name[a->which], a->site, 0, 1, a->batch, why);
+    for (int64_t i = 0; i < a->alpha->count * d && status == SR_OK; i++)
+        a->running[i] = a->kept->keep(a->batch[i % d]);
     for (int64_t done = 0, n; done < count && status == SR_OK; done += n) {
         n = count - done < a->piece ? count - done : a->piece;
         status = sr_run_vector(a->run, batch_name[a->which], a->site, done, n, a->batch, why);
         for (int64_t k = 0; k < n && status == SR_OK; k++) {
             for (int i = 0; i < a->alpha->count; i++) {
-                const double distance = averaging_step(a, i, a->batch + k * a->width);
+                const double distance = averaging_step(a, i, a->batch + k * d);
                 value[i][done + k] = done + k < a->left_out[i] ? NAN : distance;
             }
         }
@@ -217,29 +204,23 @@ static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
     return longest;
 }
 
-/* Recorded steps that a summary leaves out: never more than there are. */
-static int64_t startup_rows(int64_t startup, int64_t same, double alpha, int64_t recorded) {
-    const int64_t own = sr_startup_of(alpha);
-    int64_t wanted = startup;
-    if (startup == STARTUP_AUTO) wanted = own;
-    if (startup == STARTUP_SAME) wanted = alpha < 1 && own <= same ? same : recorded;
-    return wanted < recorded ? wanted : recorded;
-}
-
 /* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. */
 static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end) {
     const int64_t same = same_startup(a->alpha, begin, end);
     for (int i = 0; i < a->alpha->count; i++) {
-        const int64_t rows_out = startup_rows(startup, same, a->alpha->value[i], end);
-        a->left_out[i] = begin > rows_out ? begin : rows_out;
+        const double alpha = a->alpha->value[i];
+        const int64_t own = sr_startup_of(alpha);
+        int64_t left = startup == STARTUP_AUTO ? own : startup;
+        if (startup == STARTUP_SAME) left = alpha < 1 && own <= same ? same : end;
+        if (left > end) left = end;
+        a->left_out[i] = begin > left ? begin : left;
     }
 }
 
 /* of [alphas]; those that are left out were taken for steps without a finite distance. */
 static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_failure *why) {
     column_block b = {0};
-    sr_status status = averaging_make(a, why);
-    if (status == SR_OK) status = columns_create(&b, a->alpha->count, end, why);
+    sr_status status = columns_create(&b, a->alpha->count, end, why);
     if (status == SR_OK) status = average(a, end, b.value, why);
     if (status == SR_OK) columns_summarise(&b, a->alpha->count, end, false, of);
     for (int i = 0; i < a->alpha->count && status == SR_OK; i++) {
@@ -250,37 +231,53 @@ static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_
     return status;
 }
 
-/* window: the phase, which holds the start-up too. */
-static sr_status print_site(const run_set *set, const site_choice *at, const statistic *stat,
-                            const alphas *alpha, const kept_format *kept, int64_t startup,
-                            const step_window *window, tsv *t, sr_failure *why) {
-    const sr_runfile *run = set->run[at->run];
+/* The options as values. */
+typedef struct request {
+    alphas alpha;
+    const kept_format *kept[FORMATS + 1];
+    int64_t startup;
+} request;
+
+static sr_status print_statistic(stat_table *t, const site_choice *at, const statistic *stat,
+                                 const kept_format *kept, sr_failure *why) {
+    const request *q = t->state;
+    const sr_runfile *run = t->set->run[at->run];
     const sr_run_site *site = sr_run_get_site(run, at->site);
+    const step_window *phase = &t->window[at->run]; /* includes the burn-in */
     const series of = {run, at->site, stat, FROM_VECTORS};
     averaging a = {.run = run,
                    .site = at->site,
                    .width = site->width,
                    .which = (int)(stat - stats),
                    .kept = kept,
-                   .alpha = alpha};
+                   .alpha = &q->alpha};
     summary found[ALPHAS];
     int64_t first = 0, count = 0;
     double spacing = NAN;
-    sr_status status = window_rows(window, &of, &first, &count, why);
-    if (status == SR_OK) status = window_spacing(window, &of, &spacing, why);
-    leave_out(&a, startup, first, first + count);
+    sr_status status = window_rows(phase, &of, &first, &count, why);
+    if (status == SR_OK) status = window_spacing(phase, &of, &spacing, why);
+    leave_out(&a, q->startup, first, first + count);
     if (status == SR_OK) status = averaging_summarise(&a, first + count, found, why);
-    for (int i = 0; i < alpha->count && status == SR_OK; i++) {
-        tsv_text(t, set->path[at->run]);
-        tsv_text(t, site->name);
-        tsv_text(t, stat->name);
-        tsv_real(t, alpha->value[i]);
-        tsv_text(t, kept->word);
-        tsv_real(t, spacing);
-        tsv_real(t, site->alpha);
-        summary_cells(t, &found[i]);
+    for (int i = 0; i < q->alpha.count && status == SR_OK; i++) {
+        site_cells(t, at);
+        tsv_text(&t->table, stat->name);
+        tsv_real(&t->table, q->alpha.value[i]);
+        tsv_text(&t->table, kept->word);
+        tsv_real(&t->table, spacing);
+        tsv_real(&t->table, site->alpha);
+        summary_cells(&t->table, &found[i]);
     }
-    averaging_free(&a);
+    free(a.batch);
+    free(a.running);
+    return status;
+}
+
+static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
+    const request *q = t->state;
+    sr_status status = SR_OK;
+    for (int i = 0; i < t->chosen.statistics; i++)
+        for (int f = 0; q->kept[f] && at->has[i] && status == SR_OK; f++)
+            status = print_statistic(t, at, t->chosen.wanted[i], q->kept[f], why);
     return status;
 }
 
@@ -317,64 +314,31 @@ static void note_spacing(const run_set *set, tsv *t) {
     }
 }
 
-static void declare_columns(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
+    site_columns(t);
     tsv_column(t, "statistic", "what the columns behind run_alpha summarise over recorded steps");
     tsv_column(t, "alpha", "weight of the old running value");
     tsv_column(t, "kept_in", "format that the running value is rounded to behind every update");
     tsv_column(t, "spacing", "steps from one recorded step to the next; 1: alpha is as in the run");
     tsv_column(t, "run_alpha", "alpha of the run itself at this site");
     summary_columns(t);
-    tsv_header(t);
 }
 
-/* The options as values. */
-typedef struct request {
-    alphas alpha;
-    const kept_format *kept[FORMATS + 1];
-    int64_t startup;
-} request;
-
-static void note_table(site_table *t) {
-    const request *q = t->settings;
+static sr_status choose(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    request *q = t->state;
+    const table_choice c = {
+        .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
+    sr_status status = read_alphas(s->alpha, &q->alpha, why);
+    if (status == SR_OK) status = read_formats(s->kept_in, q->kept, why);
+    if (status == SR_OK) status = read_startup(s->startup, &q->startup, why);
+    if (status == SR_OK)
+        status = choice_set_statistics(&t->chosen, stats, STATS, NULL, s->stat, why);
+    if (status != SR_OK) return status;
     note_spacing(t->set, &t->table);
     note_startup(q->startup, &t->table);
-}
-
-static sr_status print_rows(site_table *t, sr_failure *why) {
-    const request *q = t->settings;
-    const choice *c = &t->chosen;
-    sr_status status = SR_OK;
-    declare_columns(&t->table);
-    for (int64_t k = 0; k < c->sites && status == SR_OK; k++)
-        for (int i = 0; i < c->statistics && status == SR_OK; i++)
-            for (int f = 0; q->kept[f] && c->site[k].has[i] && status == SR_OK; f++)
-                status = print_site(t->set, &c->site[k], c->wanted[i], &q->alpha, q->kept[f],
-                                    q->startup, &t->window[c->site[k].run], &t->table, why);
-    return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    request q = {.startup = STARTUP_AUTO};
-    site_table t = {.program = "stat-alpha",
-                    .settings = &q,
-                    .set = set,
-                    .source = FROM_VECTORS,
-                    .site = s->site,
-                    .startup = "0",
-                    .phase = s->phase,
-                    .note = note_table,
-                    .rows = print_rows};
-    sr_status status = read_alphas(s->alpha, &q.alpha, why);
-    if (status == SR_OK) status = read_formats(s->kept_in, q.kept, why);
-    if (status == SR_OK) status = read_startup(s->startup, &q.startup, why);
-    if (status == SR_OK)
-        status = choice_set_statistics(&t.chosen, stats, STATS, NULL, s->stat, why);
-    return status == SR_OK ? site_table_print(&t, command, why) : status;
+    return table_choose(t, &c, why);
 }
 
 int main(int argc, char **argv) {
@@ -387,7 +351,10 @@ int main(int argc, char **argv) {
         .settings = sizeof(settings),
         .stat = stats,
         .statistics = STATS,
-        .print = print_table,
+        .state = sizeof(request),
+        .head = choose,
+        .columns = declare_columns,
+        .site = print_site,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
 
 typedef struct settings {
@@ -80,23 +79,6 @@ typedef struct finding {
     double ratio, excess;
 } finding;
 
-static void tested_free(tested *a) {
-    free(a->raw);
-    free(a->kept);
-    free(a->running);
-    free(a->next);
-}
-
-static sr_status tested_make(tested *a, sr_failure *why) {
-    const size_t d = (size_t)a->width;
-    a->raw = malloc(d * sizeof *a->raw);
-    a->kept = malloc((size_t)a->window * d * sizeof *a->kept);
-    a->running = malloc(d * sizeof *a->running);
-    a->next = malloc(d * sizeof *a->next);
-    if (a->raw && a->kept && a->running && a->next) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)a->window);
-}
-
 /* V: of the square roots of all that is in the window. */
 static double variance_of_roots(const tested *a) {
     const int64_t count = a->window * a->width;
@@ -135,23 +117,13 @@ static void compare_means(const tested *a, double bound, finding *f) {
     }
 }
 
-static void follow(tested *a, const double *value) {
-    for (int64_t k = 0; k < a->width; k++)
-        a->running[k] = a->alpha * a->running[k] + (1 - a->alpha) * value[k];
-}
-
-static bool row_is_finite(const tested *a) {
-    for (int64_t k = 0; k < a->width; k++)
-        if (!isfinite(a->raw[k])) return false;
-    return true;
-}
-
 /* a->raw is the row of the step. */
 static finding look_at(tested *a) {
     const size_t bytes = (size_t)a->width * sizeof *a->kept;
     double *place = a->kept + a->seen % a->window * a->width;
-    finding f = {.ratio = NAN, .excess = NAN, .finite = row_is_finite(a)};
+    finding f = {.ratio = NAN, .excess = NAN, .finite = true};
     const bool full = a->seen >= a->window;
+    for (int64_t k = 0; k < a->width; k++) f.finite = f.finite && isfinite(a->raw[k]);
     if (!f.finite) return f;
     const double bound = full ? (double)a->window * variance_of_roots(a) : NAN;
     for (int64_t k = 0; k < a->width; k++)
@@ -159,19 +131,20 @@ static finding look_at(tested *a) {
     if (a->seen++ == 0) memcpy(a->running, place, bytes);
     if (full) compare_means(a, bound, &f);
     if (f.outlier) memcpy(place, a->running, bytes);
-    for (int64_t k = 0; k < a->width && full && !f.outlier; k++) {
+    for (int64_t k = 0; k < a->width; k++) {
         double am;
-        means_of(a, k, &am, &a->next[k]);
+        if (full && !f.outlier) means_of(a, k, &am, &a->next[k]);
+        a->running[k] = a->alpha * a->running[k] + (1 - a->alpha) * a->next[k];
     }
-    follow(a, a->next);
     return f;
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-static void declare_columns(tsv *t, bool per_step) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    const bool per_step = ((const settings *)table->settings)->per_step;
+    tsv *t = &table->table;
+    site_columns(t);
     if (per_step) {
         tsv_column(t, "step", "forward and backward passes so far");
         tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
@@ -191,7 +164,6 @@ static void declare_columns(tsv *t, bool per_step) {
         tsv_column(t, "infinite", "tested steps with an infinite excess: V was 0");
         tsv_column(t, "spacing", "steps from one recorded step to the next");
     }
-    tsv_header(t);
 }
 
 typedef struct sum_of_site {
@@ -212,36 +184,9 @@ static void add_finding(sum_of_site *s, const finding *f, int64_t step) {
     }
 }
 
-static void print_sum(tsv *t, const char *stat, const sum_of_site *s) {
-    tsv_text(t, stat);
-    tsv_int(t, s->steps);
-    tsv_int(t, s->nonfinite);
-    tsv_int(t, s->outliers);
-    tsv_real(t, s->steps ? (double)s->outliers / (double)s->steps : NAN);
-    tsv_real(t, s->ratio);
-    tsv_real(t, s->excess);
-    tsv_int(t, s->excess_step);
-    tsv_int(t, s->infinite);
-    tsv_real(t, s->spacing);
-}
-
-static void print_finding(tsv *t, const finding *f, int64_t step, int64_t last) {
-    tsv_int(t, step);
-    tsv_real(t, last ? 100.0 * (double)step / (double)last : NAN);
-    tsv_real(t, f->ratio);
-    tsv_real(t, f->excess);
-    tsv_int(t, f->outlier);
-    tsv_int(t, isinf(f->excess) != 0);
-}
-
-static void begin_row(site_table *t, const site_choice *at) {
-    tsv_text(&t->table, t->set->path[at->run]);
-    tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
-}
-
 /* Rows from the beginning: the window before the first step of the phase is full where it can
    be. */
-static sr_status test_rows(site_table *t, const site_choice *at, tested *a, sum_of_site *sum,
+static sr_status test_rows(stat_table *t, const site_choice *at, tested *a, sum_of_site *sum,
                            sr_failure *why) {
     const settings *s = t->settings;
     const sr_runfile *run = t->set->run[at->run];
@@ -258,46 +203,54 @@ static sr_status test_rows(site_table *t, const site_choice *at, tested *a, sum_
         if (step < w->first) continue;
         add_finding(sum, &f, step);
         if (!s->per_step || !f.tested) continue;
-        begin_row(t, at);
-        print_finding(&t->table, &f, step, last);
+        site_cells(t, at);
+        tsv_int(&t->table, step);
+        tsv_real(&t->table, last ? 100.0 * (double)step / (double)last : NAN);
+        tsv_real(&t->table, f.ratio);
+        tsv_real(&t->table, f.excess);
+        tsv_int(&t->table, f.outlier);
+        tsv_int(&t->table, isinf(f.excess) != 0);
     }
     return status;
 }
 
-static sr_status print_site(site_table *t, const site_choice *at, sr_failure *why) {
-    const settings *s = t->settings;
-    tested a = {.width = sr_run_get_site(t->set->run[at->run], at->site)->width,
-                .window = s->window,
-                .alpha = s->alpha};
+static sr_status print_site(stat_table *table, const site_choice *at, sr_failure *why) {
+    const settings *s = table->settings;
+    const series of = {table->set->run[at->run], at->site, table->chosen.wanted[0], FROM_VECTORS};
+    const int64_t d = sr_run_get_site(of.run, at->site)->width;
+    tested a = {.width = d, .window = s->window, .alpha = s->alpha};
     sum_of_site sum = {.ratio = NAN, .excess = NAN, .excess_step = -1};
-    const series of = {t->set->run[at->run], at->site, t->chosen.wanted[0], FROM_VECTORS};
-    sr_status status = window_spacing(&t->window[at->run], &of, &sum.spacing, why);
-    if (status == SR_OK) status = tested_make(&a, why);
-    if (status == SR_OK) status = test_rows(t, at, &a, &sum, why);
-    tested_free(&a);
+    tsv *t = &table->table;
+    double *memory = malloc((size_t)((a.window + 2) * d) * sizeof *memory);
+    a.raw = malloc((size_t)d * sizeof *a.raw);
+    a.kept = memory, a.running = memory + a.window * d, a.next = a.running + d;
+    sr_status status = memory && a.raw ? SR_OK
+                                       : sr_fail(why, SR_MEMORY, "out of memory for %lld steps",
+                                                 (long long)a.window);
+    if (status == SR_OK) status = window_spacing(&table->window[at->run], &of, &sum.spacing, why);
+    if (status == SR_OK) status = test_rows(table, at, &a, &sum, why);
+    free(memory);
+    free(a.raw);
     if (status != SR_OK || s->per_step) return status;
-    begin_row(t, at);
-    print_sum(&t->table, of.stat->name, &sum);
+    site_cells(table, at);
+    tsv_text(t, of.stat->name);
+    tsv_int(t, sum.steps);
+    tsv_int(t, sum.nonfinite);
+    tsv_int(t, sum.outliers);
+    tsv_real(t, sum.steps ? (double)sum.outliers / (double)sum.steps : NAN);
+    tsv_real(t, sum.ratio);
+    tsv_real(t, sum.excess);
+    tsv_int(t, sum.excess_step);
+    tsv_int(t, sum.infinite);
+    tsv_real(t, sum.spacing);
     return SR_OK;
 }
 
-static void note_table(site_table *t) {
-    const settings *s = t->settings;
-    tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
-             s->alpha);
-    for (int r = 0; r < t->set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
-        if (info->vectors == info->steps) continue;
-        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
-                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
-    }
-}
-
 /* In a table per step a run without tested steps has no row: an error if no run has one. */
-static sr_status check_recorded(const site_table *t, sr_failure *why) {
+static sr_status check_recorded(const stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     int64_t first = 0, count = 0;
-    for (int64_t k = 0; k < t->chosen.sites && s->per_step; k++) {
+    for (int64_t k = 0; k < t->chosen.sites; k++) {
         const site_choice *at = &t->chosen.site[k];
         const series of = {t->set->run[at->run], at->site, t->chosen.wanted[0], FROM_VECTORS};
         sr_status status = window_rows(&t->window[at->run], &of, &first, &count, why);
@@ -306,7 +259,6 @@ static sr_status check_recorded(const site_table *t, sr_failure *why) {
     }
     const sr_run_info *info = sr_run_get_info(t->set->run[0]);
     const step_window *w = &t->window[0];
-    if (!s->per_step) return SR_OK;
     sr_fail(why, SR_FORMAT,
             "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: vectors "
             "are at %lld of %lld steps",
@@ -316,30 +268,21 @@ static sr_status check_recorded(const site_table *t, sr_failure *why) {
     return SR_FORMAT;
 }
 
-static sr_status print_rows(site_table *t, sr_failure *why) {
-    sr_status status = SR_OK;
-    declare_columns(&t->table, ((const settings *)t->settings)->per_step);
-    for (int64_t k = 0; k < t->chosen.sites && status == SR_OK; k++)
-        status = print_site(t, &t->chosen.site[k], why);
-    return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    site_table t = {.program = "stat-amgm",
-                    .settings = s,
-                    .set = set,
-                    .chosen = {.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1},
-                    .source = FROM_VECTORS,
-                    .site = s->site,
-                    .startup = "0",
-                    .phase = s->phase,
-                    .note = note_table,
-                    .check = check_recorded,
-                    .rows = print_rows};
-    return site_table_print(&t, command, why);
+static sr_status choose(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    const table_choice c = {
+        .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
+    tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
+             s->alpha);
+    for (int r = 0; r < t->set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
+        if (info->vectors == info->steps) continue;
+        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
+                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
+    }
+    t->chosen = (choice){.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1};
+    sr_status status = table_choose(t, &c, why);
+    return status == SR_OK && s->per_step ? check_recorded(t, why) : status;
 }
 
 int main(int argc, char **argv) {
@@ -352,7 +295,9 @@ int main(int argc, char **argv) {
             "exceeds the geometric mean by more than earlier steps allow (Unified Normalization).",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .head = choose,
+        .columns = declare_columns,
+        .site = print_site,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -35,20 +35,17 @@ typedef struct point {
     int64_t updates;
 } point;
 
-static sr_status median_tokens(sr_runfile *run, double *median, sr_failure *why) {
-    summary s = {.median = NAN};
-    sr_status status = run_tokens(run, &s, why);
-    *median = s.median;
-    return status;
-}
-
 /* Of running text neither option bounds the tokens of a pass: batch-size counts sequences there. */
 static sr_status read_size(sr_runfile *run, double *size, sr_failure *why) {
     run_word counts;
+    summary s = {.median = NAN};
     run_counts(run, counts);
     const bool tokens = strcmp(counts, "token") == 0;
     *size = counts[0] ? run_option_number(run, tokens ? "max-tokens" : "batch-size") : NAN;
-    return *size > 0 ? SR_OK : median_tokens(run, size, why);
+    if (*size > 0) return SR_OK;
+    sr_status status = run_tokens(run, &s, why);
+    *size = s.median;
+    return status;
 }
 
 static sr_status read_point(sr_runfile *run, const char *metric, point *p, sr_failure *why) {
@@ -64,14 +61,10 @@ static sr_status read_point(sr_runfile *run, const char *metric, point *p, sr_fa
     return status;
 }
 
-static int by_kind(const point *a, const point *b) {
+static int by_kind_size(const point *a, const point *b) {
     int order = strcmp(a->model, b->model);
     if (!order) order = strcmp(a->data, b->data);
-    return order ? order : strcmp(a->norm, b->norm);
-}
-
-static int by_kind_size(const point *a, const point *b) {
-    const int order = by_kind(a, b);
+    if (!order) order = strcmp(a->norm, b->norm);
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
@@ -82,7 +75,8 @@ static int by_row_and_group(const void *x, const void *y) {
     return order ? order : (a->group > b->group) - (a->group < b->group);
 }
 
-static void declare_columns(tsv *t) {
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
     tsv_column(t, "norm",
                "the first normalization among the run's sites, +ls behind a layer scale");
     tsv_column(t, "model", "model");
@@ -97,7 +91,6 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "largest", "largest");
     tsv_column(t, "unit", "of the metric");
     tsv_column(t, "better", "which of two values is better: less, more, - for neither");
-    tsv_header(t);
 }
 
 /* p[count]: the points of one row, all finite, so that their runs declare the metric. */
@@ -125,75 +118,68 @@ static void print_row(tsv *t, const point *p, int64_t count) {
     tsv_text(t, metric_better(p->metric));
 }
 
-static void warn_of_mixed(tsv *t, const point *p, int64_t count) {
-    for (int64_t i = 1; i < count; i++) {
+/* The points of the runs with a finite value, sorted. */
+typedef struct points {
+    point *point;
+    int64_t count;
+} points;
+
+/* Finite points to the front; notes the other runs. */
+static sr_status read_points(stat_table *t, const char *metric, const run_groups *groups,
+                             sr_failure *why) {
+    points *all = t->state;
+    point *p = all->point = calloc((size_t)t->set->count + 1, sizeof *p);
+    if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < t->set->count; i++) {
+        point *next = &p[all->count];
+        sr_status status = read_point(t->set->run[i], metric, next, why);
+        if (status != SR_OK) return status;
+        next->group = groups->of[i];
+        all->count += isfinite(next->value) != 0;
+        if (!isfinite(next->value))
+            tsv_note(&t->table, "note", "%s: no finite %s: left out", t->set->path[i], metric);
+    }
+    qsort(p, (size_t)all->count, sizeof *p, by_row_and_group);
+    for (int64_t i = 1; i < all->count; i++) {
         if (by_kind_size(&p[i - 1], &p[i]) || p[i].group == p[i - 1].group) continue;
-        tsv_note(t, "warning",
+        tsv_note(&t->table, "warning",
                  "runs of one row differ in more than their seed: first at %s, micro-batch %g",
                  p[i].norm, p[i].size);
-        return;
+        break;
     }
+    if (all->count) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s%s has no finite %s", t->set->path[0],
+                   t->set->count > 1 ? " (and no other run)" : "", metric);
 }
 
-/* Finite points to the front, the others told; *count is what is left. */
-static sr_status read_points(const run_set *set, const char *metric, const run_groups *groups,
-                             point *p, int64_t *count, tsv *t, sr_failure *why) {
-    *count = 0;
-    for (int i = 0; i < set->count; i++) {
-        sr_status status = read_point(set->run[i], metric, &p[*count], why);
-        if (status != SR_OK) return status;
-        p[*count].group = groups->of[i];
-        if (isfinite(p[*count].value))
-            ++*count;
-        else
-            tsv_note(t, "note", "%s: no finite %s: left out", set->path[i], metric);
-    }
-    qsort(p, (size_t)*count, sizeof *p, by_row_and_group);
-    warn_of_mixed(t, p, *count);
-    if (*count) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s%s has no finite %s", set->path[0],
-                   set->count > 1 ? " (and no other run)" : "", metric);
-}
-
-static sr_status check_metric(const run_set *set, const char *name, tsv *t, sr_failure *why) {
-    sr_status status = metric_check(set, name, t, why);
-    const sr_run_metric *m = metric_find(set, name, strlen(name));
+static sr_status choose(stat_table *t, sr_failure *why) {
+    const char *name = ((const settings *)t->settings)->metric;
+    sr_status status = metric_check(t->set, name, &t->table, why);
+    const sr_run_metric *m = metric_find(t->set, name, strlen(name));
     if (!m) return status == SR_OK ? sr_fail(why, SR_USAGE, "--metric: one metric") : status;
     const char *direction = metric_direction(m);
-    tsv_note(t, "metric", "%s, %s%s%s: %s", name, m->unit, *direction ? ", " : "", direction,
-             m->definition);
+    tsv_note(&t->table, "metric", "%s, %s%s%s: %s", name, m->unit, *direction ? ", " : "",
+             direction, m->definition);
+    run_groups groups;
+    status = run_groups_make(&groups, t->set, false, why);
+    if (status == SR_OK) status = read_points(t, name, &groups, why);
+    run_groups_free(&groups);
+    return status;
+}
+
+static sr_status print_rows(stat_table *t, sr_failure *why) {
+    const points *p = t->state;
+    (void)why;
+    for (int64_t first = 0, end; first < p->count; first = end) {
+        for (end = first + 1; end < p->count && !by_kind_size(&p->point[first], &p->point[end]);)
+            end++;
+        print_row(&t->table, p->point + first, end - first);
+    }
     return SR_OK;
 }
 
-static void print_rows(tsv *t, const point *p, int64_t count) {
-    declare_columns(t);
-    for (int64_t first = 0, end; first < count; first = end) {
-        for (end = first + 1; end < count && !by_kind_size(&p[first], &p[end]);) end++;
-        print_row(t, p + first, end - first);
-    }
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    tsv table;
-    table_head head;
-    run_groups groups = {0};
-    int64_t count = 0;
-    point *p = calloc((size_t)set->count + 1, sizeof *p);
-    if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = table_head_begin(&head, &table, "stat-batch", command, set, why);
-    if (status == SR_OK) {
-        status = check_metric(set, s->metric, &table, why);
-        if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
-        if (status == SR_OK) status = read_points(set, s->metric, &groups, p, &count, &table, why);
-        status = table_head_end(&head, &table, status, why);
-    }
-    if (status == SR_OK) print_rows(&table, p, count);
-    run_groups_free(&groups);
-    free(p);
-    return status;
+static void release(stat_table *t) {
+    free(((points *)t->state)->point);
 }
 
 int main(int argc, char **argv) {
@@ -204,7 +190,11 @@ int main(int argc, char **argv) {
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
         .metrics = true,
-        .print = print_table,
+        .state = sizeof(points),
+        .head = choose,
+        .columns = declare_columns,
+        .rows = print_rows,
+        .release = release,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -27,22 +27,17 @@
 #include <string.h>
 
 #include "analysis/batchmix/batchmix.h"
-#include "analysis/frame/site_selection.h"
 #include "analysis/frame/stat_program.h"
 
 typedef struct settings {
     option_text site, startup, phase;
     int64_t length_terms, padding_terms;
     mix_intervals of;
-
 } settings;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION(
-        "Choice", "site", AT(site), "*",
-        "sites: globs separated by commas, or first, middle, last or last-bn (of those with mu)",
-        .value = "SITE,..."),
+    SITE_OPTION(AT(site)),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Covariates", "length-terms", AT(length_terms), "4", 1, MIX_TERMS, "",
                "pieces of the line through sentence length"),
@@ -50,11 +45,9 @@ static const option rows[] = {
                "pieces of the line through the padded part"),
     INT_OPTION("Intervals", "shifts", AT(of.shifts), "39", 0, 999, "",
                "distances in time of the control"),
-    REAL_OPTION("Intervals", "level", AT(of.level), "95", 50, 99.9, "percent", "of the intervals"),
-    INT_OPTION("Intervals", "resamples", AT(of.resamples), "1000", 100, 1000000, "",
-               "resamples of every share"),
-    INT_OPTION("Intervals", "seed", AT(of.seed), "1", 0, 1e15, "",
-               "of the resamples; the same seed gives the same table"),
+    LEVEL_OPTION(AT(of.level)),
+    RESAMPLES_OPTION(AT(of.resamples)),
+    SEED_OPTION(AT(of.seed)),
 };
 
 /* Only there to let the frame find the sites. */
@@ -82,9 +75,9 @@ typedef struct result {
     mix_outcome outcome;
 } result;
 
-static void declare_columns(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
+    site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "part",
                "what is taken out of delta = mu_B - mu: none; position: position_B - position, "
@@ -110,7 +103,6 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "independent",
                "share of ||delta||^2 that means over n independent rows would "
                "have: 2/(1 + alpha) sum_t ||sigma||^2/n / sum_t ||delta||^2");
-    tsv_header(t);
 }
 
 static void print_result(const result *r, tsv *t) {
@@ -170,13 +162,6 @@ static void note_run(const result *r, int64_t count, tsv *t) {
     }
 }
 
-static void note_too_few(const result *r, int part, tsv *t) {
-    tsv_note(t, "note",
-             "%s: %s: %s: %lld recorded steps, fewer than %d for each of %d terms: left out",
-             r->path, r->site->name, mix_part_name[part], (long long)r->rows, MIX_STEPS_PER_TERM,
-             r->terms[part]);
-}
-
 /* -- the sites ------------------------------------------------------------------------------- */
 
 /* Which parts there are, and what refuses the others. */
@@ -189,40 +174,36 @@ static void choose_parts(const mix_site *m, result *r, tsv *t) {
         if (m->rows >= MIX_STEPS_PER_TERM * model.count)
             r->outcome.part[part].there = true;
         else
-            note_too_few(r, part, t);
+            tsv_note(
+                t, "note",
+                "%s: %s: %s: %lld recorded steps, fewer than %d for each of %d terms: left out",
+                r->path, r->site->name, mix_part_name[part], (long long)r->rows, MIX_STEPS_PER_TERM,
+                r->terms[part]);
     }
 }
 
-static sr_status examine(const settings *s, const step_window *w, const site_choice *at,
-                         bool position, mix_site *m, result *r, tsv *t, sr_failure *why) {
-    const mix_wanted wanted = {w, (int)s->length_terms, (int)s->padding_terms};
-    m->at = sr_run_get_site(m->run, at->site);
+static sr_status examine(stat_table *t, const site_choice *at, bool position, mix_site *m,
+                         result *r, sr_failure *why) {
+    const settings *s = t->settings;
+    const mix_wanted wanted = {&t->window[at->run], (int)s->length_terms, (int)s->padding_terms};
+    m->at = r->site = sr_run_get_site(m->run, at->site);
     m->site = at->site;
     m->position = position;
-    r->site = m->at;
     sr_status status = mix_site_read(m, &wanted, why);
     r->block = m->block, r->rows = m->rows;
     memcpy(r->known, m->known, sizeof r->known);
     if (status != SR_OK || !m->rows) return status;
     r->first_step = m->step[0], r->last_step = m->step[m->rows - 1];
-    choose_parts(m, r, t);
+    choose_parts(m, r, &t->table);
     return mix_explain(m, &s->of, &r->outcome, why);
 }
 
-/* What there is to examine. */
-typedef struct sources {
-    const run_set *set;
-    const choice *chosen;
-    const step_window *window; /* [runs] */
-} sources;
-
-/* The sites of one run, from the first-th chosen one on; *count of them. */
-static sr_status examine_run(const settings *s, const sources *from, int64_t first, int64_t *count,
-                             result *r, tsv *t, sr_failure *why) {
-    const choice *c = from->chosen;
-    const run_set *set = from->set;
+/* The sites of one run, from the first-th chosen one on; *count of them. r: their results. */
+static sr_status examine_run(stat_table *t, int64_t first, int64_t *count, result *r,
+                             sr_failure *why) {
+    const choice *c = &t->chosen;
     const int run = c->site[first].run;
-    const sr_runfile *file = set->run[run];
+    const sr_runfile *file = t->set->run[run];
     bool *position = calloc((size_t)sr_run_get_info(file)->sites + 1, sizeof *position);
     sr_status status = position ? series_recorded(file, &found[1], FROM_VECTORS, position, why)
                                 : sr_fail(why, SR_MEMORY, "out of memory");
@@ -230,60 +211,49 @@ static sr_status examine_run(const settings *s, const sources *from, int64_t fir
         const site_choice *at = &c->site[first + *count];
         mix_site m = {.run = file};
         if (at->run != run) break;
-        r[*count].path = set->path[run];
-        status = examine(s, &from->window[run], at, position[at->site], &m, &r[*count], t, why);
+        r[*count].path = t->set->path[run];
+        status = examine(t, at, position[at->site], &m, &r[*count], why);
         mix_site_free(&m);
     }
-    if (status == SR_OK) note_run(r, *count, t);
+    if (status == SR_OK) note_run(r, *count, &t->table);
     free(position);
     return status;
 }
 
-static sr_status examine_all(const settings *s, const sources *from, result *r, tsv *t,
-                             sr_failure *why) {
+/* The results of all sites. */
+typedef struct results {
+    result *site; /* [chosen sites] */
+} results;
+
+static sr_status examine_all(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    const table_choice c = {.source = FROM_VECTORS, .site = s->site};
     int64_t some, rows_left = 0;
-    sr_status status = SR_OK;
-    for (int64_t i = 0; i < from->chosen->sites && status == SR_OK; i += some)
-        status = examine_run(s, from, i, &some, r + i, t, why);
-    for (int64_t i = 0; i < from->chosen->sites; i++) rows_left += r[i].rows;
+    t->chosen = (choice){.wanted = {&found[0]}, .statistics = 1};
+    sr_status status = windows_make(&t->window, t->set, s->startup, s->phase, &t->table, why);
+    if (status == SR_OK) status = table_choose(t, &c, why);
+    if (status != SR_OK) return status;
+    result *r = ((results *)t->state)->site = calloc((size_t)t->chosen.sites + 1, sizeof *r);
+    if (!r) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < t->chosen.sites && status == SR_OK; i += some)
+        status = examine_run(t, i, &some, r + i, why);
+    for (int64_t i = 0; i < t->chosen.sites; i++) rows_left += r[i].rows;
     if (status != SR_OK || rows_left) return status;
     sr_fail(why, SR_FORMAT, "%s: no vectors recorded in steps %lld to %lld", r->path,
-            (long long)from->window[0].first, (long long)from->window[0].last);
+            (long long)t->window[0].first, (long long)t->window[0].last);
     sr_hint(why, "`--burn-in N` leaves out fewer steps at the beginning");
     return SR_FORMAT;
 }
 
-static sr_status print_results(const settings *s, const sources *from, table_head *head, tsv *t,
-                               sr_failure *why) {
-    const int64_t sites = from->chosen->sites;
-    result *r = calloc((size_t)sites + 1, sizeof *r);
-    sr_status status =
-        r ? examine_all(s, from, r, t, why) : sr_fail(why, SR_MEMORY, "out of memory");
-    status = table_head_end(head, t, status, why);
-    if (status == SR_OK) declare_columns(t);
-    for (int64_t i = 0; i < sites && status == SR_OK; i++) print_result(&r[i], t);
-    free(r);
-    return status;
+static sr_status print_results(stat_table *t, sr_failure *why) {
+    (void)why;
+    for (int64_t i = 0; i < t->chosen.sites; i++)
+        print_result(&((results *)t->state)->site[i], &t->table);
+    return SR_OK;
 }
 
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    tsv table;
-    table_head head;
-    step_window *window = NULL;
-    choice c = {.wanted = {&found[0]}, .statistics = 1};
-    sr_status status = table_head_begin(&head, &table, "stat-batchmix", command, set, why);
-    if (status != SR_OK) return status;
-    status = windows_make(&window, set, s->startup, s->phase, &table, why);
-    if (status == SR_OK) status = choice_set_sites(&c, set, s->site, FROM_VECTORS, &table, why);
-    const sources from = {set, &c, window};
-    status = status == SR_OK ? print_results(s, &from, &head, &table, why)
-                             : table_head_end(&head, &table, status, why);
-    choice_free(&c);
-    free(window);
-    return status;
+static void release(stat_table *t) {
+    free(((results *)t->state)->site);
 }
 
 int main(int argc, char **argv) {
@@ -294,7 +264,11 @@ int main(int argc, char **argv) {
                 "Keeps up to 21 numbers in memory for each row of vectors.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .state = sizeof(results),
+        .head = examine_all,
+        .columns = declare_columns,
+        .rows = print_results,
+        .release = release,
     };
     return stat_program_main(&p, argc, argv);
 }

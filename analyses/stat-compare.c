@@ -55,13 +55,11 @@ static const option rows[] = {
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     REAL_OPTION("Steps", "after", AT(after), "0", 0, 99, "percent",
                 "leave out the steps before this part of training"),
-    REAL_OPTION("Intervals", "level", AT(level), "95", 50, 99.9, "percent", "of the intervals"),
-    INT_OPTION("Intervals", "resamples", AT(resamples), "1000", 100, 1000000, "",
-               "resamples of every series"),
+    LEVEL_OPTION(AT(level)),
+    RESAMPLES_OPTION(AT(resamples)),
     INT_OPTION("Intervals", "block", AT(block), "0", 0, 1000000, "steps",
                "length of a block; 0: from the autocorrelation of each series"),
-    INT_OPTION("Intervals", "seed", AT(seed), "1", 0, 1e15, "",
-               "of the resamples; the same seed gives the same table"),
+    SEED_OPTION(AT(seed)),
 };
 
 static const char *const quantity[BOOTSTRAP_TAILS] = {"median", "q99", "max"};
@@ -70,10 +68,10 @@ typedef struct comparison {
     const settings *s;
     const run_set *set;
     const choice *c;
-    const run_groups *groups;
     const step_window *window; /* [runs] */
     tsv *table;
-    compare_places *places;
+    run_groups groups;
+    compare_places places;
 } comparison;
 
 static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
@@ -84,7 +82,7 @@ static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
 static bool stands(const comparison *p, const site_choice *at, int stat) {
     if (at->run != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
-    return !end || at == site_matching_find(p->places, NULL, 0, stat);
+    return !end || at == site_matching_find(&p->places, NULL, 0, stat);
 }
 
 /* A ratio of numbers in different units means nothing. */
@@ -103,9 +101,9 @@ static const site_choice *next_member(const comparison *p, const site_choice *fi
                                       int stat, int *run) {
     while (*run < p->set->count) {
         const int at = (*run)++;
-        if (p->groups->of[at] != group || !same_unit(p, at, stat)) continue;
+        if (p->groups.of[at] != group || !same_unit(p, at, stat)) continue;
         const site_choice *found =
-            at == first->run ? first : site_matching_find(p->places, first, at, stat);
+            at == first->run ? first : site_matching_find(&p->places, first, at, stat);
         if (found) return found;
     }
     return NULL;
@@ -121,6 +119,7 @@ typedef struct group_sample {
     double exact[BOOTSTRAP_TAILS];
 } group_sample;
 
+/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
 static rng stream(const comparison *p, const site_choice *at, int64_t number) {
     const rng root = rng_create((uint64_t)p->s->seed);
     const rng run = rng_split(&root, (uint64_t)at->run);
@@ -134,15 +133,6 @@ static int64_t stream_number(const comparison *p, const statistic *stat, bool jo
         if (p->c->own[i] && &p->c->own[i]->stat == stat)
             return (int64_t)((hash_bytes(stat->name, strlen(stat->name)) >> 2) * 2 + joined);
     return (joined ? RECORDED_STATISTICS : 0) + (stat - recorded_statistics);
-}
-
-/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
-static sr_status read_sample(const comparison *p, const site_choice *at, const statistic *stat,
-                             sample *x, sr_failure *why) {
-    const series of = {p->set->run[at->run], at->site, stat, FROM_SCALARS};
-    const sample_plan plan = {p->s->after, p->s->resamples, p->s->block};
-    return sample_make(x, &plan, &of, &p->window[at->run],
-                       stream(p, at, stream_number(p, stat, false)), why);
 }
 
 static sr_status join_samples(const comparison *p, const statistic *stat, const sample *one,
@@ -169,14 +159,17 @@ static sr_status read_group(const comparison *p, const site_choice *first, int g
                             group_sample *g, sr_failure *why) {
     const int most = p->set->count;
     const statistic *of = p->c->wanted[stat];
+    const sample_plan plan = {p->s->after, p->s->resamples, p->s->block};
     const site_choice *at;
     *g = (group_sample){0};
     sample *one = calloc((size_t)most, sizeof *one);
     double **drawn = calloc((size_t)most, sizeof *drawn);
     sr_status status = one && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int run = 0; status == SR_OK && (at = next_member(p, first, group, stat, &run)) != NULL;) {
+        const series values = {p->set->run[at->run], at->site, of, FROM_SCALARS};
         if (!g->at) g->at = at;
-        status = read_sample(p, at, of, &one[g->runs++], why);
+        status = sample_make(&one[g->runs++], &plan, &values, &p->window[at->run],
+                             stream(p, at, stream_number(p, of, false)), why);
     }
     if (status == SR_OK) status = join_samples(p, of, one, drawn, g, why);
     for (int k = 0; k < most && one; k++) sample_free(&one[k]);
@@ -265,7 +258,7 @@ static sr_status compare_site(const comparison *p, const site_choice *first, int
                               sr_failure *why) {
     group_sample x, y;
     sr_status status = read_group(p, first, 0, stat, &x, why);
-    for (int group = 1; group < p->groups->count && status == SR_OK; group++) {
+    for (int group = 1; group < p->groups.count && status == SR_OK; group++) {
         status = read_group(p, first, group, stat, &y, why);
         if (status == SR_OK && y.at) status = print_pair(p, p->c->wanted[stat], &x, &y, why);
         free(y.drawn);
@@ -278,14 +271,15 @@ static int64_t count_pairs(const comparison *p) {
     int64_t pairs = 0;
     for (int64_t k = 0; k < p->c->sites; k++)
         for (int i = 0; i < p->c->statistics; i++)
-            for (int g = 1; g < p->groups->count && stands(p, &p->c->site[k], i); g++)
+            for (int g = 1; g < p->groups.count && stands(p, &p->c->site[k], i); g++)
                 pairs += next_member(p, &p->c->site[k], g, i, &(int){0}) != NULL;
     return pairs;
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-static void declare_columns(tsv *t) {
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
     tsv_column(t, "run", "run file as given; of a group its first run");
     tsv_column(t, "site", "its normalization site");
     tsv_column(t, "first", "the first run file; its group is what all others are divided by");
@@ -314,15 +308,14 @@ static void declare_columns(tsv *t) {
                "these runs only, another seed may lie outside and nothing is said about the "
                "methods; no difference shown: it contains 1; too few steps: a run has fewer than "
                "20; undefined: a ratio is 0/0 or x/0");
-    tsv_header(t);
 }
 
 /* What the intervals cover, and what they do not. */
 static void note_cover(const comparison *p, int64_t pairs, tsv *t) {
     const int64_t intervals = BOOTSTRAP_TAILS * pairs;
     bool single = false;
-    for (int g = 0; g < p->groups->count; g++)
-        single = single || run_groups_size(p->groups, p->set, g) < 2;
+    for (int g = 0; g < p->groups.count; g++)
+        single = single || run_groups_size(&p->groups, p->set, g) < 2;
     if (single)
         tsv_note(
             t, "note",
@@ -338,11 +331,11 @@ static void note_cover(const comparison *p, int64_t pairs, tsv *t) {
 
 static void note_method(const comparison *p, int64_t pairs, tsv *t) {
     const settings *s = p->s;
-    run_groups_describe(p->groups, p->set, t);
+    run_groups_describe(&p->groups, p->set, t);
     tsv_note(t, "seed", "%lld", (long long)s->seed);
     tsv_note(t, "intervals", "%g %% percentile intervals from %lld resamples of circular blocks",
              s->level, (long long)s->resamples);
-    if (p->groups->count < p->set->count)
+    if (p->groups.count < p->set->count)
         tsv_note(t, "intervals",
                  "groups: of runs, then of blocks of each; widened to Student's distribution by "
                  "the number of runs of the smaller group: 2: %.3g times, 3: %.3g, 5: %.3g",
@@ -384,78 +377,50 @@ static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
     return SR_FORMAT;
 }
 
-static sr_status print_pairs(const comparison *p, sr_failure *why) {
-    for (int64_t k = 0; k < p->c->sites; k++) {
-        for (int i = 0; i < p->c->statistics; i++) {
-            if (!stands(p, &p->c->site[k], i)) continue;
-            sr_status status = compare_site(p, &p->c->site[k], i, why);
-            if (status != SR_OK) return status;
-        }
-    }
-    return SR_OK;
+static sr_status print_pairs(stat_table *t, sr_failure *why) {
+    const comparison *p = t->state;
+    sr_status status = SR_OK;
+    for (int64_t k = 0; k < p->c->sites; k++)
+        for (int i = 0; i < p->c->statistics && status == SR_OK; i++)
+            if (stands(p, &p->c->site[k], i)) status = compare_site(p, &p->c->site[k], i, why);
+    return status;
 }
 
-/* Runs that are all replicates of each other have nothing else to be compared with. */
-static sr_status make_groups(const settings *s, const run_set *set, run_groups *g, tsv *t,
-                             sr_failure *why) {
-    sr_status status = run_groups_make(g, set, strcmp(s->groups, "none") == 0, why);
-    if (status != SR_OK || g->count > 1) return status;
-    tsv_note(t, "note",
-             "all runs are of one configuration and differ in nothing but the seed: compared one "
-             "by one, what differs is what a seed does");
-    run_groups_free(g);
-    return run_groups_make(g, set, true, why);
-}
-
-/* What is above the header. */
-static sr_status prepare(comparison *p, choice *c, run_groups *g, step_window **windows,
-                         sr_failure *why) {
-    sr_status status = choice_set_sites(c, p->set, p->s->site, FROM_SCALARS, p->table, why);
-    if (status == SR_OK) status = site_matching_make(p->places, c, p->set, p->s->match, why);
-    if (status == SR_OK) status = make_groups(p->s, p->set, g, p->table, why);
+static sr_status choose(stat_table *t, sr_failure *why) {
+    comparison *p = t->state;
+    *p = (comparison){.s = t->settings, .set = t->set, .c = &t->chosen, .table = &t->table};
+    const settings *s = p->s;
+    if (t->set->count < 2) return sr_fail(why, SR_USAGE, "a comparison needs two runs or more");
+    sr_status status = choice_set_statistics(&t->chosen, recorded_statistics, RECORDED_STATISTICS,
+                                             t->set, s->stat, why);
     if (status == SR_OK)
-        status = windows_make(windows, p->set, p->s->startup, p->s->phase, p->table, why);
-    p->window = *windows;
+        status = choice_set_sites(&t->chosen, t->set, s->site, FROM_SCALARS, p->table, why);
+    if (status == SR_OK) status = site_matching_make(&p->places, p->c, t->set, s->match, why);
+    if (status == SR_OK)
+        status = run_groups_make(&p->groups, t->set, strcmp(s->groups, "none") == 0, why);
+    if (status == SR_OK && p->groups.count == 1) {
+        tsv_note(p->table, "note",
+                 "all runs are of one configuration and differ in nothing but the seed: compared "
+                 "one by one, what differs is what a seed does");
+        run_groups_free(&p->groups);
+        status = run_groups_make(&p->groups, t->set, true, why);
+    }
+    if (status == SR_OK)
+        status = windows_make(&t->window, t->set, s->startup, s->phase, p->table, why);
     if (status != SR_OK) return status;
-    choice_note_own(c, p->set, true, p->table);
+    p->window = t->window;
+    choice_note_own(p->c, t->set, true, p->table);
     note_units(p);
-    comparable_warn(c, p->set, p->table);
+    comparable_warn(p->c, t->set, p->table);
     const int64_t pairs = count_pairs(p);
     note_method(p, pairs, p->table);
     return pairs ? SR_OK : nothing_in_common(p, why);
 }
 
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    tsv table;
-    table_head head;
-    choice c = {0};
-    run_groups groups = {0};
-    step_window *windows = NULL;
-    if (set->count < 2) return sr_fail(why, SR_USAGE, "a comparison needs two runs or more");
-    sr_status status =
-        choice_set_statistics(&c, recorded_statistics, RECORDED_STATISTICS, set, s->stat, why);
-    if (status == SR_OK)
-        status = table_head_begin(&head, &table, "stat-compare", command, set, why);
-    if (status != SR_OK) {
-        choice_free(&c);
-        return status;
-    }
-    compare_places places = {0};
-    comparison p = {s, set, &c, &groups, NULL, &table, &places};
-    status = prepare(&p, &c, &groups, &windows, why);
-    status = table_head_end(&head, &table, status, why);
-    if (status == SR_OK) {
-        declare_columns(&table);
-        status = print_pairs(&p, why);
-    }
-    run_groups_free(&groups);
-    site_matching_free(&places);
-    choice_free(&c);
-    free(windows);
-    return status;
+static void release(stat_table *t) {
+    comparison *p = t->state;
+    run_groups_free(&p->groups);
+    site_matching_free(&p->places);
 }
 
 int main(int argc, char **argv) {
@@ -471,7 +436,11 @@ int main(int argc, char **argv) {
                 "three seeds or more of each.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .state = sizeof(comparison),
+        .head = choose,
+        .columns = declare_columns,
+        .rows = print_pairs,
+        .release = release,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -24,9 +24,13 @@ enum { PARTS_MAX = 16 };
 
 typedef struct settings {
     option_text site, p, form, of, steps;
-    double part[PARTS_MAX]; /* p, as numbers */
-    int parts;
 } settings;
+
+/* --p as numbers. */
+typedef struct spectrum_parts {
+    double part[PARTS_MAX];
+    int count;
+} spectrum_parts;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
@@ -41,20 +45,19 @@ static const option rows[] = {
     CHOICE_OPTION("Choice", "steps", AT(steps), "all", "all|last", "recorded steps"),
 };
 
-static sr_status read_parts(settings *s, sr_failure *why) {
-    s->parts = 0;
-    for (const char *at = s->p; *at;) {
+static sr_status read_parts(const char *list, spectrum_parts *p, sr_failure *why) {
+    for (const char *at = list; *at;) {
         char *end;
         const double value = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !(value > 0 && value <= 1) ||
-            s->parts == PARTS_MAX)
+            p->count == PARTS_MAX)
             return sr_fail(why, SR_USAGE,
-                           "--p: '%s' is not a list of at most %d numbers above 0, at most 1", s->p,
+                           "--p: '%s' is not a list of at most %d numbers above 0, at most 1", list,
                            PARTS_MAX);
-        s->part[s->parts++] = value;
+        p->part[p->count++] = value;
         at = *end ? end + 1 : end;
     }
-    return s->parts ? SR_OK : sr_fail(why, SR_USAGE, "--p: an empty list");
+    return p->count ? SR_OK : sr_fail(why, SR_USAGE, "--p: an empty list");
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
@@ -68,9 +71,10 @@ typedef struct spectrum {
     const double *sigma; /* [width] */
 } spectrum;
 
-static void declare_columns(tsv *t, bool released) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    const bool released = strcmp(((const settings *)table->settings)->form, "released") == 0;
+    tsv *t = &table->table;
+    site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "place", "of the site among the recorded ones, in forward order, from 1");
     tsv_column(t, "step", "forward and backward passes so far");
@@ -86,7 +90,6 @@ static void declare_columns(tsv *t, bool released) {
         t, "resolved",
         "no: sigma_m is under 5e-7 of sigma_1, a rounding error of X^T X, or one of them is not "
         "finite");
-    tsv_header(t);
 }
 
 static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,
@@ -107,25 +110,28 @@ static void print_row(tsv *t, const spectrum *s, const char *name, double p, int
     tsv_text(t, lost || !isfinite(least) || !isfinite(most) ? "no" : "yes");
 }
 
-static void print_spectrum(const settings *o, tsv *t, const spectrum *s) {
+static void print_spectrum(stat_table *table, const spectrum *s) {
+    const settings *o = table->settings;
+    const spectrum_parts *p = table->state;
+    tsv *t = &table->table;
     const bool released = strcmp(o->form, "released") == 0;
     const double largest = s->sigma[0];
     print_row(t, s, "C_max", NAN, 1, released ? largest * largest / (double)s->rows : largest);
-    for (int i = 0; i < o->parts; i++) {
+    for (int i = 0; i < p->count; i++) {
         /* 0.7 * 10 is a little more than 7 */
-        int64_t m = (int64_t)ceil(o->part[i] * (double)s->site->width - 1e-9);
+        int64_t m = (int64_t)ceil(p->part[i] * (double)s->site->width - 1e-9);
         if (m < 1) m = 1;
         const double ratio = largest / s->sigma[m - 1];
-        print_row(t, s, "C_p", o->part[i], m, released ? ratio * ratio : ratio);
+        print_row(t, s, "C_p", p->part[i], m, released ? ratio * ratio : ratio);
     }
 }
 
-static sr_status print_site(const settings *o, const run_set *set, int r, int64_t site, tsv *t,
-                            sr_failure *why) {
+static sr_status print_site(stat_table *t, int r, int64_t site, sr_failure *why) {
+    const settings *o = t->settings;
     static const char *const tensor[SR_SPECTRUM_COUNT] = {"input", "gradient"};
-    const sr_runfile *f = set->run[r];
+    const sr_runfile *f = t->set->run[r];
     const int64_t records = sr_run_get_info(f)->spectra;
-    spectrum s = {.run = set->path[r], .site = sr_run_get_site(f, site)};
+    spectrum s = {.run = t->set->path[r], .site = sr_run_get_site(f, site)};
     for (int64_t i = 0; i <= site; i++) s.place += !globs_is_replica(sr_run_get_site(f, i)->name);
     double *sigma = malloc((size_t)s.site->width * sizeof *sigma);
     if (!sigma) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -136,24 +142,30 @@ static sr_status print_site(const settings *o, const run_set *set, int r, int64_
             s.tensor = tensor[which];
             if (strcmp(o->of, "both") && strcmp(o->of, s.tensor)) continue;
             status = sr_run_spectrum(f, (sr_spectrum)which, site, i, &s.step, &s.rows, sigma, why);
-            if (status == SR_OK && s.rows >= 0) print_spectrum(o, t, &s);
+            if (status == SR_OK && s.rows >= 0) print_spectrum(t, &s);
         }
     free(sigma);
     return status;
 }
 
 /* Notes the runs without any; a failure when there is nothing to print. */
-static sr_status find_spectra(const settings *o, const run_set *set, tsv *t, sr_failure *why) {
+static sr_status find_spectra(stat_table *t, sr_failure *why) {
+    const settings *o = t->settings;
+    const run_set *set = t->set;
     int64_t records = 0, sites = 0;
+    sr_status status = read_parts(o->p, t->state, why);
+    if (status != SR_OK) return status;
     for (int r = 0; r < set->count; r++) {
         const sr_run_info *info = sr_run_get_info(set->run[r]);
-        if (!info->spectra) tsv_note(t, "note", "%s: no spectra: left out", set->path[r]);
+        if (!info->spectra) tsv_note(&t->table, "note", "%s: no spectra: left out", set->path[r]);
         records += info->spectra;
         bool *chosen = choice_in_run(set->run[r], o->site);
         if (!chosen) return sr_fail(why, SR_MEMORY, "out of memory");
         for (int64_t i = 0; i < info->sites && info->spectra; i++) sites += chosen[i];
         free(chosen);
     }
+    tsv_note(&t->table, "form", "%s", o->form);
+    tsv_note(&t->table, "method", "roots of the eigenvalues of X^T X, summed in double");
     if (records && sites) return SR_OK;
     if (records) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site", o->site);
     sr_fail(why, SR_FORMAT, "%s%s has no spectra of site inputs", set->path[0],
@@ -162,36 +174,18 @@ static sr_status find_spectra(const settings *o, const run_set *set, tsv *t, sr_
     return SR_FORMAT;
 }
 
-static sr_status print_runs(const settings *o, const run_set *set, tsv *t, sr_failure *why) {
+static sr_status print_runs(stat_table *t, sr_failure *why) {
+    const settings *o = t->settings;
     sr_status status = SR_OK;
-    for (int r = 0; r < set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(set->run[r]);
-        bool *chosen = choice_in_run(set->run[r], o->site);
+    for (int r = 0; r < t->set->count && status == SR_OK; r++) {
+        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
+        bool *chosen = choice_in_run(t->set->run[r], o->site);
         if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
         for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++)
-            if (chosen[i]) status = print_site(o, set, r, i, t, why);
+            if (chosen[i]) status = print_site(t, r, i, why);
         free(chosen);
     }
     return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    settings o = *(const settings *)settings_of;
-    tsv table;
-    table_head head;
-    sr_status status = read_parts(&o, why);
-    if (status == SR_OK)
-        status = table_head_begin(&head, &table, "stat-condition", command, set, why);
-    if (status != SR_OK) return status;
-    status = find_spectra(&o, set, &table, why);
-    tsv_note(&table, "form", "%s", o.form);
-    tsv_note(&table, "method", "roots of the eigenvalues of X^T X, summed in double");
-    status = table_head_end(&head, &table, status, why);
-    if (status != SR_OK) return status;
-    declare_columns(&table, strcmp(o.form, "released") == 0);
-    return print_runs(&o, set, &table, why);
 }
 
 int main(int argc, char **argv) {
@@ -201,7 +195,10 @@ int main(int argc, char **argv) {
         .does = "Condition numbers C_p and C_max of site inputs and of their gradients.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .state = sizeof(spectrum_parts),
+        .head = find_spectra,
+        .columns = declare_columns,
+        .rows = print_runs,
     };
     return stat_program_main(&p, argc, argv);
 }

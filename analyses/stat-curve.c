@@ -8,6 +8,7 @@
  *
  * Reduced (--buckets, downsample.c), a run is cut into parts of equal epochs.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "analysis/frame/step_range.h"
 #include "analysis/runs/run_metrics.h"
 #include "analysis/series/custom_statistics.h"
+#include "base/vector.h"
 
 typedef struct settings {
     bool evals;
@@ -62,10 +64,12 @@ enum {
     BLOCK = 4096,
 };
 
-/* One of the two groups of a run file. */
+/* One of the two groups of a run file, and the columns of a table: all, or the chosen ones. */
 typedef struct group {
-    const column *column;
+    column *column; /* [columns] */
     int columns;
+    int64_t capacity;
+    char *names; /* chosen ones, cut at their commas */
     int64_t (*rows)(const sr_run_info *info);
     sr_status (*read)(const sr_runfile *run, const char *name, int64_t first, int64_t count,
                       double *value, sr_failure *why);
@@ -101,56 +105,31 @@ static sr_status read_step(const sr_runfile *run, const char *name, int64_t firs
 
 /* -- columns --------------------------------------------------------------------------------- */
 
-/* Those of a table: of all that the runs have, or of the chosen ones. */
-typedef struct column_list {
-    column *column; /* [columns] */
-    int columns;
-    char *names; /* chosen ones, cut at their commas */
-} column_list;
-
-static sr_status add_column(column_list *e, column c, sr_failure *why) {
+static sr_status add_column(group *e, column c, sr_failure *why) {
     for (int i = 0; i < e->columns; i++)
         if (strcmp(e->column[i].name, c.name) == 0) return SR_OK;
-    column *grown = realloc(e->column, (size_t)(e->columns + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    e->column = grown;
-    grown[e->columns++] = c;
+    if (!vector_reserve(&e->column, &e->capacity, e->columns + 1, sizeof *e->column))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    e->column[e->columns++] = c;
     return SR_OK;
 }
 
-static sr_status add_declared(column_list *e, const run_set *set, sr_failure *why) {
+static sr_status eval_columns_make(group *e, const run_set *set, const char *words,
+                                   sr_failure *why) {
     const sr_run_metric *m;
     sr_status status = SR_OK;
-    for (int r = 0; r < set->count; r++)
+    for (int i = 0; i < EVAL_COLUMNS && status == SR_OK; i++)
+        status = add_column(e, eval_column[i], why);
+    for (int r = 0; r < set->count && !*words; r++)
         for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
             status = add_column(e, (column){m->name, m->definition, false, m, NULL}, why);
-    return status;
-}
-
-static sr_status add_chosen(column_list *e, const run_set *set, const char *words,
-                            sr_failure *why) {
-    sr_status status = SR_OK;
-    e->names = malloc(strlen(words) + 1);
-    if (!e->names) return sr_fail(why, SR_MEMORY, "out of memory");
-    strcpy(e->names, words);
-    for (char *at = e->names, *end; at && status == SR_OK; at = end) {
+    for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
-        const sr_run_metric *m = metric_find(set, at, strlen(at));
         if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
+        m = metric_find(set, at, strlen(at));
         const char *definition = m ? m->definition : "declared by no run";
         status = add_column(e, (column){at, definition, false, m, NULL}, why);
     }
-    return status;
-}
-
-static sr_status eval_columns_make(column_list *e, const run_set *set, const char *words,
-                                   sr_failure *why) {
-    sr_status status = SR_OK;
-    *e = (column_list){.columns = 0};
-    for (int i = 0; i < EVAL_COLUMNS && status == SR_OK; i++)
-        status = add_column(e, eval_column[i], why);
-    if (status == SR_OK)
-        status = *words ? add_chosen(e, set, words, why) : add_declared(e, set, why);
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
         status = sr_fail(why, SR_USAGE, "%d metrics are too many for one table: --metric chooses",
                          e->columns - EVAL_COLUMNS);
@@ -178,7 +157,7 @@ static sr_status refuse_step(const run_set *set, const char *name, sr_failure *w
 }
 
 /* missing: whether a name that no run has makes a column without values. */
-static sr_status add_step(column_list *e, const run_set *set, const char *name, bool missing,
+static sr_status add_step(group *e, const run_set *set, const char *name, bool missing,
                           sr_failure *why) {
     const column *format = format_column(name);
     if (format) return add_column(e, *format, why);
@@ -190,17 +169,6 @@ static sr_status add_step(column_list *e, const run_set *set, const char *name, 
             e, (column){name, site ? "a number per site" : "declared by no run", false, NULL, NULL},
             why);
     return add_column(e, (column){own->name, own->definition, false, NULL, own}, why);
-}
-
-static sr_status add_all_steps(column_list *e, const run_set *set, sr_failure *why) {
-    const char *own[TSV_COLUMNS];
-    const int count = declared_list(set, SR_PER_STEP, own, TSV_COLUMNS);
-    sr_status status = SR_OK;
-    for (int i = 0; i < STEP_COLUMNS && status == SR_OK; i++)
-        status = add_column(e, step_column[i], why);
-    for (int i = 0; i < count && status == SR_OK; i++)
-        status = add_step(e, set, own[i], false, why);
-    return status;
 }
 
 static bool has_step(const run_set *set, const char *words) {
@@ -215,14 +183,16 @@ static bool has_step(const run_set *set, const char *words) {
 }
 
 /* Of several words one must be a column; the others are columns without values, as of metrics. */
-static sr_status step_columns_make(column_list *e, const run_set *set, const char *words,
+static sr_status step_columns_make(group *e, const run_set *set, const char *words,
                                    sr_failure *why) {
-    *e = (column_list){.names = malloc(strlen(words) + 1)};
-    if (!e->names) return sr_fail(why, SR_MEMORY, "out of memory");
-    strcpy(e->names, words);
     const bool any = has_step(set, words);
-    sr_status status =
-        *words ? add_column(e, *format_column("step"), why) : add_all_steps(e, set, why);
+    const char *own[TSV_COLUMNS];
+    const int declared = *words ? 0 : declared_list(set, SR_PER_STEP, own, TSV_COLUMNS);
+    sr_status status = add_column(e, *format_column("step"), why);
+    for (int i = 0; i < STEP_COLUMNS && !*words && status == SR_OK; i++)
+        status = add_column(e, step_column[i], why);
+    for (int i = 0; i < declared && status == SR_OK; i++)
+        status = add_step(e, set, own[i], false, why);
     if (status == SR_OK) status = add_column(e, *format_column("epoch"), why);
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
@@ -235,14 +205,11 @@ static sr_status step_columns_make(column_list *e, const run_set *set, const cha
     return status;
 }
 
-static void column_list_free(column_list *e) {
-    free(e->column);
-    free(e->names);
-}
-
 /* -- the table ------------------------------------------------------------------------------- */
 
-static void declare_columns(const group *g, tsv *table) {
+static void declare_columns(stat_table *t) {
+    const group *g = t->state;
+    tsv *table = &t->table;
     tsv_column(table, "run", "run file as given");
     tsv_column(table, "percent", "percent of training: 100 step / last step of the run");
     for (int i = 0; i < g->columns; i++) {
@@ -257,7 +224,6 @@ static void declare_columns(const group *g, tsv *table) {
                      direction);
         tsv_column(table, c->name, text);
     }
-    tsv_header(table);
 }
 
 /* One group of one run on its way into the table; rows are percent, then the group's columns. */
@@ -367,12 +333,13 @@ static sr_status rows_of_window(const group *g, const sr_runfile *run, const ste
     return status;
 }
 
-static sr_status print_curves(curve *c, const run_set *set, const step_window *window,
-                              int64_t buckets, sr_failure *why) {
+static sr_status print_curves(curve *c, const stat_table *t, sr_failure *why) {
+    const int64_t buckets = ((const settings *)t->settings)->buckets;
     sr_status status = SR_OK;
-    for (int r = 0; r < set->count && status == SR_OK; r++) {
-        c->run = set->run[r], c->path = set->path[r];
-        status = rows_of_window(c->g, c->run, window ? &window[r] : NULL, &c->first, &c->rows, why);
+    for (int r = 0; r < t->set->count && status == SR_OK; r++) {
+        c->run = t->set->run[r], c->path = t->set->path[r];
+        status = rows_of_window(c->g, c->run, t->window ? &t->window[r] : NULL, &c->first, &c->rows,
+                                why);
         if (status == SR_OK) status = run_last_step(c->run, &c->last, why);
         if (status != SR_OK) break;
         const bool reduced = buckets && c->rows > 3 * buckets;
@@ -381,36 +348,19 @@ static sr_status print_curves(curve *c, const run_set *set, const step_window *w
     return status;
 }
 
-static sr_status print_runs(const group *g, const run_set *set, const step_window *window,
-                            int64_t buckets, tsv *table, sr_failure *why) {
+static sr_status print_runs(stat_table *t, sr_failure *why) {
+    const group *g = t->state;
     const size_t columns = 1 + (size_t)g->columns;
-    curve c = {.g = g, .table = table, .row = malloc(columns * sizeof *c.row)};
+    curve c = {.g = g, .table = &t->table, .row = malloc(columns * sizeof *c.row)};
     c.memory = malloc(columns * BLOCK * sizeof *c.memory);
     c.value = malloc(columns * sizeof *c.value);
     sr_status status =
         c.memory && c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (size_t k = 0; k < columns && status == SR_OK; k++) c.value[k] = c.memory + k * BLOCK;
     while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
-    if (status == SR_OK) status = print_curves(&c, set, window, buckets, why);
+    if (status == SR_OK) status = print_curves(&c, t, why);
     free(c.memory), free(c.value), free(c.row);
     return status;
-}
-
-static sr_status check_rows(const settings *s, const group *g, const run_set *set,
-                            const step_window *window, sr_failure *why) {
-    int64_t length = 0;
-    for (int r = 0; r < set->count; r++) {
-        int64_t first, count;
-        sr_status status =
-            rows_of_window(g, set->run[r], window ? &window[r] : NULL, &first, &count, why);
-        if (status != SR_OK) return status;
-        length += count;
-    }
-    if (length) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s%s has no %s%s%s", set->path[0],
-                   set->count > 1 ? " (and no other run)" : "",
-                   g->rows == eval_rows ? "evaluations" : "steps", window ? " in --phase " : "",
-                   window ? s->phase : "");
 }
 
 static void note_column(const column *c, const run_set *set, tsv *table) {
@@ -422,56 +372,56 @@ static void note_column(const column *c, const run_set *set, tsv *table) {
             tsv_note(table, "note", "%s does not declare %s", set->path[r], c->name);
 }
 
-static void note_group(const settings *s, const group *g, const run_set *set, tsv *table) {
-    if (s->buckets)
-        tsv_note(
-            table, "note",
-            "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
-            "largest value",
-            (long long)s->buckets);
-    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], set, table);
+static sr_status check_rows(const stat_table *t, const group *g, sr_failure *why) {
+    const settings *s = t->settings;
+    int64_t length = 0, first, count;
+    for (int r = 0; r < t->set->count; r++) {
+        const step_window *w = t->window ? &t->window[r] : NULL;
+        sr_status status = rows_of_window(g, t->set->run[r], w, &first, &count, why);
+        if (status != SR_OK) return status;
+        length += count;
+    }
+    if (length) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s%s has no %s%s%s", t->set->path[0],
+                   t->set->count > 1 ? " (and no other run)" : "",
+                   s->evals ? "evaluations" : "steps", t->window ? " in --phase " : "",
+                   t->window ? s->phase : "");
 }
 
-/* No start-up is left out: losses have nothing to do with running values. */
-static sr_status print_group(const settings *s, const group *g, const run_set *set,
-                             const char *command, sr_failure *why) {
-    tsv table;
-    table_head head;
-    step_window *window = NULL;
-    sr_status status = SR_OK;
-    if (strcmp(s->phase, "all") != 0) status = windows_make(&window, set, "0", s->phase, NULL, why);
-    if (status == SR_OK) status = check_rows(s, g, set, window, why);
-    if (status == SR_OK) status = table_head_begin(&head, &table, "stat-curve", command, set, why);
-    if (status == SR_OK) {
-        for (int r = 0; r < set->count && window; r++)
-            window_describe(&window[r], set->path[r], &table);
-        note_group(s, g, set, &table);
-        status = table_head_end(&head, &table, SR_OK, why);
-    }
-    if (status == SR_OK) {
-        declare_columns(g, &table);
-        status = print_runs(g, set, window, s->buckets, &table, why);
-    }
-    free(window);
-    return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
+/* Keeps the burn-in: losses do not depend on running values. */
+static sr_status choose(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    const char *words = s->evals ? s->metric : s->stat;
+    group *g = t->state;
     if (!s->evals && s->metric[0])
         return sr_fail(why, SR_USAGE, "--metric '%s' goes with --evals only", s->metric);
     if (s->evals && s->stat[0])
         return sr_fail(why, SR_USAGE, "--stat '%s' does not go with --evals", s->stat);
-    column_list e;
-    sr_status status = s->evals ? eval_columns_make(&e, set, s->metric, why)
-                                : step_columns_make(&e, set, s->stat, why);
-    const group g = {e.column, e.columns, s->evals ? eval_rows : step_rows,
-                     s->evals ? read_eval : read_step};
-    if (status == SR_OK) status = print_group(s, &g, set, command, why);
-    column_list_free(&e);
-    return status;
+    *g = (group){.names = strdup(words),
+                 .rows = s->evals ? eval_rows : step_rows,
+                 .read = s->evals ? read_eval : read_step};
+    if (!g->names) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = (s->evals ? eval_columns_make : step_columns_make)(g, t->set, words, why);
+    if (status == SR_OK && strcmp(s->phase, "all") != 0)
+        status = windows_make(&t->window, t->set, "0", s->phase, NULL, why);
+    if (status == SR_OK) status = check_rows(t, g, why);
+    if (status != SR_OK) return status;
+    for (int r = 0; r < t->set->count && t->window; r++)
+        window_describe(&t->window[r], t->set->path[r], &t->table);
+    if (s->buckets)
+        tsv_note(
+            &t->table, "note",
+            "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
+            "largest value",
+            (long long)s->buckets);
+    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], t->set, &t->table);
+    return SR_OK;
+}
+
+static void release(stat_table *t) {
+    group *g = t->state;
+    free(g->column);
+    free(g->names);
 }
 
 static void print_columns_help(void) {
@@ -496,7 +446,11 @@ int main(int argc, char **argv) {
         .settings = sizeof(settings),
         .metrics = true,
         .more_help = print_columns_help,
-        .print = print_table,
+        .state = sizeof(group),
+        .head = choose,
+        .columns = declare_columns,
+        .rows = print_runs,
+        .release = release,
     };
     return stat_program_main(&p, argc, argv);
 }

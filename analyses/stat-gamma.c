@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
 #include "base/sort.h"
 
@@ -41,9 +40,10 @@ static const double decile[] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1};
 static const char *const decile_name[] = {"min", "q10", "q25", "median", "q75", "q90", "max"};
 enum { DECILES = sizeof decile / sizeof decile[0] };
 
-static void declare_columns(tsv *t, bool per_feature) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    const bool per_feature = ((const settings *)table->settings)->per_feature;
+    tsv *t = &table->table;
+    site_columns(t);
     tsv_column(t, "step", "forward and backward passes so far");
     if (per_feature) {
         tsv_column(t, "feature", "k, from 0");
@@ -55,31 +55,23 @@ static void declare_columns(tsv *t, bool per_feature) {
             tsv_column(t, decile_name[i], "of |gamma| / sqrt(psi2_B + eps) over features");
         tsv_column(t, "above", "share of features with a ratio above 1");
     }
-    tsv_header(t);
 }
 
+/* One site at one step. */
 typedef struct site_step {
-    const run_set *set;
+    stat_table *t;
     const site_choice *at;
     const sr_run_site *site;
     int64_t step;
 } site_step;
 
-static void begin_row(tsv *t, const site_step *p) {
-    tsv_text(t, p->set->path[p->at->run]);
-    tsv_text(t, p->site->name);
-    tsv_int(t, p->step);
+static void begin_row(const site_step *p) {
+    site_cells(p->t, p->at);
+    tsv_int(&p->t->table, p->step);
 }
 
-static void print_features(tsv *t, const site_step *p, const double *value) {
-    for (int64_t k = 0; k < p->site->width; k++) {
-        begin_row(t, p);
-        tsv_int(t, k);
-        tsv_real(t, value[k]);
-    }
-}
-
-static void print_deciles(tsv *t, const site_step *p, double *value) {
+static void print_deciles(const site_step *p, double *value) {
+    tsv *t = &p->t->table;
     int64_t n = 0, above = 0;
     for (int64_t k = 0; k < p->site->width; k++) {
         if (!isfinite(value[k])) continue;
@@ -87,68 +79,44 @@ static void print_deciles(tsv *t, const site_step *p, double *value) {
         value[n++] = value[k];
     }
     sort_reals(value, n);
-    begin_row(t, p);
+    begin_row(p);
     tsv_int(t, p->site->width);
     tsv_int(t, p->site->width - n);
     for (int i = 0; i < DECILES; i++) tsv_real(t, quantile_of_sorted(value, n, decile[i]));
     tsv_real(t, n ? (double)above / (double)n : NAN);
 }
 
-static sr_status read_ratios(const site_step *p, int64_t row, float *raw, double *value,
-                             sr_failure *why) {
-    const sr_runfile *run = p->set->run[p->at->run];
-    const int64_t d = p->site->width;
-    sr_status status = sr_run_vector(run, "gamma", p->at->site, row, 1, raw, why);
-    if (status == SR_OK) status = sr_run_vector(run, "psi2_B", p->at->site, row, 1, raw + d, why);
-    for (int64_t k = 0; k < d && status == SR_OK; k++)
-        value[k] = fabs(raw[k]) / sqrt(raw[d + k] + p->site->eps);
-    return status;
-}
-
-static sr_status print_site(const settings *s, const run_set *set, const site_choice *at, tsv *t,
-                            sr_failure *why) {
-    const sr_runfile *run = set->run[at->run];
-    site_step p = {set, at, sr_run_get_site(run, at->site), 0};
-    const int64_t rows_of_run = sr_run_get_info(run)->vectors;
-    float *raw = malloc((size_t)(2 * p.site->width) * sizeof *raw);
-    double *value = malloc((size_t)p.site->width * sizeof *value);
+static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
+    const settings *s = t->settings;
+    const sr_runfile *run = t->set->run[at->run];
+    site_step p = {t, at, sr_run_get_site(run, at->site), 0};
+    const int64_t d = p.site->width, rows_of_run = sr_run_get_info(run)->vectors;
+    float *raw = malloc((size_t)(2 * d) * sizeof *raw);
+    double *value = malloc((size_t)d * sizeof *value);
     sr_status status = raw && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t row = strcmp(s->steps, "all") == 0 ? 0 : rows_of_run - 1;
          row < rows_of_run && status == SR_OK; row++) {
         status = sr_run_vector_steps(run, row, 1, &p.step, why);
-        if (status == SR_OK) status = read_ratios(&p, row, raw, value, why);
+        if (status == SR_OK) status = sr_run_vector(run, "gamma", at->site, row, 1, raw, why);
+        if (status == SR_OK) status = sr_run_vector(run, "psi2_B", at->site, row, 1, raw + d, why);
         if (status != SR_OK) break;
-        if (s->per_feature)
-            print_features(t, &p, value);
-        else
-            print_deciles(t, &p, value);
+        for (int64_t k = 0; k < d; k++) value[k] = fabs(raw[k]) / sqrt(raw[d + k] + p.site->eps);
+        for (int64_t k = 0; k < d && s->per_feature; k++) {
+            begin_row(&p);
+            tsv_int(&t->table, k);
+            tsv_real(&t->table, value[k]);
+        }
+        if (!s->per_feature) print_deciles(&p, value);
     }
     free(raw);
     free(value);
     return status;
 }
 
-static sr_status print_rows(site_table *t, sr_failure *why) {
+static sr_status choose(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
-    sr_status status = SR_OK;
-    declare_columns(&t->table, s->per_feature);
-    for (int64_t k = 0; k < t->chosen.sites && status == SR_OK; k++)
-        status = print_site(s, t->set, &t->chosen.site[k], &t->table, why);
-    return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    site_table t = {.program = "stat-gamma",
-                    .settings = s,
-                    .set = set,
-                    .chosen = {.wanted = {&ratio}, .statistics = 1},
-                    .source = FROM_VECTORS,
-                    .site = s->site,
-                    .rows = print_rows};
-    return site_table_print(&t, command, why);
+    t->chosen = (choice){.wanted = {&ratio}, .statistics = 1};
+    return table_choose(t, &(table_choice){.source = FROM_VECTORS, .site = s->site}, why);
 }
 
 int main(int argc, char **argv) {
@@ -159,7 +127,9 @@ int main(int argc, char **argv) {
             "Distribution over features of |gamma| / sqrt(psi2_B + eps), and the fraction above 1.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .head = choose,
+        .columns = declare_columns,
+        .site = print_site,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -125,15 +125,6 @@ static bool same_task(const sr_run_info *a, const sr_run_info *b) {
     return true;
 }
 
-static void number_tasks(result *r, int count) {
-    int tasks = 0;
-    for (int i = 0; i < count; i++) {
-        for (int k = 0; k < i && !r[i].task; k++)
-            if (same_task(r[k].info, r[i].info)) r[i].task = r[k].task;
-        if (!r[i].task) r[i].task = ++tasks;
-    }
-}
-
 /* A run with the fewest batch sites is its own reference. */
 static int find_reference(const result *r, int count, int of) {
     int best = of;
@@ -150,16 +141,6 @@ static int find_reference(const result *r, int count, int of) {
     return best;
 }
 
-static void set_gap(result *all, int i) {
-    result *r = &all[i];
-    const result *from = &all[r->reference];
-    const sr_run_metric *m = r->metric, *of = from->metric;
-    const double more = r->value - from->value;
-    r->gap = NAN;
-    if (!m || !of || strcmp(m->name, of->name) != 0 || m->better != of->better) return;
-    if (m->better != SR_BETTER_NEITHER) r->gap = m->better == SR_BETTER_LESS ? 0 - more : more;
-}
-
 /* -- intervals over replicates ---------------------------------------------------------------- */
 
 typedef enum { OF_TID, OF_VALUE, OF_GAP, INTERVALS } interval_of;
@@ -174,21 +155,21 @@ typedef struct replicates {
     interval of[INTERVALS];
 } replicates;
 
-/* A reference's gap to itself is 0 by definition, not by measurement. */
-static double quantity(const result *all, int i, interval_of which) {
-    const result *r = &all[i];
-    if (which == OF_GAP) return r->reference == i ? NAN : r->gap;
-    return which == OF_TID ? r->tid[0] + r->tid[1] : r->value;
-}
-
 /* scratch [set->count] */
 static replicates replicates_of(const run_groups *groups, const run_set *set, const result *all,
                                 int group, double *scratch) {
     replicates found = {0};
     for (int q = 0; q < INTERVALS; q++) {
         found.runs = 0;
-        for (int i = 0; i < set->count; i++)
-            if (groups->of[i] == group) scratch[found.runs++] = quantity(all, i, (interval_of)q);
+        for (int i = 0; i < set->count; i++) {
+            const result *r = &all[i];
+            /* a reference's gap to itself is 0 by definition, not by measurement */
+            const double gap = r->reference == i ? NAN : r->gap;
+            if (groups->of[i] != group) continue;
+            scratch[found.runs++] = q == OF_GAP   ? gap
+                                    : q == OF_TID ? r->tid[0] + r->tid[1]
+                                                  : r->value;
+        }
         student_interval(scratch, found.runs, &found.of[q].low, &found.of[q].high);
     }
     return found;
@@ -196,7 +177,8 @@ static replicates replicates_of(const run_groups *groups, const run_set *set, co
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-static void declare_columns(tsv *t) {
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "task", "number of its task: model, data set, data-dir, source and target");
     tsv_column(t, "model", "model");
@@ -229,7 +211,6 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "value_high", "its upper end");
     tsv_column(t, "gap_low", "95 % interval of the mean gap");
     tsv_column(t, "gap_high", "its upper end");
-    tsv_header(t);
 }
 
 static void print_row(tsv *t, const run_set *set, const result *all, int i,
@@ -260,67 +241,70 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i,
     }
 }
 
-static sr_status print_rows(const run_set *set, const result *r, tsv *t, const run_groups *groups,
-                            sr_failure *why) {
-    double *scratch = malloc((size_t)set->count * sizeof *scratch);
+/* Results of the runs, and their groups of replicates. */
+typedef struct comparison {
+    result *result; /* [runs] */
+    run_groups groups;
+} comparison;
+
+static sr_status print_rows(stat_table *t, sr_failure *why) {
+    const comparison *c = t->state;
+    double *scratch = malloc((size_t)t->set->count * sizeof *scratch);
     if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
-    declare_columns(t);
-    for (int i = 0; i < set->count; i++) {
-        const replicates group = replicates_of(groups, set, r, groups->of[i], scratch);
-        print_row(t, set, r, i, &group);
+    for (int i = 0; i < t->set->count; i++) {
+        const replicates group =
+            replicates_of(&c->groups, t->set, c->result, c->groups.of[i], scratch);
+        print_row(&t->table, t->set, c->result, i, &group);
     }
     free(scratch);
     return SR_OK;
 }
 
-static sr_status check_values(const settings *s, const run_set *set, const result *r, tsv *t,
-                              sr_failure *why) {
+static sr_status compare_runs(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    const run_set *set = t->set;
+    comparison *c = t->state;
     bool any = false;
-    for (int i = 0; i < set->count; i++) any = any || isfinite(r[i].value);
-    sr_status status = metric_check(set, s->metric, t, why);
-    if (status != SR_OK || any) return status;
-    return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],
-                   set->count > 1 ? " (and no other run)" : "", s->metric);
-}
-
-/* windows: of --phase, or NULL. */
-static sr_status print_results(const settings *s, const run_set *set, result *r,
-                               const step_window *windows, const char *command, sr_failure *why) {
-    tsv table;
-    table_head head;
-    run_groups groups = {0};
-    sr_status status = table_head_begin(&head, &table, "stat-gap", command, set, why);
-    if (status != SR_OK) return status;
-    status = check_values(s, set, r, &table, why);
-    if (!windows) table_note_steps(set, &table);
-    for (int i = 0; windows && i < set->count; i++)
-        window_describe(&windows[i], set->path[i], &table);
-    number_tasks(r, set->count);
-    for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
-    for (int i = 0; i < set->count; i++) set_gap(r, i);
-    if (status == SR_OK) status = run_groups_make(&groups, set, false, why);
-    if (status == SR_OK) run_groups_describe(&groups, set, &table);
-    status = table_head_end(&head, &table, status, why);
-    if (status == SR_OK) status = print_rows(set, r, &table, &groups, why);
-    run_groups_free(&groups);
-    return status;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    step_window *windows = NULL;
-    result *r = calloc((size_t)set->count, sizeof *r);
+    result *r = c->result = calloc((size_t)set->count, sizeof *r);
     sr_status status = r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK && strcmp(s->phase, "auto") != 0)
-        status = windows_make(&windows, set, s->startup, s->phase, NULL, why);
-    for (int i = 0; i < set->count && status == SR_OK; i++)
-        status = read_result(s, set->run[i], windows ? &windows[i] : NULL, &r[i], why);
-    if (status == SR_OK) status = print_results(s, set, r, windows, command, why);
-    free(windows);
-    free(r);
+        status = windows_make(&t->window, set, s->startup, s->phase, NULL, why);
+    for (int i = 0; i < set->count && status == SR_OK; i++) {
+        status = read_result(s, set->run[i], t->window ? &t->window[i] : NULL, &r[i], why);
+        any = any || isfinite(r[i].value);
+    }
+    if (status == SR_OK) status = metric_check(set, s->metric, &t->table, why);
+    if (status != SR_OK) return status;
+    if (!any)
+        return sr_fail(why, SR_FORMAT, "%s%s has no finite value of %s", set->path[0],
+                       set->count > 1 ? " (and no other run)" : "", s->metric);
+    if (!t->window) table_note_steps(set, &t->table);
+    for (int i = 0; t->window && i < set->count; i++)
+        window_describe(&t->window[i], set->path[i], &t->table);
+    for (int i = 0, tasks = 0; i < set->count; i++) {
+        for (int k = 0; k < i && !r[i].task; k++)
+            if (same_task(r[k].info, r[i].info)) r[i].task = r[k].task;
+        if (!r[i].task) r[i].task = ++tasks;
+    }
+    for (int i = 0; i < set->count; i++) r[i].reference = find_reference(r, set->count, i);
+    for (int i = 0; i < set->count; i++) {
+        const result *from = &r[r[i].reference];
+        const sr_run_metric *m = r[i].metric, *of = from->metric;
+        const double more = r[i].value - from->value;
+        r[i].gap = NAN;
+        if (!m || !of || strcmp(m->name, of->name) != 0 || m->better != of->better) continue;
+        if (m->better == SR_BETTER_LESS) r[i].gap = 0 - more;
+        if (m->better == SR_BETTER_MORE) r[i].gap = more;
+    }
+    status = run_groups_make(&c->groups, set, false, why);
+    if (status == SR_OK) run_groups_describe(&c->groups, set, &t->table);
     return status;
+}
+
+static void release(stat_table *t) {
+    comparison *c = t->state;
+    run_groups_free(&c->groups);
+    free(c->result);
 }
 
 int main(int argc, char **argv) {
@@ -334,7 +318,11 @@ int main(int argc, char **argv) {
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
         .metrics = true,
-        .print = print_table,
+        .state = sizeof(comparison),
+        .head = compare_runs,
+        .columns = declare_columns,
+        .rows = print_rows,
+        .release = release,
     };
     return stat_program_main(&p, argc, argv);
 }

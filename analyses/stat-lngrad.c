@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/frame/stat_program.h"
 #include "analysis/frame/statistics_table.h"
 #include "analysis/series/series_summaries.h"
 
@@ -51,8 +52,7 @@ static const char *case_of(const sr_run_site *site) {
 }
 
 static void declare_columns(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+    site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "case",
                "of Theorem 1: a mean and deviation constant in the backward pass, b neither, c the "
@@ -94,14 +94,6 @@ typedef struct gradients {
     bool *look;          /* [sites, STATISTICS] at every step, for the distances */
 } gradients;
 
-static void gradients_free(gradients *g) {
-    free(g->s);
-    free(g->place);
-    free(g->distance);
-    free(g->median);
-    free(g->look);
-}
-
 /* To be freed after a failure too. */
 static sr_status gradients_create(gradients *g, sr_failure *why) {
     const size_t columns = (size_t)(g->sites * STATISTICS);
@@ -124,24 +116,20 @@ static sr_status gradients_create(gradients *g, sr_failure *why) {
     return SR_OK;
 }
 
-/* Leaves the series that the distances need: of what is in none and finite, no step is counted. */
-static void keep_looked_at(gradients *g, const summary *sum) {
+/* Keeps the series that the distances need, and those with steps to count. */
+static sr_status read_medians(gradients *g, sr_failure *why) {
     int kept = 0;
-    for (int i = 0; i < g->have; i++) {
+    summary *sum = malloc((size_t)(g->have + 1) * sizeof *sum);
+    if (!sum) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = series_summaries(g->s, g->have, g->first, g->rows, true, sum, why);
+    for (int i = 0; i < g->have && status == SR_OK; i++) {
+        g->median[g->place[i]] = sum[i].median;
         if (g->place[i] % STATISTICS > EXACT_VAR && !sum[i].nonfinite) continue;
         g->look[g->place[i]] = true;
         g->s[kept] = g->s[i];
         g->place[kept++] = g->place[i];
     }
     g->have = kept;
-}
-
-static sr_status read_medians(gradients *g, sr_failure *why) {
-    summary *sum = malloc((size_t)(g->have + 1) * sizeof *sum);
-    if (!sum) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = series_summaries(g->s, g->have, g->first, g->rows, true, sum, why);
-    for (int i = 0; i < g->have && status == SR_OK; i++) g->median[g->place[i]] = sum[i].median;
-    if (status == SR_OK) keep_looked_at(g, sum);
     free(sum);
     return status;
 }
@@ -156,33 +144,15 @@ static double largest_difference(double most, const double *a, const double *b,
     return most;
 }
 
-static int64_t count_nonfinite(double *const *v, const bool *look, int64_t count) {
-    int64_t nonfinite = 0;
-    for (int64_t i = 0; i < count; i++) {
-        bool finite = true;
-        for (int k = 0; k < STATISTICS; k++) finite = finite && (!look[k] || isfinite(v[k][i]));
-        nonfinite += !finite;
-    }
-    return nonfinite;
-}
-
 /* v [STATISTICS][count] */
 static void distances_add(distances *d, double *const *v, const bool *look, int64_t count) {
     d->mean = largest_difference(d->mean, v[GRAD_MEAN], v[EXACT_MEAN], v[EXACT_VAR], NULL, count);
     d->var = largest_difference(d->var, v[GRAD_VAR], v[EXACT_VAR], NULL, v[EXACT_VAR], count);
-    d->nonfinite += count_nonfinite(v, look, count);
-}
-
-static sr_status add_blocks(gradients *g, double *const *value, double *const *into,
-                            sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t at = 0; at < g->rows && status == SR_OK; at += BLOCK) {
-        const int64_t count = g->rows - at < BLOCK ? g->rows - at : BLOCK;
-        status = series_read_all(g->s, g->have, g->first + at, count, into, NULL, why);
-        for (int64_t i = 0; i < g->sites && status == SR_OK; i++)
-            distances_add(&g->distance[i], value + i * STATISTICS, g->look + i * STATISTICS, count);
+    for (int64_t i = 0; i < count; i++) {
+        bool finite = true;
+        for (int k = 0; k < STATISTICS; k++) finite = finite && (!look[k] || isfinite(v[k][i]));
+        d->nonfinite += !finite;
     }
-    return status;
 }
 
 static sr_status read_distances(gradients *g, sr_failure *why) {
@@ -193,7 +163,12 @@ static sr_status read_distances(gradients *g, sr_failure *why) {
     for (int64_t i = 0; i < columns * BLOCK && memory; i++) memory[i] = NAN;
     for (int64_t k = 0; k < columns && value; k++) value[k] = memory + k * BLOCK;
     for (int i = 0; i < g->have && value; i++) into[i] = value[g->place[i]];
-    if (status == SR_OK) status = add_blocks(g, value, into, why);
+    for (int64_t at = 0; at < g->rows && status == SR_OK; at += BLOCK) {
+        const int64_t count = g->rows - at < BLOCK ? g->rows - at : BLOCK;
+        status = series_read_all(g->s, g->have, g->first + at, count, into, NULL, why);
+        for (int64_t i = 0; i < g->sites && status == SR_OK; i++)
+            distances_add(&g->distance[i], value + i * STATISTICS, g->look + i * STATISTICS, count);
+    }
     free(memory);
     free(value);
     return status;
@@ -223,26 +198,23 @@ static sr_status print_together(gradients *g, sr_failure *why) {
     if (status == SR_OK) status = read_medians(g, why);
     if (status == SR_OK) status = read_distances(g, why);
     for (int64_t i = 0; i < g->sites && status == SR_OK; i++) print_site(g, i);
-    gradients_free(g);
+    free(g->s);
+    free(g->place);
+    free(g->distance);
+    free(g->median);
+    free(g->look);
     return status;
-}
-
-/* Sites of the run of the first of sites [most]. */
-static int64_t sites_together(const site_choice *at, int64_t most) {
-    int64_t n = 1;
-    while (n < most && n < SITES && at[n].run == at->run) n++;
-    return n;
 }
 
 static sr_status print_sites(const step_table *j, sr_failure *why) {
     const choice *c = j->chosen;
     sr_status status = SR_OK;
     declare_columns(j->table);
-    for (int64_t k = 0; k < c->sites && status == SR_OK;) {
+    for (int64_t k = 0, n; k < c->sites && status == SR_OK; k += n) {
         const site_choice *at = &c->site[k];
-        gradients g = {.j = j, .at = at, .sites = sites_together(at, c->sites - k)};
+        for (n = 1; k + n < c->sites && n < SITES && at[n].run == at->run;) n++;
+        gradients g = {.j = j, .at = at, .sites = n};
         status = print_together(&g, why);
-        k += g.sites;
     }
     return status;
 }

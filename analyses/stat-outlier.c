@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/site_table.h"
 #include "analysis/frame/stat_program.h"
 
 typedef struct settings {
@@ -53,11 +52,6 @@ typedef struct column {
     double *scratch;  /* [count] */
     int64_t *step;    /* [count] */
 } column;
-
-static void column_free(column *c) {
-    free(c->value);
-    free(c->step);
-}
 
 static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
     int64_t first = 0;
@@ -94,18 +88,6 @@ static bool is_outlier(const segment *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-/* Deviations from the median; none for a value that is not finite. */
-static void part_summarise(segment *p, const column *c) {
-    const int64_t count = p->end - p->first;
-    const double *value = c->value + p->first;
-    summary from;
-    for (int64_t i = 0; i < count; i++) c->scratch[i] = value[i];
-    summary_make(c->scratch, count, &p->of);
-    for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
-    summary_range(c->scratch, count, &from);
-    p->mad = from.median;
-}
-
 static void part_search(segment *p, const column *c, double k) {
     double most = -1;
     p->farthest_step = -1;
@@ -119,38 +101,46 @@ static void part_search(segment *p, const column *c, double k) {
     }
 }
 
-/* The first step of the window is in part 1, the last one in the last part. */
-static int64_t part_of_step(const column *c, int64_t step, int64_t cuts) {
-    const double length = (double)(c->to - c->from + 1);
-    return step > c->from ? 1 + (int64_t)((double)(step - c->from) * (double)cuts / length) : 1;
-}
-
 static void part_measure(segment *p, const column *c, const settings *s) {
-    p->end = p->first;
-    while (p->end < c->count && part_of_step(c, c->step[p->end], s->parts) <= p->number) p->end++;
-    part_summarise(p, c);
+    const double length = (double)(c->to - c->from + 1);
+    /* the first step of the window is in part 1, the last one in the last part */
+    for (p->end = p->first; p->end < c->count; p->end++) {
+        const int64_t after = c->step[p->end] - c->from;
+        if (after > 0 && (int64_t)((double)after * (double)s->parts / length) >= p->number) break;
+    }
+    const int64_t count = p->end - p->first;
+    const double *value = c->value + p->first;
+    summary from;
+    for (int64_t i = 0; i < count; i++) c->scratch[i] = value[i];
+    summary_make(c->scratch, count, &p->of);
+    for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
+    summary_range(c->scratch, count, &from);
+    p->mad = from.median;
     part_search(p, c, s->k);
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */
 
+/* One statistic at one site. */
 typedef struct row_key {
-    const char *run, *site, *statistic;
+    stat_table *t;
+    const site_choice *at;
+    const char *statistic;
 } row_key;
 
-static void begin_row(tsv *t, const row_key *at, const segment *p) {
-    tsv_text(t, at->run);
-    tsv_text(t, at->site);
-    tsv_text(t, at->statistic);
-    tsv_int(t, p->number);
+static void begin_row(const row_key *key, const segment *p) {
+    site_cells(key->t, key->at);
+    tsv_text(&key->t->table, key->statistic);
+    tsv_int(&key->t->table, p->number);
 }
 
-static void part_row(tsv *t, const row_key *at, const segment *p, int64_t cuts) {
+static void part_row(const row_key *key, const segment *p, int64_t cuts) {
+    tsv *t = &key->t->table;
     const summary *of = &p->of;
     const double real[] = {of->median, p->mad,  of->min, of->q01,
                            of->q25,    of->q75, of->q99, of->max};
     const bool any = of->values > of->nonfinite;
-    begin_row(t, at, p);
+    begin_row(key, p);
     tsv_real(t, 100.0 * (double)p->number / (double)cuts);
     tsv_int(t, of->values);
     tsv_int(t, of->nonfinite);
@@ -161,26 +151,16 @@ static void part_row(tsv *t, const row_key *at, const segment *p, int64_t cuts) 
     tsv_int(t, p->farthest_step);
 }
 
-static void list_row(tsv *t, const row_key *at, const column *c, const segment *p, int64_t i) {
-    const double value = c->value[i];
-    const int64_t step = c->step[i];
-    begin_row(t, at, p);
-    tsv_int(t, step);
-    tsv_real(t, 100.0 * (double)step / (double)c->last);
-    tsv_real(t, value);
-    tsv_real(t, deviation(p, value));
-}
-
-static void list_rows(tsv *t, const row_key *at, const column *c, const segment *p, double k) {
-    for (int64_t i = p->first; i < p->end; i++)
-        if (is_outlier(p, c->value[i], k)) list_row(t, at, c, p, i);
-}
-
-static void declare_list(tsv *t) {
-    tsv_column(t, "step", "forward and backward passes so far");
-    tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
-    tsv_column(t, "value", "the statistic at this step");
-    tsv_column(t, "deviation", "(value - median) / mad of its part; infinite where mad is 0");
+static void list_rows(const row_key *key, const column *c, const segment *p, double k) {
+    tsv *t = &key->t->table;
+    for (int64_t i = p->first; i < p->end; i++) {
+        if (!is_outlier(p, c->value[i], k)) continue;
+        begin_row(key, p);
+        tsv_int(t, c->step[i]);
+        tsv_real(t, 100.0 * (double)c->step[i] / (double)c->last);
+        tsv_real(t, c->value[i]);
+        tsv_real(t, deviation(p, c->value[i]));
+    }
 }
 
 static void declare_parts(tsv *t) {
@@ -204,79 +184,63 @@ static void declare_parts(tsv *t) {
     tsv_column(t, "largest_step", "first step with it; -1: no finite value");
 }
 
-static void declare_columns(tsv *t, bool list) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
+    site_columns(t);
     tsv_column(t, "statistic", "name below /scalars");
     tsv_column(t, "part", "part of training, from 1; each has its own median and mad");
-    if (list)
-        declare_list(t);
-    else
+    if (!((const settings *)table->settings)->list) {
         declare_parts(t);
-    tsv_header(t);
-}
-
-static void print_parts(const settings *s, const row_key *here, const column *c, tsv *t) {
-    segment p = {0};
-    for (int64_t k = 1; k <= s->parts; k++) {
-        p = (segment){.number = k, .first = p.end};
-        part_measure(&p, c, s);
-        if (s->list)
-            list_rows(t, here, c, &p, s->k);
-        else
-            part_row(t, here, &p, s->parts);
+        return;
     }
+    tsv_column(t, "step", "forward and backward passes so far");
+    tsv_column(t, "percent", "percent of training: 100 step / last step of the run");
+    tsv_column(t, "value", "the statistic at this step");
+    tsv_column(t, "deviation", "(value - median) / mad of its part; infinite where mad is 0");
 }
 
-static sr_status print_column(const settings *s, const run_set *set, const site_choice *at,
-                              const step_window *w, const statistic *stat, tsv *t,
-                              sr_failure *why) {
-    const series of = {set->run[at->run], at->site, stat, FROM_SCALARS};
-    const row_key here = {set->path[at->run], sr_run_get_site(of.run, at->site)->name, stat->name};
+static sr_status print_column(const row_key *key, const statistic *stat, sr_failure *why) {
+    const site_choice *at = key->at;
+    const settings *s = key->t->settings;
+    const series of = {key->t->set->run[at->run], at->site, stat, FROM_SCALARS};
     column c;
-    const sr_status status = column_read(&c, &of, w, why);
-    if (status == SR_OK) print_parts(s, &here, &c, t);
-    column_free(&c);
+    const sr_status status = column_read(&c, &of, &key->t->window[at->run], why);
+    segment p = {0};
+    for (int64_t k = 1; k <= s->parts && status == SR_OK; k++) {
+        p = (segment){.number = k, .first = p.end};
+        part_measure(&p, &c, s);
+        if (s->list)
+            list_rows(key, &c, &p, s->k);
+        else
+            part_row(key, &p, s->parts);
+    }
+    free(c.value);
+    free(c.step);
     return status;
 }
 
-static sr_status print_columns(site_table *t, sr_failure *why) {
-    const settings *s = t->settings;
-    const choice *c = &t->chosen;
+static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
     sr_status status = SR_OK;
-    declare_columns(&t->table, s->list);
-    for (int64_t k = 0; k < c->sites && status == SR_OK; k++)
-        for (int i = 0; i < c->statistics && status == SR_OK; i++)
-            if (c->site[k].has[i])
-                status = print_column(s, t->set, &c->site[k], &t->window[c->site[k].run],
-                                      c->wanted[i], &t->table, why);
+    for (int i = 0; i < t->chosen.statistics && status == SR_OK; i++) {
+        const row_key key = {t, at, t->chosen.wanted[i]->name};
+        if (at->has[i]) status = print_column(&key, t->chosen.wanted[i], why);
+    }
     return status;
 }
 
-static void note_table(site_table *t) {
+static sr_status choose(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
+    const table_choice c = {.source = FROM_SCALARS,
+                            .site = s->site,
+                            .startup = s->startup,
+                            .phase = s->phase,
+                            .compares = true};
     tsv_note(&t->table, "k", "%g median absolute deviations, on either side of the median", s->k);
     if (s->parts > 1)
         tsv_note(&t->table, "parts", "%lld equal parts of the steps below", (long long)s->parts);
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    site_table t = {.program = "stat-outlier",
-                    .settings = s,
-                    .set = set,
-                    .source = FROM_SCALARS,
-                    .site = s->site,
-                    .startup = s->startup,
-                    .phase = s->phase,
-                    .compares = true,
-                    .note = note_table,
-                    .rows = print_columns};
-    const sr_status status = choice_set_statistics(&t.chosen, recorded_statistics,
-                                                   RECORDED_STATISTICS, set, s->stat, why);
-    return status == SR_OK ? site_table_print(&t, command, why) : status;
+    sr_status status = choice_set_statistics(&t->chosen, recorded_statistics, RECORDED_STATISTICS,
+                                             t->set, s->stat, why);
+    return status == SR_OK ? table_choose(t, &c, why) : status;
 }
 
 int main(int argc, char **argv) {
@@ -291,7 +255,9 @@ int main(int argc, char **argv) {
         .stat = recorded_statistics,
         .statistics = RECORDED_STATISTICS,
         .custom = true,
-        .print = print_table,
+        .head = choose,
+        .columns = declare_columns,
+        .site = print_site,
     };
     return stat_program_main(&p, argc, argv);
 }

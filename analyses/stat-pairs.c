@@ -23,9 +23,9 @@ static const option rows[] = {
                 .value = "SITE,..."),
 };
 
-static void declare_columns(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
+    site_columns(t);
     tsv_column(t, "feature", "of the entry, from 0");
     tsv_column(t, "x",
                "entry of the tensor that the site normalises, drawn at random from the "
@@ -33,103 +33,63 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "y",
                "the output at that entry before gain and bias, (y - beta)/gamma; nan where "
                "gamma is 0");
-    tsv_header(t);
 }
 
-/* The pairs of one site. */
-typedef struct pairs {
-    int64_t count;
-    float *x, *y;
-    int32_t *feature;
-} pairs;
-
-static sr_status make_pairs(pairs *p, int64_t count, sr_failure *why) {
-    const size_t n = (size_t)count + 1;
-    *p = (pairs){count, malloc(n * sizeof *p->x), malloc(n * sizeof *p->y),
-                 malloc(n * sizeof *p->feature)};
-    return p->x && p->y && p->feature ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-}
-
-static void drop_pairs(pairs *p) {
-    free(p->x), free(p->y), free(p->feature);
-}
-
-/* Calls `use` for each chosen site of a run that kept pairs. */
-typedef void use_pairs(void *context, const char *path, const sr_run_site *site, const pairs *p);
-
-static sr_status each_site(const settings *o, const run_set *set, int r, use_pairs *use,
-                           void *context, sr_failure *why) {
-    const sr_runfile *run = set->run[r];
+/* Visits each chosen site of a run that has pairs: counts it, or prints them. */
+static sr_status each_site(stat_table *table, int r, int64_t *sites, bool print, sr_failure *why) {
+    const settings *s = table->settings;
+    const sr_runfile *run = table->set->run[r];
     const sr_run_info *info = sr_run_get_info(run);
-    pairs p;
-    bool *chosen = choice_in_run(run, o->site);
-    sr_status status = make_pairs(&p, info->pairs, why);
-    if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
+    const size_t n = (size_t)info->pairs + 1;
+    tsv *t = &table->table;
+    float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y);
+    int32_t *feature = malloc(n * sizeof *feature);
+    bool *chosen = choice_in_run(run, s->site);
+    sr_status status =
+        x && y && feature && chosen ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < info->sites && info->pairs && status == SR_OK; i++) {
         if (!chosen[i]) continue;
-        status = sr_run_pairs(run, i, p.x, p.y, p.feature, why);
-        if (status == SR_OK && p.feature[0] >= 0)
-            use(context, set->path[r], sr_run_get_site(run, i), &p);
+        status = sr_run_pairs(run, i, x, y, feature, why);
+        if (status != SR_OK || feature[0] < 0) continue;
+        ++*sites;
+        for (int64_t k = 0; k < info->pairs && print; k++) {
+            tsv_text(t, table->set->path[r]);
+            tsv_text(t, sr_run_get_site(run, i)->name);
+            tsv_int(t, feature[k]);
+            tsv_real(t, (double)x[k]);
+            tsv_real(t, (double)y[k]);
+        }
     }
-    drop_pairs(&p);
-    free(chosen);
+    free(x), free(y), free(feature), free(chosen);
     return status;
 }
 
-static void count_site(void *context, const char *path, const sr_run_site *site, const pairs *p) {
-    int64_t *sites = context;
-    (void)path, (void)site, (void)p;
-    ++*sites;
-}
-
-static void print_site(void *context, const char *path, const sr_run_site *site, const pairs *p) {
-    tsv *t = context;
-    for (int64_t i = 0; i < p->count; i++) {
-        tsv_text(t, path);
-        tsv_text(t, site->name);
-        tsv_int(t, p->feature[i]);
-        tsv_real(t, (double)p->x[i]);
-        tsv_real(t, (double)p->y[i]);
+/* Notes the runs without any; a failure when there is nothing to print. */
+static sr_status find_pairs(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
+    int64_t total = 0;
+    bool recorded = false;
+    for (int r = 0; r < t->set->count; r++) {
+        int64_t sites = 0;
+        sr_status status = each_site(t, r, &sites, false, why);
+        if (status != SR_OK) return status;
+        if (!sites) tsv_note(&t->table, "note", "%s: no pairs: left out", t->set->path[r]);
+        recorded = recorded || sr_run_get_info(t->set->run[r])->pairs > 0;
+        total += sites;
     }
-}
-
-static sr_status nothing_found(const settings *o, const run_set *set, bool recorded,
-                               sr_failure *why) {
-    if (recorded) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site with pairs", o->site);
-    sr_fail(why, SR_FORMAT, "%s%s has no pairs of input and output", set->path[0],
-            set->count > 1 ? " (and no other run)" : "");
+    if (total) return SR_OK;
+    if (recorded) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site with pairs", s->site);
+    sr_fail(why, SR_FORMAT, "%s%s has no pairs of input and output", t->set->path[0],
+            t->set->count > 1 ? " (and no other run)" : "");
     sr_hint(why, "`statrec train --final-tid --pairs 1000` records them");
     return SR_FORMAT;
 }
 
-/* Notes the runs without any; a failure when there is nothing to print. */
-static sr_status find_pairs(const settings *o, const run_set *set, tsv *t, sr_failure *why) {
-    int64_t total = 0;
-    bool recorded = false;
-    for (int r = 0; r < set->count; r++) {
-        int64_t sites = 0;
-        sr_status status = each_site(o, set, r, count_site, &sites, why);
-        if (status != SR_OK) return status;
-        if (!sites) tsv_note(t, "note", "%s: no pairs: left out", set->path[r]);
-        recorded = recorded || sr_run_get_info(set->run[r])->pairs > 0;
-        total += sites;
-    }
-    return total ? SR_OK : nothing_found(o, set, recorded, why);
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    tsv table;
-    table_head head;
-    sr_status status = table_head_begin(&head, &table, "stat-pairs", command, set, why);
-    if (status != SR_OK) return status;
-    status = find_pairs(s, set, &table, why);
-    status = table_head_end(&head, &table, status, why);
-    if (status == SR_OK) declare_columns(&table);
-    for (int r = 0; r < set->count && status == SR_OK; r++)
-        status = each_site(s, set, r, print_site, &table, why);
+static sr_status print_runs(stat_table *t, sr_failure *why) {
+    int64_t sites = 0;
+    sr_status status = SR_OK;
+    for (int r = 0; r < t->set->count && status == SR_OK; r++)
+        status = each_site(t, r, &sites, true, why);
     return status;
 }
 
@@ -140,7 +100,9 @@ int main(int argc, char **argv) {
         .does = "Pairs of a site's input and of its output before gain and bias, a row each.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .head = find_pairs,
+        .columns = declare_columns,
+        .rows = print_runs,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -56,15 +56,6 @@ typedef struct spectrum {
     line_fit decay;
 } spectrum;
 
-/* The spectrum is sorted: the values above the resolution are at the front. */
-static int64_t count_resolved(const double *sigma, int64_t count) {
-    int64_t resolved = 0;
-    for (int64_t i = 0; i < count; i++)
-        if (!isfinite(sigma[i])) return 0;
-    while (resolved < count && sigma[resolved] > SVD_RESOLUTION * sigma[0]) resolved++;
-    return resolved;
-}
-
 /* Relative to sigma_1, so that no sum overflows. */
 static void measure_ranks(const double *sigma, spectrum *s) {
     double sum = 0, squares = 0, entropy = 0;
@@ -101,7 +92,10 @@ static void fit_line(const double *sigma, line_fit *f) {
 }
 
 static void measure(const settings *o, const double *sigma, int64_t count, spectrum *s) {
-    const int64_t m = count_resolved(sigma, count);
+    int64_t m = 0;
+    bool finite = true;
+    for (int64_t i = 0; i < count; i++) finite = finite && isfinite(sigma[i]);
+    while (finite && m < count && sigma[m] > SVD_RESOLUTION * sigma[0]) m++; /* they fall */
     const bool to_end = o->fit_last == 0 || o->fit_last > m;
     *s = (spectrum){count, m, count ? sigma[0] : NAN, NAN, NAN, NAN, {0}};
     s->decay = (line_fit){o->fit_first, to_end ? m : o->fit_last, NAN, NAN};
@@ -114,9 +108,6 @@ static void measure(const settings *o, const double *sigma, int64_t count, spect
 /* -- rows ------------------------------------------------------------------------------------ */
 
 static void declare_summary(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "embedding", "name of the matrix");
-    tsv_column(t, "step", "forward and backward passes before it was decomposed");
     tsv_column(t, "values", "d, singular values");
     tsv_column(t, "resolved", "m, those above 5e-7 of sigma_1; 0 when one is not finite");
     tsv_column(t, "below_resolution", "d - m, the others");
@@ -131,29 +122,20 @@ static void declare_summary(tsv *t) {
     tsv_column(t, "fit_first", "index where the fit begins, from 1");
     tsv_column(t, "fit_last", "index where it ends: m, or --fit-last when that is less");
     tsv_column(t, "r2", "R^2 of the fit; nan where all its values are the same");
-    tsv_header(t);
 }
 
-static void declare_columns(tsv *t) {
+static void declare_columns(stat_table *table) {
+    tsv *t = &table->table;
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "embedding", "name of the matrix");
     tsv_column(t, "step", "forward and backward passes before it was decomposed");
+    if (((const settings *)table->settings)->summary) {
+        declare_summary(t);
+        return;
+    }
     tsv_column(t, "index", "i, from 1, largest singular value first");
     tsv_column(t, "value", "sigma_i");
     tsv_column(t, "relative", "sigma_i / sigma_1");
-    tsv_header(t);
-}
-
-static void print_values(tsv *t, const char *path, const char *name, int64_t step,
-                         const double *value, int64_t count) {
-    for (int64_t i = 0; i < count; i++) {
-        tsv_text(t, path);
-        tsv_text(t, name);
-        tsv_int(t, step);
-        tsv_int(t, i + 1);
-        tsv_real(t, value[i]);
-        tsv_real(t, value[i] / value[0]);
-    }
 }
 
 static void print_summary(tsv *t, const char *path, const char *name, int64_t step,
@@ -174,8 +156,10 @@ static void print_summary(tsv *t, const char *path, const char *name, int64_t st
     tsv_real(t, s->decay.r2);
 }
 
-static sr_status print_embedding(const settings *s, const run_set *set, int r, const char *name,
-                                 tsv *t, sr_failure *why) {
+static sr_status print_embedding(stat_table *table, int r, const char *name, sr_failure *why) {
+    const settings *s = table->settings;
+    const run_set *set = table->set;
+    tsv *t = &table->table;
     sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
     int64_t step;
     sr_status status = sr_run_get_embedding(set->run[r], name, &e, why);
@@ -185,12 +169,19 @@ static sr_status print_embedding(const settings *s, const run_set *set, int r, c
     const int64_t first = s->all || s->summary || e.records == 0 ? 0 : e.records - 1;
     for (int64_t i = first; i < e.records && status == SR_OK; i++) {
         status = sr_run_singular_values(set->run[r], name, i, &step, value, why);
-        if (status == SR_OK && s->summary) {
+        if (status != SR_OK) break;
+        if (s->summary) {
             spectrum of;
             measure(s, value, e.values, &of);
             print_summary(t, set->path[r], name, step, &of);
-        } else if (status == SR_OK) {
-            print_values(t, set->path[r], name, step, value, e.values);
+        }
+        for (int64_t k = 0; k < e.values && !s->summary; k++) {
+            tsv_text(t, set->path[r]);
+            tsv_text(t, name);
+            tsv_int(t, step);
+            tsv_int(t, k + 1);
+            tsv_real(t, value[k]);
+            tsv_real(t, value[k] / value[0]);
         }
     }
     free(value);
@@ -235,8 +226,13 @@ static sr_status nothing_found(const run_set *set, sr_failure *why) {
 }
 
 /* Notes the runs without any; a failure when there is no other. */
-static sr_status find_records(const run_set *set, tsv *t, sr_failure *why) {
+static sr_status find_records(stat_table *table, sr_failure *why) {
+    const settings *s = table->settings;
+    const run_set *set = table->set;
+    tsv *t = &table->table;
     int64_t total = 0;
+    if (s->fit_last && s->fit_last < s->fit_first)
+        return sr_fail(why, SR_USAGE, "--fit-last is before --fit-first");
     for (int r = 0; r < set->count; r++) {
         int64_t records;
         sr_status status = count_records(set, r, t, &records, why);
@@ -249,35 +245,14 @@ static sr_status find_records(const run_set *set, tsv *t, sr_failure *why) {
     return total ? SR_OK : nothing_found(set, why);
 }
 
-static sr_status print_runs(const settings *s, const run_set *set, tsv *t, sr_failure *why) {
-    for (int r = 0; r < set->count; r++) {
+static sr_status print_runs(stat_table *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int r = 0; r < t->set->count; r++) {
         const char *name;
-        for (int i = 0; (name = sr_run_name(set->run[r], "embeddings", i)); i++) {
-            sr_status status = print_embedding(s, set, r, name, t, why);
-            if (status != SR_OK) return status;
-        }
+        for (int i = 0; (name = sr_run_name(t->set->run[r], "embeddings", i)); i++)
+            if (status == SR_OK) status = print_embedding(t, r, name, why);
     }
-    return SR_OK;
-}
-
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    tsv table;
-    table_head head;
-    if (s->fit_last && s->fit_last < s->fit_first)
-        return sr_fail(why, SR_USAGE, "--fit-last is before --fit-first");
-    sr_status status = table_head_begin(&head, &table, "stat-svd", command, set, why);
-    if (status != SR_OK) return status;
-    status = find_records(set, &table, why);
-    status = table_head_end(&head, &table, status, why);
-    if (status != SR_OK) return status;
-    if (s->summary)
-        declare_summary(&table);
-    else
-        declare_columns(&table);
-    return print_runs(s, set, &table, why);
+    return status;
 }
 
 int main(int argc, char **argv) {
@@ -290,7 +265,9 @@ int main(int argc, char **argv) {
             "--summary: effective rank, stable rank, decay exponent, condition of each spectrum.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .print = print_table,
+        .head = find_records,
+        .columns = declare_columns,
+        .rows = print_runs,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -13,6 +13,7 @@
 
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/run_metrics.h"
+#include "base/vector.h"
 #include "table/table.h"
 
 enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */
@@ -47,6 +48,7 @@ static const option rows[] = {
 /* What the runs declare and measured besides the columns that every table has. */
 typedef struct other_metrics {
     const sr_run_metric **metric; /* [count], of the first run that has a value */
+    int64_t capacity;
     int count;
 } other_metrics;
 
@@ -62,10 +64,9 @@ static sr_status add_other(other_metrics *o, const sr_runfile *run, const sr_run
         if (strcmp(o->metric[i]->name, m->name) == 0) return SR_OK;
     sr_status status = metric_read_last(run, m->name, &value, why);
     if (status != SR_OK || !isfinite(value)) return status;
-    const sr_run_metric **grown = realloc(o->metric, (size_t)(o->count + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    o->metric = grown;
-    grown[o->count++] = m;
+    if (!vector_reserve(&o->metric, &o->capacity, o->count + 1, sizeof *o->metric))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    o->metric[o->count++] = m;
     return SR_OK;
 }
 
@@ -81,27 +82,18 @@ static sr_status find_others(other_metrics *o, const run_set *set, sr_failure *w
     return status;
 }
 
-static void declare_others(const other_metrics *o, tsv *t) {
-    for (int i = 0; i < o->count; i++) {
-        const sr_run_metric *m = o->metric[i];
-        const char *direction = metric_direction(m);
-        char text[2 * SR_DEFINITION_SIZE];
-        snprintf(text, sizeof text, "of the last evaluation: %s (%s)%s%s", m->definition, m->unit,
-                 *direction ? "; " : "", direction);
-        tsv_column(t, m->name, text);
-    }
-}
-
-static void warn_of_metrics(const other_metrics *o, const run_set *set, tsv *t) {
-    static const char *const usual[] = {"valid_loss", "valid_ppl", "valid_accuracy"};
-    for (int i = 0; i < 3; i++) metric_warn(set, usual[i], strlen(usual[i]), t);
-    for (int i = 0; i < o->count; i++)
-        metric_warn(set, o->metric[i]->name, strlen(o->metric[i]->name), t);
-}
+/* What a table has besides the usual columns. */
+typedef struct columns {
+    other_metrics others;
+    published_values published; /* empty without --published-table */
+} columns;
 
 /* -- columns --------------------------------------------------------------------------------- */
 
-static void declare_columns(const settings *s, const other_metrics *o, tsv *t) {
+static void declare_columns(stat_table *table) {
+    const settings *s = table->settings;
+    const other_metrics *o = &((const columns *)table->state)->others;
+    tsv *t = &table->table;
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "model", "model");
     tsv_column(t, "norm", "normalizations of its sites, in forward order");
@@ -121,19 +113,19 @@ static void declare_columns(const settings *s, const other_metrics *o, tsv *t) {
                "mean of tid_mean over the last tenth of the steps at tid_site, percent");
     tsv_column(t, "tid_var", "the same of tid_var");
     tsv_column(t, "tid_site", "last site with a discrepancy, - without one");
-    declare_others(o, t);
+    for (int i = 0; i < o->count; i++) {
+        const sr_run_metric *m = o->metric[i];
+        const char *direction = metric_direction(m);
+        char text[2 * SR_DEFINITION_SIZE];
+        snprintf(text, sizeof text, "of the last evaluation: %s (%s)%s%s", m->definition, m->unit,
+                 *direction ? "; " : "", direction);
+        tsv_column(t, m->name, text);
+    }
     if (s->published_table[0]) {
         tsv_column(t, "published", "the papers' value for this norm, nan: none, Div.: diverged");
         tsv_column(t, "published_metric", "what it measures");
         tsv_column(t, "published_source", "where it stands; the paper's data and model size");
     }
-    tsv_header(t);
-}
-
-static double mean_of(double *value, int64_t count) {
-    summary s;
-    summary_make(value, count, &s);
-    return s.mean;
 }
 
 static sr_status end_of_steps(const sr_runfile *run, double *epoch, double *seconds, double *loss,
@@ -146,7 +138,8 @@ static sr_status end_of_steps(const sr_runfile *run, double *epoch, double *seco
     sr_status status = sr_run_step_reals(run, "epoch", steps - 1, 1, epoch, why);
     if (status == SR_OK) status = sr_run_step_reals(run, "seconds", steps - 1, 1, seconds, why);
     if (status == SR_OK) status = sr_run_step_reals(run, "loss", steps - count, count, value, why);
-    if (status == SR_OK) *loss = mean_of(value, count);
+    summary s;
+    if (status == SR_OK) summary_make(value, count, &s), *loss = s.mean;
     free(value);
     return status;
 }
@@ -169,13 +162,6 @@ static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *wh
         status = sr_run_eval(run, "step", i, 1, &e->best_step, why);
     }
     return status;
-}
-
-static sr_status read_evaluations(const sr_runfile *run, evaluations *e, sr_failure *why) {
-    sr_status status = table_last_value(run, "valid_loss", &e->loss, why);
-    if (status == SR_OK) status = table_last_value(run, "valid_ppl", &e->ppl, why);
-    if (status == SR_OK) status = table_last_value(run, "valid_accuracy", &e->accuracy, why);
-    return status == SR_OK ? find_best(run, e, why) : status;
 }
 
 /* -- published values ------------------------------------------------------------------------ */
@@ -233,54 +219,61 @@ static void name_cells(tsv *t, const run_set *set, int r) {
     tsv_int(t, info->steps);
 }
 
-static sr_status other_cells(const other_metrics *o, const sr_runfile *run, tsv *t,
-                             sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int i = 0; i < o->count && status == SR_OK; i++) {
-        double value;
-        status = table_last_value(run, o->metric[i]->name, &value, why);
-        tsv_real(t, value);
-    }
-    return status;
-}
-
-static sr_status print_run(const settings *s, const published_values *p, const other_metrics *o,
-                           const run_set *set, int r, tsv *t, sr_failure *why) {
-    const sr_runfile *run = set->run[r];
+static sr_status print_run(stat_table *table, int r, sr_failure *why) {
+    const columns *c = table->state;
+    const sr_runfile *run = table->set->run[r];
+    tsv *t = &table->table;
     double epoch, seconds, loss, discrepancy[2];
     evaluations e;
     int64_t site;
     sr_status status = end_of_steps(run, &epoch, &seconds, &loss, why);
-    if (status == SR_OK) status = read_evaluations(run, &e, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_loss", &e.loss, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_ppl", &e.ppl, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_accuracy", &e.accuracy, why);
+    if (status == SR_OK) status = find_best(run, &e, why);
     if (status == SR_OK) status = table_tid_site(run, false, &site, why);
     if (status == SR_OK) status = table_tid_of_steps(run, site, discrepancy, why);
     if (status != SR_OK) return status;
-    name_cells(t, set, r);
+    name_cells(t, table->set, r);
     const double real[] = {epoch, seconds, loss, e.loss, e.ppl, e.accuracy, e.best};
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
     tsv_int(t, (int64_t)e.best_step);
     tsv_real(t, discrepancy[0]);
     tsv_real(t, discrepancy[1]);
     tsv_text(t, site >= 0 ? sr_run_get_site(run, site)->name : "-");
-    status = other_cells(o, run, t, why);
-    published_cells(s, p, run, t);
+    for (int i = 0; i < c->others.count && status == SR_OK; i++) {
+        double value;
+        status = table_last_value(run, c->others.metric[i]->name, &value, why);
+        tsv_real(t, value);
+    }
+    published_cells(table->settings, &c->published, run, t);
     return status;
 }
 
-static sr_status print_runs(const settings *s, const published_values *p, const other_metrics *o,
-                            const run_set *set, const char *command, sr_failure *why) {
-    tsv table;
-    table_head head;
-    sr_status status = table_head_begin(&head, &table, "stat-table", command, set, why);
-    if (status != SR_OK) return status;
-    table_note_steps(set, &table);
-    warn_of_metrics(o, set, &table);
-    status = table_head_end(&head, &table, SR_OK, why);
-    if (status != SR_OK) return status;
-    declare_columns(s, o, &table);
-    for (int r = 0; r < set->count && status == SR_OK; r++)
-        status = print_run(s, p, o, set, r, &table, why);
+static sr_status print_rows(stat_table *t, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int r = 0; r < t->set->count && status == SR_OK; r++) status = print_run(t, r, why);
     return status;
+}
+
+static sr_status find_columns(stat_table *t, sr_failure *why) {
+    static const char *const usual[] = {"valid_loss", "valid_ppl", "valid_accuracy"};
+    columns *c = t->state;
+    sr_status status = read_published(t->settings, &c->published, why);
+    if (status == SR_OK) status = find_others(&c->others, t->set, why);
+    if (status != SR_OK) return status;
+    table_note_steps(t->set, &t->table);
+    for (int i = 0; i < 3; i++) metric_warn(t->set, usual[i], strlen(usual[i]), &t->table);
+    for (int i = 0; i < c->others.count; i++)
+        metric_warn(t->set, c->others.metric[i]->name, strlen(c->others.metric[i]->name),
+                    &t->table);
+    return SR_OK;
+}
+
+static void release(stat_table *t) {
+    columns *c = t->state;
+    free(c->others.metric);
+    published_free(&c->published);
 }
 
 static sr_status print_layout(const settings *s, const run_set *set, const char *command,
@@ -297,25 +290,16 @@ static sr_status print_layout(const settings *s, const run_set *set, const char 
     return status;
 }
 
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    (void)self;
-    const settings *s = settings_of;
-    published_values p;
+static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
+    const settings *s = t->settings;
     const bool text = !strcmp(s->format, "latex") || !strcmp(s->format, "markdown");
     tsv_set_format(s->format);
-    if (s->layout[0]) return print_layout(s, set, command, why);
+    *done = s->layout[0] != 0;
+    if (*done) return print_layout(s, t->set, command, why);
     if (text || s->layouts[0])
         return sr_fail(why, SR_USAGE, "--format and --layouts need --layout");
     run_set none;
-    if (!set->count) return run_set_open(&none, 0, NULL, why);
-    other_metrics others = {.count = 0};
-    sr_status status = read_published(s, &p, why);
-    if (status == SR_OK) status = find_others(&others, set, why);
-    if (status == SR_OK) status = print_runs(s, &p, &others, set, command, why);
-    free(others.metric);
-    published_free(&p);
-    return status;
+    return t->set->count ? SR_OK : run_set_open(&none, 0, NULL, why);
 }
 
 int main(int argc, char **argv) {
@@ -335,7 +319,12 @@ int main(int argc, char **argv) {
         .environment = "STATREC_PLOTS, directory of layouts.tsv and published.tsv that is\n"
                        "searched first.",
         .without_runs = true,
-        .print = print_table,
+        .state = sizeof(columns),
+        .other = print_other,
+        .head = find_columns,
+        .columns = declare_columns,
+        .rows = print_rows,
+        .release = release,
     };
     return stat_program_main(&p, argc, argv);
 }

@@ -98,14 +98,6 @@ typedef struct final_pass {
     double *value[SR_FINAL_COUNT];
 } final_pass;
 
-static sr_status final_read(final_pass *p, const sr_runfile *f, sr_failure *why) {
-    p->sites = sr_run_get_info(f)->sites;
-    p->value[0] = malloc((size_t)(SR_FINAL_COUNT * p->sites + 1) * sizeof(double));
-    if (!p->value[0]) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 1; i < SR_FINAL_COUNT; i++) p->value[i] = p->value[i - 1] + p->sites;
-    return sr_run_final(f, &p->batches, p->value, why);
-}
-
 static bool measured(const final_pass *p, int64_t site) {
     return p->batches >= 0 && !isnan(p->value[SR_FINAL_tid_mean][site]);
 }
@@ -125,21 +117,8 @@ static bool may_be_meant(const void *context, int64_t i, bool bn) {
     return measured(m->pass, i) && (!bn || choice_is_bn_layer(sr_run_get_site(m->run, i)));
 }
 
-static void print_final_site(tsv *t, const char *path, const sr_run_site *site, const final_pass *p,
-                             int64_t i) {
-    const double mean = p->value[SR_FINAL_tid_mean][i], var = p->value[SR_FINAL_tid_var][i];
-    tsv_text(t, path);
-    tsv_text(t, site->name);
-    tsv_text(t, site->norm);
-    tsv_int(t, p->batches);
-    tsv_real(t, mean);
-    tsv_real(t, var);
-    tsv_real(t, mean + var);
-}
-
 static void declare_final(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+    site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "batches",
                "training batches of the pass, running values frozen (of an observed site: the "
@@ -155,7 +134,11 @@ static void declare_final(tsv *t) {
 static sr_status final_run(const run_set *set, int r, const char *sites, tsv *t, int64_t *count,
                            sr_failure *why) {
     final_pass p = {0};
-    sr_status status = final_read(&p, set->run[r], why);
+    p.sites = sr_run_get_info(set->run[r])->sites;
+    p.value[0] = malloc((size_t)(SR_FINAL_COUNT * p.sites + 1) * sizeof(double));
+    if (!p.value[0]) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 1; i < SR_FINAL_COUNT; i++) p.value[i] = p.value[i - 1] + p.sites;
+    sr_status status = sr_run_final(set->run[r], &p.batches, p.value, why);
     const measured_run m = {&p, set->run[r]};
     const globs_sites all = {p.sites, &m, name_of_site, may_be_meant};
     char unused[GLOBS_WORD]; /* a run without any is told as such */
@@ -164,8 +147,16 @@ static sr_status final_run(const run_set *set, int r, const char *sites, tsv *t,
     if (status == SR_OK) globs_choose(sites, &all, chosen, unused);
     for (int64_t i = 0; i < p.sites && status == SR_OK; i++) {
         if (!chosen[i] || !measured(&p, i)) continue;
-        if (t) print_final_site(t, set->path[r], sr_run_get_site(set->run[r], i), &p, i);
         ++*count;
+        if (!t) continue;
+        const double mean = p.value[SR_FINAL_tid_mean][i], var = p.value[SR_FINAL_tid_var][i];
+        tsv_text(t, set->path[r]);
+        tsv_text(t, sr_run_get_site(set->run[r], i)->name);
+        tsv_text(t, sr_run_get_site(set->run[r], i)->norm);
+        tsv_int(t, p.batches);
+        tsv_real(t, mean);
+        tsv_real(t, var);
+        tsv_real(t, mean + var);
     }
     free(chosen);
     free(p.value[0]);

@@ -46,8 +46,7 @@ static int64_t sites_together(const shared_run *r) {
 #define OF_RATIO       "spread_mean / expected_mean of the step"
 
 static void declare_summary(tsv *t) {
-    tsv_column(t, "run", "run file as given");
-    tsv_column(t, "site", "normalization site");
+    site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "shares", "R: shares of each batch, with batch statistics of their own");
     tsv_column(t, "steps", "steps with vectors");
@@ -68,25 +67,6 @@ static void declare_summary(tsv *t) {
 enum { Q25, MEDIAN, Q75, QUANTILES };
 static const double quantile[QUANTILES] = {0.25, 0.5, 0.75};
 
-/* of [VALUES] */
-static void summary_row(const shared_run *r, const shared_site *s, const column_quantiles *of,
-                        tsv *t) {
-    tsv_text(t, r->path);
-    tsv_text(t, sr_run_get_site(r->run, s->number)->name);
-    tsv_text(t, sr_run_get_site(r->run, s->number)->norm);
-    tsv_int(t, s->shares);
-    tsv_int(t, r->count);
-    tsv_int(t, r->count - of[SPREAD_MEAN].finite);
-    tsv_real(t, of[ROWS].at[MEDIAN]);
-    for (int v = SPREAD_MEAN; v <= SPREAD_STD; v++) {
-        tsv_real(t, of[v].at[MEDIAN]);
-        tsv_real(t, of[v].at[Q25]);
-        tsv_real(t, of[v].at[Q75]);
-    }
-    tsv_real(t, of[EXPECTED].at[MEDIAN]);
-    tsv_real(t, of[RATIO].at[MEDIAN]);
-}
-
 /* Reads as many sites at once as fit in memory: /scalars/rows has the row counts of all. */
 static sr_status print_summary(const shared_run *r, tsv *t, sr_failure *why) {
     const int64_t most = sites_together(r);
@@ -96,10 +76,24 @@ static sr_status print_summary(const shared_run *r, tsv *t, sr_failure *why) {
         n = r->sites - k < most ? r->sites - k : most;
         status = shared_measure(r, k, n, 0, r->count, b.value, why);
         for (int64_t i = 0; i < n && status == SR_OK; i++) {
+            const shared_site *s = &r->site[k + i];
             column_quantiles of[VALUES];
             for (int v = 0; v < VALUES; v++)
                 of[v] = quantiles_make(b.value[i * VALUES + v], r->count, quantile, QUANTILES);
-            summary_row(r, &r->site[k + i], of, t);
+            tsv_text(t, r->path);
+            tsv_text(t, sr_run_get_site(r->run, s->number)->name);
+            tsv_text(t, sr_run_get_site(r->run, s->number)->norm);
+            tsv_int(t, s->shares);
+            tsv_int(t, r->count);
+            tsv_int(t, r->count - of[SPREAD_MEAN].finite);
+            tsv_real(t, of[ROWS].at[MEDIAN]);
+            for (int v = SPREAD_MEAN; v <= SPREAD_STD; v++) {
+                tsv_real(t, of[v].at[MEDIAN]);
+                tsv_real(t, of[v].at[Q25]);
+                tsv_real(t, of[v].at[Q75]);
+            }
+            tsv_real(t, of[EXPECTED].at[MEDIAN]);
+            tsv_real(t, of[RATIO].at[MEDIAN]);
         }
     }
     columns_free(&b);
@@ -130,16 +124,6 @@ static void print_step(const shared_run *r, const char *name, const double *row,
     tsv_int(t, (int64_t)step);
     tsv_real(t, r->last ? 100 * step / (double)r->last : NAN);
     for (int v = 0; v < VALUES; v++) tsv_real(t, row[1 + v]);
-}
-
-static sr_status read_steps(const shared_run *r, double *value, sr_failure *why) {
-    int64_t *step = malloc((size_t)(r->count + 1) * sizeof *step);
-    sr_status status = step ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK && r->count)
-        status = sr_run_vector_steps(r->run, r->first, r->count, step, why);
-    for (int64_t i = 0; i < r->count && status == SR_OK; i++) value[i] = (double)step[i];
-    free(step);
-    return status;
 }
 
 /* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their
@@ -181,8 +165,8 @@ static sr_status take_medians(int64_t sites, double *const *value, int64_t count
     return SR_OK;
 }
 
-/* The same of sites that do not fit in memory together: reads them again, as many rows at once as
-   fit. */
+/* value [VALUES]: those of each row over all sites. Sites that do not fit in memory together are
+ * read again, as many rows at once as fit. */
 static sr_status read_medians(const shared_run *r, double *const *median, sr_failure *why) {
     const int64_t columns = VALUES * r->sites;
     const int64_t fit = column_memory_limit() / (columns * (int64_t)sizeof(double));
@@ -206,7 +190,11 @@ static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, s
     column_block b = {0}, one = {0};
     sr_status status = columns_create(&b, VALUES * most, r->count, why);
     if (status == SR_OK) status = columns_create(&one, 1 + VALUES, r->count, why);
-    if (status == SR_OK) status = read_steps(r, one.value[0], why);
+    int64_t *step = malloc((size_t)(r->count + 1) * sizeof *step);
+    if (!step) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && r->count)
+        status = sr_run_vector_steps(r->run, r->first, r->count, step, why);
+    for (int64_t i = 0; i < r->count && status == SR_OK; i++) one.value[0][i] = (double)step[i];
     for (int64_t k = 0, n; k < r->sites && status == SR_OK; k += n) {
         n = r->sites - k < most ? r->sites - k : most;
         status = shared_measure(r, k, n, 0, r->count, b.value, why);
@@ -222,6 +210,7 @@ static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, s
                                  : take_medians(r->sites, b.value, r->count, one.value + 1, why);
     if (status == SR_OK && r->sites > 1)
         status = print_steps(r, "(median)", one.value, buckets, t, why);
+    free(step);
     columns_free(&b);
     columns_free(&one);
     return status;

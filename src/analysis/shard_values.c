@@ -1,4 +1,5 @@
-/* shard_values.c -- see shard_values.h. Formulas: shard_spread.c. */
+/* Distances between the batch statistics of the shards of a batch, step by step. Formulas:
+ * shard_spread.c. */
 
 #include "analysis/shard_values.h"
 
@@ -98,15 +99,6 @@ static void take_rows(const shared_site *s, const float *rows, double *const *va
     value[EXPECTED][i] = sqrt((1 - 1 / shares) * inverse / shares);
 }
 
-/* Rows of /steps, of which /vectors has fewer: those from step wanted[0] to wanted[count - 1]. */
-static sr_status find_steps(const shared_run *r, const int64_t *wanted, int64_t count,
-                            int64_t *first, int64_t *steps, sr_failure *why) {
-    const series all = {r->run, 0, &batch_statistics, FROM_SCALARS};
-    const int64_t last = wanted[count - 1] < r->last ? wanted[count - 1] : r->last;
-    const step_window of = {.first = wanted[0], .last = last};
-    return window_rows(&of, &all, first, steps, why);
-}
-
 /* Row counts of the steps wanted [count] into value [count of sites, VALUES]. */
 static sr_status take_steps(const shared_run *r, const shared_site *site, int64_t site_count,
                             const int64_t *wanted, int64_t count, double *const *value,
@@ -114,7 +106,10 @@ static sr_status take_steps(const shared_run *r, const shared_site *site, int64_
     const int64_t sites = sr_run_get_info(r->run)->sites, block = 1 + PIECE_BYTES / (4 * sites);
     int64_t *step = malloc((size_t)block * sizeof *step), at = 0, from = 0, steps = 0;
     float *rows = malloc((size_t)(block * sites) * sizeof *rows);
-    sr_status status = step && rows ? find_steps(r, wanted, count, &from, &steps, why)
+    const series all = {r->run, 0, &batch_statistics, FROM_SCALARS};
+    const int64_t last = wanted[count - 1] < r->last ? wanted[count - 1] : r->last;
+    const step_window of = {.first = wanted[0], .last = last}; /* rows of /steps: more of them */
+    sr_status status = step && rows ? window_rows(&of, &all, &from, &steps, why)
                                     : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t done = 0; done < steps && at < count && status == SR_OK; done += block) {
         const int64_t m = steps - done < block ? steps - done : block;
@@ -129,17 +124,6 @@ static sr_status take_steps(const shared_run *r, const shared_site *site, int64_
     }
     free(step);
     free(rows);
-    return status;
-}
-
-static sr_status read_rows(const shared_run *r, const shared_site *site, int64_t site_count,
-                           int64_t first, int64_t count, double *const *value, sr_failure *why) {
-    if (!sr_run_has_scalar(r->run, "rows")) return SR_OK;
-    int64_t *wanted = malloc((size_t)count * sizeof *wanted);
-    sr_status status = wanted ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = sr_run_vector_steps(r->run, r->first + first, count, wanted, why);
-    if (status == SR_OK) status = take_steps(r, site, site_count, wanted, count, value, why);
-    free(wanted);
     return status;
 }
 
@@ -176,16 +160,6 @@ static void measure_row(const shared_site *s, float *const *raw, int64_t from, i
     value[RATIO][i] = value[SPREAD_MEAN][i] / value[EXPECTED][i];
 }
 
-/* Rows at .. at + m - 1 of both vectors of all shares into raw. */
-static sr_status read_piece(const shared_run *r, const shared_site *s, int64_t at, int64_t m,
-                            float *const *raw, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int k = 0; k < 2 * s->shares && status == SR_OK; k++)
-        status = sr_run_vector(r->run, k < s->shares ? "mu_B" : "sigma2_B", s->of[k % s->shares],
-                               r->first + at, m, raw[k], why);
-    return status;
-}
-
 /* Rows first .. first + count - 1; value [VALUES]. */
 static sr_status measure_site(const shared_run *r, const shared_site *s, int64_t first,
                               int64_t count, double *const *value, sr_failure *why) {
@@ -199,7 +173,9 @@ static sr_status measure_site(const shared_run *r, const shared_site *s, int64_t
     for (int k = 0; k < 2 * s->shares && status == SR_OK; k++) raw[k] = memory + k * block * width;
     for (int64_t at = 0; at < count && status == SR_OK; at += block) {
         const int64_t m = count - at < block ? count - at : block;
-        status = read_piece(r, s, first + at, m, raw, why);
+        for (int k = 0; k < 2 * s->shares && status == SR_OK; k++)
+            status = sr_run_vector(r->run, k < s->shares ? "mu_B" : "sigma2_B",
+                                   s->of[k % s->shares], r->first + first + at, m, raw[k], why);
         for (int64_t i = 0; i < m && status == SR_OK; i++)
             measure_row(s, raw, i * width, width, one, value, at + i);
     }
@@ -216,7 +192,12 @@ sr_status shared_measure(const shared_run *r, int64_t site, int64_t sites, int64
     for (int64_t c = 0; c < VALUES * sites; c++)
         for (int64_t i = 0; i < count; i++) value[c][i] = NAN;
     if (!count) return SR_OK;
-    sr_status status = read_rows(r, &r->site[site], sites, first, count, value, why);
+    int64_t *wanted = malloc((size_t)count * sizeof *wanted);
+    sr_status status = wanted ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = sr_run_vector_steps(r->run, r->first + first, count, wanted, why);
+    if (status == SR_OK && sr_run_has_scalar(r->run, "rows"))
+        status = take_steps(r, &r->site[site], sites, wanted, count, value, why);
+    free(wanted);
     for (int64_t k = 0; k < sites && status == SR_OK; k++)
         status = measure_site(r, &r->site[site + k], first, count, value + k * VALUES, why);
     return status;

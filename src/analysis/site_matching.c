@@ -51,12 +51,6 @@ static int64_t begin_of(const compare_places *p, int run, uint64_t key) {
     return low;
 }
 
-static bool same_place(const compare_places *p, const site_choice *a, const site_choice *b) {
-    if (strcmp(p->match, "name") != 0) return true;
-    return strcmp(sr_run_get_site(p->set->run[a->run], a->site)->name,
-                  sr_run_get_site(p->set->run[b->run], b->site)->name) == 0;
-}
-
 const site_choice *site_matching_find(const compare_places *p, const site_choice *first, int run,
                                       int stat) {
     const bool last = strcmp(p->match, "last") == 0;
@@ -66,7 +60,11 @@ const site_choice *site_matching_find(const compare_places *p, const site_choice
     if (last) end = begin_of(p, run + 1, 0);
     while (!last && end < p->count && p->place[end].at->run == run && p->place[end].key == key) {
         const site_choice *at = p->place[end++].at;
-        if (at->has[stat] && (!first || same_place(p, first, at))) return at;
+        if (!at->has[stat]) continue;
+        if (!first || strcmp(p->match, "name") != 0) return at;
+        if (strcmp(sr_run_get_site(p->set->run[first->run], first->site)->name,
+                   sr_run_get_site(p->set->run[at->run], at->site)->name) == 0)
+            return at; /* and no other name with the same hash */
     }
     while (last && end-- > begin)
         if (p->place[end].at->has[stat]) return p->place[end].at;

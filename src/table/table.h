@@ -55,6 +55,7 @@ typedef struct published_values {
     char path[TABLE_PATH];
     published_value *value;
     int count;
+    int64_t capacity;
 } published_values;
 
 sr_status published_read(published_values *p, const char *given, sr_failure *why);
@@ -98,6 +99,7 @@ typedef struct layout {
     layout_row *row;
     layout_column *column;
     int rows, columns;
+    int64_t row_capacity, column_capacity;
 } layout;
 
 /* given: a file of layouts, or "" for plots/layouts.tsv. An unknown name is a failure. */
@@ -196,6 +198,7 @@ typedef struct grid {
     grid_column *column;
     grid_cell *cell; /* [rows, columns] */
     int rows, columns;
+    int64_t row_capacity, column_capacity;
 } grid;
 
 /* layout, published and pick are filled by the caller; grid_free frees those too. */

@@ -5,6 +5,7 @@
  * placement those whose settings differ least from its own. Where a paper has no gap of its own,
  * the published one is the difference of its values, with their digits.
  */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,22 +59,15 @@ static bool is_reference(const run_identity *r, const run_identity *of, const ch
            strcmp(r->task, of->task) == 0 && strcmp(r->placement, of->placement) == 0;
 }
 
-/* Settings in which the nearest reference differs; -1 without one. */
-static int nearest_reference(const grid *g, const run_identity *r, const char *against) {
-    int least = -1;
+static sr_status measure_gap(const grid *g, const run_identity *r, const char *against,
+                             const char *metric, measurement *m, sr_failure *why) {
+    int least = INT_MAX, count = 0; /* settings in which the nearest reference differs */
+    double sum = 0;
     for (int i = 0; i < g->runs; i++) {
         if (!is_reference(&g->run[i], r, against)) continue;
         const int distance = run_distance(&g->run[i], r);
-        if (least < 0 || distance < least) least = distance;
+        if (distance < least) least = distance;
     }
-    return least;
-}
-
-static sr_status measure_gap(const grid *g, const run_identity *r, const char *against,
-                             const char *metric, measurement *m, sr_failure *why) {
-    const int least = nearest_reference(g, r, against);
-    double sum = 0;
-    int count = 0;
     measurement own;
     sr_status status = table_run_measure(r, metric, g->pick, &own, why);
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
@@ -108,16 +102,6 @@ static sr_status measure(const grid *g, const run_identity *r, const grid_row *r
     return status;
 }
 
-/* Two passes: values[] of the runs that have one. */
-static void summarize(grid_cell *cell, const double *value) {
-    double sum = 0, square = 0;
-    for (int i = 0; i < cell->runs; i++) sum += value[i];
-    if (cell->runs) cell->mean = sum / cell->runs;
-    for (int i = 0; i < cell->runs; i++)
-        square += (value[i] - cell->mean) * (value[i] - cell->mean);
-    if (cell->runs > 1) cell->deviation = sqrt(square / (cell->runs - 1));
-}
-
 static sr_status fill_measured(const grid *g, const grid_row *row, const grid_column *c,
                                grid_cell *cell, sr_failure *why) {
     const table_quantity quantity = row->quantity != SHOW_METRIC ? row->quantity : c->quantity;
@@ -131,7 +115,12 @@ static sr_status fill_measured(const grid *g, const grid_row *row, const grid_co
         if (m.state == MEASURED_VALUE) value[cell->runs++] = m.value;
         if (m.state == MEASURED_DIVERGED) cell->diverged++;
     }
-    if (status == SR_OK) summarize(cell, value);
+    double sum = 0, square = 0;
+    for (int i = 0; i < cell->runs; i++) sum += value[i];
+    if (cell->runs) cell->mean = sum / cell->runs;
+    for (int i = 0; i < cell->runs; i++)
+        square += (value[i] - cell->mean) * (value[i] - cell->mean);
+    if (cell->runs > 1) cell->deviation = sqrt(square / (cell->runs - 1));
     free(value);
     return status;
 }

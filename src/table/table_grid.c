@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/globs.h"
+#include "base/vector.h"
 #include "table/table.h"
 
 /* -- what belongs to what -------------------------------------------------------------------- */
@@ -60,10 +61,8 @@ static void describe(const layout *l, const run_identity *r, table_text label) {
 /* -- rows ------------------------------------------------------------------------------------ */
 
 static grid_row *add_row(grid *g, int of, const char *label, table_quantity quantity) {
-    grid_row *grown = realloc(g->row, (size_t)(g->rows + 1) * sizeof *grown);
-    if (!grown) return NULL;
-    g->row = grown;
-    grid_row *row = &grown[g->rows];
+    if (!vector_reserve(&g->row, &g->row_capacity, g->rows + 1, sizeof *g->row)) return NULL;
+    grid_row *row = &g->row[g->rows];
     *row = (grid_row){.of = of, .quantity = quantity};
     row->member = malloc((size_t)(g->runs + 1) * sizeof *row->member);
     if (!row->member) return NULL;
@@ -92,13 +91,18 @@ static sr_status settings_of(const grid *g, const bool *chosen, int run, const c
     return SR_OK;
 }
 
-static bool row_is_published(const grid *g, int of) {
-    const layout_row *row = &g->layout.row[of];
-    table_text table;
-    for (int i = 0; i < g->layout.columns; i++) {
-        snprintf(table, sizeof table, "%s%s", g->layout.column[i].table, row->suffix);
-        if (published_find(&g->published, table, row->norm, "")) return true;
-    }
+/* Whether the paper prints a value in this row, or in this column; -1: any. */
+static bool has_published(const grid *g, int row, int column) {
+    for (int i = 0; i < g->layout.rows; i++)
+        for (int k = 0; k < g->layout.columns; k++) {
+            const layout_row *r = &g->layout.row[i];
+            table_text table;
+            if ((row >= 0 && i != row) || (column >= 0 && k != column)) continue;
+            snprintf(table, sizeof table, "%s%s", g->layout.column[k].table, r->suffix);
+            if (row >= 0 ? published_find(&g->published, table, r->norm, "") != NULL
+                         : published_has_table(&g->published, table))
+                return true;
+        }
     return false;
 }
 
@@ -137,7 +141,7 @@ static sr_status add_lines(grid *g, int of, const char *label, const char *plain
     if (g->rows == first && !add_row(g, of, label, quantity))
         return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = SR_OK;
-    if (of >= 0 && g->rows > first + 1 && row_is_published(g, of))
+    if (of >= 0 && g->rows > first + 1 && has_published(g, of, -1))
         status = add_plain_line(g, first, why);
     g->row[first].first = true;
     return status;
@@ -153,17 +157,13 @@ static sr_status add_layout_rows(grid *g, bool *chosen, sr_failure *why) {
     return status;
 }
 
-/* A layout of quantities has no row that another method could have. */
-static bool takes_others(const layout *l) {
-    for (int i = 0; i < l->rows; i++)
-        if (l->row[i].quantity == SHOW_METRIC) return true;
-    return false;
-}
-
 static sr_status add_other_rows(grid *g, bool *chosen, sr_failure *why) {
     const int first = g->rows;
     sr_status status = SR_OK;
-    if (!takes_others(&g->layout)) return SR_OK;
+    bool takes_others = false; /* a layout of quantities has no row for another method */
+    for (int i = 0; i < g->layout.rows; i++)
+        takes_others = takes_others || g->layout.row[i].quantity == SHOW_METRIC;
+    if (!takes_others) return SR_OK;
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
         table_text label, other;
         bool seen = in_layout(&g->layout, &g->run[i]);
@@ -188,10 +188,9 @@ static sr_status add_column(grid *g, grid_column c, sr_failure *why) {
             strcmp(b->metric, c.metric) == 0)
             return SR_OK;
     }
-    grid_column *grown = realloc(g->column, (size_t)(g->columns + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    g->column = grown;
-    grown[g->columns++] = c;
+    if (!vector_reserve(&g->column, &g->column_capacity, g->columns + 1, sizeof *g->column))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    g->column[g->columns++] = c;
     return SR_OK;
 }
 
@@ -216,20 +215,17 @@ const sr_run_metric *grid_metric(const grid *g, const grid_column *c) {
     return m;
 }
 
-static bool in_a_row(const grid *g, int run) {
-    for (int i = 0; i < g->rows; i++)
-        for (int k = 0; k < g->row[i].members; k++)
-            if (g->row[i].member[k] == run) return true;
-    return false;
-}
-
 /* other: those that stand behind the paper's columns, or the rest. */
 static sr_status add_measured(grid *g, int of, bool other, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
         const run_identity *r = &g->run[i];
         grid_column c = {.of = of};
-        if (!layout_takes_run(&g->layout, r, of) || !in_a_row(g, i)) continue;
+        bool in_a_row = false;
+        for (int k = 0; k < g->rows; k++)
+            for (int m = 0; m < g->row[k].members; m++)
+                in_a_row = in_a_row || g->row[k].member[m] == i;
+        if (!in_a_row || !layout_takes_run(&g->layout, r, of)) continue;
         snprintf(c.task, sizeof c.task, "%s", r->task);
         status = choose_metric(g, r, &c, why);
         if (status == SR_OK && c.metric[0] && c.other == other) status = add_column(g, c, why);
@@ -237,22 +233,12 @@ static sr_status add_measured(grid *g, int of, bool other, sr_failure *why) {
     return status;
 }
 
-static bool has_published(const grid *g, int column) {
-    const layout_column *c = &g->layout.column[column];
-    table_text table;
-    for (int i = 0; i < g->layout.rows; i++) {
-        snprintf(table, sizeof table, "%s%s", c->table, g->layout.row[i].suffix);
-        if (published_has_table(&g->published, table)) return true;
-    }
-    return false;
-}
-
 static sr_status add_columns(grid *g, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < g->layout.columns && status == SR_OK; i++) {
         const grid_column c = {
             .of = i, .published = true, .quantity = g->layout.column[i].quantity};
-        if (has_published(g, i)) status = add_column(g, c, why);
+        if (has_published(g, -1, i)) status = add_column(g, c, why);
         if (status == SR_OK) status = add_measured(g, i, false, why);
     }
     for (int i = 0; i < g->layout.columns && status == SR_OK; i++)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/globs.h"
+#include "base/vector.h"
 #include "table/table.h"
 
 enum { NAME, PART, LABEL, SETTINGS }; /* cells; KEY=VALUE from SETTINGS on */
@@ -23,19 +24,16 @@ typedef struct field {
     size_t size;
 } field;
 
-static sr_status set_quantity(const table_lines *l, const char *word, table_quantity *q,
-                              sr_failure *why) {
-    for (int i = 0; i < QUANTITIES; i++)
-        if (strcmp(quantities[i], word) == 0) return *q = (table_quantity)i, SR_OK;
-    return table_lines_wrong(l, why, "unknown quantity '%s'", word);
-}
-
 static sr_status set_field(const table_lines *l, const field *fields, char *setting,
                            table_quantity *q, sr_failure *why) {
     char *value = strchr(setting, '=');
     if (!value) return table_lines_wrong(l, why, "'%s' is not KEY=VALUE", setting);
     *value++ = 0;
-    if (q && strcmp(setting, "quantity") == 0) return set_quantity(l, value, q, why);
+    if (q && strcmp(setting, "quantity") == 0) {
+        for (int i = 0; i < QUANTITIES; i++)
+            if (strcmp(quantities[i], value) == 0) return *q = (table_quantity)i, SR_OK;
+        return table_lines_wrong(l, why, "unknown quantity '%s'", value);
+    }
     for (const field *f = fields; f->key; f++) {
         if (strcmp(f->key, setting) != 0) continue;
         if (snprintf(f->text, f->size, "%s", value) < (int)f->size) return SR_OK;
@@ -67,10 +65,9 @@ static sr_status read_table(layout *t, const table_lines *l, sr_failure *why) {
 }
 
 static sr_status read_row(layout *t, const table_lines *l, sr_failure *why) {
-    layout_row *grown = realloc(t->row, (size_t)(t->rows + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    t->row = grown;
-    layout_row *r = &grown[t->rows++];
+    if (!vector_reserve(&t->row, &t->row_capacity, t->rows + 1, sizeof *t->row))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    layout_row *r = &t->row[t->rows++];
     *r = (layout_row){.quantity = SHOW_METRIC, .against = TABLE_AGAINST};
     snprintf(r->label, sizeof r->label, "%s", l->cell[LABEL]);
     snprintf(r->placement, sizeof r->placement, "%s", t->placement);
@@ -83,10 +80,9 @@ static sr_status read_row(layout *t, const table_lines *l, sr_failure *why) {
 }
 
 static sr_status read_column(layout *t, const table_lines *l, sr_failure *why) {
-    layout_column *grown = realloc(t->column, (size_t)(t->columns + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    t->column = grown;
-    layout_column *c = &grown[t->columns++];
+    if (!vector_reserve(&t->column, &t->column_capacity, t->columns + 1, sizeof *t->column))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    layout_column *c = &t->column[t->columns++];
     *c = (layout_column){.quantity = SHOW_METRIC};
     snprintf(c->label, sizeof c->label, "%s", l->cell[LABEL]);
     const field fields[] = {FIELD("table", c->table),   FIELD("metric", c->metric),
@@ -97,16 +93,6 @@ static sr_status read_column(layout *t, const table_lines *l, sr_failure *why) {
         return table_lines_wrong(l, why, "better=%s is neither less nor more", c->better);
     if (status != SR_OK || (c->table[0] && c->metric[0])) return status;
     return table_lines_wrong(l, why, "a column without table= and metric=");
-}
-
-static sr_status read_part(layout *t, const table_lines *l, sr_failure *why) {
-    const char *part = l->cell[PART];
-    if (strcmp(part, "table") == 0) return read_table(t, l, why);
-    if (!t->title[0])
-        return table_lines_wrong(l, why, "a %s of %s before its table", part, t->name);
-    if (strcmp(part, "row") == 0) return read_row(t, l, why);
-    if (strcmp(part, "column") == 0) return read_column(t, l, why);
-    return table_lines_wrong(l, why, "'%s' is neither table, row nor column", part);
 }
 
 /* -- the file -------------------------------------------------------------------------------- */
@@ -130,10 +116,21 @@ static sr_status read_lines(layout *t, table_lines *l, char *names, size_t size,
     while (status == SR_OK) {
         status = next_line(l, &more, why);
         if (status != SR_OK || !more) break;
-        const size_t used = strlen(names); /* those that nobody asked for are for the hint */
-        if (strcmp(l->cell[PART], "table") == 0)
+        const char *part = l->cell[PART];
+        const size_t used = strlen(names); /* for the hint, all names */
+        if (strcmp(part, "table") == 0)
             snprintf(names + used, size - used, "%s%s", used ? ", " : "", l->cell[NAME]);
-        if (strcmp(l->cell[NAME], t->name) == 0) status = read_part(t, l, why);
+        if (strcmp(l->cell[NAME], t->name) != 0) continue;
+        if (strcmp(part, "table") == 0)
+            status = read_table(t, l, why);
+        else if (!t->title[0])
+            status = table_lines_wrong(l, why, "a %s of %s before its table", part, t->name);
+        else if (strcmp(part, "row") == 0)
+            status = read_row(t, l, why);
+        else if (strcmp(part, "column") == 0)
+            status = read_column(t, l, why);
+        else
+            status = table_lines_wrong(l, why, "'%s' is neither table, row nor column", part);
     }
     return status;
 }
@@ -158,9 +155,7 @@ sr_status layout_read(layout *t, const char *given, const char *name, sr_failure
 void layout_free(layout *t) {
     free(t->row);
     free(t->column);
-    t->row = NULL;
-    t->column = NULL;
-    t->rows = t->columns = 0;
+    *t = (layout){.rows = 0};
 }
 
 sr_status layout_each(const char *given, layout_visit_fn *visit, void *context, sr_failure *why) {
@@ -189,24 +184,22 @@ typedef struct listing {
     bool begun;
 } listing;
 
-static void begin_listing(listing *s) {
-    tsv_begin(&s->table, stdout, "stat-table", s->command);
-    tsv_column(&s->table, "layout", "name for --layout");
-    tsv_column(&s->table, "samples",
-               "sample runs that statplot shows it with, separated by commas");
-    tsv_column(&s->table, "title", "what the table has");
-    tsv_column(&s->table, "source", "where it stands");
-    tsv_header(&s->table);
-    s->begun = true;
-}
-
 static void list_one(void *context, const layout *l) {
     listing *s = context;
-    if (!s->begun) begin_listing(s);
-    tsv_text(&s->table, l->name);
-    tsv_text(&s->table, l->samples);
-    tsv_text(&s->table, l->title);
-    tsv_text(&s->table, l->source);
+    tsv *t = &s->table;
+    if (!s->begun) {
+        tsv_begin(t, stdout, "stat-table", s->command);
+        tsv_column(t, "layout", "name for --layout");
+        tsv_column(t, "samples", "sample runs that statplot shows it with, separated by commas");
+        tsv_column(t, "title", "what the table has");
+        tsv_column(t, "source", "where it stands");
+        tsv_header(t);
+    }
+    s->begun = true;
+    tsv_text(t, l->name);
+    tsv_text(t, l->samples);
+    tsv_text(t, l->title);
+    tsv_text(t, l->source);
 }
 
 sr_status layout_list(const char *given, const char *command, sr_failure *why) {

@@ -28,17 +28,6 @@ void table_lines_close(table_lines *l) {
     *l = (table_lines){0};
 }
 
-static bool split(table_lines *l) {
-    l->cells = 0;
-    for (char *at = l->line; at; l->cells++) {
-        if (l->cells == TABLE_CELLS) return false;
-        l->cell[l->cells] = at;
-        at = strchr(at, '\t');
-        if (at) *at++ = 0;
-    }
-    return true;
-}
-
 sr_status table_lines_next(table_lines *l, bool *more, sr_failure *why) {
     ssize_t length;
     *more = true;
@@ -48,8 +37,14 @@ sr_status table_lines_next(table_lines *l, bool *more, sr_failure *why) {
         if (strlen(l->line) != (size_t)length) return table_lines_wrong(l, why, "a zero byte");
         l->line[strcspn(l->line, "\r\n")] = 0;
         if (!l->line[0] || l->line[0] == '#') continue;
-        if (split(l)) return SR_OK;
-        return table_lines_wrong(l, why, "more than %d cells", TABLE_CELLS);
+        l->cells = 0;
+        for (char *at = l->line; at; l->cells++) {
+            if (l->cells == TABLE_CELLS)
+                return table_lines_wrong(l, why, "more than %d cells", TABLE_CELLS);
+            l->cell[l->cells] = at;
+            if ((at = strchr(at, '\t'))) *at++ = 0;
+        }
+        return SR_OK;
     }
     *more = false;
     if (ferror(l->in)) return sr_fail(why, SR_IO, "%s: %s", l->path, strerror(errno));

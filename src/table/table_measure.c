@@ -101,12 +101,6 @@ sr_status table_last_value(const sr_runfile *run, const char *name, double *valu
     return status;
 }
 
-static bool has_diverged(const double *loss, int64_t evals) {
-    for (int64_t i = 0; i < evals; i++)
-        if (isfinite(loss[i])) return false;
-    return evals > 0;
-}
-
 /* Without a validation loss: by[evals] so that the least is the metric's own best; NULL without a
  * direction. */
 static const double *own_order(sr_better better, const double *value, int64_t evals, double *by) {
@@ -124,9 +118,12 @@ static sr_status measure_in(const run_identity *r, const char *metric, table_pic
     sr_status status = SR_OK;
     if (with_loss) status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
     double last = 0;
+    bool any = false;
+    for (int64_t i = 0; i < evals && with_loss && status == SR_OK; i++)
+        any = any || isfinite(loss[i]);
     if (status == SR_OK && with_loss && pick == PICK_LAST)
         status = table_last_value(r->run, "valid_loss", &last, why);
-    if (status == SR_OK && with_loss && (has_diverged(loss, evals) || !isfinite(last))) {
+    if (status == SR_OK && with_loss && (!any || !isfinite(last))) {
         m->state = MEASURED_DIVERGED;
         return SR_OK;
     }

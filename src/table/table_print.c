@@ -66,8 +66,9 @@ static void note_members(const grid *g, const grid_row *row, tsv *t) {
     }
 }
 
-/* A run that is in no row must not vanish unseen. */
-static void note_left_out(const grid *g, tsv *t) {
+/* A run that is in no row must not vanish unseen; nor one of the paper's task without the paper's
+ * metric. */
+static void note_other_runs(const grid *g, tsv *t) {
     for (int r = 0; r < g->runs; r++) {
         bool found = false;
         for (int i = 0; i < g->rows; i++)
@@ -76,10 +77,6 @@ static void note_left_out(const grid *g, tsv *t) {
             tsv_note(t, "note", "%s (%s, task %s) has no row of its own in this table",
                      g->run[r].path, g->run[r].norm, g->run[r].task);
     }
-}
-
-/* A run of the paper's task that lacks the paper's metric. */
-static void note_other_metrics(const grid *g, tsv *t) {
     for (int k = 0; k < g->columns; k++) {
         const grid_column *c = &g->column[k];
         if (!c->other || c->of < 0) continue;
@@ -89,25 +86,19 @@ static void note_other_metrics(const grid *g, tsv *t) {
     }
 }
 
-static void note_diverged(const grid *g, tsv *t) {
+/* Notes on published values, as print_notes (a table of numbers has no marks); or on runs. */
+static void note_cells(const grid *g, bool published, tsv *t) {
     for (int i = 0; i < g->rows; i++)
         for (int k = 0; k < g->columns; k++) {
             const grid_cell *cell = grid_at(g, i, k);
-            if (cell->diverged && cell->runs)
+            const grid_column *c = &g->column[k];
+            if (published && cell->note)
+                tsv_note(t, "note", "%s, %s, published %s: %s", g->row[i].label,
+                         layout_of(g, c)->label, cell->published, cell->note);
+            if (!published && cell->diverged && cell->runs)
                 tsv_note(t, "note", "%s, %s %s: %d of %d runs diverged and are left out",
-                         g->row[i].label, g->column[k].task, g->column[k].metric, cell->diverged,
+                         g->row[i].label, c->task, c->metric, cell->diverged,
                          cell->diverged + cell->runs);
-        }
-}
-
-/* As print_notes: in a table of numbers no value has a mark. */
-static void note_doubts(const grid *g, tsv *t) {
-    for (int i = 0; i < g->rows; i++)
-        for (int k = 0; k < g->columns; k++) {
-            const grid_cell *cell = grid_at(g, i, k);
-            if (!cell->note) continue;
-            tsv_note(t, "note", "%s, %s, published %s: %s", g->row[i].label,
-                     g->layout.column[g->column[k].of].label, cell->published, cell->note);
         }
 }
 
@@ -144,7 +135,7 @@ static void note_all(const grid *g, const run_set *set, tsv *t) {
     tsv_note(t, "definition", "behind the name of a metric: ↑ more is better, ↓ less is better");
     for (int k = 0; k < g->columns; k++)
         if (g->column[k].published) note_source(g, &g->column[k], t);
-    note_doubts(g, t);
+    note_cells(g, true, t);
     if (!g->runs) return;
     tsv_note(t, "definition", "%s",
              g->pick == PICK_LAST
@@ -165,25 +156,14 @@ static void note_all(const grid *g, const run_set *set, tsv *t) {
     for (int i = 0; i < g->rows; i++)
         if (g->row[i].quantity == SHOW_METRIC || g->row[i].quantity == SHOW_GAP)
             note_members(g, &g->row[i], t);
-    note_left_out(g, t);
-    note_other_metrics(g, t);
-    note_diverged(g, t);
+    note_other_runs(g, t);
+    note_cells(g, false, t);
 }
 
 /* -- TSV ------------------------------------------------------------------------------------- */
 
 enum { OF_MEASURED = 3 }; /* TSV columns of a measured column */
 typedef char column_name[2 * RUN_WORD + 16];
-
-static void define(const grid *g, const grid_column *c, char *text, size_t size) {
-    const sr_run_metric *m = grid_metric(g, c);
-    if (strcmp(c->metric, "bpc") == 0)
-        snprintf(text, size, "valid_nll / ln 2 (bits per token)");
-    else if (m)
-        snprintf(text, size, "%s (%s)", m->definition, m->unit);
-    else
-        snprintf(text, size, "%s", c->metric);
-}
 
 static void declare_measured(const grid *g, const grid_column *c, column_name name[OF_MEASURED],
                              tsv *t) {
@@ -192,7 +172,13 @@ static void declare_measured(const grid *g, const grid_column *c, column_name na
     for (int i = 0; i < OF_MEASURED; i++)
         snprintf(name[i], sizeof name[i], "%s %s%s%s", c->task, c->metric, *what[i] ? " " : "",
                  what[i]);
-    define(g, c, definition, sizeof definition);
+    const sr_run_metric *m = grid_metric(g, c);
+    if (strcmp(c->metric, "bpc") == 0)
+        snprintf(definition, sizeof definition, "valid_nll / ln 2 (bits per token)");
+    else if (m)
+        snprintf(definition, sizeof definition, "%s (%s)", m->definition, m->unit);
+    else
+        snprintf(definition, sizeof definition, "%s", c->metric);
     tsv_column(t, name[0], definition);
     tsv_column(t, name[1], "its standard deviation over the runs (n - 1); -: one run");
     tsv_column(t, name[2], "runs with a value");
@@ -278,23 +264,6 @@ static const style markdown = {
     .more = "↑",
 };
 
-/* Of nats and bits, which differ in the third digit, one more than of percent and perplexities. */
-static int digits_of(const grid *g, const grid_row *row, const grid_column *c) {
-    const sr_run_metric *m = grid_metric(g, c);
-    const bool metric = row->quantity == SHOW_METRIC && c->quantity == SHOW_METRIC;
-    return metric && m && strncmp(m->unit, "nats", 4) == 0 ? 3 : 2;
-}
-
-static void print_published(const grid_cell *cell, const style *s) {
-    if (!cell->published)
-        fputs(s->none, stdout);
-    else if (strcmp(cell->published, "inf") == 0)
-        printf("%s%s%s", s->math, s->infinite, s->end_math);
-    else
-        s->escape(stdout, cell->published);
-    if (cell->note) fputs(s->dagger, stdout);
-}
-
 /* A line below the table for every value with a dagger: before, ROW, COLUMN: note, after. */
 static void print_notes(const grid *g, const style *s, const char *before, const char *after) {
     for (int i = 0; i < g->rows; i++)
@@ -313,16 +282,25 @@ static void print_notes(const grid *g, const style *s, const char *before, const
 
 static void print_cell(const grid *g, int row, int column, const style *s) {
     const grid_cell *cell = grid_at(g, row, column);
-    if (g->column[column].published) {
-        print_published(cell, s);
-        return;
-    }
-    const int digits = digits_of(g, &g->row[row], &g->column[column]);
-    if (!cell->runs) fputs(cell->diverged ? "Div." : s->none, stdout);
-    if (cell->runs == 1) printf("%s%.*f%s", s->math, digits, cell->mean, s->end_math);
-    if (cell->runs > 1)
+    const grid_column *c = &g->column[column];
+    const sr_run_metric *m = c->published ? NULL : grid_metric(g, c);
+    const bool metric = g->row[row].quantity == SHOW_METRIC && c->quantity == SHOW_METRIC;
+    /* nats and bits differ in the third digit */
+    const int digits = metric && m && strncmp(m->unit, "nats", 4) == 0 ? 3 : 2;
+    if (c->published && !cell->published)
+        fputs(s->none, stdout);
+    else if (c->published && strcmp(cell->published, "inf") == 0)
+        printf("%s%s%s", s->math, s->infinite, s->end_math);
+    else if (c->published)
+        s->escape(stdout, cell->published);
+    else if (!cell->runs)
+        fputs(cell->diverged ? "Div." : s->none, stdout);
+    else if (cell->runs == 1)
+        printf("%s%.*f%s", s->math, digits, cell->mean, s->end_math);
+    else
         printf("%s%.*f%s%.*f%s (%d)", s->math, digits, cell->mean, s->plus_minus, digits,
                cell->deviation, s->end_math, cell->runs);
+    if (c->published && cell->note) fputs(s->dagger, stdout);
 }
 
 static void print_label(const grid_row *row, const style *s) {
@@ -354,18 +332,16 @@ static int end_of_group(const grid *g, int k) {
     return end;
 }
 
-static void print_groups(const grid *g) {
+/* Two lines: labels of the layout over their columns, then the columns' own. */
+static void print_headings(const grid *g) {
     for (int k = 0, end; k < g->columns; k = end) {
+        const int group = group_of(&g->column[k]);
         end = end_of_group(g, k);
         printf(" & \\multicolumn{%d}{c}{", end - k);
-        table_latex(stdout, group_of(&g->column[k]) >= 0 ? layout_of(g, &g->column[k])->label
-                                                         : "other metrics or data");
+        table_latex(stdout, group >= 0 ? g->layout.column[group].label : "other metrics or data");
         printf("}");
     }
     printf(" \\\\\n");
-}
-
-static void print_headings(const grid *g) {
     for (int k = 0, end; k < g->columns; k = end) {
         end = end_of_group(g, k);
         printf("\\cmidrule(lr){%d-%d}", k + 2, end + 1);
@@ -404,7 +380,6 @@ static void print_latex(const grid *g) {
     printf("\\begin{tabular}{l");
     for (int k = 0; k < g->columns; k++) printf("r");
     printf("}\n\\toprule\n");
-    print_groups(g);
     print_headings(g);
     printf("\\midrule\n");
     for (int i = 0; i < g->rows; i++) {

@@ -5,27 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "table/table.h"
 
 enum { TABLE, SOURCE, NORM, METRIC, VALUE, CELLS };
 
 static const char *const header[CELLS] = {"table", "source", "norm", "metric", "value"};
 
-static bool is_header(const table_lines *l) {
-    for (int i = 0; i < CELLS; i++)
-        if (strcmp(l->cell[i], header[i]) != 0) return false;
-    return true;
-}
-
 static const char note_mark[] = ".note";
 
-static bool is_note(const table_lines *l) {
-    const size_t length = strlen(l->cell[METRIC]), mark = sizeof note_mark - 1;
-    return length > mark && strcmp(l->cell[METRIC] + length - mark, note_mark) == 0;
-}
-
-static sr_status add_note(published_values *p, const table_lines *l, sr_failure *why) {
-    const size_t length = strlen(l->cell[METRIC]) - (sizeof note_mark - 1);
+/* length: of the metric without the mark. */
+static sr_status add_note(published_values *p, const table_lines *l, size_t length,
+                          sr_failure *why) {
     for (int i = 0; i < p->count; i++) {
         published_value *v = &p->value[i];
         if (strcmp(v->table, l->cell[TABLE]) != 0 || strcmp(v->norm, l->cell[NORM]) != 0 ||
@@ -43,10 +34,9 @@ static sr_status add_value(published_values *p, const table_lines *l, sr_failure
     const double value = strtod(l->cell[VALUE], &end);
     if (end == l->cell[VALUE] || *end)
         return table_lines_wrong(l, why, "the value '%s' is not a number", l->cell[VALUE]);
-    published_value *grown = realloc(p->value, (size_t)(p->count + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    p->value = grown;
-    published_value *v = &grown[p->count];
+    if (!vector_reserve(&p->value, &p->capacity, p->count + 1, sizeof *p->value))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    published_value *v = &p->value[p->count];
     *v = (published_value){.note = "", .number = value};
     snprintf(v->table, sizeof v->table, "%s", l->cell[TABLE]);
     snprintf(v->source, sizeof v->source, "%s", l->cell[SOURCE]);
@@ -64,10 +54,14 @@ static sr_status read_line(published_values *p, const table_lines *l, bool *begu
                            sr_failure *why) {
     if (l->cells != CELLS)
         return table_lines_wrong(l, why, "%d cells instead of %d", l->cells, CELLS);
-    const bool names = !*begun && is_header(l);
+    bool names = !*begun;
+    for (int i = 0; i < CELLS; i++) names = names && strcmp(l->cell[i], header[i]) == 0;
     *begun = true;
     if (names) return SR_OK;
-    return is_note(l) ? add_note(p, l, why) : add_value(p, l, why);
+    const size_t length = strlen(l->cell[METRIC]), mark = sizeof note_mark - 1;
+    if (length > mark && strcmp(l->cell[METRIC] + length - mark, note_mark) == 0)
+        return add_note(p, l, length - mark, why);
+    return add_value(p, l, why);
 }
 
 sr_status published_read(published_values *p, const char *given, sr_failure *why) {
@@ -87,7 +81,7 @@ sr_status published_read(published_values *p, const char *given, sr_failure *why
 void published_free(published_values *p) {
     free(p->value);
     p->value = NULL;
-    p->count = 0;
+    p->count = 0, p->capacity = 0;
 }
 
 bool published_has_table(const published_values *p, const char *table) {

@@ -84,18 +84,6 @@ static sr_status read_window(const mix_site *m, int covariate, int64_t first, in
     return status;
 }
 
-/* Knots of the terms, the first of them none (-infinity); returns how many terms there are. */
-static int place_knots(const column_quantiles *q, int wanted, double *knot) {
-    if (!q->finite || q->largest - q->least <= CONSTANT * fabs(q->largest)) return 0;
-    int terms = 1;
-    knot[0] = -INFINITY;
-    for (int i = 1; i < wanted; i++) {
-        const double at = q->at[i - 1];
-        if (at > q->least && at < q->largest && at > knot[terms - 1]) knot[terms++] = at;
-    }
-    return terms;
-}
-
 /* knot [MIX_TERMS] */
 static sr_status find_knots(mix_site *m, const step_window *w, int covariate, int wanted,
                             double *knot, int *terms, sr_failure *why) {
@@ -112,7 +100,12 @@ static sr_status find_knots(mix_site *m, const step_window *w, int covariate, in
         found = quantiles_make(b.memory, rows, quantile, wanted > 1 ? wanted - 1 : 1);
     columns_free(&b);
     if (status != SR_OK) return status;
-    *terms = place_knots(&found, wanted, knot);
+    *terms = found.finite && found.largest - found.least > CONSTANT * fabs(found.largest);
+    knot[0] = -INFINITY; /* the first term has no knot */
+    for (int i = 1; i < wanted && *terms; i++) {
+        const double at = found.at[i - 1];
+        if (at > found.least && at < found.largest && at > knot[*terms - 1]) knot[(*terms)++] = at;
+    }
     m->known[covariate] = *terms ? MIX_VARIES : found.finite ? MIX_CONSTANT : MIX_UNKNOWN;
     return SR_OK;
 }
@@ -134,33 +127,24 @@ static double bend(double value, double knot) {
     return isinf(knot) ? value : value > knot || isnan(value) ? value - knot : 0;
 }
 
-static void add_to_mean(term *t, const step_block *b) {
-    const double *value = b->value[t->covariate];
-    for (int64_t i = 0; i < b->count; i++)
-        if (isfinite(value[i])) t->sum += bend(value[i], t->knot), t->known++;
-}
-
 /* They start at the mean of the term. */
 static sr_status start_running(const mix_site *m, term_list *l, step_block *b, sr_failure *why) {
     const int64_t steps = l->count ? sr_run_get_info(m->run)->steps : 0;
     sr_status status = SR_OK;
     for (int64_t first = 0; first < steps && status == SR_OK; first += BLOCK) {
         status = block_read(b, m, first, why);
-        for (int j = 0; j < l->count && status == SR_OK; j++) add_to_mean(&l->term[j], b);
+        for (int j = 0; j < l->count && status == SR_OK; j++) {
+            term *t = &l->term[j];
+            const double *value = b->value[t->covariate];
+            for (int64_t i = 0; i < b->count; i++)
+                if (isfinite(value[i])) t->sum += bend(value[i], t->knot), t->known++;
+        }
     }
     for (int j = 0; j < l->count; j++) {
         term *t = &l->term[j];
         t->running = t->known ? t->sum / (double)t->known : 0;
     }
     return status;
-}
-
-/* Through one step; z: its row's, or NULL. */
-static void term_step(term *t, double alpha, double value, double *z) {
-    const double v = bend(value, t->knot), moved = v - t->running;
-    if (z) *z = moved;
-    if (z && isfinite(moved)) t->square += moved * moved, t->rows++;
-    if (isfinite(v)) t->running += (1 - alpha) * moved;
 }
 
 /* Of the rows from *row on those that are in the block. */
@@ -170,7 +154,10 @@ static void filter_block(const mix_site *m, term_list *l, const step_block *b, i
         double *z = here ? m->z + *row * l->count : NULL;
         for (int j = 0; j < l->count; j++) {
             term *t = &l->term[j];
-            term_step(t, m->at->alpha, b->value[t->covariate][i], z ? z + j : NULL);
+            const double v = bend(b->value[t->covariate][i], t->knot), moved = v - t->running;
+            if (z) z[j] = moved;
+            if (z && isfinite(moved)) t->square += moved * moved, t->rows++;
+            if (isfinite(v)) t->running += (1 - m->at->alpha) * moved;
         }
         if (here) m->n[(*row)++] = b->rows[i];
     }
@@ -228,22 +215,18 @@ static sr_status choose_terms(mix_site *m, const mix_wanted *wanted, term_list *
     return status;
 }
 
-static sr_status make_terms(mix_site *m, const mix_wanted *wanted, step_block *b, sr_failure *why) {
-    term_list l;
-    sr_status status = choose_terms(m, wanted, &l, why);
-    if (status != SR_OK) return status;
-    m->n = calloc((size_t)m->rows, sizeof *m->n);
-    m->z = calloc((size_t)(m->rows * l.count) + 1, sizeof *m->z);
-    if (!m->n || !m->z) return sr_fail(why, SR_MEMORY, "out of memory");
-    status = start_running(m, &l, b, why);
-    return status == SR_OK ? filter_terms(m, &l, b, why) : status;
-}
-
 sr_status mix_site_read(mix_site *m, const mix_wanted *wanted, sr_failure *why) {
+    term_list l;
     sr_status status = find_rows(m, wanted->window, why);
     if (status != SR_OK || !m->rows) return status;
+    status = choose_terms(m, wanted, &l, why);
+    if (status != SR_OK) return status;
     step_block *b = malloc(sizeof *b);
-    status = b ? make_terms(m, wanted, b, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    m->n = calloc((size_t)m->rows, sizeof *m->n);
+    m->z = calloc((size_t)(m->rows * l.count) + 1, sizeof *m->z);
+    status = b && m->n && m->z ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = start_running(m, &l, b, why);
+    if (status == SR_OK) status = filter_terms(m, &l, b, why);
     free(b);
     return status;
 }

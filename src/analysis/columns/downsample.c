@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/buckets.h"
+#include "base/vector.h"
 
 void parts_begin(parts *p, int columns, int64_t buckets, double low, double high) {
     *p = (parts){.columns = columns, .buckets = buckets, .low = low, .high = high};
@@ -38,19 +39,11 @@ static sr_status reserve_values(parts *p, int64_t count, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status grow_rows(parts *p, sr_failure *why) {
-    const int64_t capacity = 2 * p->row_capacity + 96;
-    double *grown = realloc(p->row, (size_t)(p->columns * capacity) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    p->row = grown;
-    p->row_capacity = capacity;
-    return SR_OK;
-}
-
 sr_status parts_end(parts *p, sr_failure *why) {
     if (!p->count) return SR_OK;
-    sr_status status = p->rows + 3 > p->row_capacity ? grow_rows(p, why) : SR_OK;
-    if (status != SR_OK) return status;
+    if (!vector_reserve(&p->row, &p->row_capacity, p->rows + 3,
+                        (size_t)p->columns * sizeof *p->row))
+        return sr_fail(why, SR_MEMORY, "out of memory");
     double *row = p->row + p->rows * p->columns;
     for (int c = 0; c < p->columns; c++) {
         const bucket_range of = bucket_measure(p->value + c * p->capacity, p->count);
@@ -76,17 +69,6 @@ static int64_t rows_of_part(const parts *p, const double *x, int64_t count) {
     return low;
 }
 
-/* Rows of the part that is being filled. */
-static sr_status add_rows(parts *p, const double *const *value, int64_t from, int64_t count,
-                          sr_failure *why) {
-    if (reserve_values(p, p->count + count, why) != SR_OK) return why->status;
-    for (int c = 0; c < p->columns; c++)
-        memcpy(p->value + c * p->capacity + p->count, value[c] + from,
-               (size_t)count * sizeof *p->value);
-    p->count += count;
-    return SR_OK;
-}
-
 sr_status parts_add(parts *p, const double *x, const double *const *value, int64_t count,
                     sr_failure *why) {
     sr_status status = SR_OK;
@@ -95,7 +77,11 @@ sr_status parts_add(parts *p, const double *x, const double *const *value, int64
         if (number != p->number) status = parts_end(p, why);
         p->number = number;
         n = rows_of_part(p, x + at, count - at);
-        if (status == SR_OK) status = add_rows(p, value, at, n, why);
+        if (status == SR_OK) status = reserve_values(p, p->count + n, why);
+        for (int c = 0; c < p->columns && status == SR_OK; c++)
+            memcpy(p->value + c * p->capacity + p->count, value[c] + at,
+                   (size_t)n * sizeof *p->value);
+        p->count += status == SR_OK ? n : 0;
     }
     return status;
 }

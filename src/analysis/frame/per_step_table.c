@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analysis/columns/downsample.h"
+#include "analysis/frame/stat_program.h"
 
 enum { BLOCK = 8192 };
 
@@ -101,55 +102,31 @@ static sr_status print_site(const step_table *t, const site_choice *at, sr_failu
 
 /* -- reduced --------------------------------------------------------------------------------- */
 
-static sr_status reduce_block(const step_block *b, int64_t count, parts *p, sr_failure *why) {
-    const double *column[1 + ANALYSIS_STATISTICS] = {b->x};
-    sr_status status = SR_OK;
-    for (int64_t i = 0; i < count; i++) b->x[i] = (double)b->step[i];
-    for (int64_t k = 0; k < b->sites && status == SR_OK; k++) {
-        for (int c = 0; c < b->t->chosen->statistics; c++) column[1 + c] = block_value(b, k, c);
-        status = parts_add(&p[k], b->x, column, count, why);
-    }
-    return status;
-}
-
-/* Rows of the run that the table is about, and the steps of the first and the last. */
-typedef struct rows_here {
-    int64_t begin, length, ends[2];
-} rows_here;
-
-static sr_status find_rows(const step_table *t, const site_choice *at, rows_here *here,
-                           sr_failure *why) {
-    const series s = series_of(t, at, 0);
-    sr_status status = rows_of(t, at, &here->begin, &here->length, why);
-    if (status == SR_OK) status = series_read_steps(&s, here->begin, 1, &here->ends[0], why);
-    const int64_t last = here->begin + here->length - 1;
-    return status == SR_OK ? series_read_steps(&s, last, 1, &here->ends[1], why) : status;
-}
-
-static sr_status reduce_rows(const step_block *b, const rows_here *here, parts *p,
-                             sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t first = 0; first < here->length && status == SR_OK; first += BLOCK) {
-        const int64_t count = here->length - first < BLOCK ? here->length - first : BLOCK;
-        status = series_read_all(b->s, b->have, here->begin + first, count, b->into, b->step, why);
-        if (status == SR_OK) status = reduce_block(b, count, p, why);
-    }
-    for (int64_t k = 0; k < b->sites && status == SR_OK; k++) status = parts_end(&p[k], why);
-    return status;
-}
-
 /* The sites go through the file together. */
 static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_t sites, parts *p,
                               sr_failure *why) {
-    rows_here here = {0};
+    const series s = series_of(t, at, 0);
+    const double *column[1 + ANALYSIS_STATISTICS];
+    int64_t begin, length, ends[2]; /* steps of the first and the last row */
     step_block b;
-    sr_status status = find_rows(t, at, &here, why);
+    sr_status status = rows_of(t, at, &begin, &length, why);
+    if (status == SR_OK) status = series_read_steps(&s, begin, 1, &ends[0], why);
+    if (status == SR_OK) status = series_read_steps(&s, begin + length - 1, 1, &ends[1], why);
     if (status == SR_OK) status = block_create(&b, t, at, sites, why);
     if (status != SR_OK) return status;
     for (int64_t k = 0; k < sites; k++)
-        parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)here.ends[0],
-                    (double)here.ends[1]);
-    status = reduce_rows(&b, &here, p, why);
+        parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)ends[0], (double)ends[1]);
+    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
+        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
+        status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
+        for (int64_t i = 0; i < count && status == SR_OK; i++) b.x[i] = (double)b.step[i];
+        for (int64_t k = 0; k < sites && status == SR_OK; k++) {
+            column[0] = b.x;
+            for (int c = 0; c < t->chosen->statistics; c++) column[1 + c] = block_value(&b, k, c);
+            status = parts_add(&p[k], b.x, column, count, why);
+        }
+    }
+    for (int64_t k = 0; k < sites && status == SR_OK; k++) status = parts_end(&p[k], why);
     block_free(&b);
     return status;
 }
@@ -183,8 +160,7 @@ static int64_t sites_together(const step_table *t, int64_t k, int64_t length) {
 }
 
 sr_status step_table_print(const step_table *t, sr_failure *why) {
-    tsv_column(t->table, "run", "run file as given");
-    tsv_column(t->table, "site", "normalization site");
+    site_columns(t->table);
     tsv_column(t->table, "step", "forward and backward passes so far");
     tsv_column(t->table, "percent", "percent of training: 100 step / last step of the run");
     for (int i = 0; i < t->chosen->statistics; i++)

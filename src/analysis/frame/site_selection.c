@@ -8,16 +8,7 @@
 
 #include "base/globs.h"
 #include "base/options/options.h"
-
-/* Next word of a comma-separated list; NULL at its end. */
-static char *next_word(char **list) {
-    char *word = *list;
-    if (!word) return NULL;
-    char *comma = strchr(word, ',');
-    if (comma) *comma++ = 0;
-    *list = comma;
-    return word;
-}
+#include "base/vector.h"
 
 /* -- statistics ------------------------------------------------------------------------------ */
 
@@ -61,12 +52,6 @@ static sr_status unknown_statistic(const statistic *stats, int count, const run_
     return SR_USAGE;
 }
 
-static bool is_wanted(const choice *c, const char *name) {
-    for (int i = 0; i < c->statistics; i++)
-        if (strcmp(c->wanted[i]->name, name) == 0) return true;
-    return false;
-}
-
 static own_statistic *own_make(const sr_run_declared *d, sr_failure *why) {
     own_statistic *own = calloc(1, sizeof *own);
     if (!own) {
@@ -84,7 +69,8 @@ static sr_status add_statistic(choice *c, const statistic *stats, int count, con
     const statistic *stat = statistic_find(stats, count, word);
     const sr_run_declared *d = stat || !set ? NULL : declared_find(set, word, SR_PER_SITE);
     if (!stat && !d) return unknown_statistic(stats, count, set, word, why);
-    if (is_wanted(c, stat ? stat->name : d->name)) return SR_OK;
+    for (int i = 0; i < c->statistics; i++)
+        if (strcmp(c->wanted[i]->name, stat ? stat->name : d->name) == 0) return SR_OK;
     if (c->statistics == ANALYSIS_STATISTICS)
         return sr_fail(why, SR_USAGE, "--stat: more than %d statistics", ANALYSIS_STATISTICS);
     own_statistic *own = d ? own_make(d, why) : NULL;
@@ -98,11 +84,12 @@ sr_status choice_set_statistics(choice *c, const statistic *stats, int count, co
                                 const char *words, sr_failure *why) {
     option_text text;
     snprintf(text, sizeof text, "%s", words);
-    char *list = text, *word;
     sr_status status = SR_OK;
     c->statistics = 0;
-    while (status == SR_OK && (word = next_word(&list)))
+    for (char *word = text, *comma; word && status == SR_OK; word = comma) {
+        if ((comma = strchr(word, ','))) *comma++ = 0;
         status = add_statistic(c, stats, count, set, word, why);
+    }
     if (status != SR_OK) choice_free(c);
     return status;
 }
@@ -266,38 +253,27 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
 static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     for (int64_t k = 0; k < s->sites; k++) {
         if (!s->matched[k] || !has_any(s, c, k)) continue;
-        site_choice *grown = realloc(c->site, (size_t)(c->sites + 1) * sizeof *grown);
-        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-        c->site = grown;
-        grown[c->sites] = (site_choice){.run = s->run, .site = k};
-        for (int i = 0; i < c->statistics; i++) grown[c->sites].has[i] = s->recorded[i][k];
-        c->sites++;
+        if (!vector_reserve(&c->site, &c->capacity, c->sites + 1, sizeof *c->site))
+            return sr_fail(why, SR_MEMORY, "out of memory");
+        site_choice *added = &c->site[c->sites++];
+        *added = (site_choice){.run = s->run, .site = k};
+        for (int i = 0; i < c->statistics; i++) added->has[i] = s->recorded[i][k];
     }
     return SR_OK;
 }
 
-/* Sites from `first` on with this norm. */
-static int64_t count_norm(const sr_runfile *run, int64_t first, const char *norm) {
-    const sr_run_site *site;
-    int64_t same = 0;
-    for (int64_t i = first; (site = sr_run_get_site(run, i)); i++)
-        same += strcmp(site->norm, norm) == 0 && !globs_is_replica(site->name);
-    return same;
-}
-
-static bool is_first(const sr_runfile *run, int64_t i, const char *norm) {
-    for (int64_t k = 0; k < i; k++)
-        if (strcmp(sr_run_get_site(run, k)->norm, norm) == 0) return false;
-    return true;
-}
-
-/* As many as fit. */
+/* "ln at 3 sites, bn at 1 site", as many as fit. */
 static void list_norms(const sr_runfile *run, char *text, size_t size) {
-    const sr_run_site *site;
+    const sr_run_site *site, *other;
     size_t used = text[0] = 0;
     for (int64_t i = 0; used + 1 < size && (site = sr_run_get_site(run, i)); i++) {
-        if (globs_is_replica(site->name) || !is_first(run, i, site->norm)) continue;
-        const int64_t same = count_norm(run, i, site->norm);
+        int64_t before = 0, same = 0;
+        for (int64_t k = 0; (other = sr_run_get_site(run, k)); k++) {
+            if (strcmp(other->norm, site->norm) != 0) continue;
+            before += k < i;
+            same += k >= i && !globs_is_replica(other->name);
+        }
+        if (globs_is_replica(site->name) || before) continue;
         snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
                  (long long)same, same == 1 ? "" : "s");
         used = strlen(text);
@@ -336,7 +312,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
 void choice_free(choice *c) {
     free(c->site);
     c->site = NULL;
-    c->sites = 0;
+    c->sites = c->capacity = 0;
     for (int i = 0; i < c->statistics; i++) free(c->own[i]);
     c->statistics = 0;
 }

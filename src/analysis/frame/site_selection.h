@@ -17,7 +17,7 @@ typedef struct choice {
     own_statistic *own[ANALYSIS_STATISTICS]; /* contains wanted[i]; NULL: one of format.h */
     int statistics;
     site_choice *site; /* [sites], runs in their order, sites in forward order */
-    int64_t sites;
+    int64_t sites, capacity;
 } choice;
 
 /* words: comma-separated `word`s of stats[count], or custom scalars per site of a run of the set

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/frame/comparability.h"
 #include "analysis/runs/run_metrics.h"
 
 /* -- options --------------------------------------------------------------------------------- */
@@ -88,6 +89,57 @@ static int print_help(const stat_program *p, const tool *t) {
 
 /* -- a run of the program -------------------------------------------------------------------- */
 
+sr_status table_choose(stat_table *t, const table_choice *c, sr_failure *why) {
+    sr_status status = choice_set_sites(&t->chosen, t->set, c->site, c->source, &t->table, why);
+    if (status == SR_FORMAT && c->hint) sr_hint(why, "%s", c->hint);
+    if (status == SR_OK) choice_note_own(&t->chosen, t->set, true, &t->table);
+    if (status == SR_OK && c->phase)
+        status = windows_make(&t->window, t->set, c->startup, c->phase, &t->table, why);
+    if (status == SR_OK && c->compares) comparable_warn(&t->chosen, t->set, &t->table);
+    return status;
+}
+
+void site_columns(tsv *table) {
+    tsv_column(table, "run", "run file as given");
+    tsv_column(table, "site", "normalization site");
+}
+
+void site_cells(stat_table *t, const site_choice *at) {
+    tsv_text(&t->table, t->set->path[at->run]);
+    tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
+}
+
+static sr_status print_rows(stat_table *t, sr_failure *why) {
+    const stat_program *p = t->program;
+    sr_status status = SR_OK;
+    if (p->columns) {
+        p->columns(t);
+        tsv_header(&t->table);
+    }
+    for (int64_t k = 0; p->site && k < t->chosen.sites && status == SR_OK; k++)
+        status = p->site(t, &t->chosen.site[k], why);
+    return status == SR_OK && p->rows ? p->rows(t, why) : status;
+}
+
+static sr_status print_table(stat_table *t, const char *command, sr_failure *why) {
+    const stat_program *p = t->program;
+    table_head head;
+    bool done = false;
+    t->state = calloc(1, p->state + 1);
+    sr_status status = t->state ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && p->other) status = p->other(t, command, &done, why);
+    if (status == SR_OK && !done) {
+        status = table_head_begin(&head, &t->table, p->name, command, t->set, why);
+        if (status == SR_OK) status = table_head_end(&head, &t->table, p->head(t, why), why);
+        if (status == SR_OK) status = print_rows(t, why);
+    }
+    if (p->release && t->state) p->release(t);
+    choice_free(&t->chosen);
+    free(t->window);
+    free(t->state);
+    return status;
+}
+
 static sr_status run_program(const stat_program *p, const tool *t, const char *command,
                              sr_failure *why) {
     run_set set = {0};
@@ -104,7 +156,8 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
     if (status == SR_OK && (positional || !p->without_runs))
         status = run_set_open(&set, positional, t->argv + 1, why);
     for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
-    if (status == SR_OK) status = p->print(p->self, settings, &set, command, why);
+    stat_table table = {.program = p, .settings = settings, .set = &set};
+    if (status == SR_OK) status = print_table(&table, command, why);
     if (status == SR_OK) tsv_finish(stdout);
     run_set_close(&set);
     free(a.row);

@@ -5,9 +5,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "analysis/runs/run_set.h"
-#include "analysis/series/statistic.h"
+#include "analysis/frame/site_selection.h"
+#include "analysis/frame/step_range.h"
 #include "base/options/options.h"
+
+/* A table between its first note and its last row. */
+typedef struct stat_table {
+    const struct stat_program *program;
+    const void *settings; /* the options */
+    const run_set *set;
+    tsv table;
+    void *state;         /* the program's own, zero at first */
+    choice chosen;       /* the program sets `wanted` or calls choice_set_statistics */
+    step_window *window; /* [runs] */
+} stat_table;
 
 /* Declares one program. */
 typedef struct stat_program {
@@ -23,13 +34,36 @@ typedef struct stat_program {
     void (*more_help)(void); /* prints more above the options; NULL: nothing */
     const char *environment; /* paragraph after the options; NULL: none */
     bool without_runs;       /* accepts a command line without run files */
-    const void *self;        /* what print needs beside the settings, or NULL */
-    /* Prints the table. Prints nothing if it fails before the first row. */
-    sr_status (*print)(const void *self, const void *settings, const run_set *set,
-                       const char *command, sr_failure *why);
+    const void *self;        /* what the functions need beside the settings, or NULL */
+    size_t state;            /* size of the struct that t->state points to */
+    /* Prints another table and sets *done; NULL: there is none. */
+    sr_status (*other)(stat_table *t, const char *command, bool *done, sr_failure *why);
+    /* Chooses, checks, and writes the notes above the header. */
+    sr_status (*head)(stat_table *t, sr_failure *why);
+    /* Declares the columns; NULL: `rows` does. */
+    void (*columns)(stat_table *t);
+    /* Prints the rows: all, or those of one chosen site. */
+    sr_status (*rows)(stat_table *t, sr_failure *why);
+    sr_status (*site)(stat_table *t, const site_choice *at, sr_failure *why);
+    void (*release)(stat_table *t); /* frees what t->state owns, or NULL */
 } stat_program;
 
 int stat_program_main(const stat_program *p, int argc, char **argv);
+
+/* The sites and steps of a table. */
+typedef struct table_choice {
+    series_source source;
+    const char *site;            /* words of --site */
+    const char *startup, *phase; /* words of --burn-in and --phase; phase NULL: no windows */
+    const char *hint;            /* if no run has any of the statistics, or NULL */
+    bool compares;               /* warns about statistics that may not be compared */
+} table_choice;
+/* Chooses the sites with a wanted statistic, and the steps, with notes on both. */
+sr_status table_choose(stat_table *t, const table_choice *c, sr_failure *why);
+
+/* The columns run and site, and their cells. */
+void site_columns(tsv *table);
+void site_cells(stat_table *t, const site_choice *at);
 
 /* Rows of options that several programs have. */
 #define SITE_OPTION(site)                                                                          \

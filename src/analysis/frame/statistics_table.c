@@ -67,18 +67,9 @@ static int make_options(const analysis *a, const char *words, option *row) {
     return count;
 }
 
-typedef struct statistics_program {
-    const analysis *a;
-    settings settings;
-} statistics_program;
-
 /* -- tables ---------------------------------------------------------------------------------- */
 
-static series job_series(const step_table *j, const site_choice *at, int stat) {
-    return (series){j->set->run[at->run], at->site, j->chosen->wanted[stat], j->source};
-}
-
-static void site_columns(const step_table *j) {
+static void declare_summary(const step_table *j) {
     tsv *t = j->table;
     tsv_column(t, "run", "run file as given");
     if (j->parts > 1) window_part_columns(t);
@@ -92,13 +83,6 @@ static void site_columns(const step_table *j) {
                "this run: circular block bootstrap, 1000 resamples");
     tsv_column(t, "median_high", "its upper end");
 }
-
-/* A row, or several, of one part of training. */
-typedef struct stretch {
-    const char *path;
-    step_window window;
-    int64_t part;
-} stretch;
 
 /* Intervals of the medians of rows first .. first + rows - 1, series read together. */
 static sr_status read_intervals(const series *s, const summary *of, int count, int64_t first,
@@ -117,41 +101,30 @@ static sr_status read_intervals(const series *s, const summary *of, int count, i
     return status;
 }
 
-static void summary_row(const step_table *j, const stretch *of, const series *s, const summary *sum,
-                        const double *interval) {
-    tsv_text(j->table, of->path);
-    if (j->parts > 1) window_part_cells(j->table, j->parts, of->part);
-    tsv_text(j->table, sr_run_get_site(s->run, s->site)->name);
-    tsv_text(j->table, sr_run_get_site(s->run, s->site)->norm);
-    tsv_text(j->table, s->stat->name);
-    summary_cells(j->table, sum);
-    if (j->intervals) tsv_real(j->table, interval[0]), tsv_real(j->table, interval[1]);
-}
-
-static sr_status summary_part(const step_table *j, const stretch *of, const series *s, int count,
-                              sr_failure *why) {
+/* One part of training. */
+static sr_status summary_part(const step_table *j, int run, int64_t part, const series *s,
+                              int count, sr_failure *why) {
+    const step_window window = window_part(&j->window[run], j->parts, part);
     int64_t first, rows;
+    tsv *t = j->table;
     summary *sum = malloc((size_t)count * sizeof *sum);
     double *interval = malloc(2 * (size_t)count * sizeof *interval);
     sr_status status = sum && interval ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = window_rows(&of->window, s, &first, &rows, why);
+    if (status == SR_OK) status = window_rows(&window, s, &first, &rows, why);
     if (status == SR_OK) status = series_summaries(s, count, first, rows, false, sum, why);
     if (status == SR_OK && j->intervals)
         status = read_intervals(s, sum, count, first, rows, interval, why);
-    for (int i = 0; i < count && status == SR_OK; i++)
-        summary_row(j, of, &s[i], &sum[i], &interval[2 * i]);
+    for (int i = 0; i < count && status == SR_OK; i++) {
+        tsv_text(t, j->set->path[run]);
+        if (j->parts > 1) window_part_cells(t, j->parts, part);
+        tsv_text(t, sr_run_get_site(s[i].run, s[i].site)->name);
+        tsv_text(t, sr_run_get_site(s[i].run, s[i].site)->norm);
+        tsv_text(t, s[i].stat->name);
+        summary_cells(t, &sum[i]);
+        if (j->intervals) tsv_real(t, interval[2 * i]), tsv_real(t, interval[2 * i + 1]);
+    }
     free(sum);
     free(interval);
-    return status;
-}
-
-static sr_status summary_run(const step_table *j, int run, const series *s, int count,
-                             sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t k = 0; k < j->parts && status == SR_OK; k++) {
-        const stretch of = {j->set->path[run], window_part(&j->window[run], j->parts, k), k};
-        status = summary_part(j, &of, s, count, why);
-    }
     return status;
 }
 
@@ -159,7 +132,7 @@ static sr_status print_summary(const step_table *j, sr_failure *why) {
     const choice *c = j->chosen;
     series *s = malloc((size_t)(c->sites * c->statistics + 1) * sizeof *s);
     if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
-    site_columns(j);
+    declare_summary(j);
     tsv_header(j->table);
     sr_status status = SR_OK;
     for (int64_t k = 0, next; k < c->sites && status == SR_OK; k = next) {
@@ -167,21 +140,17 @@ static sr_status print_summary(const step_table *j, sr_failure *why) {
         int count = 0;
         for (next = k; next < c->sites && c->site[next].run == run; next++)
             for (int i = 0; i < c->statistics; i++)
-                if (c->site[next].has[i]) s[count++] = job_series(j, &c->site[next], i);
-        if (count) status = summary_run(j, run, s, count, why);
+                if (c->site[next].has[i])
+                    s[count++] =
+                        (series){j->set->run[run], c->site[next].site, c->wanted[i], j->source};
+        for (int64_t part = 0; part < j->parts && count && status == SR_OK; part++)
+            status = summary_part(j, run, part, s, count, why);
     }
     free(s);
     return status;
 }
 
 /* -- program --------------------------------------------------------------------------------- */
-
-/* The formulas belong into a summary too, where the statistic is a cell and not a column. */
-static void note_definitions(const choice *c, tsv *table) {
-    for (int i = 0; i < c->statistics; i++)
-        tsv_note(table, "statistic", "%s: %s", c->wanted[i]->name,
-                 statistic_definition(c->wanted[i]));
-}
 
 /* A file written by another version may define a dataset otherwise. */
 static void note_other_definitions(const choice *c, const run_set *set, tsv *table) {
@@ -198,63 +167,55 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     }
 }
 
-/* Steps alone are no summary: what running values began with stays, unless a number was given. */
-static const char *startup_wanted(const settings *s) {
-    return s->per_step && strcmp(s->startup, "auto") == 0 ? "0" : s->startup;
-}
-
-static sr_status prepare(const statistics_program *p, step_table *j, choice *chosen,
-                         step_window **windows, sr_failure *why) {
-    if (j->source == FROM_SCALARS) note_other_definitions(chosen, j->set, j->table);
-    choice_note_own(chosen, j->set, false, j->table);
+static sr_status prepare(stat_table *t, step_table *j, sr_failure *why) {
+    const analysis *a = t->program->self;
+    const settings *s = t->settings;
+    /* every step is printed: the burn-in stays, unless a number was given */
+    const bool keep = s->per_step && strcmp(s->startup, "auto") == 0;
+    choice *c = &t->chosen;
+    if (j->source == FROM_SCALARS) note_other_definitions(c, t->set, j->table);
+    choice_note_own(c, t->set, false, j->table);
     tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
-    sr_status status = choice_set_sites(chosen, j->set, p->settings.site, j->source, j->table, why);
-    if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(chosen->wanted[0]->name))
+    sr_status status = choice_set_sites(c, t->set, s->site, j->source, j->table, why);
+    if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(c->wanted[0]->name))
         sr_hint(why, "/vectors have no tokens and no ||dx||: this form is computed from /scalars");
-    else if (status == SR_FORMAT && p->a->hint)
-        sr_hint(why, "%s", p->a->hint);
-    if (p->settings.per_step && j->buckets)
+    else if (status == SR_FORMAT && a->hint)
+        sr_hint(why, "%s", a->hint);
+    if (s->per_step && j->buckets)
         tsv_note(j->table, "note",
                  "three rows for each 1/%lld of training where there are more: smallest, median "
                  "and largest value",
                  (long long)j->buckets);
-    if (status == SR_OK && !p->settings.per_step) note_definitions(chosen, j->table);
+    /* a summary has a cell for the statistic and no column with its definition */
+    for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
+        tsv_note(j->table, "statistic", "%s: %s", c->wanted[i]->name,
+                 statistic_definition(c->wanted[i]));
     if (status == SR_OK)
-        status = windows_make(windows, j->set, startup_wanted(&p->settings), p->settings.phase,
-                              j->table, why);
-    if (status == SR_OK) comparable_warn(chosen, j->set, j->table);
-    j->window = *windows;
+        status = windows_make(&t->window, t->set, keep ? "0" : s->startup, s->phase, j->table, why);
+    if (status == SR_OK) comparable_warn(c, t->set, j->table);
+    j->window = t->window;
     return status;
 }
 
-static sr_status print_rows(const statistics_program *p, const step_table *j, sr_failure *why) {
-    if (p->settings.per_step) return step_table_print(j, why);
-    if (p->a->print_sites && strcmp(p->settings.stat, p->a->default_stat) == 0)
-        return p->a->print_sites(j, why);
-    return print_summary(j, why);
-}
-
-static sr_status print_final(const statistics_program *p, bool other_form, const run_set *set,
-                             const char *command, sr_failure *why) {
-    const settings *s = &p->settings;
+static sr_status print_final(const analysis *a, const settings *s, bool other_form,
+                             const run_set *set, const char *command, sr_failure *why) {
     if (other_form || s->per_step || strcmp(s->phase, "all") || strcmp(s->startup, "auto"))
         return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
-    return p->a->print_final(set, p->settings.site, command, why);
+    return a->print_final(set, s->site, command, why);
 }
 
 /* Batch statistics do not know what running values began with: no start-up is left out. */
-static sr_status print_ranks(const statistics_program *p, bool other_form, const run_set *set,
-                             const char *command, sr_failure *why) {
-    const settings *s = &p->settings;
-    const shards_request q = {.program = p->a->program,
+static sr_status print_ranks(const analysis *a, const settings *s, bool other_form,
+                             const run_set *set, const char *command, sr_failure *why) {
+    const shards_request q = {.program = a->program,
                               .sites = s->site,
                               .startup = strcmp(s->startup, "auto") == 0 ? "0" : s->startup,
                               .phase = s->phase,
                               .per_step = s->per_step,
                               .buckets = s->buckets};
-    if (other_form || strcmp(s->stat, p->a->default_stat) != 0 || strcmp(s->from, "scalars") != 0)
+    if (other_form || strcmp(s->stat, a->default_stat) != 0 || strcmp(s->from, "scalars") != 0)
         return sr_fail(why, SR_USAGE, "--ranks has no other statistics, form or source");
-    return p->a->print_shards(&q, set, command, why);
+    return a->print_shards(&q, set, command, why);
 }
 
 /* The form that the user chose; without forms the only one. */
@@ -265,13 +226,12 @@ static analysis_form form_chosen(const analysis *a, const char *word) {
 }
 
 /* What only a summary has goes with nothing else. */
-static sr_status check_summary(const statistics_program *p, sr_failure *why) {
-    const settings *s = &p->settings;
-    const char *other = s->per_step         ? "--per-step"
-                        : s->final          ? "--final"
-                        : s->ranks          ? "--ranks"
-                        : p->a->print_sites ? p->a->program
-                                            : NULL;
+static sr_status check_summary(const analysis *a, const settings *s, sr_failure *why) {
+    const char *other = s->per_step      ? "--per-step"
+                        : s->final       ? "--final"
+                        : s->ranks       ? "--ranks"
+                        : a->print_sites ? a->program
+                                         : NULL;
     if (other && s->intervals)
         return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
                        other);
@@ -280,41 +240,44 @@ static sr_status check_summary(const statistics_program *p, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status print_table(const void *self, const void *settings_of, const run_set *set,
-                             const char *command, sr_failure *why) {
-    const statistics_program both = {self, *(const settings *)settings_of}, *p = &both;
-    const settings *s = &p->settings;
-    tsv table;
-    table_head head;
-    choice chosen = {0};
-    step_window *windows = NULL;
-    const analysis_form form = form_chosen(p->a, s->form);
-    const bool vectors = form.from_vectors || strcmp(s->from, "vectors") == 0;
-    step_table j = {.set = set,
-                    .chosen = &chosen,
-                    .source = vectors ? FROM_VECTORS : FROM_SCALARS,
-                    .table = &table,
-                    .buckets = s->buckets,
-                    .intervals = s->intervals,
-                    .parts = s->parts};
-    if (check_summary(p, why) != SR_OK) return why->status;
-    if (s->final) return print_final(p, form.stat != p->a->stat, set, command, why);
-    if (s->ranks) return print_ranks(p, form.stat != p->a->stat, set, command, why);
-    const run_set *own = form.stat == recorded_statistics ? set : NULL;
-    sr_status status =
-        choice_set_statistics(&chosen, form.stat, p->a->statistics, own, s->stat, why);
-    if (status != SR_OK) return status;
-    status = table_head_begin(&head, &table, p->a->program, command, set, why);
-    if (status != SR_OK) {
-        choice_free(&chosen);
-        return status;
-    }
-    status = prepare(p, &j, &chosen, &windows, why);
-    status = table_head_end(&head, &table, status, why);
-    if (status == SR_OK) status = print_rows(p, &j, why);
-    choice_free(&chosen);
-    free(windows);
+/* --final and --ranks print tables of their own. */
+static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
+    const analysis *a = t->program->self;
+    const settings *s = t->settings;
+    const bool other_form = form_chosen(a, s->form).stat != a->stat;
+    *done = s->final || s->ranks;
+    sr_status status = check_summary(a, s, why);
+    if (status == SR_OK && s->final) return print_final(a, s, other_form, t->set, command, why);
+    if (status == SR_OK && s->ranks) return print_ranks(a, s, other_form, t->set, command, why);
     return status;
+}
+
+static sr_status choose(stat_table *t, sr_failure *why) {
+    const analysis *a = t->program->self;
+    const settings *s = t->settings;
+    const analysis_form form = form_chosen(a, s->form);
+    const bool vectors = form.from_vectors || strcmp(s->from, "vectors") == 0;
+    step_table *j = t->state;
+    *j = (step_table){.set = t->set,
+                      .chosen = &t->chosen,
+                      .source = vectors ? FROM_VECTORS : FROM_SCALARS,
+                      .table = &t->table,
+                      .buckets = s->buckets,
+                      .intervals = s->intervals,
+                      .parts = s->parts};
+    const run_set *own = form.stat == recorded_statistics ? t->set : NULL;
+    sr_status status =
+        choice_set_statistics(&t->chosen, form.stat, a->statistics, own, s->stat, why);
+    return status == SR_OK ? prepare(t, j, why) : status;
+}
+
+static sr_status print_rows(stat_table *t, sr_failure *why) {
+    const analysis *a = t->program->self;
+    const settings *s = t->settings;
+    if (s->per_step) return step_table_print(t->state, why);
+    if (a->print_sites && strcmp(s->stat, a->default_stat) == 0)
+        return a->print_sites(t->state, why);
+    return print_summary(t->state, why);
 }
 
 int analysis_main(const analysis *a, int argc, char **argv) {
@@ -331,6 +294,9 @@ int analysis_main(const analysis *a, int argc, char **argv) {
         .stat = a->stat,
         .statistics = a->statistics,
         .self = a,
-        .print = print_table};
+        .state = sizeof(step_table),
+        .other = print_other,
+        .head = choose,
+        .rows = print_rows};
     return stat_program_main(&p, argc, argv);
 }

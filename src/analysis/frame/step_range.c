@@ -40,53 +40,30 @@ typedef struct phase_walk {
     phase *found;
 } phase_walk;
 
-static int direction(double from, double to) {
-    return (to > from) - (to < from);
-}
-
-static void phase_describe(const phase_walk *w, char *text, size_t size) {
-    if (!w->turned || w->way == 0)
-        snprintf(text, size, "learning rate %g", w->last.rate);
-    else
-        snprintf(text, size, "learning rate %s from %g to %g", w->way > 0 ? "rising" : "falling",
-                 w->first.rate, w->last.rate);
-}
-
-static void phase_begin(phase_walk *w, update first) {
-    w->before = w->phases ? w->last.step : -1;
-    w->first = w->last = first;
-    w->turned = false;
-    w->phases++;
-}
-
 static void phase_end(const phase_walk *w) {
+    phase *p = w->found;
     if (!w->phases || (w->wanted && w->phases != w->wanted)) return;
-    w->found->first_step = w->before + 1;
-    w->found->last_step = w->last.step;
-    phase_describe(w, w->found->text, sizeof w->found->text);
+    p->first_step = w->before + 1;
+    p->last_step = w->last.step;
+    if (!w->turned || w->way == 0)
+        snprintf(p->text, sizeof p->text, "learning rate %g", w->last.rate);
+    else
+        snprintf(p->text, sizeof p->text, "learning rate %s from %g to %g",
+                 w->way > 0 ? "rising" : "falling", w->first.rate, w->last.rate);
 }
 
 static void phase_add(phase_walk *w, update next) {
-    const int way = direction(w->last.rate, next.rate);
+    const int way = (next.rate > w->last.rate) - (next.rate < w->last.rate);
     if (w->phases && (!w->turned || way == w->way)) {
         w->way = way, w->turned = true;
         w->last = next;
         return;
     }
     phase_end(w);
-    phase_begin(w, next);
-}
-
-/* Rows without a rate are passes inside an update. */
-static sr_status phase_add_rows(phase_walk *w, const sr_runfile *run, int64_t first, int64_t count,
-                                sr_failure *why) {
-    int64_t step[BLOCK];
-    double rate[BLOCK];
-    sr_status status = sr_run_step_ints(run, "step", first, count, step, why);
-    if (status == SR_OK) status = sr_run_step_reals(run, "lr", first, count, rate, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++)
-        if (!isnan(rate[i])) phase_add(w, (update){step[i], rate[i]});
-    return status;
+    w->before = w->phases ? w->last.step : -1;
+    w->first = w->last = next;
+    w->turned = false;
+    w->phases++;
 }
 
 /* Number `wanted` from 1, or the last one for 0; *phases: how many there are. */
@@ -95,8 +72,15 @@ static sr_status phase_find(const sr_runfile *run, int64_t wanted, phase *found,
     const int64_t steps = sr_run_get_info(run)->steps;
     phase_walk w = {.wanted = wanted, .found = found};
     sr_status status = SR_OK;
-    for (int64_t at = 0; at < steps && status == SR_OK; at += BLOCK)
-        status = phase_add_rows(&w, run, at, steps - at < BLOCK ? steps - at : BLOCK, why);
+    for (int64_t at = 0; at < steps && status == SR_OK; at += BLOCK) {
+        const int64_t count = steps - at < BLOCK ? steps - at : BLOCK;
+        int64_t step[BLOCK];
+        double rate[BLOCK];
+        status = sr_run_step_ints(run, "step", at, count, step, why);
+        if (status == SR_OK) status = sr_run_step_reals(run, "lr", at, count, rate, why);
+        for (int64_t i = 0; i < count && status == SR_OK; i++)
+            if (!isnan(rate[i])) phase_add(&w, (update){step[i], rate[i]}); /* NaN: no update */
+    }
     if (status == SR_OK) phase_end(&w);
     *phases = status == SR_OK ? w.phases : 0;
     return status;

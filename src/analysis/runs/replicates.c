@@ -12,14 +12,6 @@
 
 #include "analysis/runs/run_identity.h"
 
-/* A configuration in other words than `key = value` lines is compared as it stands. */
-static bool same_settings(const run_identity *a, const run_identity *b) {
-    const char *x = a->info->config, *y = b->info->config;
-    if (!x || !y || !*x || !*y) return false;
-    if (!strstr(x, " = ") || !strstr(y, " = ")) return strcmp(x, y) == 0;
-    return run_distance(a, b) == 0 && run_distance(b, a) == 0;
-}
-
 static bool same_sites(const sr_runfile *a, const sr_runfile *b) {
     const sr_run_site *x;
     for (int64_t i = 0; (x = sr_run_get_site(a, i)); i++) {
@@ -33,21 +25,16 @@ static bool same_sites(const sr_runfile *a, const sr_runfile *b) {
 }
 
 static bool replicates(const run_identity *a, const run_identity *b) {
-    return a->info->seed != b->info->seed && strcmp(a->info->model, b->info->model) == 0 &&
-           strcmp(a->info->data, b->info->data) == 0 && strcmp(a->norm, b->norm) == 0 &&
-           strcmp(a->decoder, b->decoder) == 0 && strcmp(a->placement, b->placement) == 0 &&
-           strcmp(a->task, b->task) == 0 && same_settings(a, b) && same_sites(a->run, b->run);
-}
-
-/* A run joins the first group of which it is a replicate of every run. */
-static int group_of(const run_groups *g, const run_identity *run, int r) {
-    for (int group = 0; group < g->count; group++) {
-        bool fits = true;
-        for (int i = 0; i < r; i++)
-            fits = fits && (g->of[i] != group || replicates(&run[i], &run[r]));
-        if (fits) return group;
-    }
-    return g->count;
+    const char *x = a->info->config, *y = b->info->config;
+    if (a->info->seed == b->info->seed || !x || !y || !*x || !*y) return false;
+    if (strcmp(a->info->model, b->info->model) != 0 || strcmp(a->info->data, b->info->data) != 0 ||
+        strcmp(a->norm, b->norm) != 0 || strcmp(a->decoder, b->decoder) != 0 ||
+        strcmp(a->placement, b->placement) != 0 || strcmp(a->task, b->task) != 0 ||
+        !same_sites(a->run, b->run))
+        return false;
+    /* a configuration in another syntax than `key = value` is compared as text */
+    if (!strstr(x, " = ") || !strstr(y, " = ")) return strcmp(x, y) == 0;
+    return run_distance(a, b) == 0 && run_distance(b, a) == 0;
 }
 
 sr_status run_groups_make(run_groups *g, const run_set *set, bool alone, sr_failure *why) {
@@ -59,7 +46,13 @@ sr_status run_groups_make(run_groups *g, const run_set *set, bool alone, sr_fail
     }
     for (int r = 0; r < set->count; r++) {
         run_identify(&run[r], set->run[r], set->path[r]);
-        g->of[r] = alone ? r : group_of(g, run, r);
+        /* joins the first group of which it is a replicate of every run */
+        for (g->of[r] = alone ? r : 0; g->of[r] < g->count; g->of[r]++) {
+            bool fits = true;
+            for (int i = 0; i < r && fits; i++)
+                fits = g->of[i] != g->of[r] || replicates(&run[i], &run[r]);
+            if (fits) break;
+        }
         if (g->of[r] == g->count) g->count++;
     }
     free(run);

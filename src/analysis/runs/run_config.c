@@ -33,19 +33,16 @@ void run_counts(const sr_runfile *run, run_word what) {
             snprintf(what, sizeof(run_word), "%s", m->unit + sizeof begin - 1);
 }
 
-static bool is_unused(const sr_runfile *run, const char *key) {
+bool run_has_option(const sr_runfile *run, const char *key) {
+    const char *config = sr_run_get_info(run)->config;
+    option_line l;
     run_word counts;
-    if (options_left_out(sr_run_get_info(run)->config)) return false;
+    if (!options_find_line(config, key, (int)strlen(key), &l)) return false;
+    if (options_left_out(config)) return true;
     run_counts(run, counts);
     for (size_t i = 0; i < sizeof whole / sizeof whole[0]; i++)
-        if (strcmp(whole[i].counts, counts) == 0) return globs_match(whole[i].unused, key);
-    return false;
-}
-
-bool run_has_option(const sr_runfile *run, const char *key) {
-    option_line l;
-    return options_find_line(sr_run_get_info(run)->config, key, (int)strlen(key), &l) &&
-           !is_unused(run, key);
+        if (strcmp(whole[i].counts, counts) == 0) return !globs_match(whole[i].unused, key);
+    return true;
 }
 
 void run_option(const sr_runfile *run, const char *key, char *value, size_t size) {
@@ -64,18 +61,6 @@ double run_option_number(const sr_runfile *run, const char *key) {
 
 /* -- data ------------------------------------------------------------------------------------ */
 
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
-/* Cuts what does not fit. */
-static void append(char *text, size_t size, const char *more) {
-    size_t used = strlen(text);
-    while (*more && used + 1 < size) text[used++] = *more++;
-    text[used] = 0;
-}
-
 void run_data_name(const sr_runfile *run, char *name, size_t size) {
     char directory[2048], source[41], target[41], direction[96];
     run_option(run, "data-dir", directory, sizeof directory);
@@ -83,12 +68,11 @@ void run_data_name(const sr_runfile *run, char *name, size_t size) {
         directory[--used] = 0;
     const char *slash = strrchr(directory, '/'), *base = slash ? slash + 1 : directory;
     const bool named = base[0] && base[0] != '.';
-    name[0] = 0;
-    append(name, size, named ? base : sr_run_get_info(run)->data);
+    snprintf(name, size, "%s", named ? base : sr_run_get_info(run)->data);
     run_option(run, "source", source, sizeof source);
     run_option(run, "target", target, sizeof target);
     snprintf(direction, sizeof direction, "%s-%s", source, target);
-    if (!named || !source[0] || ends_with(name, direction)) return;
-    append(name, size, " ");
-    append(name, size, direction);
+    const size_t used = strlen(name), tail = strlen(direction);
+    const bool there = used >= tail && strcmp(name + used - tail, direction) == 0;
+    if (named && source[0] && !there) snprintf(name + used, size - used, " %s", direction);
 }

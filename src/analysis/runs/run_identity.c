@@ -61,15 +61,6 @@ static void add_form(const char *config, const norm_value *v, run_word norm) {
         append(norm, sizeof(run_word), "/", "outside");
 }
 
-static void norm_of_config(run_identity *r) {
-    run_word at;
-    const norm_value v = norm_of(r->info);
-    snprintf(r->norm, sizeof r->norm, "%.*s", v.method_length, v.method_length ? v.method : "");
-    options_line_value(r->info->config, "norm-at", at, sizeof at);
-    if (r->norm[0]) add_form(r->info->config, &v, r->norm);
-    if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
-}
-
 /* Methods of the sites that are of the decoder, or that are not: "bn", or "bn,ln". */
 static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
     const sr_run_site *site;
@@ -83,20 +74,20 @@ static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
 }
 
 static void set_norms(run_identity *r) {
-    norm_of_config(r);
+    run_word at;
+    const norm_value v = norm_of(r->info);
+    snprintf(r->norm, sizeof r->norm, "%.*s", v.method_length, v.method_length ? v.method : "");
+    options_line_value(r->info->config, "norm-at", at, sizeof at);
+    if (r->norm[0]) add_form(r->info->config, &v, r->norm);
+    if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
     if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
     norm_of_sites(r->run, true, r->decoder);
     if (r->decoder[0]) return;
     run_option(r->run, "decoder-norm", r->decoder, sizeof r->decoder);
-    norm_value v;
-    if (norm_value_split(r->decoder, (int)strlen(r->decoder), &v))
-        snprintf(r->decoder + v.method_length, sizeof r->decoder - (size_t)v.method_length, "%s",
-                 v.layer_scale ? "+ls" : "");
-}
-
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
+    norm_value d;
+    if (norm_value_split(r->decoder, (int)strlen(r->decoder), &d))
+        snprintf(r->decoder + d.method_length, sizeof r->decoder - (size_t)d.method_length, "%s",
+                 d.layer_scale ? "+ls" : "");
 }
 
 /* Only pre-norm has a norm behind the last layer; it may be left out of the recorded sites. */
@@ -107,8 +98,10 @@ static void set_placement(run_identity *r) {
     run_option(r->run, "placement", r->placement, sizeof r->placement);
     const bool may = r->decoder[0] || run_has_option(r->run, "placement");
     if (r->placement[0] || !may) return;
-    for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++)
-        last = last || ends_with(site->name, ".final");
+    for (int64_t i = 0; (site = sr_run_get_site(r->run, i)); i++) {
+        const char *dot = strrchr(site->name, '.');
+        last = last || (dot && strcmp(dot, ".final") == 0);
+    }
     const bool all = config_is(config, "record-sites", "*");
     snprintf(r->placement, sizeof r->placement, "%s", last ? "pre" : all ? "post" : "?");
 }

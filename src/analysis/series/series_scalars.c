@@ -35,15 +35,6 @@ static sr_status read_column(const series *s, const char *name, int64_t first, i
     return status;
 }
 
-/* Of raw [count, sites], so few rows that neighbours are still in the cache when their turn
-   comes. */
-static void keep_sites(const series *s, int n, const float *raw, int64_t count, int64_t at,
-                       double *const *value) {
-    const int64_t sites = sr_run_get_info(s->run)->sites;
-    for (int k = 0; k < n; k++)
-        for (int64_t i = 0; i < count; i++) value[k][at + i] = (double)raw[i * sites + s[k].site];
-}
-
 /* Reads all sites, and keeps those of s[n]. */
 static sr_status read_rows(const series *s, int n, const char *name, int64_t first, int64_t count,
                            double *const *value, sr_failure *why) {
@@ -53,8 +44,13 @@ static sr_status read_rows(const series *s, int n, const char *name, int64_t fir
     for (int64_t at = 0; at < count && status == SR_OK; at += block) {
         const int64_t m = count - at < block ? count - at : block;
         status = sr_run_scalar(s->run, name, -1, first + at, m, raw, why);
-        for (int64_t i = 0; i < m && status == SR_OK; i += TILE_ROWS)
-            keep_sites(s, n, raw + i * sites, m - i < TILE_ROWS ? m - i : TILE_ROWS, at + i, value);
+        /* so few rows that neighbours are still in the cache when their turn comes */
+        for (int64_t tile = 0, end; tile < m && status == SR_OK; tile = end) {
+            end = m - tile < TILE_ROWS ? m : tile + TILE_ROWS;
+            for (int k = 0; k < n; k++)
+                for (int64_t i = tile; i < end; i++)
+                    value[k][at + i] = (double)raw[i * sites + s[k].site];
+        }
     }
     free(raw);
     return status;
@@ -78,47 +74,28 @@ static sr_status read_dataset(const series *s, int n, const char *name, int64_t 
 
 /* -- forms: computed from several datasets --------------------------------------------------- */
 
-typedef struct form_block {
-    const stat_form *f;
-    int terms, n;
-    double *memory; /* [terms, n, FORM_ROWS] */
-    double **term;  /* [terms * n] */
-} form_block;
-
-static sr_status form_block_create(form_block *b, const stat_form *f, int n, sr_failure *why) {
-    *b = (form_block){.f = f, .terms = form_terms(f), .n = n};
-    const int64_t columns = (int64_t)b->terms * n;
-    b->memory = malloc((size_t)(columns * FORM_ROWS) * sizeof *b->memory);
-    b->term = malloc((size_t)columns * sizeof *b->term);
-    if (!b->memory || !b->term) return sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t i = 0; i < columns; i++) b->term[i] = b->memory + i * FORM_ROWS;
-    return SR_OK;
-}
-
-static void form_block_combine(const form_block *b, const series *s, int64_t count, int64_t at,
-                               double *const *value) {
-    for (int k = 0; k < b->n; k++) {
-        const form_site site = form_site_of(s[k].run, s[k].site, b->f);
-        for (int64_t i = 0; i < count; i++) {
-            double term[FORM_TERMS];
-            for (int j = 0; j < b->terms; j++) term[j] = b->term[j * b->n + k][i];
-            value[k][at + i] = b->f->combine(term, &site);
-        }
-    }
-}
-
 static sr_status read_form(const series *s, int n, const stat_form *f, int64_t first, int64_t count,
                            double *const *value, sr_failure *why) {
-    form_block b;
-    sr_status status = form_block_create(&b, f, n, why);
+    const int terms = form_terms(f), columns = terms * n;
+    double *memory = malloc((size_t)(columns * FORM_ROWS) * sizeof *memory);
+    double **read = malloc((size_t)columns * sizeof *read); /* [terms, n][FORM_ROWS] */
+    sr_status status = memory && read ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < columns && status == SR_OK; i++) read[i] = memory + i * FORM_ROWS;
     for (int64_t at = 0; at < count && status == SR_OK; at += FORM_ROWS) {
         const int64_t m = count - at < FORM_ROWS ? count - at : FORM_ROWS;
-        for (int j = 0; j < b.terms && status == SR_OK; j++)
-            status = read_dataset(s, n, f->term[j], first + at, m, b.term + j * n, why);
-        if (status == SR_OK) form_block_combine(&b, s, m, at, value);
+        for (int j = 0; j < terms && status == SR_OK; j++)
+            status = read_dataset(s, n, f->term[j], first + at, m, read + j * n, why);
+        for (int k = 0; k < n && status == SR_OK; k++) {
+            const form_site site = form_site_of(s[k].run, s[k].site, f);
+            for (int64_t i = 0; i < m; i++) {
+                double term[FORM_TERMS];
+                for (int j = 0; j < terms; j++) term[j] = read[j * n + k][i];
+                value[k][at + i] = f->combine(term, &site);
+            }
+        }
     }
-    free(b.memory);
-    free(b.term);
+    free(memory);
+    free(read);
     return status;
 }
 
@@ -206,28 +183,23 @@ static sr_status look_at_rows(const series *s, int count, bool *recorded, sr_fai
     return status;
 }
 
-/* Where batch statistics are only observed, sum_gx is that of bn's xhat. */
-static bool formula_holds(const statistic *stat, const sr_run_site *site) {
-    const sr_family family = site->observed ? SR_FAMILY_SIGMA : site->family;
-    return !stat->family || strcmp(stat->family, sr_family_name(family)) == 0;
-}
-
-static bool vectors_there(const sr_runfile *run, unsigned needs) {
-    for (int v = 0; v < SR_VECTOR_COUNT; v++)
-        if (needs >> v & 1 && !sr_run_has_vector(run, vector_names[v])) return false;
-    return true;
-}
-
 static sr_status vectors_recorded(const sr_runfile *run, const statistic *stat, bool *recorded,
                                   sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;
-    if (!stat->recompute || !vectors_there(run, stat->needs)) return SR_OK;
+    bool there = stat->recompute != NULL;
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (stat->needs >> v & 1) there = there && sr_run_has_vector(run, vector_names[v]);
+    if (!there) return SR_OK;
     series *s = malloc((size_t)(sites + 1) * sizeof *s);
     if (!s) return sr_fail(why, SR_MEMORY, "out of memory");
     int count = 0;
-    for (int64_t i = 0; i < sites; i++)
-        if (formula_holds(stat, sr_run_get_site(run, i)))
+    for (int64_t i = 0; i < sites; i++) {
+        const sr_run_site *site = sr_run_get_site(run, i);
+        /* the observer's sum_gx uses bn's xhat */
+        const sr_family family = site->observed ? SR_FAMILY_SIGMA : site->family;
+        if (!stat->family || strcmp(stat->family, sr_family_name(family)) == 0)
             s[count++] = (series){run, i, stat, FROM_VECTORS};
+    }
     sr_status status = count ? look_at_rows(s, count, recorded, why) : SR_OK;
     free(s);
     return status;

@@ -48,17 +48,12 @@ static sr_status row_counts_create(row_counts *c, const sr_runfile *run, bool wa
     return sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-/* A pass may begin anywhere, and a long table is many passes: what lies in front is not walked
-   through. */
-static sr_status row_counts_begin(row_counts *c, int64_t step, sr_failure *why) {
-    const series steps = {.run = c->run, .source = FROM_SCALARS};
-    c->begun = true;
-    return series_find_row(&steps, step, &c->first, why);
-}
-
 static sr_status row_counts_move(row_counts *c, int64_t step, sr_failure *why) {
     const int64_t steps = sr_run_get_info(c->run)->steps;
-    sr_status status = c->begun ? SR_OK : row_counts_begin(c, step, why);
+    const series all = {.run = c->run, .source = FROM_SCALARS};
+    /* a long table is many passes: each begins near its first step */
+    sr_status status = c->begun ? SR_OK : series_find_row(&all, step, &c->first, why);
+    c->begun = true;
     if (status != SR_OK) return status;
     while ((!c->count || c->step[c->count - 1] < step) && c->first + c->count < steps) {
         c->first += c->count;
@@ -209,12 +204,6 @@ typedef struct block_buffer {
     float *memory;
 } block_buffer;
 
-static void piece_free(block_buffer *w) {
-    free(w->memory);
-    free(w->row);
-    free(w->rows);
-}
-
 static bool piece_create(block_buffer *w, const pass *p) {
     int64_t most = 0, sites = 0;
     for (int k = 0; k < p->panels; k++) {
@@ -229,27 +218,20 @@ static bool piece_create(block_buffer *w, const pass *p) {
     return w->memory && w->row && w->rows;
 }
 
-/* n of every row of the band, once for all its panels. */
-static sr_status read_row_counts(pass *p, const block_buffer *w) {
-    sr_status status =
-        sr_run_vector_steps(p->s->run, p->first + w->at, w->count, p->step_of_band, p->why);
-    for (int64_t i = 0; i < w->count && status == SR_OK; i++)
+static sr_status piece_read(pass *p, block_buffer *w) {
+    float *to = w->memory;
+    const bool first = p->rows_of_band && p->next == 0; /* n once for all panels of the band */
+    sr_status status = SR_OK;
+    if (first)
+        status =
+            sr_run_vector_steps(p->s->run, p->first + w->at, w->count, p->step_of_band, p->why);
+    for (int64_t i = 0; i < w->count && first && status == SR_OK; i++)
         status = row_counts_find(&p->counts, p->step_of_band[i],
                                  p->rows_of_band + i * p->counts.sites, p->why);
-    return status;
-}
-
-static void copy_row_counts(const pass *p, block_buffer *w) {
-    for (int64_t i = 0; i < w->count; i++)
+    for (int64_t i = 0; i < w->count && status == SR_OK; i++)
         for (int64_t k = 0; k < w->of->sites; k++)
             w->rows[i * w->of->sites + k] =
                 p->rows_of_band ? p->rows_of_band[i * p->counts.sites + w->of->site + k] : NAN;
-}
-
-static sr_status piece_read(pass *p, block_buffer *w) {
-    float *to = w->memory;
-    sr_status status = p->rows_of_band && p->next == 0 ? read_row_counts(p, w) : SR_OK;
-    if (status == SR_OK) copy_row_counts(p, w);
     for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK; v++) {
         if (!(w->of->needs >> v & 1)) continue;
         w->raw[v] = to;
@@ -260,19 +242,14 @@ static sr_status piece_read(pass *p, block_buffer *w) {
     return status;
 }
 
-/* Rows of the band at p->at. */
-static int64_t band_rows(const pass *p) {
-    const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;
-    const int64_t rows = within < p->rows ? p->rows - within : p->rows;
-    return left < rows ? left : rows;
-}
-
 /* Takes the next piece and reads it; false when there is none, or after a failure. */
 static bool piece_take(pass *p, block_buffer *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
+    const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;
+    const int64_t rows = within < p->rows ? p->rows - within : p->rows; /* of the band */
     w->of = &p->panel[p->next];
     w->at = p->at;
-    w->count = band_rows(p);
+    w->count = left < rows ? left : rows;
     p->status = piece_read(p, w);
     p->next++;
     if (p->next == p->panels) p->next = 0, p->at += w->count;
@@ -339,7 +316,7 @@ sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t
 #pragma omp parallel num_threads(threads)
         work(&p, &w[omp_get_thread_num()]);
     }
-    for (int i = 0; i < threads; i++) piece_free(&w[i]);
+    for (int i = 0; i < threads; i++) free(w[i].memory), free(w[i].row), free(w[i].rows);
     pthread_mutex_destroy(&p.turn);
     pass_free(&p);
     return p.status;
