@@ -1,4 +1,5 @@
-/* tsv.c -- see tsv.h. Write errors stay in the stream; tool_finish reports them. */
+/* tsv.c -- writes tables as TSV, CSV or JSON. Write errors stay in the stream; tool_finish reports
+   them. */
 #include "base/tsv.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* treebank.c -- see trees.h: the sentences of a file, and back into one. */
+/* treebank.c -- reads the sentences of a treebank file and writes them back. */
 #include <stdlib.h>
 #include <string.h>
 

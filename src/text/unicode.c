@@ -1,4 +1,4 @@
-/* unicode.c -- see unicode.h. The only file that asks libunistring. */
+/* unicode.c -- categories and case of code points, by libunistring. */
 #include "text/unicode.h"
 
 #include <stdlib.h>

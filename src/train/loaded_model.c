@@ -1,4 +1,4 @@
-/* loaded_model.c -- see loaded_model.h: opening, passes over the training data. */
+/* loaded_model.c -- opens a trained model; runs passes over its training data. */
 #include "train/loaded_model.h"
 
 #include <omp.h>

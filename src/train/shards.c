@@ -1,4 +1,4 @@
-/* shards.c -- see shards.h.
+/* shards.c -- trains on the shards of a batch and keeps the running statistics of each.
  *
  * Every batch is cut into S shards (--shards; batch_slice.c). Rank r passes the shards
  * gradient_shard_first(r) .. one after the other, each with separate statistics, running statistics

@@ -1,5 +1,5 @@
-/* bpe_glossary.c -- see bpe_glossary.h; after _isolate_glossaries and isolate_glossary of
- * subword-nmt 0.3.8.
+/* bpe_glossary.c -- cuts words at matches of glossary expressions, after _isolate_glossaries and
+ * isolate_glossary of subword-nmt 0.3.8.
  *
  * Each glossary cuts what earlier ones have left at every match, unless "^GLOSSARY$" matches. In
  * it, of "a|b", ^ belongs to a and $ to b alone. What then fits any glossary from end to end is
