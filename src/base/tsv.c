@@ -215,7 +215,7 @@ static void begin_cell(tsv *t) {
     t->rows += t->at == 0;
 }
 
-/* Behind a cell: what stands between two, or the end of the line. */
+/* After a cell: the separator, or the end of the line. */
 static void end_cell(tsv *t) {
     static const char *const between[] = {"\t", ",", ", "};
     t->at++;

@@ -1,4 +1,4 @@
-/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: goes on with a
+/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: resumes a
  * run.
  *
  * stdout: a table with one row per evaluation, then the result as `#` lines. stderr: notes,
@@ -30,7 +30,7 @@ typedef struct session {
     progress progress;
 } session;
 
-/* -- what the loop tells */
+/* -- reports of the loop */
 
 static void on_note(void *context, const char *text) {
     session *s = context;

@@ -11,8 +11,7 @@ static int parts_of(tag_scheme scheme) {
 
 /* -- types */
 
-/* Types of a test alone stand behind, so that another test does not number those of training
- * anew. */
+/* Types of a test alone come last, so that every test keeps the numbers of training. */
 static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
     const bool trained = a < t->trained;
     return trained != (b < t->trained) ? trained

@@ -133,7 +133,7 @@ static sr_status compare_lines(const bleu_files *f, bool multi, int64_t *lines, 
     return status;
 }
 
-/* What counts in a way that nobody would expect, but the original program does so too. */
+/* Warns of surprising rules of the original programs. */
 static void warn_of_traps(const tool *t, const file_bytes *f, bool multi) {
     if (f->size >= 3 && memcmp(f->byte, "\xef\xbb\xbf", 3) == 0)
         tool_warn(t, "%s: the byte order mark at its start is taken for part of the first word",

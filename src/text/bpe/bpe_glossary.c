@@ -71,7 +71,7 @@ static sr_status add_segment(segments *s, const char *text, size_t length, sr_fa
     return SR_OK;
 }
 
-/* The parts of one segment, behind those in g->next. */
+/* Appends the parts of one segment to g->next. */
 static sr_status isolate(bpe_glossary *g, expressions *e, const bpe_segment *segment,
                          sr_failure *why) {
     const char *text = segment->text;
