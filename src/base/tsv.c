@@ -145,18 +145,11 @@ void tsv_note(tsv *t, const char *key, const char *format, ...) {
     free(longer);
 }
 
-/* JSON has all notes before the first column, and notes may follow columns. */
-static void keep_definition(tsv *t, const char *definition) {
-    const size_t size = strlen(definition) + 1;
-    char *copy = malloc(size);
-    if (copy) memcpy(copy, definition, size);
-    t->definition[t->columns - 1] = copy;
-}
-
 void tsv_column(tsv *t, const char *name, const char *definition) {
     if (t->columns == TSV_COLUMNS) return;
     t->name[t->columns++] = name;
-    if (t->format == TSV_JSON) keep_definition(t, definition);
+    /* JSON has all notes before the first column, and notes may follow columns. */
+    if (t->format == TSV_JSON) t->definition[t->columns - 1] = strdup(definition);
     if (t->format != TSV_TABS) return;
     fputs("# column ", t->out);
     tsv_escape(t->out, name);

@@ -35,11 +35,6 @@ static void scoring_free(void *scorer) {
     free(s);
 }
 
-static sr_status tape_status(const tape *t, sr_failure *why) {
-    const sr_failure *f = tape_failure(t);
-    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
-}
-
 static sr_status scoring_init(scoring *s, const mlp_parser *net, int threads, sr_failure *why) {
     s->net = net;
     s->tape = tape_create(threads, why);

@@ -100,11 +100,6 @@ static sr_status reach_positions(decoding *s, int64_t count, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status tape_status(const tape *t, sr_failure *why) {
-    const sr_failure *f = tape_failure(t);
-    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
-}
-
 /* False when out of memory. */
 static bool keep_memory(decoding *s, int heads, const tensor *key, const tensor *value,
                         row_memory *kept) {
