@@ -16,8 +16,11 @@ rows [R, d]       one after the other in the tensor's own precision. Of float32 
                   4,096    10                   3e-5                       3e-6      2e-6   3e-5
                   65,536   0                    8e-8                       2e-5      6e-6   9e-6
 
-                  so that it is taken up to _ROWS rows with means of up to _MEAN deviations: off
-                  by 5e-6 at most, the mean by 7e-6 deviations.
+                  so that it is taken up to _ROWS rows: off by 5e-6 at most, the mean by 7e-6
+                  deviations.
+
+Both round the mean to single precision: sum g xhat is off by 5e-7 sum g for each deviation of the
+mean, so that means of up to _MEAN deviations are taken.
 
 variance = 1/inverse^2 - eps is right to 2.4e-7 (1 + eps/variance): not taken where a feature's
 variance is below eps/_EPS (dead features, too). Looking costs as much as all else, so a site that
@@ -59,7 +62,7 @@ def _exact(tap, mean, inverse, y):
         return False
     if not tap.trusted[0] and not inverse.amax().item() ** 2 * tap.site.eps * (1 + 1 / _EPS) <= 1:
         return False
-    return not tap.in_rows or tap.trusted[1] or (mean * inverse).abs_().amax().item() <= _MEAN
+    return tap.trusted[1] or (mean * inverse).abs_().amax().item() <= _MEAN
 
 
 def trust(taps, hosts):
@@ -75,15 +78,14 @@ def trust(taps, hosts):
             continue
         variance, mean = block[_passes.VARIANCE], block[_passes.MEAN]
         least = _MARGIN / _EPS * max(one.site.eps for one in here)
-        rows = [one for one in here if fast[one.site].in_rows]
         high = _everywhere(variance >= least, here)
-        near = _everywhere(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, rows) if rows else {}
+        near = _everywhere(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, here)
         for site, sound in high.items():
             before = found.get(site, (True, True))
-            found[site] = before[0] and sound, before[1] and near.get(site, False)
+            found[site] = before[0] and sound, before[1] and near[site]
     for site, tap in fast.items():
         tap.trusted = found.get(site, UNKNOWN)
-        tap.usual = tap.last if tap.trusted[0] and (tap.trusted[1] or not tap.in_rows) else None
+        tap.usual = tap.last if all(tap.trusted) else None
 
 
 def _everywhere(true, hosts):

@@ -31,8 +31,8 @@ _by_kind = {}
 
 
 def find(module):
-    """The Finding for a module, or None. Modules of a class with the same shapes and settings are
-    probed once."""
+    """The Finding for a module, or None. Modules of a class with the same parts, shapes and settings
+    are probed once."""
     if module not in _known:
         kind = _kind(module)
         if kind not in _by_kind:
@@ -42,11 +42,14 @@ def find(module):
 
 
 def _kind(module):
-    settings = tuple((name, value) for name, value in sorted(vars(module).items())
-                     if isinstance(value, (bool, int, float, str, tuple, torch.Size))
-                     and name != "training")
-    tensors = tuple((name, tuple(value.shape)) for name, value in _tensors(module).items())
-    return type(module), settings, tensors
+    return tuple((name, type(part), _settings(part),
+                  tuple((key, tuple(value.shape)) for key, value in _tensors(part).items()))
+                 for name, part in module.named_modules())
+
+
+def _settings(module):
+    return tuple((name, value) for name, value in sorted(vars(module).items())
+                 if isinstance(value, (bool, int, float, str, torch.Size)) and name != "training")
 
 
 def _tensors(module):

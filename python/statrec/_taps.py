@@ -382,6 +382,8 @@ class _Enter:
                                "to; it is recorded outside of it")
             return
         shared, wanted = self.tap.shared, module.training and torch.is_grad_enabled()
+        if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
+            self.tap.misfit, wanted = "its forward has been replaced", False
         if wanted and not shared.phase and self.tap.phase:
             shared.outside = self.tap.site.name
         wanted = wanted and shared.phase == self.tap.phase

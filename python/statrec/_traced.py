@@ -47,18 +47,20 @@ def _spread(valid, x, form):
     return valid.unsqueeze(1) if form[0] else valid.reshape(*valid.shape, *[1] * form[1])
 
 
-def leaf_rows(g, x, mean, variance, rows, samples, form, dtype):
+def leaf_rows(g, centred, mean, variance, rows, samples, form, dtype):
     """The sums of a pass as rows that may be added to those of other passes, [10, width].
 
     rows n, samples, all rows, n mean, n variance, n mean^2, sum g, sum g (x - mean),
-    mean sum g, sum g^2.
+    mean sum g, sum g^2. centred: x - mean; its sums are what the mean is off by.
     """
-    dims, _ = _flat(x, form)
-    total = x.numel() // mean.numel()
-    sums = [(s.sum(dims)).reshape(-1).to(dtype) for s in (g, g * (x - mean), g * g)]
+    dims, _ = _flat(g, form)
+    total = g.numel() // mean.numel()
+    sums = [(s.sum(dims)).reshape(-1).to(dtype) for s in (g, g * centred, g * g, centred)]
     mean, variance = mean.reshape(-1).to(dtype), variance.reshape(-1).to(dtype)
     one = torch.ones_like(mean)
     n = one * (total if rows is None else rows)
+    rest = sums[3] / n.clamp(min=1)
+    mean, sums[1] = mean + rest, sums[1] - rest * sums[0]
     return torch.stack([n, one * samples, one * total, n * mean, n * variance, n * mean * mean,
                         sums[0], sums[1], mean * sums[0], sums[2]])
 
@@ -74,11 +76,11 @@ def _forward(ctx, x, leaf, valid, form):
 
 def _backward(ctx, g):
     x, mean, variance, *more = ctx.saved_tensors
-    wide = _sums.upcast(g.detach())
+    wide, centred = _sums.upcast(g.detach()), x - mean
     if ctx.masked:
-        wide, x = torch.where(more[0], wide, 0), torch.where(more[0], x, 0)
+        wide, centred = torch.where(more[0], wide, 0), torch.where(more[0], centred, 0)
     samples = x.shape[0] if ctx.form[0] and x.dim() > 2 else 0
-    return leaf_rows(wide, x, mean, variance, more[1] if ctx.masked else None, samples, ctx.form,
+    return leaf_rows(wide, centred, mean, variance, more[1] if ctx.masked else None, samples, ctx.form,
                       ctx.dtype)
 
 

@@ -332,6 +332,59 @@ class Tensors(WatchCase):
             statrec.tap(torch.randn(3, 3), "x", 2)
 
 
+class Probes(WatchCase):
+    def test_parts_make_another_kind(self):
+        """The same class with and without an activation as a part."""
+        class Act(nn.BatchNorm2d):
+            def __init__(self, width, act):
+                super().__init__(width)
+                self.act = act
+
+            def forward(self, x):
+                return self.act(F.batch_norm(x, self.running_mean, self.running_var, self.weight,
+                                             self.bias, True))
+
+        for acts in ((nn.Identity(), nn.ReLU()), (nn.ReLU(), nn.Identity())):
+            (one, two), _ = _sites.find_sites(nn.Sequential(*(Act(8, act) for act in acts)))
+            self.assertEqual([one.calls, two.calls],
+                             [isinstance(act, nn.ReLU) for act in acts])
+
+    def test_replaced_forward_is_not_listened_to(self):
+        """A checkpointed forward runs again without the hooks of the module."""
+        plain, model = around(BatchNormAct), around(BatchNormAct)
+        for one in (plain, model):
+            own = one[1].forward
+            one[1].forward = lambda x, own=own: checkpoint(own, x, use_reentrant=False)
+        with warnings.catch_warnings(record=True) as caught, fake_watch(model) as run:
+            warnings.simplefilter("always")
+            self.assertEqual(train(model, data(model), run), train(plain, data(plain)))
+        self.assertTrue(same_weights(plain, model))
+        self.assertIn("1 is not recorded: its forward has been replaced", str(caught[0].message))
+
+
+class LargeMeans(WatchCase):
+    def test_means_of_a_hundred_deviations(self):
+        """sum g (x - mean) is of the mean in double, whose rounding sum g would multiply."""
+        for norm, shape, first in ((nn.BatchNorm2d(8), (16, 8, 12, 12), True),
+                                   (nn.BatchNorm1d(8), (512, 8), True),
+                                   (nn.LayerNorm(8), (64, 10, 8), False),
+                                   (nn.GroupNorm(2, 8), (16, 8, 12, 12), True)):
+            for mean in (0, 3, 10, 100):
+                for compiled in (False, True):
+                    with self.subTest(type(norm).__name__, mean=mean, compiled=compiled):
+                        self.checked(norm, torch.randn(shape) + mean, first, compiled)
+
+    def checked(self, norm, x, first, compiled):
+        model, g = nn.Sequential(norm), torch.randn(x.shape) + 0.5
+        torch._dynamo.reset()
+        with fake_watch(model) as run:
+            graph = torch.compile(model, backend="aot_eager") if compiled else model
+            for _ in range(2):  # the second is of a site whose numbers are trusted, or not
+                (graph(x.clone().requires_grad_()) * g).sum().backward()
+                run.step()
+        self.close_to(run.recorder.passes("0")[0], reference(x, g, first), 3e-6)
+
+
 class Unknown(nn.Module):
     """Looks like a norm and is none that is known."""
 

@@ -35,11 +35,11 @@ def rows_of(tensor, first, trailing, valid=None):
     return tensor if valid is None else tensor[valid.reshape(-1).bool()]
 
 
-def reference(x, g, first=False, trailing=1, valid=None, center=None):
-    """What a pass must be, in float64. center: sum_gc about it instead of the mean."""
+def reference(x, g, first=False, trailing=1, valid=None):
+    """What a pass must be, in float64."""
     x, g = (rows_of(t, first, trailing, valid) for t in (x, g))
     mean = x.sum(0) / x.shape[0]
-    centred = x - (mean if center is None else center)
+    centred = x - mean
     return dict(rows=x.shape[0], mean=mean, variance=((x - mean) ** 2).sum(0) / x.shape[0],
                 mean_square=(x ** 2).sum(0) / x.shape[0], sum_g=g.sum(0),
                 sum_gc=(g * centred).sum(0), sum_gg=(g ** 2).sum(0))

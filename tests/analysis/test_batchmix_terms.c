@@ -83,7 +83,8 @@ static void terms_by_hand(void **state) {
     mix_site m = {.run = run, .at = sr_run_get_site(run, 0)};
     check_ok(mix_site_read(&m, &(mix_wanted){&all, 1, 1}, &why), &why);
     assert_int_equal(m.rows, ROWS);
-    assert_true(m.length == 1 && m.padding == 1);
+    assert_int_equal(m.length, 1);
+    assert_int_equal(m.padding, 1);
     for (int i = 0; i < ROWS; i++) {
         check_equals(m.n[i], (double)n[(i + 1) * EVERY - 1]);
         for (int c = 0; c < 2; c++) {

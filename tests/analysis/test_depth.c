@@ -80,8 +80,9 @@ static void tokens_have_a_median(void **state) {
     check_ok(sr_run_step_reals(run, "tokens", 0, STEPS, tokens, &why), &why);
     sort_reals(tokens, STEPS);
     assert_int_equal(of.values, STEPS);
-    assert_true(of.median == quantile_of_sorted(tokens, STEPS, 0.5));
-    assert_true(of.min == tokens[0] && of.max == tokens[STEPS - 1]);
+    check_equals(of.median, quantile_of_sorted(tokens, STEPS, 0.5));
+    check_equals(of.min, tokens[0]);
+    check_equals(of.max, tokens[STEPS - 1]);
     sr_run_close(run);
 }
 

@@ -53,8 +53,8 @@ static void numbers_are_right(void **state) {
     for (int i = 0; i < 4; i++) {
         check_cell(&r, i, "steps", steps[i]);
         check_cell(&r, i, "nonfinite", nonfinite[i]);
-        assert_true(fabs(table_real(r.out, i, "mad") - 0.67) < 0.1);
-        assert_true(fabs(table_real(r.out, i, "largest")) < 1000);
+        check_within(table_real(r.out, i, "mad"), 0.67, 0.1);
+        check_within(table_real(r.out, i, "largest"), 0, 1000);
     }
     program_free(&r);
 }

@@ -1,50 +1,67 @@
 /* Quantiles of block resamples of a series: exact, without sorting a resample.
  *
- * A resample (bootstrap.c) is the number of times that it draws each step. Six of its order
- * statistics are wanted: two around the median, two around the 99 % quantile, and the largest. The
- * values are sorted once. The number of draws in each of CLASSES neighbourhoods of the sorted
- * values tells which one contains an order statistic; a walk through that one finds it. A resample
- * of n values so takes two passes over n numbers, in the order of the steps.
+ * A resample (bootstrap.c) consists of blocks of steps. Six of its order statistics are wanted: two
+ * around the median, two around the 99 % quantile, and the two largest. They vary little between
+ * resamples: the number of drawn values below a quantile p has a variance of about n l p (1 - p) or
+ * less, with n values and blocks of l. So only values near them are sorted, in two windows of
+ * ranks; the upper window includes the largest value. Windows that overlap become one.
+ *
+ * Prefix sums over the steps count the values below each window and the members of both windows. A
+ * block then costs two look-ups however long it is; and each member of a window gets the number of
+ * its draws. An order statistic outside its window is rare. Such a resample is drawn again with one
+ * window of all values.
  *
  * Each resample is the work of one thread, and depends only on its first random number. Resamples
  * follow each other in the stream: a number for each block, and one more for each number that
  * rng_in_range rejects, which is at most one of 2^32. All resamples start as if none were rejected;
  * if one was, they are drawn again one after the other.
  */
+#include <math.h>
 #include <omp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/column_summary.h"
+#include "base/sort.h"
 
 enum {
-    CLASSES = 1024,
-    LEAST_CLASS = 16, /* values */
-    LANES = 4,        /* neighbours often share a class, and an increment waits for the last one */
-    MANY = 1 << 18    /* values to draw for which threads are worth it */
+    WINDOWS = 2,
+    DEVIATIONS = 4, /* half of a window, in standard deviations */
+    BLOCKS = 16,    /* more values at the top: a resample draws one of them but for e^-16 */
+    MANY = 1 << 18  /* values to draw for which threads are worth it */
 };
 
 static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
 
+/* Values of the steps before one. */
+typedef struct prefix {
+    uint32_t below[WINDOWS], members;
+} prefix;
+
 typedef struct ranked {
     double value;
-    uint32_t step;
+    uint32_t member; /* its number, in the order of the steps */
 } ranked;
 
 typedef struct resampler {
+    const double *value; /* [n] */
     int64_t n, block;
     rng_range range; /* of n */
-    int64_t classes;
-    ranked *sorted;       /* [n] upwards */
-    uint16_t *step_class; /* [n] class of each step */
-    uint32_t *times;      /* [threads, n] draws of each step */
+    int windows;
+    double low[WINDOWS], high[WINDOWS];
+    int64_t end[WINDOWS]; /* of a window in `sorted` */
+    prefix *before;       /* [n + 1] */
+    ranked *sorted;       /* [members] upwards */
+    uint32_t *times;      /* [threads, members + 1] draws of each member */
+    int64_t members;
     int threads;
 } resampler;
 
 static void resampler_free(resampler *r) {
+    free(r->before);
     free(r->sorted);
-    free(r->step_class);
     free(r->times);
 }
 
@@ -53,106 +70,153 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Of class c: its first rank. */
-static int64_t class_begin(const resampler *r, int64_t c) {
-    return c * r->n / r->classes;
+/* Makes two windows of the one of all values, unless they overlap. copy [n] is reordered. */
+static void place_windows(resampler *r, double *copy) {
+    const double n = (double)r->n, l = (double)r->block;
+    int64_t rank[] = {quantile_rank(r->n, 0.5), quantile_rank_above(r->n, 0.5),
+                      quantile_rank(r->n, 0.99)};
+    const double reach = DEVIATIONS * sqrt(n * l), extra = BLOCKS * l;
+    const double low = (double)rank[0] - 0.5 * reach;
+    const double high = (double)rank[1] + 0.5 * reach;
+    const double upper = (double)rank[2] - sqrt(0.99 * 0.01) * reach - extra;
+    if (low < 0 || upper < low) return;
+    rank[0] = (int64_t)low, rank[1] = (int64_t)high, rank[2] = (int64_t)upper;
+    const bool apart = rank[1] < rank[2];
+    quickselect_ranks(copy, r->n, rank, apart ? 3 : 1);
+    r->low[0] = copy[rank[0]];
+    if (!apart || copy[rank[1]] >= copy[rank[2]]) return;
+    r->windows = 2;
+    r->high[0] = copy[rank[1]];
+    r->low[1] = copy[rank[2]], r->high[1] = INFINITY;
 }
 
-static sr_status resampler_make(resampler *r, const double *value, int64_t resamples,
-                                sr_failure *why) {
-    const size_t n = (size_t)r->n;
-    r->range = rng_range_create((uint64_t)r->n);
-    r->threads = r->n * resamples < MANY ? 1 : omp_get_max_threads();
-    r->classes = r->n < CLASSES * LEAST_CLASS ? 1 + r->n / LEAST_CLASS : CLASSES;
-    r->sorted = malloc(n * sizeof *r->sorted);
-    r->step_class = malloc(n * sizeof *r->step_class);
-    r->times = malloc((size_t)r->threads * n * sizeof *r->times);
-    if (!r->sorted || !r->step_class || !r->times)
-        return sr_fail(why, SR_MEMORY, "out of memory for resamples of %zu values", n);
-    for (int64_t i = 0; i < r->n; i++) r->sorted[i] = (ranked){value[i], (uint32_t)i};
-    qsort(r->sorted, n, sizeof *r->sorted, by_value);
-    for (int64_t c = 0; c < r->classes; c++)
-        for (int64_t k = class_begin(r, c); k < class_begin(r, c + 1); k++)
-            r->step_class[r->sorted[k].step] = (uint16_t)c;
+/* -1: in no window */
+static int window_of(const resampler *r, double value) {
+    for (int w = 0; w < r->windows; w++)
+        if (value >= r->low[w] && value <= r->high[w]) return w;
+    return -1;
+}
+
+/* Prefix sums, and the members of the windows in order. */
+static sr_status find_members(resampler *r, sr_failure *why) {
+    int64_t count[WINDOWS] = {0};
+    for (int64_t i = 0; i < r->n; i++) {
+        const int w = window_of(r, r->value[i]);
+        r->before[i + 1] = r->before[i];
+        r->before[i + 1].members += w >= 0;
+        for (int k = 0; k < r->windows; k++) r->before[i + 1].below[k] += r->value[i] < r->low[k];
+        if (w >= 0) count[w]++;
+    }
+    r->end[0] = count[0], r->end[1] = r->members = count[0] + count[1];
+    r->sorted = malloc((size_t)(r->members + 1) * sizeof *r->sorted);
+    r->times = malloc((size_t)(r->threads * (r->members + 1)) * sizeof *r->times);
+    if (!r->sorted || !r->times)
+        return sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values",
+                       (long long)r->n);
+    for (int64_t i = 0; i < r->n; i++)
+        r->sorted[r->before[i].members] = (ranked){r->value[i], r->before[i].members};
+    qsort(r->sorted, (size_t)r->members, sizeof *r->sorted, by_value);
     return SR_OK;
 }
 
-/* Marks where blocks begin and end: `times` are then the sums from the first step on. A block that
- * runs over the end goes on at the first step. */
-static rng draw_blocks(const resampler *r, rng random, uint32_t *times) {
-    memset(times, 0, (size_t)r->n * sizeof *times);
+/* all: one window of all values */
+static sr_status resampler_make(resampler *r, bool all, sr_failure *why) {
+    double *copy = malloc((size_t)r->n * sizeof *copy);
+    r->before = calloc((size_t)r->n + 1, sizeof *r->before);
+    r->windows = 1, r->low[0] = -INFINITY, r->high[0] = INFINITY;
+    sr_status status = SR_OK;
+    if (!copy || !r->before)
+        status =
+            sr_fail(why, SR_MEMORY, "out of memory for resamples of %lld values", (long long)r->n);
+    if (status == SR_OK && !all) {
+        memcpy(copy, r->value, (size_t)r->n * sizeof *copy);
+        place_windows(r, copy);
+    }
+    free(copy);
+    return status == SR_OK ? find_members(r, why) : status;
+}
+
+/* Steps from .. to - 1 are drawn once more: `times` are then the sums from the first member on. */
+static void draw_steps(const resampler *r, int64_t from, int64_t to, uint32_t *times,
+                       uint32_t below[WINDOWS]) {
+    const prefix *a = &r->before[from], *b = &r->before[to];
+    times[a->members]++;
+    times[b->members]--;
+    for (int w = 0; w < WINDOWS; w++) below[w] += b->below[w] - a->below[w];
+}
+
+/* A block that runs over the end continues at the first step. below: drawn values below each
+ * window. Returns where the next resample begins. */
+static rng draw_blocks(const resampler *r, rng random, uint32_t *times, uint32_t below[WINDOWS]) {
+    memset(times, 0, (size_t)(r->members + 1) * sizeof *times);
+    memset(below, 0, WINDOWS * sizeof *below);
     for (int64_t left = r->n; left > 0; left -= r->block) {
         const int64_t at = (int64_t)rng_in_range(&random, &r->range);
         const int64_t end = at + (r->block < left ? r->block : left);
-        times[at]++;
-        if (end < r->n) times[end]--;
-        if (end > r->n) times[0]++, times[end - r->n]--;
+        draw_steps(r, at, end < r->n ? end : r->n, times, below);
+        if (end > r->n) draw_steps(r, 0, end - r->n, times, below);
     }
+    for (int64_t i = 1; i < r->members; i++) times[i] += times[i - 1];
     return random;
 }
 
-/* count [classes]: draws of each class. */
-static void count_classes(const resampler *r, uint32_t *times, uint32_t count[LANES][CLASSES]) {
-    uint32_t now = 0;
-    memset(count, 0, LANES * CLASSES * sizeof count[0][0]);
-    for (int64_t i = 0; i < r->n; i++) {
-        times[i] = now += times[i];
-        count[i % LANES][r->step_class[i]] += now;
-    }
-    for (int64_t c = 0; c < r->classes; c++)
-        for (int k = 1; k < LANES; k++) count[0][c] += count[k][c];
-}
-
-/* The value of this rank among the drawn ones; `below` were drawn of the classes before c. */
-static double value_in_class(const resampler *r, const uint32_t *times, int64_t c, int64_t below,
-                             int64_t rank) {
-    int64_t k = class_begin(r, c);
-    while (k + 1 < r->n && below + times[r->sorted[k].step] <= rank)
-        below += times[r->sorted[k++].step];
-    return r->sorted[k].value;
-}
-
-/* tail: the first of three numbers that are `stride` apart. Returns where the next resample
-   begins. */
+/* tail: the first of three numbers that are `stride` apart; NaN where one is outside its window. */
 static rng resample(const resampler *r, rng random, uint32_t *times, int64_t stride, double *tail) {
-    uint32_t count[LANES][CLASSES];
-    const rng next = draw_blocks(r, random, times);
-    int64_t c = 0, below = 0;
-    count_classes(r, times, count);
+    uint32_t begin[WINDOWS];
+    const rng next = draw_blocks(r, random, times, begin);
+    int64_t k = 0, below = begin[0];
+    int w = 0;
     for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
         const int64_t rank[2] = {quantile_rank(r->n, tail_quantile[i]),
                                  quantile_rank_above(r->n, tail_quantile[i])};
         double value[2];
-        for (int k = 0; k < 2; k++) {
-            while (c + 1 < r->classes && below + count[0][c] <= rank[k]) below += count[0][c++];
-            value[k] = value_in_class(r, times, c, below, rank[k]);
+        for (int j = 0; j < 2; j++) {
+            if (below > rank[j]) w = 0, k = 0, below = begin[0]; /* of few values */
+            if (w + 1 < r->windows && begin[w + 1] <= rank[j]) k = r->end[w], below = begin[++w];
+            while (k < r->end[w] && below + times[r->sorted[k].member] <= rank[j])
+                below += times[r->sorted[k++].member];
+            value[j] = below <= rank[j] && k < r->end[w] ? r->sorted[k].value : NAN;
         }
         tail[i * stride] = quantile_between(r->n, tail_quantile[i], value[0], value[1]);
     }
     return next;
 }
 
+/* missed: some order statistics are outside their windows. */
+static void draw_all(const resampler *r, rng random, int64_t resamples, double *result,
+                     bool *missed) {
+    const uint64_t blocks = (uint64_t)((r->n + r->block - 1) / r->block);
+    int rejected = 0;
+#pragma omp parallel for schedule(dynamic) num_threads(r->threads) reduction(+ : rejected)
+    for (int64_t b = 0; b < resamples; b++) {
+        rng from = random;
+        from.counter += (uint64_t)b * blocks;
+        uint32_t *times = r->times + omp_get_thread_num() * (r->members + 1);
+        const rng next = resample(r, from, times, resamples, result + b);
+        rejected += next.counter != from.counter + blocks;
+    }
+    for (int64_t b = 0; b < resamples && rejected; b++)
+        random = resample(r, random, r->times, resamples, result + b);
+    *missed = false;
+    for (int64_t i = 0; i < BOOTSTRAP_TAILS * resamples; i++) *missed |= isnan(result[i]);
+}
+
 sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why) {
-    resampler r = {.n = n, .block = block};
     if (n > UINT32_MAX)
         return sr_fail(why, SR_MEMORY, "resamples are of %lld values at most, not %lld",
                        (long long)UINT32_MAX, (long long)n);
-    const sr_status status = resampler_make(&r, value, resamples, why);
-    const uint64_t blocks = (uint64_t)((n + block - 1) / block);
-    int rejected = 0;
-    if (status == SR_OK) {
-#pragma omp parallel for schedule(dynamic) num_threads(r.threads) reduction(+ : rejected)
-        for (int64_t b = 0; b < resamples; b++) {
-            rng from = random;
-            from.counter += (uint64_t)b * blocks;
-            uint32_t *times = r.times + omp_get_thread_num() * n;
-            const rng next = resample(&r, from, times, resamples, result + b);
-            rejected += next.counter != from.counter + blocks;
-        }
-        for (int64_t b = 0; b < resamples && rejected; b++)
-            random = resample(&r, random, r.times, resamples, result + b);
+    bool missed = true;
+    sr_status status = SR_OK;
+    for (int pass = 0; pass < 2 && missed && status == SR_OK; pass++) {
+        resampler r = {.value = value,
+                       .n = n,
+                       .block = block,
+                       .range = rng_range_create((uint64_t)n),
+                       .threads = n * resamples < MANY ? 1 : omp_get_max_threads()};
+        status = resampler_make(&r, pass == 1, why);
+        if (status == SR_OK) draw_all(&r, random, resamples, result, &missed);
+        resampler_free(&r);
     }
-    resampler_free(&r);
     return status;
 }

@@ -100,15 +100,17 @@ typedef struct stretch {
     int64_t part;
 } stretch;
 
-/* Of medians of rows first .. first + rows - 1. */
+/* Intervals of the medians of rows first .. first + rows - 1, series read together. */
 static sr_status read_intervals(const series *s, const summary *of, int count, int64_t first,
                                 int64_t rows, double *interval, sr_failure *why) {
+    const int most = columns_together(rows, count);
     column_block b = {0};
-    sr_status status = columns_create(&b, 1, rows, why);
-    for (int i = 0; i < count && status == SR_OK; i++) {
-        status = series_read(&s[i], first, rows, b.memory, NULL, why);
-        if (status == SR_OK)
-            status = bootstrap_median(b.memory, rows, of[i].median, &interval[2 * i],
+    sr_status status = columns_create(&b, most, rows, why);
+    for (int at = 0; at < count && status == SR_OK; at += most) {
+        const int n = count - at < most ? count - at : most;
+        status = series_read_all(s + at, n, first, rows, b.value, NULL, why);
+        for (int i = at; i < at + n && status == SR_OK; i++)
+            status = bootstrap_median(b.value[i - at], rows, of[i].median, &interval[2 * i],
                                       &interval[2 * i + 1], why);
     }
     columns_free(&b);
