@@ -9,9 +9,8 @@ typedef struct bucket_range {
     double least, median, largest; /* of the finite values; NaN without any */
 } bucket_range;
 
-/* Brings the finite ones of from [count] to the front of `to`, in their order; returns how many.
- * to: from, or in front of it. Their ends to *least and *largest, which have those of what was
- * gathered before. */
+/* Copies the finite values of from [count] to `to`, in their order; returns their number. to: from,
+   or before it. Widens *least and *largest to include them. */
 int64_t gather_finite(double *to, const double *from, int64_t count, double *least,
                       double *largest);
 /* Reorders value [count]. */

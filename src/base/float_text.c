@@ -1,7 +1,7 @@
-/* float_text.c -- see float_text.h. Both ways are exact where they are taken, and the library's
- * functions have the rest.
+/* float_text.c -- converts between numbers and shortest decimal text. Both ways are exact where
+ * they are taken, and the library's functions have the rest.
  *
- * Writing: v 10^k with k so that nine digits stand in front of the point. Powers up to 10^27 are
+ * Writing: v 10^k with k so that nine digits come before the point. Powers up to 10^27 are
  * exact in a long double of 64 bits, so the product is wrong by less than 10^9 2^-63. Unless the
  * fraction is that near to a half, the rounding is certain.
  *

@@ -34,7 +34,7 @@ bool globs_is_place(const char *word);
  * it. */
 bool globs_is_replica(const char *name);
 
-/* True of NAME.final, the norm behind a stack, which "last-bn" never means. */
+/* True for NAME.final, the norm after a stack, which "last-bn" never matches. */
 bool globs_is_final(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* rng.c -- random numbers; see rng.h. */
+/* rng.c -- uniform and normal numbers, integers and permutations from a counter. */
 #include "base/rng.h"
 
 #include <math.h>

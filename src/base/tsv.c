@@ -1,4 +1,5 @@
-/* tsv.c -- see tsv.h. Write errors stay in the stream; tool_finish reports them. */
+/* tsv.c -- writes tables as TSV, CSV or JSON. Write errors stay in the stream; tool_finish reports
+   them. */
 #include "base/tsv.h"
 
 #include <inttypes.h>
@@ -144,18 +145,11 @@ void tsv_note(tsv *t, const char *key, const char *format, ...) {
     free(longer);
 }
 
-/* JSON has all notes before the first column, and notes may follow columns. */
-static void keep_definition(tsv *t, const char *definition) {
-    const size_t size = strlen(definition) + 1;
-    char *copy = malloc(size);
-    if (copy) memcpy(copy, definition, size);
-    t->definition[t->columns - 1] = copy;
-}
-
 void tsv_column(tsv *t, const char *name, const char *definition) {
     if (t->columns == TSV_COLUMNS) return;
     t->name[t->columns++] = name;
-    if (t->format == TSV_JSON) keep_definition(t, definition);
+    /* JSON has all notes before the first column, and notes may follow columns. */
+    if (t->format == TSV_JSON) t->definition[t->columns - 1] = strdup(definition);
     if (t->format != TSV_TABS) return;
     fputs("# column ", t->out);
     tsv_escape(t->out, name);
@@ -214,7 +208,7 @@ static void begin_cell(tsv *t) {
     t->rows += t->at == 0;
 }
 
-/* Behind a cell: what stands between two, or the end of the line. */
+/* After a cell: the separator, or the end of the line. */
 static void end_cell(tsv *t) {
     static const char *const between[] = {"\t", ",", ", "};
     t->at++;

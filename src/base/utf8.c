@@ -1,4 +1,4 @@
-/* utf8.c -- see utf8.h. Decoding is libunistring's, but for ASCII. */
+/* utf8.c -- decodes UTF-8: ASCII here, the rest by libunistring. */
 #include "base/utf8.h"
 
 #include <stdbool.h>

@@ -61,13 +61,13 @@ int64_t batch_shard_first(const batch *b, int share, int shares);
  * own. */
 batch batch_slice(const batch *b, int64_t first, int64_t count);
 
-/* What a model must know of a data set before it is built. */
+/* Properties of a data set that a model is built for. */
 typedef struct data_shape {
     task task;
     int64_t height, width, channels; /* TASK_IMAGES */
     int64_t classes;                 /* of images and sentences; tags; transitions */
     int64_t characters;              /* TASK_TAGS: of their dictionary, with padding and unknown */
-    int64_t meaning; /* digest of what ids stand for, words, characters, tags and classes; 0: of
+    int64_t meaning; /* digest of the meaning of ids: words, characters, tags and classes; 0: of
                         nothing that has a name */
     int64_t pos_tags, arc_labels; /* TASK_TREES; labels 0: trees without labels */
     int64_t vocabulary; /* pairs: of the dictionary, with specials and filler; text: with <eos> */

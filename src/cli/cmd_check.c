@@ -19,7 +19,7 @@ static const command_frame frame = {
 
 static void report_fault(void *context, const sr_failure *fault) {
     sr_failure line = *fault;
-    line.hint[0] = 0; /* once, behind all of them */
+    line.hint[0] = 0; /* once, after all of them */
     tool_report(context, &line);
 }
 
@@ -34,7 +34,7 @@ static int check_checkpoint(const tool *t, const char *path) {
     return TOOL_DONE;
 }
 
-/* Without sums an altered value goes unnoticed, and whoever relies on the word is told. */
+/* Without checksums altered values go unnoticed; the output mentions that. */
 static const char *complete(const char *path) {
     sr_failure unused = {0};
     sr_runfile *run = sr_run_open(path, &unused);

@@ -78,11 +78,6 @@ static void on_progress(void *context, int64_t sentences, int64_t words) {
     progress_show(&d->progress, sentences, detail);
 }
 
-static bool on_stop(void *context) {
-    (void)context;
-    return tool_signal() != 0;
-}
-
 static bleu_form form_of(const char *word) {
     bleu_form form = BLEU_FORM;
     if (!strcmp(word, "multi-bleu")) return (bleu_form)BLEU_MULTI_FORM;
@@ -97,7 +92,7 @@ static bleu_scorer *score(const tool *from, const evaluate_values *v, const load
     decoding d = {.start = progress_clock()};
     decode_choose(&v->decode, &of);
     of.options.threads = t->threads, of.options.context = &d;
-    of.options.progress = on_progress, of.options.stop = on_stop;
+    of.options.progress = on_progress, of.options.stop = command_stops;
     tool_catch_signals();
     progress_begin(&d.progress, from->name, "sentences", data_pairs(t->data, split), v->quiet);
     bleu_scorer *s = translator_bleu(&of, t->data, split, form, why);
@@ -229,7 +224,7 @@ static task_decoding decoding_of(const loaded_model *t, data_split split) {
                            .tape = t->tape,
                            .data = t->data,
                            .split = split,
-                           .stop = on_stop};
+                           .stop = command_stops};
 }
 
 /* Metrics of what the model decodes, where the task does it unasked. */

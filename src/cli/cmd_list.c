@@ -16,7 +16,7 @@
 
 enum { LISTING_COLUMNS = 5, CELL = 1024 };
 
-/* A column: `width` of its cells in text, and what stands behind them there. */
+/* A column: `width` of its cells in text, and the text after them. */
 typedef struct listing_column {
     const char *name, *definition;
     int width;
@@ -30,7 +30,7 @@ typedef struct listing {
     listing_column column[LISTING_COLUMNS];
 } listing;
 
-/* What is being listed; text, one row a line, unless --format says otherwise. */
+/* What is being listed; text, one row a line, unless --format is given. */
 static struct {
     const listing *listing;
     bool text;
@@ -50,7 +50,7 @@ static void print_row(const char *const *cell) {
 
 #define PRINT_ROW(...) print_row((const char *const[]){__VA_ARGS__})
 
-/* More text behind that of a cell. */
+/* Appends text to a cell. */
 static void append(char cell[CELL], const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void append(char cell[CELL], const char *format, ...) {
     const size_t used = strlen(cell);
@@ -397,7 +397,7 @@ static int run_table(const tool *t, const tool *typed, const listing *l, const c
     return status;
 }
 
-/* `--format WORD` or `--format=WORD` behind the name, taken out of the arguments; NULL without. */
+/* Removes `--format WORD` or `--format=WORD` after the name from the arguments; NULL without. */
 static const char *take_format(tool *t, char **argv) {
     const char *format = NULL;
     int kept = 0;

@@ -1,4 +1,4 @@
-/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: goes on with a
+/* cmd_train.c -- `statrec train`: trains a model and records it; `statrec resume`: resumes a
  * run.
  *
  * stdout: a table with one row per evaluation, then the result as `#` lines. stderr: notes,
@@ -12,6 +12,7 @@
 #include "base/program/progress.h"
 #include "base/program/tool.h"
 #include "base/tsv.h"
+#include "cli/command_frame.h"
 #include "cli/commands.h"
 #include "cli/info/cmd_info_parts.h"
 #include "ranks/ranks.h"
@@ -30,7 +31,7 @@ typedef struct session {
     progress progress;
 } session;
 
-/* -- what the loop tells */
+/* -- reports of the loop */
 
 static void on_note(void *context, const char *text) {
     session *s = context;
@@ -107,11 +108,6 @@ static void on_progress(void *context, const train_progress *p) {
     snprintf(detail, sizeof detail, "epoch %.2f loss %.4f%s lr %.3g", p->epoch, p->loss,
              isfinite(p->loss) ? "" : " (diverged)", p->lr);
     progress_show(&s->progress, p->update, detail);
-}
-
-static bool on_stop(void *context) {
-    (void)context;
-    return tool_signal() != 0;
 }
 
 /* -- the result */
@@ -241,14 +237,14 @@ static int finish(const session *s, sr_status status, const train_result *r,
 }
 
 static int run(session *s) {
-    train_events events = {s, on_note, on_warn, on_eval, on_progress, on_stop, NULL};
+    train_events events = {s, on_note, on_warn, on_eval, on_progress, command_stops, NULL};
     train_result result;
     sr_failure why = {0};
     tool_catch_signals();
     ranks *k = ranks_open(s->config.rank_timeout, &why);
     if (!k) return complain(s, &why);
     const bool speaks = ranks_rank(k) == 0;
-    if (!speaks) events = (train_events){.context = s, .stop = on_stop};
+    if (!speaks) events = (train_events){.context = s, .stop = command_stops};
     events.ranks = k;
     /* A synchronized run has one shard per rank; any other one keeps the number that it began
        with. */

@@ -112,11 +112,6 @@ static void on_progress(void *context, int64_t sentences, int64_t words) {
     progress_show(&s->progress, s->sentences + sentences, detail);
 }
 
-static bool on_stop(void *context) {
-    (void)context;
-    return tool_signal() != 0;
-}
-
 static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *out,
                             sr_failure *why) {
     byte_buffer text = {0};
@@ -199,7 +194,7 @@ static sr_status open_and_translate(session *s, loaded_model *t, loaded_model_te
     translate_options *d = &s->translator.options;
     d->beam.best = s->values->best;
     d->threads = t->threads, d->context = s;
-    d->progress = on_progress, d->stop = on_stop;
+    d->progress = on_progress, d->stop = command_stops;
     tool_catch_signals();
     status = translate_text(s, path, out, why);
     if (status == SR_OK) tell(s, t);

@@ -27,6 +27,11 @@ bool command_ends(const tool *t, const command_frame *c, void *values, int *coun
     return status != SR_OK;
 }
 
+bool command_stops(void *unused) {
+    (void)unused;
+    return tool_signal() != 0;
+}
+
 int command_run(const tool *t, const command_row *row, int count, const char *name) {
     char title[64];
     for (int i = 0; i < count; i++) {

@@ -18,6 +18,9 @@ typedef struct command_frame {
 bool command_ends(const tool *t, const command_frame *c, void *values, int *count,
                   int *exit_status);
 
+/* For callbacks: true after a signal. */
+bool command_stops(void *unused);
+
 /* One name below a command. */
 typedef struct command_row {
     const char *name;

@@ -42,7 +42,7 @@ int64_t data_pairs(const dataset *d, data_split split);
 /* The pair's line in the text of its split, from 0. It is the line of the file unless one file
  * holds all splits. */
 int64_t data_line_of(const dataset *d, data_split split, int64_t pair);
-/* A line as it stands in its file, without its end (a newline and a CR before it). */
+/* A line of its file, without its end (a newline and a CR before it). */
 typedef struct data_line {
     const char *byte; /* NULL: none, as of training text, which is not kept */
     size_t length;
@@ -54,7 +54,7 @@ data_line data_reference(const dataset *d, data_split split, int64_t pair);
 
 /* What the tags of batches are called; NULL: none have. */
 const struct tag_set *data_tags(const dataset *d);
-/* A word of sentence `pair` of a batch as it stands in its file (made UTF-8). */
+/* A word of sentence `pair` of a batch, from its file (made UTF-8). */
 data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word);
 
 /* Batches of one epoch. (seed, epoch) shuffles SPLIT_TRAIN, except running text; other splits keep

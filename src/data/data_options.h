@@ -55,7 +55,7 @@ typedef struct data_options {
     char encoding[DATA_TEXT];  /* "auto" (or ""), "utf-8", "latin-1" */
     int64_t max_length;        /* words, marks included; the rest is cut off; 0: no bound */
     int64_t pad_to;            /* length of every batch; 0: its longest sentence's */
-    bool mark_start, mark_end; /* <s> in front of a sentence, </s> behind */
+    bool mark_start, mark_end; /* <s> before a sentence, </s> after it */
     char fold[DATA_TEXT];      /* "polarity": "3/10", instead of the counts; "" none */
     /* tags: the scheme of training, "bioes" (or ""); that of the files, "auto" (or "") */
     char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];

@@ -34,18 +34,6 @@ static void note_channels(dataset *d, const char *what, const double *v) {
     for (int c = 0; c < d->images.size.channels; c++) dataset_note(d, " %.4f", v[c]);
 }
 
-static void note_images(dataset *d) {
-    const image_split *p = d->images.split;
-    dataset_note(d, "; %lld training and %lld validation images, ", (long long)p[SPLIT_TRAIN].count,
-                 (long long)p[SPLIT_VALID].count);
-    if (p[SPLIT_TEST].count > 0)
-        dataset_note(d, "%lld test images", (long long)p[SPLIT_TEST].count);
-    else
-        dataset_note(d, "no test split");
-    note_channels(d, "training mean", d->images.mean);
-    note_channels(d, "standard deviation", d->images.deviation);
-}
-
 sr_status dataset_finish_images(dataset *d, sr_failure *why) {
     const image_size *size = &d->images.size;
     sr_status status = image_set_finish(&d->images, why);
@@ -54,7 +42,17 @@ sr_status dataset_finish_images(dataset *d, sr_failure *why) {
                             .width = size->width,
                             .channels = size->channels,
                             .classes = size->classes};
-    if (status == SR_OK) note_images(d);
+    if (status == SR_OK) {
+        const image_split *p = d->images.split;
+        dataset_note(d, "; %lld training and %lld validation images, ",
+                     (long long)p[SPLIT_TRAIN].count, (long long)p[SPLIT_VALID].count);
+        if (p[SPLIT_TEST].count > 0)
+            dataset_note(d, "%lld test images", (long long)p[SPLIT_TEST].count);
+        else
+            dataset_note(d, "no test split");
+        note_channels(d, "training mean", d->images.mean);
+        note_channels(d, "standard deviation", d->images.deviation);
+    }
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* dataset.h -- what the files of src/data know of each other. */
+/* dataset.h -- shared declarations of the files of src/data. */
 #ifndef DATA_DATASET_H
 #define DATA_DATASET_H
 
@@ -49,7 +49,7 @@ struct dataset {
     char describe[DATA_DESCRIBE];
 };
 
-/* label_digest.c: the names of classes in their order; what data_shape says of all names. */
+/* label_digest.c: adds names of classes in their order; returns the digest in data_shape. */
 void dataset_add_class(dataset *d, const char *name);
 int64_t dataset_meaning(const dataset *d);
 

@@ -1,4 +1,4 @@
-/* prefetch.c -- see prefetch.h. One thread, one batch ahead.
+/* prefetch.c -- makes the next training batch in a thread, one batch ahead.
  *
  * The caller's batch is in the buffers of slot `held`, the prefetched one in the other slot.
  * Returning the prefetched batch swaps them. The caller itself makes batches of other splits in

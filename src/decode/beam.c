@@ -1,7 +1,7 @@
 /* beam.c -- beam search as in fairseq's sequence generator (docs/models.md 2.8).
  *
  * Live hypotheses of a sentence: at most B, each with its sum s of log probabilities. Step t = 0,
- * 1, ..., every live hypothesis (place b among those of its sentence) with every word w behind it:
+ * 1, ..., every live hypothesis (place b among those of its sentence) with every next word w:
  *
  *   s' = s + log p(w)      <pad>: -inf      <unk>: less unk_penalty
  *                          t < min_len: </s> -inf      t = longest: all but </s> -inf
@@ -55,7 +55,7 @@ typedef struct search {
     int32_t *parent, *token, *source_at; /* [sentences beam] each */
     int64_t blocks;                      /* of words */
     double *top;                         /* [sentences beam, blocks] largest log p of each */
-    int64_t *first;                      /* [sentences + 1] rows of each sentence that goes on */
+    int64_t *first;                      /* [sentences + 1] rows of each unfinished sentence */
     candidate *best;                     /* [sentences, 2 beam] */
     int64_t *found;                      /* [sentences] of them; -1: a NaN */
     sr_failure *why;
@@ -172,7 +172,8 @@ static double allowed(const search *s, int64_t longest, int32_t w, double log_p)
     return w == TOKEN_UNK ? log_p - s->o->unk_penalty : log_p;
 }
 
-/* Into the best `count` of at most 2B, behind equal ones: they come in the order of b V + w. */
+/* Inserts into the best `count` of at most 2B, after equal ones: they come in the order of b V +
+   w. */
 static int64_t insert(const search *s, candidate *best, int64_t count, candidate c) {
     const int64_t most = 2 * s->o->beam;
     if (count == most && !(c.sum > best[count - 1].sum)) return count;
@@ -193,7 +194,7 @@ static int64_t add_words(const search *s, int64_t r, int64_t block, candidate *b
     s->scorer->log_p(s->scorer->context, r, from, words, log_p);
     for (int64_t i = 0; i < words; i++) {
         if (block > 0 && count == 2 * s->o->beam && !(live->sum + log_p[i] > best[count - 1].sum))
-            continue; /* no rule raises words behind the first block */
+            continue; /* no rule raises words after the first block */
         const double p = allowed(s, longest, (int32_t)(from + i), log_p[i]);
         if (live->sum + p > -INFINITY)
             count = insert(s, best, count, (candidate){r, live->sum + p, p, (int32_t)(from + i)});
@@ -240,7 +241,7 @@ static sr_status live_on(search *s, const candidate *c) {
 
 /* -- the search */
 
-/* One step of the i-th sentence that goes on. */
+/* One step of the i-th unfinished sentence. */
 static sr_status extend(search *s, int64_t i) {
     const int64_t sentence = s->live[s->first[i]].sentence, B = s->o->beam, kept = s->next_rows;
     const translation *out = &s->out[sentence];

@@ -34,9 +34,9 @@ typedef struct translation {
 void translation_free(translation *t); /* t[0] alone; zeros are fine */
 
 typedef enum {
-    UNKNOWN_KEEP, /* <unk> stands in the text */
+    UNKNOWN_KEEP, /* <unk> stays in the text */
     UNKNOWN_DROP,
-    /* the source word that the model looked at stands for it; kept where none is known */
+    /* replaced by the source word of most attention; kept where there is none */
     UNKNOWN_COPY,
 } unknown_words;
 

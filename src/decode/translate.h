@@ -20,7 +20,7 @@ typedef struct translate_options {
     int threads;
     void *context; /* of functions that any thread may call, `progress` one at a time */
     /* After every batch: sentences and target words, </s> counted, of the best hypotheses so far.
-     * NULL: nobody is told. */
+     * NULL: no reports. */
     void (*progress)(void *context, int64_t sentences, int64_t words);
     bool (*stop)(void *context); /* asked before every word; true: ends early. NULL: never */
 } translate_options;
@@ -29,7 +29,7 @@ typedef struct translate_options {
 translate_options translate_options_default(void);
 
 typedef struct translate_report {
-    int64_t sentences, words; /* as progress was told */
+    int64_t sentences, words; /* as reported to progress */
     bool stopped;             /* sentences of batches that were not finished have no hypothesis */
     int64_t refused; /* number of the source, from 0, that a failure is about; -1: of none */
 } translate_report;

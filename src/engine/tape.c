@@ -48,6 +48,11 @@ const sr_failure *tape_failure(const tape *t) {
     return t->failure.status == SR_OK ? NULL : &t->failure;
 }
 
+sr_status tape_status(const tape *t, sr_failure *why) {
+    const sr_failure *f = tape_failure(t);
+    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
+}
+
 void *tape_fail(tape *t, sr_status status, const char *format, ...) {
     char text[SR_FAILURE_TEXT];
     va_list args;

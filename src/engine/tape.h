@@ -110,6 +110,8 @@ void tape_reset(tape *t, rng random, bool training, bool recording);
 
 /* Returns the first failure since the reset, or NULL. */
 const sr_failure *tape_failure(const tape *t);
+/* Returns its status and copies it to *why; SR_OK without a failure. */
+sr_status tape_status(const tape *t, sr_failure *why);
 /* Keeps a failure; returns NULL so that ops can `return tape_fail(...)`. */
 void *tape_fail(tape *t, sr_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -14,14 +14,14 @@ typedef struct model_options {
     char norm_at[MODEL_TEXT];      /* "SITES=METHOD,...", first match wins, before the two above */
     double norm_eps,
         norm_alpha;      /* NaN: the method's default (alpha: the model's, where it has one) */
-    int64_t layer_scale; /* groups; 0 = as METHOD+ls or the method says */
+    int64_t layer_scale; /* groups; 0: of METHOD+ls or the method */
     char norm_param[NORM_OPTION_MAX]
                    [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
     bool count_padding;          /* transformer: control, padded rows take part in normalizations */
     char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
     char conv[MODEL_TEXT];       /* images: "winograd" (or ""), "direct": how op_conv2d sums */
-    bool conv_norms;             /* mnist_cnn: norms behind the convolutions too */
-    /* transformer; 0 or NaN: what the preset says */
+    bool conv_norms;             /* mnist_cnn: norms after the convolutions too */
+    /* transformer; 0 or NaN: of the preset */
     int64_t embed_dim, ffn_dim, heads, encoder_layers, decoder_layers;
     char placement[MODEL_TEXT]; /* "pre", "post", "peri", "scaled" or "" = the preset's */
     char qk_norm[MODEL_TEXT]; /* method of the queries and keys of each head; "" or "none": none */
@@ -31,7 +31,7 @@ typedef struct model_options {
     int64_t key_size, value_size; /* of an attention head; 0: the preset's */
     char pooling[MODEL_TEXT];     /* classifiers: "mean", "cls"; "" = the preset's */
     char positions[MODEL_TEXT];   /* classifiers: "sinusoidal", "none"; "" = the preset's */
-    /* language models; 0 or "": what the preset says. layers: of resnet20 too */
+    /* language models; 0 or "": of the preset. layers: of resnet20 too */
     int64_t layers, head_dim, core_number;
     char lm_mask[MODEL_TEXT];          /* "causal" (or ""), "released": none */
     char adaptive_cutoffs[MODEL_TEXT]; /* "4000,12000", "none" */
@@ -39,7 +39,7 @@ typedef struct model_options {
      * eval_clamp_len: clamp_len. same_length: in evaluation every query sees eval_mem_len keys. */
     int64_t mem_len, eval_mem_len, clamp_len, eval_clamp_len;
     bool same_length;
-    /* parsers: 0 or "": what the preset says */
+    /* parsers; 0 or "": of the preset */
     int64_t hidden_dim;
     char activation[MODEL_TEXT];   /* "relu", "cube", "tanh" */
     char word_vectors[MODEL_TEXT]; /* tener: file that the word embedding begins with, or "" */

@@ -1,4 +1,4 @@
-/* model_presets.c -- sizes of a model: what its preset says unless an option does. */
+/* model_presets.c -- sizes of a model: of an option, else of its preset. */
 #include <math.h>
 #include <string.h>
 

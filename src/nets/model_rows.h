@@ -31,7 +31,7 @@ const void *model_preset_find(const model_row *m, const char *name, const void *
 double model_default(double given, double otherwise);
 /* `given` unless it is 0. */
 int64_t model_size(int64_t given, int64_t otherwise);
-/* What a language model says of its mask. */
+/* The condition of a language model: its mask. */
 const char *lm_mask_condition(bool causal);
 /* Sines and cosines of distances [n, d], malloc'd: row n-1-D is [sin(D w) ..., cos(D w) ...],
  * w_i = 10000^(-2i/d). NULL: out of memory. */

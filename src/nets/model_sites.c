@@ -1,9 +1,9 @@
-/* model_sites.c -- which normalization stands at which site.
+/* model_sites.c -- assigns a normalization to each site.
  *
  * norm_at is a list SITES=METHOD,... with the words of globs.h for sites: a glob, "first" or
- * "last". The first one that means a site decides, so that "encoder.0.*=bn,encoder.*=ln" puts BN
- * into the first encoder layer only. Which site is the last one is known when all are there: the
- * names are read off a model that was built without the list.
+ * "last". The first pattern that matches a site decides: "encoder.0.*=bn,encoder.*=ln" puts BN into
+ * the first encoder layer only. "last" needs the names of all sites, so they come from a model that
+ * was built without the list.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,14 +38,13 @@ static const char *name_of_site(const void *context, int64_t i) {
     return ((const model *)context)->site[i]->name;
 }
 
-/* Which layer is the last BN follows from the list, so that it cannot stand there. */
+/* The list itself decides which layer is the last BN, so "last-bn" matches nothing in it. */
 static bool any_but_bn(const void *context, int64_t i, bool bn) {
     (void)context, (void)i;
     return !bn;
 }
 
-/* Assignment number i decides for the sites of its words that none before it means: one at
-   least. */
+/* Gives assignment i the sites that it matches first; at least one. */
 static sr_status assign(model *m, const globs_sites *sites, const assignment *a, int i,
                         bool *chosen, sr_failure *why) {
     char missed[GLOBS_WORD];
@@ -101,7 +100,7 @@ static sr_status set_params(norm_options *n, const model_options *o, const norm_
     return SR_OK;
 }
 
-/* An option that nothing obeys is a mistake. */
+/* Rejects an option without effect. */
 sr_status model_check_norm_params(const model *m, const model_options *o, sr_failure *why) {
     const norm_option *row;
     for (int i = 0; (row = norm_option_at(i)); i++) {
@@ -115,8 +114,8 @@ sr_status model_check_norm_params(const model *m, const model_options *o, sr_fai
     return SR_OK;
 }
 
-/* The 0.95 in a method's row is the value of the text releases; a model of other origin says its
- * own (docs/norms.md 2). */
+/* The 0.95 in a method's row is the value of the text releases; other models have their own
+   (docs/norms.md 2). */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method) {
     const bool own = m->row->alpha > 0 && method->alpha == 0.95;
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);

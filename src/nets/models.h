@@ -26,8 +26,7 @@ typedef struct model_row {
      * negative log-likelihood of each token [rows]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
     void (*free)(model *m);
-    /* What has to stand beside a result of this model, static storage: "mask causal"; NULL: nothing
-     */
+    /* Condition that results of this model mention, static: "mask causal"; NULL: none */
     const char *(*condition)(const model *m);
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
     const model_decoder *decoder; /* NULL: it writes no sentences */
@@ -39,9 +38,9 @@ typedef struct model_row {
 typedef void attention_hook_fn(void *context, const model_attention *a,
                                const attention_report *found);
 struct model_attention {
-    const norm_site *site; /* the norm of its branch that stands first, by which it is known */
+    const norm_site *site; /* the first norm of its branch, which names it */
     int heads;
-    attention_hook_fn *hook; /* NULL: nobody, and nothing is computed */
+    attention_hook_fn *hook; /* NULL: nothing is computed */
     void *context;
 };
 
@@ -75,11 +74,11 @@ void model_free(model *m);
 /* The row's condition, "" when there is none. */
 const char *model_condition(const model *m);
 
-/* For model files: a new site at the next depth, normalized by what norm_at says for its name, else
+/* For model files: a new site at the next depth, normalized as norm_at assigns to its name, else
  * by `norm`. NULL on failure. */
 norm_site *model_add_site(model *m, const model_options *o, const char *name, const char *kind,
                           int64_t features, const char *norm, sr_failure *why);
-/* For model files: a new attention, that of the branch of `site`. NULL on failure. */
+/* For model files: a new attention in the branch of `site`. NULL on failure. */
 model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
                                      sr_failure *why);
 /* Weight of the OLD running value of a method that has one: what the options say, else the method's

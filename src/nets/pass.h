@@ -26,9 +26,9 @@ typedef struct pass {
  * this pass take them: valid where mask [samples, length] is 1 (NULL: everywhere). Lives as long as
  * the tape's step; NULL and a failure of the tape when out of memory. */
 norm_rows *pass_rows(pass *p, int64_t samples, int64_t length, const uint8_t *mask);
-/* Rows that are of no batch of this pass, such as those of memory: taken as evaluation takes them,
- * by running values, whatever the pass is. They make no statistic, move no running value and nobody
- * is told of them. All valid; NULL as pass_rows. */
+/* Rows that are of no batch of this pass, such as those of memory: normalized as in evaluation, by
+   running statistics, in every pass. They enter no statistic, update no running statistic and reach
+   no hook. All valid; NULL as pass_rows. */
 norm_rows *pass_rows_outside(pass *p, int64_t samples, int64_t length);
 
 #endif

@@ -49,7 +49,7 @@ static sr_status check_columns(const treebank *t, const tree_line *line, sr_fail
                 : tree_fail(line->path, line->number, why, "%d column%s where %s has %d",
                             line->columns, line->columns == 1 ? "" : "s",
                             tree_format_name(t->format), t->columns);
-        sr_hint(why, "columns stand between tabs");
+        sr_hint(why, "tabs separate columns");
         return status;
     }
     for (int i = 0; i < line->columns; i++)

@@ -1,4 +1,4 @@
-/* tree_lines.h -- what the files of the reader of trees know of each other. */
+/* tree_lines.h -- shared declarations of the reader of trees. */
 #ifndef PARSE_TREE_LINES_H
 #define PARSE_TREE_LINES_H
 
@@ -37,8 +37,8 @@ tree_format tree_recognise(const file_bytes *f, int *columns);
 typedef struct tree_sentence {
     int32_t words;      /* so far */
     int32_t reach;      /* last word of the multiword tokens so far */
-    int32_t empties;    /* empty nodes behind the last word */
-    int64_t reach_line; /* where that token stands */
+    int32_t empties;    /* empty nodes after the last word */
+    int64_t reach_line; /* the line of that token */
 } tree_sentence;
 
 /* A line of words; *skip: it is a multiword token or an empty node. */

@@ -1,4 +1,4 @@
-/* treebank.c -- see trees.h: the sentences of a file, and back into one. */
+/* treebank.c -- reads the sentences of a treebank file and writes them back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +76,7 @@ static sr_status choose_format(treebank *t, tree_format wanted, sr_failure *why)
                 t->file.path, t->columns == TREE_MANY ? "more than " : "",
                 t->columns == TREE_MANY ? TREE_COLUMNS : t->columns, t->columns == 1 ? "" : "s",
                 TREE_COLUMNS);
-        sr_hint(why, "columns stand between tabs; formats are " TREE_FORMAT_WORDS);
+        sr_hint(why, "tabs separate columns; formats are " TREE_FORMAT_WORDS);
         return SR_FORMAT;
     }
     if (t->format != TREES_MALT_TAB)
@@ -123,7 +123,7 @@ static void write_field(const tree_field *f, FILE *out) {
     fwrite(f->byte, 1, (size_t)f->size, out);
 }
 
-/* What stands in a column of a word with this head and label. */
+/* The content of a column of a word with this head and label. */
 static void write_column(const treebank *t, const tree_line *line, int column, int32_t head,
                          const char *label, FILE *out) {
     const bool malt = t->format == TREES_MALT_TAB;
@@ -139,7 +139,7 @@ static void write_column(const treebank *t, const tree_line *line, int column, i
         write_field(&line->column[column], out);
 }
 
-/* A line that is no word stands as it is, but for the graph of an empty node or a range. */
+/* Copies a line that is no word, except the graph of an empty node or a range. */
 static void write_other(const tree_line *line, FILE *out) {
     const int columns = tree_is_comment(line) ? 0 : line->columns;
     if (columns == 0) fwrite(line->byte, 1, line->size, out);

@@ -43,7 +43,7 @@ typedef enum {
     TREE_PUNCTUATION_PTB_TAGS,
     TREE_PUNCTUATION_UPOS,
 } tree_punctuation;
-/* Labels with what stands behind a colon (nsubj:pass) or without it. AUTO: ignored of conllu, as
+/* Labels with the part after a colon (nsubj:pass) or without it. AUTO: ignored of conllu, as
  * conll18_ud_eval.py does, else compared. */
 typedef enum { TREE_SUBTYPES_AUTO, TREE_SUBTYPES_COMPARE, TREE_SUBTYPES_IGNORE } tree_subtypes;
 

@@ -1,4 +1,4 @@
-/* bleu_print.c -- the lines that say a score and which one it is. */
+/* bleu_print.c -- prints a score and its signature. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

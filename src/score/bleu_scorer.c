@@ -63,7 +63,7 @@ static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     return kept;
 }
 
-/* The line in s->line; its words are what stands between blanks. */
+/* The line in s->line; blanks separate its words. */
 static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     bool valid;
     s->line.size = 0;

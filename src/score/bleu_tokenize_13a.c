@@ -1,16 +1,16 @@
 /* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST) as sacreBLEU reads it (Post, A Call
  * for Clarity in Reporting BLEU Scores, WMT 2018). It is sacreBLEU's default.
  *
- * In this order, each over the whole line with a blank before and behind it, from left to right
+ * In this order, each over the whole line with a blank before and after it, from left to right
  * without overlap:
  *   1  "<skipped>" goes; &quot; &amp; &lt; &gt; become the characters, in this order, so that
  *   &amp;lt;
  *      is '<' in the end
- *   2  each of the ASCII symbols but ' , - . stands alone
- *   3  '.' and ',' stand alone behind what is no digit
+ *   2  each of the ASCII symbols but ' , - . becomes a word
+ *   3  '.' and ',' become words after other characters than digits
  *   4  and before what is no digit
- *   5  '-' stands alone behind a digit
- * Digits are 0 to 9. A rule takes both characters that it looks at, so the next match begins behind
+ *   5  '-' becomes a word after a digit
+ * Digits are 0 to 9. A rule takes both characters that it looks at, so the next match begins after
  * them. Bytes do: no byte of a longer UTF-8 sequence is an ASCII character.
  */
 #include <string.h>

@@ -4,9 +4,9 @@
  *
  * In this order, each over the whole line, from left to right without overlap, on code points and
  * Unicode's general categories:
- *   1  punctuation (P) stands alone behind what is no number (N)
+ *   1  punctuation (P) becomes a word after other characters than numbers (N)
  *   2  and before what is no number
- *   3  symbols (S) stand alone
+ *   3  symbols (S) become words
  */
 #include "base/utf8.h"
 #include "score/bleu_tokenize.h"

@@ -1,10 +1,10 @@
 /* conll_score.h -- entities right, found and in the text, as conlleval.pl (Tjong Kim Sang, version
  * 2004-01-26) counts them (docs/scores.md).
  *
- * A tag is cut at its first '-': what stands before it is its part, behind it its type. Parts and
+ * A tag is cut at its first '-': its part comes before it, its type after it. Parts and
  * types of two neighbours decide where a phrase begins and ends. The script has B, I, O and E; '['
  * and ']' are phrases of one word. A type of its own begins a phrase whatever the part is. `I-X`
- * behind `O` or another type begins one.
+ * after `O` or another type begins one.
  */
 #ifndef SCORE_CONLL_SCORE_H
 #define SCORE_CONLL_SCORE_H
@@ -18,7 +18,7 @@
 
 typedef struct conll_scorer conll_scorer;
 
-/* A tag as it stands in a file. */
+/* A tag of a file. */
 typedef struct conll_tag {
     const char *byte;
     size_t size;
@@ -27,8 +27,8 @@ typedef struct conll_tag {
 typedef struct conll_counts {
     int64_t tokens, right;           /* tokens, those with the gold tag */
     int64_t gold, found, correct;    /* phrases of the text, of the predictions, of both */
-    int64_t stray_gold, stray_found; /* I-X behind O or another type */
-    int64_t unknown;                 /* tags with a part that the script does not know */
+    int64_t stray_gold, stray_found; /* I-X after O or another type */
+    int64_t unknown;                 /* tags with a part unknown to the script */
 } conll_counts;
 
 conll_scorer *conll_create(void); /* NULL when out of memory */

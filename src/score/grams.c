@@ -24,7 +24,7 @@ static bool is_ascii_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Bytes of the blank at p, or 0; *step: bytes of what stands there. */
+/* Bytes of the blank at p, or 0; *step: bytes of the character there. */
 static size_t blank_at(const char *p, bool ascii, size_t *step) {
     uint32_t code;
     *step = 1;

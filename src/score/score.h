@@ -110,7 +110,7 @@ sr_status bleu_bootstrap(const bleu_scorer *s, bleu_interval *interval, sr_failu
  * "statrec-multi-bleu|nrefs:1|case:mixed|tok:none|smooth:none|version:0.2.0". NULL: no interval. */
 void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *text, size_t size);
 /* "SIGNATURE = 30.12 62.5/36.4/23.1/15.0 (BP = 1.000 ratio = 1.021 hyp_len = 12 ref_len = 11)";
- * `digits` of the score behind the point. */
+ * `digits` of the score after the point. */
 void bleu_print(const bleu_scorer *s, int digits, const bleu_interval *interval, char *text,
                 size_t size);
 /* multi-bleu.perl's line: "BLEU = 30.12, 62.5/36.4/23.1/15.0 (BP=1.000, ratio=1.021, hyp_len=12,

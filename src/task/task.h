@@ -28,9 +28,9 @@ typedef enum { BETTER_LESS = -1, BETTER_NEITHER, BETTER_MORE } task_better;
  * instead of the running ones NAME_batch behind that. */
 typedef struct task_metric {
     const char *name, *unit;
-    const char *definition; /* without the split, which stands in front of it */
+    const char *definition; /* without the split, which precedes it */
     task_better better;
-    bool decoded; /* of what the model decodes, not of a pass: such metrics stand last */
+    bool decoded; /* of decoded output, not of a pass: such metrics come last */
 } task_metric;
 
 typedef struct task_options {
@@ -56,7 +56,7 @@ typedef struct task_array {
     npz_array array;
 } task_array;
 
-/* What is told of a split. */
+/* Results of a split. */
 typedef struct task_result {
     const task_sums *sum;
     const char *split;     /* "validation" */
@@ -66,14 +66,14 @@ typedef struct task_result {
 
 typedef struct task_row {
     task id;
-    const char *name;    /* "pairs": as run files and tables say it */
+    const char *name;    /* "pairs": as in run files and tables */
     const char *takes;   /* "sentence pairs": what models and data of this task are about */
     const char *summary; /* one line for `statrec list tasks` */
     bool text;           /* batches are of words */
     double label_smoothing;
     task_metric metric[TASK_METRICS]; /* name NULL ends */
     int counts;                       /* how many of task_sums' count it has */
-    int leading;                      /* the metric that tells how good a run is */
+    int leading;                      /* the metric that ranks runs */
     data_shape example;               /* any shape: for models that are only looked at */
     /* Summed loss of the model's output for a batch, count 1; *sum is filled. */
     tensor *(*loss)(const task_options *o, const pass *p, tensor *output, task_sums *sum);
@@ -86,7 +86,7 @@ typedef struct task_row {
     sr_status (*decode)(const task_decoding *d, double *value, char text[TASK_DECODED],
                         bool *stopped, sr_failure *why);
     bool decode_asked; /* decoding takes so long that it is done when it is asked for */
-    /* Writes the split with what the model says of it, in the format of its scorer; NULL: none. */
+    /* Writes the predictions for the split, in the format of its scorer; NULL: none. */
     sr_status (*predict)(const task_decoding *d, FILE *to, sr_failure *why);
     /* One line on the result of a split, without an end of line. */
     void (*describe)(const task_result *r, char text[TASK_TEXT]);

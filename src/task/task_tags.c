@@ -146,10 +146,7 @@ static sr_status tag_batch(const task_decoding *d, int64_t index, tagged_split *
     if (status != SR_OK) return status;
     pass p = {.tape = d->tape, .batch = &b, .mode = NORM_RUNNING};
     tape_reset(d->tape, rng_create(0), false, false);
-    if (!task_loss(&task_tags, d->options, d->model, &p, &sum)) {
-        const sr_failure *f = tape_failure(d->tape);
-        return sr_fail(why, f->status, "%s", f->text);
-    }
+    if (!task_loss(&task_tags, d->options, d->model, &p, &sum)) return tape_status(d->tape, why);
     if (!p.predicted)
         return sr_fail(why, SR_USAGE, "model %s decodes no tags", d->model->row->name);
     for (int64_t i = 0; i < b.count; i++)

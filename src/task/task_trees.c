@@ -72,7 +72,7 @@ static sr_status trees_decode(const task_decoding *d, double *value, char text[T
     return SR_OK;
 }
 
-/* The sentences as they stand in their file, with other trees. */
+/* The sentences of their file, with other trees. */
 static sr_status write_trees(const parsed_split *p, FILE *to, sr_failure *why) {
     const char **label = malloc((size_t)p->words * sizeof *label);
     bool written = label != NULL;

@@ -8,7 +8,7 @@
 
 enum { SOURCE, TARGET };
 
-/* Tokens of a line with </s> behind them; malloc'd. */
+/* Tokens of a line and </s>; malloc'd. */
 static sr_status encode(const translator *t, translator_line line, model_source *to,
                         sr_failure *why) {
     const int64_t room = 2 * (int64_t)line.length + 1; /* no step makes more pieces than bytes */

@@ -4,7 +4,7 @@
  *   small letters (str.lower), then every
  *     '             a blank, ', two blanks        .  ,  (  )  !  ?     the same between blanks
  *     "             nothing                       ;  :  <br />         a blank
- *   and words are what stands between blanks
+ *   and blanks separate words
  *
  * Its rules replace in the whole line, one after the other. Only the rule of " can make another one
  * match, so it is first here too.
@@ -24,7 +24,7 @@ static size_t drop_quotes(char *text, size_t length) {
     return kept;
 }
 
-/* What stands for the text at p, of `left` bytes, of which *taken are passed. */
+/* The replacement of the text at p [left]; *taken: replaced bytes. */
 static bool put_piece(byte_buffer *out, const char *p, size_t left, size_t *taken) {
     const size_t length = sizeof line_break - 1;
     *taken = 1;

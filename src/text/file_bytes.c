@@ -127,7 +127,7 @@ size_t file_most_inflated(size_t bytes) {
     return INFLATED_LEAST + (bytes < most ? bytes : most) * INFLATED_RATIO;
 }
 
-/* The size that the last member says it has, as far as it may be. */
+/* The declared size of the last member, at most the allowed one. */
 static size_t expected_size(const file_bytes *raw) {
     if (raw->size < 18) return 64;
     const uint8_t *p = raw->byte + raw->size - 4;

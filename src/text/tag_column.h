@@ -24,7 +24,7 @@ typedef struct tag_column {
     unsigned possible;            /* schemes that have all letters so far, a bit each */
     bool named;                   /* by the user */
     int64_t tags;                 /* read */
-    int64_t illegal[TAG_SCHEMES]; /* tags that the grammar would not have let stand where they do */
+    int64_t illegal[TAG_SCHEMES]; /* tags that the grammar forbids there */
     bool within;                  /* a sentence */
     tag_mark before;
 } tag_column;

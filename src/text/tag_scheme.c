@@ -61,7 +61,7 @@ static bool ends(const tag_mark *m, const tag_mark *next) {
     return !next || next->part == TAG_OUTSIDE || tag_starts(m, next);
 }
 
-/* beside: an entity of the same type stands directly before. */
+/* beside: an entity of the same type comes directly before. */
 static tag_part part_of(tag_scheme scheme, bool first, bool last, bool beside) {
     if (scheme == TAG_IOB1) return first && beside ? TAG_BEGIN : TAG_INSIDE;
     if (scheme == TAG_IOB2) return first ? TAG_BEGIN : TAG_INSIDE;

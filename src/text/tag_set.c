@@ -11,8 +11,7 @@ static int parts_of(tag_scheme scheme) {
 
 /* -- types */
 
-/* Types of a test alone stand behind, so that another test does not number those of training
- * anew. */
+/* Types of a test alone come last, so that every test keeps the numbers of training. */
 static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
     const bool trained = a < t->trained;
     return trained != (b < t->trained) ? trained
@@ -26,18 +25,12 @@ static int32_t place_of(const tag_types *t, int32_t i) {
     return place;
 }
 
-static char *copy_text(const char *text) {
-    const size_t size = strlen(text) + 1;
-    char *copy = malloc(size);
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
 static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
     s->types = (int32_t)t->names.count;
     s->type = calloc((size_t)t->names.count + 1, sizeof *s->type);
     for (int32_t i = 0; s->type && i < t->names.count; i++) {
         const int32_t place = place_of(t, i);
-        s->type[place] = copy_text(tag_types_name(t, i));
+        s->type[place] = strdup(tag_types_name(t, i));
         if (!s->type[place]) return false;
         if (number) number[i] = place;
     }
@@ -57,7 +50,7 @@ static bool make_tags(tag_set *s) {
         const int32_t type = id ? (id - 1) / parts : -1;
         s->mark[id] = (tag_mark){id ? (tag_part)(1 + (id - 1) % parts) : TAG_OUTSIDE, type};
         tag_format(s->scheme, s->mark[id].part, id ? s->type[type] : NULL, text);
-        s->name[id] = copy_text(text);
+        s->name[id] = strdup(text);
         if (!s->name[id]) return false;
     }
     return true;

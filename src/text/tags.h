@@ -3,7 +3,7 @@
  *
  * A tag is a letter, or a letter, '-' and a type: "O", "B-PER". Each letter means the same in every
  * scheme. B begins an entity, I and M continue it, E and L end it. S, U and W are a whole entity, O
- * is outside. Schemes differ in their letters and where these may stand. The entities of a
+ * is outside. Schemes differ in their letters and the order of these. The entities of a
  * sequence, legal or not, do not depend on the scheme (tag_starts).
  */
 #ifndef TEXT_TAGS_H
@@ -18,7 +18,7 @@ typedef enum { TAG_OUTSIDE, TAG_BEGIN, TAG_INSIDE, TAG_END, TAG_SINGLE, TAG_PART
 /* Of two schemes that fit a file as well the first is taken for its own. */
 typedef enum {
     TAG_IOB2,  /* B I O: every entity begins with B */
-    TAG_IOB1,  /* B I O: B only between two entities of a type that stand side by side */
+    TAG_IOB1,  /* B I O: B only between two adjacent entities of one type */
     TAG_BIOES, /* B I O E S */
     TAG_BMES,  /* B M E S O, of the Chinese sets; O may be missing, as in word segmentation */
     TAG_BMEWO, /* B M E W O */

@@ -1,5 +1,5 @@
-/* text.c -- see text.h. Only '\n' ends a line; the blanks between words are those at which Python's
- * str.split cuts, and with it fairseq's tokenizer. */
+/* text.c -- reads a text and splits its lines into words. Only '\n' ends a line; the blanks between
+ * words are those at which Python's str.split cuts, and with it fairseq's tokenizer. */
 #include "text/text.h"
 
 #include <stdio.h>

@@ -99,7 +99,7 @@ static sr_status fail_gzip(const text_lines *t, sr_failure *why) {
                    code == Z_BUF_ERROR ? "truncated gzip data" : text);
 }
 
-/* Room behind the bytes that are kept: they move to the front, or the buffer grows. */
+/* Makes room after the kept bytes: moves them to the front, or grows the buffer. */
 static sr_status make_room(text_lines *t, sr_failure *why) {
     if (t->at) {
         memmove(t->byte, t->byte + t->at, t->size - t->at);
@@ -137,7 +137,7 @@ static sr_status read_more(text_lines *t, sr_failure *why) {
 
 static sr_status check_line(const text_lines *t, const char *line, size_t length, sr_failure *why) {
     for (size_t i = 0; i < length;) {
-        int bytes = utf8_bytes(line + i); /* never beyond the zero byte behind the line */
+        int bytes = utf8_bytes(line + i); /* never beyond the zero byte after the line */
         if (!bytes) {
             sr_fail(why, SR_FORMAT, "%s:%lld: byte %zu of the line is 0x%02x, not UTF-8", t->path,
                     (long long)t->line, i, (unsigned char)line[i]);

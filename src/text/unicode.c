@@ -1,4 +1,4 @@
-/* unicode.c -- see unicode.h. The only file that asks libunistring. */
+/* unicode.c -- categories and case of code points, by libunistring. */
 #include "text/unicode.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static bool lower_run(byte_buffer *out, const uint8_t *text, size_t length) {
     return done;
 }
 
-/* Sigma is final behind a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
+/* Sigma is final after a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
  * u8_tolower has the rule too. In libunistring 1.0 it differs beside apostrophes and beside cased
  * code points that are ignorable. */
 uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {

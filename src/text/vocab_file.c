@@ -7,7 +7,7 @@
 
 enum { FIELDS = 3, SHOWN = 40 /* bytes of a word in a message */ };
 
-/* What stands between the blanks of a line; count goes on behind FIELDS. */
+/* The fields of a line, separated by blanks; count may exceed FIELDS. */
 typedef struct line_fields {
     const char *at[FIELDS];
     size_t length[FIELDS];
@@ -60,7 +60,7 @@ static sr_status check_fields(const line_fields *l, const char *path, int64_t li
                    l->at[1]);
 }
 
-/* Every line before this one is a word, so that an id tells its line. */
+/* Every line before this one is a word, so an id gives its line. */
 static sr_status check_word(const vocab *v, const line_fields *l, const char *path, int64_t line,
                             sr_failure *why) {
     const char *word = l->at[0];

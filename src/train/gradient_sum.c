@@ -1,4 +1,4 @@
-/* gradient_sum.c -- see gradient_sum.h.
+/* gradient_sum.c -- adds the gradients of all shards over the ranks.
  *
  * The sum over the shards 0 .. S-1 is taken in a fixed tree,
  *

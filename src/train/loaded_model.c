@@ -1,4 +1,4 @@
-/* loaded_model.c -- see loaded_model.h: opening, passes over the training data. */
+/* loaded_model.c -- opens a trained model; runs passes over its training data. */
 #include "train/loaded_model.h"
 
 #include <omp.h>
@@ -15,7 +15,7 @@
 static sr_status find_newest(const char *run, char path[OPTION_TEXT_SIZE], sr_failure *why) {
     train_resume from;
     train_config *c = malloc(sizeof *c);
-    if (!c) return sr_fail(why, SR_MEMORY, "%s: no memory", run);
+    if (!c) return sr_fail(why, SR_MEMORY, "%s: out of memory", run);
     sr_status status = train_resume_find(run, &from, c, why);
     snprintf(path, OPTION_TEXT_SIZE, "%s", from.checkpoint);
     train_resume_free(&from);
@@ -162,7 +162,7 @@ sr_status loaded_model_recompute(loaded_model *t, int64_t batches, sr_failure *w
     if (status != SR_OK) return status;
     const model *m = t->model;
     site_keep *keep = malloc((size_t)(m->sites + 1) * sizeof *keep);
-    if (!keep) return sr_fail(why, SR_MEMORY, "%s: no memory for %d sites", t->path, m->sites);
+    if (!keep) return sr_fail(why, SR_MEMORY, "%s: out of memory for %d sites", t->path, m->sites);
     for (int i = 0; i < m->sites; i++)
         keep[i] = (site_keep){m->site[i]->options.alpha, m->site[i]->calls};
     const int64_t count = batches_of(t, batches);

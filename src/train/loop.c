@@ -166,17 +166,6 @@ static bool validation_due(const trainer *r, bool epoch_ends) {
            (c->validate_updates && u % c->validate_updates == 0);
 }
 
-/* Between updates: spectra, validation, checkpoints. */
-static sr_status between_updates(trainer *r, bool epoch_ends, sr_failure *why) {
-    if (r->accumulated) return SR_OK;
-    sr_status status = SR_OK;
-    if (embedding_due(r)) status = record_embedding(r, why);
-    if (status == SR_OK && validation_due(r, epoch_ends))
-        status = trainer_evaluate(r, SPLIT_VALID, why);
-    if (status != SR_OK || r->unevaluated) return status;
-    return trainer_checkpoint_between(r, epoch_ends, why);
-}
-
 /* The step of the next batch. */
 static sr_status next_step(trainer *r, sr_failure *why) {
     batch b;
@@ -189,7 +178,13 @@ static sr_status next_step(trainer *r, sr_failure *why) {
     if (status == SR_OK) status = step(r, &b, last, why);
     r->data_batch = last ? 0 : i + 1;
     r->data_epoch += last;
-    return status == SR_OK ? between_updates(r, last, why) : status;
+    if (status != SR_OK) return status;
+    /* Between updates: spectra, validation, checkpoints. */
+    if (r->accumulated) return SR_OK;
+    if (embedding_due(r)) status = record_embedding(r, why);
+    if (status == SR_OK && validation_due(r, last)) status = trainer_evaluate(r, SPLIT_VALID, why);
+    if (status != SR_OK || r->unevaluated) return status;
+    return trainer_checkpoint_between(r, last, why);
 }
 
 /* After the last update. A signal in the final pass leaves a run that is not finished. */

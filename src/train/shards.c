@@ -1,4 +1,4 @@
-/* shards.c -- see shards.h.
+/* shards.c -- trains on the shards of a batch and keeps the running statistics of each.
  *
  * Every batch is cut into S shards (--shards; batch_slice.c). Rank r passes the shards
  * gradient_shard_first(r) .. one after the other, each with separate statistics, running statistics
@@ -103,18 +103,6 @@ static void hint_synchronized(sr_failure *why) {
     sr_hint(why, "use one of %s", names);
 }
 
-static sr_status check_methods(const trainer *r, sr_failure *why) {
-    for (int i = 0; i < r->model->sites; i++) {
-        const norm_method *m = r->model->site[i]->method;
-        if (m->synchronises || strcmp(m->axis, "batch") != 0) continue;
-        sr_fail(why, SR_USAGE, "--sync-norm: %s of site %s cannot be synchronized", m->name,
-                r->model->site[i]->name);
-        hint_synchronized(why);
-        return SR_USAGE;
-    }
-    return SR_OK;
-}
-
 static sr_status check(const trainer *r, sr_failure *why) {
     const int world = ranks_count(r->ranks);
     if (r->shards > 1 && r->memory.rows > 0)
@@ -132,7 +120,15 @@ static sr_status check(const trainer *r, sr_failure *why) {
     if (r->shards != world)
         return sr_fail(why, SR_USAGE, "--sync-norm: %d shards need %d ranks, there are %d",
                        r->shards, r->shards, world);
-    return check_methods(r, why);
+    for (int i = 0; i < r->model->sites; i++) {
+        const norm_method *m = r->model->site[i]->method;
+        if (m->synchronises || strcmp(m->axis, "batch") != 0) continue;
+        sr_fail(why, SR_USAGE, "--sync-norm: %s of site %s cannot be synchronized", m->name,
+                r->model->site[i]->name);
+        hint_synchronized(why);
+        return SR_USAGE;
+    }
+    return SR_OK;
 }
 
 static sr_status make_room(trainer *r, struct shards *s, sr_failure *why) {

@@ -124,7 +124,7 @@ typedef struct train_times {
 
 typedef struct train_result {
     int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
-    int64_t steps_before;            /* of the run that goes on */
+    int64_t steps_before;            /* of the resumed run */
     train_eval last, test;           /* the last validation, and that of the test split */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */

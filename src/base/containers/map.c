@@ -1,5 +1,5 @@
-/* map.c -- see map.h. Open addressing with linear probing, at most half full. The hash is never
- * visible outside, so it may be fast. hash.h has the one for files. */
+/* map.c -- numbers keys by a hash table: open addressing with linear probing, at most half full.
+ * The hash is never visible outside, so it may be fast. hash.h has the one for files. */
 #include "base/containers/map.h"
 
 #include <stdlib.h>

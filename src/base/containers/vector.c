@@ -1,4 +1,4 @@
-/* vector.c -- see vector.h: the array moves to a larger block. */
+/* vector.c -- moves an array to a larger block. */
 #include "base/containers/vector.h"
 
 #include <stdlib.h>

@@ -110,7 +110,7 @@ static sr_status check_size(const npz_reader *r, const char *name, zip_uint64_t 
                    name, (unsigned long long)size, (long long)file.st_size);
 }
 
-/* The size that the archive says is one that the bytes of the entry can make. */
+/* Checks the declared size against the stored bytes of the entry. */
 static sr_status check_entry(const npz_reader *r, const char *name, const zip_stat_t *s,
                              sr_failure *why) {
     const zip_uint64_t known =
@@ -127,7 +127,7 @@ static sr_status check_entry(const npz_reader *r, const char *name, const zip_st
                    (unsigned long long)s->size, (unsigned long long)s->comp_size);
 }
 
-/* Opens an entry that may be what it says; NULL and *why. */
+/* Opens an entry after checking its declared size; NULL and *why. */
 static zip_file_t *open_entry(npz_reader *r, const char *name, int64_t *size, sr_failure *why) {
     zip_stat_t s;
     if (zip_stat(r->zip, name, 0, &s) != 0) {

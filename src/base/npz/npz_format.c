@@ -60,7 +60,7 @@ size_t npy_write_header(char out[NPY_HEADER_MAX], const npz_array *a) {
 
 /* -- reading */
 
-/* The text behind "'key':" in a header, or NULL. */
+/* The text after "'key':" in a header, or NULL. */
 static const char *value_of(const char *header, const char *key) {
     const char *at = strstr(header, key);
     if (!at) return NULL;

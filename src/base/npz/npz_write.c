@@ -140,7 +140,7 @@ typedef struct output {
 } output;
 
 static void put_bytes(output *o, const void *bytes, size_t size) {
-    fwrite(bytes, 1, size, o->file); /* ferror tells, once */
+    fwrite(bytes, 1, size, o->file); /* ferror reports failures, once */
     o->at += size;
 }
 
@@ -199,7 +199,7 @@ static void put_end(output *o, uint64_t count, uint64_t directory) {
     put(o, 4, short_of(size, long_most)), put(o, 4, short_of(directory, long_most)), put(o, 2, 0);
 }
 
-/* What is written is on the disk; file systems that know nothing of it are fine. */
+/* Flushes the file to the disk, on file systems that can. */
 static bool synchronise(FILE *file) {
     return fdatasync(fileno(file)) == 0 || errno == EINVAL || errno == ENOSYS;
 }

@@ -278,7 +278,7 @@ sr_status options_read_text(option_table table, void *values, const char *text, 
                             sr_failure *why) {
     if (!*text) return SR_OK;
     FILE *in = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-    if (!in) return sr_fail(why, SR_MEMORY, "%s: no memory to read the options", where);
+    if (!in) return sr_fail(why, SR_MEMORY, "%s: out of memory to read the options", where);
     sr_status status = read_lines(table, values, NULL, in, where, why);
     fclose(in);
     return status;

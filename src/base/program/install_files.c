@@ -1,4 +1,4 @@
-/* install_files.c -- see install_files.h. */
+/* install_files.c -- finds files of a checkout or an installed tree relative to the program. */
 #include "base/program/install_files.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* progress.c -- see progress.h. */
+/* progress.c -- writes the progress line with rate and remaining time. */
 #include "base/program/progress.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* tool.c -- see tool.h. */
+/* tool.c -- error lines, the command line, signals and standard output of every program. */
 #define _XOPEN_SOURCE 700 /* sigaltstack */
 #include "base/program/tool.h"
 

@@ -177,7 +177,7 @@ static void print_vectors(const sr_runfile *f, sr_failure *why) {
     printf(" of %lld columns\n", (long long)info->width);
 }
 
-/* Up to EVALS_SHOWN values behind a name. */
+/* Up to EVALS_SHOWN values after a name. */
 static void print_values(const char *name, int digits, const double *value, int64_t count) {
     printf("  ");
     tsv_escape(stdout, name);
@@ -186,7 +186,7 @@ static void print_values(const char *name, int digits, const double *value, int6
     printf("%*s", (int)(EVALS_SHOWN - count) * 13, "");
 }
 
-/* Name, last values (blank where nobody put any), unit and direction. */
+/* Name, last values (blank where there are none), unit and direction. */
 static void print_metric(const sr_runfile *f, const sr_run_metric *m, int64_t first, int64_t count,
                          sr_failure *why) {
     static const char *const direction[] = {", less is better", "", ", more is better"};

@@ -1,4 +1,4 @@
-/* cmd_info_checkpoint.c -- statrec info X.ckpt: what a checkpoint says of itself. */
+/* cmd_info_checkpoint.c -- statrec info X.ckpt: prints the metadata of a checkpoint. */
 #include <stdio.h>
 #include <string.h>
 

@@ -36,7 +36,7 @@ static bool writes(const char *process, const char *name, const struct stat *fil
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-/* True when the process writes the file; *hidden when that cannot be told. */
+/* True when the process writes the file; *hidden when that is unknown. */
 static bool process_writes(const char *process, const struct stat *file, bool *hidden) {
     char path[PROC_PATH];
     snprintf(path, sizeof path, "/proc/%.20s/fd", process);
@@ -107,13 +107,6 @@ static sr_status print_news(const sr_runfile *f, progress_seen *seen, sr_failure
     return SR_OK;
 }
 
-static void print_status(const sr_run_info *info) {
-    tsv_escape(stdout, info->status);
-    if (*info->reason) fputs(": ", stdout);
-    tsv_escape(stdout, info->reason);
-    putchar('\n');
-}
-
 /* One look at the file; *ended with the exit status when there is nothing to wait for. */
 static sr_status look(const char *path, progress_seen *seen, bool *ended, int *exit_status,
                       sr_failure *why) {
@@ -126,7 +119,12 @@ static sr_status look(const char *path, progress_seen *seen, bool *ended, int *e
     sr_status status = print_news(f, seen, why);
     *ended = !running || gone;
     *exit_status = gone ? TOOL_FAILED : TOOL_DONE;
-    if (status == SR_OK && !running) print_status(info);
+    if (status == SR_OK && !running) {
+        tsv_escape(stdout, info->status);
+        if (*info->reason) fputs(": ", stdout);
+        tsv_escape(stdout, info->reason);
+        putchar('\n');
+    }
     if (status == SR_OK && gone) printf("unfinished: its writer is gone\n");
     sr_run_close(f);
     return status;

@@ -17,9 +17,8 @@ enum { SCORES = sizeof scores / sizeof scores[0] };
 static void print_help(FILE *to) {
     fprintf(to, "usage: statrec score WHAT [OPTIONS] < FILE\n\n");
     command_list(to, scores, SCORES);
-    fprintf(to,
-            "\nstatrec score WHAT --help lists the options. docs/scores.md says what each number "
-            "is.\n");
+    fprintf(to, "\nstatrec score WHAT --help lists the options. docs/scores.md defines each "
+                "number.\n");
 }
 
 int cmd_score(const tool *t) {

@@ -133,7 +133,7 @@ static sr_status compare_lines(const bleu_files *f, bool multi, int64_t *lines, 
     return status;
 }
 
-/* What counts in a way that nobody would expect, but the original program does so too. */
+/* Warns of surprising rules of the original programs. */
 static void warn_of_traps(const tool *t, const file_bytes *f, bool multi) {
     if (f->size >= 3 && memcmp(f->byte, "\xef\xbb\xbf", 3) == 0)
         tool_warn(t, "%s: the byte order mark at its start is taken for part of the first word",
@@ -220,7 +220,7 @@ static int score_files(const tool *t, const bleu_files *f, const bleu_options *o
     if (compare_lines(f, multi, &lines, &why) != SR_OK) return tool_report(t, &why);
     for (int i = 0; i < f->count; i++) warn_of_traps(t, &f->file[i], multi);
     bleu_scorer *s = bleu_create(&form);
-    if (!s) return tool_error(t, TOOL_FAILED, "no memory");
+    if (!s) return tool_error(t, TOOL_FAILED, "out of memory");
     const int status = score_lines(s, f, multi, lines, &why) == SR_OK ? print_scores(t, s, o, multi)
                                                                       : tool_report(t, &why);
     bleu_free(s);

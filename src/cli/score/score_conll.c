@@ -175,7 +175,7 @@ static sr_status add_raw(reading *r, columns *c, sr_failure *why) {
     char *gold = raw_tag(r->o, &c->last[SIDE_GOLD]), *found = raw_tag(r->o, &c->last[SIDE_FOUND]);
     const sr_status status =
         gold && found ? conll_add(r->scorer, c->last[SIDE_GOLD], c->last[SIDE_FOUND], why)
-                      : sr_fail(why, SR_MEMORY, "%s: no memory for a tag", r->path);
+                      : sr_fail(why, SR_MEMORY, "%s: out of memory for a tag", r->path);
     free(gold);
     free(found);
     return status;
@@ -262,7 +262,7 @@ static sr_status score(const tool *t, const conll_options *o, const char *path, 
     for (int k = 0; k < SIDES; k++)
         r.column[k] = tag_column_start(r.path, tag_scheme_find(o->scheme)); /* "any": none */
     r.scorer = conll_create();
-    if (status == SR_OK && !r.scorer) status = sr_fail(why, SR_MEMORY, "no memory");
+    if (status == SR_OK && !r.scorer) status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = score_file(t, &r, &f, why);
     conll_free(r.scorer);
     tag_types_free(&r.types);

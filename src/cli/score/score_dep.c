@@ -69,16 +69,6 @@ static sr_status compare_sentence(const dep_files *f, int64_t i, sr_failure *why
     return SR_OK;
 }
 
-static sr_status compare_files(const dep_files *f, sr_failure *why) {
-    sr_status status = SR_OK;
-    const int64_t both =
-        f->gold.sentences < f->pred.sentences ? f->gold.sentences : f->pred.sentences;
-    for (int64_t i = 0; i < both && status == SR_OK; i++) status = compare_sentence(f, i, why);
-    if (status != SR_OK || f->gold.sentences == f->pred.sentences) return status;
-    return sr_fail(why, SR_FORMAT, "%s has %lld sentences, %s has %lld", f->pred.file.path,
-                   (long long)f->pred.sentences, f->gold.file.path, (long long)f->gold.sentences);
-}
-
 static void print_row(const char *name, int64_t right, int64_t words, bool known) {
     if (known && words)
         printf("%s\t%.2f\t%lld\t%lld\n", name, attachment_percent(right, words), (long long)right,
@@ -116,7 +106,13 @@ static sr_status read_files(dep_files *f, const dep_options *o, const char *pred
     sr_status status = treebank_read(o->ref, &gold, &f->gold, why);
     const treebank_options parsed = {.format = f->gold.format, .any_heads = true};
     if (status == SR_OK) status = treebank_read(pred, &parsed, &f->pred, why);
-    return status == SR_OK ? compare_files(f, why) : status;
+    if (status != SR_OK) return status;
+    const int64_t both =
+        f->gold.sentences < f->pred.sentences ? f->gold.sentences : f->pred.sentences;
+    for (int64_t i = 0; i < both && status == SR_OK; i++) status = compare_sentence(f, i, why);
+    if (status != SR_OK || f->gold.sentences == f->pred.sentences) return status;
+    return sr_fail(why, SR_FORMAT, "%s has %lld sentences, %s has %lld", f->pred.file.path,
+                   (long long)f->pred.sentences, f->gold.file.path, (long long)f->gold.sentences);
 }
 
 int score_dep(const tool *t) {

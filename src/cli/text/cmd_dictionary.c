@@ -47,7 +47,7 @@ static sr_status count_text(vocab *v, const char *path, sr_failure *why) {
     while (w.at < f.size && status == SR_OK)
         while (status == SR_OK && text_word(&w, &word, &length))
             if (!vocab_count(v, word, length, 1))
-                status = sr_fail(why, SR_MEMORY, "%s: no memory for its words", path);
+                status = sr_fail(why, SR_MEMORY, "%s: out of memory for its words", path);
     file_free(&f);
     return status;
 }

@@ -1,4 +1,4 @@
-/* cmd_text_files.c -- see text_files.h. */
+/* cmd_text_files.c -- reads the lines of input texts; opens and renames the output. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

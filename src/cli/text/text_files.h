@@ -28,7 +28,7 @@ sr_status text_output_open(text_output *o, const char *path, bool force, sr_fail
  * its own failure when that was SR_OK. */
 sr_status text_output_finish(text_output *o, sr_status status, sr_failure *why);
 /* After `status`: the file gets its name, or is taken away if anything failed; standard output
- * stays open. Reports a failure, but for one of standard output, which tool_finish tells. Returns
+ * stays open. Reports a failure, except of standard output, which tool_finish reports. Returns
  * the exit status. */
 int text_output_close(text_output *o, const tool *t, sr_status status, sr_failure *why);
 

@@ -19,7 +19,7 @@ typedef struct cifar_label {
 
 typedef struct cifar_format {
     const char *name, *title;
-    int labels; /* bytes in front of the pixels; the last one is learnt */
+    int labels; /* bytes before the pixels; the last one is the class */
     cifar_label label[2];
     const char *train[TRAIN_NAMES + 1]; /* NULL ends */
     const char *test;
@@ -87,7 +87,7 @@ static sr_status append_file(const cifar_format *c, image_set *s, data_split spl
     return status;
 }
 
-/* Reads DIR/NAME or DIR/NAME.gz when there is one; *found says so. */
+/* Reads DIR/NAME or DIR/NAME.gz when there is one, then *found. */
 static sr_status read_batch_file(const cifar_format *c, dataset *d, const data_options *o,
                                  data_split split, const char *name, int64_t most, bool *found,
                                  sr_failure *why) {

@@ -250,7 +250,8 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     if (status == SR_OK) dataset_finish_sentences(d, d->tags->count);
     if (status == SR_OK) note_entities(&c);
-    d->shape.longest = 0; /* taggers know distances alone: other tests may have longer sentences */
+    /* taggers encode distances alone: other tests may have longer sentences */
+    d->shape.longest = 0;
     d->word_column = own.word_column;
     tag_types_free(&c.types);
     free(c.mark);

@@ -7,8 +7,8 @@
  *
  * The smallest label of the training file is class 0; EMNIST's letters are 1..26. Every number up
  * to the largest has an image, unless the number of classes is given. The last training images
- * become the validation split: a twelfth, or as many as the option says (docs/models.md 7). t10k is
- * the test split.
+ * become the validation split: a twelfth, or the number that the option sets (docs/models.md 7).
+ * t10k is the test split.
  */
 #include "data/dataset.h"
 #include "text/file_bytes.h"
@@ -16,7 +16,7 @@
 enum { IMAGES_MAGIC = 0x803, LABELS_MAGIC = 0x801, IMAGES_HEADER = 16, LABELS_HEADER = 8 };
 enum { SIDE_MOST = 4096, LABELS = 256, HELD_OUT_PART = 12 };
 
-/* What a file of images and its file of labels say. */
+/* A file of images and its file of labels. */
 typedef struct idx_pair {
     file_bytes image, label;
     int64_t count, rows, columns;
@@ -49,7 +49,7 @@ static sr_status check_header(const file_bytes *f, uint32_t magic, size_t header
     return SR_OK;
 }
 
-/* The bytes behind the header are those of `count` elements of `size` bytes. */
+/* Checks that `count` elements of `size` bytes follow the header. */
 static sr_status check_size(const file_bytes *f, size_t header, uint64_t count, uint64_t size,
                             sr_failure *why) {
     const uint64_t have = f->size - header;
@@ -75,17 +75,7 @@ static sr_status check_images(idx_pair *p, sr_failure *why) {
     return check_size(f, IMAGES_HEADER, (uint64_t)p->count, (uint64_t)(p->rows * p->columns), why);
 }
 
-static sr_status check_labels(const idx_pair *p, sr_failure *why) {
-    const file_bytes *f = &p->label;
-    sr_status status = check_header(f, LABELS_MAGIC, LABELS_HEADER, why);
-    if (status == SR_OK) status = check_size(f, LABELS_HEADER, word_at(f, 4), 1, why);
-    if (status == SR_OK && word_at(f, 4) != p->count)
-        return sr_fail(why, SR_FORMAT, "%s: byte 4: %u labels, but %s has %lld images", f->path,
-                       word_at(f, 4), p->image.path, (long long)p->count);
-    return status;
-}
-
-/* Reads DIR/NAME or DIR/NAME.gz; *found says whether there is one. */
+/* Reads DIR/NAME or DIR/NAME.gz; *found: it exists. */
 static sr_status read_named(dataset *d, const char *dir, const char *name, file_bytes *f,
                             bool *found, sr_failure *why) {
     char path[FILE_PATH];
@@ -109,7 +99,14 @@ static sr_status read_pair(dataset *d, const char *dir, const char *images, cons
     if (status == SR_OK && !labelled)
         return sr_fail(why, SR_IO, "%s: holds no %s, plain or .gz, to %s", *dir ? dir : ".", labels,
                        p->image.path);
-    return status == SR_OK ? check_labels(p, why) : status;
+    if (status != SR_OK) return status;
+    const file_bytes *f = &p->label;
+    status = check_header(f, LABELS_MAGIC, LABELS_HEADER, why);
+    if (status == SR_OK) status = check_size(f, LABELS_HEADER, word_at(f, 4), 1, why);
+    if (status == SR_OK && word_at(f, 4) != p->count)
+        return sr_fail(why, SR_FORMAT, "%s: byte 4: %u labels, but %s has %lld images", f->path,
+                       word_at(f, 4), p->image.path, (long long)p->count);
+    return status;
 }
 
 static void free_pair(idx_pair *p) {
@@ -152,7 +149,7 @@ static sr_status check_gaps(const idx_pair *p, const bool seen[LABELS], int low,
                                "label %d",
                                p->label.path, (long long)(LABELS_HEADER + image), next,
                                (long long)image, (long long)p->count, missing);
-    sr_hint(why, "--idx-classes says how many classes there are");
+    sr_hint(why, "--idx-classes sets the number of classes");
     return status;
 }
 

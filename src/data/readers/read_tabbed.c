@@ -1,11 +1,11 @@
 /* read_tabbed.c -- sentence pairs in the columns of one file, as Tatoeba's: `English TAB German`
  * lines. Further columns are ignored.
  *
- * Such a file has no official split, and a sentence stands in it once for each of its translations.
+ * Such a file has no official split, and contains a sentence once for each of its translations.
  * The first column decides: with h the FNV-1a hash of its sentence, mixed as in rng.h, and
  * u = h / 2^64,
  *     u < test share: test;  else u < test share + valid share: validation;  else training
- * so that no sentence of that column stands in two splits, whatever the seed, the direction and the
+ * so that no sentence of that column is in two splits, whatever the seed, the direction and the
  * other lines. Sentences of the other column may.
  */
 #include <stdio.h>
@@ -134,19 +134,6 @@ static sr_status split_lines(tabbed *t, sr_failure *why) {
                    (long long)t->lines);
 }
 
-/* The buffers become the texts. */
-static void move_texts(tabbed *t, pair_text text[PAIR_SPLITS]) {
-    for (int s = 0; s < PAIR_SPLITS; s++) {
-        text[s].lines = t->count[s];
-        for (int i = 0; i < SIDES; i++) {
-            file_bytes *f = &text[s].side[i];
-            f->byte = (uint8_t *)t->text[s][i].byte, f->size = t->text[s][i].size;
-            memcpy(f->path, t->file.path, sizeof f->path);
-            t->text[s][i] = (byte_buffer){0};
-        }
-    }
-}
-
 static void tabbed_free(tabbed *t) {
     for (int s = 0; s < PAIR_SPLITS; s++)
         for (int i = 0; i < SIDES; i++) buffer_free(&t->text[s][i]);
@@ -162,7 +149,16 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
     if (status == SR_OK) {
         dataset_note(d, "tabbed %s-%s: from %s, %lld lines, split by the first column", o->source,
                      o->target, t.file.path, (long long)t.lines);
-        move_texts(&t, text);
+        /* The buffers become the texts. */
+        for (int s = 0; s < PAIR_SPLITS; s++) {
+            text[s].lines = t.count[s];
+            for (int i = 0; i < SIDES; i++) {
+                file_bytes *f = &text[s].side[i];
+                f->byte = (uint8_t *)t.text[s][i].byte, f->size = t.text[s][i].size;
+                memcpy(f->path, t.file.path, sizeof f->path);
+                t.text[s][i] = (byte_buffer){0};
+            }
+        }
     }
     tabbed_free(&t);
     return status;

@@ -32,7 +32,7 @@ sr_status sentence_set_line(sentence_set *s, const data_options *o, data_split s
 /* Numbers 0 .. count - 1 in an order drawn by the seed. NULL when out of memory. */
 int64_t *draw_order(uint64_t seed, int64_t count);
 
-/* What stands between columns. */
+/* Separator of columns. */
 static inline bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
@@ -45,7 +45,7 @@ typedef struct line_walk {
     size_t length;
     int64_t number;
 } line_walk;
-bool next_line(line_walk *w); /* false behind the last one */
+bool next_line(line_walk *w); /* false after the last one */
 
 /* DIR/NAME or DIR/NAME.gz in the options' encoding, noted in the description. *found false: neither
  * is there, and `optional`. */

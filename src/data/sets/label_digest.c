@@ -1,4 +1,4 @@
-/* label_digest.c -- a digest of the names behind all ids of a data set, in their order: words,
+/* label_digest.c -- a digest of the names of all ids of a data set, in their order: words,
  * characters, POS tags, labels, tags, classes. A model that was trained with one has learnt nothing
  * of another, whatever their sizes. */
 #include <string.h>

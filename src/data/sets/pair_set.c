@@ -70,17 +70,6 @@ static sr_status read_dictionary(pair_set *s, data_side side, const char *path, 
     return SR_OK;
 }
 
-static sr_status read_dictionaries(pair_set *s, const data_options *o, sr_failure *why) {
-    const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
-    if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
-        return sr_fail(why, SR_USAGE,
-                       "a joint dictionary takes one of source-dictionary and target-dictionary");
-    sr_status status = SR_OK;
-    for (int i = 0; i < SIDES && status == SR_OK; i++)
-        if (*path[i]) status = read_dictionary(s, (data_side)i, path[i], why);
-    return status;
-}
-
 static sr_status add_subwords(pair_set *s, const data_options *o, sr_failure *why) {
     if (*o->bpe_codes && o->bpe_merges)
         return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
@@ -96,7 +85,14 @@ sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) 
         status = pair_set_add_step(s, tokenizer, why);
     }
     if (status == SR_OK && (*o->bpe_codes || o->bpe_merges)) status = add_subwords(s, o, why);
-    return status == SR_OK ? read_dictionaries(s, o, why) : status;
+    if (status != SR_OK) return status;
+    const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
+    if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
+        return sr_fail(why, SR_USAGE,
+                       "a joint dictionary takes one of source-dictionary and target-dictionary");
+    for (int i = 0; i < SIDES && status == SR_OK; i++)
+        if (*path[i]) status = read_dictionary(s, (data_side)i, path[i], why);
+    return status;
 }
 
 static bool count_words(vocab *words, const file_bytes *f, int64_t lines) {

@@ -2,8 +2,8 @@
  *
  * The N tokens, words and <eos> of every line, are cut into B contiguous sequences of n = N/B
  * tokens. The remainder at the end is left out. Batch i has from each piece the tokens i T .. i T +
- * T - 1 as input and those one further as output: (n - 1)/T whole windows, what is behind them is
- * left out. The order is never shuffled.
+ * T - 1 as input and those one further as output: (n - 1)/T whole windows; the rest is left out.
+ * The order is never shuffled.
  */
 #include "data/sets/running_set.h"
 

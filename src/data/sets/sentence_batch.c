@@ -1,10 +1,10 @@
 /* sentence_batch.c -- batches of sentences.
  *
  * Batches are planned once per split (batch_plan.c). Training permutes them in each epoch, unless
- * batching is sorted. With a fixed number of random sentences per batch, training draws batches
- * anew in every epoch: epoch e cuts the permutation of (seed, e). A row is <s> if mark_start is
- * set, the words, </s> if mark_end is set, and padding. Its length is the longest row of the batch
- * or a multiple of pad_to.
+ * batching is sorted. With a fixed number of random sentences per batch, training draws new batches
+ * in every epoch: epoch e cuts the permutation of (seed, e). A row is <s> if mark_start is set, the
+ * words, </s> if mark_end is set, and padding. Its length is the longest row of the batch or a
+ * multiple of pad_to.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +68,7 @@ static const int64_t *batch_of(const sentence_set *s, const sentence_buffers *fr
     return (is_drawn(s, split) ? from->order.item : p->plan.pair) + first;
 }
 
-/* Row length of batch k; the longest of all where sentences are drawn anew. */
+/* Row length of batch k; the longest of all where sentences are drawn in each epoch. */
 static int64_t longest_row(const sentence_set *s, data_split split, int64_t k) {
     const sentence_split *p = &s->split[split];
     int64_t longest = 0;

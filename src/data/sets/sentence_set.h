@@ -35,7 +35,7 @@ typedef struct sentence_split {
     int64_t words;        /* of all of them */
     int64_t *first;       /* [count + 1]: sentence i is id[first[i]] .. id[first[i + 1] - 1] */
     int32_t *label;       /* [count] */
-    int64_t *line;        /* [count], what sentence_set_end was told */
+    int64_t *line;        /* [count], of sentence_set_end */
     int32_t *id;          /* [words], without marks at the ends; NULL before the build */
     int32_t *tag;         /* [words] */
     int32_t *character;   /* of all words, NULL: none */
@@ -44,7 +44,7 @@ typedef struct sentence_split {
     int64_t cut;          /* sentences that max_length made shorter */
     int64_t unknown;      /* words that are <unk> */
     batch_plan plan;      /* one for all epochs, unless s->drawn */
-    byte_buffer text;     /* words, each with a newline behind; before the build */
+    byte_buffer text;     /* words, each with a newline after it; before the build */
     byte_buffer spelling; /* the same of spellings */
     bool open_cut;        /* the sentence that is open is longer than max_length */
     int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
@@ -60,7 +60,7 @@ typedef struct sentence_buffers {
 struct tag_set;
 
 typedef struct sentence_set {
-    /* What the loader says before the first sentence, after sentence_set_create. */
+    /* Set by the loader after sentence_set_create, before the first sentence. */
     task task;              /* TASK_SENTENCES (default) or TASK_TAGS: label or tag counts */
     bool spelled;           /* words have characters */
     int64_t letters;        /* characters of a word, the rest left out; 0: all */
@@ -68,11 +68,11 @@ typedef struct sentence_set {
     const struct tag_set *tags;
 
     vocab *dictionary;
-    vocab *characters; /* id - CHARACTER_FIRST is that of its dictionary behind the specials */
+    vocab *characters; /* id - CHARACTER_FIRST counts its dictionary after the specials */
     sentence_split split[SENTENCE_SPLITS];
     batch_rule rule;
-    bool drawn;                /* random, so many sentences each: drawn anew in every epoch */
-    bool starts, ends;         /* <s> in front of a sentence, which serves as <cls>; </s> behind */
+    bool drawn;                /* random, with a fixed number of sentences: drawn in every epoch */
+    bool starts, ends;         /* <s> before a sentence, serves as <cls>; </s> after it */
     int64_t min_count;         /* rarer words of the training text are <unk> */
     int64_t vocab_size, limit; /* as options name them */
     int64_t max_length, pad_to;

@@ -135,7 +135,7 @@ static bool has_labels(const tree_bank *b, int64_t sentence) {
     return true;
 }
 
-/* The oracle's transitions of a sentence behind those before, where it has them all. */
+/* Appends the oracle's transitions of a sentence that has them all. */
 static bool plan_sentence(tree_split *p, arc_state *state, int64_t sentence) {
     const tree_bank *b = p->of;
     const int64_t start = b->bank.start[sentence], at = p->start[p->keeps];

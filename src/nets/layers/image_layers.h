@@ -6,7 +6,7 @@
 #include "nets/layers/site_builder.h"
 #include "nets/pass.h"
 
-/* A convolution, padded to keep the size at stride 1, and the normalization behind it. */
+/* A convolution, padded to keep the size at stride 1, and the normalization after it. */
 typedef struct conv_norm {
     tensor *w;
     norm_site *norm;

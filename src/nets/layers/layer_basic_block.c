@@ -2,7 +2,7 @@
  *
  *   h = relu(norm1(conv1(x)));  y = relu(norm2(conv2(h)) + shortcut(x))
  *
- * Nothing stands between norm2 and the sum. The shortcut is x where the shape stays; where it
+ * norm2 leads directly into the sum. The shortcut is x where the shape stays; where it
  * changes, option A (op_shortcut.c), or option B, a 1x1 convolution of conv1's stride and a
  * normalization.
  */

@@ -9,8 +9,8 @@
  *
  * A padded character (0) is a row of zeros that is not trained, has no part in a maximum, is no key
  * and no row of the normalizations. A padded word has features 0. The transformer's two sites,
- * characters.norm1 and characters.norm2, are LN unless --norm-at says otherwise, and its queries
- * and keys have no norm: the papers' norms are those of the words' layers.
+ * characters.norm1 and characters.norm2, are LN unless --norm-at sets others. Its queries and keys
+ * have no norm: the papers normalize the layers of words.
  *
  * Initialisation: embedding N(1/sqrt(30)), filters as PyTorch begins a convolution.
  */

@@ -2,7 +2,7 @@
  *
  *   x[s, i] = sqrt(d) E[token[s, i]] + P[position i]      padding has no position
  *
- * E ~ N(0, std^2), std = 1/sqrt(d) unless the params say otherwise, the row of <pad> zero; it may
+ * E ~ N(0, std^2), std = 1/sqrt(d) unless the params set it, the row of <pad> zero; it may
  * serve as the output matrix too.
  */
 #include <math.h>
@@ -12,7 +12,7 @@
 
 embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
                                int64_t longest, int32_t pad) {
-    const int64_t count = longest + pad + 2; /* positions begin behind <pad>'s number */
+    const int64_t count = longest + pad + 2; /* positions begin after <pad>'s number */
     embedding_layer e = {.pad = pad};
     const double std = p->embed_std > 0 ? p->embed_std : 1 / sqrt((double)d);
     e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, std);

@@ -105,7 +105,7 @@ static head_norms head_sites(const site_builder *b, const char *name, int64_t ke
     return (head_norms){q, head_site(b, name, "k_norm", key)};
 }
 
-/* In the order of the forward pass: behind the sum, a norm comes after those of the heads. */
+/* In the order of the forward pass: a norm after the sum follows the norms of the heads. */
 head_norms layer_attention_sites(const site_builder *b, const layer_size *s, const char *side,
                                  int layer, const char *part, const char *norm, int64_t key,
                                  residual_norms *n) {

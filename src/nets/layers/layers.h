@@ -79,7 +79,7 @@ typedef struct multilinear_layer {
 
 multilinear_layer multilinear_init(params *p, const char *name, int64_t d, int64_t R, int64_t K,
                                    int64_t cores);
-/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or behind memory); positions [K, d] of the
+/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or after memory); positions [K, d] of the
  * keys; u, z [R]. */
 tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor *keys,
                           tensor *positions, tensor *u, tensor *z, bool causal);
@@ -106,8 +106,8 @@ typedef struct xl_shared {
     const norm_rows *rows, *memory;
 } xl_shared;
 
-/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or behind memory, whose rows are then taken as
- * s->memory says. report: as in op_attention. */
+/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or after memory, whose rows s->memory
+   describes. report: as in op_attention. */
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
                            const xl_shared *s, attention_report *report);
 

@@ -19,7 +19,7 @@ embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, 
 sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
                           int64_t d, int32_t pad);
 void embedding_free(embedding_layer *e);
-/* token [count, length] -> [count, length, d], without the dropout behind it (layer_embedded) */
+/* token [count, length] -> [count, length, d], without the dropout after it (layer_embedded) */
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
                         int64_t length);
 /* pass_rows of embedded sentences, with the mean of their positions; mask NULL: no padding;
@@ -29,11 +29,11 @@ norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int6
 
 /* -- transformer */
 
-/* Where the norms of a sublayer stand (layer_residual.c). */
+/* Position of the norms of a sublayer (layer_residual.c). */
 typedef enum layer_placement {
-    PLACEMENT_POST,   /* behind the sum */
+    PLACEMENT_POST,   /* after the sum */
     PLACEMENT_PRE,    /* in front of the sublayer */
-    PLACEMENT_PERI,   /* in front of it and behind it */
+    PLACEMENT_PERI,   /* before and after it */
     PLACEMENT_SCALED, /* in front of it, divided by the root of the layer's number from 1 */
 } layer_placement;
 
@@ -46,7 +46,7 @@ typedef struct layer_size {
 /* The options that are given, over the preset's. */
 void layer_size_choose(layer_size *s, const model_options *o);
 void layer_placement_choose(layer_size *s, const model_options *o);
-/* Whether norms stand in front of the sublayers, so that the sum of the last layer has had none. */
+/* True when norms precede the sublayers, so that the last sum is not normalized. */
 bool layer_leaves_sum(const layer_size *s);
 
 /* The norms of the residual branch around a sublayer; NULL where the placement has none. */
@@ -59,7 +59,7 @@ typedef struct residual_norms {
    sublayer. */
 residual_norms residual_norms_init(const site_builder *b, const layer_size *s, const char *side,
                                    int layer, const char *part);
-/* NAME.I.PART_out, where the placement has one: behind them. */
+/* NAME.I.PART_out, where the placement has one: after them. */
 void residual_norms_end(const site_builder *b, const layer_size *s, const char *side, int layer,
                         const char *part, residual_norms *n);
 /* The one that is called PART. */

@@ -4,7 +4,7 @@
  * What becomes of a state depends on no other: sums of the linear layers are those of row_ops.h,
  * the others are of one row anyway. The layer scale in front of a normalization takes eight rows at
  * once in another order than single ones, so the rows that it sees are a multiple of ROWS_TOGETHER,
- * with zeros behind the last.
+ * with zeros after the last.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,11 +35,6 @@ static void scoring_free(void *scorer) {
     free(s);
 }
 
-static sr_status tape_status(const tape *t, sr_failure *why) {
-    const sr_failure *f = tape_failure(t);
-    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
-}
-
 static sr_status scoring_init(scoring *s, const mlp_parser *net, int threads, sr_failure *why) {
     s->net = net;
     s->tape = tape_create(threads, why);
@@ -61,7 +56,7 @@ static void *scoring_create(model *m, int threads, sr_failure *why) {
     return NULL;
 }
 
-/* [padded, hidden] with zeros behind the rows. */
+/* [padded, hidden] with zeros after the rows. */
 static tensor *hidden_sums(const scoring *s, int64_t rows, const int32_t *feature) {
     const mlp_parser *net = s->net;
     const int64_t padded = (rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER * ROWS_TOGETHER;

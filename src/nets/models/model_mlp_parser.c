@@ -8,7 +8,7 @@
  *
  * Without labels there are no label features: 36 of them.
  * Initial values: embeddings U(0.01) as in the source, linear layers uniform within 1/sqrt(inputs).
- * The source draws the latter within 0.01 too, and drops units behind the cube without a norm:
+ * The source draws the latter within 0.01 too, and without a norm drops units after the cube:
  * preset chen-manning takes norm none.
  *
  * Site: hidden.
@@ -20,7 +20,7 @@
 #include "nets/model_rows.h"
 #include "nets/models/mlp_parser.h"
 
-/* Places of a state that have a word and a POS tag, and those of them that may have a label. */
+/* Positions of a state with a word and a POS tag, and those that may have a label. */
 enum { POSITIONS = 18, CHILDREN = 12 };
 
 typedef struct preset {

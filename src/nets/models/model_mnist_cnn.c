@@ -7,7 +7,7 @@
  *   linear -> classes
  *
  * 431,080 parameters for 28x28 grey images of ten classes, and 1,000 of the norm's gain and bias.
- * The convolutions are not padded. With --conv-norms a norm stands in front of their relus too. He:
+ * The convolutions are not padded. --conv-norms adds norms before their relus. He:
  * convolutions and hidden layer N(sqrt(2/fan_in)), the last layer U(1/sqrt(500)), biases 0. PyTorch
  * (the recipe's): U(1/sqrt(fan_in)) for all weights and biases.
  */
@@ -35,7 +35,7 @@ typedef struct mnist_cnn {
     norm_site *hidden_norm;
 } mnist_cnn;
 
-/* A side behind both convolutions and poolings. */
+/* A side after both convolutions and poolings. */
 static int64_t side_left(int64_t side) {
     for (int i = 0; i < CONVS; i++) side = (side - KERNEL + 1) / POOL;
     return side;

@@ -67,7 +67,7 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
     sr_status status = assign_norms(m, o, shape, why);
     if (status == SR_OK) status = row->build(m, o, shape, why);
     if (m->params.failure.status == SR_FORMAT && why) *why = m->params.failure; /* it was first */
-    /* builders look at their parameters now and then at most: what failed first is told here */
+    /* builders seldom check their parameters: reports the first failure */
     if (m->params.failure.status != SR_OK && !(why && why->status != SR_OK))
         status = sr_fail(why, m->params.failure.status, "%s", m->params.failure.text);
     if (status == SR_OK) status = model_check_norm_params(m, o, why);

@@ -22,7 +22,7 @@ typedef struct transformer {
     encoder_layer encoder[LAYERS_MAX];
     decoder_layer decoder[LAYERS_MAX];
     norm_site *encoder_embedding, *decoder_embedding; /* NULL where the placement has none, */
-    norm_site *encoder_final, *decoder_final;         /* as behind the last layers */
+    norm_site *encoder_final, *decoder_final;         /* as after the last layers */
     bool count_padding; /* padded rows are rows like others to the normalizations */
 } transformer;
 

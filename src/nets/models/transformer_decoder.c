@@ -1,19 +1,18 @@
 /* transformer_decoder.c -- a transformer writes sentences word by word, all live hypotheses at once
- * (docs/models.md 2.3, 2.8): the memory of what was written, and the words that may follow. The
- * layers of a step are transformer_step.c.
+ * (docs/models.md 2.3, 2.8). Keeps the memory of written words and computes the next ones.
+ * transformer_step.c has the layers of a step.
  *
- * Kept for a batch: keys and values of the cross-attention once a sentence, of the self-attention
- * once a row and step. Rows never move: slot[r][s] is the row that hypothesis r had at step s, and
- * only these numbers are reordered by the parents.
+ * Kept for a batch: keys and values of the cross-attention per sentence, of the self-attention per
+ * row and step. Rows never move: slot[r][s] is the row that hypothesis r had at step s, and only
+ * these numbers are reordered by the parents.
  *
- * Same bytes whatever is decoded together and on any number of threads: sentences go through the
- * encoder one at a time and without padding; behind it every sum belongs to one row (row_ops.h).
- * The layer scale in front of a normalization takes eight rows at once in another order than single
- * ones (layer_scale.c), so the rows that normalizations see are a multiple of ROWS_TOGETHER, with
- * zeros behind the last one.
+ * Bit-identical for any batch and any number of threads: the encoder takes one sentence at a time,
+ * without padding. After it each sum belongs to one row (row_ops.h). The layer scale before a
+ * normalization sums eight rows in another order than single ones (layer_scale.c). So
+ * normalizations get a multiple of ROWS_TOGETHER rows, with zeros after the last one.
  *
- * Normalizations of the decoder see one row at a time, so those that take statistics over the rows
- * of a sentence at inference are refused.
+ * The decoder normalizes one row at a time, so methods with statistics over the rows of a sentence
+ * are rejected.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ static bool needs_sentence(const norm_site *n) {
     return !strcmp(n->method->axis, "sample") && !n->method->token_samples;
 }
 
-/* The decoder's, but those of the source's keys, which are there. */
+/* Sites of the decoder, except the norm of the source's keys. */
 static bool is_stepwise(const norm_site *n) {
     return !strncmp(n->name, "decoder.", strlen("decoder.")) &&
            !strstr(n->name, ".cross_attention.k_norm");
@@ -99,11 +98,6 @@ static sr_status reach_positions(decoding *s, int64_t count, sr_failure *why) {
     *p = (tensor){.rank = 2, .dim = {grown, d, 1, 1}, .count = grown * d, .value = value};
     s->net.source.positions = *p;
     return SR_OK;
-}
-
-static sr_status tape_status(const tape *t, sr_failure *why) {
-    const sr_failure *f = tape_failure(t);
-    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
 
 /* False when out of memory. */

@@ -1,4 +1,4 @@
-/* transformer_step.h -- what transformer_decoder.c keeps of a batch, and the layers of a step on it
+/* transformer_step.h -- the state of a batch in transformer_decoder.c, and the layers of a step
    (transformer_step.c). */
 #ifndef NETS_MODELS_TRANSFORMER_STEP_H
 #define NETS_MODELS_TRANSFORMER_STEP_H
@@ -42,7 +42,7 @@ typedef struct one_step {
     int64_t longest;
 } one_step;
 
-/* [padded, features] with zeros behind the rows; NULL after a failure, as of the two below. */
+/* [padded, features] with zeros after the rows; NULL after a failure, as of the two below. */
 tensor *step_tensor(const one_step *p, int64_t features);
 /* Token [rows] at the step's position. */
 tensor *step_embedding(const one_step *p, const int32_t *token);

@@ -34,7 +34,7 @@ SIMD_DOUBLE_INLINE void make_units(const layer_scale *s, int64_t w, int64_t q) {
         s->inverse[q + j] = 1 / sqrt(square[j] / (double)w + s->eps);
 }
 
-/* A branch for a usual width, which the compiler then knows. */
+/* A branch for a usual width, constant for the compiler. */
 static void make_eight(const layer_scale *s, int64_t w, int64_t q) {
     if (w == 16)
         make_units(s, 16, q);

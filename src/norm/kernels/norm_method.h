@@ -28,13 +28,13 @@ typedef struct norm_param_row {
     bool whole; /* only integers are valid */
     /* Option of `statrec train` that sets it, in every method that names the same; NULL: "norm-"
      * and the name, with '-' for '_'. place: among these options in --help and in what a run file
-     * keeps of them, the least of all that share one; 0: behind those that have a place. */
+     * keeps of them, the least of all that share one; 0: after those that have a place. */
     const char *option;
     int place;
 } norm_param_row;
 
 typedef struct norm_options {
-    double eps;                   /* inside the root unless the method's file says otherwise */
+    double eps;                   /* inside the root except where the method's file differs */
     double alpha;                 /* weight of the OLD running value */
     int64_t layer_scale;          /* groups of a layer scale before the method; 0 = none */
     double param[NORM_PARAM_MAX]; /* the method's own, in the order of its row */

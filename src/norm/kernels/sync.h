@@ -5,8 +5,8 @@
 
 #include "norm/kernels/norm_method.h"
 
-/* In: mean [d] and m2 [d] of this process's valid rows. Out: those of all rows of all processes,
- * and *n, their number. */
+/* In: mean [d] and m2 [d] of this process's valid rows. Out: mean and m2 of all rows of all
+ * processes, and *n, their number. */
 sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2);
 
 /* a [d] and b [d] become their sums over the processes. */

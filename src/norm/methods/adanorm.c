@@ -8,7 +8,7 @@
  *
  * No parameters to train. k = 1/10; C depends on the task (the paper has 0.3 to 2). As released
  * (unbiased = 1, placement = outside): see ln_simple.c; C is 2 there by default. phi is negative
- * for y > 10, which is not clipped. Kernel and what is kept: row_stats.c.
+ * for y > 10, which is not clipped. row_stats.c has the kernel and the kept values.
  */
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"

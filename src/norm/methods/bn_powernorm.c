@@ -14,7 +14,7 @@
  *
  * The variance is too small by n/N and gradient at padded rows reaches the valid ones: as released.
  * Inference: padded rows are overwritten in the same way, then gamma (u - mu)/sqrt(sigma2 + eps) +
- * beta. Not synchronised. Kept: center, 1/s and the imputed xhat of padded rows [d].
+ * beta. Not synchronized. Kept: center, 1/s and the imputed xhat of padded rows [d].
  */
 #include <string.h>
 
@@ -58,7 +58,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     return batch_fill_padded(c, value, y);
 }
 
-/* Adds to the sums of the valid rows those of the padded ones; part [d] = sum of g there. */
+/* Adds the sums of the padded rows to those of the valid rows; part [d] = sum of g there. */
 static sr_status add_padded(norm_call *c, const column_passes *padded, const batch_kept *k,
                             const real *dy, double *part) {
     double *unused = k->scratch;

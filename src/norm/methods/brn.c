@@ -13,11 +13,11 @@
  *               dgamma = sum g xhat    dbeta = sum g
  *
  * The running quantity is the deviation sigma, eps included. Inference: gamma (x - mu)/sigma +
- * beta, dx = gamma/sigma g. With call counter c and warm-up W the limits are 1 and 0 while c <= W,
- * then grow linearly to r_max at call r_calls and to d_max at call d_calls.
+ * beta, dx = gamma/sigma g. c counts calls, W is the warm-up. While c <= W the limits are 1 and 0.
+ * Then they grow linearly to r_max at call r_calls and to d_max at call d_calls.
  *
- * Recorded so that BN's formulas hold: gamma stands for gamma r, sum_gx for sum g xn, sigma2 for
- * sigma^2. Kept: mu_B and 1/sigma_B [d]; r, D and dgamma [d].
+ * Recorded so that BN's formulas hold: gamma contains gamma r, sum_gx contains sum g xn, sigma2
+ * contains sigma^2. Kept: mu_B and 1/sigma_B [d]; r, D and dgamma [d].
  */
 #include <string.h>
 

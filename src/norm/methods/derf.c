@@ -6,7 +6,7 @@
  *               dalpha = sum gamma g erf'(z) x    ds = sum gamma g erf'(z)
  *               sum_g = sum g (= dbeta)    sum_gx = sum g erf(z) (= dgamma)
  *
- * alpha and s begin with the options alpha0 and s0. No statistic, no eps, no state; kernel:
+ * The options alpha0 and s0 initialize alpha and s. No statistic, no eps, no state; kernel:
  * pointwise.c.
  */
 #include <math.h>

@@ -1,5 +1,5 @@
-/* detachnorm.c -- DetachNorm (Xu et al., NeurIPS 2019; docs/norms.md 5): the forward pass of
- * LayerNorm-simple, with statistics taken for constants in the backward pass.
+/* detachnorm.c -- DetachNorm (Xu et al., NeurIPS 2019; docs/norms.md 5): LayerNorm-simple whose
+ * backward pass treats statistics as constants.
  *
  * Per row over its d features, g = dL/dy, y = (x - mean[x])/s:
  *
@@ -7,8 +7,8 @@
  *     detach-std    dx = (g - mean[g]) / s
  *     detach-both   dx = g / s
  *
- * What detach-std cuts off is the standard deviation as a whole. Three methods in one file because
- * they differ in two flags. As released: see ln_simple.c. Kernel and what is kept: row_stats.c.
+ * detach-std cuts off the whole standard deviation. The three methods differ in two flags. As
+ * released: see ln_simple.c. row_stats.c has the kernel and the kept values.
  */
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"

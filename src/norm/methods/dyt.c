@@ -5,7 +5,7 @@
  *     backward  dx = gamma g (1 - tanh^2) alpha    dalpha = sum gamma g (1 - tanh^2) x
  *               sum_g = sum g (= dbeta)    sum_gx = sum g tanh (= dgamma)
  *
- * alpha begins with the option alpha0. No statistic, no eps, no state; kernel: pointwise.c.
+ * The option alpha0 initializes alpha. No statistic, no eps, no state; kernel: pointwise.c.
  */
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* groupnorm.c -- group normalization (Wu and He, ECCV 2018; docs/norms.md 8).
  *
- * Mean and biased variance over all valid rows of one sample and the d/G features of one group;
- * formulas, shapes and what is kept: group_stats.c. For images a sample is an image, for text every
- * token is its own (GroupNorm with one group is then LN). Padded rows are excluded.
+ * Mean and biased variance cover all valid rows of one sample and the d/G features of one group.
+ * group_stats.c has formulas, shapes and kept values. For images a sample is an image. For text
+ * each token is a sample: GroupNorm with one group is then LN. Padded rows are excluded.
  */
 #include "norm/kernels/group_stats.h"
 #include "norm/methods/methods.h"

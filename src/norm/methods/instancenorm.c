@@ -1,8 +1,8 @@
 /* instancenorm.c -- instance normalization (Ulyanov, Vedaldi and Lempitsky, 2016; docs/norms.md 9).
  *
- * GroupNorm with as many groups as features: mean and biased variance of each feature over the
- * valid rows of one sample (an image, a sentence). A sample with one valid row gives y = beta and
- * dx = 0. No running statistics. Formulas, shapes and what is kept: group_stats.c.
+ * GroupNorm with one feature per group. Mean and biased variance of a feature cover the valid rows
+ * of one sample (an image, a sentence). A sample with one valid row gives y = beta and dx = 0. No
+ * running statistics. group_stats.c has formulas, shapes and kept values.
  */
 #include "norm/kernels/group_stats.h"
 #include "norm/methods/methods.h"

@@ -7,8 +7,9 @@
  *     backward  dx = (q - mean[q] - xhat mean[q xhat]) / s
  *               sum_g = sum over rows of g (= dbeta)    sum_gx = sum over rows of g xhat (= dgamma)
  *
- * Option unbiased: the variance is sum/(d-1), as the RBN release's option layer_1 has it; then the
- * last term is xhat sum[q xhat]/(d-1), and d = 1 gives NaN. Kernel and what is kept: row_stats.c.
+ * Option unbiased: the variance is sum/(d-1), as with option layer_1 of the RBN release. The last
+ * term is then xhat sum[q xhat]/(d-1), and d = 1 gives NaN. row_stats.c has the kernel and the kept
+ * values.
  */
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"

@@ -6,8 +6,9 @@
  *     forward   u = x - mean[x]  v = mean[u^2]  s = sqrt(v + eps)  y = u/s
  *     backward  dx = (g - mean[g] - y mean[g y]) / s
  *
- * As released (unbiased = 1, placement = outside): v = sum[u^2]/(d-1), s = sqrt(v) + eps; the
- * release also allocates gain and bias that nothing uses. Kernel and what is kept: row_stats.c.
+ * As released (unbiased = 1, placement = outside): v = sum[u^2]/(d-1), s = sqrt(v) + eps. The
+ * release also allocates gain and bias that nothing uses. row_stats.c has the kernel and the kept
+ * values.
  */
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"

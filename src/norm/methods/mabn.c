@@ -15,16 +15,15 @@
  *               dx = (q - z mgz)/sqrt(var + eps)
  *               dgamma = sum g r z    dbeta = sum g
  *
- * Inference: gamma x/sqrt(run + eps) + beta. The mean is removed from the weights in front of the
- * layer instead of the activations (norm_weight.c): from the convolutions of ResNet20. In a
- * Transformer a residual sum stands in front of every site and no weight is centralised. Slot
- * c mod K: slot 0 is first filled at c = K.
+ * Inference: gamma x/sqrt(run + eps) + beta. The mean is removed from the weights before the layer,
+ * not from activations (norm_weight.c). ResNet20 has such convolutions. In a Transformer a residual
+ * sum comes before every site, so no weight is centralized. Slot c mod K: slot 0 is first filled at
+ * c = K.
  *
- * Recorded so that PN-V's formulas hold while early: gamma stands for gamma r, sum_gx for sum g z.
- * Afterwards var and mgz are averages that are not recorded, so the part of dx that flows through
- * the statistic is measured here, g_psi2 = ||mgz sqrt(x2)/(var + eps)||_2/d. Calls outside
- * NORM_TRAIN change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r, dgamma
- * [d].
+ * Recorded so that PN-V's formulas hold while early: gamma contains gamma r, sum_gx contains sum g
+ * z. Afterwards var and mgz are averages, which are not recorded. So this file measures the part of
+ * dx through the statistic: g_psi2 = ||mgz sqrt(x2)/(var + eps)||_2/d. Calls outside NORM_TRAIN
+ * change no buffer and take the batch's own values. Kept: 1/sqrt(var + eps), r, dgamma [d].
  */
 #include <math.h>
 #include <string.h>

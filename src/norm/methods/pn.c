@@ -11,9 +11,9 @@
  *               sum_g = sum g (= dbeta)    sum_gx = sum g xhat (= dgamma)
  *
  * This backward pass is no derivative. psi2 starts at 1 and nu at 0 (as released; the paper is
- * silent). With running statistics (inference) psi = sqrt(psi2 + eps) and dx = q/psi. nu remembers
- * gradients of earlier batches: all batches must come with the same loss scale, here the summed
- * loss. Kept: 1/psi [d]; nu of the call is in the statistics.
+ * silent). With running statistics (inference) psi = sqrt(psi2 + eps) and dx = q/psi. nu averages
+ * gradients of earlier batches, so all batches need the same loss scale, here the summed loss.
+ * Kept: 1/psi [d]; nu of the call is in the statistics.
  */
 #include <math.h>
 #include <string.h>

@@ -13,13 +13,12 @@
  *               nu <- nu + (1-alpha_bwd) (Lambda - nu Gamma)
  *               dgamma = sum over A of g z    dbeta = sum over A of g
  *
- * Differences from pn.c: warm-up, whose update is applied twice; the divisor of the backward pass
- * is the batch's even after the warm-up; padded rows are written, count in the backward averages
- * and receive gradient; g_psi2 = ||nu sqrt(v)/(sqrt(den + eps) sqrt(v + eps))||_2/d has both
- * divisors and is measured here. W is the module's default; the release's training scripts pass the
- * warm-up of the learning rate to all layers but the last norm, here --norm-warmup. Inference:
- * gamma u/sqrt(psi2 + eps) + beta. Not synchronised. Kept: 1/sqrt(den + eps) and
- * 1/sqrt(v + eps) [d].
+ * Differences from pn.c: The warm-up applies its update twice. The backward pass divides by the
+ * batch's statistic even after the warm-up. Padded rows are written, count in the backward averages
+ * and receive gradient. g_psi2 = ||nu sqrt(v)/(sqrt(den + eps) sqrt(v + eps))||_2/d has both
+ * divisors and is measured here. W is the module's default. The release's training scripts give all
+ * layers but the last norm the learning rate's warm-up, here --norm-warmup. Inference: gamma
+ * u/sqrt(psi2 + eps) + beta. Not synchronized. Kept: 1/sqrt(den + eps) and 1/sqrt(v + eps) [d].
  */
 #include <math.h>
 #include <string.h>
@@ -41,7 +40,7 @@ static void advance(const norm_call *c) {
     }
 }
 
-/* Gamma over all rows: those of psi2_B and the padded ones. */
+/* Gamma over all rows: adds the padded rows to psi2_B. */
 static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) {
     int64_t d = c->features;
     double *mean = k->scratch, *m2 = mean + d, most = -INFINITY;

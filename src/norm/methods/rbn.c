@@ -10,9 +10,9 @@
  *     dx_i += (1/n) (2 lambda (mu_B - mu) + 2 nu (sigma_B - sigma)/sigma_B (x_i - mu_B))
  *
  * with the second term 0 where sigma_B = 0 (the root has no derivative there). gamma and beta get
- * nothing. The loss is the summed one, as in the release; scale = mean multiplies both weights by
- * the token count of the batch, so that they are relative to the loss per token. Only while
- * training (NORM_TRAIN). Kept: as bn.c, and mu and sigma2 of the penalty [d].
+ * nothing. The loss is summed, as in the release. scale = mean multiplies both weights by the token
+ * count of the batch, which makes them relative to the loss per token. Only while training
+ * (NORM_TRAIN). Kept: as bn.c, and mu and sigma2 of the penalty [d].
  */
 #include <math.h>
 #include <string.h>
@@ -103,7 +103,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
     batch_terms t = batch_statistic_terms(c, k, true);
-    double *weight = k->scratch + 3 * c->features; /* the slope of BN alone is what is recorded */
+    double *weight = k->scratch + 3 * c->features; /* records the slope of BN alone */
     memcpy(weight, t.slope, (size_t)c->features * sizeof *weight);
     if (c->rows->mode == NORM_TRAIN) add_penalty_terms(c, k, &t);
     return batch_combine(c, k, &t, weight, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);

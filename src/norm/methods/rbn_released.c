@@ -14,10 +14,10 @@
  *                      + (dP/dmu_B + 2 dP/dv_B (x_i - mu_B))/n    in valid rows, 0 in padded ones
  *               dgamma = sum over A of g xhat    dbeta = sum over A of g
  *
- * Sums run over A, divisors are n; the running values of the penalty are those after the update,
- * constants. Deviations from the release: v_B is computed without cancellation, and where v_B = 0
- * the derivative of the root in diff2 and reldiff is taken as 0, not NaN. Inference: s =
- * sqrt(max(sigma2, eps)). Not synchronised. Kept: center, 1/s [d].
+ * Sums run over A, divisors are n. The penalty treats the updated running statistics as constants.
+ * Deviations from the release: v_B is computed without cancellation. Where v_B = 0, the derivative
+ * of the root in diff2 and reldiff is 0, not NaN. Inference: s = sqrt(max(sigma2, eps)). Not
+ * synchronized. Kept: center, 1/s [d].
  */
 #include <math.h>
 #include <string.h>

@@ -13,11 +13,11 @@
  *               dgamma = sum h xhat    dbeta = sum h    deta = sum over rows and features of h x
  *               dln_gamma = sum lambda g x1    dln_beta = sum lambda g
  *
- * T0 = 0: lambda = 0, and there is no LN. With running statistics mu and sigma2 take the place of
- * the batch's. Outside training lambda is that of the last training call, which is a running value
- * [d] of one number, so that it is where the weights are. eta is one number of the layer.
+ * T0 = 0: lambda = 0, and there is no LN. With running statistics mu and sigma2 replace the
+ * batch's. Outside training lambda keeps its value of the last training call. It is stored as a
+ * running statistic [d] of equal numbers. eta is one number of the layer.
  *
- * Recorded: gamma stands for (1-lambda) gamma, sum_gx = sum g xhat; g_mu and g_sigma2 are measured
+ * Recorded: gamma contains (1-lambda) gamma, sum_gx = sum g xhat; g_mu and g_sigma2 are measured
  * here. Kept: as bn.c, lambda, dgamma and dbeta [2 d], and of the LN m and 1/r of each row.
  */
 #include <math.h>
@@ -155,7 +155,7 @@ static void parameter_gradients(norm_call *c, const batch_kept *k, double lambda
     c->dbeta = dbeta;
 }
 
-/* The terms of RepBN; what flows through its statistics is told. */
+/* The terms of RepBN; reports the part through its statistics. */
 static batch_terms terms_of(norm_call *c, const batch_kept *k, double lambda) {
     const bool running = c->rows->mode == NORM_RUNNING;
     const double eta = (double)c->own[OWN_ETA][0];

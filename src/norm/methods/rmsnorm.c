@@ -7,9 +7,9 @@
  *     backward  inside:  dx = (q - z mean[q z]) / s
  *               outside: dx = (q - z mean[q z] s/sqrt(r2)) / s, second term 0 where r2 = 0
  *
- * The reference code has eps outside (1e-8) and no bias by default; here eps is inside and there is
- * a bias, which stays what it is at the start if it is not trained. Kernel and what is kept:
- * row_stats.c.
+ * The reference code has eps outside (1e-8) and no bias by default. Here eps is inside, and a bias
+ * exists; an untrained bias keeps its initial value. row_stats.c has the kernel and the kept
+ * values.
  */
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"

@@ -17,14 +17,14 @@
  *
  *     arithmetic mean(Omega) - geometric mean(Omega) > M V
  *
- * the layer takes the batch for an outlier: v = x2, psi = gz, and the slots of both windows take
- * psi2 and e from before instead of the batch's. V is the variance of the roots of the window as it
- * was before this batch, over its slots and features.
+ * the layer treats the batch as an outlier: v = x2, psi = gz. The slots of both windows then take
+ * the previous psi2 and e, not the batch's. V is the variance of the roots of the previous window,
+ * over its slots and features.
  *
- * Inference: gamma x/sqrt(psi2 + eps) + beta. Calls outside NORM_TRAIN change nothing and take the
- * batch's own values. dx is no derivative once averages are used. Several processes: sync.c. sum_gx
- * = sum g z; v and psi are not recorded, so that the part of dx that flows through the statistic is
- * measured here, g_psi2 = ||psi sqrt(x2)/s^2||_2/d. Kept: 1/s [d] and whether averages were used.
+ * Inference: gamma x/sqrt(psi2 + eps) + beta. Calls outside NORM_TRAIN change nothing and use the
+ * batch's values. dx is no derivative once averages are used. Several processes: sync.c. sum_gx =
+ * sum g z. v and psi are not recorded, so this file measures the part of dx through the statistic:
+ * g_psi2 = ||psi sqrt(x2)/s^2||_2/d. Kept: 1/s [d] and whether averages were used.
  */
 #include <math.h>
 #include <string.h>

@@ -1,19 +1,17 @@
-/* unit_norm.c -- unit norm with a scale vector, the Norm and the scaling parameters of nGPT
- * (Loshchilov, Hsieh, Sun and Ginsburg, ICLR 2025, arXiv 2410.01131, equations 15 and 16 and
- * section 2.5; docs/norms.md 23).
+/* unit_norm.c -- unit norm with a scale vector, from nGPT (Loshchilov, Hsieh, Sun and Ginsburg,
+ * ICLR 2025, arXiv 2410.01131, equations 15 and 16 and section 2.5; docs/norms.md 23).
  *
  * Per row over its d features, g = dL/dy:
  *
  *     forward   r = sqrt(sum x^2 + eps)    z = x/r    s = p s_init/s_scale    y = s z
  *     backward  q = s g    dx = (q - z sum[q z])/r    dp = s_init/s_scale sum over rows of g z
  *
- * p [d] is what is learnt; it begins with s_scale, so that s begins with s_init, and an optimizer
- * whose steps have a size of their own moves s by s_init/s_scale times as much. s_scale = 0 stands
- * for 1/sqrt(d). No bias. The paper has no eps; here it is so small that only rows of zeros feel
- * it, whose z would be no number.
+ * p [d] is learned. It is initialized to s_scale, hence s to s_init. An optimizer with steps of
+ * fixed size moves s by s_init/s_scale times as much. s_scale = 0 means 1/sqrt(d). No bias. The
+ * paper has no eps; here it only matters for rows of zeros, whose z would be NaN.
  *
- * Recorded: gamma is s, sum_gx = sum g z. Kernel and what is kept: row_stats.c with "variance" sum
- * x^2; behind it s [d] for the observer of batch statistics.
+ * Recorded: gamma is s, sum_gx = sum g z. row_stats.c has the kernel and the kept values, with
+ * "variance" sum x^2. After them s [d] is kept for the observer of batch statistics.
  */
 #include <math.h>
 

@@ -81,7 +81,7 @@ int64_t bpe_vocabulary_pieces(const bpe_vocabulary *v);
 typedef struct bpe bpe;
 
 typedef struct bpe_settings {
-    const char *separator; /* behind every piece of a word but the last: "@@" */
+    const char *separator; /* after every piece of a word but the last: "@@" */
     /* NULL or without pieces: every piece may be written. A subword outside it (as written, with
      * separator) is cut back into what it was merged from. */
     const bpe_vocabulary *vocabulary;
@@ -94,7 +94,7 @@ typedef struct bpe_settings {
  * failure. */
 bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why);
 void bpe_free(bpe *b);
-/* Puts the line in pieces behind what is in *out. Blanks, CR and LF at the ends stay, runs of
+/* Appends the line in pieces to *out. Blanks, CR and LF at the ends stay, runs of
  * blanks inside become one. */
 sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why);
 

@@ -95,7 +95,7 @@ static sr_status write_piece(const bpe *b, writer *w, const char *text, size_t l
     return status == SR_OK ? append(w->out, text, length, why) : status;
 }
 
-/* The text with `end` behind it, in b->key. */
+/* The text with `end` appended, in b->key. */
 static sr_status make_key(bpe *b, const char *text, size_t length, const char *end,
                           size_t end_length, sr_failure *why) {
     b->key.size = 0;

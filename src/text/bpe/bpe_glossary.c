@@ -1,5 +1,5 @@
-/* bpe_glossary.c -- see bpe_glossary.h; after _isolate_glossaries and isolate_glossary of
- * subword-nmt 0.3.8.
+/* bpe_glossary.c -- cuts words at matches of glossary expressions, after _isolate_glossaries and
+ * isolate_glossary of subword-nmt 0.3.8.
  *
  * Each glossary cuts what earlier ones have left at every match, unless "^GLOSSARY$" matches. In
  * it, of "a|b", ^ belongs to a and $ to b alone. What then fits any glossary from end to end is
@@ -71,7 +71,7 @@ static sr_status add_segment(segments *s, const char *text, size_t length, sr_fa
     return SR_OK;
 }
 
-/* The parts of one segment, behind those in g->next. */
+/* Appends the parts of one segment to g->next. */
 static sr_status isolate(bpe_glossary *g, expressions *e, const bpe_segment *segment,
                          sr_failure *why) {
     const char *text = segment->text;

@@ -31,7 +31,7 @@ typedef struct bpe_fields {
     int64_t line; /* number of the last line, from 1 */
     const char *field[2];
     size_t length[2];
-    bool found; /* false behind the last line */
+    bool found; /* false after the last line */
 } bpe_fields;
 
 /* SR_FORMAT for a line without two fields between single blanks; the message names them by

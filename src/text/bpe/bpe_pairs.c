@@ -1,4 +1,4 @@
-/* bpe_pairs.c -- see bpe_pairs.h.
+/* bpe_pairs.c -- counts the pairs of symbols and returns the most frequent one.
  *
  * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. It sets rare pairs
  * aside from time to time, so that the search for the greatest count is cheap. It corrects counts

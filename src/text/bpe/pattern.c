@@ -113,14 +113,6 @@ void pattern_free(pattern *p) {
     free(p);
 }
 
-static sr_status fail_search(const pattern *p, int error, const char *text, size_t length,
-                             sr_failure *why) {
-    if (error == PCRE2_ERROR_NOMEMORY) return out_of_memory(why);
-    const int shown = length < 40 ? (int)length : 40;
-    return sr_fail(why, SR_FORMAT, "glossary '%.200s' takes more than %d steps on '%.*s%s'",
-                   p->text, PATTERN_STEPS, shown, text, length > 40 ? "..." : "");
-}
-
 sr_status pattern_search(pattern *p, const char *text, size_t length, size_t from,
                          pattern_range range, bool *found, size_t *start, size_t *end,
                          sr_failure *why) {
@@ -130,7 +122,12 @@ sr_status pattern_search(pattern *p, const char *text, size_t length, size_t fro
     const int pairs = pcre2_match(p->code, (PCRE2_SPTR)text, length, from,
                                   anchors | (length ? PCRE2_NOTEMPTY : 0), p->match, p->limits);
     *found = pairs >= 0;
-    if (pairs < 0 && pairs != PCRE2_ERROR_NOMATCH) return fail_search(p, pairs, text, length, why);
+    if (pairs < 0 && pairs != PCRE2_ERROR_NOMATCH) {
+        if (pairs == PCRE2_ERROR_NOMEMORY) return out_of_memory(why);
+        const int shown = length < 40 ? (int)length : 40;
+        return sr_fail(why, SR_FORMAT, "glossary '%.200s' takes more than %d steps on '%.*s%s'",
+                       p->text, PATTERN_STEPS, shown, text, length > 40 ? "..." : "");
+    }
     if (!*found) return SR_OK;
     const PCRE2_SIZE *place = pcre2_get_ovector_pointer(p->match);
     *start = place[0];

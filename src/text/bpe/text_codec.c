@@ -5,7 +5,7 @@
 
 #include "text/bpe/bpe.h"
 
-/* The line alone with a zero byte behind it, as text_check wants it; no newline is in it. */
+/* The line alone with a zero byte after it, for text_check; without newline. */
 static sr_status check_line(const char *line, size_t length, byte_buffer *b, sr_failure *why) {
     if (!buffer_put(b, line, length))
         return sr_fail(why, SR_MEMORY, "out of memory for a line of text");

@@ -49,7 +49,7 @@ sr_status loaded_model_average(loaded_model *t, char *const *name, int count, sr
     sr_status status = train_model_each(t->model, count_values, &values, why);
     sums s = {calloc((size_t)values + 1, sizeof *s.value), 0, 1.0 / count, false};
     if (!s.value)
-        return sr_fail(why, SR_MEMORY, "no memory to average %lld values", (long long)values);
+        return sr_fail(why, SR_MEMORY, "out of memory to average %lld values", (long long)values);
     for (int i = 0; i < count && status == SR_OK; i++) {
         s.at = 0;
         status = weights_read(t->model, name[i], why);
@@ -73,7 +73,7 @@ sr_status loaded_model_write(loaded_model *t, const char *path, const char *orig
     loaded_model_text text;
     char *config = options_dump(train_options(), &t->config);
     sr_status status = config ? loaded_model_open_text(t, &text, why)
-                              : sr_fail(why, SR_MEMORY, "%s: no memory", path);
+                              : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
     if (status != SR_OK) {
         free(config);
         return status;

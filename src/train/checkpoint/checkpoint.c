@@ -75,7 +75,7 @@ void checkpoint_put_head(array_writer *w, const checkpoint_head *h) {
 
 sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why) {
     char *config = trainer_config_text(r);
-    if (!config) return sr_fail(why, SR_MEMORY, "%s: no memory for the configuration", path);
+    if (!config) return sr_fail(why, SR_MEMORY, "%s: out of memory for the configuration", path);
     array_writer *w = array_writer_create(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (w) {
         checkpoint_put_head(w, &(checkpoint_head){config, r->config->data.name, r->model,

@@ -60,7 +60,7 @@ static sr_status read_text(const array_reader *f, const char *name, file_bytes *
         return sr_fail(why, SR_FORMAT, "%s is no text", to->path);
     to->size = (size_t)a.dim[0];
     a.data = to->byte = calloc(to->size + 1, 1);
-    if (!to->byte) return sr_fail(why, SR_MEMORY, "%s: no memory", to->path);
+    if (!to->byte) return sr_fail(why, SR_MEMORY, "%s: out of memory", to->path);
     return array_reader_fill(f, name, &a, why);
 }
 

@@ -57,7 +57,7 @@ static sr_status compare_options(const char *path, const train_config *of, const
 static sr_status check_same_run(const char *path, const char *config, const train_config *c,
                                 sr_failure *why) {
     train_config *of = malloc(sizeof *of);
-    if (!of) return sr_fail(why, SR_MEMORY, "%s: no memory for its options", path);
+    if (!of) return sr_fail(why, SR_MEMORY, "%s: out of memory for its options", path);
     sr_status status = train_config_read(of, config, path, why);
     if (status == SR_OK) status = compare_options(path, of, c, why);
     free(of);
@@ -105,7 +105,7 @@ static sr_status write_parent(train_resume *from, const char *before, int64_t st
     const char *slash = strrchr(from->rows, '/'), *name = slash ? slash + 1 : from->rows;
     const size_t size = strlen(before) + strlen(name) + 64;
     from->parent = malloc(size);
-    if (!from->parent) return sr_fail(why, SR_MEMORY, "%s: no memory for its lineage", from->rows);
+    if (!from->parent) return sr_fail(why, SR_MEMORY, "%s: out of memory for its lineage", from->rows);
     snprintf(from->parent, size, "%s%s%s step %lld", before, *before ? "; " : "", name,
              (long long)steps);
     return SR_OK;

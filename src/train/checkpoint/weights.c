@@ -130,7 +130,7 @@ static sr_status read_stored(void *context, const state_item *item, sr_failure *
     if (status == SR_OK) status = check_array(array_reader_path(f), item, &found, why);
     if (status != SR_OK) return status;
     found.data = malloc((size_t)npz_count(&found) * sizeof(double) + 1);
-    if (!found.data) return sr_fail(why, SR_MEMORY, "%s: no memory", array_reader_path(f));
+    if (!found.data) return sr_fail(why, SR_MEMORY, "%s: out of memory", array_reader_path(f));
     status = array_reader_fill(f, name, &found, why);
     if (status == SR_OK) status = take(array_reader_path(f), item, &found, why);
     free(found.data);

@@ -65,13 +65,6 @@ static sr_status check_preset(const train_config *c, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status check_task(const train_config *c, sr_failure *why) {
-    data_shape shape = {0};
-    for (int i = 0; data_name(i); i++)
-        if (!strcmp(data_name(i), c->data.name)) shape.task = data_task(i);
-    return task_check(model_find(c->model.name), &shape, why);
-}
-
 sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     sr_status status = check_name("model", c->model.name, model_name, "models", why);
     if (status == SR_OK) status = check_preset(c, why);
@@ -79,16 +72,11 @@ sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     if (status == SR_OK) status = check_norm("decoder-norm", c->model.decoder_norm, why);
     if (status == SR_OK && *c->model.qk_norm) status = check_norm("qk-norm", c->model.qk_norm, why);
     if (status == SR_OK) status = check_name("data", c->data.name, data_name, "data", why);
-    return status == SR_OK ? check_task(c, why) : status;
-}
-
-static sr_status check_dumps(const train_config *c, sr_failure *why) {
-    if (*c->dump_weights && !strcmp(c->dump_weights, c->dump_batches))
-        return sr_fail(why, SR_USAGE, "--dump-weights and --dump-batches are one file, '%s'",
-                       c->dump_weights);
-    if (*c->output && (!strcmp(c->output, c->dump_weights) || !strcmp(c->output, c->dump_batches)))
-        return sr_fail(why, SR_USAGE, "the run file and a dump are one file, '%s'", c->output);
-    return SR_OK;
+    if (status != SR_OK) return status;
+    data_shape shape = {0};
+    for (int i = 0; data_name(i); i++)
+        if (!strcmp(data_name(i), c->data.name)) shape.task = data_task(i);
+    return task_check(model_find(c->model.name), &shape, why);
 }
 
 sr_status trainer_check_together(const train_config *c, sr_failure *why) {
@@ -100,5 +88,11 @@ sr_status trainer_check_together(const train_config *c, sr_failure *why) {
     if (status == SR_OK) status = train_interval_read(c->checkpoint_every, &every, why);
     if (status != SR_OK) return status;
     status = trainer_check_patience(c, why);
-    return status == SR_OK ? check_dumps(c, why) : status;
+    if (status != SR_OK) return status;
+    if (*c->dump_weights && !strcmp(c->dump_weights, c->dump_batches))
+        return sr_fail(why, SR_USAGE, "--dump-weights and --dump-batches are one file, '%s'",
+                       c->dump_weights);
+    if (*c->output && (!strcmp(c->output, c->dump_weights) || !strcmp(c->output, c->dump_batches)))
+        return sr_fail(why, SR_USAGE, "the run file and a dump are one file, '%s'", c->output);
+    return SR_OK;
 }

@@ -58,7 +58,7 @@ static sr_status parse(train_config *c, option_origin *origin, int argc, char **
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
                              sr_failure *why) {
     option_origin *origin = calloc((size_t)train_options().count, sizeof *origin);
-    if (!origin) return sr_fail(why, SR_MEMORY, "no memory for the options");
+    if (!origin) return sr_fail(why, SR_MEMORY, "out of memory for the options");
     const sr_status status = parse(c, origin, argc, argv, first, positional, why);
     free(origin);
     return status;

@@ -13,7 +13,7 @@ static sr_status apply(void *self, int side, const char *line, size_t length, by
     char *words = bleu_words(form, (bleu_text){line, length});
     const bool done = words && buffer_put(out, words, strlen(words));
     free(words);
-    return done ? SR_OK : sr_fail(why, SR_MEMORY, "no memory for a line of text");
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for a line of text");
 }
 
 line_transform tokenizer_option_step(const char *tokenize, bool lowercase, bleu_form *form) {
