@@ -18,7 +18,7 @@
 #include "analysis/frame/step_range.h"
 #include "analysis/runs/run_metrics.h"
 #include "analysis/series/custom_statistics.h"
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 typedef struct settings {
     bool evals;

@@ -13,7 +13,7 @@
 
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/run_metrics.h"
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "table/table.h"
 
 enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */

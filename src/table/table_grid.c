@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/globs.h"
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "table/table.h"
 
 /* -- what belongs to what -------------------------------------------------------------------- */

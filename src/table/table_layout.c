@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/globs.h"
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "table/table.h"
 
 enum { NAME, PART, LABEL, SETTINGS }; /* cells; KEY=VALUE from SETTINGS on */

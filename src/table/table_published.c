@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 #include "table/table.h"
 
 enum { TABLE, SOURCE, NORM, METRIC, VALUE, CELLS };

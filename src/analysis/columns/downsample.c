@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/buckets.h"
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 void parts_begin(parts *p, int columns, int64_t buckets, double low, double high) {
     *p = (parts){.columns = columns, .buckets = buckets, .low = low, .high = high};

@@ -8,7 +8,7 @@
 
 #include "base/globs.h"
 #include "base/options/options.h"
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 /* -- statistics ------------------------------------------------------------------------------ */
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/vector.h"
+#include "base/containers/vector.h"
 
 /* Identifies the file that was opened under a name. */
 typedef struct identity {
