@@ -74,8 +74,8 @@ $cases") scripts"
 # Lines of sources end at 100 columns; clang-format leaves comments as they are. In tests a line of expected
 # text may be longer.
 check_width() {
-    long=$(find src include analyses -name '*.[ch]' -exec env LC_ALL=C.UTF-8 \
-        grep -nE '^.{101,}$' {} /dev/null \;)
+    long=$(files_in \( -path 'src/*' -o -path 'include/*' -o -path 'analyses/*' \) -name '*.[ch]' |
+        LC_ALL=C.UTF-8 xargs -n 64 grep -nE '^.{101,}$' /dev/null)
     [ -z "$long" ] || printf '%s\n' "$long"
     [ -z "$long" ]
     ended $? "no line of src, include and analyses is longer than 100 columns"

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/globs.h"
 #include "base/containers/vector.h"
+#include "base/globs.h"
 #include "table/table.h"
 
 /* -- what belongs to what -------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/globs.h"
 #include "base/containers/vector.h"
+#include "base/globs.h"
 #include "table/table.h"
 
 enum { NAME, PART, LABEL, SETTINGS }; /* cells; KEY=VALUE from SETTINGS on */

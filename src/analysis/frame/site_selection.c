@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "base/globs.h"
 #include "base/options/options.h"
-#include "base/containers/vector.h"
 
 /* -- statistics ------------------------------------------------------------------------------ */
 

@@ -1,4 +1,4 @@
-/* epoch_order.h -- random numbers of a data set, and the order of its training records in an epoch. */
+/* epoch_order.h -- random numbers of a data set, and the order of its records in an epoch. */
 #ifndef DATA_SETS_EPOCH_ORDER_H
 #define DATA_SETS_EPOCH_ORDER_H
 

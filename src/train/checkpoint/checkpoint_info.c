@@ -15,7 +15,8 @@ bool checkpoint_is_name(const char *path) {
 static sr_status read_array(const array_reader *f, const char *name, npz_array *a,
                             sr_failure *why) {
     a->data = malloc((size_t)npz_count(a) * sizeof(double) + 1);
-    if (!a->data) return sr_fail(why, SR_MEMORY, "%s: out of memory to read it", array_reader_path(f));
+    if (!a->data)
+        return sr_fail(why, SR_MEMORY, "%s: out of memory to read it", array_reader_path(f));
     sr_status status = array_reader_fill(f, name, a, why);
     free(a->data);
     return status;

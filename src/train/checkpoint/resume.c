@@ -105,7 +105,8 @@ static sr_status write_parent(train_resume *from, const char *before, int64_t st
     const char *slash = strrchr(from->rows, '/'), *name = slash ? slash + 1 : from->rows;
     const size_t size = strlen(before) + strlen(name) + 64;
     from->parent = malloc(size);
-    if (!from->parent) return sr_fail(why, SR_MEMORY, "%s: out of memory for its lineage", from->rows);
+    if (!from->parent)
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its lineage", from->rows);
     snprintf(from->parent, size, "%s%s%s step %lld", before, *before ? "; " : "", name,
              (long long)steps);
     return SR_OK;
