@@ -6,18 +6,18 @@
 #include <string.h>
 
 #include "journal/trailer.h"
-#include "runfile/read/damage_list.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/datasets/read_names.h"
+#include "runfile/read/datasets/read_pairs.h"
+#include "runfile/read/datasets/read_spectra.h"
 #include "runfile/read/display_norm.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_growing.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/read_names.h"
-#include "runfile/read/read_pairs.h"
-#include "runfile/read/read_spectra.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+#include "runfile/read/file/read_growing.h"
+#include "runfile/read/file/scalar_cache.h"
 #include "runfile/read/read_trailer.h"
-#include "runfile/read/scalar_cache.h"
 #include "runfile/site_method.h"
 
 /* Bytes that every site has had in /sites since the first version, and every column. */

@@ -7,8 +7,8 @@
 
 #include "journal/trailer.h"
 #include "journal/writer_lock.h"
-#include "runfile/read/damage_list.h"
-#include "runfile/read/open_file_cache.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
 
 sr_status reader_load_trailer(sr_runfile *f, sr_failure *why) {
     f->end = calloc(1, sizeof *f->end);

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "runfile/abi_struct.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/scalar_cache.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+#include "runfile/read/file/scalar_cache.h"
 
 const sr_run_info *sr_run_get_info(const sr_runfile *f) {
     return &f->info;

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_growing.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/read_pairs.h"
-#include "runfile/read/read_spectra.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/datasets/read_pairs.h"
+#include "runfile/read/datasets/read_spectra.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+#include "runfile/read/file/read_growing.h"
+#include "runfile/read/file/step_cursor.h"
 #include "runfile/read/read_trailer.h"
-#include "runfile/read/step_cursor.h"
 
 #define RECOVER_HINT "`statrec recover` copies what is readable"
 

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/metrics.h"
 #include "record/part_file.h"
 #include "record/recorder_state.h"
+#include "record/run/metrics.h"
+#include "record/run/recorder_start.h"
 #include "runfile/abi_struct.h"
-#include "runfile/read/damage_list.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/read_spectra.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/datasets/read_spectra.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_custom.h"
 #include "runfile/write/write_spectra.h"

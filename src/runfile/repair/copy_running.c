@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "record/recorder_state.h"
-#include "record/running.h"
-#include "runfile/read/read_column.h"
+#include "record/run/running.h"
+#include "record/step/raw_passes.h"
+#include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_running.h"
 

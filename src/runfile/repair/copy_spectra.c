@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/put_spectra.h"
 #include "record/recorder_state.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_spectra.h"
+#include "record/run/put_spectra.h"
+#include "runfile/read/datasets/read_spectra.h"
+#include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
