@@ -31,7 +31,8 @@ typedef struct raw_state {
     double *work;                    /* [RAW_WORK, width] scratch */
     raw_total total;
     raw_pass *pending; /* [pending_capacity], the last one on top */
-    int pendings, pending_capacity;
+    int pendings;
+    int64_t pending_capacity;
 } raw_state;
 
 /* One site in the current step. */

@@ -201,3 +201,9 @@ int64_t run_spacing(const run_layout *l, int64_t limit) {
     int64_t rows = clamp(rest / row, 1, l->planned_steps > 0 ? l->planned_steps : 1);
     return l->planned_steps > 0 ? divide_up(l->planned_steps, rows) : 1;
 }
+
+const run_column *run_find_column(const run_column *c, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(c[i].name, name) == 0) return &c[i];
+    return NULL;
+}

@@ -27,7 +27,7 @@ static void test_round_trip(void **state) {
     o.threads = 2, o.vectors_every = 3, o.flush_steps = 7, o.started = 1e9;
     sr_recorder *r = sample_begin(path, &o);
     check_ok(sample_steps(r, 1, 100, 10), sr_failed(r));
-    run_finish(r);
+    check_ok(sr_close(r, &complete, &why), &why);
     sr_runfile *f = sample_open(path);
     const sr_run_info *info = sr_run_get_info(f);
     assert_string_equal(info->program, "test");

@@ -10,18 +10,14 @@
 
 /* -- of the format --------------------------------------------------------------------------- */
 
-static int find(const run_column *c, int count, const char *name) {
-    for (int i = 0; i < count && name; i++)
-        if (strcmp(c[i].name, name) == 0) return i;
-    return -1;
-}
-
 int sr_vector_id(const char *name) {
-    return find(run_vectors, SR_VECTOR_COUNT, name);
+    const run_column *c = name ? run_find_column(run_vectors, SR_VECTOR_COUNT, name) : NULL;
+    return c ? (int)(c - run_vectors) : -1;
 }
 
 int sr_scalar_id(const char *name) {
-    return find(run_scalars, SR_SCALAR_COUNT, name);
+    const run_column *c = name ? run_find_column(run_scalars, SR_SCALAR_COUNT, name) : NULL;
+    return c ? (int)(c - run_scalars) : -1;
 }
 
 const char *sr_vector_name(int which) {
@@ -45,8 +41,9 @@ const char *sr_scalar_definition(int which) {
 static bool is_taken(const sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.declared_count; i++)
         if (strcmp(r->writer.declared[i].name, name) == 0) return true;
-    return sr_scalar_id(name) >= 0 || find(run_step_ints, RUN_STEP_INTS, name) >= 0 ||
-           find(run_step_reals, RUN_STEP_REALS, name) >= 0;
+    return run_find_column(run_scalars, SR_SCALAR_COUNT, name) ||
+           run_find_column(run_step_ints, RUN_STEP_INTS, name) ||
+           run_find_column(run_step_reals, RUN_STEP_REALS, name);
 }
 
 /* Columns that overhead_limit.c fills. */
@@ -58,14 +55,6 @@ bool recorder_is_paced(const sr_options *o) {
     return o->overhead > 0 && o->vectors && o->vectors_every == -1;
 }
 
-/* All but those of overhead_limit.c, which have places of their own. */
-static int count_of_host(const sr_recorder *r) {
-    int count = 0;
-    for (int i = 0; i < r->writer.declared_count; i++)
-        count += !is_of_recorder(r->writer.declared[i].name);
-    return count;
-}
-
 static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit,
                               const char *definition, sr_scope scope) {
     sr_failure *why = &r->failure;
@@ -75,7 +64,10 @@ static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit
         return sr_fail(why, SR_USAGE, "%s: scalar %s: there is one of this name", r->path, name);
     if (scope != SR_PER_SITE && scope != SR_PER_STEP)
         return sr_fail(why, SR_USAGE, "%s: scalar %s: scope %d", r->path, name, (int)scope);
-    if (is_of_recorder(name) || count_of_host(r) < SR_DECLARED_MAX) return SR_OK;
+    int of_host = 0;
+    for (int i = 0; i < r->writer.declared_count; i++)
+        of_host += !is_of_recorder(r->writer.declared[i].name);
+    if (is_of_recorder(name) || of_host < SR_DECLARED_MAX) return SR_OK;
     return sr_fail(why, SR_USAGE, "%s: scalar %s: %d are declared already", r->path, name,
                    SR_DECLARED_MAX);
 }

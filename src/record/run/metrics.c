@@ -9,16 +9,14 @@
 #include "record/recorder_state.h"
 #include "runfile/write/writer.h"
 
-static run_metric *find_metric(sr_recorder *r, const char *name) {
+static run_metric *find_metric(const sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.metrics; i++)
         if (strcmp(r->writer.metric[i].name, name) == 0) return &r->writer.metric[i];
     return NULL;
 }
 
 bool recorder_has_metric(const sr_recorder *r, const char *name) {
-    for (int i = 0; i < r->writer.metrics; i++)
-        if (strcmp(r->writer.metric[i].name, name) == 0) return true;
-    return false;
+    return find_metric(r, name) != NULL;
 }
 
 /* -- declaring ------------------------------------------------------------------------------- */

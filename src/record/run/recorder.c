@@ -392,16 +392,6 @@ bool sr_wants_vectors(const sr_recorder *r) {
     return r && r->in_step && r->failure.status == SR_OK && r->keeps_vectors;
 }
 
-static void end_row(sr_recorder *r, const sr_step *row) {
-    const int64_t ints[RUN_STEP_INTS] = {r->step, row->update, row->tokens};
-    double seconds = r->seconds_before + recorder_clock() - r->clock_start;
-    const double reals[RUN_STEP_REALS] = {row->epoch, row->loss, row->lr, row->grad_norm, seconds};
-    overhead_limit_end_step(r);
-    writer_end_step(&r->writer, ints, reals);
-    r->in_step = false, r->ended = r->step;
-    flush_policy_ended(r);
-}
-
 sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     const double began = recorder_clock();
     sr_step row = {0};
@@ -414,7 +404,13 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
-    end_row(r, &row);
+    const int64_t ints[RUN_STEP_INTS] = {r->step, row.update, row.tokens};
+    const double seconds = r->seconds_before + recorder_clock() - r->clock_start;
+    const double reals[RUN_STEP_REALS] = {row.epoch, row.loss, row.lr, row.grad_norm, seconds};
+    overhead_limit_end_step(r);
+    writer_end_step(&r->writer, ints, reals);
+    r->in_step = false, r->ended = r->step;
+    flush_policy_ended(r);
     return flush_policy_when_due(r);
 }
 

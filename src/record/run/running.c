@@ -20,14 +20,6 @@ static bool any_runs(const sr_recorder *r) {
     return false;
 }
 
-static void gather(const sr_recorder *r, int which, double *row) {
-    for (int64_t i = 0; i < r->sites; i++) {
-        const sr_run_site *s = &r->site[i];
-        const double *from = running_values(&r->state[i].raw, which);
-        for (int64_t k = 0; k < s->width; k++) row[s->offset + k] = from ? from[k] : NAN;
-    }
-}
-
 sr_status running_put(sr_recorder *r) {
     const running_rows *rows = &r->writer.running;
     if (!r->writer.layout.running || r->ended < 0 || r->ended == rows->last || !any_runs(r))
@@ -38,8 +30,13 @@ sr_status running_put(sr_recorder *r) {
         return sr_fail(&r->failure, SR_MEMORY, "%s: running values of %lld columns", r->path,
                        (long long)r->width);
     for (int i = 0; i < RUN_RUNNING; i++) {
-        gather(r, i, all + i * r->width);
         row[i] = all + i * r->width;
+        for (int64_t j = 0; j < r->sites; j++) {
+            const sr_run_site *s = &r->site[j];
+            const double *from = running_values(&r->state[j].raw, i);
+            for (int64_t k = 0; k < s->width; k++)
+                all[i * r->width + s->offset + k] = from ? from[k] : NAN;
+        }
     }
     sr_status status = writer_put_running(&r->writer, r->ended, row, &r->failure);
     free(all);

@@ -33,11 +33,6 @@ static int64_t vector_sampling_at(int64_t steps, int64_t rows) {
     return every;
 }
 
-/* Its distance to the spacing that recording's time asks for (overhead_limit.c) stays. */
-static void widen(sr_recorder *r, int64_t least) {
-    while (r->least_every < least) r->every *= 2, r->least_every *= 2;
-}
-
 /* With this row, those since the last flush, and a chunk of each column that a row may begin. */
 static bool fits(const sr_recorder *r, int64_t row_bytes) {
     const run_writer *w = &r->writer;
@@ -59,7 +54,11 @@ bool vector_sampling_wants_vectors(sr_recorder *r, int64_t step) {
     const int64_t row_bytes = run_vector_bytes(&w->layout);
     if (!w->layout.vectors || r->every <= 0) return false;
     const bool bounded = r->options.vectors_every == -1 && row_bytes > 0;
-    if (bounded && planned == 0) widen(r, vector_sampling_at(steps, rows_within(r, row_bytes)));
+    if (bounded && planned == 0) {
+        const int64_t least = vector_sampling_at(steps, rows_within(r, row_bytes));
+        /* the factor of overhead_limit.c, every / least_every, stays */
+        while (r->least_every < least) r->every *= 2, r->least_every *= 2;
+    }
     if (step % r->every != 0) return false;
     return !bounded || (planned > 0 && steps < planned) || fits(r, row_bytes);
 }

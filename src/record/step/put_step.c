@@ -22,28 +22,14 @@ sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {
     return SR_OK;
 }
 
-/* Copies a vector as float32 to `row` (may be NULL); how many are not finite as float32. */
-static int64_t convert(const double *value, int64_t width, float *row) {
-    int64_t bad = 0;
-    for (int64_t k = 0; k < width; k++) {
-        float v = (float)value[k];
-        bad += !isfinite(v);
-        if (row) row[k] = v;
-    }
-    return bad;
-}
-
-/* Without a family nothing says what xhat is, and the scalars of these sums would be missing. */
-static bool wants_family(sr_vector which) {
-    static const uint32_t sums =
-        1u << SR_sum_g | 1u << SR_sum_gx | 1u << SR_nu | 1u << SR_Gamma_t | 1u << SR_Lambda_t;
-    return (int)which >= 0 && which < SR_VECTOR_COUNT && (sums >> which & 1);
-}
-
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value) {
     const site_state *s = recorder_site(r, site, "sr_put_vector");
     if (!s) return recorder_check(r);
-    if (s->family != SR_FAMILY_NONE || r->site[site].observed || !wants_family(which))
+    /* without a family nothing defines xhat, and the scalars of these sums would be missing */
+    static const uint32_t sums =
+        1u << SR_sum_g | 1u << SR_sum_gx | 1u << SR_nu | 1u << SR_Gamma_t | 1u << SR_Lambda_t;
+    const bool is_sum = (int)which >= 0 && which < SR_VECTOR_COUNT && (sums >> which & 1);
+    if (s->family != SR_FAMILY_NONE || r->site[site].observed || !is_sum)
         return recorder_put_vector(r, site, which, value);
     return sr_fail(&r->failure, SR_USAGE,
                    "%s: sr_put_vector: %s at site %s, which was added without a family "
@@ -72,7 +58,11 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
         if (!row) return recorder_check(r);
     }
     memcpy(r->vector[which] + at->offset, value, (size_t)at->width * sizeof(double));
-    s->nonfinite += convert(value, at->width, row);
+    for (int64_t k = 0; k < at->width; k++) {
+        const float v = (float)value[k];
+        s->nonfinite += !isfinite(v);
+        if (row) row[k] = v;
+    }
     s->put |= 1u << which;
     return SR_OK;
 }
@@ -115,16 +105,6 @@ void put_step_begin(sr_recorder *r) {
     }
 }
 
-static sr_status store_scalars(sr_recorder *r, int64_t site, const double *scalar) {
-    for (int i = 0; i < SR_SCALAR_COUNT; i++) {
-        if (isnan(scalar[i])) continue; /* the fill value already */
-        float *row = writer_scalar_row(&r->writer, i, &r->failure);
-        if (!row) return recorder_check(r);
-        row[site] = (float)scalar[i];
-    }
-    return SR_OK;
-}
-
 sr_status put_step_end(sr_recorder *r) {
     if (!r->options.scalars) return SR_OK;
     for (int64_t i = 0; i < r->sites; i++) {
@@ -140,8 +120,12 @@ sr_status put_step_end(sr_recorder *r) {
         scalar[SR_SCALAR_nonfinite] = (double)s->nonfinite;
         for (int k = 0; k < SR_SCALAR_COUNT; k++)
             if (s->scalar_put >> k & 1) scalar[k] = s->scalar[k];
-        sr_status status = store_scalars(r, i, scalar);
-        if (status != SR_OK) return status;
+        for (int k = 0; k < SR_SCALAR_COUNT; k++) {
+            if (isnan(scalar[k])) continue; /* the fill value already */
+            float *row = writer_scalar_row(&r->writer, k, &r->failure);
+            if (!row) return recorder_check(r);
+            row[i] = (float)scalar[k];
+        }
     }
     return SR_OK;
 }

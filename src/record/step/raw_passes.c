@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vector.h"
 #include "record/recorder_state.h"
 #include "record/site_arguments.h"
 #include "runfile/abi_struct.h"
@@ -41,13 +42,12 @@ sr_status raw_reserve(sr_recorder *r, int site) {
 
 /* Room for one more waiting pass; memory of passes that are through is used again. */
 static sr_status reserve_pass(sr_recorder *r, raw_state *raw, int64_t width) {
-    if (raw->pendings == raw->pending_capacity) {
-        const int capacity = raw->pending_capacity ? 2 * raw->pending_capacity : 2;
-        raw_pass *grown = realloc(raw->pending, (size_t)capacity * sizeof *grown);
-        if (!grown) return sr_fail(&r->failure, SR_MEMORY, "%s: %d passes", r->path, capacity);
-        memset(grown + raw->pendings, 0, (size_t)(capacity - raw->pendings) * sizeof *grown);
-        raw->pending = grown, raw->pending_capacity = capacity;
-    }
+    const int64_t before = raw->pending_capacity;
+    if (!vector_reserve(&raw->pending, &raw->pending_capacity, raw->pendings + 1,
+                        sizeof *raw->pending))
+        return sr_fail(&r->failure, SR_MEMORY, "%s: %d passes", r->path, raw->pendings + 1);
+    memset(raw->pending + before, 0,
+           (size_t)(raw->pending_capacity - before) * sizeof *raw->pending);
     raw_pass *p = &raw->pending[raw->pendings];
     if (p->mean) return SR_OK;
     p->mean = malloc((size_t)width * 4 * sizeof *p->mean);

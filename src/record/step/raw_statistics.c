@@ -141,11 +141,6 @@ static void advance(double *running, const double *batch, double alpha, int64_t 
     for (int64_t k = 0; k < width; k++) running[k] = alpha * running[k] + (1 - alpha) * batch[k];
 }
 
-static void put_counts(const ending *e, const raw_total *t) {
-    if (t->samples > 0) put_scalar(e, SR_SCALAR_samples, (double)t->samples);
-    put_scalar(e, SR_SCALAR_padded, (double)t->padded);
-}
-
 static ending begin_ending(sr_recorder *r, int site, raw_state *raw) {
     const sr_run_site *at = &r->site[site];
     raw_total *t = &raw->total;
@@ -179,7 +174,8 @@ static sr_status end_site(sr_recorder *r, int site) {
     if (!raw_finish_passes(raw, r->site[site].width)) return recorder_check(r);
     const ending e = begin_ending(r, site, raw);
     if (r->state[site].rows < 0) r->state[site].rows = t->rows;
-    put_counts(&e, t);
+    if (t->samples > 0) put_scalar(&e, SR_SCALAR_samples, (double)t->samples);
+    put_scalar(&e, SR_SCALAR_padded, (double)t->padded);
     if (t->rows == 0) return recorder_check(r);
     prepare_xhat(&e);
     put_forward(&e);

@@ -28,20 +28,14 @@ sr_status reader_line(const sr_runfile *f, const char *object, const char *attri
     return status;
 }
 
-static bool is_among(const run_column *c, int count, const char *name) {
-    for (int i = 0; i < count; i++)
-        if (strcmp(c[i].name, name) == 0) return true;
-    return false;
-}
-
 /* Whether sr_declare_scalar would have taken it, after those before it. */
 static bool is_free(const sr_runfile *f, const char *name) {
     for (int i = 0; i < f->declared_count; i++)
         if (strcmp(f->declared[i].name, name) == 0) return false;
     return *name && *name != '.' && !strchr(name, '/') && strcmp(name, "epoch") != 0 &&
-           !is_among(run_scalars, SR_SCALAR_COUNT, name) &&
-           !is_among(run_step_ints, RUN_STEP_INTS, name) &&
-           !is_among(run_step_reals, RUN_STEP_REALS, name);
+           !run_find_column(run_scalars, SR_SCALAR_COUNT, name) &&
+           !run_find_column(run_step_ints, RUN_STEP_INTS, name) &&
+           !run_find_column(run_step_reals, RUN_STEP_REALS, name);
 }
 
 static sr_status read_texts(const sr_runfile *f, reader_declared *d, sr_failure *why) {
@@ -96,18 +90,14 @@ static sr_status read_list(sr_runfile *f, const char *attribute, sr_scope scope,
     return damage_list_add(f, &own, why);
 }
 
-static sr_status read_ranks(sr_runfile *f, sr_failure *why) {
+sr_status reader_list_declared(sr_runfile *f, sr_failure *why) {
     char *ranks = calloc(1, SR_REASON_SIZE);
     sr_failure own = {0};
     if (!(f->info.ranks = ranks)) return sr_fail(why, SR_MEMORY, "%s: ranks", f->path);
     if (!h5_has(reader_file(f), "/host")) return SR_OK;
     reader_line(f, "/host", "ranks", false, ranks, SR_REASON_SIZE, &own);
-    return damage_list_add(f, &own, why);
-}
-
-sr_status reader_list_declared(sr_runfile *f, sr_failure *why) {
-    sr_status status = read_ranks(f, why);
-    if (status != SR_OK || !h5_has(reader_file(f), "/host")) return status;
+    sr_status status = damage_list_add(f, &own, why);
+    if (status != SR_OK) return status;
     f->declared = calloc(RUN_DECLARED_MAX, sizeof *f->declared);
     if (!f->declared) return sr_fail(why, SR_MEMORY, "%s: scalars of the host", f->path);
     if (h5_has(reader_file(f), "/scalars/rows")) status = read_list(f, "scalars", SR_PER_SITE, why);

@@ -49,13 +49,6 @@ static const old_metric *find_old(const char *name) {
     return NULL;
 }
 
-/* Copies of such files, by recovery, declare their metrics and keep this unit. */
-static void use_old_unit(const sr_runfile *f, reader_metric *m) {
-    if (strcmp(m->unit, "nats per token or image") != 0) return;
-    if (strcmp(f->info.task, "images") == 0) snprintf(m->unit, sizeof m->unit, "nats per image");
-    if (strcmp(f->info.task, "pairs") == 0) snprintf(m->unit, sizeof m->unit, "nats per token");
-}
-
 static sr_status use_old(const sr_runfile *f, reader_metric *m, sr_failure *why) {
     const old_metric *old = find_old(m->name);
     if (!old)
@@ -66,13 +59,6 @@ static sr_status use_old(const sr_runfile *f, reader_metric *m, sr_failure *why)
 }
 
 /* -- one dataset ----------------------------------------------------------------------------- */
-
-static sr_status read_text(const sr_runfile *f, const reader_metric *m, const char *attribute,
-                           char *text, size_t size, sr_failure *why) {
-    char path[2 * SR_NAME_SIZE];
-    snprintf(path, sizeof path, "/evals/%s", m->name);
-    return reader_line(f, path, attribute, false, text, size, why);
-}
 
 static sr_status find_better(const sr_runfile *f, const char *word, reader_metric *m,
                              sr_failure *why) {
@@ -89,12 +75,17 @@ static sr_status find_better(const sr_runfile *f, const char *word, reader_metri
 static sr_status read_declaration(const sr_runfile *f, reader_metric *m, sr_failure *why) {
     char path[2 * SR_NAME_SIZE], word[SR_KIND_SIZE];
     snprintf(path, sizeof path, "/evals/%s", m->name);
-    sr_status status = read_text(f, m, "unit", m->unit, sizeof m->unit, why);
+    sr_status status = reader_line(f, path, "unit", false, m->unit, sizeof m->unit, why);
     if (status == SR_OK)
-        status = read_text(f, m, "definition", m->definition, sizeof m->definition, why);
-    if (status == SR_OK) use_old_unit(f, m);
+        status =
+            reader_line(f, path, "definition", false, m->definition, sizeof m->definition, why);
+    /* copies of old files, by recovery, declare their metrics and keep this unit */
+    if (status == SR_OK && strcmp(m->unit, "nats per token or image") == 0) {
+        if (strcmp(f->info.task, "images") == 0) strcpy(m->unit, "nats per image");
+        if (strcmp(f->info.task, "pairs") == 0) strcpy(m->unit, "nats per token");
+    }
     if (status == SR_OK && f->declared_metrics < 0) return use_old(f, m, why);
-    if (status == SR_OK) status = read_text(f, m, "better", word, sizeof word, why);
+    if (status == SR_OK) status = reader_line(f, path, "better", false, word, sizeof word, why);
     if (status == SR_OK) status = find_better(f, word, m, why);
     if (status == SR_OK)
         status = h5_get_attribute(reader_file(f), path, "place", H5_INT64, NULL, &m->place, why);
@@ -137,16 +128,6 @@ static int by_place(const void *x, const void *y) {
     return order ? order : strcmp(a->name, b->name);
 }
 
-/* The column and the public view point into the metric, which stays where it is from now on. */
-static void place_metrics(sr_runfile *f) {
-    qsort(f->metric, (size_t)f->metrics, sizeof *f->metric, by_place);
-    for (int i = 0; i < f->metrics; i++) {
-        reader_metric *m = &f->metric[i];
-        m->column = (run_column){"evals", m->name, m->unit, m->definition, H5_FLOAT64};
-        m->shown = SR_INIT(sr_run_metric, m->name, m->unit, m->definition, m->better);
-    }
-}
-
 /* Members of /evals; 0 where there are more than a run file has. */
 static sr_status count_members(sr_runfile *f, int64_t *count, sr_failure *why) {
     sr_status status = count_declared(f, why);
@@ -185,12 +166,13 @@ sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
     f->metric = calloc((size_t)count + 1, sizeof *f->metric);
     if (!f->metric) return sr_fail(why, SR_MEMORY, "%s: %lld metrics", f->path, (long long)count);
     for (int64_t i = 0; i < count && status == SR_OK; i++) status = take_member(f, i, why);
-    if (status == SR_OK) place_metrics(f);
+    qsort(f->metric, (size_t)f->metrics, sizeof *f->metric, by_place);
+    for (int i = 0; i < f->metrics; i++) { /* a metric stays where it is from now on */
+        reader_metric *m = &f->metric[i];
+        m->column = (run_column){"evals", m->name, m->unit, m->definition, H5_FLOAT64};
+        m->shown = SR_INIT(sr_run_metric, m->name, m->unit, m->definition, m->better);
+    }
     return status;
-}
-
-static sr_status lacks(const sr_runfile *f, const char *name, sr_failure *why) {
-    return sr_fail(why, SR_FORMAT, "%s: /evals/%s: missing", f->path, name);
 }
 
 static sr_status check_old(const sr_runfile *f, sr_failure *why) {
@@ -199,7 +181,7 @@ static sr_status check_old(const sr_runfile *f, sr_failure *why) {
         later = later || (old_metrics[i].later && sr_run_find_metric(f, old_metrics[i].name));
     for (int i = 0; i < OLD_METRICS; i++)
         if ((later || !old_metrics[i].later) && !sr_run_find_metric(f, old_metrics[i].name))
-            return lacks(f, old_metrics[i].name, why);
+            return sr_fail(why, SR_FORMAT, "%s: /evals/%s: missing", f->path, old_metrics[i].name);
     return SR_OK;
 }
 

@@ -52,12 +52,6 @@ static sr_status add_declared(sr_runfile *f, int group, sr_scope scope, sr_failu
     return status;
 }
 
-static sr_status list_steps(sr_runfile *f, int group, sr_failure *why) {
-    sr_status status = add_columns(f, group, run_step_ints, RUN_STEP_INTS, why);
-    if (status == SR_OK) status = add_columns(f, group, run_step_reals, RUN_STEP_REALS, why);
-    return status == SR_OK ? add_declared(f, group, SR_PER_STEP, why) : status;
-}
-
 sr_status reader_list_names(sr_runfile *f, sr_failure *why) {
     sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
     if (status == SR_OK) status = add_declared(f, 0, SR_PER_SITE, why);
@@ -65,6 +59,8 @@ sr_status reader_list_names(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = add_columns(f, 2, &run_eval_epoch, 1, why);
     for (int i = 0; i < f->metrics && status == SR_OK; i++)
         status = add_name(f, 2, f->metric[i].name, why);
-    if (status == SR_OK) status = list_steps(f, 3, why);
+    if (status == SR_OK) status = add_columns(f, 3, run_step_ints, RUN_STEP_INTS, why);
+    if (status == SR_OK) status = add_columns(f, 3, run_step_reals, RUN_STEP_REALS, why);
+    if (status == SR_OK) status = add_declared(f, 3, SR_PER_STEP, why);
     return status == SR_OK ? list_embeddings(f, why) : status;
 }
