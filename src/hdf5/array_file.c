@@ -103,21 +103,18 @@ sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value,
     return keep(w, SR_OK, why);
 }
 
-static sr_status publish(array_writer *w, sr_failure *why) {
-    sr_status status = file_sync(w->part, why);
-    if (status != SR_OK) return status;
-    if (rename(w->part, w->path) != 0)
-        return sr_fail(why, SR_IO, "%s: rename to %s: %s", w->part, w->path, strerror(errno));
-    return file_sync_directory(w->path, why);
-}
-
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {
     if (w->failure.status == SR_OK) keep(w, h5_flush(w->file, &w->failure), NULL);
     if (w->failure.status == SR_OK) {
         keep(w, h5_close(w->file, &w->failure), NULL);
         w->file = 0;
     }
-    if (w->failure.status == SR_OK) publish(w, &w->failure);
+    if (w->failure.status == SR_OK && file_sync(w->part, &w->failure) == SR_OK) {
+        if (rename(w->part, w->path) != 0)
+            sr_fail(&w->failure, SR_IO, "%s: rename to %s: %s", w->part, w->path, strerror(errno));
+        else
+            file_sync_directory(w->path, &w->failure);
+    }
     const sr_failure own = w->failure;
     if (own.status == SR_OK)
         free(w);

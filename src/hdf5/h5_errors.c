@@ -23,18 +23,14 @@ typedef struct reason {
     bool refused; /* by h5_guard.c */
 } reason;
 
-/* HDF5's file driver writes "..., errno = 28, error message = 'No space left on device', ...". */
-static int find_errno(const char *text) {
-    const char *at = text ? strstr(text, "errno = ") : NULL;
-    return at ? atoi(at + strlen("errno = ")) : 0;
-}
-
 static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) {
     reason *r = context;
     if (n == 0)
         snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
     if (error->func_name && strcmp(error->func_name, h5_guard_name) == 0) r->refused = true;
-    int system = find_errno(error->desc);
+    /* a file driver writes "..., errno = 28, error message = 'No space left on device', ..." */
+    const char *at = error->desc ? strstr(error->desc, "errno = ") : NULL;
+    int system = at ? atoi(at + strlen("errno = ")) : 0;
     if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
     if (!r->system) r->system = system;
     if (error->min_num == H5E_NOSPACE && error->maj_num == H5E_RESOURCE) r->memory = true;

@@ -97,13 +97,6 @@ static herr_t read_handle(H5FD_t *file, hid_t access, void **handle) {
     return 0;
 }
 
-static herr_t refuse(const extent *x) {
-    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
-             "bytes %llu to %llu of the file are not those that were written",
-             (unsigned long long)x->at, (unsigned long long)(x->at + x->length - 1));
-    return -1;
-}
-
 /* Metadata on which HDF5 would crash, or whose damage it would not report. */
 static bool is_sound(const read_file *f, H5FD_mem_t type, haddr_t at, const void *bytes,
                      size_t size) {
@@ -121,8 +114,12 @@ static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
     const extent *bad;
     (void)transfer;
     if (!positional_io_read(f->fd, at, buffer, size)) return push("read");
-    if (f->end && type == H5FD_MEM_DRAW && !trailer_agrees(f->end, f->fd, at, buffer, size, &bad))
-        return refuse(bad);
+    if (f->end && type == H5FD_MEM_DRAW && !trailer_agrees(f->end, f->fd, at, buffer, size, &bad)) {
+        H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
+                 "bytes %llu to %llu of the file are not those that were written",
+                 (unsigned long long)bad->at, (unsigned long long)(bad->at + bad->length - 1));
+        return -1;
+    }
     if (f->end) trailer_patch(f->end, at, buffer, size);
     if (is_sound(f, type, at, buffer, size)) return 0;
     H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,

@@ -25,14 +25,6 @@ static hid_t text_type(size_t size, H5T_cset_t set, H5T_str_t padding) {
     return -1;
 }
 
-static hid_t scale_use_type(void) {
-    hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(h5_scale_use));
-    if (type < 0) return type;
-    H5Tinsert(type, "dataset", HOFFSET(h5_scale_use, dataset), H5T_STD_REF_OBJ);
-    H5Tinsert(type, "dimension", HOFFSET(h5_scale_use, dimension), H5T_NATIVE_INT32);
-    return type;
-}
-
 hid_t h5_make_type(h5_type type, size_t text, bool stored) {
     if (type == H5_UINT8) return H5Tcopy(stored ? H5T_STD_U8LE : H5T_NATIVE_UINT8);
     const hid_t number[][2] = {[H5_INT32] = {H5T_NATIVE_INT32, H5T_STD_I32LE},
@@ -45,7 +37,11 @@ hid_t h5_make_type(h5_type type, size_t text, bool stored) {
     if (type == H5_TEXT_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLPAD);
     if (type == H5_ASCII) return text_type(text, H5T_CSET_ASCII, H5T_STR_NULLTERM);
     if (type == H5_REFERENCE_LISTS) return H5Tvlen_create(H5T_STD_REF_OBJ);
-    return type == H5_SCALE_USES ? scale_use_type() : -1;
+    hid_t use = type == H5_SCALE_USES ? H5Tcreate(H5T_COMPOUND, sizeof(h5_scale_use)) : -1;
+    if (use < 0) return use;
+    H5Tinsert(use, "dataset", HOFFSET(h5_scale_use, dataset), H5T_STD_REF_OBJ);
+    H5Tinsert(use, "dimension", HOFFSET(h5_scale_use, dimension), H5T_NATIVE_INT32);
+    return use;
 }
 
 h5_type h5_name_type(hid_t type) {

@@ -70,11 +70,6 @@ static driver_file *allocate(void) {
     return NULL;
 }
 
-static bool add_log(h5_outcome *o) {
-    if ((o->log = H5allocate_memory(sizeof *o->log, false))) journal_init(o->log, o->fd);
-    return o->log != NULL;
-}
-
 static void release(driver_file *f) {
     h5_outcome_release(f->outcome);
     h5_release(f->driver);
@@ -98,9 +93,13 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
         release(f);
         return NULL;
     }
-    if (logged && *logged && !add_log(f->outcome)) {
-        close(f->outcome->fd), release(f);
-        return NULL;
+    if (logged && *logged) {
+        journal *log = f->outcome->log = H5allocate_memory(sizeof *log, false);
+        if (!log) {
+            close(f->outcome->fd), release(f);
+            return NULL;
+        }
+        journal_init(log, f->outcome->fd);
     }
     f->owner = getpid();
     f->end_of_file = (haddr_t)s.st_size;

@@ -31,27 +31,12 @@ size_t extent_map_find(const extent_map *m, uint64_t at) {
     return low;
 }
 
-static void delete_at(extent_map *m, size_t i) {
-    free(m->e[i].copy);
-    memmove(&m->e[i], &m->e[i + 1], (m->count - i - 1) * sizeof *m->e);
-    m->count--;
-}
-
 static extent *insert(extent_map *m, size_t i, const extent *new) {
     if (!vector_reserve(&m->e, &m->capacity, (int64_t)m->count + 1, sizeof *m->e)) return NULL;
     memmove(&m->e[i + 1], &m->e[i], (m->count - i) * sizeof *m->e);
     m->e[i] = *new;
     m->count++;
     return &m->e[i];
-}
-
-/* Splits entry i, which stands for several extents, after the first `count` of them. */
-static bool split(extent_map *m, size_t i, uint64_t count) {
-    extent rest = m->e[i];
-    rest.at += count * rest.length, rest.more -= (uint32_t)count;
-    if (!insert(m, i + 1, &rest)) return false;
-    m->e[i].more = (uint32_t)count - 1;
-    return true;
 }
 
 /* Gives each extent that is partly in [at, end) an entry of its own. */
@@ -61,7 +46,11 @@ static bool expose(extent_map *m, uint64_t at, uint64_t end) {
         if (!e->more || (at <= e->at && end_of(e) <= end)) continue;
         const uint64_t before = at > e->at ? (at - e->at) / e->length : 0;
         const uint64_t within = at > e->at ? 1 : (end - e->at) / e->length;
-        if (!split(m, i, before ? before : within ? within : 1)) return false;
+        const uint64_t first = before ? before : within ? within : 1;
+        extent rest = *e;
+        rest.at += first * rest.length, rest.more -= (uint32_t)first;
+        if (!insert(m, i + 1, &rest)) return false;
+        m->e[i].more = (uint32_t)first - 1;
     }
     return true;
 }
@@ -82,7 +71,11 @@ static size_t make_room(extent_map *m, size_t i, uint64_t at, uint64_t end) {
         m->e[i].length = (uint32_t)(at - m->e[i].at);
         i++;
     }
-    while (i < m->count && end_of(&m->e[i]) <= end) delete_at(m, i);
+    while (i < m->count && end_of(&m->e[i]) <= end) {
+        free(m->e[i].copy);
+        memmove(&m->e[i], &m->e[i + 1], (m->count - i - 1) * sizeof *m->e);
+        m->count--;
+    }
     if (i < m->count && m->e[i].at < end) {
         extent *e = &m->e[i];
         const uint32_t cut = (uint32_t)(end - e->at);
@@ -112,14 +105,6 @@ void extent_map_settle(extent_map *m) {
     }
 }
 
-/* Replaces what was there. */
-static bool put_new(extent_map *m, const extent *new) {
-    const uint64_t end = end_of(new);
-    if (!expose(m, new->at, end)) return false;
-    const size_t i = make_room(m, extent_map_find(m, new->at), new->at, end);
-    return (i > 0 && join(&m->e[i - 1], new)) || insert(m, i, new);
-}
-
 bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t length,
                     const unsigned char *bytes) {
     const size_t i = extent_map_find(m, at);
@@ -135,7 +120,12 @@ bool extent_map_put(extent_map *m, extent_kind kind, uint64_t at, uint32_t lengt
         if (!(new.copy = malloc(length))) return false;
         memcpy(new.copy, bytes, length);
     }
-    if (put_new(m, &new)) return true;
-    free(new.copy);
-    return false;
+    const uint64_t end = end_of(&new);
+    bool put = expose(m, at, end);
+    if (put) {
+        const size_t k = make_room(m, extent_map_find(m, at), at, end);
+        put = (k > 0 && join(&m->e[k - 1], &new)) || insert(m, k, &new);
+    }
+    if (!put) free(new.copy);
+    return put;
 }

@@ -105,19 +105,16 @@ bool journal_write(journal *l, bool metadata, uint64_t at, const void *bytes, si
     return positional_io_write(l->fd, at, bytes, size);
 }
 
-static uint64_t offset_of_journal(uint64_t end) {
-    uint64_t gap = end / 8;
-    if (gap < JOURNAL_GAP) gap = JOURNAL_GAP;
-    if (gap > JOURNAL_GAP_MOST) gap = JOURNAL_GAP_MOST;
-    return (end + gap + JOURNAL_ALIGNMENT - 1) / JOURNAL_ALIGNMENT * JOURNAL_ALIGNMENT;
-}
-
 static bool put_journal(journal *l) {
     size_t size;
     if (l->at && l->at < l->end && !drop_journal(l)) return false;
     unsigned char *bytes = trailer_build_journal(&l->map, l->end, &size);
     if (!bytes) return errno = ENOMEM, false;
-    if (!l->at) l->at = offset_of_journal(l->end);
+    if (!l->at) {
+        const uint64_t part = l->end / 8, least = part < JOURNAL_GAP ? JOURNAL_GAP : part,
+                       gap = least > JOURNAL_GAP_MOST ? JOURNAL_GAP_MOST : least;
+        l->at = (l->end + gap + JOURNAL_ALIGNMENT - 1) / JOURNAL_ALIGNMENT * JOURNAL_ALIGNMENT;
+    }
     const bool ok = positional_io_write(l->fd, l->at, bytes, size) && set_size(l, l->at + size);
     free(bytes);
     return ok && synchronize(l);

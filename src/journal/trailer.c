@@ -385,14 +385,6 @@ static extent *record_verified(trailer *e, size_t i, const extent *x, uint32_t c
     return kept;
 }
 
-static bool checksum_in_file(const extent *x, int fd, uint32_t *checksum) {
-    window w = window_open(fd, 0);
-    *checksum = 0;
-    const bool ok = w.bytes && checksum_of(&w, x->at, x->length, checksum);
-    free(w.bytes);
-    return ok;
-}
-
 /* The extent if it is bad, else NULL. bytes: of the extent; NULL: read them from the file. */
 static extent *find_bad(trailer *e, size_t i, const extent *x, int fd, const unsigned char *bytes) {
     uint32_t checksum;
@@ -402,9 +394,12 @@ static extent *find_bad(trailer *e, size_t i, const extent *x, int fd, const uns
     }
     if (bytes) {
         checksum = crc32_add(0, bytes, x->length);
-    } else if (!checksum_in_file(x, fd, &checksum)) {
-        e->spare = *x; /* unreadable is as good as bad */
-        return &e->spare;
+    } else {
+        window w = window_open(fd, 0);
+        checksum = 0;
+        const bool read = w.bytes && checksum_of(&w, x->at, x->length, &checksum);
+        free(w.bytes);
+        if (!read) return e->spare = *x, &e->spare; /* unreadable is as good as bad */
     }
     return record_verified(e, i, x, checksum);
 }

@@ -64,15 +64,6 @@ static const real *row_at(const activation_input *in, const real *x, int64_t i) 
     return x + (in->rows->index ? in->rows->index[i] : i) * in->features;
 }
 
-static void count_row(const real *row, int64_t d, activation_counts *c) {
-    for (int64_t k = 0; k < d; k++) {
-        const uint32_t bits = bits_of(row[k]);
-        c->bin[bits >> SHIFT]++;
-        if (bits > c->top[ACTIVATION_TOP - 1]) insert_top(c, bits);
-    }
-    c->entries += d;
-}
-
 void activation_counts_add(activation_counts *to, const activation_counts *from) {
     to->entries += from->entries;
     for (int b = 0; b < ACTIVATION_BINS; b++) to->bin[b] += from->bin[b];
@@ -88,8 +79,15 @@ static void count_entries(const activation_input *in, activation_counts *c) {
 #pragma omp parallel for num_threads(in->threads) schedule(static, 1)
     for (int t = 0; t < in->threads; t++) {
         const int64_t n = in->rows->valid;
-        for (int64_t i = n * t / in->threads; i < n * (t + 1) / in->threads; i++)
-            count_row(row_at(in, in->x, i), in->features, &c[t]);
+        for (int64_t i = n * t / in->threads; i < n * (t + 1) / in->threads; i++) {
+            const real *row = row_at(in, in->x, i);
+            for (int64_t k = 0; k < in->features; k++) {
+                const uint32_t bits = bits_of(row[k]);
+                c[t].bin[bits >> SHIFT]++;
+                if (bits > c[t].top[ACTIVATION_TOP - 1]) insert_top(&c[t], bits);
+            }
+            c[t].entries += in->features;
+        }
     }
     for (int t = 1; t < in->threads; t++) activation_counts_add(&c[0], &c[t]);
 }
@@ -260,13 +258,6 @@ void activations_take(void *of, int site, const norm_view *o, sr_failure *why) {
     if (o->x) activation_counts_take(&a->of[site], &in, why); /* out of memory: the tape tells */
 }
 
-static void put(const activations *a, int site, const activation_counts *c) {
-    double value[ACTIVATION_NUMBERS];
-    activation_counts_tell(c, value);
-    for (int i = 0; i < ACTIVATION_NUMBERS; i++)
-        sr_put_scalar(a->recorder, hooks_site(a->hooks, site), a->id[i], value[i]);
-}
-
 /* part [ranks]: a site at a time, as histograms are large. Their words travel as they are. */
 static sr_status exchange_site(const activations *a, int site, const run_exchange *x,
                                activation_counts *part) {
@@ -274,7 +265,10 @@ static sr_status exchange_site(const activations *a, int site, const run_exchang
     sr_status status = x->gather(x->context, (double *)(void *)part, sizeof *part / sizeof(double));
     if (status != SR_OK || !a->recorder) return status;
     for (int k = 1; k < x->ranks; k++) activation_counts_add(&part[0], &part[k]);
-    put(a, site, &part[0]);
+    double value[ACTIVATION_NUMBERS];
+    activation_counts_tell(&part[0], value);
+    for (int i = 0; i < ACTIVATION_NUMBERS; i++)
+        sr_put_scalar(a->recorder, hooks_site(a->hooks, site), a->id[i], value[i]);
     return SR_OK;
 }
 

@@ -102,13 +102,6 @@ static bool reserve(site_pairs *p, int64_t wanted) {
     return p->x && p->y && p->feature;
 }
 
-static void watch(site_pairs *p, norm_site *s) {
-    p->previous_hook = s->forward_hook, p->context = s->hook_context;
-    p->hook_frozen = s->hook_frozen, p->want_input = s->want_input;
-    s->forward_hook = watch_pass, s->hook_context = p;
-    s->hook_frozen = s->want_input = true;
-}
-
 static void unwatch(final_pairs *f) {
     for (int i = 0; f->watching && i < f->record->model->sites; i++) {
         const site_pairs *p = &f->site[i];
@@ -131,7 +124,13 @@ static sr_status watch_sites(final_pairs *f, uint64_t seed, sr_failure *why) {
     for (int i = 0; i < m->sites; i++) {
         f->site[i].owner = f;
         f->site[i].key = rng_split(&random, (uint64_t)i).key;
-        if (f->site[i].x) watch(&f->site[i], m->site[i]);
+        if (!f->site[i].x) continue;
+        site_pairs *p = &f->site[i];
+        norm_site *s = m->site[i];
+        p->previous_hook = s->forward_hook, p->context = s->hook_context;
+        p->hook_frozen = s->hook_frozen, p->want_input = s->want_input;
+        s->forward_hook = watch_pass, s->hook_context = p;
+        s->hook_frozen = s->want_input = true;
     }
     f->watching = true;
     return SR_OK;
@@ -221,15 +220,6 @@ sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again,
 
 enum { CHUNK = 4096, PARTS = 3 };
 
-/* Pairs from `first` on of this process, in the order in which they are sent. */
-static void pack(const site_pairs *p, int64_t first, int64_t count, double *to) {
-    for (int64_t i = first; i < first + count; i++) {
-        *to++ = (double)p->feature[i];
-        *to++ = (double)p->x[i];
-        *to++ = (double)p->y[i];
-    }
-}
-
 /* Of another one, those that it has. */
 static void unpack(site_pairs *p, int64_t first, int64_t count, const double *from) {
     for (int64_t i = first; i < first + count; i++, from += PARTS) {
@@ -246,7 +236,12 @@ static sr_status exchange_site(site_pairs *p, const run_exchange *x, double *all
     sr_status status = SR_OK;
     for (int64_t i = 0; i < wanted && status == SR_OK; i += CHUNK) {
         const int64_t count = wanted - i < CHUNK ? wanted - i : CHUNK;
-        pack(p, i, count, all + x->rank * width);
+        double *to = all + x->rank * width;
+        for (int64_t k = i; k < i + count; k++) {
+            *to++ = (double)p->feature[k];
+            *to++ = (double)p->x[k];
+            *to++ = (double)p->y[k];
+        }
         status = x->gather(x->context, all, width);
         for (int k = 0; k < x->ranks && status == SR_OK; k++) unpack(p, i, count, all + k * width);
     }

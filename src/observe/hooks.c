@@ -214,10 +214,6 @@ static int declare_as(sr_recorder *r, const norm_site *s, const char *name) {
     return site;
 }
 
-static int declare(sr_recorder *r, const norm_site *s) {
-    return r ? declare_as(r, s, s->name) : -1;
-}
-
 /* NAME@1 ... for the shares behind the first, where each is recorded. */
 static sr_status declare_replicas(hooks *h, const bool *chosen, sr_failure *why) {
     const int sites = h->model->sites, more = h->shares.shares - 1;
@@ -275,7 +271,8 @@ static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_fa
         norm_site *s = h->model->site[i];
         h->hook[i].site = -1;
         if (!chosen[i]) continue;
-        h->hook[i] = (hook){h, declare(h->recorder, s), alpha_of(s), NULL};
+        h->hook[i] =
+            (hook){h, h->recorder ? declare_as(h->recorder, s, s->name) : -1, alpha_of(s), NULL};
         const sr_failure *failed = h->recorder ? sr_failed(h->recorder) : NULL;
         if (failed) return sr_fail(why, failed->status, "%s", failed->text);
         sr_status status = watch_position(&h->hook[i], s, why);
@@ -364,17 +361,6 @@ static sr_status put_merged(hooks *h, int shares, const double *all, sr_failure 
     return SR_OK;
 }
 
-static void put_replica(hooks *h, int share, const double *all) {
-    for (int i = 0; i < h->model->sites; i++) {
-        const parcel found = shard_stats_at(h->parcels, all, share, i);
-        const int site = h->replica[(share - 1) * h->model->sites + i];
-        if (h->hook[i].site < 0 || isnan(found.rows)) continue;
-        put_scalars(h->recorder, site, h->model->site[i], &found);
-        if (found.vector[NORM_gamma])
-            put_vectors(h->recorder, site, h->model->site[i], found.vector);
-    }
-}
-
 sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
     const int shares = shard_gather_count(x);
     double *all;
@@ -383,7 +369,15 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
                                            shard_stats_each(h->parcels), &all, why);
     if (status != SR_OK) return status;
     if (h->recorder && h->shares.together) status = put_merged(h, shares, all, why);
-    for (int k = 1; k < shares && h->recorder && h->shares.each; k++) put_replica(h, k, all);
+    for (int k = 1; k < shares && h->recorder && h->shares.each; k++)
+        for (int i = 0; i < h->model->sites; i++) {
+            const norm_site *s = h->model->site[i];
+            const parcel found = shard_stats_at(h->parcels, all, k, i);
+            const int site = h->replica[(k - 1) * h->model->sites + i];
+            if (h->hook[i].site < 0 || isnan(found.rows)) continue;
+            put_scalars(h->recorder, site, s, &found);
+            if (found.vector[NORM_gamma]) put_vectors(h->recorder, site, s, found.vector);
+        }
     free(all);
     return status;
 }

@@ -59,15 +59,13 @@ static size_t common(const char *parameter, const char *site) {
     return parent && !strncmp(parameter, site, parent) && parameter[parent] == '.' ? parent : 0;
 }
 
-static bool stands_behind(const norm_site *s) {
-    return !strcmp(s->kind, "conv") || !strcmp(s->kind, "linear") || !strcmp(s->kind, "hidden");
-}
-
 /* How far the parameter is from the site, in the order in which they were made; far on the wrong
    side. */
 static int distance(const norm_site *s, int parameter, int parameters) {
     const int from = parameter - s->parameters_before;
-    const int right = stands_behind(s) ? -from : from;
+    const bool after =
+        !strcmp(s->kind, "conv") || !strcmp(s->kind, "linear") || !strcmp(s->kind, "hidden");
+    const int right = after ? -from : from;
     return right >= 0 ? right : parameters - right;
 }
 
@@ -108,15 +106,6 @@ static int other_group(layer_norms *n, const char *parameter) {
     const bool last = n->others == OTHERS - 1;
     snprintf(n->other[n->others], PARAM_NAME, "%s", last ? "others" : first);
     return n->others++;
-}
-
-static void find_groups(layer_norms *n) {
-    const params *p = &n->model->params;
-    for (int i = 0; i < p->count; i++) {
-        const int site = layer_norms_site(n->model, i);
-        n->group[i] = site >= 0 ? site : n->model->sites + other_group(n, p->item[i]->name);
-    }
-    n->groups = n->model->sites + n->others;
 }
 
 static void declare(layer_norms *n) {
@@ -164,7 +153,11 @@ layer_norms *layer_norms_create(const model *m, sr_recorder *r, const hooks *h, 
         return NULL;
     }
     for (int i = 0; i < m->sites; i++) n->site[i] = hooks_site(h, i);
-    find_groups(n);
+    for (int i = 0; i < m->params.count; i++) {
+        const int site = layer_norms_site(m, i);
+        n->group[i] = site >= 0 ? site : m->sites + other_group(n, m->params.item[i]->name);
+    }
+    n->groups = m->sites + n->others;
     declare(n);
     const sr_failure *f = sr_failed(r);
     if (!f) return n;
@@ -244,23 +237,16 @@ static void sum_groups(layer_norms *n) {
     }
 }
 
-/* In the order of kind_name. */
-static void norms_of(const squares *s, double scale, double value[KINDS]) {
-    value[0] = sqrt(s->grad) * scale;
-    value[1] = sqrt(s->weight);
-    value[2] = sqrt(s->update);
-    value[3] = value[2] / value[1];
-}
-
 void layer_norms_after(layer_norms *n, int threads) {
     if (!n->due) return;
     n->due = false;
     take_chunks(n, false, threads);
     sum_groups(n);
     for (int i = 0; i < n->groups; i++) {
-        double value[KINDS];
+        const squares *s = &n->sum[i];
+        const double weight = sqrt(s->weight), update = sqrt(s->update);
+        const double value[KINDS] = {sqrt(s->grad) * n->scale, weight, update, update / weight};
         const int other = i - n->model->sites;
-        norms_of(&n->sum[i], n->scale, value);
         for (int k = 0; k < KINDS; k++) {
             if (other >= 0)
                 sr_put_step_scalar(n->recorder, n->other_id[other][k], value[k]);

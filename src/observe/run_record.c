@@ -109,18 +109,14 @@ static sr_status open_extra_hooks(run_record *r, const run_record_options *o, sr
     return o->activations_every > 0 && !r->activations ? why->status : SR_OK;
 }
 
-/* And the others. */
-static sr_status declare_own(run_record *r, const run_record_options *o, sr_failure *why) {
-    if (open_extra_hooks(r, o, why) != SR_OK) return why->status;
-    if (o->layer_norms_every == 0) return SR_OK;
-    r->norms = layer_norms_create(r->model, r->recorder, r->hooks, o->layer_norms_every, why);
-    return r->norms ? SR_OK : why->status;
-}
-
 static sr_status declare(run_record *r, const run_record_options *o, sr_failure *why) {
     model *m = r->model;
     if (o->scalars && open_hooks(r, o, why) != SR_OK) return why->status;
-    if (o->scalars && declare_own(r, o, why) != SR_OK) return why->status;
+    if (o->scalars && open_extra_hooks(r, o, why) != SR_OK) return why->status;
+    if (o->scalars && o->layer_norms_every != 0) {
+        r->norms = layer_norms_create(m, r->recorder, r->hooks, o->layer_norms_every, why);
+        if (!r->norms) return why->status;
+    }
     const char *name;
     const tensor *e;
     for (int i = 0; (e = embedding_at(m, i, &name)); i++) {

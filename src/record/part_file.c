@@ -20,11 +20,6 @@ static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
     return status;
 }
 
-/* `size` bytes hold path.part. */
-static void part_of(const char *path, char *part, size_t size) {
-    snprintf(part, size, "%s.part", path);
-}
-
 /* PATH when it is there and may not be replaced. */
 static sr_status check_old(const char *path, bool force, sr_failure *why) {
     struct stat s;
@@ -62,7 +57,7 @@ sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
     if (strlen(path) + sizeof ".part" > sizeof part)
         return sr_fail(why, SR_USAGE, "%.80s...: the path is longer than %d bytes", path,
                        PATH_MAX - (int)sizeof ".part");
-    part_of(path, part, sizeof part);
+    snprintf(part, sizeof part, "%s.part", path);
     sr_status status = check_old(path, force, why);
     if (status != SR_OK) return status;
     if (lstat(part, &s) != 0) return check_directory(path, part, why);
@@ -82,7 +77,7 @@ static sr_status name_part(sr_recorder *r, const char *path, sr_failure *why) {
     r->path = malloc(length + 1), r->part = malloc(size);
     if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
     memcpy(r->path, path, length + 1);
-    part_of(path, r->part, size);
+    snprintf(r->part, size, "%s.part", path);
     r->resuming = r->options.resume;
     if (r->resuming && lstat(r->part, &s) == 0) strcat(r->part, ".new");
     return SR_OK;
@@ -114,15 +109,6 @@ sr_status part_file_take_over(sr_recorder *r, sr_failure *why) {
     return failed ? sr_fail(why, SR_IO, "%s: rename: %s", r->part, strerror(failed)) : SR_OK;
 }
 
-static sr_status fail_rename(const sr_recorder *r, sr_failure *why) {
-    if (errno == EEXIST) {
-        sr_fail(why, SR_EXISTS, "%s: appeared while recording; the run is in %s", r->path, r->part);
-        sr_hint(why, "move one of the two away");
-        return SR_EXISTS;
-    }
-    return sr_fail(why, SR_IO, "%s: rename to %s: %s", r->part, r->path, strerror(errno));
-}
-
 /* True when `path` is still the file that was there at the start. */
 static bool same_file(const char *path, dev_t device, ino_t inode) {
     struct stat s;
@@ -145,17 +131,13 @@ static int rename_new(const char *from, const char *to) {
     return rename(from, to);
 }
 
-/* A name without a directory in front is another one after the host has gone elsewhere. */
-static bool is_elsewhere(const sr_recorder *r) {
-    return *r->part != '/' && !same_file(".", r->home_device, r->home_inode);
-}
-
 sr_status part_file_check(const sr_recorder *r, sr_failure *why) {
     struct stat s = {0};
     if (same_file(r->part, r->device, r->inode)) return SR_OK;
     const int fd = h5_descriptor(r->writer.file);
     const bool left = fd >= 0 && fstat(fd, &s) == 0 && s.st_nlink > 0;
-    if (left && is_elsewhere(r)) return SR_OK;
+    /* the host has gone to another directory, and PATH.part is relative */
+    if (left && *r->part != '/' && !same_file(".", r->home_device, r->home_inode)) return SR_OK;
     return sr_fail(why, SR_IO, "%s: %s while recording", r->part,
                    left ? "moved or replaced" : "removed or replaced");
 }
@@ -168,6 +150,12 @@ sr_status part_file_publish(sr_recorder *r, sr_failure *why) {
     if (status != SR_OK) return status;
     bool replace = r->replaces && same_file(r->path, r->old_device, r->old_inode);
     int failed = replace ? rename(r->part, r->path) : rename_new(r->part, r->path);
-    if (failed) return fail_rename(r, why);
+    if (failed && errno == EEXIST) {
+        sr_fail(why, SR_EXISTS, "%s: appeared while recording; the run is in %s", r->path, r->part);
+        sr_hint(why, "move one of the two away");
+        return SR_EXISTS;
+    }
+    if (failed)
+        return sr_fail(why, SR_IO, "%s: rename to %s: %s", r->part, r->path, strerror(errno));
     return sync ? file_sync_directory(r->path, why) : SR_OK;
 }

@@ -1,14 +1,39 @@
-/* recorder.h -- the state of a recorder, as the files of src/record and src/runfile/repair share
-   it. */
+/* recorder.h -- the state of a recorder, which src/record and src/runfile/repair share. */
 #ifndef RECORD_RECORDER_H
 #define RECORD_RECORDER_H
 
 #include <sys/types.h>
 
 #include "base/containers/map.h"
-#include "record/raw_passes.h"
 #include "runfile/write/run_writer.h"
 #include "statrec/record.h"
+
+/* A forward pass that has no backward pass yet. */
+typedef struct raw_pass {
+    int64_t rows, samples, padded;
+    sr_tensor x;
+    bool of_sums;                            /* the host made the sums: x is nothing */
+    double *mean, *variance, *square, *gain; /* one block */
+} raw_pass;
+
+/* The passes that count, merged. */
+typedef struct raw_total {
+    int passes; /* with a backward pass */
+    bool has_gg;
+    int64_t rows, samples, padded; /* samples -1: not known */
+    double *mean, *variance, *square, *gain;
+    double *sum_g, *sum_gc, *sum_gg, *reference; /* sum_gc = sum of g (x - reference) */
+} raw_total;
+
+/* What is kept between calls, and from step to step. */
+typedef struct raw_state {
+    double *mu, *sigma2, *psi2, *nu; /* running values; NULL until first observed, one block with */
+    double *work;                    /* [RAW_WORK, width] scratch */
+    raw_total total;
+    raw_pass *pending; /* [pending_capacity], the last one on top */
+    int pendings;
+    int64_t pending_capacity;
+} raw_state;
 
 /* One site in the current step. */
 typedef struct site_state {
@@ -73,8 +98,5 @@ struct sr_recorder {
     dev_t old_device, home_device; /* home: the working directory at the start */
     ino_t old_inode, home_inode;
 };
-
-/* Declares the file, unless that was done. */
-sr_status recorder_start(sr_recorder *r);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "runfile/dataset_layout.h"
 
+#include <string.h>
+
 #define STEP_INT(name, definition)        {"steps", #name, "1", definition, H5_INT64},
 #define STEP_REAL(name, unit, definition) {"steps", #name, unit, definition, H5_FLOAT64},
 #define SCALAR(name, definition)          {"scalars", #name, "1", definition, H5_FLOAT32},
@@ -200,4 +202,10 @@ int64_t run_spacing(const run_layout *l, int64_t limit) {
     if (row == 0) return 1;
     int64_t rows = clamp(rest / row, 1, l->planned_steps > 0 ? l->planned_steps : 1);
     return l->planned_steps > 0 ? divide_up(l->planned_steps, rows) : 1;
+}
+
+const run_column *run_find_column(const run_column *c, int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(c[i].name, name) == 0) return &c[i];
+    return NULL;
 }

@@ -84,5 +84,7 @@ int64_t run_project(const run_layout *l, int64_t every);
 int64_t run_spacing(const run_layout *l, int64_t limit);
 /* Bytes of one row of vectors. */
 int64_t run_vector_bytes(const run_layout *l);
+/* The column of this name among `count`; NULL: none. */
+const run_column *run_find_column(const run_column *c, int count, const char *name);
 
 #endif

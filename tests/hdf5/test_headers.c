@@ -11,6 +11,7 @@
 #include "hdf5/v1_10/h5_headers.h"
 #include "testing/check.h"
 #include "testing/damage.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { HEADERS = 256 };
@@ -27,10 +28,9 @@ static void make_run(const char *path) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.spectra = true, o.final = true;
-    sr_recorder *r = sample_create(path, &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = sample_begin(path, &o);
     check_ok(sample_steps(r, 1, 20, 10), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
     size_t size;
     char *bytes = damage_load(path, &size);

@@ -19,6 +19,7 @@
 #include "observe/hooks.h"
 #include "statrec/runfile.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 
 enum { ROWS = 60, D = 8, STEPS = 4, METHODS = 64 };
 
@@ -183,8 +184,7 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
     o.overhead = 0;
     o.force = true;
     snprintf(path, sizeof path, "%s/parts.h5", check_temporary());
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     model m = {.site = site, .sites = count};
     for (int i = 0; i < count; i++) {
         layer_open(&l[i], norm_at(i), i);
@@ -201,8 +201,7 @@ static sr_runfile *record(const data *d, bool observed, tape *t, layer *l, int c
         sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = step + 1});
     }
     hooks_free(h);
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
-             &why);
+    run_finish(r);
     for (int i = 0; i < count; i++) layer_close(&l[i]);
     sr_runfile *f = sr_run_open(path, &why);
     if (!f) fail_msg("%s", why.text);

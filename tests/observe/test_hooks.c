@@ -9,6 +9,7 @@
 #include "statrec/runfile.h"
 #include "task/task.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 
 enum { SITES = 32 };
 
@@ -214,8 +215,7 @@ static int one_step(model *m, dataset *data, const char *path, capture *c, batch
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     bool *all = hooks_choose(m, "*", false, &why);
     assert_non_null(all);
     hooks *h = hooks_create(m, r, all, true, NULL, &why);
@@ -231,8 +231,7 @@ static int one_step(model *m, dataset *data, const char *path, capture *c, batch
     tape_backward(t, task_loss(task_of(b->task), &plain, m, &p, NULL), 1);
     if (tape_failure(t)) fail_msg("%s", tape_failure(t)->text);
     sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = 1, .tokens = b->tokens});
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
-             &why);
+    run_finish(r);
     hooks_free(h);
     tape_free(t);
     return m->sites;

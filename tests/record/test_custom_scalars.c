@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { STEPS = 30 };
 
-static const sr_finish complete = SR_INIT(sr_finish, "complete");
 static const sr_options defaults = SR_OPTIONS_DEFAULT;
 
 /* Definitions of one column; of which rows it has a value. */
@@ -59,15 +59,13 @@ static void put_steps(sr_recorder *r, const int id[OWN], int64_t first, int64_t 
 }
 
 static void make_run(const char *path, const sr_options *given, int64_t steps) {
-    sr_failure why = {0};
     int id[OWN];
     sr_options o = *given;
     o.force = true;
-    sr_recorder *r = sample_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = sample_begin(path, &o);
     declare(r, id);
     put_steps(r, id, 1, steps);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
 }
 
 static const sr_run_declared *find(const sr_runfile *f, const char *name) {
@@ -231,7 +229,7 @@ static void test_most(void **state) {
             continue;
         }
         check_ok(sample_steps(r, 1, 3, 1), sr_failed(r));
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         check_ok(sr_run_check(path, &why), &why);
         sr_runfile *f = sample_open(path);
         assert_non_null(sr_run_get_declared(f, SR_DECLARED_MAX + 1));
@@ -261,7 +259,7 @@ static void test_copies(void **state) {
         if (again) declare(r, id);
         check_ok(sr_copy_rows(r, path, 20, 20, NULL), sr_failed(r));
         if (again) put_steps(r, id, 21, STEPS);
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         if (!again) check_run(to, 20, true);
         sr_runfile *f = sample_open(to);
         for (int i = 0; i < OWN; i++) check_column(f, i, again ? STEPS : 20);
@@ -301,7 +299,7 @@ static int64_t run_size(int count, int64_t *projected) {
                 i % 2 ? sr_put_scalar(r, k, id[i], 1) : sr_put_step_scalar(r, id[i], 2);
         sr_end_step(r, &SR_INIT(sr_step, .update = step));
     }
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     assert_int_equal(stat(path, &s), 0);
     return s.st_size;
 }

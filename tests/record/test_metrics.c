@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "testing/check.h"
-#include "testing/metric_runs.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 static void check_own(const char *path) {
@@ -32,13 +32,13 @@ static void check_own(const char *path) {
     assert_false(sr_run_has_eval(f, "valid_loss"));
     assert_true(sr_run_has_eval(f, "f1"));
     assert_int_equal(sr_run_get_info(f)->evals, 2);
-    check_equals(metrics_value(f, "step", 1), 2);
-    check_equals(metrics_value(f, "epoch", 0), 0.25);
-    check_equals(metrics_value(f, "wer", 0), 12);
-    check_equals(metrics_value(f, "f1", 0), 60);
-    check_equals(metrics_value(f, "size", 1), 1e9);
-    assert_true(isnan(metrics_value(f, "epoch", 1)));
-    assert_true(isnan(metrics_value(f, "size", 0)) && isnan(metrics_value(f, "wer", 1)));
+    check_equals(run_eval_value(f, "step", 1), 2);
+    check_equals(run_eval_value(f, "epoch", 0), 0.25);
+    check_equals(run_eval_value(f, "wer", 0), 12);
+    check_equals(run_eval_value(f, "f1", 0), 60);
+    check_equals(run_eval_value(f, "size", 1), 1e9);
+    assert_true(isnan(run_eval_value(f, "epoch", 1)));
+    assert_true(isnan(run_eval_value(f, "size", 0)) && isnan(run_eval_value(f, "wer", 1)));
     assert_string_equal(sr_run_definition(f, "evals/f1"), "span F1 of the validation set");
     sr_run_close(f);
 }
@@ -46,7 +46,7 @@ static void check_own(const char *path) {
 static void test_own(void **state) {
     (void)state;
     sr_failure why = {0};
-    metrics_write("own.h5");
+    write_metric_run(sample_path("own.h5"));
     check_own(sample_path("own.h5"));
     check_ok(sr_run_check(sample_path("own.h5"), &why), &why);
     sr_runfile *f = sample_open(sample_path("own.h5"));
@@ -59,7 +59,7 @@ static void test_recover(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof(sr_recovery)};
-    metrics_write("own.h5");
+    write_metric_run(sample_path("own.h5"));
     check_ok(sr_run_recover(sample_path("own.h5"), sample_path("copy.h5"), true, -1, &count, &why),
              &why);
     assert_int_equal(count.evals, 2);
@@ -70,7 +70,7 @@ static void test_recover(void **state) {
 /* netCDF's readers find the evaluations of a metric by its scale. */
 static void test_scale(void **state) {
     (void)state;
-    metrics_write("own.h5");
+    write_metric_run(sample_path("own.h5"));
     hid_t file = H5Fopen(sample_path("own.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
     hid_t attribute =
         H5Aopen_by_name(file, "/evals/f1", "DIMENSION_LIST", H5P_DEFAULT, H5P_DEFAULT);
@@ -97,22 +97,22 @@ static void put_eval(sr_recorder *r, int64_t step) {
 
 static void test_before_steps(void **state) {
     (void)state;
-    sr_recorder *r = metrics_create("early.h5");
+    sr_recorder *r = run_create(sample_path("early.h5"), run_options());
     sr_add_metric(r, "early", "1", "", SR_BETTER_NEITHER);
     put_eval(r, 0);
     sr_add_metric(r, "later", "1", "", SR_BETTER_NEITHER);
     for (int i = 1; i < 16; i++) put_eval(r, 0);
     check_ok(sr_failed(r) ? sr_failed(r)->status : SR_OK, sr_failed(r));
-    metrics_put_step(r, 1);
+    run_put_step(r, 1);
     for (int i = 2; i < 40; i++) put_eval(r, i);
-    metrics_finish(r);
+    run_finish(r);
     sr_runfile *f = sample_open(sample_path("early.h5"));
     assert_int_equal(sr_run_get_info(f)->evals, 54);
-    check_equals(metrics_value(f, "early", 0), 7);
-    assert_true(isnan(metrics_value(f, "later", 0)));
-    check_equals(metrics_value(f, "step", 53), 39);
+    check_equals(run_eval_value(f, "early", 0), 7);
+    assert_true(isnan(run_eval_value(f, "later", 0)));
+    check_equals(run_eval_value(f, "step", 53), 39);
     sr_run_close(f);
-    r = metrics_create("early.h5");
+    r = run_create(sample_path("early.h5"), run_options());
     sr_add_metric(r, "early", "1", "", SR_BETTER_NEITHER);
     for (int i = 0; i < 17; i++) put_eval(r, i);
     check_failure(sr_failed(r), SR_STATE, "too many evaluations before a step");
@@ -123,7 +123,7 @@ static void test_before_steps(void **state) {
 
 static void expect_refused(const char *part, const char *name, const char *unit,
                            const char *definition, sr_better better) {
-    sr_recorder *r = metrics_create("refused.h5");
+    sr_recorder *r = run_create(sample_path("refused.h5"), run_options());
     sr_add_metric(r, "there", "1", "", SR_BETTER_MORE);
     assert_int_equal(sr_add_metric(r, name, unit, definition, better), SR_USAGE);
     check_failure(sr_failed(r), SR_USAGE, part);
@@ -145,22 +145,22 @@ static void test_declarations(void **state) {
     expect_refused("definition of 512", "a", "1", longest, SR_BETTER_MORE);
     expect_refused("control characters", "a", "1", "two\nlines", SR_BETTER_MORE);
     expect_refused("direction 2", "a", "1", "", (sr_better)2);
-    sr_recorder *r = metrics_create("many.h5");
+    sr_recorder *r = run_create(sample_path("many.h5"), run_options());
     char name[16];
     for (int i = 0; i < SR_METRICS_MAX; i++) {
         snprintf(name, sizeof name, "m%d", i);
         check_ok(sr_add_metric(r, name, "1", longest + 1, SR_BETTER_MORE), sr_failed(r));
     }
-    metrics_put_step(r, 1);
+    run_put_step(r, 1);
     assert_int_equal(sr_add_metric(r, "late", "1", "", SR_BETTER_MORE), SR_STATE);
     check_failure(sr_failed(r), SR_STATE, "sr_add_metric after the first step");
     sr_failure why = {0};
-    assert_int_equal(sr_close(r, &metrics_complete, &why), SR_STATE);
+    assert_int_equal(sr_close(r, &run_complete, &why), SR_STATE);
     sr_runfile *f = sample_open(sample_path("many.h5"));
     assert_string_equal(sr_run_get_metric(f, 2)->name, "m2"); /* m10 is before it by name */
     assert_non_null(sr_run_get_metric(f, SR_METRICS_MAX - 1));
     sr_run_close(f);
-    r = metrics_create("many.h5");
+    r = run_create(sample_path("many.h5"), run_options());
     for (int i = 0; i <= SR_METRICS_MAX; i++) {
         snprintf(name, sizeof name, "m%d", i);
         sr_add_metric(r, name, "1", "", SR_BETTER_MORE);
@@ -195,14 +195,14 @@ static void end_outside(sr_recorder *r) {
 
 static void expect_mistake(const char *part, sr_status status, void (*mistake)(sr_recorder *)) {
     sr_failure why = {0};
-    sr_recorder *r = metrics_create("mistake.h5");
+    sr_recorder *r = run_create(sample_path("mistake.h5"), run_options());
     sr_add_metric(r, "f1", "1", "", SR_BETTER_MORE);
     sr_add_metric(r, "wer", "1", "", SR_BETTER_LESS);
-    metrics_put_step(r, 1);
+    run_put_step(r, 1);
     mistake(r);
     check_failure(sr_failed(r), status, part);
     assert_int_equal(sr_end_eval(r), status); /* what comes later does nothing */
-    assert_int_equal(sr_close(r, &metrics_complete, &why), status);
+    assert_int_equal(sr_close(r, &run_complete, &why), status);
     sr_runfile *f = sample_open(sample_path("mistake.h5"));
     assert_int_equal(sr_run_get_info(f)->evals, 0);
     sr_run_close(f);
@@ -223,7 +223,7 @@ static void test_mistakes(void **state) {
 }
 
 static void expect_not_copied(const char *part, const char *unit, sr_better better, bool others) {
-    sr_recorder *r = metrics_create("into.h5");
+    sr_recorder *r = run_create(sample_path("into.h5"), run_options());
     sr_add_metric(r, "f1", unit, "span F1 of the validation set", better);
     if (others) sr_add_metric(r, "wer", "percent", "", SR_BETTER_LESS);
     assert_int_equal(sr_copy_rows(r, sample_path("own.h5"), -1, -1, NULL), SR_USAGE);
@@ -234,7 +234,7 @@ static void expect_not_copied(const char *part, const char *unit, sr_better bett
 /* Rows go into a recorder that declares what they hold, in the same unit and direction. */
 static void test_copy(void **state) {
     (void)state;
-    metrics_write("own.h5");
+    write_metric_run(sample_path("own.h5"));
     expect_not_copied("metric f1 has another unit", "1", SR_BETTER_MORE, true);
     expect_not_copied("metric f1 has another unit or direction", "percent", SR_BETTER_LESS, true);
     expect_not_copied("no metric 'wer' was declared", "percent", SR_BETTER_MORE, false);

@@ -8,11 +8,10 @@
 
 #include "statrec/moments.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { WIDTH = 5, ROWS = 40, STEPS = 4 };
-
-static const sr_finish complete = {.size = sizeof(sr_finish), "complete", "", ""};
 
 static void derive_by_hand(void **state) {
     (void)state;
@@ -55,13 +54,11 @@ static void derive_by_hand(void **state) {
 /* A run of raw tensors at one site. */
 static const char *raw_run(const char *name, sr_family family, bool observed) {
     const char *path = sample_path(name);
-    sr_failure why = {0};
     float x[ROWS * WIDTH], dy[ROWS * WIDTH], gamma[WIDTH] = {1, -2, 0, 0.5f, 3};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     int site = sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
                                          .name = "site",
                                          .norm = "x",
@@ -83,7 +80,7 @@ static const char *raw_run(const char *name, sr_family family, bool observed) {
                          &(sr_tensor){sizeof(sr_tensor), dy, SR_FLOAT32, ROWS, WIDTH, 1, NULL, 0});
         check_ok(sr_end_step(r, &(sr_step){.size = sizeof(sr_step), .update = step}), sr_failed(r));
     }
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     return path;
 }
 
@@ -202,12 +199,10 @@ static void refusals(void **state) {
 /* The projection knows the vectors that observing adds. */
 static void projected(void **state) {
     (void)state;
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.planned_steps = 1000;
-    sr_recorder *r = sr_create(sample_path("size.h5"), &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = run_create(sample_path("size.h5"), o);
     int site = sr_add_site(
         r,
         &(sr_site){.size = sizeof(sr_site), .name = "s", .family = SR_FAMILY_ROW, .width = 1000});

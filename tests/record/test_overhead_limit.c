@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { WIDTH = 3, MOST = 4000 };
@@ -26,11 +27,9 @@ static double now(void) {
 }
 
 static sr_recorder *create(const char *path, const sr_options *given) {
-    sr_failure why = {0};
     sr_options o = *given;
     o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     sr_add_site(r, &SR_INIT(sr_site, .name = "s", .family = SR_FAMILY_SIGMA, .width = WIDTH));
     return r;
 }
@@ -103,7 +102,7 @@ static void test_widens_and_narrows(void **state) {
     assert_int_equal(sr_vectors_every(r), 32);
     put_steps(r, 193, 600, 0, 1000); /* takes next to nothing now */
     assert_int_equal(sr_vectors_every(r), 1);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
     read_columns(path, &c);
     check_equals(c.every[31], 1);
@@ -149,7 +148,6 @@ static void test_quarter(void **state) {
 static void test_bounds(void **state) {
     (void)state;
     static columns c;
-    sr_failure why = {0};
     const char *path = sample_path("paced.h5");
     sr_options o = defaults;
     o.overhead = 0.5, o.planned_steps = 3000;
@@ -164,7 +162,7 @@ static void test_bounds(void **state) {
     for (int64_t step = 32 * least + 1; step <= 3000; step += 50)
         put_steps(r, step, step + 49 < 3000 ? step + 49 : 3000, 0, 300);
     assert_int_equal(sr_vectors_every(r), least);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     read_columns(path, &c);
     for (int64_t i = 0; i < c.steps; i++) check_at_least(c.every[i], (double)least);
     r = create(path, &defaults);
@@ -190,7 +188,7 @@ static void test_not_paced(void **state) {
         const int64_t every = sr_vectors_every(r);
         put_steps(r, 1, 300, 1000, 0);
         assert_int_equal(sr_vectors_every(r), every);
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         sr_runfile *f = sr_run_open(path, &why);
         assert_null(sr_run_get_declared(f, 0));
         assert_int_equal(sr_run_get_info(f)->vectors, i == 0 ? 300 : i == 1 ? 100 : 0);
@@ -209,7 +207,6 @@ static void test_not_paced(void **state) {
 static void test_seconds(void **state) {
     (void)state;
     static columns c;
-    sr_failure why = {0};
     const char *path = sample_path("seconds.h5");
     sr_options o = defaults;
     o.flush_steps = 4;
@@ -223,7 +220,7 @@ static void test_seconds(void **state) {
     const double own = sr_own_seconds(r);
     check_above(own, 0);
     check_below(own, now() - began);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     read_columns(path, &c);
     double sum = 0;
     for (int64_t i = 0; i < c.steps; i++) {
@@ -355,7 +352,7 @@ static void test_fork(void **state) {
     const int64_t rows = 51;
     for (int i = 0; i < SAMPLE_SITES; i++) sr_put_rows(r, i, rows);
     check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 26)), sr_failed(r));
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
     sr_runfile *f = sr_run_open(path, &why);
     assert_true(f && sr_run_get_info(f)->steps == 51 && sr_run_get_info(f)->evals == 11);

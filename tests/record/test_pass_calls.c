@@ -9,6 +9,7 @@
 #include "statrec/moments.h"
 #include "testing/check.h"
 #include "testing/pass_script.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 static const script_case base = {.site = {.size = sizeof(sr_site),
@@ -20,11 +21,9 @@ static const script_case base = {.site = {.size = sizeof(sr_site),
                                  .mean = 2};
 
 static sr_recorder *create(const char *name, const sr_site *site) {
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.force = true, o.overhead = 0, o.vectors_every = 1;
-    sr_recorder *r = sr_create(sample_path(name), &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(sample_path(name), o);
     assert_int_equal(sr_add_site(r, site), 0);
     return r;
 }
@@ -120,7 +119,6 @@ static void test_many_passes(void **state) {
     enum { WAITING = 4096 };
     for (int merge = 0; merge < 2; merge++) {
         script_case c = base;
-        sr_failure why = {0};
         c.site.repeat = merge ? SR_REPEAT_MERGE : SR_REPEAT_LAST;
         sr_recorder *r = create("refused.h5", &c.site);
         for (int step = 1; step <= 2; step++) { /* the second one begins with none */
@@ -136,7 +134,7 @@ static void test_many_passes(void **state) {
             continue;
         }
         check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
-        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        run_finish(r);
     }
 }
 
@@ -156,7 +154,6 @@ static void put_own(sr_recorder *r, uint32_t vectors) {
 
 /* Steps with vectors of the host's, before or after the passes. */
 static void run_put(const script_case *c, uint32_t vectors, bool before, script_record *to) {
-    sr_failure why = {0};
     sr_recorder *r = create("put.h5", &c->site);
     for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
         sr_begin_step(r, step);
@@ -165,7 +162,7 @@ static void run_put(const script_case *c, uint32_t vectors, bool before, script_
         if (!before) put_own(r, vectors);
         check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
     }
-    check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+    run_finish(r);
     script_read(sample_path("put.h5"), 1, to);
 }
 
@@ -216,7 +213,6 @@ static void test_host_scalars(void **state) {
     (void)state;
     static script_record got;
     for (int before = 0; before < 2; before++) {
-        sr_failure why = {0};
         sr_recorder *r = create("put.h5", &base.site);
         for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
             sr_begin_step(r, step);
@@ -227,7 +223,7 @@ static void test_host_scalars(void **state) {
             if (before) script_call(r, 0, &base, step, "F0"), script_call(r, 0, &base, step, "B0");
             check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
         }
-        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        run_finish(r);
         script_read(sample_path("put.h5"), 1, &got);
         check_equals(got.scalar[SR_SCALAR_rows][1], 77);
         check_equals(got.scalar[SR_SCALAR_samples][1], 9);
@@ -243,7 +239,6 @@ static void test_without_squares(void **state) {
     static script_record got;
     static const double one[SCRIPT_WIDTH] = {1, 1, 1, 1, 1};
     for (int squares = 0; squares < 2; squares++) {
-        sr_failure why = {0};
         sr_recorder *r = create("put.h5", &base.site);
         for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
             sr_begin_step(r, step);
@@ -251,7 +246,7 @@ static void test_without_squares(void **state) {
             sr_put_backward(r, 0, &SR_INIT(sr_backward, one, one, squares ? one : NULL));
             sr_end_step(r, &SR_INIT(sr_step, .update = 1));
         }
-        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        run_finish(r);
         script_read(sample_path("put.h5"), 1, &got);
         assert_true(isnan(got.scalar[SR_SCALAR_dx_norm][0]) == !squares);
         assert_true(isnan(got.scalar[SR_SCALAR_direct_norm][0]) == !squares);
@@ -271,7 +266,6 @@ static void test_samples(void **state) {
     static script_record got;
     static const double one[SCRIPT_WIDTH] = {1, 1, 1, 1, 1};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        sr_failure why = {0};
         sr_site site = base.site;
         site.repeat = SR_REPEAT_MERGE;
         sr_recorder *r = create("put.h5", &site);
@@ -283,7 +277,7 @@ static void test_samples(void **state) {
             }
             sr_end_step(r, &SR_INIT(sr_step, .update = 1));
         }
-        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        run_finish(r);
         script_read(sample_path("put.h5"), 1, &got);
         const float samples = got.scalar[SR_SCALAR_samples][1];
         assert_true(cases[i][4] ? samples == (float)cases[i][4] : isnan(samples));
@@ -298,7 +292,6 @@ static void test_nan_batch(void **state) {
     static script_record got, plain;
     float x[8 * SCRIPT_WIDTH], g[8 * SCRIPT_WIDTH];
     for (int bad = 0; bad < 2; bad++) {
-        sr_failure why = {0};
         sr_recorder *r = create("nan.h5", &base.site);
         for (int i = 0; i < 8 * SCRIPT_WIDTH; i++) x[i] = sinf((float)i), g[i] = cosf((float)i);
         for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
@@ -309,7 +302,7 @@ static void test_nan_batch(void **state) {
             sr_take_forward(r, 0, &t, NULL), sr_take_backward(r, 0, &d);
             check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
         }
-        check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+        run_finish(r);
         script_read(sample_path("nan.h5"), 1, bad ? &got : &plain);
     }
     for (int i = 0; i < SCRIPT_STEPS * SCRIPT_WIDTH; i++) {

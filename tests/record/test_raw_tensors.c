@@ -7,11 +7,10 @@
 
 #include "statrec/moments.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { WIDTH = 5, OUTER = 6, INNER = 4, ROWS = OUTER * INNER, STEPS = 4, EMPTY_STEP = 2 };
-
-static const sr_finish complete = {.size = sizeof(sr_finish), "complete", "", ""};
 
 static float value_at(int64_t step, int what, int64_t row, int64_t k) {
     return (float)(sin(1.7 * (double)step + 0.9 * (double)row + 2.3 * (double)k + 5 * what) +
@@ -59,7 +58,7 @@ static void observe_run(const char *path, sr_family family, bool first) {
         sr_step row = {.size = sizeof(sr_step), .update = step};
         check_ok(sr_end_step(r, &row), sr_failed(r));
     }
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
 }
 
 typedef struct expected {
@@ -199,7 +198,7 @@ static void test_observe_without_alpha(void **state) {
                     NULL);
     sr_step row = {.size = sizeof(sr_step)};
     sr_end_step(r, &row);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     sr_runfile *f = sr_run_open(sample_path("still.h5"), &why);
     assert_non_null(f);
     check_ok(sr_run_vector(f, "mu_B", 0, 0, 1, got, &why), &why);
@@ -226,7 +225,7 @@ static void test_put_wins(void **state) {
     sr_put_scalar(r, site, SR_SCALAR_dist_mu, 7);
     sr_step row = {.size = sizeof(sr_step)};
     sr_end_step(r, &row);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     sr_runfile *f = sr_run_open(sample_path("wins.h5"), &why);
     assert_non_null(f);
     check_ok(sr_run_scalar(f, "dist_mu", 0, 0, 1, &got, &why), &why);
@@ -249,12 +248,11 @@ static void test_scalars_without_vectors(void **state) {
         sr_options o = SR_OPTIONS_DEFAULT;
         o.overhead = 0;
         o.force = true, o.vectors = every[i] != -2, o.vectors_every = every[i] < 0 ? 1 : every[i];
-        sr_recorder *r = sample_create(sample_path("spaced.h5"), &o, &why);
-        assert_non_null(r);
+        sr_recorder *r = sample_begin(sample_path("spaced.h5"), &o);
         check_ok(sample_steps(r, 1, 30, 0), sr_failed(r));
         sr_begin_step(r, 35);
         assert_true(sr_wants_vectors(r) == (every[i] > 0));
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         sr_runfile *f = sr_run_open(sample_path("spaced.h5"), &why);
         assert_non_null(f);
         assert_int_equal(sr_run_get_info(f)->steps, 30); /* the open step is not a row */
@@ -271,13 +269,11 @@ static void test_scalars_without_vectors(void **state) {
 /* A run of `steps` steps of wide sites; returns the file's size and, through it, the projection. */
 static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_t *every) {
     enum { WIDE = 256, SITES = 6 };
-    sr_failure why = {0};
     double value[WIDE];
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true, o.planned_steps = *projected ? steps : 0, o.size_limit = limit;
-    sr_recorder *r = sr_create(sample_path("size.h5"), &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = run_create(sample_path("size.h5"), o);
     for (int i = 0; i < SITES; i++) {
         char name[16];
         snprintf(name, sizeof name, "s%d", i);
@@ -298,7 +294,7 @@ static int64_t run_size(int64_t steps, int64_t limit, int64_t *projected, int64_
         sr_step row = {.size = sizeof(sr_step)};
         check_ok(sr_end_step(r, &row), sr_failed(r));
     }
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     struct stat s;
     assert_int_equal(stat(sample_path("size.h5"), &s), 0);
     return (int64_t)s.st_size;

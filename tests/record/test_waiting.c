@@ -4,9 +4,8 @@
 #include <time.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
-
-static const sr_finish complete = {sizeof(sr_finish), "complete", "", ""};
 
 static void wait_seconds(double seconds) {
     const struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
@@ -73,7 +72,7 @@ static void test_in_a_step(void **state) {
     const sr_step row = sample_row(4);
     check_ok(sr_end_step(r, &row), sr_failed(r));
     for (int64_t step = 5; step <= 8; step++) slow_step(r, step, id, step == 6 ? 0.4 : 0);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
     expect_rows(path, 8, 0);
     sr_runfile *f = sample_open(path);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { WIDTH = 2, OUTCOME = 8192, MOST = 512 };
@@ -373,7 +374,7 @@ static void test_outputs(void **state) {
     sr_recorder *r = sample_create(sample_path("given.h5"), &o, &why);
     sr_set_embedding_method(r, "shared", "by hand");
     check_ok(sample_steps(r, 1, 20, 5), sr_failed(r));
-    check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+    run_finish(r);
     for (int i = 0; i < 4; i++) {
         room whole = {{0}}, none;
         whole.size = outputs[i].size;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { STEPS = 10 };
@@ -18,13 +19,11 @@ static const small_run base = {
     4, 100, 1000, 0.9, "model", "data", "batching = random\nseed = 1\n", "mean"};
 
 static sr_runfile *write_run(const char *name, const small_run *s) {
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.vectors = false, o.overhead = 0, o.force = true;
     o.model = s->model, o.data = s->data, o.config = s->config;
     o.loss_reduction = s->loss_reduction;
-    sr_recorder *r = sr_create(sample_path(name), &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(sample_path(name), o);
     sr_add_site(r, &SR_INIT(sr_site, .name = "site", .family = SR_FAMILY_SIGMA, .width = s->width,
                             .alpha = s->alpha));
     for (int64_t step = 1; step <= STEPS; step++) {
@@ -32,7 +31,7 @@ static sr_runfile *write_run(const char *name, const small_run *s) {
         sr_put_rows(r, 0, s->rows);
         sr_end_step(r, &SR_INIT(sr_step, .update = step, .tokens = s->tokens));
     }
-    check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+    run_finish(r);
     return sample_open(sample_path(name));
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 static const sr_finish complete = {sizeof(sr_finish), "complete", "", ""};
@@ -55,7 +56,7 @@ static void test_force(void **state) {
     assert_int_equal(sr_run_recover(other, path, true, -1, NULL, &why), SR_EXISTS);
     why = (sr_failure){0};
     check_ok(sample_steps(r, 11, 20, 0), sr_failed(r));
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
     sr_runfile *f = sample_open(path);
     assert_int_equal(sr_run_get_info(f)->steps, 20);
@@ -146,7 +147,7 @@ static void test_elsewhere(void **state) {
     assert_int_equal(chdir("/"), 0);
     check_ok(sample_steps(r, 1, 20, 0), sr_failed(r));
     assert_int_equal(chdir(check_temporary()), 0);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check("relative.h5", &why), &why);
     assert_int_equal(chdir(here), 0);
 }

@@ -5,6 +5,7 @@
 
 #include "testing/bounded.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { SITES = 100000, WIDTH = 2, STEPS = 3 };
@@ -32,8 +33,7 @@ static void record(const char *path) {
     sr_options o = SR_OPTIONS_DEFAULT;
     sr_failure why = {0};
     o.overhead = 0, o.planned_steps = STEPS, o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = run_create(path, o);
     for (int i = 0; i < SITES; i++) {
         char name[SR_NAME_SIZE];
         snprintf(name, sizeof name, "block.%d.norm", i);
@@ -51,7 +51,7 @@ static void record(const char *path) {
     const sr_site again = {
         .size = sizeof again, .name = "block.77777.norm", .width = 1, .norm = "bn"};
     for (int step = 1; step <= STEPS; step++) put_step(r, step);
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
+    run_finish(r);
     r = sr_create(path, &o, &why);
     assert_int_equal(sr_add_site(r, &again), 0);
     assert_int_equal(sr_add_site(r, &again), -1);

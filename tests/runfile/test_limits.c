@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
-
-static const sr_finish complete = {sizeof(sr_finish), "complete", "", ""};
 
 static sr_options defaults(void) {
     sr_options o = SR_OPTIONS_DEFAULT;
@@ -33,11 +32,9 @@ static void record(sr_recorder *r, int64_t first, int64_t last) {
 }
 
 static sr_recorder *begin(const char *path, int64_t planned, int64_t limit) {
-    sr_failure why = {0};
     sr_options o = defaults();
     o.planned_steps = planned, o.size_limit = limit, o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     sr_add_site(r, &SR_INIT(sr_site, .name = "a", .family = SR_FAMILY_SIGMA, .width = WIDE));
     return r;
 }
@@ -67,12 +64,11 @@ static void expect_covered(const char *path, int64_t steps, int64_t limit, int64
 
 static void test_no_end(void **state) {
     (void)state;
-    sr_failure why = {0};
     const char *path = sample_path("long.h5");
     for (int64_t steps = 1000; steps <= 100000; steps *= 10) {
         sr_recorder *r = begin(path, 0, 40000000);
         record(r, 1, steps);
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         expect_covered(path, steps, 40000000, 6);
     }
 }
@@ -80,15 +76,14 @@ static void test_no_end(void **state) {
 /* A run that goes on from another keeps what both have within the limit. */
 static void test_no_end_resumed(void **state) {
     (void)state;
-    sr_failure why = {0};
     const char *path = sample_path("long.h5"), *from = sample_path("first.h5");
     sr_recorder *r = begin(from, 0, 20000000);
     record(r, 1, 4000);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     r = begin(path, 0, 20000000);
     check_ok(sr_copy_rows(r, from, -1, -1, NULL), sr_failed(r));
     record(r, 4001, 30000);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     expect_covered(path, 30000, 20000000, 4);
 }
 
@@ -97,11 +92,10 @@ static void test_no_end_resumed(void **state) {
 static void test_past_the_plan(void **state) {
     (void)state;
     struct stat s;
-    sr_failure why = {0};
     const char *path = sample_path("past.h5");
     sr_recorder *r = begin(path, 500, 20000000);
     record(r, 1, 5000);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     assert_int_equal(stat(path, &s), 0);
     if (s.st_size <= 15000000 || s.st_size >= 23000000) /* with what is of every step */
         fail_msg("%lld bytes", (long long)s.st_size);
@@ -119,7 +113,7 @@ static void test_as_many_steps_as_numbers(void **state) {
         assert_true(sr_projected_bytes(r) > 1000000000000);
         assert_true(sr_vectors_every(r) > 1000000);
         record(r, 1, 10);
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         check_ok(sr_run_check(path, &why), &why);
     }
     sr_options o = defaults();
@@ -140,7 +134,7 @@ static void test_embeddings(void **state) {
         check_ok(sr_add_embedding(r, name, 2, 3), sr_failed(r));
     }
     check_ok(sample_steps(r, 1, 3, 1), sr_failed(r));
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(path, &why), &why);
     sr_runfile *f = sample_open(path);
     int count = 0;

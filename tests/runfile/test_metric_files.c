@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "testing/check.h"
-#include "testing/metric_runs.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 /* -- damage ---------------------------------------------------------------------------------- */
 
 static hid_t reopen(void) {
-    metrics_write("spoilt.h5");
+    write_metric_run(sample_path("spoilt.h5"));
     return H5Fopen(sample_path("spoilt.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
 }
 
@@ -138,7 +138,7 @@ static void check_old(const sr_runfile *f, const char *first, const char *unit) 
     assert_string_equal(sr_run_find_metric(f, "valid_loss")->unit, unit);
     assert_string_equal(sr_run_find_metric(f, "valid_nll_batch")->unit, unit);
     assert_string_equal(sr_run_find_metric(f, "valid_ppl")->definition, "exp(valid_nll)");
-    while ((m = sr_run_get_metric(f, count)) && !isfinite(metrics_value(f, m->name, 0))) count++;
+    while ((m = sr_run_get_metric(f, count)) && !isfinite(run_eval_value(f, m->name, 0))) count++;
     assert_string_equal(sr_run_get_metric(f, count)->name, first);
     while (sr_run_get_metric(f, count)) count++;
     assert_int_equal(count, 12);
@@ -154,15 +154,15 @@ static void test_old_files(void **state) {
         sr_failure why = {0};
         sr_runfile *f = sample_open(run[i]);
         check_old(f, first[i], unit[i]);
-        const double ppl = metrics_value(f, "valid_ppl", 4), epoch = metrics_value(f, "epoch", 4);
-        check_within(ppl, exp(metrics_value(f, "valid_nll", 4)), 1e-9 * ppl);
+        const double ppl = run_eval_value(f, "valid_ppl", 4), epoch = run_eval_value(f, "epoch", 4);
+        check_within(ppl, exp(run_eval_value(f, "valid_nll", 4)), 1e-9 * ppl);
         sr_run_close(f);
         check_ok(sr_run_check(run[i], &why), &why);
         check_ok(sr_run_recover(run[i], sample_path("old.h5"), true, -1, NULL, &why), &why);
         f = sample_open(sample_path("old.h5"));
         check_old(f, first[i], unit[i]);
-        check_equals(metrics_value(f, "valid_ppl", 4), ppl);
-        check_equals(metrics_value(f, "epoch", 4), epoch);
+        check_equals(run_eval_value(f, "valid_ppl", 4), ppl);
+        check_equals(run_eval_value(f, "epoch", 4), epoch);
         sr_run_close(f);
     }
 }
@@ -182,14 +182,14 @@ static void expect_old(const char *without, const char *part) {
     static const char *const name[] = {"valid_loss", "valid_nll", "valid_ppl", "valid_accuracy",
                                        "bleu",       "f1",        "uas",       "las"};
     sr_failure why = {0};
-    sr_recorder *r = metrics_create("aged.h5");
+    sr_recorder *r = run_create(sample_path("aged.h5"), run_options());
     int added = 0;
     const char *kept[8];
     for (int i = 0; i < 8; i++)
         if (strcmp(name[i], without) != 0) kept[added++] = name[i];
     for (int i = 0; i < added; i++) sr_add_metric(r, kept[i], "1", "", SR_BETTER_NEITHER);
-    metrics_put_step(r, 1);
-    metrics_finish(r);
+    run_put_step(r, 1);
+    run_finish(r);
     hid_t file = H5Fopen(sample_path("aged.h5"), H5F_ACC_RDWR, H5P_DEFAULT);
     age(file, kept, added);
     if (part && !*without) add_bare(file);

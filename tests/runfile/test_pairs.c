@@ -7,18 +7,15 @@
 #include <string.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { K = 5, BARE = 2 }; /* site BARE keeps none */
 
-static const sr_finish complete = {.size = sizeof(sr_finish), .status = "complete", .reason = ""};
-
 static sr_recorder *create(const char *name) {
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0, o.force = o.final = true, o.pairs = K;
-    sr_recorder *r = sample_create(sample_path(name), &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = sample_begin(sample_path(name), &o);
     return r;
 }
 
@@ -45,11 +42,10 @@ static void put(sr_recorder *r, int sites, bool passed) {
 }
 
 static void write_run(const char *name) {
-    sr_failure why = {0};
     sr_recorder *r = create(name);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     put(r, SAMPLE_SITES, true);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
 }
 
 /* lost: a site whose pairs could not be copied. */
@@ -97,7 +93,7 @@ static void not_asked_for(void **state) {
     o.overhead = 0, o.final = true;
     sr_recorder *r = sample_create(sample_path("none.h5"), &o, &why);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     sr_runfile *f = sample_open(sample_path("none.h5"));
     assert_int_equal(sr_run_get_info(f)->pairs, 0);
     assert_int_equal(sr_run_pairs(f, 0, x, y, feature, &why), SR_USAGE);
@@ -149,11 +145,9 @@ static void projected(void **state) {
     (void)state;
     int64_t bytes[2];
     for (int i = 0; i < 2; i++) {
-        sr_failure why = {0};
         sr_options o = SR_OPTIONS_DEFAULT;
         o.overhead = 0, o.force = o.final = true, o.planned_steps = 10, o.pairs = 1000 * i;
-        sr_recorder *r = sample_create(sample_path("size.h5"), &o, &why);
-        assert_non_null(r);
+        sr_recorder *r = sample_begin(sample_path("size.h5"), &o);
         bytes[i] = sr_projected_bytes(r);
         sr_abandon(r);
     }
@@ -243,7 +237,7 @@ static void without_pass(void **state) {
     sr_recorder *r = create("cut.h5");
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     put(r, 1, false);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     assert_int_equal(sr_run_check(sample_path("cut.h5"), &why), SR_FORMAT);
     check_failure(&why, SR_FORMAT, "/final/pair_feature: ");
     check_failure(&why, SR_FORMAT, "values without a pass");

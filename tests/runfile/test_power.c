@@ -20,6 +20,7 @@
 
 #include "testing/check.h"
 #include "testing/damage.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { STEPS = 90, FLUSH = 8, PAGE = 4096, MOST = 1 << 20 };
@@ -245,8 +246,7 @@ static void record_running(const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0, o.vectors = false, o.flush_steps = 4000, o.flush_seconds = 1e6, o.force = true;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     sr_add_site(r, &SR_INIT(sr_site, .name = "s", .family = SR_FAMILY_SIGMA, .width = FEATURES));
     for (int64_t step = 1; step <= RUNNING_STEPS; step++) {
         for (int i = 0; i < FEATURES; i++) x[i] = (float)step;

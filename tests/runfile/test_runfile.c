@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 static const sr_finish complete = {
@@ -200,7 +201,7 @@ static void test_refuses_existing(void **state) {
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
     expect_file(sample_path("there.h5"), "precious"); /* until the new one is whole */
     why = (sr_failure){0};
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     check_ok(sr_run_check(sample_path("there.h5"), &why), &why);
 }
 
@@ -237,7 +238,7 @@ static void test_empty_runs(void **state) {
     (void)state;
     sr_failure why = {0};
     sr_recorder *r = sample_begin(sample_path("nothing.h5"), NULL);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     sr_runfile *f = sample_open(sample_path("nothing.h5"));
     assert_int_equal(sr_run_get_info(f)->steps, 0);
     sample_check(f, 1, 1);
@@ -250,7 +251,7 @@ static void test_empty_runs(void **state) {
         sr_begin_step(r, i);
         check_ok(sr_end_step(r, &row), sr_failed(r));
     }
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     f = sample_open(sample_path("siteless.h5"));
     assert_int_equal(sr_run_get_info(f)->steps, 3);
     assert_int_equal(sr_run_get_info(f)->sites, 0);
@@ -294,10 +295,8 @@ static void test_without_family(void **state) {
         for (int i = 0; i < 5; i++) {
             sr_options o = SR_OPTIONS_DEFAULT;
             o.overhead = 0;
-            sr_failure why = {0};
             o.force = true;
-            sr_recorder *r = sr_create(sample_path("family.h5"), &o, &why);
-            assert_non_null(r);
+            sr_recorder *r = run_create(sample_path("family.h5"), o);
             int site = sr_add_site(
                 r, &(sr_site){.size = sizeof(sr_site), .name = "a", .norm = "bn", .width = 2});
             if (observed) sr_set_observed(r, site);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 /* Sites of all families whose statistics run; `late` is observed from step LATE on, `still`
@@ -73,8 +74,7 @@ static void put_steps(sr_recorder *r, int64_t first, int64_t last) {
 }
 
 static void close_run(sr_recorder *r) {
-    sr_failure why = {0};
-    check_ok(sr_close(r, &SR_INIT(sr_finish, "complete"), &why), &why);
+    run_finish(r);
 }
 
 /* Every vector and scalar of both, row by row; steps: of each. */

@@ -6,21 +6,19 @@
 #include <string.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 static const char *write_sites(const char *name, const sr_site *site, int count) {
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true;
     const char *path = sample_path(name);
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     for (int i = 0; i < count; i++) sr_add_site(r, &site[i]);
     check_ok(sr_begin_step(r, 1), sr_failed(r));
     sr_end_step(r, &(sr_step){.size = sizeof(sr_step), 1, 10, 1, 1, 0.1, 1});
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
-             &why);
+    run_finish(r);
     return path;
 }
 
@@ -293,8 +291,7 @@ static void nothing_derived(void **state) {
         if (step == 2) sr_put_scalar(r, 0, SR_SCALAR_g_psi2, 7);
         sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, 1, 1, 0.1, 1});
     }
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
-             &why);
+    run_finish(r);
     sr_runfile *f = open_sites(path);
     float value[2];
     check_ok(sr_run_scalar(f, "g_psi2", 0, 0, 2, value, &why), &why);

@@ -7,17 +7,14 @@
 #include <string.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
-static const sr_finish complete = {.size = sizeof(sr_finish), .status = "complete", .reason = ""};
-
 static sr_recorder *create(const char *name) {
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.spectra = o.final = true;
-    sr_recorder *r = sample_create(sample_path(name), &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = sample_begin(sample_path(name), &o);
     check_ok(sr_set_embedding_method(r, "shared", "an example"), sr_failed(r));
     return r;
 }
@@ -49,7 +46,6 @@ static void put_final(sr_recorder *r) {
 
 /* Spectra in every third of the steps 1 .. last. */
 static void write_run(const char *name, int64_t last) {
-    sr_failure why = {0};
     sr_recorder *r = create(name);
     for (int64_t step = 1; step <= last; step++) {
         if (step % 3)
@@ -58,7 +54,7 @@ static void write_run(const char *name, int64_t last) {
             put_spectra(r, step);
     }
     put_final(r);
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
 }
 
 static void check_spectra(sr_runfile *f, int64_t count) {
@@ -158,7 +154,7 @@ static void not_asked_for(void **state) {
     o.overhead = 0;
     sr_recorder *r = sample_create(sample_path("none.h5"), &o, &why);
     check_ok(sample_steps(r, 1, 3, 0), sr_failed(r));
-    check_ok(sr_close(r, &complete, &why), &why);
+    run_finish(r);
     sr_runfile *f = sample_open(sample_path("none.h5"));
     double memory[2][SAMPLE_SITES], *const value[SR_FINAL_COUNT] = {memory[0], memory[1]};
     int64_t batches;
@@ -266,7 +262,7 @@ static void checked(void **state) {
             check_ok(sr_put_singular_values(r, "shared", step, singular), sr_failed(r));
         }
         put_final(r);
-        check_ok(sr_close(r, &complete, &why), &why);
+        run_finish(r);
         check_ok(sr_run_check(path, &why), &why);
         spoil(path, &faults[i]);
         assert_int_equal(sr_run_check(path, &why), SR_FORMAT);

@@ -9,6 +9,7 @@
 
 #include "testing/check.h"
 #include "testing/damage.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 static int write_run(void **state) {
@@ -263,15 +264,13 @@ static void test_huge_extent_alone(void **state) {
     (void)state;
     static const char *const columns[] = {"step", "update", "tokens",    "epoch",
                                           "loss", "lr",     "grad_norm", "seconds"};
-    sr_failure why = {0};
     const char *path = sample_path("alone.h5");
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true, o.planned_steps = 40, o.scalars = o.vectors = false;
-    sr_recorder *r = sample_create(path, &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = sample_begin(path, &o);
     check_ok(sample_steps(r, 1, 40, 10), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
+    run_finish(r);
     hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
     for (int i = 0; i < 8; i++) {
         char name[32];

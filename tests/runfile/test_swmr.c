@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "testing/check.h"
+#include "testing/run_builder.h"
 #include "testing/sample_run.h"
 
 enum { EVERY = 2, FLUSH = 8 };
@@ -134,8 +135,7 @@ static void test_abandon(void **state) {
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.vectors_every = EVERY, o.flush_steps = FLUSH, o.sync = SR_SYNC_CLOSE;
-    sr_recorder *r = sample_create(sample_path("left.h5"), &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = sample_begin(sample_path("left.h5"), &o);
     check_ok(sample_steps(r, 1, 3 * FLUSH + 5, 0), sr_failed(r));
     sr_abandon(r);
     assert_int_not_equal(access(sample_path("left.h5"), F_OK), 0);
@@ -185,16 +185,14 @@ static void test_copy_and_go_on(void **state) {
     check_ok(sample_steps(r, 1, 90, 5), sr_failed(r));
     check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "interrupted"}, &why),
              &why);
-    r = sample_create(sample_path("second.h5"), &o, &why);
-    assert_non_null(r);
+    r = sample_begin(sample_path("second.h5"), &o);
     check_ok(sr_copy_rows(r, sample_path("first.h5"), 71, 71, &count), sr_failed(r));
     assert_int_equal(count.steps, 71);
     assert_int_equal(count.vectors, 35);
     assert_int_equal(count.evals, 14);
     assert_int_equal(count.lost_steps + count.lost_vectors + count.lost_evals, 0);
     check_ok(sample_steps(r, 72, 120, 5), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), .status = "complete"}, &why),
-             &why);
+    run_finish(r);
     check_ok(sr_run_check(sample_path("second.h5"), &why), &why);
     sr_runfile *f = sr_run_open(sample_path("second.h5"), &why);
     assert_int_equal(sr_run_get_info(f)->steps, 120);

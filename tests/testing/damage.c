@@ -1,22 +1,20 @@
 #include "testing/damage.h"
+#include "testing/check.h"
+#include "testing/run_builder.h"
+#include "testing/sample_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "testing/check.h"
-#include "testing/sample_run.h"
-
 void damage_make_run(const char *path, int64_t steps) {
-    sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.overhead = 0;
     o.force = true, o.planned_steps = steps;
-    sr_recorder *r = sample_create(path, &o, &why);
-    assert_non_null(r);
+    sr_recorder *r = sample_begin(path, &o);
     check_ok(sample_steps(r, 1, steps, 10), sr_failed(r));
-    check_ok(sr_close(r, &(sr_finish){.size = sizeof(sr_finish), "complete", "", ""}, &why), &why);
+    run_finish(r);
 }
 
 char *damage_load(const char *path, size_t *size) {

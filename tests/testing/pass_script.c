@@ -1,4 +1,6 @@
 #include "testing/pass_script.h"
+#include "testing/check.h"
+#include "testing/run_builder.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -6,7 +8,6 @@
 #include <string.h>
 
 #include "statrec/moments.h"
-#include "testing/check.h"
 
 enum { INNER = 2, ROWS_MAX = 64 };
 
@@ -154,8 +155,7 @@ void script_run(const char *path, const script_case *c, int count, script_record
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
     o.force = true, o.overhead = 0, o.vectors_every = 1;
-    sr_recorder *r = sr_create(path, &o, &why);
-    if (!r) fail_msg("%s", why.text);
+    sr_recorder *r = run_create(path, o);
     add_sites(r, c, count);
     for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
         sr_begin_step(r, step);

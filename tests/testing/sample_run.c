@@ -7,6 +7,7 @@
 
 #include "statrec/moments.h"
 #include "testing/check.h"
+#include "testing/run_builder.h"
 
 const sr_site sample_sites[SAMPLE_SITES] = {
     {.size = sizeof(sr_site),
@@ -109,9 +110,7 @@ sr_status sample_put_eval(sr_recorder *r, int64_t step) {
     return sr_end_eval(r);
 }
 
-sr_recorder *sample_create(const char *path, const sr_options *options, sr_failure *why) {
-    sr_recorder *r = sr_create(path, options, why);
-    if (!r) return NULL;
+static sr_recorder *declare(sr_recorder *r) {
     for (int i = 0; i < SAMPLE_SITES; i++) sr_add_site(r, &sample_sites[i]);
     sr_add_embedding(r, "shared", 11, SAMPLE_EMBEDDING);
     for (int i = 0; i < SAMPLE_METRICS; i++) {
@@ -121,11 +120,13 @@ sr_recorder *sample_create(const char *path, const sr_options *options, sr_failu
     return r;
 }
 
+sr_recorder *sample_create(const char *path, const sr_options *options, sr_failure *why) {
+    sr_recorder *r = sr_create(path, options, why);
+    return r ? declare(r) : NULL;
+}
+
 sr_recorder *sample_begin(const char *path, const sr_options *options) {
-    sr_failure why = {0};
-    sr_recorder *r = sample_create(path, options, &why);
-    if (!r) fail_msg("%s", why.text);
-    return r;
+    return declare(run_create(path, options ? *options : (sr_options)SR_OPTIONS_DEFAULT));
 }
 
 sr_runfile *sample_open(const char *path) {

@@ -51,11 +51,6 @@ static bool is_plain_group(hid_t file, const char *path) {
     return !(info.hdr.mesg.present >> PIPELINE & 1) || refuse("a group under filters");
 }
 
-static bool is_hard_link(hid_t file, const char *path) {
-    H5L_info_t link;
-    return H5Lget_info(file, path, &link, H5P_DEFAULT) >= 0 && is_hard(link.type);
-}
-
 htri_t h5_reach(hid_t file, const char *path) {
     char way[H5_NAME_SIZE];
     if (strlen(path) >= sizeof way) return 0;
@@ -65,7 +60,8 @@ htri_t h5_reach(hid_t file, const char *path) {
         snprintf(way, sizeof way, "%.*s", (int)(at - path), path);
         const htri_t found = H5Lexists(file, way, H5P_DEFAULT);
         if (found <= 0) return found;
-        if (!is_hard_link(file, way)) return -1;
+        H5L_info_t link;
+        if (H5Lget_info(file, way, &link, H5P_DEFAULT) < 0 || !is_hard(link.type)) return -1;
         if (!*at) break;
         if (!is_plain_group(file, way)) return -1;
     }

@@ -6,18 +6,18 @@
 #include <string.h>
 
 #include "journal/trailer.h"
-#include "runfile/read/damage_list.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/datasets/read_names.h"
+#include "runfile/read/datasets/read_pairs.h"
+#include "runfile/read/datasets/read_spectra.h"
 #include "runfile/read/display_norm.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_growing.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/read_names.h"
-#include "runfile/read/read_pairs.h"
-#include "runfile/read/read_spectra.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+#include "runfile/read/file/read_growing.h"
+#include "runfile/read/file/scalar_cache.h"
 #include "runfile/read/read_trailer.h"
-#include "runfile/read/scalar_cache.h"
 #include "runfile/site_method.h"
 
 /* Bytes that every site has had in /sites since the first version, and every column. */
@@ -324,17 +324,6 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
 
 /* -- how many rows --------------------------------------------------------------------------- */
 
-/* Rows that a filled column, one with a value in every row, has space for, to *stored. */
-static sr_status check_stored(sr_runfile *f, const run_column *c, h5_id set, int64_t rows,
-                              int64_t *stored, sr_failure *why) {
-    const int64_t bytes = h5_stored_bytes_or(set, why);
-    *stored = bytes < 0 ? 0 : bytes / 8;
-    if (bytes < 0) return why->status;
-    if (*stored >= rows) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s: /%s/%s: damaged: %lld of %lld rows are stored", f->path,
-                   c->group, c->name, (long long)*stored, (long long)rows);
-}
-
 typedef enum {
     FILLED,  /* has a value in every row that is counted */
     SPARSE,  /* may have fewer */
@@ -357,7 +346,14 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, col
     if (f->cut_at) rows = h5_whole_rows(set, rows, f->cut_at);
     if (rows < f->extent_least[which]) f->extent_least[which] = rows;
     if (filled && claimed < 0) claimed = rows;
-    if (filled) check_stored(f, c, set, rows < claimed ? rows : claimed, &stored, &own);
+    if (filled) { /* a value in every row: has the file space for them */
+        const int64_t bytes = h5_stored_bytes_or(set, &own);
+        const int64_t wanted = rows < claimed ? rows : claimed;
+        stored = bytes < 0 ? 0 : bytes / 8;
+        if (bytes >= 0 && stored < wanted)
+            sr_fail(&own, SR_FORMAT, "%s: /%s/%s: damaged: %lld of %lld rows are stored", f->path,
+                    c->group, c->name, (long long)stored, (long long)wanted);
+    }
     if (stored > f->stored_most[which]) f->stored_most[which] = stored;
     if (filled && f->cut_at && stored < f->extent_least[which]) f->extent_least[which] = stored;
     h5_close_dataset(set);
@@ -406,13 +402,6 @@ static sr_status count_rows(sr_runfile *f, sr_failure *why) {
 
 /* -- opening and closing --------------------------------------------------------------------- */
 
-/* The reason that a writer could not give. */
-static void note_cut(sr_runfile *f) {
-    char *reason = (char *)(uintptr_t)f->info.reason;
-    if (f->cut_at && !*reason)
-        snprintf(reason, SR_REASON_SIZE, "truncated to %lld bytes", (long long)f->cut_at);
-}
-
 static sr_status read_file(sr_runfile *f, sr_failure *why) {
     sr_status status = reader_load_trailer(f, why);
     if (status == SR_OK)
@@ -421,7 +410,9 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = reader_report_trailer(f, why);
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
-    if (status == SR_OK) note_cut(f);
+    char *reason = (char *)(uintptr_t)f->info.reason;
+    if (status == SR_OK && f->cut_at && !*reason) /* the writer could not give one */
+        snprintf(reason, SR_REASON_SIZE, "truncated to %lld bytes", (long long)f->cut_at);
     if (status == SR_OK) status = read_sites(f, why);
     if (status == SR_OK) status = reader_list_metrics(f, why);
     if (status == SR_OK) status = reader_list_declared(f, why);

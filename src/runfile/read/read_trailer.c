@@ -7,8 +7,8 @@
 
 #include "journal/trailer.h"
 #include "journal/writer_lock.h"
-#include "runfile/read/damage_list.h"
-#include "runfile/read/open_file_cache.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
 
 sr_status reader_load_trailer(sr_runfile *f, sr_failure *why) {
     f->end = calloc(1, sizeof *f->end);
@@ -21,19 +21,11 @@ sr_status reader_load_trailer(sr_runfile *f, sr_failure *why) {
     return SR_OK;
 }
 
-/* The object that begins in these bytes, or the bytes. */
-static void describe(const sr_runfile *f, const extent *x, char what[H5_PATH_SIZE + 64]) {
-    char name[H5_PATH_SIZE];
-    if (h5_name_of(reader_file(f), (int64_t)x->at, x->length, name))
-        snprintf(what, H5_PATH_SIZE + 64, "%s", name);
-    else
-        snprintf(what, H5_PATH_SIZE + 64, "bytes %llu to %llu", (unsigned long long)x->at,
-                 (unsigned long long)(x->at + x->length - 1));
-}
-
 static void tell_copy(const sr_runfile *f, const extent *x, sr_failure *own) {
-    char what[H5_PATH_SIZE + 64];
-    describe(f, x, what);
+    char what[H5_PATH_SIZE + 64]; /* the object that begins in these bytes, or the bytes */
+    if (!h5_name_of(reader_file(f), (int64_t)x->at, x->length, what))
+        snprintf(what, sizeof what, "bytes %llu to %llu", (unsigned long long)x->at,
+                 (unsigned long long)(x->at + x->length - 1));
     if (x->changed)
         sr_fail(own, SR_FORMAT, "%s: %s: damaged, and read from its second copy", f->path, what);
     else if (!x->verified)

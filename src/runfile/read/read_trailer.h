@@ -3,7 +3,7 @@
 #ifndef RUNFILE_READ_READ_TRAILER_H
 #define RUNFILE_READ_READ_TRAILER_H
 
-#include "runfile/read/reader.h"
+#include "runfile/read/file/reader.h"
 
 /* Fills f->end. */
 sr_status reader_load_trailer(sr_runfile *f, sr_failure *why);

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "runfile/abi_struct.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/scalar_cache.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+#include "runfile/read/file/scalar_cache.h"
 
 const sr_run_info *sr_run_get_info(const sr_runfile *f) {
     return &f->info;
@@ -26,25 +26,10 @@ int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
 
 /* -- names ----------------------------------------------------------------------------------- */
 
-static const run_column *find_column(const run_column *c, int count, const char *name) {
-    for (int i = 0; i < count; i++)
-        if (strcmp(c[i].name, name) == 0) return &c[i];
-    return NULL;
-}
-
 /* A scalar of the format or of the host's own. */
 static const run_column *find_scalar(const sr_runfile *f, const char *name) {
-    const run_column *c = find_column(run_scalars, SR_SCALAR_COUNT, name);
+    const run_column *c = run_find_column(run_scalars, SR_SCALAR_COUNT, name);
     return c ? c : reader_declared_column(f, name, SR_PER_SITE);
-}
-
-static bool look_for_values(const sr_runfile *f, const run_column *c, int64_t rows) {
-    h5_id set;
-    h5_shape shape;
-    if (reader_open_column(f, c, &set, &shape, NULL) != SR_OK) return reader_has_column(f, c);
-    bool has = rows == 0 || h5_stored_bytes_or(set, NULL) != 0;
-    h5_close_dataset(set);
-    return has;
 }
 
 /* Of a file that is growing the answer may become another. */
@@ -53,7 +38,15 @@ static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     if (!c) return false;
     for (int i = 0; i < shelf->answers; i++)
         if (shelf->answer[i].column == c) return shelf->answer[i].has;
-    const bool has = look_for_values(f, c, rows);
+    h5_id set;
+    h5_shape shape;
+    bool has;
+    if (reader_open_column(f, c, &set, &shape, NULL) != SR_OK) {
+        has = reader_has_column(f, c);
+    } else {
+        has = rows == 0 || h5_stored_bytes_or(set, NULL) != 0;
+        h5_close_dataset(set);
+    }
     const int room = sizeof shelf->answer / sizeof shelf->answer[0];
     if (!f->unfinished && shelf->answers < room)
         shelf->answer[shelf->answers++] = (reader_answer){c, has};
@@ -65,7 +58,7 @@ bool sr_run_has_scalar(const sr_runfile *f, const char *name) {
 }
 
 bool sr_run_has_vector(const sr_runfile *f, const char *name) {
-    return has_values(f, find_column(run_vectors, SR_VECTOR_COUNT, name), f->info.vectors);
+    return has_values(f, run_find_column(run_vectors, SR_VECTOR_COUNT, name), f->info.vectors);
 }
 
 bool sr_run_has_eval(const sr_runfile *f, const char *name) {
@@ -155,19 +148,14 @@ static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_
     return status == SR_OK ? h5_read_rows(k->set, rows, type, value, why) : status;
 }
 
-/* A chunk is the rows of one site: it needs no stop on its way to the reader. */
-static bool sites_are_chunks(const sr_runfile *f, const reader_kept *k) {
-    for (int64_t i = 0; i < f->info.sites; i++)
-        if (f->site[i].width != k->chunk[1]) return false;
-    return true;
-}
-
 static sr_status read_vector(const sr_runfile *f, const run_column *c, const h5_rows *rows,
                              float *value, sr_failure *why) {
     reader_kept *k;
     if (rows->count == 0) return SR_OK;
     sr_status status = keep_column(f, c, &k, why);
-    const bool direct = status == SR_OK && rows->columns == k->chunk[1] && sites_are_chunks(f, k);
+    /* where a chunk is the rows of one site it needs no stop on its way to the reader */
+    bool direct = status == SR_OK && rows->columns == k->chunk[1];
+    for (int64_t i = 0; direct && i < f->info.sites; i++) direct = f->site[i].width == k->chunk[1];
     if (status == SR_OK && direct != k->direct) status = open_kept(f, k, c, direct, why);
     return status == SR_OK ? h5_read_rows(k->set, rows, H5_FLOAT32, value, why) : status;
 }
@@ -176,24 +164,28 @@ static h5_rows one_column(int64_t first, int64_t count) {
     return (h5_rows){.first = first, .count = count, .columns = 1, .stride = 1};
 }
 
+/* Of a column of one dimension, `rows` long; NULL: there is no such column. */
+static sr_status read_rows(const sr_runfile *f, const run_column *c, const char *name,
+                           int64_t first, int64_t count, int64_t rows, h5_type type, void *value,
+                           sr_failure *why) {
+    sr_status status = check_range(f, c, name, first, count, rows, why);
+    if (status != SR_OK) return status;
+    const h5_rows part = one_column(first, count);
+    return read_column(f, c, &part, type, value, why);
+}
+
 sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                            int64_t *value, sr_failure *why) {
-    const run_column *c = find_column(run_step_ints, RUN_STEP_INTS, name);
-    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
-    if (status != SR_OK) return status;
-    h5_rows rows = one_column(first, count);
-    return read_column(f, c, &rows, H5_INT64, value, why);
+    const run_column *c = run_find_column(run_step_ints, RUN_STEP_INTS, name);
+    return read_rows(f, c, name, first, count, f->info.steps, H5_INT64, value, why);
 }
 
 sr_status sr_run_step_reals(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                             double *value, sr_failure *why) {
-    const run_column *c = find_column(run_step_reals, RUN_STEP_REALS, name);
-    if (!c) c = find_column(run_step_ints, RUN_STEP_INTS, name);
+    const run_column *c = run_find_column(run_step_reals, RUN_STEP_REALS, name);
+    if (!c) c = run_find_column(run_step_ints, RUN_STEP_INTS, name);
     if (!c) c = reader_declared_column(f, name, SR_PER_STEP);
-    sr_status status = check_range(f, c, name, first, count, f->info.steps, why);
-    if (status != SR_OK) return status;
-    h5_rows rows = one_column(first, count);
-    return read_column(f, c, &rows, H5_FLOAT64, value, why);
+    return read_rows(f, c, name, first, count, f->info.steps, H5_FLOAT64, value, why);
 }
 
 static sr_status check_site(const sr_runfile *f, int64_t site, sr_failure *why) {
@@ -217,15 +209,13 @@ sr_status sr_run_scalar(const sr_runfile *f, const char *name, int64_t site, int
 
 sr_status sr_run_vector_steps(const sr_runfile *f, int64_t first, int64_t count, int64_t *step,
                               sr_failure *why) {
-    sr_status status = check_range(f, &run_vector_step, "step", first, count, f->info.vectors, why);
-    if (status != SR_OK) return status;
-    h5_rows rows = one_column(first, count);
-    return read_column(f, &run_vector_step, &rows, H5_INT64, step, why);
+    return read_rows(f, &run_vector_step, "step", first, count, f->info.vectors, H5_INT64, step,
+                     why);
 }
 
 sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int64_t first,
                         int64_t count, float *value, sr_failure *why) {
-    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    const run_column *c = run_find_column(run_vectors, SR_VECTOR_COUNT, name);
     sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
     if (status == SR_OK) status = check_site(f, site, why);
     if (status != SR_OK) return status;
@@ -237,7 +227,7 @@ sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int
 
 sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_site, int64_t sites,
                          int64_t first, int64_t count, float *value, sr_failure *why) {
-    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    const run_column *c = run_find_column(run_vectors, SR_VECTOR_COUNT, name);
     sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
     if (status == SR_OK && sites < 1) status = check_site(f, f->info.sites, why);
     if (status == SR_OK) status = check_site(f, first_site < 0 ? -2 : first_site, why);
@@ -251,7 +241,7 @@ sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_si
 
 sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *rows,
                               int64_t *columns, sr_failure *why) {
-    const run_column *c = find_column(run_vectors, SR_VECTOR_COUNT, name);
+    const run_column *c = run_find_column(run_vectors, SR_VECTOR_COUNT, name);
     reader_kept *k;
     sr_status status = check_range(f, c, name, 0, 0, 0, why);
     if (status == SR_OK) status = keep_column(f, c, &k, why);
@@ -263,10 +253,7 @@ sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *ro
 sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                       double *value, sr_failure *why) {
     const run_column *c = strcmp(name, "step") == 0 ? &run_eval_step : reader_eval_column(f, name);
-    sr_status status = check_range(f, c, name, first, count, f->info.evals, why);
-    if (status != SR_OK) return status;
-    h5_rows rows = one_column(first, count);
-    return read_column(f, c, &rows, H5_FLOAT64, value, why);
+    return read_rows(f, c, name, first, count, f->info.evals, H5_FLOAT64, value, why);
 }
 
 /* -- embeddings ------------------------------------------------------------------------------ */
@@ -357,23 +344,17 @@ sr_status sr_run_get_embedding(const sr_runfile *f, const char *name, sr_run_emb
                            : status;
 }
 
-static sr_status read_record(const sr_runfile *f, const char *name, const sr_run_embedding *e,
-                             const embedding_sets *s, int64_t i, int64_t *step, double *value,
-                             sr_failure *why) {
-    if (i < 0 || i >= e->records)
-        return sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,
-                       (long long)i, (long long)e->records, name);
-    const h5_rows one = one_column(i, 1), row = {i, 1, 0, e->values, e->values};
-    sr_status status = h5_read_rows(s->step, &one, H5_INT64, step, why);
-    return status == SR_OK ? h5_read_rows(s->values, &row, H5_FLOAT64, value, why) : status;
-}
-
 sr_status sr_run_singular_values(const sr_runfile *f, const char *name, int64_t i, int64_t *step,
                                  double *value, sr_failure *why) {
     sr_run_embedding e;
     embedding_sets sets;
     sr_status status = find_embedding(f, name, &e, &sets, why);
-    if (status == SR_OK) status = read_record(f, name, &e, &sets, i, step, value, why);
+    if (status == SR_OK && (i < 0 || i >= e.records))
+        status = sr_fail(why, SR_USAGE, "%s: record %lld of %lld of embedding %s", f->path,
+                         (long long)i, (long long)e.records, name);
+    const h5_rows one = one_column(i, 1), row = {i, 1, 0, e.values, e.values};
+    if (status == SR_OK) status = h5_read_rows(sets.step, &one, H5_INT64, step, why);
+    if (status == SR_OK) status = h5_read_rows(sets.values, &row, H5_FLOAT64, value, why);
     close_embedding(&sets);
     return status;
 }

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_growing.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/read_pairs.h"
-#include "runfile/read/read_spectra.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/datasets/read_pairs.h"
+#include "runfile/read/datasets/read_spectra.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+#include "runfile/read/file/read_growing.h"
+#include "runfile/read/file/step_cursor.h"
 #include "runfile/read/read_trailer.h"
-#include "runfile/read/step_cursor.h"
 
 #define RECOVER_HINT "`statrec recover` copies what is readable"
 
@@ -113,12 +113,6 @@ static void read_statistics(run_checker *w, bool exact) {
     read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact);
 }
 
-static void read_running(run_checker *w) {
-    if (!h5_has(reader_file(w->f), "/running")) return;
-    read_group(w, &run_running_step, 1, 0, false, false);
-    read_group(w, run_running, RUN_RUNNING, 0, false, false);
-}
-
 static void read_evals(run_checker *w, bool exact) {
     const int64_t evals = w->f->info.evals;
     read_group(w, &run_eval_step, 1, evals, exact, false);
@@ -206,14 +200,6 @@ static sr_status check_state(const run_checker *w) {
     return status;
 }
 
-static void tell_of_opening(run_checker *w) {
-    const char *text;
-    for (int i = 0; (text = sr_run_damage(w->f, i)); i++) {
-        sr_fail(w->why, SR_FORMAT, "%s", text);
-        report_fault(w);
-    }
-}
-
 static void tell_part(void *context, sr_failure *why) {
     run_checker *w = context;
     *w->why = *why;
@@ -223,12 +209,17 @@ static void tell_part(void *context, sr_failure *why) {
 static void walk_file(run_checker *w) {
     const sr_run_info *info = &w->f->info;
     bool exact = !w->f->unfinished && strcmp(info->status, "running") != 0;
-    tell_of_opening(w);
+    const char *text;
+    for (int i = 0; (text = sr_run_damage(w->f, i)); i++)
+        sr_fail(w->why, SR_FORMAT, "%s", text), report_fault(w);
     read_group(w, run_step_ints, RUN_STEP_INTS, info->steps, exact, false);
     read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
     read_statistics(w, exact);
     read_evals(w, exact);
-    read_running(w);
+    if (h5_has(reader_file(w->f), "/running")) {
+        read_group(w, &run_running_step, 1, 0, false, false);
+        read_group(w, run_running, RUN_RUNNING, 0, false, false);
+    }
     check_steps(w, exact);
     check_evals(w), report_fault(w);
     check_columns_of_sites(w), report_fault(w);
@@ -237,17 +228,6 @@ static void walk_file(run_checker *w) {
     reader_check_pairs(w->f, w->why), report_fault(w);
     reader_verify_trailer(w->f, tell_part, w);
     check_state(w), report_fault(w);
-}
-
-static void check_open(run_checker *w) {
-    w->memory_bytes = 8 * (size_t)w->f->info.width;
-    if (w->memory_bytes < BATCH_BYTES) w->memory_bytes = BATCH_BYTES;
-    w->memory = malloc(w->memory_bytes);
-    if (w->memory)
-        walk_file(w);
-    else
-        sr_fail(w->why, SR_MEMORY, "%s: %zu bytes", w->f->path, w->memory_bytes);
-    free(w->memory);
 }
 
 /* The first fault; what is damaged may be recovered. */
@@ -259,14 +239,6 @@ static sr_status keep_first(const run_checker *w, sr_failure *why) {
     return first.status;
 }
 
-static void forget_faults(run_checker *w) {
-    for (fault *k = w->first, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
-    w->first = NULL, w->last = &w->first;
-}
-
 /* The first fault that is more than being unfinished. */
 static const sr_failure *first_damage(const run_checker *w) {
     for (const fault *k = w->first; k; k = k->next)
@@ -276,12 +248,24 @@ static const sr_failure *first_damage(const run_checker *w) {
 
 static void look(run_checker *w, const char *path) {
     w->f = sr_run_open(path, w->why);
-    if (w->f) check_open(w);
+    if (w->f) {
+        const size_t row = 8 * (size_t)w->f->info.width;
+        w->memory_bytes = row < BATCH_BYTES ? BATCH_BYTES : row;
+        if ((w->memory = malloc(w->memory_bytes)))
+            walk_file(w);
+        else
+            sr_fail(w->why, SR_MEMORY, "%s: %zu bytes", w->f->path, w->memory_bytes);
+        free(w->memory);
+    }
     report_fault(w);
 }
 
 static void close_look(run_checker *w) {
-    forget_faults(w);
+    for (fault *k = w->first, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+    w->first = NULL, w->last = &w->first;
     sr_run_close((sr_runfile *)(uintptr_t)w->f);
     w->f = NULL;
 }

@@ -3,7 +3,7 @@
 #define RUNFILE_REPAIR_COPY_H
 
 #include "record/recorder.h"
-#include "runfile/read/reader.h"
+#include "runfile/read/file/reader.h"
 #include "runfile/repair/unreadable_data.h"
 
 /* Each notes in `losses` what it cannot read. up_to: copy rows with step <= up_to; < 0: all

@@ -2,10 +2,10 @@
  * embeddings are the recorder's, metrics and scalars of both are the same ones. */
 #include <string.h>
 
-#include "record/custom_scalars.h"
 #include "record/recorder_state.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_metrics.h"
+#include "record/run/custom_scalars.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
 #include "runfile/repair/copy.h"
 
 static bool same_sites(const sr_recorder *r, const sr_runfile *f) {

@@ -1,6 +1,6 @@
 /* copy_pairs.c -- pairs of a run file into the recorder. */
 #include "record/recorder_state.h"
-#include "runfile/read/read_pairs.h"
+#include "runfile/read/datasets/read_pairs.h"
 #include "runfile/repair/copy.h"
 
 /* A pair is none without all of its parts. */

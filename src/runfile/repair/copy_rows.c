@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/metrics.h"
 #include "record/part_file.h"
 #include "record/recorder_state.h"
+#include "record/run/metrics.h"
+#include "record/run/recorder_start.h"
 #include "runfile/abi_struct.h"
-#include "runfile/read/damage_list.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_custom.h"
-#include "runfile/read/read_metrics.h"
-#include "runfile/read/read_spectra.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+#include "runfile/read/datasets/read_spectra.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_custom.h"
 #include "runfile/write/write_spectra.h"
@@ -57,24 +58,6 @@ static int64_t own_columns(const sr_runfile *f, int i) {
     return f->declared[i].shown.scope == SR_PER_SITE ? f->info.sites : 1;
 }
 
-/* Steps at a time: those of many sites one by one. */
-static int64_t steps_at_once(const copier *c) {
-    const int64_t columns = SR_SCALAR_COUNT + 2 * c->f->declared_count;
-    const int64_t bytes = (c->f->info.sites + 1) * columns * (int64_t)sizeof(float);
-    const int64_t rows = STEP_BYTES / bytes;
-    return rows < 1 ? 1 : rows > STEP_BATCH ? STEP_BATCH : rows;
-}
-
-/* A row of every vector waits here and in the writer. Of a file that has hardly any value of so
- * wide a row that is more memory than the file can ask for. */
-static sr_status check_wide(copier *c, int64_t row, int vectors) {
-    const int64_t most = WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f));
-    if (2 * row * vectors <= most) return SR_OK;
-    return sr_fail(&c->r->failure, SR_FORMAT,
-                   "%s: /vectors: rows of %lld columns, of which hardly any value is stored",
-                   c->f->path, (long long)c->f->info.width);
-}
-
 static sr_status allocate_vectors(copier *c) {
     const sr_run_info *info = &c->f->info;
     const int64_t row = info->width * (int64_t)sizeof(float);
@@ -83,8 +66,12 @@ static sr_status allocate_vectors(copier *c) {
     c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
     for (int v = 0; v < SR_VECTOR_COUNT && c->r->options.vectors; v++)
         vectors += has[v] = info->vectors > 0 && sr_run_has_vector(c->f, run_vectors[v].name);
-    sr_status status = check_wide(c, row, vectors);
-    if (status != SR_OK) return status;
+    /* A row of every vector waits here and in the writer. Of a file that has hardly any value of
+     * so wide a row that is more memory than the file can ask for. */
+    if (2 * row * vectors > WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f)))
+        return sr_fail(&c->r->failure, SR_FORMAT,
+                       "%s: /vectors: rows of %lld columns, of which hardly any value is stored",
+                       c->f->path, (long long)info->width);
     ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
     for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
         if (has[v]) ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
@@ -95,7 +82,9 @@ static sr_status allocate_vectors(copier *c) {
 static sr_status copier_allocate(copier *c) {
     const sr_run_info *info = &c->f->info;
     bool ok = true;
-    c->batch = steps_at_once(c);
+    const int64_t columns = SR_SCALAR_COUNT + 2 * c->f->declared_count;
+    const int64_t rows = STEP_BYTES / ((info->sites + 1) * columns * (int64_t)sizeof(float));
+    c->batch = rows < 1 ? 1 : rows > STEP_BATCH ? STEP_BATCH : rows;
     for (int i = 0; i < RUN_STEP_INTS && ok; i++)
         ok = allocate(&c->step_int[i], c->batch, sizeof(int64_t));
     for (int i = 0; i < RUN_STEP_REALS && ok; i++)
@@ -107,15 +96,6 @@ static sr_status copier_allocate(copier *c) {
         ok = allocate(&c->own[i], c->batch * own_columns(c->f, i), sizeof(double));
     if (ok) return allocate_vectors(c);
     return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy rows", c->f->path);
-}
-
-static void copier_free(copier *c) {
-    for (int i = 0; i < RUN_STEP_INTS; i++) free(c->step_int[i]);
-    for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
-    for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
-    for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
-    for (int i = 0; i < RUN_DECLARED_MAX; i++) free(c->own[i]);
-    free(c->vector_step);
 }
 
 /* -- columns --------------------------------------------------------------------------------- */
@@ -309,17 +289,6 @@ static double read_eval(copier *c, const char *name, int64_t at) {
     return NAN;
 }
 
-/* Where nothing was put there is nothing to copy: such a metric need not be declared again. */
-static sr_status copy_eval(copier *c, int64_t step, double epoch, const double *value) {
-    sr_begin_eval(c->r, step, epoch);
-    for (int i = 0; i < c->f->metrics; i++) {
-        const char *name = c->f->metric[i].name;
-        if (isnan(value[i]) || (c->recovers && !recorder_has_metric(c->r, name))) continue;
-        sr_put_metric(c->r, name, value[i]);
-    }
-    return sr_end_eval(c->r);
-}
-
 static sr_status copy_evals(copier *c) {
     for (int64_t at = 0; at < c->f->info.evals; at++) {
         double value[SR_METRICS_MAX + 2], step = read_eval(c, "step", at);
@@ -330,8 +299,14 @@ static sr_status copy_evals(copier *c) {
         }
         const double epoch = read_eval(c, "epoch", at);
         for (int i = 0; i < c->f->metrics; i++) value[i] = read_eval(c, c->f->metric[i].name, at);
-        sr_status status = copy_eval(c, (int64_t)step, epoch, value);
-        if (status != SR_OK) return status;
+        sr_begin_eval(c->r, (int64_t)step, epoch);
+        for (int i = 0; i < c->f->metrics; i++) {
+            /* without a value a metric need not be declared again */
+            const char *name = c->f->metric[i].name;
+            if (isnan(value[i]) || (c->recovers && !recorder_has_metric(c->r, name))) continue;
+            sr_put_metric(c->r, name, value[i]);
+        }
+        if (sr_end_eval(c->r) != SR_OK) return recorder_check(c->r);
         c->count.evals++;
     }
     return SR_OK;
@@ -423,19 +398,18 @@ static sr_status take_created(sr_recorder *r, const char *created) {
     return SR_OK;
 }
 
-static sr_status copy_run(copier *c) {
-    sr_recorder *r = c->r;
-    sr_status status = take_created(r, c->f->info.created);
-    if (status == SR_OK) status = copy_all(c);
-    return status == SR_OK && r->resuming ? part_file_take_over(r, &r->failure) : status;
-}
-
 static sr_status copy_and_count(copier *c, sr_recovery *result) {
     c->count = SR_INIT(sr_recovery, .running_step = -1);
-    copy_run(c);
+    if (take_created(c->r, c->f->info.created) == SR_OK && copy_all(c) == SR_OK && c->r->resuming)
+        part_file_take_over(c->r, &c->r->failure);
     miss_what_opening_missed(c);
     if (result) abi_struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
-    copier_free(c);
+    for (int i = 0; i < RUN_STEP_INTS; i++) free(c->step_int[i]);
+    for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
+    for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
+    for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
+    for (int i = 0; i < RUN_DECLARED_MAX; i++) free(c->own[i]);
+    free(c->vector_step);
     return recorder_check(c->r);
 }
 

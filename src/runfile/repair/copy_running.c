@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "record/recorder_state.h"
-#include "record/running.h"
-#include "runfile/read/read_column.h"
+#include "record/run/running.h"
+#include "record/step/raw_passes.h"
+#include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_running.h"
 
@@ -21,15 +22,6 @@ static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *r
     if (status == SR_OK) h5_close_dataset(set);
     if (status != SR_OK) copy_missed(losses, c->group, c->name, rows->count ? 1 : -1, &why);
     return status == SR_OK;
-}
-
-static bool read_row(const sr_runfile *f, int64_t at, double *all, unreadable_data *losses) {
-    const int64_t width = f->info.width;
-    const h5_rows row = {at, 1, 0, width, width};
-    bool whole = true;
-    for (int i = 0; i < RUN_RUNNING; i++)
-        whole = read_rows(f, &run_running[i], &row, all + i * width, losses) && whole;
-    return whole;
 }
 
 /* Whether the row has values of a site: those of one that was never observed are all NaN. */
@@ -57,7 +49,11 @@ static sr_status take_row(sr_recorder *r, const double *all) {
 static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64_t step,
                           double *all, int64_t *last, unreadable_data *losses) {
     const double *row[RUN_RUNNING];
-    if (!read_row(f, at, all, losses)) return SR_OK;
+    const h5_rows one = {at, 1, 0, r->width, r->width};
+    bool whole = true;
+    for (int i = 0; i < RUN_RUNNING; i++)
+        whole = read_rows(f, &run_running[i], &one, all + i * r->width, losses) && whole;
+    if (!whole) return SR_OK;
     for (int i = 0; i < RUN_RUNNING; i++) row[i] = all + i * r->width;
     if (writer_put_running(&r->writer, step, row, &r->failure) != SR_OK) return recorder_check(r);
     *last = step;

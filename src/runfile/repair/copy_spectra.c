@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/put_spectra.h"
 #include "record/recorder_state.h"
-#include "runfile/read/read_column.h"
-#include "runfile/read/read_spectra.h"
+#include "record/run/put_spectra.h"
+#include "runfile/read/datasets/read_spectra.h"
+#include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
@@ -24,16 +24,6 @@ static bool copy_part(const sr_runfile *f, const run_column *c, int64_t i, int64
         if (c->type == H5_FLOAT64) ((double *)value)[k] = NAN;
     }
     return false;
-}
-
-/* What can be read of row i; false without its step. */
-static bool copy_what_is_whole(spectra_copy *c, const sr_runfile *f, int64_t i,
-                               unreadable_data *losses) {
-    if (!copy_part(f, &run_spectra_step, i, 1, &c->step, losses)) return false;
-    copy_part(f, &run_spectra_rows, i, f->info.sites, c->rows, losses);
-    for (int k = 0; k < SR_SPECTRUM_COUNT; k++)
-        copy_part(f, &run_spectra[k], i, f->info.width, c->value[k], losses);
-    return true;
 }
 
 static void note(const sr_runfile *f, const run_column *c, int64_t rows, const char *what,
@@ -82,20 +72,18 @@ static int64_t *copied_steps(const sr_runfile *f) {
     return step;
 }
 
-/* Both go up: *at is where the search for the last one ended. */
-static bool was_copied(const int64_t *step, int64_t count, int64_t wanted, int64_t *at) {
-    while (*at < count && step[*at] < wanted) ++*at;
-    return *at < count && step[*at] == wanted;
-}
-
 static sr_status copy_rows(sr_recorder *r, const sr_runfile *f, const int64_t *step, int64_t up_to,
                            spectra_copy *c, unreadable_data *losses) {
     sr_status status = SR_OK;
     int64_t last = -1, at = 0;
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
-        if (!copy_what_is_whole(c, f, i, losses)) continue;
+        if (!copy_part(f, &run_spectra_step, i, 1, &c->step, losses)) continue;
+        copy_part(f, &run_spectra_rows, i, f->info.sites, c->rows, losses);
+        for (int k = 0; k < SR_SPECTRUM_COUNT; k++)
+            copy_part(f, &run_spectra[k], i, f->info.width, c->value[k], losses);
         if (up_to >= 0 && c->step > up_to) break;
-        if (c->step <= last || !was_copied(step, f->info.steps, c->step, &at)) {
+        while (c->step > last && at < f->info.steps && step[at] < c->step) at++;
+        if (c->step <= last || at == f->info.steps || step[at] != c->step) {
             note(f, &run_spectra_step, 1, "not increasing, or not among the steps", losses);
             if (at == f->info.steps) at = 0;
             continue;

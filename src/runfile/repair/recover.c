@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/take_method.h"
+#include "record/run/take_method.h"
 #include "runfile/abi_struct.h"
-#include "runfile/read/damage_list.h"
-#include "runfile/read/open_file_cache.h"
-#include "runfile/read/read_column.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
 
 /* Refuses to write over the file that is read, whichever of the two names it would take. */

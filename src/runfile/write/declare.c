@@ -103,14 +103,6 @@ static void declare_site_numbers(declaration *d, void *scratch) {
 #undef REALS
 }
 
-static void declare_columns(declaration *d, int32_t *scratch) {
-    const run_layout *l = &d->w->layout;
-    for (int64_t i = 0; i < l->sites; i++)
-        for (int64_t k = 0; k < l->site[i].width; k++) scratch[l->site[i].offset + k] = (int32_t)i;
-    declare_site_array(d, "/sites/column_site", H5_INT32, 0, l->width, scratch,
-                       "site of each column of /vectors");
-}
-
 static void declare_sites(declaration *d) {
     const run_layout *l = &d->w->layout;
     add_group(d, "/sites");
@@ -122,7 +114,12 @@ static void declare_sites(declaration *d) {
     }
     declare_site_texts(d, scratch);
     declare_site_numbers(d, scratch);
-    declare_columns(d, scratch);
+    int32_t *of_column = scratch;
+    for (int64_t i = 0; i < l->sites; i++)
+        for (int64_t k = 0; k < l->site[i].width; k++)
+            of_column[l->site[i].offset + k] = (int32_t)i;
+    declare_site_array(d, "/sites/column_site", H5_INT32, 0, l->width, scratch,
+                       "site of each column of /vectors");
     free(scratch);
 }
 
@@ -218,16 +215,6 @@ static void declare_statistics(declaration *d) {
         w->vector_set[i] = declare_statistic(d, &run_vectors[i], l->width, chunk);
 }
 
-/* place: number in the order of declaration, which the group does not keep. */
-static void declare_metric(declaration *d, run_metric *m, int place, const int64_t chunk[2]) {
-    const run_column c = {"evals", m->name, m->unit, m->definition, H5_FLOAT64};
-    char path[2 * SR_NAME_SIZE];
-    m->set = declare_column(d, &c, 1, 1, chunk);
-    snprintf(path, sizeof path, "/evals/%s", m->name);
-    put_text(d, path, "better", run_better_words[m->better + 1]);
-    put_int(d, path, "place", place);
-}
-
 static void declare_evals(declaration *d) {
     run_writer *w = d->w;
     const int64_t chunk[2] = {RUN_EVAL_CHUNK, 1};
@@ -235,7 +222,15 @@ static void declare_evals(declaration *d) {
     put_int(d, "/evals", "metrics", w->metrics);
     w->eval_step_set = declare_column(d, &run_eval_step, 1, 1, chunk);
     w->eval_epoch_set = declare_column(d, &run_eval_epoch, 1, 1, chunk);
-    for (int i = 0; i < w->metrics; i++) declare_metric(d, &w->metric[i], i, chunk);
+    for (int i = 0; i < w->metrics; i++) {
+        run_metric *m = &w->metric[i];
+        const run_column c = {"evals", m->name, m->unit, m->definition, H5_FLOAT64};
+        char path[2 * SR_NAME_SIZE];
+        m->set = declare_column(d, &c, 1, 1, chunk);
+        snprintf(path, sizeof path, "/evals/%s", m->name);
+        put_text(d, path, "better", run_better_words[m->better + 1]);
+        put_int(d, path, "place", i); /* the group does not keep the order */
+    }
 }
 
 static void declare_spectra(declaration *d) {
@@ -358,12 +353,6 @@ static void attach(scale_list *s, const run_column *c, int count, const char *ro
     for (int i = 0; i < count; i++) attach_one(s, c[i].group, c[i].name, row, column);
 }
 
-/* Of what is drawn at random there is no scale. */
-static void attach_pairs(scale_list *s, const run_column *c) {
-    attach_one(s, c->group, c->name, "/site", NULL);
-    s->row[s->count - 1].rank = 2;
-}
-
 /* All but depth, which is the scale. */
 static void attach_sites(scale_list *s) {
 #define OF_SITES(field, ...) #field,
@@ -392,7 +381,10 @@ static void attach_all(scale_list *s, const run_writer *w) {
     if (l->spectra) attach(s, run_spectra, SR_SPECTRUM_COUNT, "/spectra/step", "/column");
     if (l->spectra) attach(s, &run_spectra_rows, 1, "/spectra/step", "/site");
     if (l->final) attach(s, run_finals, SR_FINAL_COUNT, "/site", NULL);
-    for (int i = 0; i < SR_PAIR_COUNT && l->pairs > 0; i++) attach_pairs(s, &run_pairs[i]);
+    for (int i = 0; i < SR_PAIR_COUNT && l->pairs > 0; i++) {
+        attach(s, &run_pairs[i], 1, "/site", NULL);
+        s->row[s->count - 1].rank = 2; /* columns are drawn at random: no scale */
+    }
 }
 
 static void declare_scales(declaration *d) {

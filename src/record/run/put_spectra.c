@@ -1,0 +1,61 @@
+/* put_spectra.c -- spectra of the current step, and what a last pass found, from the host. */
+#include "record/run/put_spectra.h"
+#include "record/run/recorder_start.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/flush_policy.h"
+#include "record/recorder_state.h"
+#include "record/site_arguments.h"
+#include "runfile/write/write_spectra.h"
+#include "runfile/write/writer.h"
+
+sr_status recorder_reserve_spectra(sr_recorder *r) {
+    spectra_row *s = &r->writer.spectra;
+    if (s->rows) return SR_OK;
+    s->value[0] = malloc((size_t)(SR_SPECTRUM_COUNT * r->width) * sizeof(double));
+    if (s->value[0]) s->rows = malloc((size_t)r->sites * sizeof *s->rows);
+    for (int i = 1; i < SR_SPECTRUM_COUNT && s->rows; i++) s->value[i] = s->value[i - 1] + r->width;
+    if (s->rows) return SR_OK;
+    return sr_fail(&r->failure, SR_MEMORY, "%s: a row of spectra", r->path);
+}
+
+void recorder_begin_spectra(sr_recorder *r) {
+    spectra_row *s = &r->writer.spectra;
+    for (int64_t i = 0; i < r->sites; i++) s->rows[i] = -1;
+    for (int64_t i = 0; i < SR_SPECTRUM_COUNT * r->width; i++) s->value[0][i] = NAN;
+    s->used = true;
+}
+
+sr_status sr_put_spectrum(sr_recorder *r, int site, int64_t rows,
+                          const double *const value[SR_SPECTRUM_COUNT]) {
+    if (!recorder_site(r, site, "sr_put_spectrum")) return recorder_check(r);
+    if (!r->options.spectra)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_put_spectrum without sr_options.spectra",
+                       r->path);
+    if (rows < 0 || !value)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_spectrum: %lld rows at site %s", r->path,
+                       (long long)rows, r->site[site].name);
+    if (recorder_reserve_spectra(r) != SR_OK) return recorder_check(r);
+    spectra_row *s = &r->writer.spectra;
+    if (!s->used) recorder_begin_spectra(r);
+    s->rows[site] = rows;
+    const sr_run_site *at = &r->site[site];
+    for (int i = 0; i < SR_SPECTRUM_COUNT; i++)
+        if (value[i])
+            memcpy(s->value[i] + at->offset, value[i], (size_t)at->width * sizeof *value[i]);
+    return SR_OK;
+}
+
+sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const value[SR_FINAL_COUNT]) {
+    if (!r || recorder_start(r) != SR_OK) return recorder_check(r);
+    bool whole = value && batches >= 0;
+    for (int i = 0; whole && i < SR_FINAL_COUNT; i++) whole = value[i] != NULL;
+    if (!r->options.final || !whole)
+        return sr_fail(&r->failure, r->options.final ? SR_USAGE : SR_STATE, "%s: sr_put_final %s",
+                       r->path, r->options.final ? "without values" : "without sr_options.final");
+    sr_status status = writer_put_final(&r->writer, batches, value, &r->failure);
+    return writer_keep(&r->writer, status) == SR_OK ? flush_policy_beside(r) : status;
+}

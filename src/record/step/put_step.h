@@ -1,0 +1,14 @@
+/* put_step.h -- statistics that the host puts, and scalars derived from them. */
+#ifndef RECORD_STEP_PUT_STEP_H
+#define RECORD_STEP_PUT_STEP_H
+
+#include "record/recorder.h"
+
+/* Forgets what was put in the step before. */
+void put_step_begin(sr_recorder *r);
+/* Derives and stores the scalars of all sites. */
+sr_status put_step_end(sr_recorder *r);
+/* sr_put_vector for sites of any family. */
+sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const double *value);
+
+#endif

@@ -1,0 +1,218 @@
+/* read_metrics.c -- the metrics that a run file declares below /evals, in the order of their
+ * declaration. */
+#include "runfile/read/datasets/read_metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+
+/* -- files written before metrics were declared ---------------------------------------------- */
+
+/* The one place where a reader goes by the name of a task: such a file says nowhere else what it is
+ * of. What follows from the name is said here in the words of today's files, which readers ask for:
+ * the order of the metrics and what a loss is divided by.
+ *
+ * Their datasets below /evals have unit and definition alone. place: that of the metric by which
+ * tables judged a run comes first; accuracy for images, perplexity elsewhere. later: came to the
+ * files after the others, all or none of them. */
+typedef struct old_metric {
+    const char *name;
+    sr_better better;
+    int place, place_of_images;
+    bool later;
+} old_metric;
+
+static const old_metric old_metrics[] = {
+    {"bleu", SR_BETTER_MORE, 0, 1, false},
+    {"f1", SR_BETTER_MORE, 1, 2, false},
+    {"uas", SR_BETTER_MORE, 2, 3, false},
+    {"las", SR_BETTER_MORE, 3, 4, false},
+    {"valid_ppl", SR_BETTER_LESS, 4, 7, false},
+    {"valid_accuracy", SR_BETTER_MORE, 5, 0, false},
+    {"valid_loss", SR_BETTER_LESS, 6, 5, false},
+    {"valid_nll", SR_BETTER_LESS, 7, 6, false},
+    {"valid_loss_batch", SR_BETTER_LESS, 8, 8, true},
+    {"valid_nll_batch", SR_BETTER_LESS, 9, 9, true},
+    {"valid_ppl_batch", SR_BETTER_LESS, 10, 10, true},
+    {"valid_accuracy_batch", SR_BETTER_MORE, 11, 11, true},
+};
+enum { OLD_METRICS = sizeof old_metrics / sizeof old_metrics[0] };
+
+static const old_metric *find_old(const char *name) {
+    for (int i = 0; i < OLD_METRICS; i++)
+        if (strcmp(old_metrics[i].name, name) == 0) return &old_metrics[i];
+    return NULL;
+}
+
+static sr_status use_old(const sr_runfile *f, reader_metric *m, sr_failure *why) {
+    const old_metric *old = find_old(m->name);
+    if (!old)
+        return sr_fail(why, SR_FORMAT, "%s: /evals/%s: no metric of a run file", f->path, m->name);
+    m->better = old->better;
+    m->place = strcmp(f->info.task, "images") == 0 ? old->place_of_images : old->place;
+    return SR_OK;
+}
+
+/* -- one dataset ----------------------------------------------------------------------------- */
+
+static sr_status find_better(const sr_runfile *f, const char *word, reader_metric *m,
+                             sr_failure *why) {
+    for (int i = 0; i < 3; i++)
+        if (strcmp(run_better_words[i], word) == 0) {
+            m->better = (sr_better)(i - 1);
+            return SR_OK;
+        }
+    return sr_fail(why, SR_FORMAT,
+                   "%s: /evals/%s attribute better: '%s' is not less, more or empty", f->path,
+                   m->name, word);
+}
+
+static sr_status read_declaration(const sr_runfile *f, reader_metric *m, sr_failure *why) {
+    char path[2 * SR_NAME_SIZE], word[SR_KIND_SIZE];
+    snprintf(path, sizeof path, "/evals/%s", m->name);
+    sr_status status = reader_line(f, path, "unit", false, m->unit, sizeof m->unit, why);
+    if (status == SR_OK)
+        status =
+            reader_line(f, path, "definition", false, m->definition, sizeof m->definition, why);
+    /* copies of old files, by recovery, declare their metrics and keep this unit */
+    if (status == SR_OK && strcmp(m->unit, "nats per token or image") == 0) {
+        if (strcmp(f->info.task, "images") == 0) strcpy(m->unit, "nats per image");
+        if (strcmp(f->info.task, "pairs") == 0) strcpy(m->unit, "nats per token");
+    }
+    if (status == SR_OK && f->declared_metrics < 0) return use_old(f, m, why);
+    if (status == SR_OK) status = reader_line(f, path, "better", false, word, sizeof word, why);
+    if (status == SR_OK) status = find_better(f, word, m, why);
+    if (status == SR_OK)
+        status = h5_get_attribute(reader_file(f), path, "place", H5_INT64, NULL, &m->place, why);
+    return status;
+}
+
+static sr_status read_metric(const sr_runfile *f, const char *name, reader_metric *m,
+                             sr_failure *why) {
+    h5_id set;
+    h5_shape shape;
+    bool shown = strlen(name) < sizeof m->name;
+    for (const char *c = name; *c; c++) shown = shown && (unsigned char)*c >= ' ' && *c != 0x7f;
+    if (!shown) return sr_fail(why, SR_FORMAT, "%s: /evals: a name that no metric has", f->path);
+    memcpy(m->name, name, strlen(name) + 1);
+    const run_column c = {"evals", m->name, "", "", H5_FLOAT64};
+    sr_status status = reader_open_column(f, &c, &set, &shape, why);
+    if (status != SR_OK) return status;
+    h5_close_dataset(set);
+    return read_declaration(f, m, why);
+}
+
+/* -- all of them ----------------------------------------------------------------------------- */
+
+/* How many the file declares; -1: it is from before metrics were declared. */
+static sr_status count_declared(sr_runfile *f, sr_failure *why) {
+    sr_failure inner = {0};
+    f->declared_metrics = -1;
+    h5_get_attribute(reader_file(f), "/evals", "metrics", H5_INT64, NULL, &f->declared_metrics,
+                     &inner);
+    if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
+    if (inner.status == SR_OK && (f->declared_metrics < 0 || f->declared_metrics > SR_METRICS_MAX))
+        return sr_fail(why, SR_FORMAT, "%s: /evals declares %lld metrics, not 0 to %d", f->path,
+                       (long long)f->declared_metrics, SR_METRICS_MAX);
+    return SR_OK;
+}
+
+static int by_place(const void *x, const void *y) {
+    const reader_metric *a = x, *b = y;
+    const int order = (a->place > b->place) - (a->place < b->place);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+/* Members of /evals; 0 where there are more than a run file has. */
+static sr_status count_members(sr_runfile *f, int64_t *count, sr_failure *why) {
+    sr_status status = count_declared(f, why);
+    *count = 0;
+    if (status == SR_OK) status = h5_count_members(reader_file(f), "/evals", count, why);
+    if (status == SR_OK && *count > SR_METRICS_MAX + 2)
+        status = sr_fail(why, SR_FORMAT, "%s: /evals has %lld datasets, at most %d are metrics",
+                         f->path, (long long)*count, SR_METRICS_MAX);
+    if (status != SR_OK) *count = 0;
+    return status;
+}
+
+/* Member i, unless it is none or damaged. */
+static sr_status take_member(sr_runfile *f, int64_t i, sr_failure *why) {
+    char name[2 * SR_NAME_SIZE];
+    sr_failure own = {0};
+    reader_metric *m = &f->metric[f->metrics];
+    if (h5_member(reader_file(f), "/evals", i, name, sizeof name, &own) != SR_OK)
+        return damage_list_add(f, &own, why);
+    if (strcmp(name, run_eval_step.name) == 0 || strcmp(name, run_eval_epoch.name) == 0)
+        return SR_OK;
+    if (read_metric(f, name, m, &own) == SR_OK)
+        f->metrics++;
+    else
+        *m = (reader_metric){0};
+    return damage_list_add(f, &own, why);
+}
+
+/* What is damaged costs itself: it is told, and the others are there. */
+sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
+    int64_t count;
+    sr_failure own = {0};
+    count_members(f, &count, &own);
+    sr_status status = damage_list_add(f, &own, why);
+    if (status != SR_OK) return status;
+    f->metric = calloc((size_t)count + 1, sizeof *f->metric);
+    if (!f->metric) return sr_fail(why, SR_MEMORY, "%s: %lld metrics", f->path, (long long)count);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) status = take_member(f, i, why);
+    qsort(f->metric, (size_t)f->metrics, sizeof *f->metric, by_place);
+    for (int i = 0; i < f->metrics; i++) { /* a metric stays where it is from now on */
+        reader_metric *m = &f->metric[i];
+        m->column = (run_column){"evals", m->name, m->unit, m->definition, H5_FLOAT64};
+        m->shown = SR_INIT(sr_run_metric, m->name, m->unit, m->definition, m->better);
+    }
+    return status;
+}
+
+static sr_status check_old(const sr_runfile *f, sr_failure *why) {
+    bool later = false;
+    for (int i = 0; i < OLD_METRICS; i++)
+        later = later || (old_metrics[i].later && sr_run_find_metric(f, old_metrics[i].name));
+    for (int i = 0; i < OLD_METRICS; i++)
+        if ((later || !old_metrics[i].later) && !sr_run_find_metric(f, old_metrics[i].name))
+            return sr_fail(why, SR_FORMAT, "%s: /evals/%s: missing", f->path, old_metrics[i].name);
+    return SR_OK;
+}
+
+sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why) {
+    if (f->declared_metrics < 0) return check_old(f, why);
+    for (int i = 0; i < f->metrics; i++)
+        if (f->metric[i].place != i)
+            return sr_fail(why, SR_FORMAT,
+                           "%s: /evals/%s: at place %lld, expected at %d: a metric "
+                           "is missing or there twice",
+                           f->path, f->metric[i].name, (long long)f->metric[i].place, i);
+    if (f->metrics == f->declared_metrics) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /evals: %d metrics, %lld were declared", f->path,
+                   f->metrics, (long long)f->declared_metrics);
+}
+
+/* -- public ---------------------------------------------------------------------------------- */
+
+const sr_run_metric *sr_run_get_metric(const sr_runfile *f, int64_t i) {
+    return i >= 0 && i < f->metrics ? &f->metric[i].shown : NULL;
+}
+
+const sr_run_metric *sr_run_find_metric(const sr_runfile *f, const char *name) {
+    for (int i = 0; i < f->metrics; i++)
+        if (strcmp(f->metric[i].name, name) == 0) return &f->metric[i].shown;
+    return NULL;
+}
+
+const run_column *reader_eval_column(const sr_runfile *f, const char *name) {
+    if (strcmp(name, run_eval_epoch.name) == 0) return &run_eval_epoch;
+    for (int i = 0; i < f->metrics; i++)
+        if (strcmp(f->metric[i].name, name) == 0) return &f->metric[i].column;
+    return NULL;
+}

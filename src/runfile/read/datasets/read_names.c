@@ -1,0 +1,66 @@
+/* read_names.c -- what a run file has of each group, by name (sr_run_name). */
+#include "runfile/read/datasets/read_names.h"
+#include "runfile/read/datasets/read_custom.h"
+#include "runfile/read/datasets/read_metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runfile/read/file/damage_list.h"
+#include "runfile/read/file/open_file_cache.h"
+#include "runfile/read/file/read_column.h"
+
+enum { NAMES_MAX = 4096 }; /* embeddings */
+
+static sr_status add_name(sr_runfile *f, int group, const char *name, sr_failure *why) {
+    reader_names *list = &f->names[group];
+    void *grown = realloc(list->name, (size_t)(list->count + 1) * sizeof *list->name);
+    if (!grown)
+        return sr_fail(why, SR_MEMORY, "%s: names in %s", f->path, reader_group_names[group]);
+    list->name = grown;
+    snprintf(list->name[list->count++], SR_NAME_SIZE, "%s", name);
+    return SR_OK;
+}
+
+/* Statistics are looked up by name, not listed: see h5_add_group. */
+static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int count,
+                             sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < count && status == SR_OK; i++)
+        if (reader_has_column(f, &c[i])) status = add_name(f, group, c[i].name, why);
+    return status;
+}
+
+static sr_status list_embeddings(sr_runfile *f, sr_failure *why) {
+    char name[SR_NAME_SIZE];
+    int64_t count = 0;
+    if (!h5_has(reader_file(f), "/embeddings")) return SR_OK;
+    sr_failure own = {0};
+    sr_status status = h5_count_members(reader_file(f), "/embeddings", &count, &own);
+    for (int64_t i = 0; i < count && i < NAMES_MAX && status == SR_OK; i++) {
+        status = h5_member(reader_file(f), "/embeddings", i, name, sizeof name, &own);
+        if (status == SR_OK) status = add_name(f, READER_GROUPS - 1, name, &own);
+    }
+    return damage_list_add(f, &own, why);
+}
+
+static sr_status add_declared(sr_runfile *f, int group, sr_scope scope, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int i = 0; i < f->declared_count && status == SR_OK; i++)
+        if (f->declared[i].shown.scope == scope)
+            status = add_name(f, group, f->declared[i].name, why);
+    return status;
+}
+
+sr_status reader_list_names(sr_runfile *f, sr_failure *why) {
+    sr_status status = add_columns(f, 0, run_scalars, SR_SCALAR_COUNT, why);
+    if (status == SR_OK) status = add_declared(f, 0, SR_PER_SITE, why);
+    if (status == SR_OK) status = add_columns(f, 1, run_vectors, SR_VECTOR_COUNT, why);
+    if (status == SR_OK) status = add_columns(f, 2, &run_eval_epoch, 1, why);
+    for (int i = 0; i < f->metrics && status == SR_OK; i++)
+        status = add_name(f, 2, f->metric[i].name, why);
+    if (status == SR_OK) status = add_columns(f, 3, run_step_ints, RUN_STEP_INTS, why);
+    if (status == SR_OK) status = add_columns(f, 3, run_step_reals, RUN_STEP_REALS, why);
+    if (status == SR_OK) status = add_declared(f, 3, SR_PER_STEP, why);
+    return status == SR_OK ? list_embeddings(f, why) : status;
+}

@@ -1,0 +1,49 @@
+/* open_file_cache.h -- limits how many of many run files HDF5 has open, and what an open file
+   caches. */
+#ifndef RUNFILE_READ_FILE_OPEN_FILE_CACHE_H
+#define RUNFILE_READ_FILE_OPEN_FILE_CACHE_H
+
+#include "journal/trailer.h"
+#include "runfile/read/file/reader.h"
+#include "runfile/read/file/scalar_cache.h"
+
+/* A column that stays open between reads: opening costs more than reading a few rows. */
+typedef struct reader_kept {
+    const run_column *column; /* NULL: unused */
+    h5_id set;
+    int64_t chunk[2];
+    bool direct; /* chunks are not cached */
+} reader_kept;
+
+/* Whether a column has values: programs ask for every site, and opening a dataset is slow. */
+typedef struct reader_answer {
+    const run_column *column;
+    bool has;
+} reader_answer;
+
+typedef struct open_file_cache open_file_cache;
+
+typedef struct reader_shelf {
+    h5_id file;            /* 0: closed for now */
+    open_file_cache *pool; /* NULL: stays open */
+    int64_t identity[2];   /* device and inode of the opened file */
+    reader_kept kept[16];  /* each caches up to 1 MiB of chunks */
+    int next;              /* slot of `kept` to replace next */
+    scalar_cache band[16];
+    int next_band;
+    reader_answer answer[64];
+    int answers;
+} reader_shelf;
+
+/* The open file; opens it again if necessary. 0 when that fails. */
+h5_id reader_file(const sr_runfile *f);
+/* Opens the file again if it is closed for now. */
+sr_status reader_wake(const sr_runfile *f, sr_failure *why);
+/* Adds f, just opened, to the pool of `beside` (sr_run_open_beside); reader_leave removes it. */
+sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why);
+void reader_leave(sr_runfile *f);
+/* Opens the HDF5 file at path; *cut_at and *unfinished as in superblock_check. */
+sr_status reader_open_file(const char *path, trailer *end, bool *unfinished, int64_t *cut_at,
+                           h5_id *file, sr_failure *why);
+
+#endif
