@@ -338,6 +338,11 @@ quick: all tests ## the most telling tests, a minute of two cores
 	$(Q)sh tests/run_cli.sh $(BUILD) $(QUICK_CASES)
 .PHONY: quick
 
+check-models: all ## train 43 PyTorch models with and without watch (PYTHON=... with torch, timm, transformers)
+	$(Q)STATREC_LIBRARY=$(abspath $(BUILD))/lib/libstatrec.so $(or $(PYTHON),python3) tests/py/check_models.py \
+	  --state $(BUILD)/models.state $(MODELS)
+.PHONY: check-models
+
 coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete

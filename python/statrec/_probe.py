@@ -58,8 +58,13 @@ def _tensors(module):
 
 
 def _random_copy(module):
-    """A copy in double with random parameters and buffers, in training mode."""
+    """A copy in double with random parameters and buffers, in training mode, without hooks and
+    without a forward that somebody has put into it: these would run the host's module."""
     twin = copy.deepcopy(module).to("cpu").double().train()
+    for part in twin.modules():
+        part.__dict__.pop("forward", None)
+        for hooks in (part._forward_hooks, part._forward_pre_hooks):
+            hooks.clear()
     with torch.no_grad():
         for value in _tensors(twin).values():
             if value.is_floating_point():

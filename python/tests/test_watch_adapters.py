@@ -349,6 +349,19 @@ class Probes(WatchCase):
             self.assertEqual([one.calls, two.calls],
                              [isinstance(act, nn.ReLU) for act in acts])
 
+    def test_the_copy_runs_nothing_of_the_host(self):
+        """Neither a forward that was put into the module nor its hooks."""
+        class OwnNorm(RootNorm):
+            pass
+
+        model, ran = nn.Sequential(OwnNorm(8)), []
+        own = model[0].forward
+        model[0].forward = lambda x: ran.append(1) or own(x)
+        model[0].register_forward_hook(lambda *given: ran.append(2))
+        model[0].register_forward_pre_hook(lambda *given: ran.append(3))
+        (site,), _ = _sites.find_sites(model)
+        self.assertEqual((site.norm, ran), ("rmsnorm", []))
+
     def test_replaced_forward_is_not_listened_to(self):
         """A checkpointed forward runs again without the hooks of the module."""
         plain, model = around(BatchNormAct), around(BatchNormAct)
