@@ -295,7 +295,7 @@ static void test_alpha_same_steps(void **state) {
     program_free(&r);
     r = program_run("stat-alpha --burn-in some small.h5");
     assert_int_equal(r.status, 2);
-    assert_non_null(strstr(r.err, "--burn-in 'some': not auto, same or a number"));
+    assert_non_null(strstr(r.err, "--burn-in: 'some' is not auto, same or a number of steps"));
     program_free(&r);
 }
 

@@ -178,7 +178,7 @@ static void refuses(const char *command, int status, const char *first, const ch
 
 static void refusals(void **state) {
     (void)state;
-    refuses("stat-distance --ranks small.h5", 1, "small.h5 has statistics of one shard alone",
+    refuses("stat-distance --ranks small.h5", 1, "small.h5 has statistics of one share alone",
             "--record-shards");
     refuses("stat-distance --ranks shared.h5 --site rows", 1, "at a site 'rows'",
             "--observe batch");

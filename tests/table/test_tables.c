@@ -74,7 +74,7 @@ static void test_other_metric(void **state) {
     (void)state;
     static const char said[] =
         "# note: task multi30k-de-en has no bleu, the metric of IWSLT14 De-En: "
-        "its valid_ppl comes last\n";
+        "its valid_ppl stands behind the paper's columns\n";
     check_rows("stat-table ppl.h5 ln1.h5 --layout pn-table1",
                HEAD "\tmulti30k-de-en valid_ppl ↓\tmulti30k-de-en valid_ppl sd\tmulti30k-de-en "
                     "valid_ppl runs\n"
