@@ -9,7 +9,7 @@
 #include "data/data.h"
 #include "nets/models.h"
 #include "norm/norm_options.h"
-#include "plot/plot.h"
+#include "plot/template/plot_template.h"
 #include "statrec/format.h"
 #include "train/optim/optim.h"
 #include "train/train.h"

@@ -4,7 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "plot/plot.h"
+#include "plot/plot_command.h"
+#include "plot/plot_curves.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 typedef struct command {
     char **argv; /* ends with NULL */

@@ -14,7 +14,10 @@
 
 #include "base/buckets.h"
 #include "base/float_text.h"
-#include "plot/plot.h"
+#include "plot/plot_curves.h"
+#include "plot/plot_tsv.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* A table file while it is read: column numbers of what the figure wants. */
 typedef struct reader {

@@ -7,7 +7,19 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "plot/plot.h"
+#include "plot/labels/plot_comparable.h"
+#include "plot/labels/plot_custom_stat.h"
+#include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_run_info.h"
+#include "plot/plot_command.h"
+#include "plot/plot_curves.h"
+#include "plot/plot_figure.h"
+#include "plot/plot_gnuplot.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_published.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* -- temporary directory --------------------------------------------------------------------- */
 

@@ -12,7 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plot/plot.h"
+#include "plot/labels/plot_labels.h"
+#include "plot/plot_curves.h"
+#include "plot/plot_gnuplot.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_published.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* Figures take one or two, of the largest reports some; a run file may hold what nobody thought
    of. */

@@ -6,7 +6,13 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "plot/plot.h"
+#include "plot/plot_figure.h"
+#include "plot/plot_layout.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 #include "table/table.h"
 
 /* -- the layouts ----------------------------------------------------------------------------- */

@@ -18,7 +18,8 @@
 #include "base/program/install_files.h"
 #include "base/program/tool.h"
 #include "base/utf8.h"
-#include "plot/plot.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_sizes.h"
 
 enum { CANNOT_EXEC = 127, CANNOT_START = 126 };
 

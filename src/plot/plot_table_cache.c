@@ -6,12 +6,14 @@
  * share: ask-HASH, which holds the words and how it went, and names the table. Both are whole
  * before ask-HASH appears, and the first to appear stays.
  */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/containers/hash.h"
-#include "plot/plot.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_sizes.h"
 
 typedef struct answer {
     sr_failure end;

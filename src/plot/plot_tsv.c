@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/float_text.h"
-#include "plot/plot.h"
+#include "plot/plot_tsv.h"
+#include "plot/template/plot_sizes.h"
 
 enum { COLUMNS = PLOT_COLUMNS };
 

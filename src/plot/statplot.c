@@ -7,7 +7,12 @@
 #include "analysis/runs/run_set.h"
 #include "base/options/options.h"
 #include "base/program/tool.h"
-#include "plot/plot.h"
+#include "plot/plot_figure.h"
+#include "plot/plot_layout.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 #include "statrec/runfile.h"
 
 enum { CHOICES = 32 }; /* of all figures */

@@ -1,7 +1,7 @@
 /* Templates of figures. */
 
 #include "fuzz.h"
-#include "plot/plot.h"
+#include "plot/template/plot_template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "plot/plot.h"
+#include "plot/plot_process.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot/plot.h"
+#include "plot/plot_command.h"
+#include "plot/plot_curves.h"
+#include "plot/template/plot_template.h"
 #include "testing/check.h"
 
 enum { RUNS = 1500 };

@@ -6,7 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "plot/plot.h"
+#include "plot/plot_command.h"
+#include "plot/plot_curves.h"
+#include "plot/plot_process.h"
+#include "plot/template/plot_template.h"
 #include "testing/check.h"
 
 /* A program that notes each start in `starts`, refuses the word bad, and prints its words else. */

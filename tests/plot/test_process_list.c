@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/program/tool.h"
-#include "plot/plot.h"
+#include "plot/plot_process.h"
 #include "testing/check.h"
 
 enum { JOBS = 9 };

@@ -6,7 +6,8 @@
 #include "analysis/runs/run_cache.h"
 #include "base/globs.h"
 #include "base/utf8.h"
-#include "plot/plot.h"
+#include "plot/plot_tsv.h"
+#include "plot/report/plot_html.h"
 
 void plot_html_text(FILE *out, const char *text) {
     for (int bytes; *text; text += bytes ? bytes : 1) {

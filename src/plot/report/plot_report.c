@@ -13,7 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_run_info.h"
+#include "plot/plot_figure.h"
+#include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* -- the page -------------------------------------------------------------------------------- */
 

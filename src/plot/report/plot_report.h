@@ -2,7 +2,11 @@
 #ifndef PLOT_REPORT_PLOT_REPORT_H
 #define PLOT_REPORT_PLOT_REPORT_H
 
-#include "plot/plot.h"
+#include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_run_info.h"
+#include "plot/plot_figure.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 typedef struct report {
     const plot_request *request;

@@ -3,7 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plot/labels/plot_comparable.h"
+#include "plot/labels/plot_custom_stat.h"
+#include "plot/plot_command.h"
+#include "plot/plot_figure.h"
+#include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* Runs that a figure has not shown yet, by their place in the report; room: as many more may be
    shown. */

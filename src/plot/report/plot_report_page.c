@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
+#include "plot/template/plot_sizes.h"
 
 void report_title(report *r, int level, const char *text) {
     fprintf(r->page, "<h%d>", level);

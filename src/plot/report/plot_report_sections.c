@@ -7,7 +7,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "plot/plot_process.h"
 #include "plot/report/plot_report.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* What the process of a section leaves, in memory that we share. */
 typedef struct section_end {

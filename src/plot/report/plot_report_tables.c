@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "plot/plot_command.h"
+#include "plot/plot_process.h"
+#include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_sizes.h"
 
 typedef struct report_table {
     const char *title, *name; /* name: of the file, without .tsv */

@@ -1,7 +1,9 @@
 /* plot_custom_stat.c -- what the runs of a figure declare of the statistic that the user chose. */
+#include <stdio.h>
 #include <string.h>
 
-#include "plot/plot_run_info.h"
+#include "plot/labels/plot_custom_stat.h"
+#include "plot/labels/plot_run_info.h"
 
 /* True where it is one of the units there already, "1 or percent". */
 static bool has_unit(const char *units, const char *unit) {

@@ -1,8 +1,7 @@
-/* plot_run_info.h -- what is read of a run file for the labels of its curves. */
-#ifndef PLOT_PLOT_RUN_INFO_H
-#define PLOT_PLOT_RUN_INFO_H
+/* plot_run_info.h -- the parts of run files that labels are made of. */
+#ifndef PLOT_LABELS_PLOT_RUN_INFO_H
+#define PLOT_LABELS_PLOT_RUN_INFO_H
 
-#include "plot/plot.h"
 #include "statrec/runfile.h"
 
 enum {
@@ -19,7 +18,7 @@ typedef struct facts_declared {
     bool of_steps; /* a number of steps, not of sites */
 } facts_declared;
 
-struct plot_run_info {
+typedef struct plot_run_info {
     char text[FACTS_PARTS][FACTS_PART]; /* model, norm, data, seed */
     char *config;                       /* owned */
     facts_declared *declared;           /* [declares], owned: what the run declares */
@@ -29,7 +28,14 @@ struct plot_run_info {
     bool has_site;
     sr_run_site site; /* the main one */
     double startup;
-};
+} plot_run_info;
+
+/* *facts [count], to be given to plot_run_info_free; NULL after a failure. */
+sr_status plot_run_info_read(plot_run_info **facts, char **paths, int count, sr_failure *why);
+void plot_run_info_free(plot_run_info *facts, int count);
+/* [count] those of runs place[0] .. place[count - 1], to be given to free() while `facts` stay;
+ * NULL when out of memory. */
+plot_run_info *plot_run_info_choose(const plot_run_info *facts, const int *place, int count);
 
 /* NULL when the run declares no number of this name. */
 const facts_declared *plot_run_info_find(const plot_run_info *p, const char *name);

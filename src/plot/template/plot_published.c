@@ -15,7 +15,11 @@
 #include <unistd.h>
 
 #include "base/globs.h"
-#include "plot/plot.h"
+#include "plot/plot_gnuplot.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_published.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 #include "table/table.h"
 
 /* Beside the template, else where templates are. */

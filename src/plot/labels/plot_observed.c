@@ -4,7 +4,9 @@
  */
 #include <string.h>
 
-#include "plot/plot_run_info.h"
+#include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_run_info.h"
+#include "plot/template/plot_template.h"
 
 /* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
  * nothing of batches. Lists are of one kind; one with psi in it speaks for psi (overview.gp, which

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot/plot.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* -- declaring ------------------------------------------------------------------------------- */
 

@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "plot/plot.h"
+#include "plot/plot_gnuplot.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_template.h"
 
 static const char *const words[PLOT_CONTROLS] = {"x", "y", "scale", "smooth", "steps"};
 

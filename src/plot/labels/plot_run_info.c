@@ -1,6 +1,7 @@
 /* plot_run_info.c -- reads a run file once for everything that labels say of it. */
-#include "plot/plot_run_info.h"
+#include "plot/labels/plot_run_info.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

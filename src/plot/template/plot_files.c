@@ -1,8 +1,10 @@
 /* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads
    them. */
+#include "plot/template/plot_files.h"
 #include "base/program/install_files.h"
 #include "base/utf8.h"
-#include "plot/plot.h"
+#include "plot/plot_gnuplot.h"
+#include "plot/template/plot_sizes.h"
 
 const char *plot_directory(int i, char path[PLOT_PATH]) {
     return install_files_directory("STATREC_PLOTS", "plots", i, path);

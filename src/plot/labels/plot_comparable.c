@@ -2,7 +2,10 @@
 #include <string.h>
 
 #include "analysis/runs/run_cache.h"
-#include "plot/plot.h"
+#include "plot/labels/plot_comparable.h"
+#include "plot/plot_curves.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 enum { RUNS = 64 };
 

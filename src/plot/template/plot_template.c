@@ -23,7 +23,10 @@
 #include <unistd.h>
 
 #include "base/program/install_files.h"
-#include "plot/plot.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_files.h"
+#include "plot/template/plot_sizes.h"
+#include "plot/template/plot_template.h"
 
 /* -- sample runs ----------------------------------------------------------------------------- */
 

@@ -5,7 +5,8 @@
 
 #include "base/options/norm_value.h"
 #include "base/options/options.h"
-#include "plot/plot_run_info.h"
+#include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_run_info.h"
 
 enum {
     PART = FACTS_PART,

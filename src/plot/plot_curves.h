@@ -1,0 +1,32 @@
+/* plot_curves.h -- turns tables into data files of gnuplot. */
+#ifndef PLOT_PLOT_CURVES_H
+#define PLOT_PLOT_CURVES_H
+
+#include <stdint.h>
+
+#include "plot/template/plot_template.h"
+
+typedef struct plot_curve {
+    int run;       /* from 1; 0 when the table is of all runs */
+    char key[256]; /* cells of the key columns, joined with a space */
+    int64_t rows;
+    double low, high; /* of x */
+} plot_curve;
+
+typedef struct plot_data {
+    const plot_table *table;
+    plot_curve *curve;
+    int curves;
+    int finite[PLOT_VALUES]; /* curves with a finite value of y[i] */
+    double least[PLOT_VALUES], positive[PLOT_VALUES], largest[PLOT_VALUES]; /* finite; or NaN */
+    char *column[PLOT_COLUMNS]; /* of the data file of a table without a `curves` line */
+    int columns;
+} plot_data;
+
+/* Reads DIRECTORY/NAME.RUN.tsv of runs first_run .. last_run (those that exist) and writes
+ * DIRECTORY/NAME.dat: one block per curve, x and (low, median, high) of every value per bucket. */
+sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
+                         int first_run, int last_run, sr_failure *why);
+void plot_data_free(plot_data *d);
+
+#endif

@@ -1,0 +1,32 @@
+/* plot_figure.h -- draws a figure, or a report of all figures. */
+#ifndef PLOT_PLOT_FIGURE_H
+#define PLOT_PLOT_FIGURE_H
+
+#include <stdbool.h>
+
+#include "plot/labels/plot_comparable.h"
+#include "plot/labels/plot_run_info.h"
+#include "plot/template/plot_controls.h"
+
+typedef struct plot_request {
+    char **path; /* [runs] run files */
+    int runs;
+    const int *place;           /* [runs] look of each run, from 0; NULL: in their order */
+    const plot_run_info *facts; /* with place: of all runs that it counts; NULL: to be read */
+    const char *answers;        /* as in plot_sources */
+    int *failed_run; /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
+    const char *output, *labels; /* as the options; "" for the default */
+    plot_warnings warnings;
+    plot_choice choice;
+    plot_controls controls;
+    bool keep, force; /* force: a report may replace a page that is not one */
+    int each; /* report: runs with figures and tables of their own, or a line in a figure; from 1 */
+} plot_request;
+
+sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);
+/* Draws every figure of the templates that these runs allow into the directory request->output,
+ * figures of one run once for each of the first request->each runs, with tables, and an index.html
+ * that holds it all together. */
+sr_status plot_report(const plot_request *request, sr_failure *why);
+
+#endif

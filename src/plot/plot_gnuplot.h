@@ -1,0 +1,31 @@
+/* plot_gnuplot.h -- script, gnuplot, output file. */
+#ifndef PLOT_PLOT_GNUPLOT_H
+#define PLOT_PLOT_GNUPLOT_H
+
+#include <stdio.h>
+
+#include "plot/labels/plot_labels.h"
+#include "plot/plot_curves.h"
+#include "plot/template/plot_controls.h"
+#include "plot/template/plot_published.h"
+
+typedef enum { PLOT_PDF, PLOT_SVG, PLOT_PNG, PLOT_SCREEN } plot_format;
+
+typedef struct plot_job {
+    const plot_template *template;
+    const plot_labels *labels;
+    const plot_data *data; /* [template->tables] */
+    const plot_published *published;
+    const plot_controls *controls;
+    const int *place;      /* [runs] look of each run, from 0; NULL: in their order */
+    const char *directory; /* with the data files */
+    plot_format format;
+    const char *output;
+} plot_job;
+
+/* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a string
+ * of its own: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
+void plot_quote(FILE *out, const char *text);
+sr_status plot_draw(const plot_job *job, sr_failure *why);
+
+#endif

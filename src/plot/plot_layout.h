@@ -1,0 +1,21 @@
+/* plot_layout.h -- result tables of plots/layouts.tsv. */
+#ifndef PLOT_PLOT_LAYOUT_H
+#define PLOT_PLOT_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "plot/plot_figure.h"
+
+typedef struct plot_layout {
+    char name[96], title[256], samples[256];
+} plot_layout;
+
+/* False when no layout of plots/layouts.tsv has this name. */
+bool plot_layout_find(const char *name, plot_layout *l);
+/* Writes "name <tab> runs <tab> title" of every layout. */
+void plot_layout_list(FILE *out);
+/* Runs stat-table; the request's output, NAME.tex by default, is whole or not there. */
+sr_status plot_layout_write(const plot_layout *l, const plot_request *request, sr_failure *why);
+
+#endif
