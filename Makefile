@@ -234,7 +234,7 @@ unit: tests ## run the test programs of this MODE
 .PHONY: unit
 
 # Targets of fuzzing: linked with libFuzzer in MODE=fuzz, with a program that replays files in others.
-FUZZ_SHARED := $(call objs,tests/fuzz/fuzz.c tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c $(wildcard src/cli/score/score_*.c))
+FUZZ_SHARED := $(call objs,tests/fuzz/fuzz.c tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c src/cli/command_frame.c $(wildcard src/cli/score/score_*.c))
 FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(call objs,tests/fuzz/replay.c))
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_MAIN) $(call libs_of,cli)
 	@mkdir -p $(@D)
