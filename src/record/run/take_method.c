@@ -6,7 +6,7 @@
 
 #include "runfile/site_method.h"
 
-/* Of each family: axes it may have, the first unless told; what it uses, NULL: anything. */
+/* Possible axes of each family, the default first; the statistics that it uses, NULL: any. */
 static const struct {
     const char *axes, *uses;
 } of_family[SR_FAMILY_COUNT] = {

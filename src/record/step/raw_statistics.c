@@ -24,14 +24,13 @@
  * and scalars here, when the step ends. Vectors that the host puts itself stand in for the
  * recorder's. Deviation: one alpha serves PN's forward and backward averages.
  */
-#include "record/step/raw_statistics.h"
+#include "record/step/raw_passes.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "record/recorder_state.h"
 #include "record/step/put_step.h"
-#include "record/step/raw_passes.h"
 
 /* One site at the end of a step; vectors are [width]. */
 typedef struct ending {
