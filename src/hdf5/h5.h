@@ -45,10 +45,8 @@ typedef struct h5_shape {
     size_t text;           /* bytes of a text */
     int rank;              /* 0 scalar, 1 .. H5_RANK */
     int64_t dims[H5_RANK]; /* extent now */
-    /* For h5_add_dataset: rows and columns of a chunk, 0: contiguous and of fixed size; whether HDF5
-     * stores checksums of all bytes, for a dataset of fixed size. */
-    int64_t chunk[2];
-    bool summed;
+    int64_t chunk[2];      /* h5_add_dataset: rows, columns of a chunk; 0: contiguous, fixed size */
+    bool summed;           /* h5_add_dataset: of fixed size, with HDF5's checksum of every byte */
 } h5_shape;
 
 /* A block of a dataset: `count` rows from `first`, `columns` columns from `column` (rank 1: 0 and

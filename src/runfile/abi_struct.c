@@ -1,9 +1,9 @@
-/* abi_struct.c -- see abi_struct.h. */
+/* abi_struct.c -- copies structs of callers that were built with another version. */
 #include "runfile/abi_struct.h"
 
 #include <string.h>
 
-/* A size that nobody filled in may be anything; no version of a struct comes near this one. */
+/* Larger than any version of a struct: an uninitialized size. */
 enum { SIZE_MOST = 1 << 16 };
 
 static sr_status check_size(const void *from, const char *name, size_t *size, sr_failure *why) {

@@ -1,7 +1,7 @@
 /* h5_guard.c -- checks objects of an untrusted file before they are read.
  *
- * HDF5 follows links into other files, reads values of a dataset from any file, builds virtual
- * datasets from others, loads plugins for filters, and trusts all sizes in a file. Run files and
+ * HDF5 follows links into other files, reads values of a dataset from any file, and builds virtual
+ * datasets from others. It loads plugins for filters, and trusts all sizes in a file. Run files and
  * checkpoints need none of this. Their objects have hard links only. Their values are in the file
  * itself: contiguous, in chunks, or in the object's header. Their only filter is HDF5's checksum,
  * and their types are the few of h5.h. The guard rejects everything else, and puts the reason on
