@@ -159,8 +159,8 @@ static sr_status check_format(const array_reader *r, const char *format, int64_t
     if (!same) return sr_fail(why, SR_FORMAT, "%s: not a %s file", r->path, format);
     status = array_reader_int(r, "format_version", &version, why);
     if (status != SR_OK || (version >= 1 && version <= newest)) return status;
-    return sr_fail(why, SR_FORMAT, "%s: %s version %lld, this program knows 1 to %lld", r->path,
-                   format, (long long)version, (long long)newest);
+    return sr_fail(why, SR_FORMAT, "%s: %s version %lld, not 1 to %lld", r->path, format,
+                   (long long)version, (long long)newest);
 }
 
 /* HDF5 would report "unable to open file" for each of these faults. */

@@ -62,7 +62,7 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
     sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
             *file || *name ? ": " : "", status == SR_FORMAT && !r.refused ? "damaged: " : "",
             action, r.text);
-    if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies what is readable");
+    if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies the readable data");
     return status;
 }
 

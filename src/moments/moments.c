@@ -13,7 +13,7 @@
  *
  *   S = sum (x - mean), Q = sum (x - mean)^2, n = n_a + n_b:   mean += S / n;  M2 += Q - S^2 / n
  *
- * S^2 <= n_b Q, so at most the fraction n_b / n of Q cancels: half of it for n_a = n_b. The first
+ * S^2 <= n_b Q, so at most n_b / n of Q cancels: half of it for n_a = n_b. The first
  * block has no earlier mean. It uses deviations from its first row if it has ROWS rows, and from
  * its own mean if it is longer. mean_square = M2 / n + mean^2 is a sum of positive terms. All sums
  * are in double, for any type of element.

@@ -111,7 +111,7 @@ static void test_refused(void **state) {
     const char *path = sample_path("refused.ckpt");
     check_ok(write_sample(path, &why), &why);
     expect_refused(path, "another", 3, "not a another file");
-    expect_refused(path, FORMAT, 2, "version 3, this program knows 1 to 2");
+    expect_refused(path, FORMAT, 2, "version 3, not 1 to 2");
     expect_refused(sample_path("nowhere.ckpt"), FORMAT, 3, "No such file");
     damage_store(path, "norm = bn\n", 10);
     expect_refused(path, FORMAT, 3, "not an HDF5 file");

@@ -308,7 +308,7 @@ static const hostile files[] = {
     {"width", spoil_width, "/sites: 100000015 columns in a file of", false},
     {"unwritten", spoil_width_unwritten, "/sites: 100000015 columns in a file of", false},
     {"width_alone", spoil_width_alone, "/sites: 100000015 columns in a file of", false},
-    {"sites", spoil_sites, "/sites/name: refused: larger than what is stored of it", false},
+    {"sites", spoil_sites, "/sites/name: refused: larger than its stored bytes", false},
     {"chunk", spoil_chunk, "/steps/loss: refused: in chunks larger than the file", true},
     {"far", spoil_far, "/steps/loss: refused: of more rows than the file has bytes", true},
 };

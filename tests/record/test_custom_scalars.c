@@ -271,7 +271,7 @@ static void test_copies(void **state) {
         sr_recorder *r = sample_create(to, &o, &why);
         sr_declare_scalar(r, own[0].name, i ? own[0].unit : "m", "", i ? SR_PER_STEP : SR_PER_SITE);
         assert_int_equal(sr_copy_rows(r, path, -1, -1, NULL), SR_USAGE);
-        check_failure(sr_failed(r), SR_USAGE, "its scalar update_ratio has another unit or scope");
+        check_failure(sr_failed(r), SR_USAGE, "scalar update_ratio has another unit or scope");
         sr_abandon(r);
     }
 }

@@ -112,8 +112,8 @@ static void test_spoilt(void **state) {
     expect_spoilt("/evals/f1 attribute unit: not a line", true, spoil_unit);
     expect_spoilt("/evals/f1 attribute better", true, drop_better);
     expect_spoilt("/evals declares 1000000 metrics", true, spoil_number);
-    expect_spoilt("/evals/f1: at place 2, expected at 1", true, spoil_place);
-    expect_spoilt("/evals/f1: at place 1, expected at 0", true, drop_first);
+    expect_spoilt("/evals/f1: at place 2 instead of 1", true, spoil_place);
+    expect_spoilt("/evals/f1: at place 1 instead of 0", true, drop_first);
     expect_spoilt("/evals: 2 metrics, 3 were declared", true, drop_last);
     expect_spoilt("/evals/epoch", true, drop_epoch);
 }

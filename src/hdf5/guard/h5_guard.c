@@ -80,7 +80,7 @@ bool h5_guard_links(hid_t at, const char *group) {
 /* -- datasets -------------------------------------------------------------------------------- */
 
 static bool check_type(hid_t type) {
-    if (H5Tcommitted(type) > 0) return refuse("of a type that is an object of its own");
+    if (H5Tcommitted(type) > 0) return refuse("of a committed type");
     const H5T_class_t class = H5Tget_class(type);
     if (class == H5T_STRING)
         return H5Tis_variable_str(type) == 0 || refuse("a text of variable length");
@@ -147,7 +147,7 @@ static bool check_stored(hid_t set, const extent *e) {
     for (int i = 0; i < e->rank; i++)
         if (e->dims[i] == 0) return true;
     if (fits && bytes <= e->file && bytes <= H5Dget_storage_size(set)) return true;
-    return refuse("larger than what is stored of it");
+    return refuse("larger than its stored bytes");
 }
 
 static bool check_chunks(hid_t properties, const extent *e) {

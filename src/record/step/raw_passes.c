@@ -126,8 +126,8 @@ static raw_pass *push_pass(sr_recorder *r, int site) {
     if (!r->site[site].merged) raw->pendings = 0;
     if (raw->pendings == RAW_PENDING_MAX) {
         sr_fail(&r->failure, SR_STATE,
-                "%s: site %s: %d forward passes in step %lld, none followed by a backward pass",
-                r->path, r->site[site].name, RAW_PENDING_MAX, (long long)r->step);
+                "%s: site %s: %d forward passes without a backward pass in step %lld", r->path,
+                r->site[site].name, RAW_PENDING_MAX, (long long)r->step);
         return NULL;
     }
     if (raw_reserve(r, site) != SR_OK || reserve_pass(r, raw, width) != SR_OK) return NULL;
@@ -231,7 +231,7 @@ sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     if (p->of_sums || p->x.outer != g.outer || p->x.inner != g.inner)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_take_backward: %s at site %s in step %lld",
                        r->path,
-                       p->of_sums ? "the forward pass was sums" : "shape of dy is not that of x",
+                       p->of_sums ? "the forward pass was sums" : "dy and x differ in shape",
                        r->site[site].name, (long long)r->step);
     double *sums = malloc(3 * (size_t)width * sizeof *sums);
     if (!sums) return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sums", r->path, (long long)width);

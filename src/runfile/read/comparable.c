@@ -5,9 +5,9 @@
  * - the scale of the activations;
  * - the reduction of the loss (sum or mean) and its number of tokens;
  * - the rows of a batch, the composition of batches, and the weight alpha of the running value.
- * Every form depends on the last three: the noise of a batch mean falls with the root of its
- * independent rows, and that number is unknown for images and sentences. The table omits
- * statistics without dependence.
+ * Every form depends on the last three. The noise of a batch mean falls with the root of its
+ * independent rows, whose number is unknown for images and sentences. The table omits statistics
+ * without dependence.
  */
 #include <math.h>
 #include <stddef.h>

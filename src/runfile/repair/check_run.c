@@ -15,7 +15,7 @@
 #include "runfile/read/file/step_cursor.h"
 #include "runfile/read/read_trailer.h"
 
-#define RECOVER_HINT "`statrec recover` copies what is readable"
+#define RECOVER_HINT "`statrec recover` copies the readable data"
 
 enum { BATCH_BYTES = 1 << 20 };
 

@@ -1,5 +1,5 @@
 /* copy_compatible.c -- whether a recorder can continue the rows of a run file: both have the same
- * sites and embeddings, and shared metrics and custom scalars are equal. */
+ * sites and embeddings. Metrics and custom scalars of both are equal. */
 #include <string.h>
 
 #include "record/recorder_state.h"
@@ -40,8 +40,8 @@ static sr_status compare_sites(sr_recorder *r, const sr_runfile *f, unreadable_d
             copy_missed(losses, "embeddings", name, -1, &why);
     }
     if (same) return SR_OK;
-    return sr_fail(&r->failure, SR_USAGE, "%s: its sites or embeddings are not those of %s",
-                   f->path, r->path);
+    return sr_fail(&r->failure, SR_USAGE, "%s: its sites or embeddings differ from %s", f->path,
+                   r->path);
 }
 
 /* A metric of both must have the same unit and direction. */
@@ -53,8 +53,8 @@ static sr_status compare_metrics(sr_recorder *r, const sr_runfile *f) {
             if (strcmp(from->name, to->name) != 0) continue;
             if (strcmp(from->unit, to->unit) != 0 || from->better != to->better)
                 return sr_fail(&r->failure, SR_USAGE,
-                               "%s: its metric %s has another unit or direction than in %s",
-                               f->path, from->name, r->path);
+                               "%s: metric %s has another unit or direction in %s", f->path,
+                               from->name, r->path);
         }
     }
     return SR_OK;
@@ -72,9 +72,8 @@ static sr_status declare_own(sr_recorder *r, const sr_runfile *f) {
             recorder_declare_scalar(r, from->name, from->unit, from->definition, from->scope) < 0)
             return recorder_check(r);
         if (to && (to->scope != from->scope || strcmp(to->unit, from->unit) != 0))
-            return sr_fail(&r->failure, SR_USAGE,
-                           "%s: its scalar %s has another unit or scope than in %s", f->path,
-                           from->name, r->path);
+            return sr_fail(&r->failure, SR_USAGE, "%s: scalar %s has another unit or scope in %s",
+                           f->path, from->name, r->path);
     }
     return SR_OK;
 }

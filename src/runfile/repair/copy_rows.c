@@ -1,5 +1,5 @@
-/* copy_rows.c -- copies the readable rows of a run file into a recorder before its first step, to
- * recover a broken file or to resume from a checkpoint. Columns are read in batches of rows. An
+/* copy_rows.c -- copies the readable rows of a run file into a new recorder: to recover a broken file,
+ * or to resume from a checkpoint. Columns are read in batches of rows. An
  * unreadable batch is read again row by row, so damage costs only the values that it hit.
  */
 #include <math.h>
@@ -66,8 +66,8 @@ static sr_status allocate_vectors(copier *c) {
      * allocation by declaring wide rows. */
     if (2 * row * vectors > WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f)))
         return sr_fail(&c->r->failure, SR_FORMAT,
-                       "%s: /vectors: rows of %lld columns, of which hardly any value is stored",
-                       c->f->path, (long long)info->width);
+                       "%s: /vectors: rows of %lld columns, hardly any value stored", c->f->path,
+                       (long long)info->width);
     ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
     for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
         if (has[v]) ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));

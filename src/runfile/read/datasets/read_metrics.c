@@ -184,10 +184,10 @@ sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why) {
     if (f->declared_metrics < 0) return check_old(f, why);
     for (int i = 0; i < f->metrics; i++)
         if (f->metric[i].place != i)
-            return sr_fail(why, SR_FORMAT,
-                           "%s: /evals/%s: at place %lld, expected at %d: a metric "
-                           "is missing or there twice",
-                           f->path, f->metric[i].name, (long long)f->metric[i].place, i);
+            return sr_fail(
+                why, SR_FORMAT,
+                "%s: /evals/%s: at place %lld instead of %d: metrics missing or duplicate", f->path,
+                f->metric[i].name, (long long)f->metric[i].place, i);
     if (f->metrics == f->declared_metrics) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /evals: %d metrics, %lld were declared", f->path,
                    f->metrics, (long long)f->declared_metrics);

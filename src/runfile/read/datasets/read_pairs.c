@@ -33,8 +33,7 @@ static sr_status count_columns(const sr_runfile *f, const run_column *c, int64_t
     status = h5_get_shape(set, &shape, why);
     if (status == SR_OK && (shape.type != c->type || shape.rank != 2 || shape.dims[1] < 1 ||
                             shape.dims[0] != f->info.sites))
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,
-                         path);
+        status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
     if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, why);
     if (status == SR_OK) *count = shape.dims[1];
     h5_close_dataset(set);

@@ -27,8 +27,7 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
     status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,
-                         path);
+        status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
     if (status == SR_OK) return SR_OK;
     h5_close_dataset(*set);
     *set = 0;

@@ -37,7 +37,7 @@ sr_status step_cursor_reach(step_cursor *w, int64_t step, bool *found, sr_failur
     sr_status status = SR_OK;
     *found = false;
     for (; w->at < w->rows; w->at++) {
-        int64_t here;
+        int64_t here = -1;
         status = get_step(w, w->at, &here, why);
         if (status == SR_OK && here < step) continue;
         *found = status == SR_OK && here == step;

@@ -1,9 +1,11 @@
 /* superblock.c -- checks the first bytes of a run file before HDF5 opens it.
  *
  * A run file starts with a superblock of version 3 (HDF5 File Format Specification 3.0, II.A): 48
- * bytes, little-endian. It has signature [8]; version [1]; bytes of offsets [1] and of lengths [1];
- * flags [1] (bit 0: open for writing, bit 2: open for SWMR); base address [8]; address of an
- * extension [8]; end of the file [8]; address of the root [8]; checksum [4].
+ * bytes, little-endian.
+ *   signature [8], version [1], bytes of offsets [1], bytes of lengths [1],
+ *   flags [1]: bit 0 open for writing, bit 2 open for SWMR,
+ *   base address [8], address of an extension [8], end of the file [8],
+ *   address of the root [8], checksum [4]
  *
  * A closed file ends where the superblock says. A file whose writer was killed may be a little
  * shorter, since the superblock is written before the space. HDF5 would read zeros there.
@@ -70,7 +72,7 @@ sr_status superblock_check(const char *path, const trailer *e, bool *unfinished,
     if (size < end && !swmr) {
         sr_fail(why, SR_FORMAT, "%s: truncated: %lld of %lld bytes", path, (long long)size,
                 (long long)end);
-        sr_hint(why, "copy the file again: what is left of a closed file cannot be recovered");
+        sr_hint(why, "copy the file again: truncated closed files cannot be recovered");
         return SR_FORMAT;
     }
     *unfinished = swmr;
