@@ -299,7 +299,7 @@ static const hostile files[] = {
     {"own_link", spoil_own_link, "/steps/loss: refused: a link of a kind", true},
     {"deflated", spoil_deflated, "/sites/name: refused: under a filter", false},
     {"plugin", spoil_plugin, "/steps/loss: refused: under a filter", true},
-    {"committed", spoil_committed, "/steps/loss: refused: of a type that is an object", true},
+    {"committed", spoil_committed, "/steps/loss: refused: of a committed type", true},
     {"order_of_bytes", spoil_order_of_bytes, "/steps/loss: refused: of a type that no", true},
     {"variable", spoil_variable, "/sites/name: refused: a text of variable length", false},
     {"references", spoil_references, "/steps/loss: refused: of a type that no run file", true},

@@ -107,7 +107,7 @@ static void test_spoilt(void **state) {
     expect_spoilt("/evals/foreign: refused", true, add_matrix);
     expect_spoilt("/evals/foreign", true, add_bare);
     expect_spoilt("/evals/foreign", true, add_group);
-    expect_spoilt("/evals: a name that no metric has", true, add_long);
+    expect_spoilt("/evals: invalid name of a metric", true, add_long);
     expect_spoilt("/evals/f1 attribute better: 'upwards'", true, spoil_better);
     expect_spoilt("/evals/f1 attribute unit: not a line", true, spoil_unit);
     expect_spoilt("/evals/f1 attribute better", true, drop_better);

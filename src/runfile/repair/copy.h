@@ -9,9 +9,6 @@
 /* Each function notes unreadable data in `losses`. up_to: copy rows with step <= up_to; < 0: all
  * rows. */
 
-/* Fills a row of a column with NaN or -1, by its type. */
-void copy_fill(const run_column *c, int64_t columns, void *to);
-
 /* copy_rows.c: copies everything, for recovery. */
 sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to, sr_recovery *result,
                              unreadable_data *losses);

@@ -105,14 +105,6 @@ static sr_status read_any(const copier *c, const run_column *k, int64_t first, i
     return sr_run_vector(c->f, k->name, -1, first, count, to, why);
 }
 
-void copy_fill(const run_column *c, int64_t columns, void *to) {
-    for (int64_t i = 0; i < columns; i++) {
-        if (c->type == H5_INT64) ((int64_t *)to)[i] = -1;
-        if (c->type == H5_FLOAT64) ((double *)to)[i] = NAN;
-        if (c->type == H5_FLOAT32) ((float *)to)[i] = NAN;
-    }
-}
-
 /* A row of vectors may be readable at other sites. */
 static void read_sites(const copier *c, const run_column *k, int64_t row, float *to) {
     for (int64_t i = 0; i < c->f->info.sites; i++) {

@@ -1,6 +1,7 @@
 /* unreadable_data.c -- lists datasets with unreadable data, each once. */
 #include "runfile/repair/unreadable_data.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,4 +26,12 @@ void copy_missed(unreadable_data *l, const char *group, const char *name, int64_
 void unreadable_data_report(const unreadable_data *l, sr_lost_fn *report, void *context) {
     for (int i = 0; i < l->count && report; i++)
         report(context, l->entry[i].dataset, l->entry[i].rows, l->entry[i].reason);
+}
+
+void copy_fill(const run_column *c, int64_t columns, void *to) {
+    for (int64_t i = 0; i < columns; i++) {
+        if (c->type == H5_INT64) ((int64_t *)to)[i] = -1;
+        if (c->type == H5_FLOAT64) ((double *)to)[i] = NAN;
+        if (c->type == H5_FLOAT32) ((float *)to)[i] = NAN;
+    }
 }

@@ -2,6 +2,7 @@
 #ifndef RUNFILE_REPAIR_UNREADABLE_DATA_H
 #define RUNFILE_REPAIR_UNREADABLE_DATA_H
 
+#include "runfile/dataset_layout.h"
 #include "statrec/runfile.h"
 
 /* A dataset with unreadable data. */
@@ -22,5 +23,8 @@ typedef struct unreadable_data {
 void copy_missed(unreadable_data *l, const char *group, const char *name, int64_t rows,
                  const sr_failure *why);
 void unreadable_data_report(const unreadable_data *l, sr_lost_fn *report, void *context);
+
+/* Fills a row of a column with NaN or -1, by its type. */
+void copy_fill(const run_column *c, int64_t columns, void *to);
 
 #endif
