@@ -85,8 +85,8 @@ void *arena_alloc(arena *a, size_t bytes) {
     return p;
 }
 
-/* One block of the used size has no gaps. A list has one at the end of each block, and grows with the
- * number of different steps. Out of memory: the next step allocates new blocks. */
+/* One block of the used size has no gaps. A list has one at the end of each block, and grows with
+ * the number of different steps. Out of memory: the next step allocates new blocks. */
 static void merge_blocks(arena *a) {
     size_t used = arena_used(a);
     for (block *b = a->first, *next; b; b = next) {

@@ -46,8 +46,8 @@ static inline __attribute__((always_inline)) int64_t gather(double *x, int64_t c
     return front;
 }
 
-/* Partitions x: x[0 .. *left] < pivot <= x[*right .. count - 1]; values between equal the pivot. If few
- * are below it, many may be equal, and are separated. */
+/* Partitions x: x[0 .. *left] < pivot <= x[*right .. count - 1]; values between equal the pivot. If
+ * few are below it, many may be equal, and are separated. */
 static void part(double *x, int64_t count, int64_t *left, int64_t *right) {
     const double pivot = choose_pivot(x, count);
     const int64_t below = gather(x, count, pivot, false);

@@ -12,9 +12,9 @@
  * is an orthogonal transformation (5.2, 5.4) and costs four times as much. So: Gram first, and QR
  * over everything when a value is under SVD_RESOLUTION of the largest.
  *
- * Bit-identical for any number of threads: m alone divides the work into at most PARTS parts of whole
- * blocks. One thread sums each part; the sums are added in order. BLAS uses one thread meanwhile.
- * Memory: PARTS half matrices n x n, and one block of doubles per thread.
+ * Bit-identical for any number of threads: m alone divides the work into at most PARTS parts of
+ * whole blocks. One thread sums each part; the sums are added in order. BLAS uses one thread
+ * meanwhile. Memory: PARTS half matrices n x n, and one block of doubles per thread.
  */
 #include "base/svd.h"
 

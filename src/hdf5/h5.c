@@ -53,8 +53,8 @@ static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *actio
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* Reads of metadata with a wrong checksum, while a writer may be changing it. HDF5 waits 1, 2, 4 ...
- * ns in between. 20 reads take 1 ms; HDF5's default of 100 would never end. */
+/* Reads of metadata with a wrong checksum, while a writer may be changing it. HDF5 waits 1, 2, 4
+ * ... ns in between. 20 reads take 1 ms; HDF5's default of 100 would never end. */
 enum { READ_ATTEMPTS = 20 };
 
 static hid_t file_access(unsigned attempts /* 0: a writer */) {
@@ -358,10 +358,10 @@ static hsize_t find_border(chunk_list *l) {
     return high;
 }
 
-/* Files grow at their end, and a writer flushes its rows in order. Within a flush the order of chunks
- * differs: some columns come first, and the cache of chunks mixes its content. So the search goes
- * back from the border until enough chunks in a row are complete: one flush of all columns, and the
- * cache. */
+/* Files grow at their end, and a writer flushes its rows in order. Within a flush the order of
+ * chunks differs: some columns come first, and the cache of chunks mixes its content. So the search
+ * goes back from the border until enough chunks in a row are complete: one flush of all columns,
+ * and the cache. */
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
     enum { CACHE_BYTES = 1 << 20 };
     h5_errors q = h5_quiet();

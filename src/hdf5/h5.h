@@ -65,8 +65,8 @@ sr_status h5_create(const char *path, bool logged, h5_id *file, sr_failure *why)
  * reach the file in commits. A commit is complete or absent after the process was killed and, with
  * sync, after a power failure. */
 sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why);
-/* Values that are written while `hold` is set are committed with the metadata, and get a backup copy.
- * Before h5_begin_journal all values are held. */
+/* Values that are written while `hold` is set are committed with the metadata, and get a backup
+ * copy. Before h5_begin_journal all values are held. */
 void h5_hold(h5_id file, bool hold);
 sr_status h5_commit(h5_id file, sr_failure *why);
 /* Closing will end the run and write the final trailer. */
@@ -146,7 +146,8 @@ int64_t h5_stored_bytes_or(h5_id set, sr_failure *why);
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end);
 sr_status h5_read_rows(h5_id set, const h5_rows *rows, h5_type type, void *buffer, sr_failure *why);
 sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_failure *why);
-/* Reads a text (malloc'd, NUL-terminated, to *text) or, if text is NULL, an integer of this type. */
+/* Reads a text (malloc'd, NUL-terminated, to *text) or, if text is NULL, an integer of this
+   type. */
 sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_type type,
                            void **text, void *number, sr_failure *why);
 sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_failure *why);

@@ -18,8 +18,8 @@ sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
     return status;
 }
 
-/* Chunks of whole rows, up to 64 MiB, each with a checksum. A single value is stored in the object's
- * header, which has a checksum. */
+/* Chunks of whole rows, up to 64 MiB, each with a checksum. A single value is stored in the
+ * object's header, which has a checksum. */
 static herr_t set_sums(hid_t properties, const h5_shape *shape) {
     enum { CHUNK_VALUES = 8 << 20 };
     hsize_t chunk[H5_RANK];

@@ -1,5 +1,5 @@
-/* h5_private.h -- declarations that the files of src/hdf5 share. They alone include this header, and
- * it alone includes hdf5.h. */
+/* h5_private.h -- declarations that the files of src/hdf5 share. They alone include this header,
+ * and it alone includes hdf5.h. */
 #ifndef HDF5_H5_PRIVATE_H
 #define HDF5_H5_PRIVATE_H
 

@@ -1,6 +1,6 @@
-/* h5_read_driver.c -- the file driver for reading, which uses the trailer (trailer.h). Backup copies
- * replace metadata that is damaged or, after the writer died, older than the journal. A value whose
- * checksum differs is an error. */
+/* h5_read_driver.c -- the file driver for reading, which uses the trailer (trailer.h). Backup
+ * copies replace metadata that is damaged or, after the writer died, older than the journal. A
+ * value whose checksum differs is an error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  *
  * - Only the process that created a file writes to it. A forked process has a copy of HDF5's state.
  *   The exit handler of HDF5 would write this old state over later changes of the parent.
- * - HDF5 does not learn of a failed write, since its exit handler would crash then. The driver keeps
- *   the first failure for h5.c, and drops all later writes.
+ * - HDF5 does not learn of a failed write, since its exit handler would crash then. The driver
+ *   keeps the first failure for h5.c, and drops all later writes.
  *
  * So the host program may exit in any way.
  */

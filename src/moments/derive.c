@@ -9,8 +9,8 @@
  * sigma = sqrt(sigma2), without eps. Running values are from before the update.
  *
  * The g_* are the parts of dL/dx due to the batch statistics (PowerNorm paper, ICML 2020, equation
- * 3). They are root mean squares over rows, divided by d. With n valid rows, s = sqrt(batch statistic + eps),
- * Q = statistic / (statistic + eps) = mean of xhat^2:
+ * 3). They are root mean squares over rows, divided by d. With n valid rows, s = sqrt(batch
+ * statistic + eps), Q = statistic / (statistic + eps) = mean of xhat^2:
  *
  *   SIGMA  c_mu  = gamma / s * sum_g / n           g_mu     = ||c_mu||_2 / d
  *          c_sig = gamma / s * sum_gx / n          g_sigma2 = sqrt(sum c_sig^2 Q) / d
@@ -25,9 +25,9 @@
  *
  * These formulas are exact with eps inside the root, for methods that follow their family. Such a
  * method divides by s, its sum_gx has x/s or (x - mu_B)/s, and its backward pass is the derivative.
- * Other methods have family OWN and only distances are derived; their host program puts the g_*. Examples are
- * MABN with its averages and the released PN with its second divisor. gamma may include a factor,
- * as BRN's r. Without gamma: gamma = 1.
+ * Other methods have family OWN and only distances are derived; their host program puts the g_*.
+ * Examples are MABN with its averages and the released PN with its second divisor. gamma may
+ * include a factor, as BRN's r. Without gamma: gamma = 1.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -35,8 +35,8 @@
 
 #include "statrec/moments.h"
 
-/* Sums over features use LANES partial sums, feature k in lane k mod LANES, and then add halves. This
- * order does not depend on the machine and suits its vector units. */
+/* Sums over features use LANES partial sums, feature k in lane k mod LANES, and then add halves.
+ * This order does not depend on the machine and suits its vector units. */
 enum { LANES = 32 };
 
 static double add_lanes(double lane[LANES]) {

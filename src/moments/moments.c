@@ -26,8 +26,8 @@
 
 #include "moments/simd_load.h"
 
-/* A block has ROWS rows, or PAIRS of gradients and inputs of at most TILE features, or RUN values of
- * one feature. Later rows and values are prefetched the last two numbers of bytes ahead. */
+/* A block has ROWS rows, or PAIRS of gradients and inputs of at most TILE features, or RUN values
+ * of one feature. Later rows and values are prefetched the last two numbers of bytes ahead. */
 enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384, PLANE_AHEAD = 4096 };
 
 /* The sums of the backward pass: g, g (x - center), g^2, each [channels]. */
@@ -132,7 +132,8 @@ static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) 
 
 /* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
 
-/* At most RUN neighbouring positions, n of them valid. at: index of the first, in the first feature. */
+/* At most RUN neighbouring positions, n of them valid. at: index of the first, in the first
+   feature. */
 typedef struct run {
     int64_t at, length, n;
     const uint8_t *valid;

@@ -1,4 +1,5 @@
-/* site_arguments.c -- checks the site argument of a call within a step; flushes rows that are due. */
+/* site_arguments.c -- checks the site argument of a call within a step; flushes rows that are
+   due. */
 #include "record/site_arguments.h"
 
 #include "record/flush_policy.h"

@@ -1,5 +1,5 @@
-/* abi_struct.h -- copies structs whose first member is their size (statrec/base.h) between programs and
- * the library. */
+/* abi_struct.h -- copies structs whose first member is their size (statrec/base.h) between programs
+ * and the library. */
 #ifndef RUNFILE_ABI_STRUCT_H
 #define RUNFILE_ABI_STRUCT_H
 

@@ -1,7 +1,7 @@
 /* dataset_layout.c -- tables of datasets, their chunk shapes and sizes.
  *
- * If the widths of the sites allow it, chunks of /vectors end where sites end. A site that never puts
- * a vector then has no chunks: they take no space and read as the fill value.
+ * If the widths of the sites allow it, chunks of /vectors end where sites end. A site that never
+ * puts a vector then has no chunks: they take no space and read as the fill value.
  */
 #include "runfile/dataset_layout.h"
 

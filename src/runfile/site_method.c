@@ -1,7 +1,7 @@
-/* site_method.c -- the method of a site: its family, the axis of its statistics, the statistics that
- * it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). The host program declares them, or
- * they follow from the family. For older files, which lack them, they follow from the method's name,
- * in this file only.
+/* site_method.c -- the method of a site: its family, the axis of its statistics, the statistics
+ * that it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). The host program declares them,
+ * or they follow from the family. For older files, which lack them, they follow from the method's
+ * name, in this file only.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* statistic_owner.c -- whether a statistic belongs to a site's method or to the observer (`statrec
- * train --observe batch`, /sites/observed). The method owns mu, sigma2 and psi2 if it uses them over
- * the batch. The observer owns all other batch statistics of an observed site. The site owns row
- * statistics and counts.
+ * train --observe batch`, /sites/observed). The method owns mu, sigma2 and psi2 if it uses them
+ * over the batch. The observer owns all other batch statistics of an observed site. The site owns
+ * row statistics and counts.
  */
 #include <string.h>
 

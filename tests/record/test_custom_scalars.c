@@ -368,7 +368,8 @@ static void test_damaged(void **state) {
     expect_rest("scalars", "update_ratio\nnothing", "/scalars/nothing", "update_ratio");
     expect_rest("scalars", "tokens_seen\nnever_put", "/scalars/tokens_seen", "tokens_seen");
     expect_rest("steps", "loss\ntokens_seen", "'loss' is not a name", "tokens_seen");
-    expect_rest("steps", "update_ratio\ntokens_seen", "'update_ratio' is not a name", "tokens_seen");
+    expect_rest("steps", "update_ratio\ntokens_seen", "'update_ratio' is not a name",
+                "tokens_seen");
     expect_rest("ranks", "rank\n0", "ranks", NULL);
     for (int i = 0; i < 70; i++) sprintf(many + 4 * i, "a%02d\n", i);
     expect_rest("steps", many, "/steps/a00", NULL);

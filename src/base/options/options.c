@@ -1,5 +1,5 @@
-/* options.c -- finds, sets and writes the rows of an option table. options_read.c reads command lines
- * and config files; options_help.c writes --help. */
+/* options.c -- finds, sets and writes the rows of an option table. options_read.c reads command
+ * lines and config files; options_help.c writes --help. */
 #include "base/options/options.h"
 
 #include <errno.h>

@@ -5,8 +5,8 @@
 
 #include "hdf5/h5_private.h"
 
-/* Call it before an object is opened. Above 0: hard links lead to it. 0: the name does not exist. Below
- * 0: other links, a path through objects that are no groups, or damage. */
+/* Call it before an object is opened. Above 0: hard links lead to it. 0: the name does not exist.
+ * Below 0: other links, a path through objects that are no groups, or damage. */
 htri_t h5_reach(hid_t file, const char *path);
 /* Before a group is listed: false when a link in it is unreadable. */
 bool h5_guard_links(hid_t at, const char *group);

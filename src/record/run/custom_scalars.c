@@ -7,7 +7,7 @@
 #include "record/recorder_state.h"
 #include "runfile/write/write_custom.h"
 
-/* -- statistics of the format --------------------------------------------------------------------------- */
+/* -- statistics of the format ------------------------------------------------------------------ */
 
 int sr_vector_id(const char *name) {
     const run_column *c = name ? run_find_column(run_vectors, SR_VECTOR_COUNT, name) : NULL;
@@ -35,7 +35,7 @@ const char *sr_scalar_definition(int which) {
     return which >= 0 && which < SR_SCALAR_COUNT ? run_scalars[which].definition : NULL;
 }
 
-/* -- custom scalars ----------------------------------------------------------------------------- */
+/* -- custom scalars ---------------------------------------------------------------------------- */
 
 static bool is_taken(const sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.declared_count; i++)

@@ -4,8 +4,8 @@
  * Own time is the time of declaring the file, sr_begin_step, sr_take_*, sr_end_step and sr_flush,
  * and the time that the host program adds. It is compared with the elapsed time after at least
  * PACE_STEPS steps and PACE_ROWS rows of vectors since the last comparison. If its fraction exceeds
- * the limit, the spacing doubles. If it is below a quarter of the limit, the spacing halves, but not
- * below the spacing for the size of the file. Every step records scalars.
+ * the limit, the spacing doubles. If it is below a quarter of the limit, the spacing halves, but
+ * not below the spacing for the size of the file. Every step records scalars.
  */
 #include "record/run/overhead_limit.h"
 

@@ -1,5 +1,5 @@
-/* recorder.c -- the recorder from sr_create to sr_close. r->failure keeps the first failure, and later
- * calls do nothing. */
+/* recorder.c -- the recorder from sr_create to sr_close. r->failure keeps the first failure, and
+ * later calls do nothing. */
 #include "record/recorder.h"
 
 #include <errno.h>

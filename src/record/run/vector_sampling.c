@@ -7,8 +7,8 @@
  *     8 / ((k + 8)(k + 9)); the parts of all k sum to 1
  *     spacing = 2^k (k + 8)(k + 9) / 24, rounded to a power of two
  *
- * The rest of the limit is for data of every step. These may outgrow it, and a planned run may exceed
- * its plan. Vectors are then recorded while the file with them stays below the limit.
+ * The rest of the limit is for data of every step. These may outgrow it, and a planned run may
+ * exceed its plan. Vectors are then recorded while the file with them stays below the limit.
  */
 #include "record/run/vector_sampling.h"
 

@@ -1,8 +1,8 @@
 /* raw_passes.c -- chooses and merges the forward and backward passes of a site in one step.
  *
  * A backward pass matches the last unmatched forward pass. Unmatched forward passes do not count:
- * activation checkpointing runs some twice. Passes that count are merged (sr_site.repeat), b into a,
- * with n = n_a + n_b, delta = mean_b - mean_a (Chan, Golub and LeVeque 1979):
+ * activation checkpointing runs some twice. Passes that count are merged (sr_site.repeat), b into
+ * a, with n = n_a + n_b, delta = mean_b - mean_a (Chan, Golub and LeVeque 1979):
  *
  *   mean = mean_a + delta n_b / n
  *   variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) / n

@@ -1,5 +1,5 @@
-/* read_open.c -- opens a run file: its format, state, sites, and numbers of readable rows. Type, rank
- * and size of each object are checked before it is read. */
+/* read_open.c -- opens a run file: its format, state, sites, and numbers of readable rows. Type,
+ * rank and size of each object are checked before it is read. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* read_trailer.c -- loads the trailer of a file (trailer.h) and reports the objects that it repaired
- * and the bytes whose checksums differ. */
+/* read_trailer.c -- loads the trailer of a file (trailer.h) and reports the objects that it
+ * repaired and the bytes whose checksums differ. */
 #include "runfile/read/read_trailer.h"
 
 #include <stdio.h>

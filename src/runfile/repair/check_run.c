@@ -1,5 +1,5 @@
-/* check_run.c -- checks a whole run file: all declared datasets exist, all counted rows are readable
- * and possible. In a file with checksums (trailer.h) every byte is verified. */
+/* check_run.c -- checks a whole run file: all declared datasets exist, all counted rows are
+ * readable and possible. In a file with checksums (trailer.h) every byte is verified. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* copy_rows.c -- copies the readable rows of a run file into a new recorder: to recover a broken file,
- * or to resume from a checkpoint. Columns are read in batches of rows. An
+/* copy_rows.c -- copies the readable rows of a run file into a new recorder: to recover a broken
+ * file, or to resume from a checkpoint. Columns are read in batches of rows. An
  * unreadable batch is read again row by row, so damage costs only the values that it hit.
  */
 #include <math.h>
@@ -352,7 +352,8 @@ static sr_status copy_all(copier *c) {
 
 /* -- public ---------------------------------------------------------------------------------- */
 
-/* Notes the damage that opening found and copying did not read: attributes, columns without rows. */
+/* Notes the damage that opening found and copying did not read: attributes, columns without
+   rows. */
 static void note_damage(const copier *c) {
     const char *text;
     const size_t prefix = strlen(c->f->path) + sizeof ": " - 1;

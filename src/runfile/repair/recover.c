@@ -1,5 +1,5 @@
-/* recover.c -- copies a broken run file into a new, finished one with the same declarations and every
- * readable row (copy_rows.c). */
+/* recover.c -- copies a broken run file into a new, finished one with the same declarations and
+ * every readable row (copy_rows.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

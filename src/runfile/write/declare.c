@@ -317,8 +317,8 @@ static void declare_states(declaration *d) {
 
 /* -- dimension scales ------------------------------------------------------------------------ */
 
-/* Scales that several groups use have a second name in the root group. Readers of netCDF, as xarray,
- * search for a dimension in the group of the dataset and in the groups above it. */
+/* Scales that several groups use have a second name in the root group. Readers of netCDF, as
+ * xarray, search for a dimension in the group of the dataset and in the groups above it. */
 static const char *const root_scale[][2] = {
     {"/steps/step", "/step"}, {"/sites/depth", "/site"}, {"/sites/column_site", "/column"}};
 

@@ -1,5 +1,5 @@
-/* write_spectra.c -- writes /spectra, /final and singular values of embeddings. A row of /spectra is
- * written when its step ends. Its `step` comes last, so a row with a step is complete. */
+/* write_spectra.c -- writes /spectra, /final and singular values of embeddings. A row of /spectra
+ * is written when its step ends. Its `step` comes last, so a row with a step is complete. */
 #include "runfile/write/write_spectra.h"
 
 #include "runfile/write/writer.h"

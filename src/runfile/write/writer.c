@@ -1,5 +1,5 @@
-/* writer.c -- buffers and writes the rows of a run file. A flush writes rows, calls H5Fflush, and then
- * writes the committed counts. So counted rows are in the file, whenever the process dies. */
+/* writer.c -- buffers and writes the rows of a run file. A flush writes rows, calls H5Fflush, and
+ * then writes the committed counts. So counted rows are in the file, whenever the process dies. */
 #define _GNU_SOURCE /* fallocate */
 #include "runfile/write/writer.h"
 

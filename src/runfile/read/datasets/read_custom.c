@@ -1,5 +1,5 @@
-/* read_custom.c -- reads the declarations of custom scalars, and the ranks whose rows the statistics
- * cover. */
+/* read_custom.c -- reads the declarations of custom scalars, and the ranks whose rows the
+ * statistics cover. */
 #include "runfile/read/datasets/read_custom.h"
 
 #include <stdlib.h>

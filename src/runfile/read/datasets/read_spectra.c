@@ -45,7 +45,8 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     return why->status;
 }
 
-/* /spectra has no committed count. In a file without an end, rows of committed steps are complete. */
+/* /spectra has no committed count. In a file without an end, rows of committed steps are
+   complete. */
 static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) {
     int64_t last = -1, counted = 0;
     sr_status status = SR_OK;

@@ -1,5 +1,5 @@
-/* step_cursor.h -- reads the steps of /steps/step or /vectors/step in the order of their rows, with a
- * window of them in memory. */
+/* step_cursor.h -- reads the steps of /steps/step or /vectors/step in the order of their rows, with
+ * a window of them in memory. */
 #ifndef RUNFILE_READ_FILE_STEP_CURSOR_H
 #define RUNFILE_READ_FILE_STEP_CURSOR_H
 
