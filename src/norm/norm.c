@@ -21,15 +21,8 @@ _Static_assert(NORM_VECTOR_COUNT <= 32 && NORM_SCALAR_COUNT <= 32, "sets are bit
 
 static void zero_padded(const norm_call *c, real *y) {
     const norm_rows *r = c->rows;
-    size_t bytes = (size_t)c->features * sizeof *y;
-    int64_t next = 0;
-    if (!r->index) return;
-    for (int64_t i = 0; i < r->rows; i++) {
-        if (next < r->valid && r->index[next] == i)
-            next++;
-        else
-            memset(y + i * c->features, 0, bytes);
-    }
+    for (int64_t i = 0; r->mask && i < r->rows; i++)
+        if (!r->mask[i]) memset(y + i * c->features, 0, (size_t)c->features * sizeof *y);
 }
 
 /* -- forward ----------------------------------------------------------------------------------- */
@@ -72,6 +65,7 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
     const bool counts = rows->mode == NORM_TRAIN;
     a->site = s;
     a->call = (norm_call){
+        .method = s->method,
         .rows = rows,
         .features = s->features,
         .options = &s->options,
@@ -149,10 +143,17 @@ static const real *hook_input(applied *a) {
     return a->site->want_input ? scaled_input(a) : NULL;
 }
 
-/* Computes the batch statistics that the method does not need itself. */
-static sr_status observe_batch(applied *a) {
-    batch_kept k = {0};
-    return batch_statistics(&a->call, &k, a->x);
+/* Records the state from before the call, where it is one of the vectors. */
+static void record_state(norm_call *c) {
+    static const char *const vector[] = {
+#define VECTOR_NAME(name) #name,
+        NORM_VECTORS(VECTOR_NAME)
+#undef VECTOR_NAME
+    };
+    for (int i = 0; i < NORM_STATE_MAX && c->method->state[i].name; i++)
+        for (int v = 0; v < NORM_VECTOR_COUNT; v++)
+            if (!strcmp(vector[v], c->method->state[i].name))
+                memcpy(c->stat[v], c->state[i], (size_t)c->features * sizeof(double));
 }
 
 static sr_status run_forward(applied *a, const tensor *x, real *y) {
@@ -163,7 +164,10 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         a->x = x->value;
     } else {
         sr_status status = scale_input(a, x);
-        if (status == SR_OK && c->rows->frozen && c->has_hook) status = observe_batch(a);
+        batch_kept unused = {0}; /* statistics that the frozen method does not need itself */
+        if (status == SR_OK && c->rows->frozen && c->has_hook)
+            status = batch_statistics(c, &unused, a->x);
+        record_state(c);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
         a->scale.made = true;
         if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
@@ -310,12 +314,13 @@ bool norm_site_has_running(const norm_site *s) {
     return s->method->vectors & (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2));
 }
 
-/* The same rows with batch statistics instead of running ones. */
-static const norm_rows *rows_of_batch(tape *t, const norm_rows *rows) {
+/* The same rows in another mode; NULL when out of memory. */
+static const norm_rows *rows_in_mode(tape *t, const norm_rows *rows, norm_mode mode, bool frozen) {
     norm_rows *own = tape_alloc(t, sizeof *own);
     if (!own) return NULL;
     *own = *rows;
-    if (own->mode == NORM_RUNNING) own->mode = NORM_BATCH;
+    own->mode = mode;
+    own->frozen = frozen;
     return own;
 }
 
@@ -325,21 +330,14 @@ void norm_site_freeze(norm_site *s, bool frozen) {
     s->frozen = frozen && norm_site_has_running(s);
 }
 
-static const norm_rows *frozen_rows(tape *t, const norm_rows *rows) {
-    norm_rows *own = tape_alloc(t, sizeof *own);
-    if (!own) return NULL;
-    *own = *rows;
-    own->mode = NORM_RUNNING;
-    own->frozen = true;
-    return own;
-}
-
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (!x || check_input(s, t, x, rows) != SR_OK) return NULL;
     applied *a = tape_alloc(t, sizeof *a);
     tensor *y = a ? tape_like(t, x) : NULL;
-    if (y && s->never_running && !rows->outside) rows = rows_of_batch(t, rows);
-    if (y && rows && s->frozen && rows->mode == NORM_TRAIN) rows = frozen_rows(t, rows);
+    if (s->never_running && !rows->outside && rows->mode == NORM_RUNNING)
+        rows = rows_in_mode(t, rows, NORM_BATCH, false);
+    else if (s->frozen && rows->mode == NORM_TRAIN)
+        rows = rows_in_mode(t, rows, NORM_RUNNING, true);
     if (!y || !rows) return NULL;
     *a = (applied){0};
     sr_status status = make_call(a, s, t, rows);

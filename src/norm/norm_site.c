@@ -80,8 +80,11 @@ static sr_status make_parameters(norm_site *s, params *p, sr_failure *why) {
     }
     for (int i = 0; i < NORM_OWN_MAX && own[i].name; i++) {
         if (!has_own(s, &own[i])) continue;
-        s->own[i] = make_parameter(s, p, own[i].name, own[i].wide ? s->features : 1,
-                                   own[i].first(&s->options, s->features));
+        const double initial = own[i].first ? own[i].first(&s->options, s->features)
+                               : own[i].from
+                                   ? s->options.param[norm_param_find(s->method, own[i].from)]
+                                   : own[i].initial;
+        s->own[i] = make_parameter(s, p, own[i].name, own[i].wide ? s->features : 1, initial);
         if (!s->own[i]) return sr_fail(why, p->failure.status, "%s", p->failure.text);
     }
     return SR_OK;

@@ -44,19 +44,23 @@ typedef struct norm_options {
 typedef struct norm_method norm_method;
 
 /* A learnable parameter of a layer besides gain and bias, declared in its method's row:
-   NAME.alpha. */
+ * NAME.alpha. */
 enum { NORM_OWN_MAX = 3 };
 typedef struct norm_own_row {
     const char *name; /* "alpha" */
     bool wide;        /* [features]; else one number */
-    /* Initial value. */
+    /* Initial value: `initial`, or the method's parameter of this name unless it is NULL. */
+    const char *from;
+    double initial;
+    /* Initial value that needs the number of features; NULL: as above. */
     double (*first)(const norm_options *o, int64_t features);
-    const char *when; /* only where this parameter of the method is not 0; NULL: always */
+    const char *when; /* exists if this parameter of the method is not 0; NULL: always */
 } norm_own_row;
 
 /* -- one call of one layer --------------------------------------------------------------------- */
 
 typedef struct norm_call {
+    const norm_method *method;
     const norm_rows *rows;
     int64_t features; /* d */
     const norm_options *options;
@@ -133,8 +137,10 @@ struct norm_method {
     /* Rejects features or options that do not fit; NULL: all fit. */
     sr_status (*check)(int64_t features, const norm_options *o, sr_failure *why);
     size_t (*kept_bytes)(const norm_call *c); /* NULL: none */
+    int kept_arrays; /* methods over a batch: further arrays [d] in batch_kept.own */
     /* Writes y in every valid row (norm.c zeroes padded ones), fills the forward statistics, and
-     * advances state in NORM_TRAIN. x, y [rows, d]. n >= 1, or a synchronized layer. */
+     * advances state in NORM_TRAIN. x, y [rows, d]. n >= 1, or a synchronized layer. norm.c has
+     * copied state to the vectors of the same name. */
     sr_status (*forward)(norm_call *c, const real *x, real *y);
     /* Recomputes y between forward and backward, from x and kept memory, without advancing state.
      * NULL: y must stay in memory. */

@@ -21,7 +21,6 @@
  * u/sqrt(psi2 + eps) + beta. Not synchronized. Kept: 1/sqrt(den + eps) and 1/sqrt(v + eps) [d].
  */
 #include <math.h>
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
@@ -62,9 +61,6 @@ static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) 
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    size_t bytes = (size_t)c->features * sizeof(double);
-    memcpy(c->stat[NORM_psi2], c->state[STATE_PSI2], bytes);
-    memcpy(c->stat[NORM_nu], c->state[STATE_NU], bytes);
     batch_divide(c, k, NULL, c->stat[NORM_psi2]);
     if (c->rows->mode != NORM_RUNNING) {
         sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
@@ -75,13 +71,8 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         if (status != SR_OK) return status;
         advance(c);
     }
-    double *scale = k->scratch, *shift = scale + c->features;
-    for (int64_t j = 0; j < c->features; j++) {
-        scale[j] = (double)c->gamma[j] * k->inverse[j];
-        shift[j] = (double)c->beta[j];
-    }
-    column_passes m = column_passes_all(c);
-    column_passes_scale(&m, x, k->center, scale, shift, y);
+    const column_passes m = column_passes_all(c);
+    batch_normalise_rows(c, k, &m, x, y);
     return SR_OK;
 }
 
