@@ -25,9 +25,8 @@ typedef struct model_row {
     /* What the task takes its loss of: logits [rows, classes], or of a model with gives_nll the
      * negative log-likelihood of each token [rows]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
-    void (*free)(model *m);
-    /* Condition that results of this model mention, static: "mask causal"; NULL: none */
-    const char *(*condition)(const model *m);
+    void (*free)(model *m);       /* frees what `self` owns; NULL: nothing */
+    size_t size;                  /* of `self` */
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
     const model_decoder *decoder; /* NULL: it writes no sentences */
     const model_scorer *scorer;   /* NULL: it parses none */
@@ -61,7 +60,9 @@ struct model {
     bool gives_nll;           /* set by build */
     /* Set by build: sizes of the memory of a pass, rows in training and in evaluation. */
     int64_t memory_layers, memory_width, memory_rows, memory_eval_rows;
-    void *self; /* the model's own struct */
+    void *self; /* the model's own struct, initially zero */
+    /* Condition that results of this model mention, static, set by build: "mask causal"; NULL: none */
+    const char *condition;
 };
 
 const model_row *model_find(const char *name);
@@ -71,7 +72,7 @@ bool model_obeys(const char *name, const char *key);
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);
-/* The row's condition, "" when there is none. */
+/* The model's condition, "" when there is none. */
 const char *model_condition(const model *m);
 
 /* For model files: a new site at the next depth, normalized as norm_at assigns to its name, else

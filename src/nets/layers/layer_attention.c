@@ -25,8 +25,8 @@ static linear_layer projection(params *p, const char *name, const char *which, i
                        (layer_init){INIT_UNIFORM, bias});
 }
 
-attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
-                                     int64_t key, int64_t value, double dropout) {
+attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads, int64_t key,
+                               int64_t value, double dropout) {
     double bias = 1 / sqrt((double)d);
     return (attention_layer){
         .q = projection(p, name, "q", d, heads * key, sqrt(0.5), bias),
@@ -37,11 +37,6 @@ attention_layer attention_init_sized(params *p, const char *name, int64_t d, int
         .scale = 1 / sqrt((double)key),
         .dropout = dropout,
     };
-}
-
-attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
-                               double dropout) {
-    return attention_init_sized(p, name, d, heads, d / heads, d / heads, dropout);
 }
 
 tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,

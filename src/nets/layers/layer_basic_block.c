@@ -14,11 +14,9 @@
 
 conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *norm, int64_t in,
                          int64_t out, int kernel, int stride) {
-    char name[2 * PARAM_NAME];
-    snprintf(name, sizeof name, "%s.weight", conv);
     conv_norm c = {.stride = stride, .pad = kernel / 2};
     c.direct = !strcmp(b->options->conv, "direct");
-    c.w = conv_init(&b->m->params, name, in, out, kernel,
+    c.w = conv_init(&b->m->params, conv, in, out, kernel,
                     layer_conv_init(in, kernel, !strcmp(b->options->init, "pytorch")));
     c.norm = model_add_site(b->m, b->options, norm, "conv", out, b->options->norm, b->why);
     return c;

@@ -16,8 +16,7 @@
 
 /* -- building */
 
-/* "encoder", 0, "norm1" -> "encoder.0.norm1"; layer -1: "encoder.norm1" */
-static void full_name(char name[PARAM_NAME], const char *side, int layer, const char *part) {
+void layer_full_name(char name[PARAM_NAME], const char *side, int layer, const char *part) {
     if (layer < 0)
         snprintf(name, PARAM_NAME, "%s.%s", side, part);
     else
@@ -43,6 +42,17 @@ void layer_placement_choose(layer_size *s, const model_options *o) {
         if (!strcmp(o->placement, words[i])) s->placement = (layer_placement)i;
 }
 
+sr_status layer_count_check(int64_t layers, sr_failure *why) {
+    if (layers <= LAYERS_MAX) return SR_OK;
+    return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX, (long long)layers);
+}
+
+sr_status layer_heads_check(const layer_size *s, sr_failure *why) {
+    if (s->d % s->heads == 0) return SR_OK;
+    return sr_fail(why, SR_USAGE, "embed-dim %lld is not divisible by heads %lld", (long long)s->d,
+                   (long long)s->heads);
+}
+
 bool layer_leaves_sum(const layer_size *s) {
     return s->placement != PLACEMENT_POST;
 }
@@ -50,19 +60,15 @@ bool layer_leaves_sum(const layer_size *s) {
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part) {
     char name[PARAM_NAME];
-    full_name(name, side, layer, part);
+    layer_full_name(name, side, layer, part);
     const model_options *o = b->options;
     const char *norm = !strcmp(side, "decoder") ? o->decoder_norm : o->norm;
     return model_add_site(b->m, o, name, side, s->d, norm, b->why);
 }
 
-norm_site *layer_embedding_site(const site_builder *b, const layer_size *s, const char *side) {
-    if (s->placement != PLACEMENT_PERI) return NULL;
-    return layer_site(b, s, side, -1, "embedding");
-}
-
-norm_site *layer_peri_final(const site_builder *b, const layer_size *s, const char *side) {
-    return s->placement == PLACEMENT_PERI ? layer_site(b, s, side, -1, "final") : NULL;
+norm_site *layer_peri_site(const site_builder *b, const layer_size *s, const char *side,
+                           const char *part) {
+    return s->placement == PLACEMENT_PERI ? layer_site(b, s, side, -1, part) : NULL;
 }
 
 residual_norms residual_norms_init(const site_builder *b, const layer_size *s, const char *side,
@@ -111,35 +117,35 @@ head_norms layer_attention_sites(const site_builder *b, const layer_size *s, con
                                  residual_norms *n) {
     char name[PARAM_NAME];
     head_norms heads = {NULL, NULL};
-    full_name(name, side, layer, part);
+    layer_full_name(name, side, layer, part);
     if (!layer_leaves_sum(s)) heads = head_sites(b, name, key);
     *n = residual_norms_init(b, s, side, layer, norm);
     if (layer_leaves_sum(s)) heads = head_sites(b, name, key);
     return heads;
 }
 
-attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
-                                     int layer, const char *part, const char *norm,
-                                     residual_norms *n, model_attention **seen) {
+attention_branch layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
+                                      int layer, const char *part, const char *norm) {
     char name[PARAM_NAME];
-    full_name(name, side, layer, part);
+    attention_branch a;
+    layer_full_name(name, side, layer, part);
     const int64_t key = model_size(b->options->key_size, s->d / s->heads);
     const int64_t value = model_size(b->options->value_size, s->d / s->heads);
-    const head_norms norms = layer_attention_sites(b, s, side, layer, part, norm, key, n);
-    attention_layer a =
-        attention_init_sized(&b->m->params, name, s->d, s->heads, key, value, s->attention_dropout);
-    a.norms = norms;
-    residual_norms_end(b, s, side, layer, norm, n);
-    *seen = model_add_attention(b->m, residual_norms_site(n), s->heads, b->why);
+    const head_norms heads = layer_attention_sites(b, s, side, layer, part, norm, key, &a.norms);
+    a.attention =
+        attention_init(&b->m->params, name, s->d, s->heads, key, value, s->attention_dropout);
+    a.attention.norms = heads;
+    residual_norms_end(b, s, side, layer, norm, &a.norms);
+    a.seen = model_add_attention(b->m, residual_norms_site(&a.norms), s->heads, b->why);
     return a;
 }
 
 ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer,
-                         const char *norm, residual_norms *n) {
+                         const char *norm, double dropout, double deviation, residual_norms *n) {
     char name[PARAM_NAME];
-    full_name(name, side, layer, "ffn_block");
+    layer_full_name(name, side, layer, "ffn_block");
     *n = residual_norms_init(b, s, side, layer, norm);
-    const ffn_layer f = ffn_init(&b->m->params, name, s->d, s->ffn, s->relu_dropout);
+    const ffn_layer f = ffn_init(&b->m->params, name, s->d, s->ffn, dropout, deviation);
     residual_norms_end(b, s, side, layer, norm, n);
     return f;
 }
@@ -182,6 +188,19 @@ tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tens
 tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                           const norm_rows *rows) {
     return join(p, n, x, f, rows, 0);
+}
+
+tensor *layer_attention(const text_pass *p, const attention_branch *a, tensor *x,
+                        const norm_rows *rows, const attention_side *source, attention_mask mask) {
+    tape *t = p->pass->tape;
+    attention_report *report = layer_report(p, a->seen, mask.query_valid);
+    const attention_side asks = {layer_before(p, &a->norms, x, rows), rows};
+    tensor *h = attention_apply(&a->attention, t, asks, source ? *source : asks, mask.key_valid,
+                                mask.causal, report);
+    layer_report_call_hook(a->seen, report);
+    x = layer_after(p, &a->norms, x, h, rows);
+    tape_drop_value(t, asks.x);
+    return x;
 }
 
 tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,

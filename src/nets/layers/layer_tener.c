@@ -18,17 +18,9 @@
  * [heads, d/heads].
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/tener_layers.h"
-
-static void part_name(char name[2 * PARAM_NAME], const char *side, int i, const char *part) {
-    if (i < 0)
-        snprintf(name, 2 * PARAM_NAME, "%s.%s", side, part);
-    else
-        snprintf(name, 2 * PARAM_NAME, "%s.%d.%s", side, i, part);
-}
 
 linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out) {
     const layer_init init = {INIT_UNIFORM, 1 / sqrt((double)in)};
@@ -39,21 +31,20 @@ tener_layer tener_layer_init(const site_builder *b, const layer_size *s, const c
     params *p = &b->m->params;
     const int64_t d = s->d, by_head[2] = {s->heads, d / s->heads};
     const double bias = sqrt(2.0 / (double)(by_head[0] + by_head[1]));
-    char name[2 * PARAM_NAME];
+    char name[PARAM_NAME];
     tener_layer l;
     l.norms = layer_attention_sites(b, s, side, i, "attention", "norm1", by_head[1], &l.norm1);
-    part_name(name, side, i, "attention.qkv.weight");
-    l.qkv = params_add(p, name, 2, (int64_t[]){3 * d, d}, INIT_UNIFORM, 1 / sqrt((double)d));
-    part_name(name, side, i, "attention.u");
-    l.u = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
-    part_name(name, side, i, "attention.z");
-    l.z = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
+    layer_full_name(name, side, i, "attention");
+    l.qkv = params_add_part(p, name, "qkv.weight", 2, (int64_t[]){3 * d, d}, INIT_UNIFORM,
+                            1 / sqrt((double)d));
+    l.u = params_add_part(p, name, "u", 2, by_head, INIT_NORMAL, bias);
+    l.z = params_add_part(p, name, "z", 2, by_head, INIT_NORMAL, bias);
     residual_norms_end(b, s, side, i, "norm1", &l.norm1);
     l.seen = model_add_attention(b->m, residual_norms_site(&l.norm1), s->heads, b->why);
     l.norm2 = residual_norms_init(b, s, side, i, "norm2");
-    part_name(name, side, i, "ffn_block.in");
+    layer_full_name(name, side, i, "ffn_block.in");
     l.in = tener_linear(p, name, d, s->ffn);
-    part_name(name, side, i, "ffn_block.out");
+    layer_full_name(name, side, i, "ffn_block.out");
     l.out = tener_linear(p, name, s->ffn, d);
     residual_norms_end(b, s, side, i, "norm2", &l.norm2);
     return l;

@@ -12,26 +12,22 @@
  * recorded. Keys of memory are taken as evaluation takes them, by the running values from before
  * this pass, through which no gradient goes; a norm over rows does the same to both.
  */
-#include <stdio.h>
-
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 
 static tensor *projection(params *p, const char *name, const char *which, int64_t out, int64_t in,
                           double deviation) {
-    char full[2 * PARAM_NAME];
-    snprintf(full, sizeof full, "%s.%s.weight", name, which);
-    return params_add(p, full, 2, (int64_t[]){out, in}, INIT_NORMAL, deviation);
+    return params_add_part(p, name, which, 2, (int64_t[]){out, in}, INIT_NORMAL, deviation);
 }
 
 xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t heads,
                                      int64_t head_dim, double dropout, double deviation) {
     const int64_t width = heads * head_dim;
-    return (xl_attention_layer){.q = projection(p, name, "q", width, d, deviation),
-                                .k = projection(p, name, "k", width, d, deviation),
-                                .v = projection(p, name, "v", width, d, deviation),
-                                .r = projection(p, name, "r", width, d, deviation),
-                                .o = projection(p, name, "o", d, width, deviation),
+    return (xl_attention_layer){.q = projection(p, name, "q.weight", width, d, deviation),
+                                .k = projection(p, name, "k.weight", width, d, deviation),
+                                .v = projection(p, name, "v.weight", width, d, deviation),
+                                .r = projection(p, name, "r.weight", width, d, deviation),
+                                .o = projection(p, name, "o.weight", d, width, deviation),
                                 .heads = (int)heads,
                                 .dropout = dropout};
 }

@@ -31,7 +31,7 @@ tensor *linear_apply(const linear_layer *l, tape *t, tensor *x);
 
 /* He's rule for a convolution, N(sqrt(2/(k k in))), or PyTorch's default, U(1/sqrt(k k in)). */
 layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch);
-/* k x k convolution without bias. -> weight */
+/* k x k convolution without bias: NAME.weight. */
 tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k, layer_init init);
 
 /* Norms of the queries and keys of each head of an attention; NULL: none. They belong to the
@@ -53,11 +53,9 @@ typedef struct attention_layer {
     double scale, dropout;
 } attention_layer;
 
-attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
-                               double dropout);
-/* The same with `key` features of q and k and `value` of v in each head, instead of d/heads. */
-attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
-                                     int64_t key, int64_t value, double dropout);
+/* With `key` features of q and k and `value` of v in each head. */
+attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads, int64_t key,
+                               int64_t value, double dropout);
 /* What asks or what answers: x [B, T, d], and its rows, for the norm of the heads (NULL
    without). */
 typedef struct attention_side {
@@ -117,10 +115,9 @@ typedef struct ffn_layer {
     double dropout;
 } ffn_layer;
 
-ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout);
-/* The same with weights N(deviation), as language models begin. */
-ffn_layer ffn_init_normal(params *p, const char *name, int64_t d, int64_t inner, double dropout,
-                          double deviation);
+/* Weights N(deviation), as in language models; deviation 0: Xavier. */
+ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout,
+                   double deviation);
 tensor *ffn_apply(const ffn_layer *f, tape *t, tensor *x);
 
 #endif

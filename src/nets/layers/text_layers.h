@@ -12,12 +12,10 @@ typedef struct embedding_layer {
     int32_t pad;      /* -1: no padding */
 } embedding_layer;
 
-/* weight or positions.value NULL: out of memory. longest: words of a sentence, </s> included. */
-embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
-                               int64_t longest, int32_t pad);
-/* "embedding", the only one of the model, of the words of its data. */
-sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
-                          int64_t d, int32_t pad);
+/* Adds the parameter `name` and makes it the model's embedding. longest: words of a sentence, </s>
+ * included. */
+sr_status embedding_build(const site_builder *b, embedding_layer *e, const char *name,
+                          int64_t vocabulary, int64_t longest, int64_t d, int32_t pad);
 void embedding_free(embedding_layer *e);
 /* token [count, length] -> [count, length, d], without the dropout after it (layer_embedded) */
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
@@ -43,9 +41,14 @@ typedef struct layer_size {
     double dropout, attention_dropout, relu_dropout;
 } layer_size;
 
-/* The options that are given, over the preset's. */
+enum { LAYERS_MAX = 64 }; /* of a stack */
+
+/* Replaces the preset's values by the options that are given. */
 void layer_size_choose(layer_size *s, const model_options *o);
 void layer_placement_choose(layer_size *s, const model_options *o);
+/* Rejects more than LAYERS_MAX layers, and heads that do not divide d. */
+sr_status layer_count_check(int64_t layers, sr_failure *why);
+sr_status layer_heads_check(const layer_size *s, sr_failure *why);
 /* True when norms precede the sublayers, so that the last sum is not normalized. */
 bool layer_leaves_sum(const layer_size *s);
 
@@ -65,27 +68,42 @@ void residual_norms_end(const site_builder *b, const layer_size *s, const char *
 /* The one that is called PART. */
 norm_site *residual_norms_site(const residual_norms *n);
 
-typedef struct encoder_layer {
-    residual_norms norm1, norm2;
+/* An attention sublayer. */
+typedef struct attention_branch {
+    residual_norms norms;
     attention_layer attention;
+    model_attention *seen; /* for hooks */
+} attention_branch;
+
+typedef struct encoder_layer {
+    attention_branch self;
+    residual_norms ffn_norm;
     ffn_layer ffn;
-    model_attention *seen;
 } encoder_layer;
 
 typedef struct decoder_layer {
-    residual_norms self_norm, cross_norm, ffn_norm;
-    attention_layer self, cross;
+    attention_branch self, cross;
+    residual_norms ffn_norm;
     ffn_layer ffn;
-    model_attention *self_seen, *cross_seen;
 } decoder_layer;
 
-/* Layer i: its sites are encoder.I.norm1, ... or decoder.I.self, ... */
-encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, int i);
-/* The same under another name than "encoder". */
-encoder_layer encoder_layer_named(const site_builder *b, const layer_size *s, const char *side,
-                                  int i);
-decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i);
+/* Encoder layers, and the norms before and after them. */
+typedef struct encoder_stack {
+    int64_t layers;
+    norm_site *embedded, *final; /* NULL where the placement has none */
+    encoder_layer layer[LAYERS_MAX];
+} encoder_stack;
 
+/* Layer i: its sites are SIDE.I.norm1, ... or decoder.I.self, ... */
+encoder_layer encoder_layer_init(const site_builder *b, const layer_size *s, const char *side,
+                                 int i);
+decoder_layer decoder_layer_init(const site_builder *b, const layer_size *s, int i);
+/* The sites are SIDE.embedding (peri), the layers' and SIDE.final (all but post). */
+void encoder_stack_init(encoder_stack *e, const site_builder *b, const layer_size *s,
+                        const char *side, int64_t layers);
+
+/* SIDE.LAYER.PART, without a layer (-1) SIDE.PART. */
+void layer_full_name(char name[PARAM_NAME], const char *side, int layer, const char *part);
 /* What the two inits share. side: "encoder", "decoder", "layer"; layer -1: none
    ("encoder.final"). */
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
@@ -95,17 +113,16 @@ norm_site *layer_site(const site_builder *b, const layer_size *s, const char *si
 head_norms layer_attention_sites(const site_builder *b, const layer_size *s, const char *side,
                                  int layer, const char *part, const char *norm, int64_t key,
                                  residual_norms *n);
-/* Norms NORM, attention PART with the norms of its heads; *seen: what can be watched of it. */
-attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
-                                     int layer, const char *part, const char *norm,
-                                     residual_norms *n, model_attention **seen);
+/* Norms NORM, attention PART with the norms of its heads. */
+attention_branch layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
+                                      int layer, const char *part, const char *norm);
+/* Norms NORM and the FFN of layer `layer`; deviation as in ffn_init. */
 ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer,
-                         const char *norm, residual_norms *n);
-/* Norm SIDE.embedding of the embedding's output, where the placement has one, else NULL. */
-norm_site *layer_embedding_site(const site_builder *b, const layer_size *s, const char *side);
-
-/* SIDE.final in models whose pre-norm form has none there: of peri alone, else NULL. */
-norm_site *layer_peri_final(const site_builder *b, const layer_size *s, const char *side);
+                         const char *norm, double dropout, double deviation, residual_norms *n);
+/* SIDE.PART in peri-norm models: "embedding", after it, or "final", after the last layer. Else
+ * NULL. */
+norm_site *layer_peri_site(const site_builder *b, const layer_size *s, const char *side,
+                           const char *part);
 /* Of the first sites of a stack, the one whose input is the embedding with its positions, or that
  * and one sublayer. NULL where there is none. */
 void layer_takes_positions(norm_site *embedding, const residual_norms *first);
@@ -122,6 +139,7 @@ typedef struct text_pass {
 
 /* x [B, T, d], memory [B, S, d]. */
 tensor *encoder_layer_apply(const encoder_layer *l, const text_pass *p, tensor *x);
+tensor *encoder_stack_apply(const encoder_stack *e, const text_pass *p, tensor *embedding);
 tensor *decoder_layer_apply(const decoder_layer *l, const text_pass *p, tensor *x, tensor *memory);
 
 tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
@@ -134,6 +152,14 @@ tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tens
                     const norm_rows *rows);
 tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                           const norm_rows *rows);
+/* A whole attention sublayer. source: what answers; NULL: x itself. Masks as in attention_report and
+ * op_attention. */
+typedef struct attention_mask {
+    const uint8_t *query_valid, *key_valid;
+    bool causal;
+} attention_mask;
+tensor *layer_attention(const text_pass *p, const attention_branch *a, tensor *x,
+                        const norm_rows *rows, const attention_side *source, attention_mask mask);
 /* A whole FFN sublayer. */
 tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,
                   const norm_rows *rows);

@@ -65,8 +65,7 @@ static layer_init within_inputs(int64_t in) {
 
 static sr_status mlp_parser_build(model *m, const model_options *o, const data_shape *shape,
                                   sr_failure *why) {
-    mlp_parser *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model mlp_parser");
+    mlp_parser *net = m->self;
     const sr_status status = choose_size(net, o, shape, why);
     if (status != SR_OK) return status;
     add_table(m, net, "embedding.word", shape->vocabulary, POSITIONS);
@@ -80,10 +79,6 @@ static sr_status mlp_parser_build(model *m, const model_options *o, const data_s
                            within_inputs(net->hidden), within_inputs(net->hidden));
     m->embedding = m->target_embedding = net->table[0].rows;
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-static void mlp_parser_free(model *m) {
-    free(m->self);
 }
 
 /* [count, classes] */
@@ -112,6 +107,6 @@ const model_row model_mlp_parser = {
     .options = "embed-dim hidden-dim activation dropout",
     .build = mlp_parser_build,
     .forward = mlp_parser_forward,
-    .free = mlp_parser_free,
+    .size = sizeof(mlp_parser),
     .scorer = &mlp_parser_scorer,
 };

@@ -55,12 +55,10 @@ static biased_conv biased_conv_init(const site_builder *b, int number, int64_t i
     const layer_init zero = biases(b, fan_in);
     char name[PARAM_NAME];
     biased_conv c = {0};
-    snprintf(name, sizeof name, "conv%d.weight", number);
+    snprintf(name, sizeof name, "conv%d", number);
     c.w = conv_init(&b->m->params, name, in, out, KERNEL,
                     layer_conv_init(in, KERNEL, !strcmp(b->options->init, "pytorch")));
-    snprintf(name, sizeof name, "conv%d.bias", number);
-    c.b = params_add(&b->m->params, name, 1, (int64_t[]){out}, zero.kind, zero.a);
-    snprintf(name, sizeof name, "conv%d", number);
+    c.b = params_add_part(&b->m->params, name, "bias", 1, (int64_t[]){out}, zero.kind, zero.a);
     if (b->options->conv_norms)
         c.norm = model_add_site(b->m, b->options, name, "conv", out, b->options->norm, b->why);
     return c;
@@ -73,8 +71,7 @@ static sr_status mnist_cnn_build(model *m, const model_options *o, const data_sh
         return sr_fail(why, SR_USAGE,
                        "mnist_cnn wants image sides divisible by %d, %d at least, not %lld x %lld",
                        SIDE_PART, SIDE_LEAST, (long long)shape->height, (long long)shape->width);
-    mnist_cnn *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model mnist_cnn");
+    mnist_cnn *net = m->self;
     int64_t in = shape->channels;
     for (int i = 0; i < CONVS; i++) {
         net->conv[i] = biased_conv_init(&b, i + 1, in);
@@ -89,10 +86,6 @@ static sr_status mnist_cnn_build(model *m, const model_options *o, const data_sh
         linear_init(&m->params, "classify", HIDDEN, shape->classes,
                     (layer_init){INIT_UNIFORM, 1 / sqrt((double)HIDDEN)}, biases(&b, HIDDEN));
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-static void mnist_cnn_free(model *m) {
-    free(m->self);
 }
 
 /* -- forward */
@@ -137,5 +130,5 @@ const model_row model_mnist_cnn = {
     .build = mnist_cnn_build,
     .forward = mnist_cnn_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
-    .free = mnist_cnn_free,
+    .size = sizeof(mnist_cnn),
 };

@@ -6,27 +6,23 @@
  * shortcuts among them. Preset "mini" has a quarter of the filters (701,466 parameters), for two
  * cores.
  */
-#include <string.h>
-
 #include "nets/model_rows.h"
 #include "nets/models/residual_net.h"
 
-static const struct {
+typedef struct preset {
     const char *name;
     residual_plan plan;
-} presets[] = {
+} preset;
+
+static const preset presets[] = {
     {"resnet18", {4, 2, {64, 128, 256, 512}, true}},
     {"mini", {4, 2, {16, 32, 64, 128}, true}},
 };
 
 static sr_status resnet18_build(model *m, const model_options *o, const data_shape *shape,
                                 sr_failure *why) {
-    const char *name = *o->preset ? o->preset : presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name))
-            return residual_net_build(m, o, shape, &presets[i].plan, why);
-    return sr_fail(why, SR_USAGE, "preset '%s' of model resnet18 is not one of %s", name,
-                   m->row->presets);
+    const preset *base = MODEL_PRESET(model_resnet18, o->preset, presets, why);
+    return base ? residual_net_build(m, o, shape, &base->plan, why) : SR_USAGE;
 }
 
 const model_row model_resnet18 = {
@@ -40,5 +36,5 @@ const model_row model_resnet18 = {
     .build = resnet18_build,
     .forward = residual_net_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
-    .free = residual_net_free,
+    .size = sizeof(residual_net),
 };

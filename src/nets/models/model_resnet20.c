@@ -36,5 +36,5 @@ const model_row model_resnet20 = {
     .build = resnet20_build,
     .forward = residual_net_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
-    .free = residual_net_free,
+    .size = sizeof(residual_net),
 };

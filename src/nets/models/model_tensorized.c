@@ -24,7 +24,7 @@
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
-enum { LAYERS_MAX = 64, CUTOFFS_MAX = 8 };
+enum { CUTOFFS_MAX = 8 };
 #define DEVIATION 0.02 /* of every initial weight (docs/models.md 3.2) */
 
 typedef struct preset {
@@ -74,8 +74,7 @@ static sr_status choose_size(tensorized *net, const model_options *o, sr_failure
     layer_placement_choose(&s->layer, o);
     net->cores = model_size(o->core_number, 1);
     net->causal = strcmp(o->lm_mask, "released") != 0;
-    if (s->layers <= LAYERS_MAX) return SR_OK;
-    return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX, (long long)s->layers);
+    return layer_count_check(s->layers, why);
 }
 
 /* Cut-offs "a,b,c" that rise. Those of a preset that the dictionary does not reach are left out. */
@@ -123,22 +122,18 @@ static void build_shared(model *m, tensorized *net, int64_t vocabulary) {
 
 static void build_layer(const site_builder *b, const tensorized *net, tensorized_layer *l, int i) {
     const layer_size *s = &net->size.layer;
-    char name[PARAM_NAME], ffn[PARAM_NAME];
+    char name[PARAM_NAME];
     snprintf(name, sizeof name, "layer.%d.attention", i);
-    snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
     l->norm1 = residual_norms_init(b, s, "layer", i, "norm1");
     l->attention =
         multilinear_init(&b->m->params, name, s->d, net->size.R, net->window, net->cores);
     residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
-    l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
-    l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
-    residual_norms_end(b, s, "layer", i, "norm2", &l->norm2);
+    l->ffn = layer_ffn_init(b, s, "layer", i, "norm2", s->dropout, DEVIATION, &l->norm2);
 }
 
 static sr_status tensorized_build(model *m, const model_options *o, const data_shape *shape,
                                   sr_failure *why) {
-    tensorized *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model tensorized");
+    tensorized *net = m->self;
     const site_builder b = {m, o, why};
     net->window = shape->longest;
     sr_status status = choose_size(net, o, why);
@@ -146,11 +141,11 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
     if (status != SR_OK) return status;
     net->positions = model_distances(net->window, net->size.layer.d, why);
     if (!net->positions) return SR_MEMORY;
-    if (status != SR_OK) return status;
+    m->condition = lm_mask_condition(net->causal);
     build_shared(m, net, shape->vocabulary);
-    net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
+    net->embedded = layer_peri_site(&b, &net->size.layer, "layer", "embedding");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
-    net->final = layer_peri_final(&b, &net->size.layer, "layer");
+    net->final = layer_peri_site(&b, &net->size.layer, "layer", "final");
     model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
@@ -158,7 +153,6 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
 static void tensorized_free(model *m) {
     tensorized *net = m->self;
     free(net->positions);
-    free(net);
 }
 
 /* -- forward */
@@ -206,10 +200,6 @@ static tensor *tensorized_forward(model *m, pass *p) {
     return output(net, p, x);
 }
 
-static const char *tensorized_condition(const model *m) {
-    return lm_mask_condition(((const tensorized *)m->self)->causal);
-}
-
 const model_row model_tensorized = {
     .name = "tensorized",
     .citation = "Ma et al., NeurIPS 2019",
@@ -221,5 +211,5 @@ const model_row model_tensorized = {
     .build = tensorized_build,
     .forward = tensorized_forward,
     .free = tensorized_free,
-    .condition = tensorized_condition,
+    .size = sizeof(tensorized),
 };

@@ -26,7 +26,6 @@
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
-enum { LAYERS_MAX = 64 };
 #define DEVIATION 0.02 /* of every initial weight */
 
 typedef struct preset {
@@ -75,17 +74,15 @@ static sr_status choose_size(transformer_xl *net, const model_options *o, sr_fai
     if (s->layer.d % 2)
         return sr_fail(why, SR_USAGE, "embed-dim %lld: positions are pairs of sine and cosine",
                        (long long)s->layer.d);
-    if (s->layers <= LAYERS_MAX) return SR_OK;
-    return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX, (long long)s->layers);
+    return layer_count_check(s->layers, why);
 }
 
 /* -- building */
 
 static void build_layer(const site_builder *b, const transformer_xl *net, xl_layer *l, int i) {
     const layer_size *s = &net->size.layer;
-    char attention[PARAM_NAME], ffn[PARAM_NAME];
+    char attention[PARAM_NAME];
     snprintf(attention, sizeof attention, "layer.%d.attention", i);
-    snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
     const head_norms norms = layer_attention_sites(b, s, "layer", i, "attention", "norm1",
                                                    net->size.head_dim, &l->norm1);
     l->attention = xl_attention_init(&b->m->params, attention, s->d, s->heads, net->size.head_dim,
@@ -93,15 +90,12 @@ static void build_layer(const site_builder *b, const transformer_xl *net, xl_lay
     l->attention.norms = norms;
     residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
     l->seen = model_add_attention(b->m, residual_norms_site(&l->norm1), s->heads, b->why);
-    l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
-    l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
-    residual_norms_end(b, s, "layer", i, "norm2", &l->norm2);
+    l->ffn = layer_ffn_init(b, s, "layer", i, "norm2", s->dropout, DEVIATION, &l->norm2);
 }
 
 static sr_status transformer_xl_build(model *m, const model_options *o, const data_shape *shape,
                                       sr_failure *why) {
-    transformer_xl *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer_xl");
+    transformer_xl *net = m->self;
     model_options resolved = *o;
     const site_builder b = {m, &resolved, why};
     const int64_t memory = o->mem_len > o->eval_mem_len ? o->mem_len : o->eval_mem_len;
@@ -111,6 +105,7 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     net->positions = model_distances(net->distances, net->size.layer.d, why);
     if (!net->positions) return SR_MEMORY;
     resolved.heads = net->size.layer.heads;
+    m->condition = lm_mask_condition(true);
     m->memory_layers = net->size.layers;
     m->memory_width = net->size.layer.d;
     m->memory_rows = o->mem_len;
@@ -124,9 +119,9 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     net->u = params_add(p, "attention.u", 2, heads, INIT_NORMAL, DEVIATION);
     net->z = params_add(p, "attention.z", 2, heads, INIT_NORMAL, DEVIATION);
     m->embedding = m->target_embedding = net->embedding;
-    net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
+    net->embedded = layer_peri_site(&b, &net->size.layer, "layer", "embedding");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
-    net->final = layer_peri_final(&b, &net->size.layer, "layer");
+    net->final = layer_peri_site(&b, &net->size.layer, "layer", "final");
     model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
@@ -134,7 +129,6 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
 static void transformer_xl_free(model *m) {
     transformer_xl *net = m->self;
     free(net->positions);
-    free(net);
 }
 
 /* -- forward */
@@ -194,11 +188,6 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
     return op_linear(t, op_dropout(t, x, s->dropout), net->embedding, net->bias);
 }
 
-static const char *transformer_xl_condition(const model *m) {
-    (void)m;
-    return lm_mask_condition(true);
-}
-
 const model_row model_transformer_xl = {
     .name = "transformer_xl",
     .citation = "Dai et al., ACL 2019",
@@ -212,5 +201,5 @@ const model_row model_transformer_xl = {
     .build = transformer_xl_build,
     .forward = transformer_xl_forward,
     .free = transformer_xl_free,
-    .condition = transformer_xl_condition,
+    .size = sizeof(transformer_xl),
 };

@@ -21,13 +21,6 @@
 #include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
 
-typedef struct residual_net {
-    residual_plan plan;
-    conv_norm stem;
-    basic_block block[RESIDUAL_STAGES][RESIDUAL_BLOCKS];
-    linear_layer classify;
-} residual_net;
-
 /* Each stage but the first halves the sides. */
 static sr_status check_sides(const model *m, const residual_plan *plan, const data_shape *shape,
                              sr_failure *why) {
@@ -57,8 +50,7 @@ sr_status residual_net_build(model *m, const model_options *o, const data_shape 
     const layer_init narrow = {INIT_UNIFORM, 1 / sqrt((double)in)};
     sr_status status = check_sides(m, plan, shape, why);
     if (status != SR_OK) return status;
-    residual_net *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model %s", m->row->name);
+    residual_net *net = m->self;
     net->plan = *plan;
     net->stem = conv_norm_init(&b, "stem", "stem", shape->channels, plan->filters[0], 3, 1);
     build_blocks(net, &b);
@@ -66,10 +58,6 @@ sr_status residual_net_build(model *m, const model_options *o, const data_shape 
         linear_init(&m->params, "classify", in, shape->classes, narrow,
                     !strcmp(o->init, "pytorch") ? narrow : (layer_init){INIT_CONSTANT, 0});
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-void residual_net_free(model *m) {
-    free(m->self);
 }
 
 /* [count, classes] */

@@ -8,8 +8,6 @@
 #include "engine/gemm/row_ops.h"
 #include "nets/layers/text_layers.h"
 
-enum { LAYERS_MAX = 64 };
-
 typedef struct preset {
     const char *name;
     int64_t encoder_layers, decoder_layers;
@@ -19,10 +17,9 @@ typedef struct preset {
 typedef struct transformer {
     preset size;                    /* after the options */
     embedding_layer source, target; /* the same one when the dictionary is joint */
-    encoder_layer encoder[LAYERS_MAX];
+    encoder_stack encoder;
     decoder_layer decoder[LAYERS_MAX];
-    norm_site *encoder_embedding, *decoder_embedding; /* NULL where the placement has none, */
-    norm_site *encoder_final, *decoder_final;         /* as after the last layers */
+    norm_site *decoder_embedding, *decoder_final; /* NULL where the placement has none */
     bool count_padding; /* padded rows are rows like others to the normalizations */
 } transformer;
 

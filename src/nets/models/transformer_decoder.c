@@ -128,7 +128,7 @@ static sr_status encode_sentence(decoding *s, const model_source *source, row_me
     tensor *x = text.source ? transformer_encode(&s->net, &text) : NULL;
     bool whole = true;
     for (int i = 0; i < s->net.size.decoder_layers && x; i++) {
-        const attention_layer *a = &s->net.decoder[i].cross;
+        const attention_layer *a = &s->net.decoder[i].cross.attention;
         tensor *k = linear_apply(&a->k, s->tape, x);
         k = attention_normalize_heads(a->norms.k, s->tape, k, a->heads, text.source);
         whole &= keep_memory(s, a->heads, k, linear_apply(&a->v, s->tape, x), &cross[i]);
