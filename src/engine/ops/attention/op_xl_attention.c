@@ -101,11 +101,7 @@ static real softmax_row(const xl_attention *a, int64_t i, const real *restrict W
 }
 
 static const real *dropped(const xl_attention *a, int64_t chunk, real *R) {
-    const int64_t size = a->T * a->row;
-    const real *P = a->P + chunk * size;
-    if (!a->drop) return P;
-    dropout_mask_apply(&a->mask, (uint64_t)(chunk * size / MASK_PER_WORD), size, false, P, R);
-    return R;
+    return dropout_mask_chunk(a->drop ? &a->mask : NULL, chunk, a->T * a->row, a->P, R);
 }
 
 static void forward_chunk(const xl_attention *a, const xl_chunk *p, real *y, xl_scratch s) {
