@@ -110,23 +110,17 @@ void translation_free(translation *t) {
     *t = (translation){0};
 }
 
-/* One block: log_p, token, source_at. */
-static bool hypothesis_make(hypothesis *h, int64_t length) {
-    *h = (hypothesis){.length = length};
-    h->log_p = malloc((size_t)length * (sizeof *h->log_p + 2 * sizeof *h->token));
-    if (!h->log_p) return false;
-    h->token = (int32_t *)(h->log_p + length);
-    h->source_at = h->token + length;
-    return true;
-}
-
 static sr_status finish(search *s, const candidate *c) {
     const row *from = &s->live[c->row];
     translation *out = &s->out[from->sentence];
     hypothesis *h = &out->item[out->count];
-    if (!hypothesis_make(h, s->t + 1))
+    *h = (hypothesis){.length = s->t + 1};
+    h->log_p = malloc((size_t)h->length * (sizeof *h->log_p + 2 * sizeof *h->token));
+    if (!h->log_p)
         return sr_fail(s->why, SR_MEMORY, "out of memory for a hypothesis of %lld words",
                        (long long)s->t + 1);
+    h->token = (int32_t *)(h->log_p + h->length); /* in the same block */
+    h->source_at = h->token + h->length;
     out->count++;
     h->score = c->sum / pow((double)h->length, s->o->lenpen);
     node last = {from->node, c->log_p, c->token, s->source_at[c->row]};
@@ -220,14 +214,6 @@ static int64_t select_best(const search *s, int64_t first, int64_t end, candidat
     return count;
 }
 
-/* Sentences do not need one another. */
-static void select_all(search *s) {
-    const int64_t most = 2 * s->o->beam;
-#pragma omp parallel for num_threads(s->scorer->threads) schedule(static)
-    for (int64_t i = 0; i < s->active; i++)
-        s->found[i] = select_best(s, s->first[i], s->first[i + 1], s->best + i * most);
-}
-
 static sr_status live_on(search *s, const candidate *c) {
     const row *from = &s->live[c->row];
     if (!vector_reserve(&s->node, &s->capacity, s->nodes + 1, sizeof *s->node))
@@ -268,7 +254,10 @@ static sr_status step(search *s) {
     for (int64_t r = 0; r < s->rows; r++)
         if (r == 0 || s->live[r].sentence != s->live[r - 1].sentence) s->first[s->active++] = r;
     s->first[s->active] = s->rows;
-    if (status == SR_OK) select_all(s);
+    const int64_t sentences = status == SR_OK ? s->active : 0;
+#pragma omp parallel for num_threads(s->scorer->threads) schedule(static)
+    for (int64_t i = 0; i < sentences; i++)
+        s->found[i] = select_best(s, s->first[i], s->first[i + 1], s->best + i * 2 * s->o->beam);
     s->next_rows = 0;
     for (int64_t i = 0; i < s->active && status == SR_OK; i++) status = extend(s, i);
     row *spent = s->live;

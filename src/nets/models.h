@@ -1,5 +1,5 @@
-/* models.h -- models: one file model_*.c and one row of the table each. A model owns its
- * parameters and normalization sites and turns a batch into what its task takes a loss of. */
+/* models.h -- models: one file model_*.c and one row of the table each. A model owns its parameters
+ * and normalization sites. It turns a batch into the input of its task's loss. */
 #ifndef NETS_MODELS_H
 #define NETS_MODELS_H
 

@@ -1,4 +1,4 @@
-/* pass.h -- one pass of a batch through a model: what its forward gets. */
+/* pass.h -- one pass of a batch through a model: the argument of its forward function. */
 #ifndef NETS_PASS_H
 #define NETS_PASS_H
 

@@ -193,12 +193,6 @@ static void norm_recompute(tape *t, const tape_node *node) {
     if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
 }
 
-/* Whether y can be recomputed. With a layer scale it cannot: what the scale keeps of x is not
- * considered. */
-static bool can_recompute(const applied *a) {
-    return a->site->method->recompute && !a->scale.groups && !empty(a->site, &a->call);
-}
-
 /* -- backward ---------------------------------------------------------------------------------- */
 
 /* Adds the sums of this call to the gradient of gain or bias. */
@@ -266,15 +260,6 @@ static sr_status input_gradient(applied *a, tape *t, const tensor *x, const real
     return status;
 }
 
-static void parameter_gradients(const applied *a, tape *t) {
-    const norm_site *s = a->site;
-    if (empty(s, &a->call)) return;
-    if (s->gamma) add_parameter_gradient(t, s->gamma, a->call.dgamma);
-    if (s->beta) add_parameter_gradient(t, s->beta, a->call.dbeta);
-    for (int i = 0; i < NORM_OWN_MAX; i++)
-        if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
-}
-
 static void norm_backward(tape *t, const tape_node *node) {
     applied *a = node->kept;
     tensor *x = node->in[0];
@@ -290,10 +275,12 @@ static void norm_backward(tape *t, const tape_node *node) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) a->call.own[i] = s->own[i]->value;
     sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
-    if (status == SR_OK)
-        parameter_gradients(a, t);
-    else
-        tape_fail(t, status, "%s (%s): backward failed", a->site->name, a->site->method->name);
+    if (status != SR_OK) tape_fail(t, status, "%s (%s): backward failed", s->name, s->method->name);
+    if (status != SR_OK || empty(s, &a->call)) return;
+    if (s->gamma) add_parameter_gradient(t, s->gamma, a->call.dgamma);
+    if (s->beta) add_parameter_gradient(t, s->beta, a->call.dbeta);
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
 }
 
 /* -- the op ------------------------------------------------------------------------------------ */
@@ -350,5 +337,7 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
     y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
-    return can_recompute(a) ? tape_set_recompute(t, y, norm_recompute) : y;
+    /* not with a layer scale: what it keeps of x would have to be considered */
+    if (!s->method->recompute || a->scale.groups || empty(s, &a->call)) return y;
+    return tape_set_recompute(t, y, norm_recompute);
 }

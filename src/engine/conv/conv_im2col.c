@@ -73,21 +73,18 @@ static void run_images(const work *k, int threads, conv_pass pass, const conv_ar
     }
 }
 
-static void weights_chunk(const work *k, const conv_arrays *a, int64_t chunk, real *col) {
-    int64_t from = chunk * CONV_CHUNK, to = from + CONV_CHUNK;
-    if (to > k->s.images) to = k->s.images;
-    for (int64_t n = from; n < to; n++) {
-        image_to_col(&k->s, a->x + n * k->x_size, col);
-        gemm_chunk(true, false, k->s.out, k->patch, k->positions, 1, a->y + n * k->y_size, k->s.out,
-                   col, k->patch, n > from, k->partial + chunk * k->w_size, k->patch);
-    }
-}
-
 static void run_weights(const work *k, int threads, const conv_arrays *a) {
-    int64_t chunks = conv_chunks(&k->s);
+    const int64_t chunks = conv_chunks(&k->s), P = k->positions, K = k->patch, out = k->s.out;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < chunks; i++)
-        weights_chunk(k, a, i, k->col + omp_get_thread_num() * k->positions * k->patch);
+    for (int64_t i = 0; i < chunks; i++) {
+        real *col = k->col + omp_get_thread_num() * P * K;
+        const int64_t from = i * CONV_CHUNK, end = from + CONV_CHUNK;
+        for (int64_t n = from; n < end && n < k->s.images; n++) {
+            image_to_col(&k->s, a->x + n * k->x_size, col);
+            gemm_chunk(true, false, out, K, P, 1, a->y + n * k->y_size, out, col, K, n > from,
+                       k->partial + i * k->w_size, K);
+        }
+    }
     for (int64_t j = 0; j < k->w_size; j++) {
         real sum = a->add ? a->w[j] : 0;
         for (int64_t i = 0; i < chunks; i++) sum += k->partial[i * k->w_size + j];

@@ -1,5 +1,5 @@
-/* layer_ffn.c -- position-wise feed-forward block: W2 drop(relu(W1 x + b1)) + b2. Xavier weights,
- * zero biases (docs/models.md 2.4); of the language models N(deviation) (3.2, 4). */
+/* layer_ffn.c -- position-wise feed-forward block: W2 drop(relu(W1 x + b1)) + b2. Zero biases.
+ * Weights are Xavier (docs/models.md 2.4); in the language models N(deviation) (3.2, 4). */
 #include <stdio.h>
 
 #include "nets/layers/layers.h"

@@ -3,9 +3,8 @@
  *   q = x Wq^T, k = m Wk^T, v = m Wv^T, r = P Wr^T       P: positions of the keys
  *   y = op_multilinear(q, k, v, r, core, u, z) Wo^T
  *
- * Initialisation of the release (3.2): weights N(0.02). It takes the softmax of memory that nothing
- * has written for the cores; here they are the softmax of zeros, 1/R.
- */
+ * Initial values of the release (3.2): weights N(0.02). The release computes the cores as the
+ * softmax of memory that it never wrote. Here they are the softmax of zeros, 1/R. */
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 

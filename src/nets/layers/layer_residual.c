@@ -1,11 +1,10 @@
-/* layer_residual.c -- what the encoder and the decoder layer of a transformer share: the residual
- * branch around a sublayer f and the places of its norms n and n' (docs/models.md 2.3, 2.9),
+/* layer_residual.c -- shared by the layers of transformers: the residual branch around a sublayer f,
+ * and the positions of its norms n and n' (docs/models.md 2.3, 2.9):
  *
  *   pre      x + drop(f(n(x)))              post   n(x + drop(f(x)))
  *   scaled   x + drop(f(n(x)/sqrt(l)))      peri   x + drop(n'(f(n(x))))
  *
- * in layer l from 1, with dropout on the branch's output alone.
- */
+ * l is the number of the layer, from 1. Dropout applies to the branch's output alone. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -171,8 +170,8 @@ tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
     return n->scale < 1 ? tape_release_input(t, y, op_scale(t, y, n->scale)) : y;
 }
 
-static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
-                    const norm_rows *rows, double dropout) {
+tensor *layer_join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
+                   const norm_rows *rows, double dropout) {
     tape *t = p->pass->tape;
     if (n->branch) f = layer_normalize(p, n->branch, f, rows);
     f = tape_release_input(t, f, op_dropout(t, f, dropout));
@@ -182,12 +181,7 @@ static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tens
 
 tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                     const norm_rows *rows) {
-    return join(p, n, x, f, rows, p->size->dropout);
-}
-
-tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
-                          const norm_rows *rows) {
-    return join(p, n, x, f, rows, 0);
+    return layer_join(p, n, x, f, rows, p->size->dropout);
 }
 
 tensor *layer_attention(const text_pass *p, const attention_branch *a, tensor *x,

@@ -3,15 +3,14 @@
  *   q = x Wq^T, k = m Wk^T, v = m Wv^T, r = P Wr^T       m: memory and x; P: positions of distances
  *   y = op_xl_attention(q, k, v, r, u, z) Wo^T
  *
- * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, a decision of ours)
+ * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, our own choice)
  *
- *   q = n_q(x Wq^T), k = n_k(m Wk^T)      before u and z are added; r stays as it is
+ *   q = n_q(x Wq^T), k = n_k(m Wk^T)      before u and z are added; r is not normalized
  *
- * Memory is what keys are made of, so its keys are normalized in every pass. The valid rows of n_k,
- * as of n_q, are the heads of x's rows: they alone make statistics, move running values and are
- * recorded. Keys of memory are taken as evaluation takes them, by the running values from before
- * this pass, through which no gradient goes; a norm over rows does the same to both.
- */
+ * Memory contains the inputs of keys, so every pass normalizes its keys. The valid rows of n_q and
+ * n_k are the heads of x's rows. Only they enter statistics, advance running statistics and are
+ * recorded. Keys of memory are normalized as in evaluation, by the running statistics from before
+ * this pass, without gradient. A norm over rows treats both alike. */
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 

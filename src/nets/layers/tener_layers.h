@@ -1,5 +1,5 @@
-/* tener_layers.h -- the parts of the entity tagger: its layer, and what turns the characters of a
- * word into features. */
+/* tener_layers.h -- the parts of the entity tagger: its layer, and the features of a word from its
+ * characters. */
 #ifndef NETS_LAYERS_TENER_LAYERS_H
 #define NETS_LAYERS_TENER_LAYERS_H
 

@@ -145,13 +145,13 @@ tensor *decoder_layer_apply(const decoder_layer *l, const text_pass *p, tensor *
 tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
 /* What layers get of an embedding: drop(n(x)); n NULL: drop(x). */
 tensor *layer_embedded(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
-/* The input of a sublayer and, after it, the sum x + drop(f), with the norms of its branch;
- * layer_after_plain: x + f. */
+/* The input of a sublayer and, after it, the sum x + drop(f), with the norms of its branch.
+ * layer_join: with another dropout. */
 tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x, const norm_rows *rows);
 tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                     const norm_rows *rows);
-tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
-                          const norm_rows *rows);
+tensor *layer_join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
+                   const norm_rows *rows, double dropout);
 /* A whole attention sublayer. source: what answers; NULL: x itself. Masks as in attention_report and
  * op_attention. */
 typedef struct attention_mask {

@@ -3,16 +3,14 @@
  *
  *   x = (E_word[18 words], E_pos[18 POS tags], E_label[12 labels])     concatenated, d wide each
  *   h = drop(f(norm(W1 x + b1)))                                       f: relu, cube or tanh
- *   logits = W2 h + b2                                                 of every transition, legal
- *   or not
+ *   logits = W2 h + b2                                                 of all transitions
  *
- * Without labels there are no label features: 36 of them.
+ * Illegal transitions have logits too. Without labels there are 36 features, none of labels.
  * Initial values: embeddings U(0.01) as in the source, linear layers uniform within 1/sqrt(inputs).
- * The source draws the latter within 0.01 too, and without a norm drops units after the cube:
- * preset chen-manning takes norm none.
+ * The source draws the latter within 0.01, too. It has no norm and drops units after the cube:
+ * preset chen-manning uses norm none.
  *
- * Site: hidden.
- */
+ * Site: hidden. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

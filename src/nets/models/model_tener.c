@@ -1,19 +1,18 @@
 /* model_tener.c -- the entity tagger of Yan, Deng, Li, Qiu, arXiv 1911.04474 (docs/models.md 5).
  *
  *   x = [drop(W[word]), characters(word)] Wi^T + bi         layer_characters.c
- *   L layers (layer_tener.c); no norm behind the last one, in pre-norm neither;
- *   in peri-norm models one behind it and one of x
+ *   L layers (layer_tener.c)
  *   logits = drop(x) Wo^T + bo;  conditional random field   op_crf.c; tags by crf_viterbi.c
  *
- * In training a word is <unk> with probability 0.02. Padding is no key, no row of the
- * normalizations and no word of the field.
+ * No norm follows the last layer, except in peri-norm models, which also have one of x. In training
+ * a word is <unk> with probability 0.02. Padding is no key, no row of the normalizations and no word
+ * of the field.
  *
- * Initialisation: words N(1/sqrt(width)); linear layers U(1/sqrt(in)), as PyTorch has them; trans,
- * start and end N(1), as the library of the paper's code has them.
+ * Initial values: words N(1/sqrt(width)); linear layers U(1/sqrt(in)) as in PyTorch; trans, start
+ * and end N(1), as in the library of the paper's code.
  *
  * Sites in the order of the forward pass: those of a transformer over characters, encoder.I.norm1,
- * encoder.I.norm2; of queries and keys encoder.I.attention.q_norm and .k_norm (layer_residual.c).
- */
+ * encoder.I.norm2. Queries and keys: encoder.I.attention.q_norm and .k_norm (layer_residual.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,20 +1,18 @@
 /* model_tensorized.c -- tensorized transformer, a language model (docs/models.md 3): Ma et al.,
- * NeurIPS 2019, in the form that PN and RBN train, core-1 unless --core-number says otherwise.
+ * NeurIPS 2019, in the form that PN and RBN train, core-1 unless --core-number sets another.
  *
  *   x = drop(sqrt(d) E[token])                    no positions are added
  *   P_j = drop([sin((T-1-j) w) ... cos((T-1-j) w) ...]),  w_i = 10000^(-2i/d)
- *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN, each
- *   with
- *   a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
- *   peri-norm ones one of the embedding and one at the end
+ *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN;
+ *               both with a residual sum and a norm (layer_residual.c)
  *   logits = drop(x) E^T + bias, or the adaptive softmax over E: then forward returns the nll
  *
- * u and z are shared by all layers. The window T is part of the shape of Wo, so that a model takes
- * windows of this length only. The released code builds a mask and never applies it: with
+ * Pre-norm models have no norm at the end. Peri-norm models have one after the embedding and one at
+ * the end. All layers share u and z. The shape of Wo contains the window T, so a model only accepts
+ * windows of this length. The released code builds a mask and never applies it: with
  * --lm-mask released a position sees its own target.
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2.
- */
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,15 +155,6 @@ static void tensorized_free(model *m) {
 
 /* -- forward */
 
-static tensor *layer_apply(const tensorized *net, const tensorized_layer *l, const text_pass *p,
-                           tensor *x, tensor *positions) {
-    tape *t = p->pass->tape;
-    tensor *h = layer_before(p, &l->norm1, x, p->source);
-    h = multilinear_apply(&l->attention, t, h, h, positions, net->u, net->z, net->causal);
-    x = layer_after(p, &l->norm1, x, h, p->source);
-    return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
-}
-
 /* Logits [B, T, V], or the nll of each token [B T]. */
 static tensor *output(const tensorized *net, const pass *p, tensor *x) {
     x = op_dropout(p->tape, x, net->size.layer.dropout);
@@ -195,7 +184,13 @@ static tensor *tensorized_forward(model *m, pass *p) {
         op_embedding(p->tape, net->embedding, b->target_in, b->count, T, sqrt((double)d), NULL, -1);
     x = layer_embedded(&text, net->embedded, x, text.source);
     tensor *r = op_dropout(p->tape, tape_wrap(p->tape, 2, (int64_t[]){T, d}, net->positions), drop);
-    for (int i = 0; i < net->size.layers; i++) x = layer_apply(net, &net->layer[i], &text, x, r);
+    for (int i = 0; i < net->size.layers; i++) {
+        const tensorized_layer *l = &net->layer[i];
+        tensor *h = layer_before(&text, &l->norm1, x, text.source);
+        h = multilinear_apply(&l->attention, p->tape, h, h, r, net->u, net->z, net->causal);
+        x = layer_after(&text, &l->norm1, x, h, text.source);
+        x = layer_ffn(&text, &l->ffn, &l->norm2, x, text.source);
+    }
     if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     return output(net, p, x);
 }

@@ -1,17 +1,16 @@
 /* model_transformer.c -- encoder-decoder transformer as in fairseq (docs/models.md 2).
  *
- *   one embedding E for source, target and output (layer_embedding.c); where the target has a
- *   dictionary of its own, one for the source and one for target and output
+ *   one embedding E for source, target and output (layer_embedding.c). With separate dictionaries,
+ *   one for the source and one for target and output
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
- *   pre-norm models end encoder and decoder with one more norm; peri-norm models begin them with
- *   one
- *   of the embedding too
  *   logits = h E^T
  *
+ * In pre-norm models encoder and decoder end with one more norm. In peri-norm models they also start
+ * with one.
+ *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final,
- * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites see the source mask,
- * decoder sites the target mask (fairseq's decoder norms see none; it makes no difference to LN).
- */
+ * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites get the source mask,
+ * decoder sites the target mask. (fairseq's decoder norms have no mask; for LN this is the same.) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,18 +1,18 @@
 /* model_transformer_classifier.c -- a class for every sentence (docs/models.md 6).
  *
- *   embedding as the encoder-decoder has it (layer_embedding.c), with sinusoidal positions or none
- *   encoder layers: layer_encoder.c; pre-norm models end with one more norm, peri-norm models begin
- *   with one too
- *   pooling: the mean over the words (op_masked_mean.c), or the first row, that of <s>
+ *   embedding of the encoder-decoder (layer_embedding.c), with sinusoidal positions or none
+ *   encoder layers: layer_encoder.c
+ *   pooling: the mean over the words (op_masked_mean.c), or the first row, <s>
  *   logits = h W^T + b
  *
- * Padding is hidden from attention and takes no part in normalizations and in the mean. rt and
- * sst5: 793,344 parameters beside embedding and output, linear weights U(1/sqrt(fan_in)); imdb:
- * 23,136, heads of 16 features of q and k and of 8 of v.
+ * Pre-norm models end with one more norm. Peri-norm models also start with one. Padding is hidden
+ * from attention; normalizations and the mean exclude it.
+ *
+ * rt and sst5 have 793,344 parameters besides embedding and output, and linear weights
+ * U(1/sqrt(fan_in)). imdb has 23,136, with heads of 16 features of q and k and 8 of v.
  *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final
- * (pre-norm).
- */
+ * (pre-norm). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 /* model_transformer_lm.c -- a plain decoder-only transformer, a language model
  * (docs/models.md 3.4).
  *
- *   embedding with positions as the encoder-decoder has it (layer_embedding.c), without padding
- *   layers: those of its encoder (layer_encoder.c) with causal attention
- *   pre-norm models end with one more norm, peri-norm models begin with one too;  logits = h E^T
+ *   embedding with positions of the encoder-decoder (layer_embedding.c), without padding
+ *   layers: the encoder layers (layer_encoder.c) with causal attention
+ *   logits = h E^T
  *
- * --lm-mask released: no mask, as the tensorized transformer's release; a control experiment, since
- * a position then sees its own target.
+ * Pre-norm models end with one more norm. Peri-norm models also start with one. --lm-mask released:
+ * no mask, as in the release of the tensorized transformer. This is a control experiment, since a
+ * position then sees its own target.
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2, layer.final (pre-norm).
- */
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2, layer.final (pre-norm). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,21 +1,22 @@
 /* model_transformer_xl.c -- Transformer-XL, a language model with memory (docs/models.md 4): Dai et
  * al., ACL 2019.
  *
- *   x = drop(sqrt(d) E[token])                     positions are in the attention alone
- *   P_D = drop([sin(D w) ..., cos(D w) ...]),  w_i = 10000^(-2i/d), of distances n-1 .. 0
- *   each layer: attention with relative positions to memory and x (layer_xl_attention.c), FFN, each
- *   with a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
- *   peri-norm ones one of the embedding and one at the end
+ *   x = drop(sqrt(d) E[token])                     positions only in the attention
+ *   P_D = drop([sin(D w) ..., cos(D w) ...]),  w_i = 10000^(-2i/d), for distances n-1 .. 0
+ *   each layer: attention with relative positions to memory and x (layer_xl_attention.c), FFN;
+ *               both with a residual sum and a norm (layer_residual.c)
  *   logits = drop(x) E^T + bias
  *
- * u and z are shared by all layers. A layer's memory is what its keys were made of: in post-norm
- * models its input, in pre-norm ones that behind its norm, so that no row is normalized twice and
- * the rows of a batch are those of its windows, whatever the normalization (docs/models.md 4). A
- * norm of keys is behind their projection, so that it does normalize those of memory
- * (layer_xl_attention.c).
+ * Pre-norm models have no norm at the end. Peri-norm models have one after the embedding and one at
+ * the end. All layers share u and z.
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2; of queries and keys
- * layer.I.attention.q_norm and .k_norm (layer_residual.c).
+ * The memory of a layer contains the inputs of its keys: in post-norm models the layer's input, in
+ * pre-norm models the output of its norm. No row is normalized twice, and a batch has the rows of
+ * its windows under every normalization. A norm of keys follows their projection, so it does
+ * normalize the keys of memory (layer_xl_attention.c).
+ *
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2. With norms of queries and
+ * keys also layer.I.attention.q_norm and .k_norm (layer_residual.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -133,14 +134,6 @@ static void transformer_xl_free(model *m) {
 
 /* -- forward */
 
-/* Those of the distances of this pass, the greatest clamped, with dropout. */
-static tensor *positions_of(const transformer_xl *net, tape *t, int64_t keys) {
-    const int64_t clamp = t->training ? net->clamp : net->eval_clamp, d = net->size.layer.d;
-    const int64_t n = clamp && clamp < keys ? clamp + 1 : keys;
-    real *first = net->positions + (net->distances - n) * d;
-    return op_dropout(t, tape_wrap(t, 2, (int64_t[]){n, d}, first), net->size.layer.dropout);
-}
-
 static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer, tensor *x,
                            const xl_shared *shared) {
     tape *t = p->pass->tape;
@@ -151,14 +144,6 @@ static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer,
     layer_report_call_hook(l->seen, report);
     x = layer_after(p, &l->norm1, x, h, p->source);
     return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
-}
-
-/* Needed where keys are normalized, and there is memory. False when out of memory. */
-static bool choose_rows(const transformer_xl *net, pass *p, const norm_rows *own, xl_shared *s) {
-    const int64_t M = p->memory ? p->memory->filled : 0;
-    s->rows = own;
-    if (!net->layer[0].attention.norms.k || M == 0) return true;
-    return (s->memory = pass_rows_outside(p, p->batch->count, M)) != NULL;
 }
 
 /* Logits [B, T, V]. */
@@ -173,11 +158,18 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
                          (long long)net->distances, (long long)keys);
     const text_pass text = {.pass = p, .size = s, .source = pass_rows(p, b->count, T, NULL)};
     if (!text.source) return NULL;
-    xl_shared shared = {.positions = positions_of(net, t, keys),
+    /* positions of this pass: the distances below `keys`, the greatest clamped */
+    const int64_t clamp = t->training ? net->clamp : net->eval_clamp;
+    const int64_t n = clamp && clamp < keys ? clamp + 1 : keys, dim[2] = {n, s->d};
+    tensor *r = tape_wrap(t, 2, dim, net->positions + (net->distances - n) * s->d);
+    xl_shared shared = {.positions = op_dropout(t, r, s->dropout),
+                        .rows = text.source,
                         .u = net->u,
                         .z = net->z,
                         .reach = t->training ? 0 : net->reach};
-    if (!choose_rows(net, p, text.source, &shared)) return NULL;
+    if (net->layer[0].attention.norms.k && keys > T &&
+        !(shared.memory = pass_rows_outside(p, b->count, keys - T)))
+        return NULL;
     tensor *x =
         op_embedding(t, net->embedding, b->target_in, b->count, T, sqrt((double)s->d), NULL, -1);
     x = layer_embedded(&text, net->embedded, x, text.source);

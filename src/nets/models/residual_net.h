@@ -1,4 +1,4 @@
-/* residual_net.h -- what the residual networks for small images share. */
+/* residual_net.h -- residual networks for small images (residual_net.c). */
 #ifndef NETS_MODELS_RESIDUAL_NET_H
 #define NETS_MODELS_RESIDUAL_NET_H
 

@@ -1,5 +1,4 @@
-/* transformer_packed.c -- copies of a decoder's weights in the order in which row_linear reads
-   them. */
+/* transformer_packed.c -- copies of a decoder's weights, packed for row_linear. */
 #include <stdlib.h>
 
 #include "nets/models/transformer.h"

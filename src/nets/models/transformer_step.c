@@ -1,8 +1,8 @@
-/* transformer_step.c -- the decoder's layers at one position: the formulas of layer_decoder.c for a
- * row of each hypothesis (docs/models.md 2.3, 2.8).
+/* transformer_step.c -- the decoder's layers at one position: the formulas of layer_decoder.c for
+ * one row per hypothesis (docs/models.md 2.3, 2.8).
  *
- *   q = (h Wq^T + bq)/sqrt(dh) of the new position; its k and v join those of the positions before
- *   y = Attention(q, k, v) Wo^T + bo       h as layer_residual.c has it; q and k with their norms
+ *   q = (h Wq^T + bq)/sqrt(dh) for the new position; its k and v join those of earlier positions
+ *   y = Attention(q, k, v) Wo^T + bo       h as in layer_residual.c; q and k with their norms
  */
 #include "nets/models/transformer_step.h"
 

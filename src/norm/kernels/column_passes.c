@@ -247,15 +247,6 @@ static __attribute__((noinline)) void block_products(const column_passes *m, con
     }
 }
 
-static void chunk_products(const column_passes *m, const real *x, const real *g, row_chunk p,
-                           const double *center, double *sg, double *sgx) {
-    row_block s;
-    memset(sg, 0, (size_t)m->features * sizeof *sg);
-    memset(sgx, 0, (size_t)m->features * sizeof *sgx);
-    while (next_block(m, &p, block_rows(m, NARROW, PAIR), &s))
-        block_products(m, &s, x, g, center, sg, sgx);
-}
-
 sr_status column_passes_gradient_sums(const column_passes *m, const real *x, const real *g,
                                       const double *center, const double *scale, double *sum_g,
                                       double *sum_gx) {
@@ -265,7 +256,12 @@ sr_status column_passes_gradient_sums(const column_passes *m, const real *x, con
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         double *p = part + 2 * i * w;
-        chunk_products(m, x, g, chunk_at(m, i), center, p, p + w);
+        row_chunk rows = chunk_at(m, i);
+        row_block s;
+        memset(p, 0, (size_t)d * sizeof *p);
+        memset(p + w, 0, (size_t)d * sizeof *p);
+        while (next_block(m, &rows, block_rows(m, NARROW, PAIR), &s))
+            block_products(m, &s, x, g, center, p, p + w);
     }
     memset(sum_g, 0, (size_t)d * sizeof *sum_g);
     memset(sum_gx, 0, (size_t)d * sizeof *sum_gx);

@@ -28,17 +28,6 @@
 enum { STATE_PSI2, STATE_NU };
 enum { PARAM_ALPHA_BWD, PARAM_WARMUP };
 
-static void advance(const norm_call *c) {
-    double calls = (double)c->calls, alpha = c->options->alpha, *psi2 = c->state[STATE_PSI2];
-    const double *v = c->stat[NORM_psi2_B];
-    if (c->rows->mode != NORM_TRAIN) return;
-    for (int64_t j = 0; j < c->features; j++) {
-        if (calls < c->options->param[PARAM_WARMUP])
-            psi2[j] = psi2[j] * ((calls - 1) / calls) + v[j] / calls;
-        psi2[j] = alpha * psi2[j] + (1 - alpha) * v[j];
-    }
-}
-
 /* Gamma over all rows: adds the padded rows to psi2_B. */
 static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) {
     int64_t d = c->features;
@@ -69,7 +58,13 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
             batch_divide(c, k, NULL, c->stat[NORM_psi2_B]);
         status = record_gamma(c, k, x);
         if (status != SR_OK) return status;
-        advance(c);
+        const double calls = (double)c->calls, alpha = c->options->alpha;
+        for (int64_t j = 0; c->rows->mode == NORM_TRAIN && j < c->features; j++) {
+            double *psi2 = &c->state[STATE_PSI2][j], v = c->stat[NORM_psi2_B][j];
+            if (calls < c->options->param[PARAM_WARMUP])
+                *psi2 = *psi2 * ((calls - 1) / calls) + v / calls;
+            *psi2 = alpha * *psi2 + (1 - alpha) * v;
+        }
     }
     const column_passes m = column_passes_all(c);
     batch_normalise_rows(c, k, &m, x, y);

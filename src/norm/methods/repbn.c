@@ -104,18 +104,14 @@ static void write_output(const norm_call *c, const batch_kept *k, const real *x,
         column_passes_scale(&m, x, k->center, a, b, y);
 }
 
-static void advance_lambda(const norm_call *c, const batch_kept *k) {
-    if (c->rows->mode != NORM_TRAIN || !(k->n > 0)) return;
-    for (int64_t j = 0; j < c->features; j++) c->state[STATE_LAMBDA][j] = *kept_lambda(c);
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     sr_status status =
         batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2], false);
     if (status != SR_OK) return status;
     *kept_lambda(c) = lambda_of(c);
-    advance_lambda(c, k);
+    for (int64_t j = 0; c->rows->mode == NORM_TRAIN && k->n > 0 && j < c->features; j++)
+        c->state[STATE_LAMBDA][j] = *kept_lambda(c);
     write_output(c, k, x, y);
     return SR_OK;
 }

@@ -83,12 +83,6 @@ static double variance_of_roots(const double *window, int64_t count) {
     return square / (double)count;
 }
 
-static bool is_outlier(const norm_call *c, const double *window, double limit) {
-    for (int64_t j = 0; j < c->features; j++)
-        if (mean_of_slots(c, window, j) - geometric_mean(c, window, j) > limit) return true;
-    return false;
-}
-
 /* Puts the batch into the window. */
 static way take_batch(const norm_call *c, const batch_kept *k) {
     const size_t bytes = (size_t)c->features * sizeof(double);
@@ -101,9 +95,12 @@ static way take_batch(const norm_call *c, const batch_kept *k) {
     double calls = (double)c->calls;
     if (calls <= c->options->param[PARAM_WINDOW] || calls < c->options->param[PARAM_WARMUP])
         return OWN_VALUES;
-    if (!is_outlier(c, window, limit)) return AVERAGES;
-    memcpy(slot_now(c, window), c->state[STATE_PSI2], bytes);
-    return OUTLIER;
+    for (int64_t j = 0; j < c->features; j++)
+        if (mean_of_slots(c, window, j) - geometric_mean(c, window, j) > limit) {
+            memcpy(slot_now(c, window), c->state[STATE_PSI2], bytes);
+            return OUTLIER;
+        }
+    return AVERAGES;
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
