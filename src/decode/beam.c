@@ -12,7 +12,7 @@
  * when B hypotheses are finished, at t = longest, or when nothing lives on.
  *
  * Candidates of -inf do not count: with fewer than B left the beam is narrower, as in fairseq's
- * current generator. Deviation: decode.h.
+ * current generator. Deviation: beam.h.
  *
  * A hypothesis is a path of nodes from its last word backwards, so that none is copied.
  */
@@ -133,7 +133,7 @@ static sr_status finish(search *s, const candidate *c) {
     }
 }
 
-/* Best first, of equal ones the one finished first, and only so many as are wanted. */
+/* Sorts best first, equal ones in the order of finishing, and keeps the wanted number. */
 static void rank(const beam_options *o, translation *t) {
     for (int64_t i = 1; i < t->count; i++)
         for (int64_t k = i; k > 0 && t->item[k].score > t->item[k - 1].score; k--) {
@@ -166,8 +166,8 @@ static double allowed(const search *s, int64_t longest, int32_t w, double log_p)
     return w == TOKEN_UNK ? log_p - s->o->unk_penalty : log_p;
 }
 
-/* Inserts into the best `count` of at most 2B, after equal ones: they come in the order of b V +
-   w. */
+/* Inserts into the best `count` of at most 2B, after equal ones: candidates come in the order of
+ * b V + w. */
 static int64_t insert(const search *s, candidate *best, int64_t count, candidate c) {
     const int64_t most = 2 * s->o->beam;
     if (count == most && !(c.sum > best[count - 1].sum)) return count;
@@ -268,7 +268,7 @@ static sr_status step(search *s) {
     return status;
 }
 
-/* Every sentence begins with one hypothesis, which is empty. */
+/* Starts every sentence with one empty hypothesis. */
 static sr_status begin(search *s) {
     const int64_t B = s->o->beam, most = s->sentences * B;
     if (s->sentences > INT32_MAX / B)

@@ -29,7 +29,7 @@ typedef struct translator {
     sr_failure *why;
 } translator;
 
-/* One decoder, and who works with it. */
+/* One decoder and its thread. */
 typedef struct worker {
     translator *t;
     void *decoder;
@@ -44,7 +44,7 @@ translate_options translate_options_default(void) {
 
 /* -- checks */
 
-/* Positions that a sentence may take (decode.h). */
+/* Positions that a sentence may take (translate.h). */
 static int64_t positions_of(const translate_options *o, int64_t length) {
     return length + o->beam.beam * (beam_longest(&o->beam, length) + 1);
 }
@@ -74,7 +74,7 @@ static sr_status check_source(const translator *t, int64_t number, sr_failure *w
     return SR_USAGE;
 }
 
-/* The number of a source at fault goes into *refused. */
+/* Writes the number of a rejected source to *refused. */
 static sr_status check(const translator *t, int64_t *refused, sr_failure *why) {
     const translate_options *o = t->o;
     if (!t->m->row->decoder || !t->m->embedding || !t->m->target_embedding)
@@ -206,8 +206,8 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* The first one in this thread. Where a thread cannot be had the others do its batches; signals are
- * this thread's business. */
+/* Runs the first worker in this thread. Without a thread for a worker the others do its batches. Only
+ * this thread gets signals. */
 static void work_together(worker *w, int workers) {
     sigset_t all, before;
     int begun = 1;
@@ -220,8 +220,7 @@ static void work_together(worker *w, int workers) {
     for (int i = 1; i < begun; i++) pthread_join(w[i].thread, NULL);
 }
 
-/* So many as there are decoders for: memory may end before the last. 0: not even one, and
- * *t->why. */
+/* Opens a decoder per worker until memory ends; returns their number. 0: none, and *t->why. */
 static int open_workers(translator *t, worker *w, int workers) {
     sr_failure why = {0};
     for (int i = 0; i < workers; i++) {

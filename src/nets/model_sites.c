@@ -121,9 +121,9 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
-/* The method's defaults, then the options, then the parameters in the value of --norm. A layer
- * scale that METHOD+ls or pn-released asks for has as many groups as there are heads, one in an
- * image network (docs/norms.md 12, 13). */
+/* The method's defaults, then the options, then the parameters in the value of --norm. The layer
+ * scale of METHOD+ls and pn-released has one group per head, in image networks one group
+ * (docs/norms.md 12, 13). */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             const norm_value *v, norm_options *n, sr_failure *why) {
     *n = norm_options_default(method);

@@ -19,11 +19,11 @@ typedef struct model_row {
     const char *name, *citation, *summary;
     task task;
     const char *presets; /* "mini|transformer|..." or "" */
-    const char *options; /* keys of the options of models that it obeys, between blanks; those of
-                            normalizations it always does */
+    const char *options; /* keys of the model options that it uses, between blanks; it uses all
+                            options of normalizations */
     sr_status (*build)(model *m, const model_options *o, const data_shape *shape, sr_failure *why);
-    /* What the task takes its loss of: logits [rows, classes], or of a model with gives_nll the
-     * negative log-likelihood of each token [rows]. NULL after a failure of the tape. */
+    /* Returns the input of the loss: logits [rows, classes], or with gives_nll the negative
+     * log-likelihood of each token [rows]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
     void (*free)(model *m);       /* frees what `self` owns; NULL: nothing */
     size_t size;                  /* of `self` */
@@ -32,8 +32,8 @@ typedef struct model_row {
     const model_scorer *scorer;   /* NULL: it parses none */
 } model_row;
 
-/* An attention of a model: what whoever watches it learns of its weights in a pass of mode
- * NORM_TRAIN (attention_report in ops.h). Arrays live as long as the call. */
+/* Called with the statistics of an attention's weights in a pass of mode NORM_TRAIN
+ * (attention_report in attention_ops.h). The arrays are valid during the call. */
 typedef void attention_hook_fn(void *context, const model_attention *a,
                                const attention_report *found);
 struct model_attention {
@@ -52,8 +52,7 @@ struct model {
     model_attention **attention; /* owned, in the order of the forward pass */
     int attentions;
     int64_t attention_capacity;
-    /* of each site that is to come, which of norm_at's assignments decides; -1: none; NULL: there
-       are none */
+    /* for each future site, the assignment of norm_at that decides; -1: none; NULL: no norm_at */
     int *assigned;
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
     tensor *target_embedding; /* of the target's words, the same one where they have no other */
@@ -82,10 +81,10 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
 /* For model files: a new attention in the branch of `site`. NULL on failure. */
 model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
                                      sr_failure *why);
-/* Weight of the OLD running value of a method that has one: what the options say, else the method's
- * or the model's instead of the text methods' 0.95. */
+/* Weight of the OLD value in the method's running averages: the option, else the method's. A model's
+ * own value replaces the 0.95 of the text methods. */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);
-/* The rows as this site's method wants them: every token its own sample where it asks for that.
+/* The rows for this site's method: with token_samples every token is a sample of its own.
  * NULL when out of memory. */
 const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows);
 

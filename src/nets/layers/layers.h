@@ -40,8 +40,8 @@ typedef struct head_norms {
     norm_site *q, *k;
 } head_norms;
 
-/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own;
- * rows: of x. n NULL: x. */
+/* Normalizes every head (dh features) of every row of x [..., heads dh] as one row. rows: of x.
+ * n NULL: returns x. */
 tensor *attention_normalize_heads(norm_site *n, tape *t, tensor *x, int heads,
                                   const norm_rows *rows);
 
@@ -56,8 +56,8 @@ typedef struct attention_layer {
 /* With `key` features of q and k and `value` of v in each head. */
 attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads, int64_t key,
                                int64_t value, double dropout);
-/* What asks or what answers: x [B, T, d], and its rows, for the norm of the heads (NULL
-   without). */
+/* Source of the queries, or of keys and values: x [B, T, d], and its rows for the norm of the heads
+ * (NULL without). */
 typedef struct attention_side {
     tensor *x;
     const norm_rows *rows;
@@ -77,8 +77,8 @@ typedef struct multilinear_layer {
 
 multilinear_layer multilinear_init(params *p, const char *name, int64_t d, int64_t R, int64_t K,
                                    int64_t cores);
-/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or after memory); positions [K, d] of the
- * keys; u, z [R]. */
+/* Queries come from x [B, T, d]; keys and values from keys [B, K, d], x itself or memory and x.
+ * positions [K, d] of the keys; u, z [R]. */
 tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor *keys,
                           tensor *positions, tensor *u, tensor *z, bool causal);
 
@@ -95,17 +95,17 @@ typedef struct xl_attention_layer {
 xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t heads,
                                      int64_t head_dim, double dropout, double deviation);
 
-/* What all layers of a pass share. */
+/* Shared by all layers of a pass. */
 typedef struct xl_shared {
     tensor *positions; /* [n, d] of the distances n-1 .. 0 */
     tensor *u, *z;     /* [heads, dh] */
     int64_t reach;     /* as in xl_options */
-    /* For the norms of the heads (NULL without): rows of x, and of the memory in front of it. */
+    /* For the norms of the heads (NULL without): rows of x, and of the memory before it. */
     const norm_rows *rows, *memory;
 } xl_shared;
 
-/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or after memory, whose rows s->memory
-   describes. report: as in op_attention. */
+/* Queries come from x [B, T, d]; keys and values from keys [B, K, d], x itself or memory (rows
+ * s->memory) and x. report: as in op_attention. */
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
                            const xl_shared *s, attention_report *report);
 

@@ -5,7 +5,7 @@
 
 #include "nets/layers/text_layers.h"
 
-/* As PyTorch begins a linear layer: weights and biases U(1/sqrt(in)). */
+/* Weights and biases U(1/sqrt(in)), PyTorch's default. */
 linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out);
 
 /* -- layer_tener.c */

@@ -20,8 +20,8 @@ void embedding_free(embedding_layer *e);
 /* token [count, length] -> [count, length, d], without the dropout after it (layer_embedded) */
 tensor *embedding_apply(const embedding_layer *e, tape *t, const int32_t *token, int64_t count,
                         int64_t length);
-/* pass_rows of embedded sentences, with the mean of their positions; mask NULL: no padding;
- * count_padding: padded rows are rows like others. NULL when out of memory. */
+/* pass_rows of embedded sentences, with the mean of their positions. mask NULL: no padding.
+ * count_padding: padded rows count as valid. NULL when out of memory. */
 norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int64_t length,
                           const uint8_t *mask, bool count_padding);
 
@@ -30,9 +30,9 @@ norm_rows *embedding_rows(const embedding_layer *e, pass *p, int64_t count, int6
 /* Position of the norms of a sublayer (layer_residual.c). */
 typedef enum layer_placement {
     PLACEMENT_POST,   /* after the sum */
-    PLACEMENT_PRE,    /* in front of the sublayer */
+    PLACEMENT_PRE,    /* before the sublayer */
     PLACEMENT_PERI,   /* before and after it */
-    PLACEMENT_SCALED, /* in front of it, divided by the root of the layer's number from 1 */
+    PLACEMENT_SCALED, /* before it, divided by the root of the layer's number from 1 */
 } layer_placement;
 
 typedef struct layer_size {
@@ -55,17 +55,16 @@ bool layer_leaves_sum(const layer_size *s);
 /* The norms of the residual branch around a sublayer; NULL where the placement has none. */
 typedef struct residual_norms {
     norm_site *before, *branch, *sum;
-    double scale; /* of what `before` gives */
+    double scale; /* factor after `before` */
 } residual_norms;
 
-/* NAME.I.PART, the first norm of a branch: to be made in front of the parameters of its
-   sublayer. */
+/* NAME.I.PART, the first norm of a branch. Call it before adding the parameters of the sublayer. */
 residual_norms residual_norms_init(const site_builder *b, const layer_size *s, const char *side,
                                    int layer, const char *part);
-/* NAME.I.PART_out, where the placement has one: after them. */
+/* NAME.I.PART_out, if the placement has one. Call it after adding them. */
 void residual_norms_end(const site_builder *b, const layer_size *s, const char *side, int layer,
                         const char *part, residual_norms *n);
-/* The one that is called PART. */
+/* The norm with the name PART. */
 norm_site *residual_norms_site(const residual_norms *n);
 
 /* An attention sublayer. */
@@ -104,12 +103,11 @@ void encoder_stack_init(encoder_stack *e, const site_builder *b, const layer_siz
 
 /* SIDE.LAYER.PART, without a layer (-1) SIDE.PART. */
 void layer_full_name(char name[PARAM_NAME], const char *side, int layer, const char *part);
-/* What the two inits share. side: "encoder", "decoder", "layer"; layer -1: none
-   ("encoder.final"). */
+/* side: "encoder", "decoder", "layer"; layer -1: none ("encoder.final"). */
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part);
-/* The sites of a branch with attention PART, but for those behind it: NORM, and PART.q_norm and
- * PART.k_norm of its heads, which have `key` features. */
+/* The sites of a branch with attention PART, except those after it: NORM, and PART.q_norm and
+ * PART.k_norm for heads of `key` features. */
 head_norms layer_attention_sites(const site_builder *b, const layer_size *s, const char *side,
                                  int layer, const char *part, const char *norm, int64_t key,
                                  residual_norms *n);
@@ -123,18 +121,18 @@ ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char 
  * NULL. */
 norm_site *layer_peri_site(const site_builder *b, const layer_size *s, const char *side,
                            const char *part);
-/* Of the first sites of a stack, the one whose input is the embedding with its positions, or that
- * and one sublayer. NULL where there is none. */
+/* Marks the first site of a stack, `embedding` or the one of the first branch: its input contains
+ * the positions. embedding may be NULL. */
 void layer_takes_positions(norm_site *embedding, const residual_norms *first);
 
-/* What every sublayer needs of a pass. */
+/* Arguments of every sublayer in a pass. */
 typedef struct text_pass {
     pass *pass;
     const layer_size *size;
     const uint8_t *source_mask;       /* [count, source length] */
     const uint8_t *target_mask;       /* [count, target length]; decoder layers only */
     const norm_rows *source, *target; /* target: decoder layers only */
-    bool causal;                      /* encoder layers: a position sees itself and those before */
+    bool causal; /* encoder layers: a position attends to itself and earlier ones */
 } text_pass;
 
 /* x [B, T, d], memory [B, S, d]. */
@@ -143,7 +141,7 @@ tensor *encoder_stack_apply(const encoder_stack *e, const text_pass *p, tensor *
 tensor *decoder_layer_apply(const decoder_layer *l, const text_pass *p, tensor *x, tensor *memory);
 
 tensor *layer_normalize(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
-/* What layers get of an embedding: drop(n(x)); n NULL: drop(x). */
+/* Input of the first layer from an embedding x: drop(n(x)); n NULL: drop(x). */
 tensor *layer_embedded(const text_pass *p, norm_site *n, tensor *x, const norm_rows *rows);
 /* The input of a sublayer and, after it, the sum x + drop(f), with the norms of its branch.
  * layer_join: with another dropout. */
@@ -152,7 +150,7 @@ tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tens
                     const norm_rows *rows);
 tensor *layer_join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                    const norm_rows *rows, double dropout);
-/* A whole attention sublayer. source: what answers; NULL: x itself. Masks as in attention_report and
+/* A whole attention sublayer. source: gives keys and values; NULL: x itself. Masks as in attention_report and
  * op_attention. */
 typedef struct attention_mask {
     const uint8_t *query_valid, *key_valid;
@@ -163,8 +161,8 @@ tensor *layer_attention(const text_pass *p, const attention_branch *a, tensor *x
 /* A whole FFN sublayer. */
 tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,
                   const norm_rows *rows);
-/* Where an attention of this pass leaves what its weights are like: room for it, or NULL where
- * nobody watches; once it is there, whoever watches is told. query_valid [B*Tq] or NULL. */
+/* Memory for the statistics of an attention in this pass; NULL without a hook. query_valid [B*Tq] or
+ * NULL. layer_report_call_hook passes the filled statistics to the hook. */
 attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid);
 void layer_report_call_hook(const model_attention *seen, const attention_report *found);

@@ -19,13 +19,13 @@ typedef struct transformer {
     encoder_stack encoder;
     decoder_layer decoder[LAYERS_MAX];
     norm_site *decoder_embedding, *decoder_final; /* NULL where the placement has none */
-    bool count_padding; /* padded rows are rows like others to the normalizations */
+    bool count_padding;                           /* normalizations treat padded rows as valid */
 } transformer;
 
 /* The encoder's result [count, source length, d] for the sources of the pass's batch. */
 tensor *transformer_encode(const transformer *net, const text_pass *p);
 
-/* Weights of a decoder layer as rows are multiplied with them (row_ops.h). */
+/* Packed weights of a decoder layer (row_ops.h). */
 typedef struct layer_rows {
     row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
 } layer_rows;

@@ -3,8 +3,8 @@
  * transformer_step.c has the layers of a step.
  *
  * Kept for a batch: keys and values of the cross-attention per sentence, of the self-attention per
- * row and step. Rows never move: slot[r][s] is the row that hypothesis r had at step s, and only
- * these numbers are reordered by the parents.
+ * row and step. Rows never move. slot[r][s] is the row that hypothesis r had at step s; only these
+ * numbers follow the parents.
  *
  * Bit-identical for any batch and any number of threads: the encoder takes one sentence at a time,
  * without padding. After it each sum belongs to one row (row_ops.h). The layer scale before a
