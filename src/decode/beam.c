@@ -1,7 +1,7 @@
 /* beam.c -- beam search as in fairseq's sequence generator (docs/models.md 2.8).
  *
  * Live hypotheses of a sentence: at most B, each with its sum s of log probabilities. Step t = 0,
- * 1, ..., every live hypothesis (place b among those of its sentence) with every next word w:
+ * 1, ... extends every live hypothesis (index b in its sentence) by every next word w:
  *
  *   s' = s + log p(w)      <pad>: -inf      <unk>: less unk_penalty
  *                          t < min_len: </s> -inf      t = longest: all but </s> -inf

@@ -150,7 +150,7 @@ static const norm_method *next_norm(const model *m, const model_options *o, cons
         if (next_assignment(&at, &a, &malformed)) memcpy(value, a.method, sizeof a.method);
     const norm_method *method = norm_named(value, &v);
     if (!method)
-        sr_fail(&refused, SR_USAGE, "normalization '%s' is not known", value);
+        sr_fail(&refused, SR_USAGE, "unknown normalization '%s'", value);
     else if (options_at(m, o, method, &v, n, &refused) == SR_OK)
         return method;
     sr_fail(why, refused.status, "%s%s", strcmp(value, norm) ? "--norm-at: " : "", refused.text);

@@ -190,7 +190,7 @@ static void norm_recompute(tape *t, const tape_node *node) {
     a->x = node->in[0]->value;
     sr_status status = a->site->method->recompute(c, a->x, y);
     if (!a->site->method->padded) zero_padded(c, y);
-    if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
+    if (status != SR_OK) tape_fail(t, status, "%s: recomputing failed", a->site->name);
 }
 
 /* -- backward ---------------------------------------------------------------------------------- */

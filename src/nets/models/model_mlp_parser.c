@@ -98,8 +98,7 @@ static tensor *mlp_parser_forward(model *m, pass *p) {
 const model_row model_mlp_parser = {
     .name = "mlp_parser",
     .citation = "Chen and Manning, EMNLP 2014",
-    .summary =
-        "transitions of a dependency parser from words, POS tags and labels, one hidden layer",
+    .summary = "parser transitions from words, POS tags and labels, one hidden layer",
     .task = TASK_TREES,
     .presets = "adanorm|chen-manning|ptb-sample|ud-ewt",
     .options = "embed-dim hidden-dim activation dropout",

@@ -59,8 +59,8 @@ static sr_status mnist_cnn_build(model *m, const model_options *o, const data_sh
     int64_t in = shape->channels, side[2] = {shape->height, shape->width};
     if (side[0] % SIDE_PART || side[0] < SIDE_LEAST || side[1] % SIDE_PART || side[1] < SIDE_LEAST)
         return sr_fail(why, SR_USAGE,
-                       "mnist_cnn wants image sides divisible by %d, %d at least, not %lld x %lld",
-                       SIDE_PART, SIDE_LEAST, (long long)side[0], (long long)side[1]);
+                       "images of %lld x %lld; mnist_cnn needs multiples of %d, at least %d",
+                       (long long)side[0], (long long)side[1], SIDE_PART, SIDE_LEAST);
     mnist_cnn *net = m->self;
     for (int i = 0; i < CONVS; i++) {
         net->conv[i] = biased_conv_init(&b, i + 1, in);
@@ -113,7 +113,7 @@ static tensor *mnist_cnn_forward(model *m, pass *p) {
 const model_row model_mnist_cnn = {
     .name = "mnist_cnn",
     .citation = "Xu et al., NeurIPS 2019",
-    .summary = "convolutional network of the AdaNorm paper for MNIST, norm on its hidden layer",
+    .summary = "convolutional network of the AdaNorm paper for MNIST",
     .task = TASK_IMAGES,
     .presets = "",
     .options = "init conv-norms",

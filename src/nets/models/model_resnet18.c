@@ -27,8 +27,7 @@ static sr_status resnet18_build(model *m, const model_options *o, const data_sha
 const model_row model_resnet18 = {
     .name = "resnet18",
     .citation = "He et al., CVPR 2016",
-    .summary = "residual network of 18 layers, form for small images, option-B shortcuts; mini: a "
-               "quarter of its filters",
+    .summary = "residual network of 18 layers for small images, option-B shortcuts",
     .task = TASK_IMAGES,
     .presets = "resnet18|mini",
     .options = "init conv",

@@ -21,8 +21,7 @@ static sr_status resnet20_build(model *m, const model_options *o, const data_sha
 const model_row model_resnet20 = {
     .name = "resnet20",
     .citation = "He et al., CVPR 2016",
-    .summary = "residual network of 20 layers for small images, option-A shortcuts; --layers 32, "
-               "44, 56, 110: deeper ones",
+    .summary = "residual network of 20 to 110 layers for small images, option-A shortcuts",
     .task = TASK_IMAGES,
     .presets = "",
     .options = "init layers conv",

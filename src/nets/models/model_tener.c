@@ -72,8 +72,7 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
         if (!strcmp(o->char_encoder, character_kinds[i])) s->characters = (character_kind)i;
     if (s->layer.d % (2 * s->layer.heads))
         return sr_fail(why, SR_USAGE,
-                       "embed-dim %lld is not heads %lld of an even width: positions are pairs of "
-                       "sine and cosine",
+                       "embed-dim %lld is not divisible by heads %lld into even widths",
                        (long long)s->layer.d, (long long)s->layer.heads);
     return layer_count_check(s->layers, why);
 }

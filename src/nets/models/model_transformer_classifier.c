@@ -130,7 +130,7 @@ static tensor *classifier_forward(model *m, pass *p) {
 const model_row model_transformer_classifier = {
     .name = "transformer_classifier",
     .citation = "Vaswani et al., NeurIPS 2017; encoder only",
-    .summary = "a class of each sentence: transformer encoder, mean or first row, linear",
+    .summary = "class of a sentence: transformer encoder, mean or first row, linear",
     .task = TASK_SENTENCES,
     .presets = "rt|sst5|imdb|imdb-mini",
     .options = "embed-dim ffn-dim heads key-size value-size layers placement qk-norm "

@@ -183,8 +183,7 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
 const model_row model_transformer_xl = {
     .name = "transformer_xl",
     .citation = "Dai et al., ACL 2019",
-    .summary = "language model with memory and relative positions, post- or pre-norm, tied "
-               "embedding",
+    .summary = "language model with memory and relative positions, tied embedding",
     .task = TASK_LM,
     .presets = "enwik8|enwik8-mini",
     .options = "embed-dim ffn-dim heads layers head-dim placement qk-norm attention-stats dropout "

@@ -61,7 +61,7 @@ static sr_status assign_norms(model *m, const model_options *o, const data_shape
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why) {
     const model_row *row = model_find(o->name);
     if (!row) {
-        sr_fail(why, SR_USAGE, "model '%s' is not known", o->name);
+        sr_fail(why, SR_USAGE, "unknown model '%s'", o->name);
         return NULL;
     }
     model *m = start(row, o, why);

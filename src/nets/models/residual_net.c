@@ -38,9 +38,9 @@ sr_status residual_net_build(model *m, const model_options *o, const data_shape 
     const layer_init narrow = {INIT_UNIFORM, 1 / sqrt((double)in)};
     const int64_t part = (int64_t)1 << (plan->stages - 1); /* all stages but one halve the sides */
     if (shape->height % part || shape->width % part)
-        return sr_fail(why, SR_USAGE, "%s wants image sides divisible by %lld, not %lld x %lld",
-                       m->row->name, (long long)part, (long long)shape->height,
-                       (long long)shape->width);
+        return sr_fail(why, SR_USAGE, "images of %lld x %lld; %s needs multiples of %lld",
+                       (long long)shape->height, (long long)shape->width, m->row->name,
+                       (long long)part);
     residual_net *net = m->self;
     net->plan = *plan;
     net->stem = conv_norm_init(&b, "stem", "stem", shape->channels, plan->filters[0], 3, 1);

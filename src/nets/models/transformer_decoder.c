@@ -34,8 +34,7 @@ static sr_status check_norms(const model *m, sr_failure *why) {
             continue;
         if (!strcmp(n->method->axis, "sample") && !n->method->token_samples)
             return sr_fail(why, SR_USAGE,
-                           "%s: %s takes statistics over the whole sentence, which is not there "
-                           "yet while it is decoded",
+                           "%s: %s takes statistics over whole sentences; decoding has none",
                            n->name, n->method->name);
     }
     return SR_OK;
