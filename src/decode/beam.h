@@ -73,8 +73,8 @@ typedef struct scorer {
      * as in hypothesis. */
     sr_status (*score)(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
                        int32_t *source_at, sr_failure *why);
-    /* For a row of that call, as in model_decoder (model_decoder.h); -inf is allowed. Any thread may
-     * call them. A NaN must be the largest. */
+    /* For a row of that call, as in model_decoder (model_decoder.h); -inf is allowed. Any thread
+     * may call them. A NaN must be the largest. */
     void (*log_p)(const void *context, int64_t row, int64_t first, int64_t count, double *log_p);
     void (*largest)(const void *context, int64_t row, double *log_p);
 } scorer;

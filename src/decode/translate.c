@@ -206,8 +206,8 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* Runs the first worker in this thread. Without a thread for a worker the others do its batches. Only
- * this thread gets signals. */
+/* Runs the first worker in this thread. Without a thread for a worker the others do its batches.
+ * Only this thread gets signals. */
 static void work_together(worker *w, int workers) {
     sigset_t all, before;
     int begun = 1;

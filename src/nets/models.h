@@ -60,7 +60,8 @@ struct model {
     /* Set by build: sizes of the memory of a pass, rows in training and in evaluation. */
     int64_t memory_layers, memory_width, memory_rows, memory_eval_rows;
     void *self; /* the model's own struct, initially zero */
-    /* Condition that results of this model mention, static, set by build: "mask causal"; NULL: none */
+    /* Condition that results of this model mention, static, set by build: "mask causal"; NULL:
+       none */
     const char *condition;
 };
 
@@ -81,8 +82,8 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
 /* For model files: a new attention in the branch of `site`. NULL on failure. */
 model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
                                      sr_failure *why);
-/* Weight of the OLD value in the method's running averages: the option, else the method's. A model's
- * own value replaces the 0.95 of the text methods. */
+/* Weight of the OLD value in the method's running averages: the option, else the method's. A
+ * model's own value replaces the 0.95 of the text methods. */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);
 /* The rows for this site's method: with token_samples every token is a sample of its own.
  * NULL when out of memory. */

@@ -11,8 +11,8 @@ typedef struct pass {
     norm_mode mode;
     double penalty; /* nats; the normalizations' (RBN), summed over their sites: part of the loss */
     struct model_memory *memory; /* of the batch's stream; a pass updates it. NULL: none */
-    /* Set outside training by a model that decodes: tags [count, source_length] of the batch, in the
-     * tape's memory. NULL: it decodes nothing. */
+    /* Set outside training by a model that decodes: tags [count, source_length] of the batch, in
+     * the tape's memory. NULL: it decodes nothing. */
     const int32_t *predicted;
     norm_gather_fn *gather; /* of synchronised normalizations, as in norm.h; NULL: one process */
     void *gather_context;
@@ -21,13 +21,13 @@ typedef struct pass {
     bool absent;    /* this rank has no rows: none of the batch's rows is valid */
 } pass;
 
-/* Rows for the normalization sites of this pass: `samples` samples (sentences, images) with `length`
- * rows each. A row is valid if mask [samples, length] is 1 (NULL: all are). Lives as long as the
- * tape's step. NULL and a failure of the tape when out of memory. */
+/* Rows for the normalization sites of this pass: `samples` samples (sentences, images) with
+ * `length` rows each. A row is valid if mask [samples, length] is 1 (NULL: all are). Lives as long
+ * as the tape's step. NULL and a failure of the tape when out of memory. */
 norm_rows *pass_rows(pass *p, int64_t samples, int64_t length, const uint8_t *mask);
-/* Rows outside the batch, such as those of memory. Every pass normalizes them by running statistics,
- * as in evaluation. They enter no statistic, update no running statistic and reach no hook. All are
- * valid; NULL as in pass_rows. */
+/* Rows outside the batch, such as those of memory. Every pass normalizes them by running
+ * statistics, as in evaluation. They enter no statistic, update no running statistic and reach no
+ * hook. All are valid; NULL as in pass_rows. */
 norm_rows *pass_rows_outside(pass *p, int64_t samples, int64_t length);
 
 #endif

@@ -8,8 +8,8 @@
  *
  *   q = n_q(x Wq^T + bq)    k = n_k(m Wk^T + bk)
  *
- * Initial values as in fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their biases
- * U(1/sqrt(d)), Wo Xavier, bo 0. */
+ * Initial values as in fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their
+ * biases U(1/sqrt(d)), Wo Xavier, bo 0. */
 #include <math.h>
 #include <stdio.h>
 

@@ -2,8 +2,8 @@
  *
  *   h = relu(norm1(conv1(x)));  y = relu(norm2(conv2(h)) + shortcut(x))
  *
- * norm2 leads directly into the sum. If the shape stays, the shortcut is x. Otherwise it is option A
- * (op_shortcut.c), or option B: a 1x1 convolution with conv1's stride and a normalization. */
+ * norm2 leads directly into the sum. If the shape stays, the shortcut is x. Otherwise it is option
+ * A (op_shortcut.c), or option B: a 1x1 convolution with conv1's stride and a normalization. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
-/* layer_characters.c -- features of a word from its characters (docs/models.md 5), 30 per character:
+/* layer_characters.c -- features of a word from its characters (docs/models.md 5), 30 per
+ * character:
  *
- *   cnn          30 filters over each character and its two neighbours, zeros beyond the ends of the
+ *   cnn          30 filters over each character and its two neighbours, zeros beyond the ends of
+ *   the
  *                word; the maximum over its characters; ReLU
  *   transformer  one layer of the tagger's kind over the characters, 3 heads, FFN 60, post-norm;
  *                the maximum over the characters

@@ -2,8 +2,8 @@
  *
  *   x[s, i] = sqrt(d) E[token[s, i]] + P[position i]      padding has no position
  *
- * E ~ N(0, std^2), std = 1/sqrt(d) unless the params set it. The row of <pad> is zero. E may also be
- * the output matrix. */
+ * E ~ N(0, std^2), std = 1/sqrt(d) unless the params set it. The row of <pad> is zero. E may also
+ * be the output matrix. */
 #include <math.h>
 #include <stdlib.h>
 

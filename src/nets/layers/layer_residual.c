@@ -1,5 +1,5 @@
-/* layer_residual.c -- shared by the layers of transformers: the residual branch around a sublayer f,
- * and the positions of its norms n and n' (docs/models.md 2.3, 2.9):
+/* layer_residual.c -- shared by the layers of transformers: the residual branch around a sublayer
+ * f, and the positions of its norms n and n' (docs/models.md 2.3, 2.9):
  *
  *   pre      x + drop(f(n(x)))              post   n(x + drop(f(x)))
  *   scaled   x + drop(f(n(x)/sqrt(l)))      peri   x + drop(n'(f(n(x))))

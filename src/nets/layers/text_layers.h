@@ -150,8 +150,8 @@ tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tens
                     const norm_rows *rows);
 tensor *layer_join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                    const norm_rows *rows, double dropout);
-/* A whole attention sublayer. source: gives keys and values; NULL: x itself. Masks as in attention_report and
- * op_attention. */
+/* A whole attention sublayer. source: gives keys and values; NULL: x itself. Masks as in
+ * attention_report and op_attention. */
 typedef struct attention_mask {
     const uint8_t *query_valid, *key_valid;
     bool causal;
@@ -161,8 +161,8 @@ tensor *layer_attention(const text_pass *p, const attention_branch *a, tensor *x
 /* A whole FFN sublayer. */
 tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,
                   const norm_rows *rows);
-/* Memory for the statistics of an attention in this pass; NULL without a hook. query_valid [B*Tq] or
- * NULL. layer_report_call_hook passes the filled statistics to the hook. */
+/* Memory for the statistics of an attention in this pass; NULL without a hook. query_valid [B*Tq]
+ * or NULL. layer_report_call_hook passes the filled statistics to the hook. */
 attention_report *layer_report(const text_pass *p, const model_attention *seen,
                                const uint8_t *query_valid);
 void layer_report_call_hook(const model_attention *seen, const attention_report *found);

@@ -5,8 +5,8 @@
  *   logits = drop(x) Wo^T + bo;  conditional random field   op_crf.c; tags by crf_viterbi.c
  *
  * No norm follows the last layer, except in peri-norm models, which also have one of x. In training
- * a word is <unk> with probability 0.02. Padding is no key, no row of the normalizations and no word
- * of the field.
+ * a word is <unk> with probability 0.02. Padding is no key, no row of the normalizations and no
+ * word of the field.
  *
  * Initial values: words N(1/sqrt(width)); linear layers U(1/sqrt(in)) as in PyTorch; trans, start
  * and end N(1), as in the library of the paper's code.

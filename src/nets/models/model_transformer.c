@@ -5,12 +5,13 @@
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
  *   logits = h E^T
  *
- * In pre-norm models encoder and decoder end with one more norm. In peri-norm models they also start
- * with one.
+ * In pre-norm models encoder and decoder end with one more norm. In peri-norm models they also
+ * start with one.
  *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final,
  * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites get the source mask,
- * decoder sites the target mask. (fairseq's decoder norms have no mask; for LN this is the same.) */
+ * decoder sites the target mask. (fairseq's decoder norms have no mask; for LN this is the
+ * same.) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

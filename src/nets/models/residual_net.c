@@ -7,8 +7,8 @@
  *
  * Convolutions are initialized with N(sqrt(2/fan_in)). The linear layer has PyTorch's default,
  * U(1/sqrt(in)), and zero bias. He's rule, N(sqrt(2/in)), starts ResNet20 with a loss of 2.9 nats
- * there and costs a point or two of accuracy after ten epochs. --init pytorch: U(1/sqrt(fan_in)) for
- * all weights and the bias, the defaults of its layers. */
+ * there and costs a point or two of accuracy after ten epochs. --init pytorch: U(1/sqrt(fan_in))
+ * for all weights and the bias, the defaults of its layers. */
 #include "nets/models/residual_net.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
-/* transformer.h -- the encoder-decoder transformer, for its own files: model_transformer.c builds it
- * and passes whole sentences through it. transformer_decoder.c writes sentences word by word, with
- * the weights of transformer_packed.c. Both use transformer_encode.c. */
+/* transformer.h -- the encoder-decoder transformer, for its own files: model_transformer.c builds
+ * it and passes whole sentences through it. transformer_decoder.c writes sentences word by word,
+ * with the weights of transformer_packed.c. Both use transformer_encode.c. */
 #ifndef NETS_MODELS_TRANSFORMER_H
 #define NETS_MODELS_TRANSFORMER_H
 

@@ -74,9 +74,9 @@ void batch_record_norms(norm_call *c, const dx_norms *norms);
  * NORM_FAMILY_OWN. */
 double batch_part(const norm_call *c, const double *slope, norm_vector square);
 
-/* Writes dx and, with a hook, its norms. When wanted, also the scalar g_sigma2_rowmean (g_psi2_rowmean
- * of methods that use psi2): the mean over rows of ||weight (x - center)||_2, divided by d. weight
- * [d], NULL: slope. */
+/* Writes dx and, with a hook, its norms. When wanted, also the scalar g_sigma2_rowmean
+ * (g_psi2_rowmean of methods that use psi2): the mean over rows of ||weight (x - center)||_2,
+ * divided by d. weight [d], NULL: slope. */
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
                         const double *weight, const real *x, const real *dy, real *dx);
 

@@ -1,10 +1,10 @@
 /* norm_method.h -- a normalization method: a file of mathematics on plain arrays and a row. The row
- * declares its passes, its persistent vectors and its citation. Each method's file cites the section
- * of docs/norms.md with its formulas and names.
+ * declares its passes, its persistent vectors and its citation. Each method's file cites the
+ * section of docs/norms.md with its formulas and names.
  *
  * Contract for padded rows: y and dx are 0 there. The layer behaves as if the valid rows were
- * gathered into an n x d matrix, normalized and scattered back. n = 0: y and dx are 0, running state
- * is unchanged, the call is not counted, and hooks get NaN statistics. A method with `padded`
+ * gathered into an n x d matrix, normalized and scattered back. n = 0: y and dx are 0, running
+ * state is unchanged, the call is not counted, and hooks get NaN statistics. A method with `padded`
  * reproduces a release that breaks this contract, and writes the padded rows itself. */
 #ifndef NORM_KERNELS_NORM_METHOD_H
 #define NORM_KERNELS_NORM_METHOD_H
@@ -26,8 +26,8 @@ typedef struct norm_param_row {
     const char *help;
     bool whole; /* only integers are valid */
     /* Option of `statrec train` that sets it, in every method that names the same; NULL: "norm-"
-     * and the name, with '-' for '_'. place: rank among these options in --help and in run files; of
-     * methods that share an option the least counts. 0: after all with a place. */
+     * and the name, with '-' for '_'. place: rank among these options in --help and in run files;
+     * of methods that share an option the least counts. 0: after all with a place. */
     const char *option;
     int place;
 } norm_param_row;
@@ -75,9 +75,9 @@ typedef struct norm_call {
     double *const *state;            /* the method's persistent vectors in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
-    /* [d] gradients of gain and bias. Equal to stat sum_gx and sum_g, with two exceptions. In BRN and
-     * MABN y is not gamma * xhat + beta. In synchronized layers each process has its part; stat has
-     * the total. */
+    /* [d] gradients of gain and bias. Equal to stat sum_gx and sum_g, with two exceptions. In BRN
+     * and MABN y is not gamma * xhat + beta. In synchronized layers each process has its part; stat
+     * has the total. */
     const double *dgamma, *dbeta;
     void *kept; /* [kept_bytes] of the method, initially zero, from forward to backward */
     tape *tape; /* scratch memory and failures; no ops */

@@ -14,8 +14,8 @@
  *
  * With a hook, the statistics of Theorem 1 (Xu et al., NeurIPS 2019) are recorded (18.6): the mean
  * and biased variance of a row's features, averaged over the valid rows. They are taken of dx, as
- * written, and of gamma g. Methods that subtract the mean also record the exact values for their case, from
- * q, xhat and s alone. With qbar, D mean and biased variance of q, m = mean[q xhat]:
+ * written, and of gamma g. Methods that subtract the mean also record the exact values for their
+ * case, from q, xhat and s alone. With qbar, D mean and biased variance of q, m = mean[q xhat]:
  *
  *     mean of dx      0, or qbar/s when the mean is detached
  *     variance of dx  D/s^2 when the standard deviation is detached or 0, else

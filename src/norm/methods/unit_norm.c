@@ -1,6 +1,7 @@
 /* unit_norm.c -- unit norm with a scale vector, from nGPT (docs/norms.md 23).
  *
- * Loshchilov, Hsieh, Sun and Ginsburg, ICLR 2025, arXiv 2410.01131, equations 15 and 16, section 2.5.
+ * Loshchilov, Hsieh, Sun and Ginsburg, ICLR 2025, arXiv 2410.01131, equations 15 and 16, section
+ * 2.5.
  *
  * Per row over its d features, g = dL/dy:
  *

@@ -15,10 +15,11 @@
  *   dR = dy v^T                      dv = R^T dy
  *   D_i = sum_j R_ij dR_ij           dS = c (R * dR - D P)  (as dP = dR m / (1 - p))
  *   dq = dS k                        dk = dS^T q            (dS: gradient of q k^T)
- * Kept: P [B, heads, Tq, row], row = Tk rounded up to whole vectors (zeros after Tk), and the key of
- * the mask. The mask is drawn again; the element number is the index in P. A hidden key has weight 0
- * but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch. A chunk is one sentence
- * and head and adds its gradients one after the other, so q, k and v may be the same tensor. */
+ * Kept: P [B, heads, Tq, row], row = Tk rounded up to whole vectors (zeros after Tk), and the key
+ * of the mask. The mask is drawn again; the element number is the index in P. A hidden key has
+ * weight 0 but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch. A chunk is one
+ * sentence and head and adds its gradients one after the other, so q, k and v may be the same
+ * tensor. */
 #include <omp.h>
 
 #include "engine/gemm/gemm.h"

@@ -18,8 +18,8 @@
  *   dk = dS^T (q + u),  dr = dW^T (q + z),  a = dS k,  e = dW r
  *   dq = a + e,  du = sum_i a_i,  dz = sum_i e_i
  * Kept: P [B, heads, T, row], row = K rounded up to whole vectors (zeros after K), and the key of
- * the mask. The element number is the index in P. A chunk is one sequence and head. Shared inputs (r, u,
- * z) get the sum over sequences in double, in order. */
+ * the mask. The element number is the index in P. A chunk is one sequence and head. Shared inputs
+ * (r, u, z) get the sum over sequences in double, in order. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
