@@ -49,10 +49,10 @@ static const option rows[] = {
     TEXT_OPTION("Choice", "running-dtype", AT(kept_in), "double",
                 "round running values after every update to double, float32 or bf16",
                 .value = "FORMAT,..."),
-    TEXT_OPTION("Steps", "burn-in", AT(startup), "auto",
-                "skip the first N recorded steps; auto: until the initial value weighs less than "
-                "1 %; same: as many for every alpha",
-                .value = "STEPS"),
+    TEXT_OPTION(
+        "Steps", "burn-in", AT(startup), "auto",
+        "skip the first N recorded steps; auto: N of each alpha; same: one N for all alphas",
+        .value = "STEPS"),
     PHASE_OPTION(AT(phase)),
 };
 
@@ -89,8 +89,7 @@ static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
         char *end;
         const double value = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !(value >= 0 && value <= 1))
-            return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of numbers from 0 to 1",
-                           text);
+            return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of numbers in [0, 1]", text);
         if (a->count == ALPHAS) return sr_fail(why, SR_USAGE, "--alpha: more than %d", ALPHAS);
         a->value[a->count++] = value;
         if (!*end) return SR_OK;
@@ -292,14 +291,13 @@ static sr_status read_startup(const char *word, int64_t *startup, sr_failure *wh
 
 static void note_startup(int64_t startup, tsv *t) {
     if (startup == STARTUP_SAME)
-        tsv_note(
-            t, "steps",
-            "the same recorded steps for every alpha: those behind the start-up of the greatest "
-            "one that leaves a third of them; greater ones have none");
+        tsv_note(t, "steps",
+                 "the same recorded steps for every alpha. The burn-in is of the largest alpha "
+                 "that keeps a third");
     else if (startup == STARTUP_AUTO)
         tsv_note(t, "steps",
-                 "start-up left out: the first ceil(ln %g / ln alpha) recorded steps of each alpha "
-                 "(--burn-in 0 keeps them)",
+                 "burn-in: skips ceil(ln %g / ln alpha) recorded steps of each alpha (--burn-in 0 "
+                 "keeps them)",
                  SR_STARTUP_LEFT);
     else
         tsv_note(t, "steps", "the first %lld recorded steps are left out", (long long)startup);
@@ -309,18 +307,19 @@ static void note_spacing(const run_set *set, tsv *t) {
     for (int r = 0; r < set->count; r++) {
         const sr_run_info *info = sr_run_get_info(set->run[r]);
         if (info->vectors == info->steps) continue;
-        tsv_note(t, "note", "%s: vectors at %lld of %lld steps: alpha counts recorded steps",
-                 set->path[r], (long long)info->vectors, (long long)info->steps);
+        tsv_note(t, "note", "%s: %lld of %lld steps have vectors; alpha counts these", set->path[r],
+                 (long long)info->vectors, (long long)info->steps);
     }
 }
 
 static void declare_columns(stat_table *table) {
     tsv *t = &table->table;
     site_columns(t);
-    tsv_column(t, "statistic", "what the columns behind run_alpha summarise over recorded steps");
+    tsv_column(t, "statistic", "the columns after run_alpha summarize it over recorded steps");
     tsv_column(t, "alpha", "weight of the old running value");
-    tsv_column(t, "kept_in", "format that the running value is rounded to behind every update");
-    tsv_column(t, "spacing", "steps from one recorded step to the next; 1: alpha is as in the run");
+    tsv_column(t, "kept_in", "the running value is rounded to this format after every update");
+    tsv_column(t, "spacing",
+               "steps from one recorded step to the next; 1: alpha acts as in the run");
     tsv_column(t, "run_alpha", "alpha of the run itself at this site");
     summary_columns(t);
 }

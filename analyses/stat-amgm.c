@@ -260,9 +260,9 @@ static sr_status check_recorded(const stat_table *t, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(t->set->run[0]);
     const step_window *w = &t->window[0];
     sr_fail(why, SR_FORMAT,
-            "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: vectors "
-            "are at %lld of %lld steps",
-            t->set->path[0], (long long)w->first, (long long)w->last, (long long)s->window,
+            "%s: no test in steps %lld to %lld: it needs %lld recorded steps, vectors are at %lld "
+            "of %lld steps",
+            t->set->path[0], (long long)w->first, (long long)w->last, (long long)s->window + 1,
             (long long)info->vectors, (long long)info->steps);
     sr_hint(why, "`statrec train --vectors-every 1` records them at every step");
     return SR_FORMAT;
@@ -277,7 +277,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     for (int r = 0; r < t->set->count; r++) {
         const sr_run_info *info = sr_run_get_info(t->set->run[r]);
         if (info->vectors == info->steps) continue;
-        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
+        tsv_note(&t->table, "note", "%s: %lld of %lld steps have vectors; M counts these",
                  t->set->path[r], (long long)info->vectors, (long long)info->steps);
     }
     t->chosen = (choice){.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1};

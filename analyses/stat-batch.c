@@ -142,8 +142,7 @@ static sr_status read_points(stat_table *t, const char *metric, const run_groups
     qsort(p, (size_t)all->count, sizeof *p, by_row_and_group);
     for (int64_t i = 1; i < all->count; i++) {
         if (by_kind_size(&p[i - 1], &p[i]) || p[i].group == p[i - 1].group) continue;
-        tsv_note(&t->table, "warning",
-                 "runs of one row differ in more than their seed: first at %s, micro-batch %g",
+        tsv_note(&t->table, "warning", "runs of a row differ beyond the seed: %s, size %g",
                  p[i].norm, p[i].size);
         break;
     }

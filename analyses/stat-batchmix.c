@@ -40,11 +40,11 @@ static const option rows[] = {
     SITE_OPTION(AT(site)),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Covariates", "length-terms", AT(length_terms), "4", 1, MIX_TERMS, "",
-               "pieces of the line through sentence length"),
+               "fit N terms of sentence length"),
     INT_OPTION("Covariates", "padding-terms", AT(padding_terms), "2", 1, MIX_TERMS, "",
-               "pieces of the line through the padded part"),
+               "fit N terms of the padded fraction"),
     INT_OPTION("Intervals", "shifts", AT(of.shifts), "39", 0, 999, "",
-               "distances in time of the control"),
+               "compute the control from N time shifts of the covariates"),
     LEVEL_OPTION(AT(of.level)),
     RESAMPLES_OPTION(AT(of.resamples)),
     SEED_OPTION(AT(of.seed)),
@@ -80,29 +80,28 @@ static void declare_columns(stat_table *table) {
     site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "part",
-               "what is taken out of delta = mu_B - mu: none; position: position_B - position, "
-               "exact; length: rows/samples, padding: padded/(rows + padded), by regression");
+               "part subtracted from delta = mu_B - mu. position: position_B - position, exact. "
+               "length: rows/samples, padding: padded/(rows + padded), by regression");
     tsv_column(t, "terms", "coefficients for each feature that the regression has");
     tsv_column(t, "first_step", "first recorded step that is used");
     tsv_column(t, "last_step", "last recorded step that is used");
     tsv_column(t, "steps", "recorded steps from first to last that are finite");
     tsv_column(t, "nonfinite", "the others, in no other column");
     tsv_column(t, "share",
-               "1 - sum_t ||delta - part||^2 / sum_t ||delta||^2, regression out of "
-               "sample; below 0: taking it out makes delta longer");
+               "1 - sum_t ||delta - part||^2 / sum_t ||delta||^2, out of sample. Below 0: "
+               "subtracting the part lengthens delta");
     tsv_column(t, "low", "lower end of the interval of share over blocks of steps of this run");
     tsv_column(t, "high", "upper end");
     tsv_column(t, "control_low",
-               "least share with the covariates moved in time: what a regression "
-               "finds where there is no relation");
+               "least share with the covariates moved in time: the result without any relation");
     tsv_column(t, "control_high", "largest share with the covariates moved in time");
     tsv_column(t, "tid", "mean_t ||delta - part||_2 / ||sigma||_2: mean TID without the part");
     tsv_column(t, "slope",
-               "sum <delta, p> / sum ||p||^2, p the position part: 1 where the rest of "
-               "delta does not go with it; below 1/2 its share is negative");
+               "sum <delta, p> / sum ||p||^2, p the position part. 1: the rest of delta is "
+               "unrelated to p. Below 1/2 the share is negative");
     tsv_column(t, "independent",
-               "share of ||delta||^2 that means over n independent rows would "
-               "have: 2/(1 + alpha) sum_t ||sigma||^2/n / sum_t ||delta||^2");
+               "fraction of ||delta||^2 with n independent rows: 2/(1 + alpha) sum_t ||sigma||^2/n "
+               "/ sum_t ||delta||^2");
 }
 
 static void print_result(const result *r, tsv *t) {
@@ -174,11 +173,10 @@ static void choose_parts(const mix_site *m, result *r, tsv *t) {
         if (m->rows >= MIX_STEPS_PER_TERM * model.count)
             r->outcome.part[part].there = true;
         else
-            tsv_note(
-                t, "note",
-                "%s: %s: %s: %lld recorded steps, fewer than %d for each of %d terms: left out",
-                r->path, r->site->name, mix_part_name[part], (long long)r->rows, MIX_STEPS_PER_TERM,
-                r->terms[part]);
+            tsv_note(t, "note",
+                     "%s: %s: %s: skipped: %lld recorded steps; needs %d for each of %d terms",
+                     r->path, r->site->name, mix_part_name[part], (long long)r->rows,
+                     MIX_STEPS_PER_TERM, r->terms[part]);
     }
 }
 

@@ -40,25 +40,23 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*", "sites: globs separated by commas",
-                .value = "SITE,..."),
+    TEXT_OPTION("Choice", "site", AT(site), "*", "use these sites: globs", .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat),
                 "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,g_mu_share,"
                 "g_sigma2_share,g_psi2_share",
-                "statistics separated by commas: any name below /scalars, those that the runs "
-                "declare too, or a form of one",
+                "compare these statistics: names below /scalars, forms of them, or custom scalars",
                 .value = "STAT,..."),
     CHOICE_OPTION("Choice", "match", AT(match), "name", "name|depth|first|last",
-                  "which sites of two runs belong together"),
+                  "match sites of two runs by name or depth, or take the first or last of each"),
     CHOICE_OPTION("Choice", "groups", AT(groups), "seed", "seed|none",
-                  "runs that differ in nothing but the seed are one group; none: each run alone"),
+                  "seed: runs that differ only in the seed form one group; none: each run alone"),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     REAL_OPTION("Steps", "after", AT(after), "0", 0, 99, "percent",
-                "leave out the steps before this part of training"),
+                "skip the first X percent of training"),
     LEVEL_OPTION(AT(level)),
     RESAMPLES_OPTION(AT(resamples)),
     INT_OPTION("Intervals", "block", AT(block), "0", 0, 1000000, "steps",
-               "length of a block; 0: from the autocorrelation of each series"),
+               "draw blocks of N steps; 0: from the autocorrelation of each series"),
     SEED_OPTION(AT(seed)),
 };
 
@@ -300,14 +298,13 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "ratio", "value / first_value");
     tsv_column(t, "low", "lower end of the interval of the ratio");
     tsv_column(t, "high",
-               "upper end; a maximum of a resample is never above the series' own, so the interval "
-               "of max tells how much hangs on single steps and is no bound for other runs");
+               "upper end. A resample never exceeds the maximum of its series. So the interval of "
+               "max shows how much depends on single steps. It is no bound for other runs");
     tsv_column(t, "verdict",
-               "larger or smaller: the interval is above or below 1, and it covers other seeds; "
-               "larger or smaller in these runs: one run on a side, so it covers other steps of "
-               "these runs only, another seed may lie outside and nothing is said about the "
-               "methods; no difference shown: it contains 1; too few steps: a run has fewer than "
-               "20; undefined: a ratio is 0/0 or x/0");
+               "larger or smaller: the interval covers other seeds and is above or below 1. larger "
+               "or smaller in these runs: one side is a single run. Its interval covers other "
+               "steps and does not compare methods. no difference shown: the interval contains 1. "
+               "too few steps: a run has fewer than 20. undefined: a ratio is 0/0 or x/0");
 }
 
 /* What the intervals cover, and what they do not. */
@@ -317,15 +314,13 @@ static void note_cover(const comparison *p, int64_t pairs, tsv *t) {
     for (int g = 0; g < p->groups.count; g++)
         single = single || run_groups_size(&p->groups, p->set, g) < 2;
     if (single)
-        tsv_note(
-            t, "note",
-            "where a side is one run (columns runs, first_runs) the interval covers the "
-            "spread over the steps of these runs, not that between seeds: two seeds of one "
-            "method differ `in these runs` too; to compare methods give three or more of each");
+        tsv_note(t, "note",
+                 "one side is a single run (columns runs, first_runs). Its interval covers other "
+                 "steps and no other seeds. Two seeds of one method differ `in these runs` too. To "
+                 "compare methods, give three runs or more of each");
     else
         tsv_note(t, "note",
-                 "%lld intervals that cover other seeds: without any difference of the methods "
-                 "about %.3g of them, or fewer, miss 1",
+                 "%lld intervals cover other seeds. Without a difference about %.3g at most miss 1",
                  (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
 }
 
@@ -337,17 +332,16 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
              s->level, (long long)s->resamples);
     if (p->groups.count < p->set->count)
         tsv_note(t, "intervals",
-                 "groups: of runs, then of blocks of each; widened to Student's distribution by "
-                 "the number of runs of the smaller group: 2: %.3g times, 3: %.3g, 5: %.3g",
+                 "groups: resamples draw runs, then blocks of each. Few runs widen an interval "
+                 "(Student): 2 runs %.3g times, 3: %.3g, 5: %.3g",
                  bootstrap_widening(2, s->level), bootstrap_widening(3, s->level),
                  bootstrap_widening(5, s->level));
     if (s->block)
         tsv_note(t, "block", "%lld steps, as given", (long long)s->block);
     else
         tsv_note(t, "block",
-                 "length per series by Politis and White 2004, from the autocorrelation of "
-                 "[value > median]: neighbouring steps are alike, and single steps drawn one by "
-                 "one would make the intervals too short");
+                 "length per series by Politis and White 2004, from the autocorrelation of [value "
+                 "> median]");
     note_cover(p, pairs, t);
 }
 
@@ -358,17 +352,17 @@ static void note_units(const comparison *p) {
             if (declared_named(p->set->run[0], p->c->wanted[i]->name, SR_PER_SITE) &&
                 declared_named(p->set->run[r], p->c->wanted[i]->name, SR_PER_SITE) &&
                 !same_unit(p, r, i))
-                tsv_note(p->table, "note", "%s: %s is in another unit than in %s: not compared",
+                tsv_note(p->table, "note", "%s: skipped: %s has another unit than in %s",
                          p->set->path[r], p->c->wanted[i]->name, p->set->path[0]);
 }
 
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
-    sr_fail(why, SR_FORMAT, "%s and the other run%s have no statistic at a common site",
+    sr_fail(why, SR_FORMAT, "%s and the other run%s share no statistic at any site",
             p->set->path[0], p->set->count > 2 ? "s" : "");
     for (int i = 0; i < p->c->statistics; i++)
         for (int r = 1; p->c->own[i] && r < p->set->count; r++)
             if (!same_unit(p, r, i)) {
-                sr_hint(why, "the runs do not declare %s alike: `statrec info` tells their units",
+                sr_hint(why, "units of %s differ: `statrec info` prints them",
                         p->c->wanted[i]->name);
                 return SR_FORMAT;
             }
@@ -400,8 +394,8 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         status = run_groups_make(&p->groups, t->set, strcmp(s->groups, "none") == 0, why);
     if (status == SR_OK && p->groups.count == 1) {
         tsv_note(p->table, "note",
-                 "all runs are of one configuration and differ in nothing but the seed: compared "
-                 "one by one, what differs is what a seed does");
+                 "the runs differ only in the seed. They are compared one by one: differences show "
+                 "the effect of a seed");
         run_groups_free(&p->groups);
         status = run_groups_make(&p->groups, t->set, true, why);
     }

@@ -35,10 +35,9 @@ typedef struct spectrum_parts {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites, separated by commas: globs, first, middle, last, last-bn",
-                .value = "SITE,..."),
+                "use these sites: globs, first, middle, last, last-bn", .value = "SITE,..."),
     TEXT_OPTION("Choice", "p", AT(p), "0.2,0.5,0.8",
-                "parts of the spectrum: numbers above 0, at most 1"),
+                "use these fractions of the spectrum: above 0, at most 1"),
     CHOICE_OPTION("Choice", "form", AT(form), "slides", "slides|released",
                   "slides: of X; released: of X^T X / N"),
     CHOICE_OPTION("Choice", "of", AT(of), "both", "both|input|gradient", "X, dL/dX, or both"),
@@ -51,9 +50,8 @@ static sr_status read_parts(const char *list, spectrum_parts *p, sr_failure *why
         const double value = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !(value > 0 && value <= 1) ||
             p->count == PARTS_MAX)
-            return sr_fail(why, SR_USAGE,
-                           "--p: '%s' is not a list of at most %d numbers above 0, at most 1", list,
-                           PARTS_MAX);
+            return sr_fail(why, SR_USAGE, "--p: '%s' is not a list of up to %d numbers in (0, 1]",
+                           list, PARTS_MAX);
         p->part[p->count++] = value;
         at = *end ? end + 1 : end;
     }
@@ -86,10 +84,7 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "p", "part of the spectrum; nan for C_max");
     tsv_column(t, "m", "ceil(p d)");
     tsv_column(t, "value", "inf where sigma_m is 0");
-    tsv_column(
-        t, "resolved",
-        "no: sigma_m is under 5e-7 of sigma_1, a rounding error of X^T X, or one of them is not "
-        "finite");
+    tsv_column(t, "resolved", "no: sigma_m is below 5e-7 of sigma_1, or one is not finite");
 }
 
 static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,

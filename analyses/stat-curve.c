@@ -29,19 +29,16 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     FLAG_OPTION("Output", "evals", AT(evals), "no",
-                "one row per evaluation instead of one per step"),
+                "print a row for each evaluation instead of each step"),
     TEXT_OPTION("Output", "metric", AT(metric), "",
-                "with --evals: only these metrics, names separated by commas, a column for each "
-                "whether a run declares it or not; default: all that the runs declare",
+                "with --evals: print these metrics, also undeclared ones; default: all that the "
+                "runs declare",
                 .value = "METRIC"),
     TEXT_OPTION("Output", "stat", AT(stat), "",
-                "without --evals: beside step and epoch only these columns, names separated by "
-                "commas; default: all",
+                "without --evals: print step, epoch and these columns; default: all",
                 .value = "STAT,..."),
-    INT_OPTION(
-        "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
-        "of each of so many parts of the epochs only the smallest, the median and the largest "
-        "value of every column; 0: every row"),
+    INT_OPTION("Output", "buckets", AT(buckets), "0", 1, 1000000, "",
+               "print smallest, median and largest value of N parts of the epochs; 0: every row"),
     PHASE_OPTION(AT(phase)),
 };
 
@@ -409,11 +406,9 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     for (int r = 0; r < t->set->count && t->window; r++)
         window_describe(&t->window[r], t->set->path[r], &t->table);
     if (s->buckets)
-        tsv_note(
-            &t->table, "note",
-            "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
-            "largest value",
-            (long long)s->buckets);
+        tsv_note(&t->table, "note",
+                 "three rows per 1/%lld of the epochs: smallest, median, largest",
+                 (long long)s->buckets);
     for (int i = 0; i < g->columns; i++) note_column(&g->column[i], t->set, &t->table);
     return SR_OK;
 }

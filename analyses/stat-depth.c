@@ -118,8 +118,8 @@ static sr_status choose(stat_table *t, sr_failure *why) {
                             .site = s->site,
                             .startup = "0",
                             .phase = s->phase,
-                            .hint = "methods without batch statistics have them only with `statrec "
-                                    "train --observe batch`, vectors only with --record all",
+                            .hint = "without batch statistics, add `statrec train --observe "
+                                    "batch`; vectors need --record all",
                             .compares = true};
     t->chosen.statistics = FEATURE_STATISTICS;
     for (int i = 0; i < FEATURE_STATISTICS; i++) t->chosen.wanted[i] = &feature_statistics[i];

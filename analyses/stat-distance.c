@@ -90,11 +90,10 @@ int main(int argc, char **argv) {
         .default_stat = "mu,sigma,sigma2,psi,psi2",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint =
-            "methods without batch statistics have them only with `statrec train --observe batch`",
+        .hint = "without batch statistics, add `statrec train --observe batch`",
         .form_option = "form",
-        .form_help = "divided by d as in the paper, by sqrt(d), or by the running statistic; only "
-                     "the last may be compared between widths and scales",
+        .form_help = "paper: divide by d; per-root: by sqrt(d); relative: by the running "
+                     "statistic, comparable between widths",
         .form = {{"paper", stats, false},
                  {"per-root", per_root, false},
                  {"relative", relative, false}},

@@ -14,8 +14,8 @@ int main(int argc, char **argv) {
         .default_stat = "kurtosis,mean_share,power,variance,largest,dead",
         .site = "*",
         .source = FROM_VECTORS,
-        .hint = "methods without batch statistics have them only with `statrec train --observe "
-                "batch`, vectors only with --record all",
+        .hint = "without batch statistics, add `statrec train --observe batch`; vectors need "
+                "--record all",
     };
     return analysis_main(&a, argc, argv);
 }

@@ -37,13 +37,11 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
-                "names of metrics, separated by commas: the first that a run has",
-                .value = "METRIC"),
+                "use the first of these metrics that a run has", .value = "METRIC"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
-        "discrepancies: auto (the final pass, else the last tenth of the steps), or their mean "
-        "over a phase: all, first-half, second-half, FROM:TO, or a phase of the learning rate, "
-        "its number from 1 or last",
+        "auto: discrepancies of the final pass, else of the last tenth of the steps; or use these "
+        "steps: all, first-half, second-half, FROM:TO, or learning-rate phase N or last",
         .value = "PHASE"),
     TEXT_OPTION("Steps", "burn-in", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
                 .value = "STEPS"),
@@ -188,8 +186,8 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "batch_sites",
                "recorded sites whose normalization has statistics over the batch");
     tsv_column(t, "tid_site",
-               "the last of them with a discrepancy that is no stack's final norm (NAME.final), as "
-               "--site last-bn; - without one");
+               "last of them with a discrepancy, without final norms of stacks (as --site "
+               "last-bn); -: none");
     tsv_column(t, "tid_from",
                "final: mean over the final pass; steps: over the last tenth of them");
     tsv_column(t, "tid_mean", "its ||mu_B - mu||_2 / ||sqrt(sigma2)||_2, percent");
@@ -201,8 +199,7 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "better", "which of two values is better: less, more, - for neither");
     tsv_column(t, "value", "at the last evaluation with a finite value");
     tsv_column(t, "reference",
-               "run of the same task with the fewest batch sites, nearest in "
-               "configuration; the run itself where it is that");
+               "run of this task with the fewest batch sites and the nearest configuration");
     tsv_column(t, "gap", "metric against the reference, positive where the run is better");
     tsv_column(t, "replicates", "runs that differ from this one in their seed alone, and itself");
     tsv_column(t, "tid_low", "95 % interval of the mean tid_total of the replicates; NaN for one");

@@ -81,13 +81,12 @@ int main(int argc, char **argv) {
         .default_stat = "g_mu,g_sigma2,g_psi2,g_sigma2_rowmean,g_psi2_rowmean",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint =
-            "methods without batch statistics have them only with `statrec train --observe batch`; "
-            "shares need ||dx||, which files of older versions lack",
+        .hint = "without batch statistics, add `statrec train --observe batch`; old files lack "
+                "||dx|| for fractions",
         .form_option = "loss",
-        .form_help = "of the loss as the run reduced it (sum, in `statrec train`), of its sum or "
-                     "mean over tokens or images, or as a share of the whole gradient; only the "
-                     "last may be compared between batch sizes, widths and scales",
+        .form_help = "recorded: the run's loss (a sum in `statrec train`); sum, mean: over tokens "
+                     "or images; share: fraction of the whole gradient, comparable between batch "
+                     "sizes and widths",
         .form = {{"recorded", stats, false},
                  {"sum", of_sum, false},
                  {"mean", of_mean, false},

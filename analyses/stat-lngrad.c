@@ -55,13 +55,12 @@ static void declare_columns(tsv *t) {
     site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "case",
-               "of Theorem 1: a mean and deviation constant in the backward pass, b neither, c the "
-               "mean, d the deviation; -: no statement");
+               "case of Theorem 1. Constants in the backward pass: a mean and deviation, b none, c "
+               "mean, d deviation. -: no statement");
     tsv_column(t, "steps", "recorded steps");
     tsv_column(
         t, "nonfinite",
-        "steps at which a recorded statistic is NaN or infinite: such values are in no median "
-        "and no difference");
+        "steps with a statistic that is NaN or infinite; no median or difference includes it");
     tsv_column(t, "grad_mean", "median over the steps of row_grad_mean");
     tsv_column(t, "exact_mean", "the same of row_exact_mean; nan: not recorded, or no statement");
     tsv_column(t, "mean_diff", "largest of the steps: |grad_mean - exact_mean| / sqrt(exact_var)");

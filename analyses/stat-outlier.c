@@ -177,10 +177,9 @@ static void declare_parts(tsv *t) {
     tsv_column(t, "max", "largest value");
     tsv_column(t, "outliers", "steps with |value - median| > k mad");
     tsv_column(t, "share", "outliers / (steps - nonfinite)");
-    tsv_column(
-        t, "largest",
-        "(value - median) / mad of the value farthest from the median; infinite where mad is "
-        "0, 0 where all values are equal");
+    tsv_column(t, "largest",
+               "largest |value - median| / mad with its sign; infinite if mad is 0, 0 if all "
+               "values are equal");
     tsv_column(t, "largest_step", "first step with it; -1: no finite value");
 }
 

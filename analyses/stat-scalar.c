@@ -8,8 +8,7 @@
 int main(int argc, char **argv) {
     const analysis a = {
         .program = "stat-scalar",
-        .does = "Any recorded scalar, per site, those that the runs declare too (statrec info "
-                "lists them).",
+        .does = "Any recorded scalar per site, also custom ones (statrec info lists them).",
         .stat = recorded_statistics,
         .statistics = RECORDED_STATISTICS,
         .default_stat = "rows,nonfinite",

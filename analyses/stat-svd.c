@@ -32,13 +32,13 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    FLAG_OPTION("Output", "all", AT(all), "no", "every recorded step instead of the last"),
+    FLAG_OPTION("Output", "all", AT(all), "no", "print every recorded step instead of the last"),
     FLAG_OPTION("Output", "summary", AT(summary), "no",
-                "one row for every recorded step: effective rank, decay exponent, condition"),
+                "print a row for each recorded step: effective rank, decay exponent, condition"),
     INT_OPTION("Summary", "fit-first", AT(fit_first), "2", 1, 1000000, "index",
-               "where the fit of the decay exponent begins"),
+               "begin the fit of the decay exponent at index N"),
     INT_OPTION("Summary", "fit-last", AT(fit_last), "0", 0, 1000000, "index",
-               "where it ends; 0: at the last resolved value"),
+               "end it at index N; 0: at the last resolved value"),
 };
 
 enum { LEAST_FIT = 3 };
@@ -218,8 +218,7 @@ static sr_status nothing_found(const run_set *set, sr_failure *why) {
     sr_fail(why, SR_FORMAT, "%s%s has no singular values of an embedding", set->path[0],
             set->count > 1 ? " (and no other run)" : "");
     if (waiting)
-        sr_hint(why, "the run has not ended, and --svd-every was not given or not reached: "
-                     "`statrec train --svd-every N` records them before the end too");
+        sr_hint(why, "the run has not ended: `statrec train --svd-every N` records them earlier");
     else
         sr_hint(why, "`statrec train` records them for models with word embeddings");
     return SR_FORMAT;

@@ -25,21 +25,20 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Tables of the papers", "layout", AT(layout), "",
-                "table to print: pn-table1, rbn-table1, ...; list names them", .value = "TABLE"),
+                "print this table: pn-table1, rbn-table1, ...; list: name them", .value = "TABLE"),
+    CHOICE_OPTION("Tables of the papers", "format", AT(format), "tsv",
+                  TSV_FORMATS "|latex|markdown",
+                  "print in this format; latex (needs booktabs) and markdown need --layout"),
     CHOICE_OPTION(
-        "Tables of the papers", "format", AT(format), "tsv", TSV_FORMATS "|latex|markdown",
-        "of the table; latex needs the package booktabs; latex and markdown need --layout"),
-    CHOICE_OPTION("Tables of the papers", "pick", AT(pick), "best", "best|last",
-                  "best: the evaluation with the smallest valid_loss among those that have the "
-                  "metric; last: the last one that has it"),
+        "Tables of the papers", "pick", AT(pick), "best", "best|last",
+        "take the metric at the evaluation with the smallest valid_loss, or at the last one"),
     TEXT_OPTION("Tables of the papers", "layouts", AT(layouts), "",
-                "file with layouts of your own; default: plots/layouts.tsv, whose head says how",
+                "read layouts from FILE; default: plots/layouts.tsv, which explains its syntax",
                 .value = "FILE"),
     TEXT_OPTION("Published values", "published", AT(published), "",
-                "file with the papers' values; default: plots/published.tsv", .value = "FILE"),
+                "read the papers' values from FILE; default: plots/published.tsv", .value = "FILE"),
     TEXT_OPTION("Published values", "published-table", AT(published_table), "",
-                "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
-                "matched by norm",
+                "without --layout: add the values of this table, as rbn-iwslt14-pre, by norm",
                 .value = "PUBLISHED"),
 };
 

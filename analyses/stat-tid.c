@@ -179,8 +179,9 @@ static sr_status print_final(const run_set *set, const char *sites, const char *
     if (status == SR_OK && !total) {
         status = sr_fail(why, SR_FORMAT, "%s%s has no final pass at a site '%s'", set->path[0],
                          set->count > 1 ? " (and no other run)" : "", sites);
-        sr_hint(why, "`statrec train --final-tid` makes one; methods without batch statistics have "
-                     "it only with --observe batch too");
+        sr_hint(
+            why,
+            "`statrec train --final-tid` makes one; without batch statistics also --observe batch");
     }
     status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) declare_final(&table);
@@ -198,8 +199,7 @@ int main(int argc, char **argv) {
         .default_stat = "mean,var,total",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint =
-            "methods without batch statistics have it only with `statrec train --observe batch`",
+        .hint = "without batch statistics, add `statrec train --observe batch`",
         .form_option = "definition",
         .form_help = "that of the paper, or of its released code (computed from /vectors)",
         .form = {{"paper", stats, false}, {"released", released, true}},

@@ -50,8 +50,7 @@ static void declare_summary(tsv *t) {
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "shares", "R: shares of each batch, with batch statistics of their own");
     tsv_column(t, "steps", "steps with vectors");
-    tsv_column(t, "nonfinite",
-               "those where a share has no rows or a value is not finite, not part of the spreads");
+    tsv_column(t, "nonfinite", "steps at which a shard has no rows or a value is not finite");
     tsv_column(t, "rows", "median over the steps of the mean n_r");
     tsv_column(t, "spread_mean", "median over the steps of " OF_SPREAD_MEAN);
     tsv_column(t, "spread_mean_q25", "its 25 % quantile");
@@ -227,14 +226,13 @@ static sr_status nothing_left(const run_set *set, const shared_run *runs, const 
     }
     const char *more = set->count > 1 ? " (and no other run)" : "";
     if (!replicas) {
-        sr_fail(why, SR_FORMAT, "%s%s has statistics of one share alone", set->path[0], more);
+        sr_fail(why, SR_FORMAT, "%s%s has statistics of one shard alone", set->path[0], more);
         sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
         return SR_FORMAT;
     }
-    sr_fail(why, SR_FORMAT, "%s%s has no mu_B and sigma2_B of several shares at a site '%s'",
-            set->path[0], more, sites);
-    sr_hint(why, vectors ? "methods without batch statistics have them only with `statrec train "
-                           "--observe batch`"
+    sr_fail(why, SR_FORMAT, "%s%s lacks mu_B and sigma2_B of several shards at '%s'", set->path[0],
+            more, sites);
+    sr_hint(why, vectors ? "without batch statistics, add `statrec train --observe batch`"
                          : "`statrec train --vectors-every N` records vectors");
     return SR_FORMAT;
 }
@@ -247,8 +245,7 @@ static sr_status find_sites(const shards_request *q, const run_set *set, shared_
         sr_status status = shared_choose_sites(&runs[r], q->sites, why);
         if (status != SR_OK) return status;
         if (!runs[r].sites)
-            tsv_note(t, "note", "%s: no statistics of several shares at these sites: left out",
-                     set->path[r]);
+            tsv_note(t, "note", "%s: skipped: no statistics of several shards", set->path[r]);
         total += runs[r].sites;
     }
     return total ? SR_OK : nothing_left(set, runs, q->sites, why);
@@ -288,10 +285,9 @@ sr_status shards_print(const shards_request *q, const run_set *set, const char *
     }
     status = find_sites(q, set, runs, &table, why);
     if (status == SR_OK) status = windows_make(&windows, set, q->startup, q->phase, &table, why);
-    tsv_note(
-        &table, "shares",
-        "share 0 is the site itself, share K NAME@K; mu_r and sigma_r = sqrt(sigma2_B) of share "
-        "r, n_r its valid rows, bars: means over the R shares");
+    tsv_note(&table, "shares",
+             "shard 0 is the site itself, shard K is NAME@K. mu_r, sigma_r = sqrt(sigma2_B): of "
+             "shard r. n_r: its valid rows. Bars: means over the R shards");
     status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) status = print_runs(q, set, runs, windows, &table, why);
     for (int r = 0; r < set->count; r++) shared_free(&runs[r]);

@@ -162,12 +162,9 @@ void table_note_steps(const run_set *set, tsv *table) {
     for (int r = 0; r < set->count; r++) {
         const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
         if (steps == 0) continue;
-        tsv_note(table, "steps",
-                 "%s: losses and discrepancies of steps over the last %lld of %lld%s", set->path[r],
-                 (long long)last, (long long)steps,
-                 steps - last < sr_run_startup(set->run[r])
-                     ? "; among them the start-up of running values"
-                     : "");
+        tsv_note(table, "steps", "%s: losses and discrepancies over the last %lld of %lld steps%s",
+                 set->path[r], (long long)last, (long long)steps,
+                 steps - last < sr_run_startup(set->run[r]) ? "; includes the burn-in" : "");
     }
 }
 

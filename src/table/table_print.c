@@ -74,15 +74,14 @@ static void note_other_runs(const grid *g, tsv *t) {
         for (int i = 0; i < g->rows; i++)
             for (int k = 0; k < g->row[i].members; k++) found = found || g->row[i].member[k] == r;
         if (!found)
-            tsv_note(t, "note", "%s (%s, task %s) has no row of its own in this table",
-                     g->run[r].path, g->run[r].norm, g->run[r].task);
+            tsv_note(t, "note", "%s (%s, task %s) has no row in this table", g->run[r].path,
+                     g->run[r].norm, g->run[r].task);
     }
     for (int k = 0; k < g->columns; k++) {
         const grid_column *c = &g->column[k];
         if (!c->other || c->of < 0) continue;
-        tsv_note(t, "note",
-                 "task %s has no %s, the metric of %s: its %s stands behind the paper's columns",
-                 c->task, layout_of(g, c)->metric, layout_of(g, c)->label, c->metric);
+        tsv_note(t, "note", "task %s has no %s, the metric of %s: its %s comes last", c->task,
+                 layout_of(g, c)->metric, layout_of(g, c)->label, c->metric);
     }
 }
 
@@ -96,9 +95,8 @@ static void note_cells(const grid *g, bool published, tsv *t) {
                 tsv_note(t, "note", "%s, %s, published %s: %s", g->row[i].label,
                          layout_of(g, c)->label, cell->published, cell->note);
             if (!published && cell->diverged && cell->runs)
-                tsv_note(t, "note", "%s, %s %s: %d of %d runs diverged and are left out",
-                         g->row[i].label, c->task, c->metric, cell->diverged,
-                         cell->diverged + cell->runs);
+                tsv_note(t, "note", "%s, %s %s: skipped %d of %d runs: diverged", g->row[i].label,
+                         c->task, c->metric, cell->diverged, cell->diverged + cell->runs);
         }
 }
 
@@ -132,25 +130,24 @@ static void warn_of_units(const grid *g, const run_set *set, tsv *t) {
 static void note_all(const grid *g, const run_set *set, tsv *t) {
     tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
     tsv_note(t, "source", "%s", g->layout.source);
-    tsv_note(t, "definition", "behind the name of a metric: ↑ more is better, ↓ less is better");
+    tsv_note(t, "definition", "↑ more is better, ↓ less is better");
     for (int k = 0; k < g->columns; k++)
         if (g->column[k].published) note_source(g, &g->column[k], t);
     note_cells(g, true, t);
     if (!g->runs) return;
     tsv_note(t, "definition", "%s",
-             g->pick == PICK_LAST
-                 ? "a measured value is that of the last evaluation that has it"
-                 : "a measured value is that of the evaluation with the smallest valid_loss among "
-                   "those that have it; without any valid_loss, the metric's own best");
+             g->pick == PICK_LAST ? "measured values: from the last evaluation with the metric"
+                                  : "measured values: from the evaluation with the smallest "
+                                    "valid_loss. Without valid_loss: the metric's best");
     tsv_note(t, "definition",
-             "several runs that differ in the seed only: mean and standard deviation (n - 1); "
-             "settings are what else differs between runs of a row");
+             "runs that differ only in the seed: mean and standard deviation (n - 1). settings: "
+             "other differences between runs of a row");
     tsv_note(
         t, "definition",
-        "tid_*: percent, at the last BN layer (--site last-bn of the analyses: no stack's final "
-        "norm), of the final pass or else mean over the last tenth of the steps; gap: to the runs "
-        "of norm ln, or of the one that the row names, of the task with the nearest settings, + is "
-        "better; published gaps that the paper does not print are differences of its values");
+        "tid_*: percent, at the last BN layer (--site last-bn). It comes from the final pass, else "
+        "it is a mean over the last tenth of the steps. gap: difference to norm ln, or to the norm "
+        "that the row names. The reference runs have the same task and the nearest settings; + is "
+        "better. A gap that the paper does not print is a difference of its values");
     warn_of_units(g, set, t);
     note_tid_sites(g, t);
     for (int i = 0; i < g->rows; i++)

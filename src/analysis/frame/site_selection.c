@@ -104,8 +104,8 @@ void choice_note_own(const choice *c, const run_set *set, bool define, tsv *tabl
         }
         for (int r = 0; r < set->count; r++)
             if (declared_named(set->run[r], name, SR_PER_SITE))
-                tsv_note(table, "warning", "%s declares a %s of its own; this is another: %s",
-                         set->path[r], name, statistic_definition(c->wanted[i]));
+                tsv_note(table, "warning", "%s declares another %s; this one is %s", set->path[r],
+                         name, statistic_definition(c->wanted[i]));
     }
 }
 
@@ -243,8 +243,7 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
         }
         if (!sites) continue;
         tsv_note(table, "note",
-                 "%s: %s is the observer's at %lld site%s (%s%s): what bn or pnv would find there, "
-                 "not used by norm %s",
+                 "%s: %s is the observer's at %lld site%s (%s%s), not used by norm %s",
                  s->set->path[s->run], c->wanted[i]->name, (long long)sites, sites > 1 ? "s" : "",
                  example->name, sites > 1 ? ", ..." : "", example->norm);
     }

@@ -61,9 +61,9 @@ static int make_options(const analysis *a, const char *words, option *row) {
                                            "print a last pass after training (statrec train "
                                            "--final-tid)");
     if (a->print_shards)
-        row[count++] = (option)FLAG_OPTION("Definition", "ranks", AT(ranks), "no",
-                                           "how far the batch statistics of the shares of a batch "
-                                           "are apart (statrec train --record-shards)");
+        row[count++] = (option)FLAG_OPTION(
+            "Definition", "ranks", AT(ranks), "no",
+            "print the spread of batch statistics between shards (statrec train --record-shards)");
     return count;
 }
 
@@ -78,9 +78,9 @@ static void declare_summary(const step_table *j) {
     tsv_column(t, "statistic", "what the other columns summarise over the steps of the run");
     summary_columns(t);
     if (!j->intervals) return;
-    tsv_column(t, "median_low",
-               "lower end of a 95 % interval of the median over other steps of "
-               "this run: circular block bootstrap, 1000 resamples");
+    tsv_column(
+        t, "median_low",
+        "lower end of the median's 95 % bootstrap confidence interval over steps of this run");
     tsv_column(t, "median_high", "its upper end");
 }
 
@@ -178,13 +178,12 @@ static sr_status prepare(stat_table *t, step_table *j, sr_failure *why) {
     tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
     sr_status status = choice_set_sites(c, t->set, s->site, j->source, j->table, why);
     if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(c->wanted[0]->name))
-        sr_hint(why, "/vectors have no tokens and no ||dx||: this form is computed from /scalars");
+        sr_hint(why, "/vectors lack tokens and ||dx||: this form needs /scalars");
     else if (status == SR_FORMAT && a->hint)
         sr_hint(why, "%s", a->hint);
     if (s->per_step && j->buckets)
         tsv_note(j->table, "note",
-                 "three rows for each 1/%lld of training where there are more: smallest, median "
-                 "and largest value",
+                 "three rows for each 1/%lld of training: smallest, median, largest",
                  (long long)j->buckets);
     /* a summary has a cell for the statistic and no column with its definition */
     for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
@@ -233,8 +232,7 @@ static sr_status check_summary(const analysis *a, const settings *s, sr_failure 
                         : a->print_sites ? a->program
                                          : NULL;
     if (other && s->intervals)
-        return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
-                       other);
+        return sr_fail(why, SR_USAGE, "--intervals need a summary: not with %s", other);
     if (other && s->parts > 1)
         return sr_fail(why, SR_USAGE, "--parts are summaries: not with %s", other);
     return SR_OK;

@@ -94,10 +94,8 @@ static sr_status set_phase(step_window *w, const sr_runfile *run, const char *pa
     const bool last = strcmp(word, "last") == 0;
     const long number = last ? 0 : strtol(word, &end, 10);
     if (!last && (*end || end == word || number < 1 || number > PHASES_MOST))
-        return sr_fail(
-            why, SR_USAGE,
-            "--phase: '%s' is not all, first-half, second-half, last, a number from 1 or FROM:TO",
-            word);
+        return sr_fail(why, SR_USAGE,
+                       "--phase: '%s' is not all, first-half, second-half, last, N or FROM:TO", word);
     phase p = {0};
     int64_t phases;
     sr_status status = phase_find(run, number, &p, &phases, why);
@@ -165,8 +163,8 @@ void window_describe(const step_window *w, const char *path, tsv *table) {
                  (long long)w->startup);
     else if (w->cut)
         snprintf(startup, sizeof startup,
-                 "; start-up left out: until step %lld running values hold more than %g %% of "
-                 "what they began with (--burn-in 0 keeps it)",
+                 "; burn-in skipped: until step %lld running values hold over %g %% of initial "
+                 "ones (--burn-in 0 keeps it)",
                  (long long)w->startup, 100 * SR_STARTUP_LEFT);
     if (w->first > w->last)
         tsv_note(table, "steps", "%s: none of %lld%s%s%s", path, (long long)w->end,
@@ -226,10 +224,8 @@ static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table
     int64_t phases;
     sr_status status = phase_find(run, 0, &unused, &phases, why);
     if (status == SR_OK && phases > 1 && phases <= PHASES_MOST)
-        tsv_note(table, "note",
-                 "%s: %lld phases of the learning rate are taken together; --phase "
-                 "chooses one, or a half",
-                 path, (long long)phases);
+        tsv_note(table, "note", "%s: includes %lld learning-rate phases; --phase chooses one", path,
+                 (long long)phases);
     return status;
 }
 
@@ -261,8 +257,8 @@ static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table
     sr_status status = read_tokens(run, &s, &count, why);
     if (status == SR_OK && count)
         tsv_note(table, "note",
-                 "%s: %lld of %lld passes have less than half of the usual %g tokens or "
-                 "images: the largest values may be theirs",
+                 "%s: %lld of %lld passes have less than half of the usual %g tokens or images. "
+                 "They may cause the largest values",
                  path, (long long)count, (long long)steps, s.median);
     return status;
 }

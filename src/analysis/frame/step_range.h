@@ -38,7 +38,7 @@ sr_status windows_make(step_window **windows, const run_set *set, const char *st
 sr_status run_tokens(const sr_runfile *run, summary *result, sr_failure *why);
 
 #define WINDOW_STARTUP_HELP                                                                        \
-    "skip the first N steps; auto: until running values hold less than 1 % of initial ones"
+    "skip the first N steps; auto: while running values hold over 1 % of initial ones"
 #define WINDOW_PHASE_HELP                                                                          \
     "use these steps: all, first-half, second-half, FROM:TO, or learning-rate phase N or last"
 #define PARTS_OPTION(parts, usual)                                                                 \

@@ -102,8 +102,8 @@ void metric_warn(const run_set *set, const char *word, size_t length, tsv *table
             return;
         }
         if (m->better != first->better) {
-            tsv_note(table, "warning", "%s: %s and %s do not agree on which value is better",
-                     m->name, set->path[of], set->path[r]);
+            tsv_note(table, "warning", "%s: %s and %s declare different directions", m->name,
+                     set->path[of], set->path[r]);
             return;
         }
     }
