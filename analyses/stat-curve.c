@@ -233,13 +233,11 @@ typedef struct curve {
     int64_t last;            /* step of the run's last row */
     int epoch;               /* its column */
     double *memory, **value; /* [1 + columns][BLOCK] */
-    double *row;             /* [1 + columns] scratch */
 } curve;
 
-/* Of the rows that the table is about; value [1 + columns][count]. */
-static sr_status curve_read(void *context, int64_t first, int64_t count, double *const *value,
-                            sr_failure *why) {
-    const curve *c = context;
+/* Reads rows of the table into c->value. */
+static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_failure *why) {
+    double *const *value = c->value;
     sr_status status = SR_OK;
     for (int i = 0; i < c->g->columns && status == SR_OK; i++)
         status =
@@ -249,53 +247,42 @@ static sr_status curve_read(void *context, int64_t first, int64_t count, double 
     return status;
 }
 
-/* The median of two whole numbers may be none. */
-static void curve_print(const curve *c, const double *row) {
-    tsv_text(c->table, c->path);
-    tsv_real(c->table, row[0]);
-    for (int k = 0; k < c->g->columns; k++) {
-        if (!c->g->column[k].whole || row[1 + k] != floor(row[1 + k]))
-            tsv_real(c->table, row[1 + k]);
-        else
-            tsv_int(c->table, (int64_t)row[1 + k]);
-    }
-}
-
-static sr_status curve_all(curve *c, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
-        const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
-        status = curve_read(c, done, count, c->value, why);
-        for (int64_t i = 0; i < count && status == SR_OK; i++) {
-            for (int k = 0; k < 1 + c->g->columns; k++) c->row[k] = c->value[k][i];
-            curve_print(c, c->row);
+/* Prints the rows that p has so far. */
+static void curve_print(const curve *c, parts *p) {
+    for (int64_t i = 0; i < p->rows; i++) {
+        const double *row = p->row + i * p->columns;
+        tsv_text(c->table, c->path);
+        tsv_real(c->table, row[0]);
+        for (int k = 0; k < c->g->columns; k++) {
+            /* the median of two whole numbers may be none */
+            if (!c->g->column[k].whole || row[1 + k] != floor(row[1 + k]))
+                tsv_real(c->table, row[1 + k]);
+            else
+                tsv_int(c->table, (int64_t)row[1 + k]);
         }
     }
-    return status;
+    p->rows = 0;
 }
 
-static sr_status curve_reduce(curve *c, parts *p, sr_failure *why) {
+/* buckets 0: every row */
+static sr_status curve_rows(curve *c, int64_t buckets, sr_failure *why) {
+    double low = 0, high = 0;
+    parts p;
     sr_status status = SR_OK;
+    if (buckets) status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
+    if (buckets && status == SR_OK)
+        status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
+    parts_begin(&p, 1 + c->g->columns, buckets, low, high);
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
-        status = curve_read(c, done, count, c->value, why);
+        status = curve_read(c, done, count, why);
         if (status == SR_OK)
             status =
-                parts_add(p, c->value[1 + c->epoch], (const double *const *)c->value, count, why);
+                parts_add(&p, c->value[1 + c->epoch], (const double *const *)c->value, count, why);
+        if (status == SR_OK) curve_print(c, &p);
     }
-    return status == SR_OK ? parts_end(p, why) : status;
-}
-
-static sr_status curve_parts(curve *c, int64_t buckets, sr_failure *why) {
-    double low, high;
-    parts p;
-    sr_status status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
-    if (status == SR_OK)
-        status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
-    if (status != SR_OK) return status;
-    parts_begin(&p, 1 + c->g->columns, buckets, low, high);
-    status = curve_reduce(c, &p, why);
-    for (int64_t i = 0; i < p.rows && status == SR_OK; i++) curve_print(c, p.row + i * p.columns);
+    if (status == SR_OK) status = parts_end(&p, why);
+    if (status == SR_OK) curve_print(c, &p);
     parts_free(&p);
     return status;
 }
@@ -340,7 +327,7 @@ static sr_status print_curves(curve *c, const stat_table *t, sr_failure *why) {
         if (status == SR_OK) status = run_last_step(c->run, &c->last, why);
         if (status != SR_OK) break;
         const bool reduced = buckets && c->rows > 3 * buckets;
-        status = reduced ? curve_parts(c, buckets, why) : curve_all(c, why);
+        status = curve_rows(c, reduced ? buckets : 0, why);
     }
     return status;
 }
@@ -348,15 +335,14 @@ static sr_status print_curves(curve *c, const stat_table *t, sr_failure *why) {
 static sr_status print_runs(stat_table *t, sr_failure *why) {
     const group *g = t->state;
     const size_t columns = 1 + (size_t)g->columns;
-    curve c = {.g = g, .table = &t->table, .row = malloc(columns * sizeof *c.row)};
+    curve c = {.g = g, .table = &t->table};
     c.memory = malloc(columns * BLOCK * sizeof *c.memory);
     c.value = malloc(columns * sizeof *c.value);
-    sr_status status =
-        c.memory && c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = c.memory && c.value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (size_t k = 0; k < columns && status == SR_OK; k++) c.value[k] = c.memory + k * BLOCK;
     while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
     if (status == SR_OK) status = print_curves(&c, t, why);
-    free(c.memory), free(c.value), free(c.row);
+    free(c.memory), free(c.value);
     return status;
 }
 

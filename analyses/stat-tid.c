@@ -28,7 +28,6 @@
 
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/statistics_table.h"
-#include "base/globs.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])
@@ -98,25 +97,6 @@ typedef struct final_pass {
     double *value[SR_FINAL_COUNT];
 } final_pass;
 
-static bool measured(const final_pass *p, int64_t site) {
-    return p->batches >= 0 && !isnan(p->value[SR_FINAL_tid_mean][site]);
-}
-
-/* A run and its pass. */
-typedef struct measured_run {
-    const final_pass *pass;
-    const sr_runfile *run;
-} measured_run;
-
-static const char *name_of_site(const void *context, int64_t i) {
-    return sr_run_get_site(((const measured_run *)context)->run, i)->name;
-}
-
-static bool may_be_meant(const void *context, int64_t i, bool bn) {
-    const measured_run *m = context;
-    return measured(m->pass, i) && (!bn || choice_is_bn_layer(sr_run_get_site(m->run, i)));
-}
-
 static void declare_final(tsv *t) {
     site_columns(t);
     tsv_column(t, "norm", "its normalization");
@@ -139,14 +119,14 @@ static sr_status final_run(const run_set *set, int r, const char *sites, tsv *t,
     if (!p.value[0]) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 1; i < SR_FINAL_COUNT; i++) p.value[i] = p.value[i - 1] + p.sites;
     sr_status status = sr_run_final(set->run[r], &p.batches, p.value, why);
-    const measured_run m = {&p, set->run[r]};
-    const globs_sites all = {p.sites, &m, name_of_site, may_be_meant};
-    char unused[GLOBS_WORD]; /* a run without any is told as such */
-    bool *chosen = calloc((size_t)p.sites + 1, sizeof *chosen);
+    char unused[GLOBS_WORD]; /* print_final reports a run without any */
+    bool *chosen = calloc(2 * (size_t)p.sites + 1, sizeof *chosen), *measured = chosen + p.sites;
     if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) globs_choose(sites, &all, chosen, unused);
+    for (int64_t i = 0; i < p.sites && status == SR_OK; i++)
+        measured[i] = p.batches >= 0 && !isnan(p.value[SR_FINAL_tid_mean][i]);
+    if (status == SR_OK) choice_match(set->run[r], measured, sites, chosen, unused);
     for (int64_t i = 0; i < p.sites && status == SR_OK; i++) {
-        if (!chosen[i] || !measured(&p, i)) continue;
+        if (!chosen[i] || !measured[i]) continue;
         ++*count;
         if (!t) continue;
         const double mean = p.value[SR_FINAL_tid_mean][i], var = p.value[SR_FINAL_tid_var][i];

@@ -116,35 +116,26 @@ static void declare_steps(tsv *t) {
     tsv_header(t);
 }
 
-static void print_step(const shared_run *r, const char *name, const double *row, tsv *t) {
-    const double step = floor(row[0]);
-    tsv_text(t, r->path);
-    tsv_text(t, name);
-    tsv_int(t, (int64_t)step);
-    tsv_real(t, r->last ? 100 * step / (double)r->last : NAN);
-    for (int v = 0; v < VALUES; v++) tsv_real(t, row[1 + v]);
-}
-
 /* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their
    medians. */
 static sr_status print_steps(const shared_run *r, const char *name, double *const *value,
                              int64_t buckets, tsv *t, sr_failure *why) {
-    if (buckets && r->count > 3 * buckets) {
-        parts p;
-        parts_begin(&p, 1 + VALUES, buckets, value[0][0], value[0][r->count - 1]);
-        sr_status status = parts_add(&p, value[0], (const double *const *)value, r->count, why);
-        if (status == SR_OK) status = parts_end(&p, why);
-        for (int64_t i = 0; i < p.rows && status == SR_OK; i++)
-            print_step(r, name, p.row + i * p.columns, t);
-        parts_free(&p);
-        return status;
+    const bool reduced = buckets && r->count > 3 * buckets;
+    parts p;
+    parts_begin(&p, 1 + VALUES, reduced ? buckets : 0, reduced ? value[0][0] : 0,
+                reduced ? value[0][r->count - 1] : 0);
+    sr_status status = parts_add(&p, value[0], (const double *const *)value, r->count, why);
+    if (status == SR_OK) status = parts_end(&p, why);
+    for (int64_t i = 0; i < p.rows && status == SR_OK; i++) {
+        const double *row = p.row + i * p.columns, step = floor(row[0]);
+        tsv_text(t, r->path);
+        tsv_text(t, name);
+        tsv_int(t, (int64_t)step);
+        tsv_real(t, r->last ? 100 * step / (double)r->last : NAN);
+        for (int v = 1; v <= VALUES; v++) tsv_real(t, row[v]);
     }
-    for (int64_t i = 0; i < r->count; i++) {
-        double row[1 + VALUES];
-        for (int v = 0; v <= VALUES; v++) row[v] = value[v][i];
-        print_step(r, name, row, t);
-    }
-    return SR_OK;
+    parts_free(&p);
+    return status;
 }
 
 /* Medians over the sites that have a value: value [sites, VALUES][count], median [VALUES][count] */

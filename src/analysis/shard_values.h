@@ -17,7 +17,6 @@ typedef struct shared_run {
     const sr_runfile *run;
     const char *path;
     int64_t first, count, last; /* rows of /vectors; last step of the run */
-    bool *recorded;             /* [sites of the run] */
     shared_site *site;          /* [sites] */
     int64_t sites, replicas;    /* chosen; all that the file has */
 } shared_run;

@@ -8,11 +8,12 @@
 
 typedef struct parts {
     int columns;
-    int64_t buckets;
+    int64_t buckets;                 /* 0: every row is kept as it is */
     double low, high;                /* of x */
     int64_t number, count, capacity; /* the part that is being filled: its number, its rows */
     double *value;                   /* [columns, capacity] */
-    int64_t rows, row_capacity;      /* output: three rows for each part that has any */
+    int64_t rows, row_capacity;      /* output: three rows for each part that has any; readers may
+                                        take them at any time and set rows to 0 */
     double *row; /* [rows, columns] smallest, median, largest; NaN if no value is finite */
 } parts;
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/containers/vector.h"
-#include "base/globs.h"
 #include "base/options/options.h"
 
 /* -- statistics ------------------------------------------------------------------------------ */
@@ -116,11 +115,13 @@ typedef struct site_search {
     int run;
     int64_t sites;
     bool *matched;                       /* [sites] by the pattern */
+    bool *any;                           /* [sites] has one of the statistics */
     bool *recorded[ANALYSIS_STATISTICS]; /* [sites] each */
 } site_search;
 
 static void search_free(site_search *s) {
     free(s->matched);
+    free(s->any);
     for (int i = 0; i < ANALYSIS_STATISTICS; i++) free(s->recorded[i]);
 }
 
@@ -129,22 +130,18 @@ static sr_status search_create(site_search *s, const choice *c, const run_set *s
     *s = (site_search){.set = set, .run = run, .sites = sr_run_get_info(set->run[run])->sites};
     sr_status status = SR_OK;
     s->matched = calloc((size_t)s->sites + 1, sizeof *s->matched);
-    if (!s->matched) status = sr_fail(why, SR_MEMORY, "out of memory");
+    s->any = calloc((size_t)s->sites + 1, sizeof *s->any);
+    if (!s->matched || !s->any) status = sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < c->statistics && status == SR_OK; i++) {
         s->recorded[i] = calloc((size_t)s->sites + 1, sizeof *s->recorded[i]);
         if (!s->recorded[i])
             status = sr_fail(why, SR_MEMORY, "out of memory");
         else
             status = series_recorded(set->run[run], c->wanted[i], source, s->recorded[i], why);
+        for (int64_t k = 0; k < s->sites && status == SR_OK; k++) s->any[k] |= s->recorded[i][k];
     }
     if (status != SR_OK) search_free(s);
     return status;
-}
-
-static bool has_any(const site_search *s, const choice *c, int64_t site) {
-    for (int i = 0; i < c->statistics; i++)
-        if (s->recorded[i][site]) return true;
-    return false;
 }
 
 static void list_sites(const sr_runfile *run, char *text, size_t size) {
@@ -165,48 +162,42 @@ bool choice_is_bn_layer(const sr_run_site *site) {
     return (site->observed || sr_run_over_batch(site)) && !globs_is_final(site->name);
 }
 
-static const char *name_in_run(const void *run, int64_t i) {
-    return sr_run_get_site(run, i)->name;
-}
-
-static bool may_be_in_run(const void *run, int64_t i, bool bn) {
-    return !bn || choice_is_bn_layer(sr_run_get_site(run, i));
-}
-
-bool *choice_in_run(const sr_runfile *run, const char *pattern) {
-    const globs_sites sites = {sr_run_get_info(run)->sites, run, name_in_run, may_be_in_run};
-    char unused[GLOBS_WORD];
-    bool *chosen = calloc((size_t)sites.count + 1, sizeof *chosen);
-    if (chosen) globs_choose(pattern, &sites, chosen, unused);
-    return chosen;
-}
-
-/* A site search and the statistics that its places are about. */
+/* The sites that places such as "last" may mean. */
 typedef struct place_search {
-    const site_search *search;
-    const choice *chosen;
+    const sr_runfile *run;
+    const bool *may; /* NULL: all */
 } place_search;
 
 static const char *name_of_site(const void *context, int64_t i) {
-    const site_search *s = ((const place_search *)context)->search;
-    return sr_run_get_site(s->set->run[s->run], i)->name;
+    return sr_run_get_site(((const place_search *)context)->run, i)->name;
 }
 
 static bool may_be_meant(const void *context, int64_t i, bool bn) {
     const place_search *p = context;
-    const site_search *s = p->search;
-    return has_any(s, p->chosen, i) &&
-           (!bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i)));
+    return (!p->may || p->may[i]) && (!bn || choice_is_bn_layer(sr_run_get_site(p->run, i)));
+}
+
+bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, bool *chosen,
+                  char missed[GLOBS_WORD]) {
+    const place_search places = {run, may};
+    const globs_sites sites = {sr_run_get_info(run)->sites, &places, name_of_site, may_be_meant};
+    return globs_choose(pattern, &sites, chosen, missed);
+}
+
+bool *choice_in_run(const sr_runfile *run, const char *pattern) {
+    char unused[GLOBS_WORD];
+    bool *chosen = calloc((size_t)sr_run_get_info(run)->sites + 1, sizeof *chosen);
+    if (chosen) choice_match(run, NULL, pattern, chosen, unused);
+    return chosen;
 }
 
 /* A place without a site is told by what is left in the end, a glob at once. */
-static sr_status match_sites(site_search *s, const choice *c, const char *pattern,
-                             sr_failure *why) {
-    const place_search places = {s, c};
-    const globs_sites sites = {s->sites, &places, name_of_site, may_be_meant};
+static sr_status match_sites(site_search *s, const char *pattern, sr_failure *why) {
+    const sr_runfile *run = s->set->run[s->run];
     char missed[GLOBS_WORD], names[200];
-    if (globs_choose(pattern, &sites, s->matched, missed) || globs_is_place(missed)) return SR_OK;
-    list_sites(s->set->run[s->run], names, sizeof names);
+    if (choice_match(run, s->any, pattern, s->matched, missed) || globs_is_place(missed))
+        return SR_OK;
+    list_sites(run, names, sizeof names);
     sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], missed);
     sr_hint(why, "its sites are %s", names);
     return SR_FORMAT;
@@ -251,7 +242,7 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
 
 static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     for (int64_t k = 0; k < s->sites; k++) {
-        if (!s->matched[k] || !has_any(s, c, k)) continue;
+        if (!s->matched[k] || !s->any[k]) continue;
         if (!vector_reserve(&c->site, &c->capacity, c->sites + 1, sizeof *c->site))
             return sr_fail(why, SR_MEMORY, "out of memory");
         site_choice *added = &c->site[c->sites++];
@@ -298,7 +289,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         site_search s;
         sr_status status = search_create(&s, c, set, i, source, why);
         if (status != SR_OK) return status;
-        status = match_sites(&s, c, pattern, why);
+        status = match_sites(&s, pattern, why);
         if (status == SR_OK) note_missing(&s, c, table);
         if (status == SR_OK) note_observed(&s, c, table);
         if (status == SR_OK) status = choice_add(c, &s, why);

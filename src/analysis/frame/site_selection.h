@@ -4,6 +4,7 @@
 
 #include "analysis/series/custom_statistics.h"
 #include "analysis/series/series.h"
+#include "base/globs.h"
 
 /* One site of one run, and which of the wanted statistics it has. */
 typedef struct site_choice {
@@ -30,6 +31,10 @@ void choice_note_own(const choice *c, const run_set *set, bool define, tsv *tabl
 /* True for a site that "last-bn" may mean: batch statistics, and not the final norm of a stack
  * (NAME.final), which is no BN in the models of the RBN paper. */
 bool choice_is_bn_layer(const sr_run_site *site);
+/* globs_choose for the sites of a run: "first", "middle", "last" and "last-bn" mean sites with
+ * may[i]; NULL: any site. */
+bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, bool *chosen,
+                  char missed[GLOBS_WORD]);
 /* Sites of one run that match the pattern, whatever they record; [sites], the caller frees it.
  * Skips words without a site. NULL: out of memory. */
 bool *choice_in_run(const sr_runfile *run, const char *pattern);
