@@ -58,21 +58,10 @@ static const option rows[] = {
 
 enum { ALPHAS = 32 };
 
-/* Only there to let the frame find the sites that have both vectors. */
-static double has_mu(const vector_row *r) {
-    return r->v[SR_mu_B][0] + r->v[SR_mu][0];
-}
-static double has_sigma2(const vector_row *r) {
-    return r->v[SR_sigma2_B][0] + r->v[SR_sigma2][0];
-}
-static double has_psi2(const vector_row *r) {
-    return r->v[SR_psi2_B][0] + r->v[SR_psi2][0];
-}
-
 static const statistic stats[] = {
-    {"mu", "dist_mu", NULL, NEEDS(mu_B) | NEEDS(mu), has_mu, NULL},
-    {"sigma2", "dist_sigma2", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), has_sigma2, NULL},
-    {"psi2", "dist_psi2", NULL, NEEDS(psi2_B) | NEEDS(psi2), has_psi2, NULL},
+    {"mu", "dist_mu", NULL, NEEDS(mu_B) | NEEDS(mu), first_values, NULL},
+    {"sigma2", "dist_sigma2", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), first_values, NULL},
+    {"psi2", "dist_psi2", NULL, NEEDS(psi2_B) | NEEDS(psi2), first_values, NULL},
 };
 enum { STATS = sizeof stats / sizeof stats[0] };
 static const char *const batch_name[] = {"mu_B", "sigma2_B", "psi2_B"};
@@ -303,15 +292,6 @@ static void note_startup(int64_t startup, tsv *t) {
         tsv_note(t, "steps", "the first %lld recorded steps are left out", (long long)startup);
 }
 
-static void note_spacing(const run_set *set, tsv *t) {
-    for (int r = 0; r < set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(set->run[r]);
-        if (info->vectors == info->steps) continue;
-        tsv_note(t, "note", "%s: %lld of %lld steps have vectors; alpha counts these", set->path[r],
-                 (long long)info->vectors, (long long)info->steps);
-    }
-}
-
 static void declare_columns(stat_table *table) {
     tsv *t = &table->table;
     site_columns(t);
@@ -335,7 +315,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     if (status == SR_OK)
         status = choice_set_statistics(&t->chosen, stats, STATS, NULL, s->stat, why);
     if (status != SR_OK) return status;
-    note_spacing(t->set, &t->table);
+    run_set_note_vectors(t->set, "alpha", &t->table);
     note_startup(q->startup, &t->table);
     return table_choose(t, &c, why);
 }

@@ -49,16 +49,10 @@ static const option rows[] = {
                 "print a row for each tested step instead of a summary"),
 };
 
-/* Only there to let the frame find the sites. */
-static double has_psi2(const vector_row *r) {
-    return r->v[SR_psi2_B][0];
-}
-static double has_sigma2(const vector_row *r) {
-    return r->v[SR_sigma2_B][0];
-}
 static const statistic stats[] = {
-    {"psi2_B", "psi2_B", "mean square over valid rows", NEEDS(psi2_B), has_psi2, NULL},
-    {"sigma2_B", "sigma2_B", "biased variance over valid rows", NEEDS(sigma2_B), has_sigma2, NULL},
+    {"psi2_B", "psi2_B", "mean square over valid rows", NEEDS(psi2_B), first_values, NULL},
+    {"sigma2_B", "sigma2_B", "biased variance over valid rows", NEEDS(sigma2_B), first_values,
+     NULL},
 };
 
 /* -- the test -------------------------------------------------------------------------------- */
@@ -274,12 +268,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
     tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
              s->alpha);
-    for (int r = 0; r < t->set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
-        if (info->vectors == info->steps) continue;
-        tsv_note(&t->table, "note", "%s: %lld of %lld steps have vectors; M counts these",
-                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
-    }
+    run_set_note_vectors(t->set, "M", &t->table);
     t->chosen = (choice){.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1};
     sr_status status = table_choose(t, &c, why);
     return status == SR_OK && s->per_step ? check_recorded(t, why) : status;

@@ -50,17 +50,10 @@ static const option rows[] = {
     SEED_OPTION(AT(of.seed)),
 };
 
-/* Only there to let the frame find the sites. */
-static double difference(const vector_row *r) {
-    return r->v[SR_mu_B][0] - r->v[SR_mu][0] + r->v[SR_sigma2][0];
-}
-static double position_part(const vector_row *r) {
-    return r->v[SR_position_B][0] - r->v[SR_position][0];
-}
 static const statistic found[] = {
-    {"mu", "mu", "mu_B - mu", NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), difference, NULL},
+    {"mu", "mu", "mu_B - mu", NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), first_values, NULL},
     {"position", "position", "position_B - position", NEEDS(position_B) | NEEDS(position),
-     position_part, NULL},
+     first_values, NULL},
 };
 
 /* -- the table ------------------------------------------------------------------------------- */

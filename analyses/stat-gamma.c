@@ -28,13 +28,9 @@ static const option rows[] = {
                 "print a row for each feature instead of each site and step"),
 };
 
-/* Only there to let the frame find the sites with both vectors. */
-static double has_both(const vector_row *r) {
-    return r->v[SR_gamma][0] + r->v[SR_psi2_B][0];
-}
 static const statistic ratio = {
-    "ratio",  "gamma/psi_B", "|gamma| / sqrt(psi2_B + eps)", NEEDS(gamma) | NEEDS(psi2_B),
-    has_both, NULL};
+    "ratio",      "gamma/psi_B", "|gamma| / sqrt(psi2_B + eps)", NEEDS(gamma) | NEEDS(psi2_B),
+    first_values, NULL};
 
 static const double decile[] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1};
 static const char *const decile_name[] = {"min", "q10", "q25", "median", "q75", "q90", "max"};

@@ -45,26 +45,24 @@ static const option rows[] = {
 /* -- one run, site and statistic ------------------------------------------------------------- */
 
 typedef struct column {
-    int64_t count;    /* rows in the window */
-    int64_t last;     /* step of the run */
-    int64_t from, to; /* steps of the window */
-    double *value;    /* [count] */
-    double *scratch;  /* [count] */
-    int64_t *step;    /* [count] */
+    int64_t first, count; /* rows in the window */
+    int64_t last;         /* step of the run */
+    column_block block;   /* values, and as many numbers of scratch */
+    double *value, *scratch;
+    int64_t *step; /* [count] */
 } column;
 
 static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
-    int64_t first = 0;
-    *c = (column){.from = w->first > 1 ? w->first : 1, .to = w->last};
-    sr_status status = window_rows(w, s, &first, &c->count, why);
+    *c = (column){.first = 0};
+    sr_status status = window_rows(w, s, &c->first, &c->count, why);
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
+    if (status == SR_OK) status = columns_create(&c->block, 2, c->count, why);
     if (status != SR_OK) return status;
-    c->value = malloc(2 * (size_t)(c->count + 1) * sizeof *c->value);
+    c->value = c->block.value[0], c->scratch = c->block.value[1];
     c->step = malloc((size_t)(c->count + 1) * sizeof *c->step);
-    if (!c->value || !c->step)
+    if (!c->step)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)c->count);
-    c->scratch = c->value + c->count;
-    return series_read(s, first, c->count, c->value, c->step, why);
+    return series_read(s, c->first, c->count, c->value, c->step, why);
 }
 
 /* -- one part of it -------------------------------------------------------------------------- */
@@ -101,13 +99,9 @@ static void part_search(segment *p, const column *c, double k) {
     }
 }
 
-static void part_measure(segment *p, const column *c, const settings *s) {
-    const double length = (double)(c->to - c->from + 1);
-    /* the first step of the window is in part 1, the last one in the last part */
-    for (p->end = p->first; p->end < c->count; p->end++) {
-        const int64_t after = c->step[p->end] - c->from;
-        if (after > 0 && (int64_t)((double)after * (double)s->parts / length) >= p->number) break;
-    }
+/* last: step */
+static void part_measure(segment *p, const column *c, int64_t last, double k) {
+    for (p->end = p->first; p->end < c->count && c->step[p->end] <= last;) p->end++;
     const int64_t count = p->end - p->first;
     const double *value = c->value + p->first;
     summary from;
@@ -116,7 +110,7 @@ static void part_measure(segment *p, const column *c, const settings *s) {
     for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
     summary_range(c->scratch, count, &from);
     p->mad = from.median;
-    part_search(p, c, s->k);
+    part_search(p, c, k);
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */
@@ -202,18 +196,19 @@ static sr_status print_column(const row_key *key, const statistic *stat, sr_fail
     const site_choice *at = key->at;
     const settings *s = key->t->settings;
     const series of = {key->t->set->run[at->run], at->site, stat, FROM_SCALARS};
+    const step_window *window = &key->t->window[at->run];
     column c;
-    const sr_status status = column_read(&c, &of, &key->t->window[at->run], why);
+    const sr_status status = column_read(&c, &of, window, why);
     segment p = {0};
     for (int64_t k = 1; k <= s->parts && status == SR_OK; k++) {
         p = (segment){.number = k, .first = p.end};
-        part_measure(&p, &c, s);
+        part_measure(&p, &c, window_part(window, s->parts, k - 1).last, s->k);
         if (s->list)
             list_rows(key, &c, &p, s->k);
         else
             part_row(key, &p, s->parts);
     }
-    free(c.value);
+    columns_free(&c.block);
     free(c.step);
     return status;
 }

@@ -15,12 +15,8 @@ enum { PIECE_BYTES = 4 << 20 }; /* of rows that are read at once */
 /* -- which sites ----------------------------------------------------------------------------- */
 
 /* A site has batch statistics where this has a value. */
-static double any_value(const vector_row *r) {
-    return r->v[SR_mu_B][0] + r->v[SR_sigma2_B][0];
-}
-
-static const statistic batch_statistics = {"mu_B",    "mu_B", "", NEEDS(mu_B) | NEEDS(sigma2_B),
-                                           any_value, NULL};
+static const statistic batch_statistics = {"mu_B",       "mu_B", "", NEEDS(mu_B) | NEEDS(sigma2_B),
+                                           first_values, NULL};
 
 /* The number of share k of the site; -1 when there is none. */
 static int64_t share_of(const sr_runfile *run, int64_t site, int k) {

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "analysis/frame/site_selection.h"
+#include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
 
@@ -34,16 +35,11 @@ bool table_metric_agrees(const char *metric, const char *papers) {
     return strcmp(papers, "metric") == 0 || strcmp(plain, papers) == 0;
 }
 
-/* A run may declare metrics that nobody measured: they are NaN. */
+/* A run may declare metrics without a finite value. */
 static sr_status has_metric(const run_identity *r, const char *metric, bool *has, sr_failure *why) {
-    const int64_t evals = r->info->evals;
-    *has = false;
-    if (!evals || !sr_run_has_eval(r->run, dataset_of(metric))) return SR_OK;
-    double *value = malloc((size_t)evals * sizeof *value);
-    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
-    for (int64_t i = 0; i < evals && status == SR_OK; i++) *has = *has || isfinite(value[i]);
-    free(value);
+    double value;
+    sr_status status = metric_read_last(r->run, dataset_of(metric), &value, why);
+    *has = status == SR_OK && isfinite(value);
     return status;
 }
 

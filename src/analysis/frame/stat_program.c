@@ -10,30 +10,28 @@
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Every program has --format; one with formats of its own parses it itself. */
+/* Every program has --format; one with formats of its own declares and reads it itself. */
 typedef struct all_options {
     option_text format;
-    option *row; /* the program's, then these */
-    option_table all, own;
+    option_table all; /* the program's, then --format */
+    bool added;
 } all_options;
 
-static bool has_option(option_table table, const char *key) {
-    for (int i = 0; i < table.count; i++)
-        if (strcmp(table.row[i].key, key) == 0) return true;
-    return false;
-}
-
+/* Free a->all.row. */
 static sr_status all_options_make(all_options *a, option_table program, sr_failure *why) {
     const option format =
         CHOICE_OPTION("Every table", "format", 0, "tsv", TSV_FORMATS,
                       "print csv without `#` lines, or json with all", .place = a->format);
-    const int count = program.count, more = !has_option(program, "format");
-    a->row = malloc((size_t)(count + 1) * sizeof *a->row);
-    if (!a->row) return sr_fail(why, SR_MEMORY, "out of memory");
-    if (count) memcpy(a->row, program.row, (size_t)count * sizeof *a->row);
-    if (more) a->row[count] = format;
-    a->all = (option_table){a->row, count + more};
-    a->own = (option_table){a->row + count, more};
+    const int count = program.count;
+    option *row = malloc((size_t)(count + 1) * sizeof *row);
+    if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
+    a->added = true;
+    for (int i = 0; i < count; i++) {
+        row[i] = program.row[i];
+        if (strcmp(row[i].key, "format") == 0) a->added = false;
+    }
+    row[count] = format;
+    a->all = (option_table){row, count + a->added};
     return SR_OK;
 }
 
@@ -67,7 +65,7 @@ static void print_statistics(const stat_program *p) {
 }
 
 static int print_help(const stat_program *p, const tool *t) {
-    all_options a = {.row = NULL};
+    all_options a = {.all = {0}};
     print_usage(p);
     printf("\n%s\nWrites a tab-separated table with its definitions in `#` lines.\n", p->does);
     if (p->stat) print_statistics(p);
@@ -77,12 +75,8 @@ static int print_help(const stat_program *p, const tool *t) {
         printf("Metrics: those that the runs declare, with units and directions. `statrec info "
                "RUN.h5`\nlists them, `statrec list stats` those of statrec train. \"" METRIC_LEADING
                "\" is the metric\nthat each run declares first, that of its task.\n\n");
-    options_help(p->options, stdout);
-    if (all_options_make(&a, p->options, NULL) == SR_OK && a.own.count) {
-        putchar('\n');
-        options_help(a.own, stdout);
-    }
-    free(a.row);
+    if (all_options_make(&a, p->options, NULL) == SR_OK) options_help(a.all, stdout);
+    free((void *)a.all.row);
     if (p->environment) printf("\nEnvironment: %s\n", p->environment);
     return tool_finish(t, TOOL_DONE);
 }
@@ -143,7 +137,7 @@ static sr_status print_table(stat_table *t, const char *command, sr_failure *why
 static sr_status run_program(const stat_program *p, const tool *t, const char *command,
                              sr_failure *why) {
     run_set set = {0};
-    all_options a = {.row = NULL};
+    all_options a = {.all = {0}};
     int positional = 0;
     void *settings = calloc(1, p->settings + 1);
     sr_status status = settings ? all_options_make(&a, p->options, why)
@@ -152,7 +146,7 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
         options_set_defaults(a.all, settings);
         status = options_parse(a.all, settings, t->argc, t->argv, 1, &positional, why);
     }
-    if (status == SR_OK && a.own.count) tsv_set_format(a.format);
+    if (status == SR_OK && a.added) tsv_set_format(a.format);
     if (status == SR_OK && (positional || !p->without_runs))
         status = run_set_open(&set, positional, t->argv + 1, why);
     for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
@@ -160,7 +154,7 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
     if (status == SR_OK) status = print_table(&table, command, why);
     if (status == SR_OK) tsv_finish(stdout);
     run_set_close(&set);
-    free(a.row);
+    free((void *)a.all.row);
     free(settings);
     return status;
 }

@@ -72,6 +72,15 @@ void run_set_describe(const run_set *set, tsv *table) {
     for (int i = 0; i < set->count; i++) describe_run(set, i, table);
 }
 
+void run_set_note_vectors(const run_set *set, const char *what, tsv *table) {
+    for (int r = 0; r < set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(set->run[r]);
+        if (info->vectors == info->steps) continue;
+        tsv_note(table, "note", "%s: %lld of %lld steps have vectors; %s counts these",
+                 set->path[r], (long long)info->vectors, (long long)info->steps, what);
+    }
+}
+
 sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     *last = 0;

@@ -19,6 +19,13 @@
 
 const char *const vector_names[] = {SR_VECTORS(NAME_OF)};
 
+double first_values(const vector_row *row) {
+    double sum = 0;
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (row->v[v]) sum += row->v[v][0];
+    return sum;
+}
+
 enum { PIECE_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
 
 /* -- row counts ------------------------------------------------------------------------------ */
