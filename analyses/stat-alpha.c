@@ -73,17 +73,12 @@ typedef struct alphas {
 } alphas;
 
 static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
-    a->count = 0;
-    for (const char *at = text;;) {
-        char *end;
-        const double value = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(value >= 0 && value <= 1))
-            return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of numbers in [0, 1]", text);
-        if (a->count == ALPHAS) return sr_fail(why, SR_USAGE, "--alpha: more than %d", ALPHAS);
-        a->value[a->count++] = value;
-        if (!*end) return SR_OK;
-        at = end + 1;
-    }
+    a->count = numbers_of_list(text, a->value, ALPHAS);
+    bool valid = a->count > 0;
+    for (int i = 0; i < a->count; i++) valid = valid && a->value[i] >= 0 && a->value[i] <= 1;
+    if (valid) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of up to %d numbers in [0, 1]", text,
+                   ALPHAS);
 }
 
 /* -- formats that a running value is kept in */

@@ -26,7 +26,6 @@
 #include <string.h>
 
 #include "analysis/compare_sample.h"
-#include "analysis/frame/comparability.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/replicates.h"
 #include "base/containers/hash.h"

@@ -45,17 +45,12 @@ static const option rows[] = {
 };
 
 static sr_status read_parts(const char *list, spectrum_parts *p, sr_failure *why) {
-    for (const char *at = list; *at;) {
-        char *end;
-        const double value = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(value > 0 && value <= 1) ||
-            p->count == PARTS_MAX)
-            return sr_fail(why, SR_USAGE, "--p: '%s' is not a list of up to %d numbers in (0, 1]",
-                           list, PARTS_MAX);
-        p->part[p->count++] = value;
-        at = *end ? end + 1 : end;
-    }
-    return p->count ? SR_OK : sr_fail(why, SR_USAGE, "--p: an empty list");
+    p->count = numbers_of_list(list, p->part, PARTS_MAX);
+    bool valid = p->count > 0;
+    for (int i = 0; i < p->count; i++) valid = valid && p->part[i] > 0 && p->part[i] <= 1;
+    if (valid) return SR_OK;
+    return sr_fail(why, SR_USAGE, "--p: '%s' is not a list of up to %d numbers in (0, 1]", list,
+                   PARTS_MAX);
 }
 
 /* -- the table ------------------------------------------------------------------------------- */
@@ -143,25 +138,39 @@ static sr_status print_site(stat_table *t, int r, int64_t site, sr_failure *why)
     return status;
 }
 
+/* Visits the chosen sites of the runs with spectra: counts them, or prints them. */
+static sr_status each_site(stat_table *t, int64_t *sites, bool print, sr_failure *why) {
+    const settings *o = t->settings;
+    sr_status status = SR_OK;
+    for (int r = 0; r < t->set->count && status == SR_OK; r++) {
+        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
+        bool *chosen = choice_in_run(t->set->run[r], o->site);
+        if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
+        for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++) {
+            *sites += chosen[i];
+            if (print && chosen[i]) status = print_site(t, r, i, why);
+        }
+        free(chosen);
+    }
+    return status;
+}
+
 /* Notes the runs without any; a failure when there is nothing to print. */
 static sr_status find_spectra(stat_table *t, sr_failure *why) {
     const settings *o = t->settings;
     const run_set *set = t->set;
     int64_t records = 0, sites = 0;
     sr_status status = read_parts(o->p, t->state, why);
+    if (status == SR_OK) status = each_site(t, &sites, false, why);
     if (status != SR_OK) return status;
     for (int r = 0; r < set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(set->run[r]);
-        if (!info->spectra) tsv_note(&t->table, "note", "%s: no spectra: left out", set->path[r]);
-        records += info->spectra;
-        bool *chosen = choice_in_run(set->run[r], o->site);
-        if (!chosen) return sr_fail(why, SR_MEMORY, "out of memory");
-        for (int64_t i = 0; i < info->sites && info->spectra; i++) sites += chosen[i];
-        free(chosen);
+        const int64_t spectra = sr_run_get_info(set->run[r])->spectra;
+        if (!spectra) tsv_note(&t->table, "note", "%s: no spectra: left out", set->path[r]);
+        records += spectra;
     }
     tsv_note(&t->table, "form", "%s", o->form);
     tsv_note(&t->table, "method", "roots of the eigenvalues of X^T X, summed in double");
-    if (records && sites) return SR_OK;
+    if (sites) return SR_OK;
     if (records) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site", o->site);
     sr_fail(why, SR_FORMAT, "%s%s has no spectra of site inputs", set->path[0],
             set->count > 1 ? " (and no other run)" : "");
@@ -170,17 +179,7 @@ static sr_status find_spectra(stat_table *t, sr_failure *why) {
 }
 
 static sr_status print_runs(stat_table *t, sr_failure *why) {
-    const settings *o = t->settings;
-    sr_status status = SR_OK;
-    for (int r = 0; r < t->set->count && status == SR_OK; r++) {
-        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
-        bool *chosen = choice_in_run(t->set->run[r], o->site);
-        if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
-        for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++)
-            if (chosen[i]) status = print_site(t, r, i, why);
-        free(chosen);
-    }
-    return status;
+    return each_site(t, &(int64_t){0}, true, why);
 }
 
 int main(int argc, char **argv) {

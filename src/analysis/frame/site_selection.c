@@ -299,6 +299,25 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
     return c->sites ? SR_OK : nothing_left(c, set, why);
 }
 
+void comparable_warn(const choice *c, const run_set *set, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        const site_choice *first = NULL;
+        unsigned differences = 0;
+        int run = -1;
+        char text[512];
+        for (int64_t k = 0; k < c->sites; k++) {
+            const site_choice *here = &c->site[k];
+            if (!here->has[i] || here->run == run) continue; /* one site of each run */
+            run = here->run;
+            if (!first) first = here;
+            differences |=
+                sr_differences(set->run[first->run], first->site, set->run[here->run], here->site);
+        }
+        if (!sr_comparable(c->wanted[i]->name, differences, text, sizeof text))
+            tsv_note(table, "warning", "%s", text);
+    }
+}
+
 void choice_free(choice *c) {
     free(c->site);
     c->site = NULL;

@@ -43,6 +43,9 @@ bool *choice_in_run(const sr_runfile *run, const char *pattern);
  * if no site is left. Writes `# note:` lines for sites that it leaves out. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why);
+/* Writes a `# warning:` line for each wanted statistic that depends on a setting in which a run
+ * differs from the first run that has it. The line names a statistic that may be compared. */
+void comparable_warn(const choice *c, const run_set *set, tsv *table);
 void choice_free(choice *c);
 
 #endif

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/comparability.h"
 #include "analysis/runs/run_metrics.h"
 
 /* -- options --------------------------------------------------------------------------------- */
@@ -91,6 +90,18 @@ sr_status table_choose(stat_table *t, const table_choice *c, sr_failure *why) {
         status = windows_make(&t->window, t->set, c->startup, c->phase, &t->table, why);
     if (status == SR_OK && c->compares) comparable_warn(&t->chosen, t->set, &t->table);
     return status;
+}
+
+int numbers_of_list(const char *list, double *value, int most) {
+    int count = 0;
+    for (const char *at = list;; at++) {
+        char *end;
+        if (count == most) return -1;
+        value[count++] = strtod(at, &end);
+        if (end == at || (*end && *end != ',')) return -1;
+        if (!*end) return count;
+        at = end;
+    }
 }
 
 void site_columns(tsv *table) {

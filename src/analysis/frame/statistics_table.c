@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
-#include "analysis/frame/comparability.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/series/series_summaries.h"
 
