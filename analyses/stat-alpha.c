@@ -175,21 +175,14 @@ static sr_status average(averaging *a, int64_t count, double *const *value, sr_f
 /* Words of --burn-in beside numbers of recorded steps. */
 enum { STARTUP_AUTO = -1, STARTUP_SAME = -2 };
 
-/* Recorded rows first .. end-1 are the phase. What every alpha leaves out: the longest start-up
- * behind which a third of the phase is left. An alpha of 1 never forgets. */
-static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
-    int64_t longest = 0;
-    for (int i = 0; i < alpha->count; i++) {
-        const int64_t here = sr_startup_of(alpha->value[i]);
-        if (alpha->value[i] < 1 && 3 * (end - here) >= end - first && here > longest)
-            longest = here;
-    }
-    return longest;
-}
-
-/* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. */
+/* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. `same` is
+ * the longest burn-in that keeps a third of the phase; an alpha of 1 never forgets. */
 static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end) {
-    const int64_t same = same_startup(a->alpha, begin, end);
+    int64_t same = 0;
+    for (int i = 0; i < a->alpha->count; i++) {
+        const int64_t own = sr_startup_of(a->alpha->value[i]);
+        if (a->alpha->value[i] < 1 && 3 * (end - own) >= end - begin && own > same) same = own;
+    }
     for (int i = 0; i < a->alpha->count; i++) {
         const double alpha = a->alpha->value[i];
         const int64_t own = sr_startup_of(alpha);

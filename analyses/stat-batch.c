@@ -43,7 +43,7 @@ static sr_status read_size(sr_runfile *run, double *size, sr_failure *why) {
     const bool tokens = strcmp(counts, "token") == 0;
     *size = counts[0] ? run_option_number(run, tokens ? "max-tokens" : "batch-size") : NAN;
     if (*size > 0) return SR_OK;
-    sr_status status = run_tokens(run, &s, why);
+    sr_status status = run_tokens(run, &s, &(int64_t){0}, why);
     *size = s.median;
     return status;
 }

@@ -16,6 +16,7 @@
 #include "analysis/columns/downsample.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/step_range.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/runs/run_metrics.h"
 #include "analysis/series/custom_statistics.h"
 #include "base/containers/vector.h"
@@ -136,8 +137,7 @@ static sr_status eval_columns_make(group *e, const run_set *set, const char *wor
 static sr_status refuse_step(const run_set *set, const char *name, sr_failure *why) {
     enum { SHOWN = 32 };
     const char *names[STEP_COLUMNS + SHOWN];
-    char text[512];
-    size_t used = 0;
+    char text[512] = "";
     if (declared_find(set, name, SR_PER_SITE)) {
         sr_fail(why, SR_USAGE, "--stat: '%.80s' is a number per site, not per step", name);
         sr_hint(why, "stat-scalar prints it");
@@ -146,8 +146,7 @@ static sr_status refuse_step(const run_set *set, const char *name, sr_failure *w
     for (int i = 0; i < STEP_COLUMNS; i++) names[i] = step_column[i].name;
     const int count = STEP_COLUMNS + declared_list(set, SR_PER_STEP, names + STEP_COLUMNS, SHOWN);
     const char *nearest = tool_nearest(name, names, count);
-    for (int i = 0; i < count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", names[i]);
+    for (int i = 0; i < count; i++) text_append(text, sizeof text, ", ", names[i]);
     sr_fail(why, SR_USAGE, "--stat: no column '%.80s' of steps; there are %s", name, text);
     if (nearest) sr_hint(why, "did you mean '%s'?", nearest);
     return SR_USAGE;
@@ -287,33 +286,24 @@ static sr_status curve_rows(curve *c, int64_t buckets, sr_failure *why) {
     return status;
 }
 
-/* First of a run's rows whose step is at or behind `step`. */
-static sr_status row_of_step(const group *g, const sr_runfile *run, int64_t step, int64_t *row,
-                             sr_failure *why) {
-    int64_t low = 0, high = g->rows(sr_run_get_info(run));
-    sr_status status = SR_OK;
-    while (low < high && status == SR_OK) {
-        const int64_t middle = low + (high - low) / 2;
-        double here;
-        status = g->read(run, "step", middle, 1, &here, why);
-        if (status == SR_OK && here < (double)step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *row = low;
-    return status;
-}
-
 /* window: NULL for all rows. Evaluations from before the first step, step 0, go with it. */
 static sr_status rows_of_window(const group *g, const sr_runfile *run, const step_window *window,
                                 int64_t *first, int64_t *count, sr_failure *why) {
-    int64_t end = g->rows(sr_run_get_info(run));
+    const series steps = {.run = run, .source = FROM_SCALARS};
+    const int64_t all = g->rows(sr_run_get_info(run));
     sr_status status = SR_OK;
-    *first = 0;
-    if (window && window->first > 1) status = row_of_step(g, run, window->first, first, why);
-    if (window && status == SR_OK) status = row_of_step(g, run, window->last + 1, &end, why);
-    *count = end - *first;
+    *first = 0, *count = all;
+    if (!window) return SR_OK;
+    if (g->rows == step_rows) return window_rows(window, &steps, first, count, why);
+    *count = 0;
+    for (int64_t i = 0; i < all && status == SR_OK; i++) {
+        double step = 0;
+        status = g->read(run, "step", i, 1, &step, why);
+        if (window->first > 1 && step < (double)window->first)
+            ++*first;
+        else
+            *count += step <= (double)window->last;
+    }
     return status;
 }
 

@@ -86,19 +86,6 @@ static bool is_outlier(const segment *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-static void part_search(segment *p, const column *c, double k) {
-    double most = -1;
-    p->farthest_step = -1;
-    p->outliers = 0;
-    for (int64_t i = p->first; i < p->end; i++) {
-        const double value = c->value[i], from = fabs(value - p->of.median);
-        if (!isfinite(value)) continue;
-        if (from > most) p->farthest = value, p->farthest_step = c->step[i];
-        most = from > most ? from : most;
-        p->outliers += is_outlier(p, value, k);
-    }
-}
-
 /* last: step */
 static void part_measure(segment *p, const column *c, int64_t last, double k) {
     for (p->end = p->first; p->end < c->count && c->step[p->end] <= last;) p->end++;
@@ -110,7 +97,15 @@ static void part_measure(segment *p, const column *c, int64_t last, double k) {
     for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
     summary_range(c->scratch, count, &from);
     p->mad = from.median;
-    part_search(p, c, k);
+    double most = -1;
+    p->farthest_step = -1;
+    for (int64_t i = p->first; i < p->end; i++) {
+        const double here = c->value[i], distance = fabs(here - p->of.median);
+        if (!isfinite(here)) continue;
+        if (distance > most) p->farthest = here, p->farthest_step = c->step[i];
+        most = distance > most ? distance : most;
+        p->outliers += is_outlier(p, here, k);
+    }
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */

@@ -176,20 +176,6 @@ static sr_status read_published(const settings *s, published_values *p, sr_failu
     return sr_fail(why, SR_FORMAT, "%s has no table %s", p->path, s->published_table);
 }
 
-/* Runs of a Transformer may have their norm in the encoder only: that one counts. */
-static void published_cells(const settings *s, const published_values *p, const sr_runfile *run,
-                            tsv *t) {
-    if (!s->published_table[0]) return;
-    const char *called = sr_run_main_norm(run);
-    const published_value *v = published_find(p, s->published_table, called, "");
-    char plain[SR_NAME_SIZE];
-    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(called, "+"), called);
-    if (!v) v = published_find(p, s->published_table, plain, ""); /* PN's tables have no +ls */
-    tsv_text(t, v ? v->text : "nan");
-    tsv_text(t, v ? v->metric : "-");
-    tsv_text(t, v ? v->source : "-");
-}
-
 /* -- rows ------------------------------------------------------------------------------------ */
 
 /* "bn", or "bn,ln" in the order of their first sites. */
@@ -200,22 +186,8 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
         bool seen = false;
         for (int64_t k = 0; k < i && (before = sr_run_get_site(run, k)); k++)
             seen = seen || strcmp(before->called, site->called) == 0;
-        const size_t used = strlen(text);
-        if (!seen) snprintf(text + used, size - used, "%s%s", used ? "," : "", site->called);
+        if (!seen) text_append(text, size, ",", site->called);
     }
-}
-
-static void name_cells(tsv *t, const run_set *set, int r) {
-    const sr_run_info *info = sr_run_get_info(set->run[r]);
-    char norms[256];
-    list_norms(set->run[r], norms, sizeof norms);
-    tsv_text(t, set->path[r]);
-    tsv_text(t, info->model);
-    tsv_text(t, norms);
-    tsv_text(t, info->data);
-    tsv_int(t, (int64_t)info->seed);
-    tsv_text(t, info->status);
-    tsv_int(t, info->steps);
 }
 
 static sr_status print_run(stat_table *table, int r, sr_failure *why) {
@@ -233,7 +205,16 @@ static sr_status print_run(stat_table *table, int r, sr_failure *why) {
     if (status == SR_OK) status = table_tid_site(run, false, &site, why);
     if (status == SR_OK) status = table_tid_of_steps(run, site, discrepancy, why);
     if (status != SR_OK) return status;
-    name_cells(t, table->set, r);
+    const sr_run_info *info = sr_run_get_info(run);
+    char norms[256];
+    list_norms(run, norms, sizeof norms);
+    tsv_text(t, table->set->path[r]);
+    tsv_text(t, info->model);
+    tsv_text(t, norms);
+    tsv_text(t, info->data);
+    tsv_int(t, (int64_t)info->seed);
+    tsv_text(t, info->status);
+    tsv_int(t, info->steps);
     const double real[] = {epoch, seconds, loss, e.loss, e.ppl, e.accuracy, e.best};
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
     tsv_int(t, (int64_t)e.best_step);
@@ -245,7 +226,17 @@ static sr_status print_run(stat_table *table, int r, sr_failure *why) {
         status = table_last_value(run, c->others.metric[i]->name, &value, why);
         tsv_real(t, value);
     }
-    published_cells(table->settings, &c->published, run, t);
+    const char *printed = ((const settings *)table->settings)->published_table;
+    if (!printed[0]) return status;
+    /* runs of a Transformer may have their norm in the encoder only: that one counts */
+    const char *called = sr_run_main_norm(run);
+    const published_value *v = published_find(&c->published, printed, called, "");
+    char plain[SR_NAME_SIZE];
+    snprintf(plain, sizeof plain, "%.*s", (int)strcspn(called, "+"), called);
+    if (!v) v = published_find(&c->published, printed, plain, ""); /* PN's tables have no +ls */
+    tsv_text(t, v ? v->text : "nan");
+    tsv_text(t, v ? v->metric : "-");
+    tsv_text(t, v ? v->source : "-");
     return status;
 }
 

@@ -117,9 +117,8 @@ static sr_status read_lines(layout *t, table_lines *l, char *names, size_t size,
         status = next_line(l, &more, why);
         if (status != SR_OK || !more) break;
         const char *part = l->cell[PART];
-        const size_t used = strlen(names); /* for the hint, all names */
-        if (strcmp(part, "table") == 0)
-            snprintf(names + used, size - used, "%s%s", used ? ", " : "", l->cell[NAME]);
+        /* for the hint, all names */
+        if (strcmp(part, "table") == 0) text_append(names, size, ", ", l->cell[NAME]);
         if (strcmp(l->cell[NAME], t->name) != 0) continue;
         if (strcmp(part, "table") == 0)
             status = read_table(t, l, why);

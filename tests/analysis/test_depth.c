@@ -76,7 +76,7 @@ static void tokens_have_a_median(void **state) {
     write_run(program_file("long.h5"));
     sr_runfile *run = sr_run_open(program_file("long.h5"), &why);
     assert_non_null(run);
-    check_ok(run_tokens(run, &of, &why), &why);
+    check_ok(run_tokens(run, &of, &(int64_t){0}, &why), &why);
     check_ok(sr_run_step_reals(run, "tokens", 0, STEPS, tokens, &why), &why);
     sort_reals(tokens, STEPS);
     assert_int_equal(of.values, STEPS);

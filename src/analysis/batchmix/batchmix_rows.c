@@ -14,11 +14,6 @@ typedef struct delta_block {
     double *delta, *rest; /* [width] */
 } delta_block;
 
-static void piece_free(delta_block *p) {
-    for (int v = 0; v < READ; v++) free(p->raw[v]);
-    free(p->delta);
-}
-
 static sr_status piece_create(delta_block *p, const mix_site *m, sr_failure *why) {
     const int64_t width = m->at->width;
     int64_t columns;
@@ -70,6 +65,7 @@ sr_status mix_each_row(const mix_site *m, mix_visitor visit, void *context, sr_f
             visit(context, &row);
         }
     }
-    piece_free(&p);
+    for (int v = 0; v < READ; v++) free(p.raw[v]);
+    free(p.delta);
     return status;
 }

@@ -79,28 +79,21 @@ static double student(double angle, int freedom) {
     return odd ? (angle + s * sum) / acos(0) : s * sum;
 }
 
-/* Both distribution functions rise; 80 halvings are more than a double resolves. */
-static double student_quantile(double part, int freedom) {
-    double low = 0, high = acos(0);
+/* Bound of the part of a distribution around 0: Student's, or the normal one for no freedom. The
+ * distribution functions rise; 80 halvings are more than a double resolves. */
+static double two_sided_quantile(double part, int freedom) {
+    double low = 0, high = freedom ? acos(0) : 40;
     for (int i = 0; i < 80; i++) {
         const double middle = (low + high) / 2;
-        *(student(middle, freedom) < part ? &low : &high) = middle;
+        const double here = freedom ? student(middle, freedom) : erf(middle / sqrt(2));
+        *(here < part ? &low : &high) = middle;
     }
-    return sqrt(freedom) * tan(low);
-}
-
-static double normal_quantile(double part) {
-    double low = 0, high = 40;
-    for (int i = 0; i < 80; i++) {
-        const double middle = (low + high) / 2;
-        *(erf(middle / sqrt(2)) < part ? &low : &high) = middle;
-    }
-    return low;
+    return freedom ? sqrt(freedom) * tan(low) : low;
 }
 
 double bootstrap_widening(int runs, double level) {
     if (runs < 2) return 1;
-    return student_quantile(level / 100, runs - 1) / normal_quantile(level / 100) *
+    return two_sided_quantile(level / 100, runs - 1) / two_sided_quantile(level / 100, 0) *
            sqrt((double)runs / (runs - 1));
 }
 
@@ -110,7 +103,7 @@ void student_interval(const double *value, int n, double *low, double *high) {
     if (n < 2) return;
     for (int i = 0; i < n; i++) mean += value[i] / n;
     for (int i = 0; i < n; i++) squares += (value[i] - mean) * (value[i] - mean);
-    const double half = student_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
+    const double half = two_sided_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
     *low = mean - half;
     *high = mean + half;
 }

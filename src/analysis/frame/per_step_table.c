@@ -15,13 +15,6 @@ static series series_of(const step_table *t, const site_choice *at, int stat) {
     return (series){t->set->run[at->run], at->site, t->chosen->wanted[stat], t->source};
 }
 
-/* Rows of the run that the table is about. */
-static sr_status rows_of(const step_table *t, const site_choice *at, int64_t *first, int64_t *count,
-                         sr_failure *why) {
-    const series s = series_of(t, at, 0);
-    return window_rows(&t->window[at->run], &s, first, count, why);
-}
-
 static void print_rows(const step_table *t, const site_choice *at, int64_t last, parts *p) {
     for (int64_t i = 0; i < p->rows; i++) {
         const double *row = p->row + i * p->columns, step = floor(row[0]);
@@ -93,7 +86,7 @@ static sr_status read_sites(const step_table *t, const site_choice *at, int64_t 
     const double *column[1 + ANALYSIS_STATISTICS];
     int64_t begin, length, ends[2] = {0}; /* steps of the first and the last row */
     step_block b;
-    sr_status status = rows_of(t, at, &begin, &length, why);
+    sr_status status = window_rows(&t->window[at->run], &s, &begin, &length, why);
     if (status == SR_OK && buckets) status = series_read_steps(&s, begin, 1, &ends[0], why);
     if (status == SR_OK && buckets)
         status = series_read_steps(&s, begin + length - 1, 1, &ends[1], why);
@@ -132,16 +125,6 @@ static sr_status print_sites(const step_table *t, const site_choice *at, int64_t
     return status;
 }
 
-/* Sites of one run that may go through the file together: their blocks, parts and rows fit. */
-static int64_t sites_together(const step_table *t, int64_t k, int64_t length) {
-    const site_choice *at = &t->chosen->site[k];
-    const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
-    const int64_t fit = column_memory_limit() / (8 * rows * (1 + t->chosen->statistics));
-    int64_t n = 1;
-    while (n < fit && k + n < t->chosen->sites && at[n].run == at->run) n++;
-    return n;
-}
-
 sr_status step_table_print(const step_table *t, sr_failure *why) {
     site_columns(t->table);
     tsv_column(t->table, "step", "forward and backward passes so far");
@@ -153,10 +136,16 @@ sr_status step_table_print(const step_table *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t k = 0, n; k < t->chosen->sites && status == SR_OK; k += n) {
         const site_choice *at = &t->chosen->site[k];
+        const series s = series_of(t, at, 0);
         int64_t begin, length = 0;
-        status = rows_of(t, at, &begin, &length, why);
+        status = window_rows(&t->window[at->run], &s, &begin, &length, why);
         const bool reduced = t->buckets && length > 3 * t->buckets;
-        n = reduced ? sites_together(t, k, length) : 1;
+        n = 1;
+        if (reduced) { /* sites of one run whose blocks, parts and rows fit in memory together */
+            const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
+            const int64_t fit = column_memory_limit() / (8 * rows * (1 + t->chosen->statistics));
+            while (n < fit && k + n < t->chosen->sites && at[n].run == at->run) n++;
+        }
         if (status == SR_OK) status = print_sites(t, at, n, reduced ? t->buckets : 0, why);
     }
     return status;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_config.h"
 #include "base/containers/vector.h"
 #include "base/options/options.h"
 
@@ -19,23 +20,14 @@ static const statistic *statistic_find(const statistic *stats, int count, const 
 
 enum { FEW = 12, DECLARED = 32 }; /* names that fit into a message */
 
-/* "a, b" */
-static void list_names(const char *const *names, int count, char *text, size_t size) {
-    text[0] = 0;
-    for (int i = 0; i < count; i++) {
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
-    }
-}
-
 static sr_status unknown_statistic(const statistic *stats, int count, const run_set *set,
                                    const char *word, sr_failure *why) {
     const char *names[ANALYSIS_STATISTICS + DECLARED];
-    char known[1024], own[256];
-    for (int i = 0; i < count; i++) names[i] = stats[i].word;
-    list_names(names, count, known, sizeof known);
+    char known[1024] = "", own[256] = "";
     const int more = set ? declared_list(set, SR_PER_SITE, names + count, DECLARED) : 0;
-    list_names(names + count, more, own, sizeof own);
+    for (int i = 0; i < count; i++)
+        text_append(known, sizeof known, ", ", names[i] = stats[i].word);
+    for (int i = count; i < count + more; i++) text_append(own, sizeof own, ", ", names[i]);
     if (count <= FEW)
         return sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'; known: %s", word, known);
     if (set && declared_find(set, word, SR_PER_STEP)) {
@@ -149,12 +141,11 @@ static void list_sites(const sr_runfile *run, char *text, size_t size) {
     text[0] = 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if (globs_is_replica(site->name)) continue;
-        const size_t used = strlen(text);
-        if (used + strlen(site->name) + 8 > size) {
-            snprintf(text + used, size - used, " ...");
+        if (strlen(text) + strlen(site->name) + 8 > size) {
+            text_append(text, size, " ", "...");
             return;
         }
-        snprintf(text + used, size - used, "%s%s", used ? ", " : "", site->name);
+        text_append(text, size, ", ", site->name);
     }
 }
 
@@ -255,8 +246,9 @@ static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
 /* "ln at 3 sites, bn at 1 site", as many as fit. */
 static void list_norms(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site, *other;
-    size_t used = text[0] = 0;
-    for (int64_t i = 0; used + 1 < size && (site = sr_run_get_site(run, i)); i++) {
+    char one[SR_NAME_SIZE + 40];
+    text[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         int64_t before = 0, same = 0;
         for (int64_t k = 0; (other = sr_run_get_site(run, k)); k++) {
             if (strcmp(other->norm, site->norm) != 0) continue;
@@ -264,18 +256,16 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
             same += k >= i && !globs_is_replica(other->name);
         }
         if (globs_is_replica(site->name) || before) continue;
-        snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
-                 (long long)same, same == 1 ? "" : "s");
-        used = strlen(text);
+        snprintf(one, sizeof one, "%s at %lld site%s", site->norm, (long long)same,
+                 same == 1 ? "" : "s");
+        text_append(text, size, ", ", one);
     }
 }
 
 static sr_status nothing_left(const choice *c, const run_set *set, sr_failure *why) {
     char names[256] = "", norms[256], sites[128];
-    for (int i = 0; i < c->statistics; i++) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "", c->wanted[i]->name);
-    }
+    for (int i = 0; i < c->statistics; i++)
+        text_append(names, sizeof names, " or ", c->wanted[i]->name);
     list_norms(set->run[0], norms, sizeof norms);
     list_sites(set->run[0], sites, sizeof sites);
     return sr_fail(why, SR_FORMAT, "%s%s has no %s at these sites; it has norm %s (%s)",

@@ -52,8 +52,11 @@ static void print_usage(const stat_program *p) {
     }
 }
 
-static void print_statistics(const stat_program *p) {
-    printf("\nStatistics:\n");
+static int print_help(const stat_program *p, const tool *t) {
+    all_options a = {.all = {0}};
+    print_usage(p);
+    printf("\n%s\nWrites a tab-separated table with its definitions in `#` lines.\n", p->does);
+    if (p->stat) printf("\nStatistics:\n");
     for (int i = 0; i < p->statistics; i++) {
         const statistic *stat = &p->stat[i];
         const bool renamed = strcmp(stat->word, stat->name) != 0;
@@ -61,13 +64,6 @@ static void print_statistics(const stat_program *p) {
                statistic_definition(stat));
     }
     if (p->custom) printf("  and the custom scalars of the runs, which statrec info lists\n");
-}
-
-static int print_help(const stat_program *p, const tool *t) {
-    all_options a = {.all = {0}};
-    print_usage(p);
-    printf("\n%s\nWrites a tab-separated table with its definitions in `#` lines.\n", p->does);
-    if (p->stat) print_statistics(p);
     putchar('\n');
     if (p->more_help) p->more_help();
     if (p->metrics)

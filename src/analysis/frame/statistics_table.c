@@ -8,6 +8,7 @@
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/frame/stat_program.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/series/series_summaries.h"
 
 typedef struct settings {
@@ -19,15 +20,6 @@ typedef struct settings {
 enum { OPTIONS = 12, WORDS_SIZE = 128 };
 
 #define AT(field) offsetof(settings, field)
-
-/* "paper|per-root|relative" */
-static void form_words(const analysis *a, char words[WORDS_SIZE]) {
-    words[0] = 0;
-    for (int i = 0; i < ANALYSIS_FORMS && a->form[i].word; i++) {
-        const size_t used = strlen(words);
-        snprintf(words + used, WORDS_SIZE - used, "%s%s", i ? "|" : "", a->form[i].word);
-    }
-}
 
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
@@ -195,14 +187,7 @@ static sr_status prepare(stat_table *t, step_table *j, sr_failure *why) {
     return status;
 }
 
-static sr_status print_final(const analysis *a, const settings *s, bool other_form,
-                             const run_set *set, const char *command, sr_failure *why) {
-    if (other_form || s->per_step || strcmp(s->phase, "all") || strcmp(s->startup, "auto"))
-        return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
-    return a->print_final(set, s->site, command, why);
-}
-
-/* Batch statistics do not know what running values began with: no start-up is left out. */
+/* Keeps the burn-in: batch statistics do not depend on initial running values. */
 static sr_status print_ranks(const analysis *a, const settings *s, bool other_form,
                              const run_set *set, const char *command, sr_failure *why) {
     const shards_request q = {.program = a->program,
@@ -244,9 +229,11 @@ static sr_status print_other(stat_table *t, const char *command, bool *done, sr_
     const bool other_form = form_chosen(a, s->form).stat != a->stat;
     *done = s->final || s->ranks;
     sr_status status = check_summary(a, s, why);
-    if (status == SR_OK && s->final) return print_final(a, s, other_form, t->set, command, why);
-    if (status == SR_OK && s->ranks) return print_ranks(a, s, other_form, t->set, command, why);
-    return status;
+    if (status != SR_OK || !*done) return status;
+    if (!s->final) return print_ranks(a, s, other_form, t->set, command, why);
+    if (other_form || s->per_step || strcmp(s->phase, "all") || strcmp(s->startup, "auto"))
+        return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
+    return a->print_final(t->set, s->site, command, why);
 }
 
 static sr_status choose(stat_table *t, sr_failure *why) {
@@ -279,8 +266,9 @@ static sr_status print_rows(stat_table *t, sr_failure *why) {
 
 int analysis_main(const analysis *a, int argc, char **argv) {
     option row[OPTIONS];
-    char words[WORDS_SIZE];
-    form_words(a, words);
+    char words[WORDS_SIZE] = ""; /* "paper|per-root|relative" */
+    for (int i = 0; i < ANALYSIS_FORMS && a->form[i].word; i++)
+        text_append(words, sizeof words, "|", a->form[i].word);
     const int options = make_options(a, words, row);
     const stat_program p = {
         .name = a->program,

@@ -95,7 +95,8 @@ static sr_status set_phase(step_window *w, const sr_runfile *run, const char *pa
     const long number = last ? 0 : strtol(word, &end, 10);
     if (!last && (*end || end == word || number < 1 || number > PHASES_MOST))
         return sr_fail(why, SR_USAGE,
-                       "--phase: '%s' is not all, first-half, second-half, last, N or FROM:TO", word);
+                       "--phase: '%s' is not all, first-half, second-half, last, N or FROM:TO",
+                       word);
     phase p = {0};
     int64_t phases;
     sr_status status = phase_find(run, number, &p, &phases, why);
@@ -229,23 +230,17 @@ static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table
     return status;
 }
 
-/* count: the passes with less than half of the median. */
-static sr_status read_tokens(const sr_runfile *run, summary *s, int64_t *count, sr_failure *why) {
+sr_status run_tokens(const sr_runfile *run, summary *s, int64_t *few, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     column_block b = {0};
-    *count = 0;
+    *few = 0;
     sr_status status = columns_create(&b, 1, steps, why);
     if (status == SR_OK && steps)
         status = sr_run_step_reals(run, "tokens", 0, steps, b.memory, why);
     if (status == SR_OK) summary_range(b.memory, steps, s);
-    for (int64_t i = 0; i < steps && status == SR_OK; i++) *count += b.memory[i] < s->median / 2;
+    for (int64_t i = 0; i < steps && status == SR_OK; i++) *few += b.memory[i] < s->median / 2;
     columns_free(&b);
     return status;
-}
-
-sr_status run_tokens(const sr_runfile *run, summary *s, sr_failure *why) {
-    int64_t unused;
-    return read_tokens(run, s, &unused, why);
 }
 
 /* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
@@ -254,7 +249,7 @@ static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table
     const int64_t steps = sr_run_get_info(run)->steps;
     summary s;
     int64_t count;
-    sr_status status = read_tokens(run, &s, &count, why);
+    sr_status status = run_tokens(run, &s, &count, why);
     if (status == SR_OK && count)
         tsv_note(table, "note",
                  "%s: %lld of %lld passes have less than half of the usual %g tokens or images. "

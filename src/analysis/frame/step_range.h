@@ -34,8 +34,9 @@ sr_status window_spacing(const step_window *w, const series *s, double *spacing,
  * failure too. */
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
                        const char *phase, tsv *table, sr_failure *why);
-/* Summary of /steps/tokens, as summary_range. */
-sr_status run_tokens(const sr_runfile *run, summary *result, sr_failure *why);
+/* Summary of /steps/tokens, as summary_range, and the number of passes with less than half of the
+ * median. */
+sr_status run_tokens(const sr_runfile *run, summary *result, int64_t *few, sr_failure *why);
 
 #define WINDOW_STARTUP_HELP                                                                        \
     "skip the first N steps; auto: while running values hold over 1 % of initial ones"

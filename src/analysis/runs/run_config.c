@@ -24,6 +24,11 @@ static const struct {
     {"token", "batch-size"},
 };
 
+void text_append(char *text, size_t size, const char *separator, const char *more) {
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used ? separator : "", more);
+}
+
 void run_counts(const sr_runfile *run, run_word what) {
     static const char begin[] = "nats per ";
     const sr_run_metric *m;

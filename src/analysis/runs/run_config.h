@@ -10,6 +10,9 @@
 enum { RUN_WORD = 96 }; /* names and labels */
 typedef char run_word[RUN_WORD];
 
+/* Appends to a text, after the separator if it is not empty; cuts what does not fit. */
+void text_append(char *text, size_t size, const char *separator, const char *more);
+
 /* What /steps/tokens counts, from the units of the metrics: "image" where the first loss is in nats
  * per image; "" where no metric has such a unit. */
 void run_counts(const sr_runfile *run, run_word what);

@@ -23,15 +23,6 @@ static bool config_is(const char *config, const char *key, const char *value) {
 
 /* -- identity -------------------------------------------------------------------------------- */
 
-/* Cuts what does not fit. */
-static void append(char *text, size_t size, const char *separator, const char *more) {
-    const char *const part[] = {separator, more};
-    size_t used = strlen(text);
-    for (int i = 0; i < 2; i++)
-        for (const char *c = part[i]; *c && used + 1 < size; c++) text[used++] = *c;
-    text[used] = 0;
-}
-
 /* The parts of the stored --norm; none where it is missing. */
 static norm_value norm_of(const sr_run_info *info) {
     option_line l;
@@ -54,11 +45,11 @@ static void add_form(const char *config, const norm_value *v, run_word norm) {
     const bool given = options_find_line(config, "layer-scale", (int)strlen("layer-scale"), &l);
     const bool scaled = (given && !(l.value_length == 1 && l.value[0] == '0')) ||
                         norm_value_find(v, "layer_scale", (int)strlen("layer_scale"), &l);
-    if (scaled || v->layer_scale) append(norm, sizeof(run_word), "", "+ls");
+    if (scaled || v->layer_scale) text_append(norm, sizeof(run_word), "", "+ls");
     if (config_is(config, "norm-unbiased", "1") || norm_has(v, "unbiased", "1"))
-        append(norm, sizeof(run_word), "/", "unbiased");
+        text_append(norm, sizeof(run_word), "/", "unbiased");
     if (config_is(config, "norm-placement", "outside") || norm_has(v, "placement", "outside"))
-        append(norm, sizeof(run_word), "/", "outside");
+        text_append(norm, sizeof(run_word), "/", "outside");
 }
 
 /* Methods of the sites that are of the decoder, or that are not: "bn", or "bn,ln". */
@@ -69,7 +60,7 @@ static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if ((strcmp(site->kind, "decoder") == 0) != decoder) continue;
         snprintf(word, sizeof word, "%s", site->called);
-        if (!globs_match(norm, word)) append(norm, sizeof(run_word), norm[0] ? "," : "", word);
+        if (!globs_match(norm, word)) text_append(norm, sizeof(run_word), ",", word);
     }
 }
 
@@ -79,7 +70,7 @@ static void set_norms(run_identity *r) {
     snprintf(r->norm, sizeof r->norm, "%.*s", v.method_length, v.method_length ? v.method : "");
     options_line_value(r->info->config, "norm-at", at, sizeof at);
     if (r->norm[0]) add_form(r->info->config, &v, r->norm);
-    if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
+    if (r->norm[0] && at[0]) text_append(r->norm, sizeof r->norm, " with", " norm-at");
     if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
     norm_of_sites(r->run, true, r->decoder);
     if (r->decoder[0]) return;
@@ -208,13 +199,13 @@ void run_settings(const run_identity *r, const run_identity *const *runs, int co
         if (is_ignored(&l) || (!mixed && !differs(&l, runs, count))) continue;
         if (!l.value_length) l = (option_line){l.key, "default", l.key_length, 7};
         snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
-        append(text, size, text[0] ? " " : "", setting);
+        text_append(text, size, " ", setting);
     }
     const norm_value v = norm_of(r->info);
     for (const char *params = NULL; next_param(&v, &params, runs, count, &l);) {
         char setting[640];
         snprintf(setting, sizeof setting, "%.*s=%.*s", l.key_length, l.key, l.value_length,
                  l.value_length ? l.value : "");
-        append(text, size, text[0] ? " " : "", setting);
+        text_append(text, size, " ", setting);
     }
 }

@@ -39,22 +39,6 @@ typedef struct row_counts {
     float *rows;                     /* [WINDOW, sites] */
 } row_counts;
 
-static void row_counts_free(row_counts *c) {
-    free(c->step);
-    free(c->rows);
-}
-
-static sr_status row_counts_create(row_counts *c, const sr_runfile *run, bool wanted,
-                                   sr_failure *why) {
-    *c = (row_counts){.run = run, .sites = sr_run_get_info(run)->sites};
-    if (!wanted || !sr_run_has_scalar(run, "rows")) return SR_OK;
-    c->step = malloc(WINDOW * sizeof *c->step);
-    c->rows = malloc((size_t)(WINDOW * c->sites) * sizeof *c->rows);
-    if (c->step && c->rows) return SR_OK;
-    row_counts_free(c);
-    return sr_fail(why, SR_MEMORY, "out of memory");
-}
-
 static sr_status row_counts_move(row_counts *c, int64_t step, sr_failure *why) {
     const int64_t steps = sr_run_get_info(c->run)->steps;
     const series all = {.run = c->run, .source = FROM_SCALARS};
@@ -126,25 +110,14 @@ static void pass_free(pass *p) {
     free(p->panel);
     free(p->step_of_band);
     free(p->rows_of_band);
-    row_counts_free(&p->counts);
+    free(p->counts.step);
+    free(p->counts.rows);
 }
 
 static int vectors_in(unsigned needs) {
     int count = 0;
     for (int v = 0; v < SR_VECTOR_COUNT; v++) count += needs >> v & 1;
     return count;
-}
-
-/* Of how many rows a block of the file is, and whether its columns are those of the site. */
-static sr_status find_block(const series *s, unsigned needs, int64_t *rows, bool *whole,
-                            sr_failure *why) {
-    int64_t columns = 0;
-    sr_status status = SR_OK;
-    for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK && !columns; v++)
-        if (needs >> v & 1)
-            status = sr_run_vector_block(s->run, vector_names[v], rows, &columns, why);
-    *whole = columns == sr_run_get_site(s->run, s->site)->width;
-    return status;
 }
 
 static void add_part(pass *p, const site_part *part, unsigned needs, bool whole) {
@@ -163,15 +136,20 @@ static void add_part(pass *p, const site_part *part, unsigned needs, bool whole)
 
 static sr_status pass_plan(pass *p, int series_count, unsigned *all, sr_failure *why) {
     int64_t block = 1;
-    bool whole = false;
     for (int i = 0, next; i < series_count; i = next) {
         const int64_t number = p->s[i].site;
         unsigned needs = 0;
         for (next = i; next < series_count && p->s[next].site == number; next++)
             needs |= p->s[next].stat->needs;
         const site_part part = {sr_run_get_site(p->s->run, number), number, i, next - i};
-        sr_status status = find_block(&p->s[i], needs, &block, &whole, why);
+        /* the rows of a block of the file, and whether its columns are those of the site */
+        int64_t columns = 0;
+        sr_status status = SR_OK;
+        for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK && !columns; v++)
+            if (needs >> v & 1)
+                status = sr_run_vector_block(p->s->run, vector_names[v], &block, &columns, why);
         if (status != SR_OK) return status;
+        const bool whole = columns == part.site->width;
         add_part(p, &part, needs, whole);
         *all |= needs;
     }
@@ -189,11 +167,14 @@ static sr_status pass_create(pass *p, int series_count, sr_failure *why) {
     p->panel = calloc((size_t)series_count, sizeof *p->panel);
     sr_status status = p->part && p->panel ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = pass_plan(p, series_count, &all, why);
-    if (status == SR_OK) status = row_counts_create(&p->counts, p->s->run, all & NEEDS_ROWS, why);
-    if (status == SR_OK && p->counts.rows) {
+    p->counts = (row_counts){.run = p->s->run, .sites = sr_run_get_info(p->s->run)->sites};
+    if (status == SR_OK && (all & NEEDS_ROWS) && sr_run_has_scalar(p->s->run, "rows")) {
+        p->counts.step = malloc(WINDOW * sizeof *p->counts.step);
+        p->counts.rows = malloc((size_t)(WINDOW * p->counts.sites) * sizeof *p->counts.rows);
         p->step_of_band = malloc((size_t)p->rows * sizeof *p->step_of_band);
         p->rows_of_band = malloc((size_t)(p->rows * p->counts.sites) * sizeof *p->rows_of_band);
-        if (!p->step_of_band || !p->rows_of_band) status = sr_fail(why, SR_MEMORY, "out of memory");
+        if (!p->counts.step || !p->counts.rows || !p->step_of_band || !p->rows_of_band)
+            status = sr_fail(why, SR_MEMORY, "out of memory");
     }
     if (status != SR_OK) pass_free(p);
     return status;
