@@ -1,32 +1,31 @@
-/* What the distance between batch and running statistics would be with another alpha.
+/* Distances between batch and running statistics for other values of alpha.
  *
  * The batch statistic b of every recorded step (mu_B, sigma2_B or psi2_B of /vectors) is averaged
- * again,
+ * anew,
  *
  *     r_1 = the running value recorded at the first step,   r_{t+1} = alpha r_t + (1 - alpha) b_t
- *     distance_t = ||b_t - r_t||_2 / d                      (running value from before the update)
+ *     distance_t = ||b_t - r_t||_2 / d                      (running value before the update)
  *
- * so alpha weighs the OLD value, as everywhere in statrec. A large distance that falls when alpha
- * falls is a running value that lags behind; one that stays is noise of the batches. Training
- * itself is not repeated: BN does not use the running values while it trains, so for BN these are
- * the distances of a run with that alpha; PN does use them, and another alpha would have trained
- * another network. The average counts recorded steps: it is that of the run only when vectors were
- * recorded at every step. Biased variances are averaged; a run whose running variance uses n/(n-1)
- * differs by that factor.
+ * so alpha weighs the OLD value, as everywhere in statrec. If a smaller alpha reduces a large
+ * distance, the running value lags. If it does not, the distance is noise of the batches.
  *
- * Start-up: until r_1 weighs less than 1 % a distance measures what the average began with. That
- * takes longer for a greater alpha, so rows of a table are of different steps. --burn-in same
- * leaves out as many steps for every alpha: the start-up of the greatest one that leaves a third of
- * the recorded steps of the phase; greater ones have no steps then. Distances of different alphas
- * may be compared so.
+ * Training is not repeated. BN does not use running values while it trains: a run with that alpha
+ * has these distances. PN uses them, so another alpha would have trained another network. The
+ * average counts recorded steps. It equals the run's only if every step has vectors. Biased
+ * variances are averaged; a run with n/(n-1) in its running variance differs by that factor.
  *
- * Of independent batch statistics about a fixed mean, E d^2 is (1 + (1 - alpha)/(1 + alpha)) = 2/(1
- * + alpha) times their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. What is
- * above that is the mean's own way.
+ * Burn-in: until r_1 weighs less than 1 %, a distance measures the initial value. A larger alpha
+ * takes longer, so rows of a table cover different steps. --burn-in same skips one number of steps
+ * for every alpha: the burn-in of the largest alpha that keeps a third of the recorded steps of the
+ * phase. Larger alphas have no steps then. Distances of different alphas are comparable this way.
  *
- * --running-dtype: r is rounded to that format behind every update, as a module that keeps its
- * running values in it does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in
- * r's last place is lost.
+ * For independent batch statistics about a fixed mean, E d^2 is 1 + (1 - alpha)/(1 + alpha) =
+ * 2/(1 + alpha) times their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. A
+ * larger distance shows that the mean itself moves.
+ *
+ * --running-dtype rounds r to that format after every update, like a module that stores its running
+ * values in it. bfloat16 has 8 bits: it loses an update (1 - alpha)(b - r) below half a unit in the
+ * last place of r.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -71,15 +70,6 @@ typedef struct alphas {
     double value[ALPHAS];
     int count;
 } alphas;
-
-static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
-    a->count = numbers_of_list(text, a->value, ALPHAS);
-    bool valid = a->count > 0;
-    for (int i = 0; i < a->count; i++) valid = valid && a->value[i] >= 0 && a->value[i] <= 1;
-    if (valid) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of up to %d numbers in [0, 1]", text,
-                   ALPHAS);
-}
 
 /* -- formats that a running value is kept in */
 
@@ -193,20 +183,6 @@ static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end)
     }
 }
 
-/* of [alphas]; those that are left out were taken for steps without a finite distance. */
-static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_failure *why) {
-    column_block b = {0};
-    sr_status status = columns_create(&b, a->alpha->count, end, why);
-    if (status == SR_OK) status = average(a, end, b.value, why);
-    if (status == SR_OK) columns_summarise(&b, a->alpha->count, end, false, of);
-    for (int i = 0; i < a->alpha->count && status == SR_OK; i++) {
-        of[i].values -= a->left_out[i];
-        of[i].nonfinite -= a->left_out[i];
-    }
-    columns_free(&b);
-    return status;
-}
-
 /* The options as values. */
 typedef struct request {
     alphas alpha;
@@ -233,8 +209,15 @@ static sr_status print_statistic(stat_table *t, const site_choice *at, const sta
     sr_status status = window_rows(phase, &of, &first, &count, why);
     if (status == SR_OK) status = window_spacing(phase, &of, &spacing, why);
     leave_out(&a, q->startup, first, first + count);
-    if (status == SR_OK) status = averaging_summarise(&a, first + count, found, why);
+    column_block b = {0};
+    const int64_t end = first + count;
+    if (status == SR_OK) status = columns_create(&b, q->alpha.count, end, why);
+    if (status == SR_OK) status = average(&a, end, b.value, why);
+    if (status == SR_OK) columns_summarise(&b, q->alpha.count, end, false, found);
+    columns_free(&b);
     for (int i = 0; i < q->alpha.count && status == SR_OK; i++) {
+        found[i].values -= a.left_out[i]; /* counted as not finite so far */
+        found[i].nonfinite -= a.left_out[i];
         site_cells(t, at);
         tsv_text(&t->table, stat->name);
         tsv_real(&t->table, q->alpha.value[i]);
@@ -266,20 +249,6 @@ static sr_status read_startup(const char *word, int64_t *startup, sr_failure *wh
     return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto, same or a number of steps", word);
 }
 
-static void note_startup(int64_t startup, tsv *t) {
-    if (startup == STARTUP_SAME)
-        tsv_note(t, "steps",
-                 "the same recorded steps for every alpha. The burn-in is of the largest alpha "
-                 "that keeps a third");
-    else if (startup == STARTUP_AUTO)
-        tsv_note(t, "steps",
-                 "burn-in: skips ceil(ln %g / ln alpha) recorded steps of each alpha (--burn-in 0 "
-                 "keeps them)",
-                 SR_STARTUP_LEFT);
-    else
-        tsv_note(t, "steps", "the first %lld recorded steps are left out", (long long)startup);
-}
-
 static void declare_columns(stat_table *table) {
     tsv *t = &table->table;
     site_columns(t);
@@ -297,14 +266,30 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     request *q = t->state;
     const table_choice c = {
         .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
-    sr_status status = read_alphas(s->alpha, &q->alpha, why);
-    if (status == SR_OK) status = read_formats(s->kept_in, q->kept, why);
+    q->alpha.count = numbers_of_list(s->alpha, q->alpha.value, ALPHAS);
+    bool valid = q->alpha.count > 0;
+    for (int i = 0; i < q->alpha.count; i++)
+        valid = valid && q->alpha.value[i] >= 0 && q->alpha.value[i] <= 1;
+    if (!valid)
+        return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of up to %d numbers in [0, 1]",
+                       s->alpha, ALPHAS);
+    sr_status status = read_formats(s->kept_in, q->kept, why);
     if (status == SR_OK) status = read_startup(s->startup, &q->startup, why);
     if (status == SR_OK)
         status = choice_set_statistics(&t->chosen, stats, STATS, NULL, s->stat, why);
     if (status != SR_OK) return status;
     run_set_note_vectors(t->set, "alpha", &t->table);
-    note_startup(q->startup, &t->table);
+    if (q->startup == STARTUP_SAME)
+        tsv_note(&t->table, "steps",
+                 "the same recorded steps for every alpha. The burn-in is of the largest alpha "
+                 "that keeps a third");
+    else if (q->startup == STARTUP_AUTO)
+        tsv_note(&t->table, "steps",
+                 "burn-in: skips ceil(ln %g / ln alpha) recorded steps of each alpha (--burn-in 0 "
+                 "keeps them)",
+                 SR_STARTUP_LEFT);
+    else
+        tsv_note(&t->table, "steps", "skips the first %lld recorded steps", (long long)q->startup);
     return table_choose(t, &c, why);
 }
 

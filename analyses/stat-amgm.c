@@ -1,26 +1,28 @@
-/* Which steps are outliers in time, by the test of Unified Normalization (Yang et al., ACM MM 2022,
+/* Steps that are outliers in time, by the test of Unified Normalization (Yang et al., ACM MM 2022,
  * arXiv 2208.01313).
  *
  * v_t [d] is a batch statistic of step t (psi2_B, or sigma2_B). The window of the last M recorded
- * steps holds v_{t-M+1} .. v_t; per feature k
+ * steps contains v_{t-M+1} .. v_t. For each feature k
  *
  *     AM_k = mean over the window of v,   GM_k = exp(mean over the window of ln v)
- *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by M
- *     d - 1)
+ *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by
+ *            M d - 1)
  *     outlier:   AM_k - GM_k > M V   for any feature k
  *
- * AM >= GM, and AM - GM <= M Var(sqrt v) within one and the same window, so that a step beyond the
- * bound is further from the others than they are among each other. V from before the step and over
- * all features at once, one feature being enough, are those of the released code
- * (unified_normalization.py, UN2dFunction), as is what follows an outlier: its place in the window
- * is taken by the running value r, r <- a r + (1 - a) u, u the geometric mean of the window, or v_t
- * at an outlier and while the window fills. Other than there r begins with the first recorded step,
- * not with 1. Steps with a value that is not finite are counted and passed over, in the window too.
+ * AM >= GM, and AM - GM <= M Var(sqrt v) within one window. So a step beyond the bound is further
+ * from the others than they are from each other.
+ *
+ * The released code (unified_normalization.py, UN2dFunction) takes V from the steps before, over
+ * all features at once, and one feature suffices. It also replaces an outlier in the window by the
+ * running value r, r <- a r + (1 - a) u. u is the geometric mean of the window; it is v_t at an
+ * outlier and while the window fills. This program does the same, with one difference: r starts at
+ * the first recorded step, not at 1. It counts steps with a value that is not finite, and skips
+ * them in the window.
  *
  * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier.
- * Features that were 0 at all steps of the window are left out. Of one that was 0 at some of them
- * GM is 0 and ratio infinite; excess is so only behind M steps at which all features had one value,
- * V = 0.
+ * Features with 0 at all steps of the window are ignored. A feature with 0 at some steps has GM 0
+ * and an infinite ratio. The excess is infinite only if V = 0: all features had one value at M
+ * steps.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,12 +1,11 @@
 /* A validation metric against the size of the micro-batch (PowerNorm, ICML 2020, figure 5).
  *
  * One row per model, data, normalization and size: mean, smallest and largest value of the metric
- * over the runs of that kind (seeds). The metric of a run is that of its last evaluation with a
- * finite value. The size is what the run was asked for: `max-tokens` of its configuration where its
- * losses are per token, `batch-size` where they are per image, sentence or transition; for a run
- * that has no such option the median of /steps/tokens. An update may be made of several
- * micro-batches: batch statistics see one of them. Runs of one row that differ in more than their
- * seed (batching, schedule) are told in a warning: what they scatter is not the noise of seeds.
+ * over the runs of that kind (seeds). A run contributes its last evaluation with a finite value.
+ * The size is an option of the run: `max-tokens` if its losses are per token, `batch-size` if they
+ * are per image, sentence or transition. Other runs use the median of /steps/tokens. An update may
+ * have several micro-batches; batch statistics see one of them. A warning reports runs of one row
+ * that differ beyond the seed (batching, schedule): their spread is not the noise of seeds.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
-/* How much of mu_B - mu is what the batches were made of: row positions, sentence lengths, padding.
+/* The fraction of mu_B - mu that depends on the composition of the batches: row positions, sentence
+ * lengths, padding.
  *
- * Where batches hold sentences of like length, the batch mean of the position encoding differs from
- * batch to batch, and so does whatever goes with length: mu_B moves away from mu although no
- * feature of the words does. With delta_t = mu_B - mu of step t, a vector of d features,
+ * If batches hold sentences of similar length, the batch mean of the position encoding differs from
+ * batch to batch. So does every feature that depends on length. mu_B then moves away from mu
+ * without any change of the words. With delta_t = mu_B - mu of step t, a vector of d features,
  *
  *     share = 1 - sum_t ||delta_t - part_t||^2 / sum_t ||delta_t||^2
  *
@@ -10,17 +11,16 @@
  *     length, padding  part_t = B' z_t, the covariates of batchmix_covariates.c by least squares
  *                      out of sample (batchmix_fit.c)
  *
- * A share is negative where subtracting the part makes delta longer: a part that was fitted to
- * noise, or a position part that the rest of the mean cancels. With slope = sum <delta, p>/sum
- * ||p||^2 the position's share is (2 slope - 1) sum ||p||^2/sum ||delta||^2, negative below slope
- * 1/2; slope is 1 where the rest does not go with it.
+ * A share is negative if subtracting the part lengthens delta: a fit to noise, or a position part
+ * that the rest of the mean cancels. With slope = sum <delta, p>/sum ||p||^2 the share of the
+ * position is (2 slope - 1) sum ||p||^2/sum ||delta||^2, negative below slope 1/2. A slope of 1
+ * means that the rest is unrelated to p.
  *
- * Folds: blocks of neighbouring rows, twice as long as the running mean remembers, dealt out in
- * turn to ten folds. Control: the same regression with the covariates moved in time against the
- * vectors, around the end, by `shifts` distances: what a regression finds where there is nothing.
- * Without any relation a share lies outside the range of n shifts with probability 2/(n + 1).
- * Intervals: circular block bootstrap of the ratio of the two sums, with the coefficients as they
- * are; of steps of this run, not of other seeds.
+ * Folds: blocks of neighbouring rows, twice as long as the memory of the running mean, go to ten
+ * folds in turn. Control: the same regression after `shifts` circular shifts of the covariates in
+ * time: its result without any relation. Without a relation, a share lies outside the range of n
+ * shifts with probability 2/(n + 1). Intervals: circular block bootstrap of the ratio of the two
+ * sums, with fixed coefficients. They cover steps of this run, not other seeds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -211,11 +211,6 @@ static sr_status examine_run(stat_table *t, int64_t first, int64_t *count, resul
     return status;
 }
 
-/* The results of all sites. */
-typedef struct results {
-    result *site; /* [chosen sites] */
-} results;
-
 static sr_status examine_all(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     const table_choice c = {.source = FROM_VECTORS, .site = s->site};
@@ -224,7 +219,7 @@ static sr_status examine_all(stat_table *t, sr_failure *why) {
     sr_status status = windows_make(&t->window, t->set, s->startup, s->phase, &t->table, why);
     if (status == SR_OK) status = table_choose(t, &c, why);
     if (status != SR_OK) return status;
-    result *r = ((results *)t->state)->site = calloc((size_t)t->chosen.sites + 1, sizeof *r);
+    result *r = *(result **)t->state = calloc((size_t)t->chosen.sites + 1, sizeof *r);
     if (!r) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < t->chosen.sites && status == SR_OK; i += some)
         status = examine_run(t, i, &some, r + i, why);
@@ -238,13 +233,12 @@ static sr_status examine_all(stat_table *t, sr_failure *why) {
 
 static sr_status print_results(stat_table *t, sr_failure *why) {
     (void)why;
-    for (int64_t i = 0; i < t->chosen.sites; i++)
-        print_result(&((results *)t->state)->site[i], &t->table);
+    for (int64_t i = 0; i < t->chosen.sites; i++) print_result(*(result **)t->state + i, &t->table);
     return SR_OK;
 }
 
 static void release(stat_table *t) {
-    free(((results *)t->state)->site);
+    free(*(result **)t->state);
 }
 
 int main(int argc, char **argv) {
@@ -255,7 +249,7 @@ int main(int argc, char **argv) {
                 "Keeps up to 21 numbers in memory for each row of vectors.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .state = sizeof(results),
+        .state = sizeof(result *), /* of the chosen sites */
         .head = examine_all,
         .columns = declare_columns,
         .rows = print_results,

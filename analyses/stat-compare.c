@@ -1,24 +1,23 @@
-/* Two or more runs against the first one: is a statistic larger, at the median and in its tail?
+/* Compares two or more runs with the first: is a statistic larger, at the median and in the tail?
  *
- * Runs of one configuration that differ in nothing but the seed are a group (replicates.c).
- * For every site and statistic that the first group and another one share:
+ * Runs that differ only in the seed form a group (replicates.c). For every site and statistic that
+ * the first group shares with another group:
  *
- *     ratio = quantile(other) / quantile(first),   quantile = median, 99 %, maximum over steps,
+ *     ratio = quantile(other) / quantile(first),   quantile: median, 99 % or maximum over steps;
  *                                                  of a group the mean over its runs
  *
- * with a percentile interval from a bootstrap (bootstrap.c) on two levels: first runs are
- * drawn from each group, then blocks of steps from each run, as the steps of a run follow from each
- * other; the two groups independently. From few runs percentiles are too short: with n runs in the
- * smaller group each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n).
- * An interval that contains 1 is `no difference shown`.
+ * with a percentile interval from a bootstrap (bootstrap.c) on two levels. It draws runs from each
+ * group, then blocks of steps from each run, since the steps of a run are not independent. It draws
+ * the two groups independently. Percentiles from few runs are too short. With n runs in the smaller
+ * group, each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n). If the
+ * interval contains 1, the verdict is `no difference shown`.
  *
- * A group of one run has no spread between seeds: the interval covers the steps of these very runs
- * then, and another seed of the same method may lie outside: the verdict says `in these runs`.
- * Steps are taken as stationary: the start-up of running values is left out (--burn-in), --phase
- * and
- * --after choose among the others.
- * Sites are matched by name, by depth (the number stored in the run file), or the first or the last
- * site with the statistic: models without a common name can be compared by place.
+ * A group of one run has no spread between seeds. Its interval covers the steps of this run, and
+ * another seed of the method may lie outside. So the verdict says `in these runs`.
+ *
+ * Steps are assumed stationary: --burn-in skips the first steps, --phase and --after choose among
+ * the others. Sites are matched by name or by depth (stored in the run file), or the first or last
+ * site with the statistic is taken. Models without common names can be compared this way.
  */
 #include <float.h>
 #include <math.h>
@@ -214,39 +213,34 @@ static sr_status interval(const settings *s, const group_sample *x, const group_
     return SR_OK;
 }
 
-static void print_names(const comparison *p, const statistic *stat, const group_sample *x,
-                        const group_sample *y) {
-    tsv *t = p->table;
-    tsv_text(t, p->set->path[y->at->run]);
-    tsv_text(t, site_of(p, y->at)->name);
-    tsv_text(t, p->set->path[x->at->run]);
-    tsv_text(t, site_of(p, x->at)->name);
-    tsv_text(t, stat->name);
-    tsv_int(t, y->runs);
-    tsv_int(t, x->runs);
-    tsv_int(t, y->count);
-    tsv_int(t, y->nonfinite);
-    tsv_int(t, x->count);
-    tsv_int(t, x->nonfinite);
-    tsv_int(t, y->block);
-    tsv_int(t, x->block);
-}
-
 static sr_status print_pair(const comparison *p, const statistic *stat, const group_sample *x,
                             const group_sample *y, sr_failure *why) {
+    tsv *t = p->table;
     const bool enough = x->drawn && y->drawn, replicated = x->runs > 1 && y->runs > 1;
     for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
         double low = NAN, high = NAN;
         sr_status status = enough ? interval(p->s, x, y, i, &low, &high, why) : SR_OK;
         if (status != SR_OK) return status;
-        print_names(p, stat, x, y);
-        tsv_text(p->table, quantity[i]);
-        tsv_real(p->table, y->exact[i]);
-        tsv_real(p->table, x->exact[i]);
-        tsv_real(p->table, y->exact[i] / x->exact[i]);
-        tsv_real(p->table, low);
-        tsv_real(p->table, high);
-        tsv_text(p->table, enough ? verdict(low, high, replicated) : "too few steps");
+        tsv_text(t, p->set->path[y->at->run]);
+        tsv_text(t, site_of(p, y->at)->name);
+        tsv_text(t, p->set->path[x->at->run]);
+        tsv_text(t, site_of(p, x->at)->name);
+        tsv_text(t, stat->name);
+        tsv_int(t, y->runs);
+        tsv_int(t, x->runs);
+        tsv_int(t, y->count);
+        tsv_int(t, y->nonfinite);
+        tsv_int(t, x->count);
+        tsv_int(t, x->nonfinite);
+        tsv_int(t, y->block);
+        tsv_int(t, x->block);
+        tsv_text(t, quantity[i]);
+        tsv_real(t, y->exact[i]);
+        tsv_real(t, x->exact[i]);
+        tsv_real(t, y->exact[i] / x->exact[i]);
+        tsv_real(t, low);
+        tsv_real(t, high);
+        tsv_text(t, enough ? verdict(low, high, replicated) : "too few steps");
     }
     return SR_OK;
 }
@@ -306,23 +300,6 @@ static void declare_columns(stat_table *table) {
                "too few steps: a run has fewer than 20. undefined: a ratio is 0/0 or x/0");
 }
 
-/* What the intervals cover, and what they do not. */
-static void note_cover(const comparison *p, int64_t pairs, tsv *t) {
-    const int64_t intervals = BOOTSTRAP_TAILS * pairs;
-    bool single = false;
-    for (int g = 0; g < p->groups.count; g++)
-        single = single || run_groups_size(&p->groups, p->set, g) < 2;
-    if (single)
-        tsv_note(t, "note",
-                 "one side is a single run (columns runs, first_runs). Its interval covers other "
-                 "steps and no other seeds. Two seeds of one method differ `in these runs` too. To "
-                 "compare methods, give three runs or more of each");
-    else
-        tsv_note(t, "note",
-                 "%lld intervals cover other seeds. Without a difference about %.3g at most miss 1",
-                 (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
-}
-
 static void note_method(const comparison *p, int64_t pairs, tsv *t) {
     const settings *s = p->s;
     run_groups_describe(&p->groups, p->set, t);
@@ -341,7 +318,20 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
         tsv_note(t, "block",
                  "length per series by Politis and White 2004, from the autocorrelation of [value "
                  "> median]");
-    note_cover(p, pairs, t);
+    /* the coverage of the intervals */
+    const int64_t intervals = BOOTSTRAP_TAILS * pairs;
+    bool single = false;
+    for (int g = 0; g < p->groups.count; g++)
+        single = single || run_groups_size(&p->groups, p->set, g) < 2;
+    if (single)
+        tsv_note(t, "note",
+                 "one side is a single run (columns runs, first_runs). Its interval covers other "
+                 "steps and no other seeds. Two seeds of one method differ `in these runs` too. To "
+                 "compare methods, give three runs or more of each");
+    else
+        tsv_note(t, "note",
+                 "%lld intervals cover other seeds. Without a difference about %.3g at most miss 1",
+                 (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
 }
 
 /* Of runs that declare a number, but in another unit than the first. */

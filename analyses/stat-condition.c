@@ -1,15 +1,15 @@
 /* Condition numbers of site inputs and of their gradients (Regularized BN, NeurIPS 2022, slides;
- * docs/norms.md 18.4), from the recorded spectra (statrec train --spectra-every N).
+ * docs/norms.md 18.4). They come from recorded spectra (statrec train --spectra-every N).
  *
- * X [N, d]: the tensor that a site normalises, valid rows, not centred, or dL/dX;
- * sigma_1 >= ... >= sigma_d its singular values, m = ceil(p d):
+ * X [N, d] is the input of a site, valid rows, not centred, or dL/dX. sigma_1 >= ... >= sigma_d are
+ * its singular values, m = ceil(p d):
  *
  *     slides:     C_max = sigma_1        C_p = sigma_1 / sigma_m
  *     released:   C_max = sigma_1^2 / N  C_p = (sigma_1 / sigma_m)^2     (eigenvalues of X^T X / N)
  *
- * The release counts padded positions in N; here N are the valid rows. A sigma_m of zero (m > N)
- * gives infinity. The spectra come from X^T X in double, which resolves sigma_m down to 5e-7 of
- * sigma_1, though X itself in float32 holds no more than about 1e-7.
+ * The release counts padded positions in N; here N is the number of valid rows. A sigma_m of zero
+ * (m > N) gives infinity. The spectra come from X^T X in double. That resolves sigma_m down to 5e-7
+ * of sigma_1; X itself in float32 has a precision of about 1e-7.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,15 +43,6 @@ static const option rows[] = {
     CHOICE_OPTION("Choice", "of", AT(of), "both", "both|input|gradient", "X, dL/dX, or both"),
     CHOICE_OPTION("Choice", "steps", AT(steps), "all", "all|last", "recorded steps"),
 };
-
-static sr_status read_parts(const char *list, spectrum_parts *p, sr_failure *why) {
-    p->count = numbers_of_list(list, p->part, PARTS_MAX);
-    bool valid = p->count > 0;
-    for (int i = 0; i < p->count; i++) valid = valid && p->part[i] > 0 && p->part[i] <= 1;
-    if (valid) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--p: '%s' is not a list of up to %d numbers in (0, 1]", list,
-                   PARTS_MAX);
-}
 
 /* -- the table ------------------------------------------------------------------------------- */
 
@@ -160,8 +151,14 @@ static sr_status find_spectra(stat_table *t, sr_failure *why) {
     const settings *o = t->settings;
     const run_set *set = t->set;
     int64_t records = 0, sites = 0;
-    sr_status status = read_parts(o->p, t->state, why);
-    if (status == SR_OK) status = each_site(t, &sites, false, why);
+    spectrum_parts *p = t->state;
+    p->count = numbers_of_list(o->p, p->part, PARTS_MAX);
+    bool valid = p->count > 0;
+    for (int i = 0; i < p->count; i++) valid = valid && p->part[i] > 0 && p->part[i] <= 1;
+    if (!valid)
+        return sr_fail(why, SR_USAGE, "--p: '%s' is not a list of up to %d numbers in (0, 1]", o->p,
+                       PARTS_MAX);
+    sr_status status = each_site(t, &sites, false, why);
     if (status != SR_OK) return status;
     for (int r = 0; r < set->count; r++) {
         const int64_t spectra = sr_run_get_info(set->run[r])->spectra;

@@ -1,12 +1,10 @@
-/* Training and validation curves: the columns of /steps, those that the runs declare too, or of
- * /evals, with epoch and percent.
+/* Training and validation curves: columns of /steps, with custom scalars, or columns of /evals.
  *
  *     percent = 100 * step / last step of the run
  *
  * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and
- * grad_norm are NaN except in the last pass of an optimizer update.
- *
- * Reduced (--buckets, downsample.c), a run is cut into parts of equal epochs.
+ * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
+ * into parts of equal epochs (downsample.c).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
@@ -336,15 +334,6 @@ static sr_status print_runs(stat_table *t, sr_failure *why) {
     return status;
 }
 
-static void note_column(const column *c, const run_set *set, tsv *table) {
-    if (c->metric) metric_warn(set, c->name, strlen(c->name), table);
-    if (!c->own) return;
-    declared_warn(set, c->name, SR_PER_STEP, table);
-    for (int r = 0; r < set->count; r++)
-        if (!declared_named(set->run[r], c->name, SR_PER_STEP))
-            tsv_note(table, "note", "%s does not declare %s", set->path[r], c->name);
-}
-
 static sr_status check_rows(const stat_table *t, const group *g, sr_failure *why) {
     const settings *s = t->settings;
     int64_t length = 0, first, count;
@@ -385,7 +374,15 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         tsv_note(&t->table, "note",
                  "three rows per 1/%lld of the epochs: smallest, median, largest",
                  (long long)s->buckets);
-    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], t->set, &t->table);
+    for (int i = 0; i < g->columns; i++) {
+        const column *c = &g->column[i];
+        if (c->metric) metric_warn(t->set, c->name, strlen(c->name), &t->table);
+        if (!c->own) continue;
+        declared_warn(t->set, c->name, SR_PER_STEP, &t->table);
+        for (int r = 0; r < t->set->count; r++)
+            if (!declared_named(t->set->run[r], c->name, SR_PER_STEP))
+                tsv_note(&t->table, "note", "%s does not declare %s", t->set->path[r], c->name);
+    }
     return SR_OK;
 }
 

@@ -1,6 +1,6 @@
-/* What the power of a site's input is made of: kurtosis over features, share of the mean direction,
- * power and variance, the largest variance, dead features (feature_statistics.c has the formulas
- * and their sources). By depth: stat-depth.
+/* Power of a site's input over its features: kurtosis, mean direction, power and variance, largest
+ * variance, dead features. feature_statistics.c has formulas and sources; stat-depth orders by
+ * depth.
  */
 #include "analysis/frame/statistics_table.h"
 

@@ -1,25 +1,26 @@
 /* Gradients of layer normalization (Understanding and Improving LayerNorm, NeurIPS 2019, Theorem
  * 1), measured against the exact values.
  *
- * Per row, over its d features, with g = dL/dy and gain gamma; then averaged over the valid rows:
+ * For each row, over its d features, with g = dL/dy and gain gamma; then averaged over valid rows:
  *
  *     row_grad_mean, row_grad_var   = mean and biased variance of dx, as measured
- *     row_exact_mean, row_exact_var = the same by the closed form, from g, xhat and s of the row
- *     row_g_mean, row_g_var         = the same of gamma * g
- *     row_free_var                  = variance of dx if mean and deviation were constants: D/s^2
+ *     row_exact_mean, row_exact_var = mean and variance by the closed form, from g, xhat and s of
+ *                                     the row
+ *     row_g_mean, row_g_var         = mean and variance of gamma * g
+ *     row_free_var                  = variance of dx with constant mean and deviation: D/s^2
  *
- * The theorem has four cases, by what the backward pass takes for a constant. With q = gamma g,
- * qbar and D its mean and biased variance, m = mean[q xhat], Q = sigma^2/(sigma^2 + eps):
+ * The theorem has four cases, by the constants of the backward pass. With q = gamma g, qbar and D
+ * its mean and biased variance, m = mean[q xhat], Q = sigma^2/(sigma^2 + eps):
  *
  *     a  mean and deviation   qbar/s   D/s^2                     detach-both
  *     b  neither              0        (D - (2-Q) m^2)/s^2       ln-simple, ln, adanorm
  *     c  mean                 qbar/s   (D - (2-Q) m^2)/s^2       detach-mean
  *     d  deviation            0        D/s^2                     detach-std
  *
- * Per site: medians over the steps, and the largest distance between measured and exact values of
- * the steps where both are finite (the others are counted), which float32 in the file keeps above
- * about 1e-7. The row gradients themselves are not stored, so nothing can be computed again from
- * /vectors. docs/definitions.md has the released variants.
+ * For each site: medians over the steps, and the largest distance between measured and exact
+ * values. Distances use steps with finite values and count the others. float32 in the file keeps
+ * them above about 1e-7. Files do not store row gradients, so /vectors do not suffice.
+ * docs/definitions.md has the released variants.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -143,17 +144,6 @@ static double largest_difference(double most, const double *a, const double *b,
     return most;
 }
 
-/* v [STATISTICS][count] */
-static void distances_add(distances *d, double *const *v, const bool *look, int64_t count) {
-    d->mean = largest_difference(d->mean, v[GRAD_MEAN], v[EXACT_MEAN], v[EXACT_VAR], NULL, count);
-    d->var = largest_difference(d->var, v[GRAD_VAR], v[EXACT_VAR], NULL, v[EXACT_VAR], count);
-    for (int64_t i = 0; i < count; i++) {
-        bool finite = true;
-        for (int k = 0; k < STATISTICS; k++) finite = finite && (!look[k] || isfinite(v[k][i]));
-        d->nonfinite += !finite;
-    }
-}
-
 static sr_status read_distances(gradients *g, sr_failure *why) {
     const int64_t columns = g->sites * STATISTICS;
     double *memory = malloc((size_t)(columns * BLOCK) * sizeof *memory);
@@ -165,8 +155,19 @@ static sr_status read_distances(gradients *g, sr_failure *why) {
     for (int64_t at = 0; at < g->rows && status == SR_OK; at += BLOCK) {
         const int64_t count = g->rows - at < BLOCK ? g->rows - at : BLOCK;
         status = series_read_all(g->s, g->have, g->first + at, count, into, NULL, why);
-        for (int64_t i = 0; i < g->sites && status == SR_OK; i++)
-            distances_add(&g->distance[i], value + i * STATISTICS, g->look + i * STATISTICS, count);
+        for (int64_t i = 0; i < g->sites && status == SR_OK; i++) {
+            distances *d = &g->distance[i];
+            double *const *v = value + i * STATISTICS; /* [STATISTICS][count] */
+            const double *mean = v[EXACT_MEAN], *var = v[EXACT_VAR];
+            d->mean = largest_difference(d->mean, v[GRAD_MEAN], mean, var, NULL, count);
+            d->var = largest_difference(d->var, v[GRAD_VAR], var, NULL, var, count);
+            for (int64_t row = 0; row < count; row++) {
+                bool finite = true;
+                for (int k = 0; k < STATISTICS; k++)
+                    finite = finite && (!g->look[i * STATISTICS + k] || isfinite(v[k][row]));
+                d->nonfinite += !finite;
+            }
+        }
     }
     free(memory);
     free(value);

@@ -1,19 +1,19 @@
-/* How heavy the tails of a statistic are, over training.
+/* Tails of a statistic over training.
  *
- * Of the finite values v of a run, site, statistic and part of training, by their exact median:
+ * For the finite values v of a run, site, statistic and part of training, with their exact median:
  *
  *     mad       = median of |v - median|                        (median absolute deviation)
  *     deviation = (v - median) / mad
  *     outlier:    |v - median| > k mad
  *
- * on both sides, so that signed statistics count too. Of normally distributed values
- * mad = 0.6745 sigma: beyond k = 10 lie 2e-11 of them, none among a million steps. Where mad is 0
- * (more than half of the values are equal) every other value is beyond, with a deviation of plus or
- * minus infinity; the deviation of the median itself is 0. Steps with NaN or infinity are counted
- * in `nonfinite` and are in nothing else.
+ * on both sides, so signed statistics count too. For normally distributed values mad = 0.6745
+ * sigma: a fraction of 2e-11 lies beyond k = 10, none among a million steps. mad is 0 if more than
+ * half of the values are equal. Then every other value is an outlier, with an infinite deviation;
+ * the deviation of the median is 0. `nonfinite` counts steps with NaN or infinity; nothing else
+ * uses them.
  *
- * --parts N cuts the steps into N equal parts, each with a median and a mad of its own:
- * what is usual changes during training, and only what is unusual for its time is an outlier.
+ * --parts N cuts the steps into N equal parts with a median and a mad each. Usual values change
+ * during training, so an outlier is a value that is unusual for its time.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -140,18 +140,6 @@ static void part_row(const row_key *key, const segment *p, int64_t cuts) {
     tsv_int(t, p->farthest_step);
 }
 
-static void list_rows(const row_key *key, const column *c, const segment *p, double k) {
-    tsv *t = &key->t->table;
-    for (int64_t i = p->first; i < p->end; i++) {
-        if (!is_outlier(p, c->value[i], k)) continue;
-        begin_row(key, p);
-        tsv_int(t, c->step[i]);
-        tsv_real(t, 100.0 * (double)c->step[i] / (double)c->last);
-        tsv_real(t, c->value[i]);
-        tsv_real(t, deviation(p, c->value[i]));
-    }
-}
-
 static void declare_parts(tsv *t) {
     tsv_column(t, "to", "percent of training at which the part ends");
     tsv_column(t, "steps", "recorded steps");
@@ -192,16 +180,22 @@ static sr_status print_column(const row_key *key, const statistic *stat, sr_fail
     const settings *s = key->t->settings;
     const series of = {key->t->set->run[at->run], at->site, stat, FROM_SCALARS};
     const step_window *window = &key->t->window[at->run];
+    tsv *t = &key->t->table;
     column c;
     const sr_status status = column_read(&c, &of, window, why);
     segment p = {0};
     for (int64_t k = 1; k <= s->parts && status == SR_OK; k++) {
         p = (segment){.number = k, .first = p.end};
         part_measure(&p, &c, window_part(window, s->parts, k - 1).last, s->k);
-        if (s->list)
-            list_rows(key, &c, &p, s->k);
-        else
-            part_row(key, &p, s->parts);
+        if (!s->list) part_row(key, &p, s->parts);
+        for (int64_t i = p.first; i < p.end && s->list; i++) {
+            if (!is_outlier(&p, c.value[i], s->k)) continue;
+            begin_row(key, &p);
+            tsv_int(t, c.step[i]);
+            tsv_real(t, 100.0 * (double)c.step[i] / (double)c.last);
+            tsv_real(t, c.value[i]);
+            tsv_real(t, deviation(&p, c.value[i]));
+        }
     }
     columns_free(&c.block);
     free(c.step);

@@ -1,11 +1,11 @@
-/* Pairs of a normalization's input and output, as they were drawn in the final pass (statrec train
- * --final-tid --pairs K): the points of figure 2 of Zhu et al., Transformers without Normalization,
+/* Pairs of a normalization's input and output, drawn in the final pass (statrec train --final-tid
+ * --pairs K). They are the points of figure 2 of Zhu et al., Transformers without Normalization,
  * CVPR 2025 (arXiv 2503.10622).
  *
- *     x       an entry of the tensor that the site normalises, of a valid row
- *     xhat    (y - beta)/gamma, the output there before gain and bias; NaN where gamma is 0
+ *     x       an entry of the input of the site, of a valid row
+ *     xhat    (y - beta)/gamma, the output there before gain and bias; NaN if gamma is 0
  *
- * In the order of their drawing; float32 as recorded.
+ * In the order in which they were drawn; float32 as recorded.
  */
 #include <math.h>
 #include <stdlib.h>

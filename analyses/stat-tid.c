@@ -1,26 +1,26 @@
 /* Training-inference discrepancy (Regularized BN, NeurIPS 2022, section 3; docs/norms.md 18.3).
  *
- * Per step, with running values from before their update and roots without eps:
+ * Per step, with running values before their update and roots without eps:
  *
  *     tid_mean = ||mu_B - mu||_2 / ||sqrt(sigma2)||_2
  *     tid_var  = ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2
  *
  *     tid_total = tid_mean + tid_var
  *
- * The paper's Mean, Var and Total TID are expectations over training batches: the column `mean` of
- * the summary, times 100 for percent; its tables give the last BN layer (--site last). Here the
- * running values move during the run, while the paper takes them as those of the population;
- * --final prints what a pass with frozen values found after training, averaged over its batches.
+ * The Mean, Var and Total TID of the paper are expectations over training batches: the column
+ * `mean` of the summary, times 100 for percent. Its tables use the last BN layer (--site last).
+ * Here running values move during the run; the paper treats them as population values. --final
+ * prints the average over the batches of a pass after training with frozen values.
  *
- * --definition released is what the paper's code logs instead, in each training pass: with running
- * values AFTER the update (alpha old + (1 - alpha) batch, of biased variances) and the BATCH
- * deviation below, per feature,
+ * --definition released follows the code of the paper, which logs in each training pass the
+ * following per feature. It uses running values AFTER the update (alpha old + (1 - alpha) batch, of
+ * biased variances) and divides by the BATCH deviation:
  *
  *     tid_mean = mean over features of |mu - mu_B| / sigma_B
  *     tid_var  = mean over features of |sigma / sigma_B - 1|
  *
- * and, which the code does not log, tid_total is their sum.
- * A feature that is constant over the batch (sigma_B = 0) makes them infinite or NaN.
+ * The code does not log their sum, tid_total. A feature that is constant over the batch (sigma_B =
+ * 0) makes them infinite or NaN.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,25 +1,23 @@
-/* Scatter of batch statistics between the shares of a batch (statrec train --record-shards): how
- * far apart are what the processes of plain data parallel training normalise with.
+/* Spread of batch statistics between the shards of a batch (statrec train --record-shards). The
+ * processes of plain data-parallel training normalize with statistics that differ this much.
  *
- * Of one site and step, with R shares, n_r the valid rows of share r, mu_r and sigma_r =
- * sqrt(sigma2_B) its statistics, and bars for means over the shares:
+ * For one site and step, with R shards, n_r the valid rows of shard r, mu_r and sigma_r =
+ * sqrt(sigma2_B) its statistics, and bars for means over the shards:
  *
  *     spread_mean = sqrt(1/R sum_r ||mu_r - mubar||_2^2) / ||sigmabar||_2
  *     spread_std  = sqrt(1/R sum_r ||sigma_r - sigmabar||_2^2) / ||sigmabar||_2
  *
- * TID (stat-tid) with the mean over the shares in the place of the running values.
+ * This is TID (stat-tid) with the mean over the shards in place of the running values.
  *
- * Of independent rows with the deviation sigma, var mu_r = sigma^2 / n_r and var mubar =
- * sum_r sigma^2 / n_r / R^2, and the mean square about the mean is the mean of the squares less the
+ * Independent rows with the deviation sigma have var mu_r = sigma^2 / n_r and var mubar =
+ * sum_r sigma^2 / n_r / R^2. The mean square about the mean is the mean of the squares less the
  * square of the mean:
  *
  *     E 1/R sum_r (mu_r - mubar)^2 = 1/R sum_r var mu_r - var mubar = sigma^2/R sum_r (1 - 1/R)/n_r
  *     expected_mean = sqrt(1/R sum_r (1 - 1/R)/n_r),   ratio = spread_mean / expected_mean
  *
- * A step at which a share has no rows has no value. Share K > 0 of site NAME is the site NAME@K
- * (globs.h).
- *
- * As many sites as fit in memory are read together.
+ * A step with an empty shard has no value. Shard K > 0 of site NAME is the site NAME@K (globs.h).
+ * The program reads as many sites together as fit in memory.
  */
 
 #include "analysis/shard_spread.h"
@@ -208,29 +206,9 @@ static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, s
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-static sr_status nothing_left(const run_set *set, const shared_run *runs, const char *sites,
-                              sr_failure *why) {
-    int64_t replicas = 0, vectors = 0;
-    for (int r = 0; r < set->count; r++) {
-        replicas += runs[r].replicas;
-        vectors += sr_run_get_info(set->run[r])->vectors;
-    }
-    const char *more = set->count > 1 ? " (and no other run)" : "";
-    if (!replicas) {
-        sr_fail(why, SR_FORMAT, "%s%s has statistics of one shard alone", set->path[0], more);
-        sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
-        return SR_FORMAT;
-    }
-    sr_fail(why, SR_FORMAT, "%s%s lacks mu_B and sigma2_B of several shards at '%s'", set->path[0],
-            more, sites);
-    sr_hint(why, vectors ? "without batch statistics, add `statrec train --observe batch`"
-                         : "`statrec train --vectors-every N` records vectors");
-    return SR_FORMAT;
-}
-
 static sr_status find_sites(const shards_request *q, const run_set *set, shared_run *runs, tsv *t,
                             sr_failure *why) {
-    int64_t total = 0;
+    int64_t total = 0, replicas = 0, vectors = 0;
     for (int r = 0; r < set->count; r++) {
         runs[r] = (shared_run){.run = set->run[r], .path = set->path[r]};
         sr_status status = shared_choose_sites(&runs[r], q->sites, why);
@@ -238,8 +216,21 @@ static sr_status find_sites(const shards_request *q, const run_set *set, shared_
         if (!runs[r].sites)
             tsv_note(t, "note", "%s: skipped: no statistics of several shards", set->path[r]);
         total += runs[r].sites;
+        replicas += runs[r].replicas;
+        vectors += sr_run_get_info(set->run[r])->vectors;
     }
-    return total ? SR_OK : nothing_left(set, runs, q->sites, why);
+    if (total) return SR_OK;
+    const char *more = set->count > 1 ? " (and no other run)" : "";
+    if (!replicas) {
+        sr_fail(why, SR_FORMAT, "%s%s has statistics of one shard alone", set->path[0], more);
+        sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
+        return SR_FORMAT;
+    }
+    sr_fail(why, SR_FORMAT, "%s%s lacks mu_B and sigma2_B of several shards at '%s'", set->path[0],
+            more, q->sites);
+    sr_hint(why, vectors ? "without batch statistics, add `statrec train --observe batch`"
+                         : "`statrec train --vectors-every N` records vectors");
+    return SR_FORMAT;
 }
 
 /* Run after run, each forgotten when it is printed. */

@@ -1,6 +1,6 @@
-/* site_matching.c -- which sites of runs belong together, for stat-compare: the chosen sites in the
- * order of their run and of what they are matched by, so that one is found among 100,000 without a
- * look at all. */
+/* site_matching.c -- matches the sites of runs for stat-compare. Sorts the chosen sites by run and
+ * key, so that one is found among 100,000 by bisection.
+ */
 #include <stdlib.h>
 #include <string.h>
 

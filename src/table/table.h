@@ -148,10 +148,8 @@ void table_note_steps(const run_set *set, tsv *table);
 /* The last site with a discrepancy; last_bn: as --site last-bn, the one that the tables of the RBN
  * paper mean. -1 without one. */
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);
-/* Mean and variance TID of a site in percent, over recorded rows first .. first + count - 1, over
- * those of a window, or over the last tenth of the steps; NaN at site -1 and of no rows. */
-sr_status table_tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
-                            double value[2], sr_failure *why);
+/* Mean and variance TID of a site in percent over the steps of a window, or over the last tenth of
+ * the steps; NaN at site -1 and without steps. */
 sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
                               double value[2], const char **from, sr_failure *why);
 sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2], sr_failure *why);

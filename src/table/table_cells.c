@@ -1,9 +1,9 @@
 /* Cells of a result table: published values, and means over the runs of a row, task and metric.
  *
- * The gap of a run is its metric against the mean of its references, positive where the run is
- * better: of the runs of the row's `against` norm (ln in any form, unless told) of its task and
- * placement those whose settings differ least from its own. Where a paper has no gap of its own,
- * the published one is the difference of its values, with their digits.
+ * The gap of a run is its metric against the mean of its references, positive if the run is better.
+ * References have the norm `against` of the row (default: ln in any form), the same task and
+ * placement, and the settings nearest to the run. If a paper prints no gap, the published one is
+ * the difference of its values, with their digits.
  */
 #include <limits.h>
 #include <math.h>

@@ -1,12 +1,10 @@
-/* Rows and columns of a result table: those of the layout, and behind them what the runs have
- * beyond it.
+/* Rows and columns of a result table: those of the layout, then further ones of the runs.
  *
- * A run stands in every row of the layout whose norm it has (or one of its other forms), with the
- * placement and the decoder that belong to it; else in a row of its own kind. Runs of one row and
- * task whose settings differ in more than the seed get a line each, behind one with the published
- * values. A column of the layout becomes
- * its published values and one measured column per task of its runs in the same metric; runs
- * without that metric, and other tasks, have columns behind those of the paper.
+ * A run belongs to every row of the layout with its norm (or another form of it), its placement and
+ * its decoder; else to a row of its own kind. Runs of one row and task with different settings get
+ * a line each, after a line with the published values. A column of the layout becomes its published
+ * values and one measured column per task with runs in this metric. Runs without that metric, and
+ * other tasks, have columns after those of the paper.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -147,16 +145,6 @@ static sr_status add_lines(grid *g, int of, const char *label, const char *plain
     return status;
 }
 
-static sr_status add_layout_rows(grid *g, bool *chosen, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int i = 0; i < g->layout.rows && status == SR_OK; i++) {
-        const layout_row *row = &g->layout.row[i];
-        for (int k = 0; k < g->runs; k++) chosen[k] = fits_row(&g->layout, row, &g->run[k]);
-        status = add_lines(g, i, row->label, row->norm, row->quantity, chosen, why);
-    }
-    return status;
-}
-
 static sr_status add_other_rows(grid *g, bool *chosen, sr_failure *why) {
     const int first = g->rows;
     sr_status status = SR_OK;
@@ -254,7 +242,11 @@ sr_status grid_make(grid *g, const run_set *set, sr_failure *why) {
     sr_status status = chosen && g->run ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (g->run) g->runs = set->count;
     for (int i = 0; i < g->runs; i++) run_identify(&g->run[i], set->run[i], set->path[i]);
-    if (status == SR_OK) status = add_layout_rows(g, chosen, why);
+    for (int i = 0; i < g->layout.rows && status == SR_OK; i++) {
+        const layout_row *row = &g->layout.row[i];
+        for (int k = 0; k < g->runs; k++) chosen[k] = fits_row(&g->layout, row, &g->run[k]);
+        status = add_lines(g, i, row->label, row->norm, row->quantity, chosen, why);
+    }
     if (status == SR_OK) status = add_other_rows(g, chosen, why);
     if (status == SR_OK) status = add_columns(g, why);
     free(chosen);

@@ -1,4 +1,4 @@
-/* Rows and columns of the papers' tables: plots/layouts.tsv, whose head has its grammar. */
+/* Rows and columns of the papers' tables: plots/layouts.tsv, whose first lines have its grammar. */
 #include <stdlib.h>
 #include <string.h>
 

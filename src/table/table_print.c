@@ -1,5 +1,4 @@
-/* A result table as TSV, LaTeX or Markdown, provenance and definitions in front of it as comments.
- */
+/* A result table as TSV, LaTeX or Markdown, after comments with provenance and definitions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,18 +197,6 @@ static void declare_columns(const grid *g, column_name *name, tsv *t) {
     tsv_header(t);
 }
 
-static void measured_cells(const grid_cell *cell, tsv *t) {
-    if (cell->runs)
-        tsv_real(t, cell->mean);
-    else
-        tsv_text(t, cell->diverged ? "Div." : "-");
-    if (cell->runs > 1)
-        tsv_real(t, cell->deviation);
-    else
-        tsv_text(t, "-");
-    tsv_int(t, cell->runs);
-}
-
 static sr_status print_tsv(const grid *g, tsv *t, sr_failure *why) {
     column_name *name = malloc((size_t)(OF_MEASURED * g->columns + 1) * sizeof *name);
     if (!name) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -219,10 +206,19 @@ static sr_status print_tsv(const grid *g, tsv *t, sr_failure *why) {
         tsv_text(t, g->row[i].settings[0] ? g->row[i].settings : "-");
         for (int k = 0; k < g->columns; k++) {
             const grid_cell *cell = grid_at(g, i, k);
-            if (!g->column[k].published)
-                measured_cells(cell, t);
-            else
+            if (g->column[k].published) {
                 tsv_text(t, cell->published ? cell->published : "-");
+                continue;
+            }
+            if (cell->runs)
+                tsv_real(t, cell->mean);
+            else
+                tsv_text(t, cell->diverged ? "Div." : "-");
+            if (cell->runs > 1)
+                tsv_real(t, cell->deviation);
+            else
+                tsv_text(t, "-");
+            tsv_int(t, cell->runs);
         }
     }
     free(name);
@@ -358,7 +354,9 @@ static bool begins_block(const grid *g, int row) {
     return strcmp(g->layout.row[a->of].placement, g->layout.row[b->of].placement) != 0;
 }
 
-static void print_caption(const grid *g) {
+static void print_latex(const grid *g) {
+    printf("%% needs \\usepackage{booktabs,textcomp}\n"
+           "\\begin{table}\n\\centering\n");
     printf("\\caption{");
     table_latex(stdout, g->layout.title);
     printf(". Published: ");
@@ -367,14 +365,7 @@ static void print_caption(const grid *g) {
         printf(". Measured: %s evaluation; mean $\\pm$ standard deviation (number of runs) over "
                "seeds",
                g->pick == PICK_LAST ? "last" : "best");
-    printf(".}\n");
-}
-
-static void print_latex(const grid *g) {
-    printf("%% needs \\usepackage{booktabs,textcomp}\n"
-           "\\begin{table}\n\\centering\n");
-    print_caption(g);
-    printf("\\begin{tabular}{l");
+    printf(".}\n\\begin{tabular}{l");
     for (int k = 0; k < g->columns; k++) printf("r");
     printf("}\n\\toprule\n");
     print_headings(g);

@@ -1,17 +1,17 @@
-/* Covariates of the batches of a site, as mu_B - mu sees them.
+/* Covariates of the batches of a site, as mu_B - mu depends on them.
  *
  *     length  = rows / samples               valid rows of a sentence, mean over the batch
  *     padding = padded / (rows + padded)
  *
- * Each is bent at its quantiles 1/K .. (K-1)/K over the steps, K terms in all: the covariate itself
- * and max(covariate - quantile, 0). If mu_B = a + sum_j b_j z_j, and mu is the running mean of mu_B
- * from before the update with weight alpha of its old value, then
+ * Each has K terms: the covariate itself, and max(covariate - quantile, 0) for its quantiles 1/K ..
+ * (K-1)/K over the steps. If mu_B = a + sum_j b_j z_j, and mu is the running mean of mu_B before
+ * the update with weight alpha of its old value, then
  *
  *     mu_B - mu = sum_j b_j (z_j - running z_j),   running z_j <- alpha running z_j + (1-alpha) z_j
  *
- * once a is forgotten (mu starts at 0): the constant cancels, and the running means of the terms
- * have to go through every step, also those whose vectors are not recorded. They start at the mean
- * of the term. Steps without valid rows leave them as they are, as the layer does.
+ * once a is forgotten (mu starts at 0): the constant cancels. The running means of the terms need
+ * every step, also steps without recorded vectors. They start at the mean of the term. Steps
+ * without valid rows leave them unchanged, as the layer does.
  */
 #include <math.h>
 #include <stdlib.h>

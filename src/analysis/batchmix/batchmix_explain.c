@@ -1,5 +1,6 @@
-/* Shares of the parts of one site: two passes through its vectors. The first one sums products for
- * the regressions, those of the control too; the second one takes each part out of every row. */
+/* Shares of the parts of one site, by two passes through its vectors. The first sums products for
+ * the regressions and their control; the second subtracts each part from every row.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

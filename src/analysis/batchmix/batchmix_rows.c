@@ -1,4 +1,4 @@
-/* mu_B - mu of one site, row after row, in pieces: memory does not grow with the file. */
+/* mu_B - mu of one site, row after row, in chunks: memory does not grow with the file. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,24 +1,24 @@
 /* Block bootstrap of the median, the 99 % quantile and the maximum of an autocorrelated series.
  *
- * Circular block bootstrap (Politis and Romano 1992): a resample of x_0 .. x_{n-1} is made of
- * ceil(n / l) blocks of l consecutive values, each beginning at a place drawn uniformly and
- * wrapping around at the end, cut to n values. Blocks keep the dependence of neighbouring steps,
- * which single values drawn one by one would lose: the intervals would be too short.
+ * Circular block bootstrap (Politis and Romano 1992): a resample of x_0 .. x_{n-1} consists of
+ * ceil(n / l) blocks of l consecutive values. Each block starts at a uniformly drawn index and
+ * wraps around at the end; the resample is cut to n values. Blocks keep the dependence of
+ * neighbouring steps. Single values lose it and give intervals that are too short.
  *
- * How long blocks are: bootstrap_block_length.c. How quantiles of resamples are found:
- * bootstrap_resample.c. The maximum of a resample cannot exceed the maximum of the series: its
- * interval says how much hangs on single steps, and its upper end is the value itself.
+ * bootstrap_block_length.c chooses l, bootstrap_resample.c finds quantiles of resamples. The
+ * maximum of a resample cannot exceed the maximum of the series. So its interval shows how much
+ * depends on single steps, and its upper end is the maximum itself.
  *
- * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is n
- * runs drawn with replacement, each with a resample of its blocks of its own, and their mean. Such
- * a mean varies less than that of n new runs: drawing from the n runs themselves takes the variance
- * with n instead of n - 1, and percentiles are those of a normal distribution where n runs leave
- * Student's with n - 1 degrees of freedom. Intervals are made wider by (Hesterberg 2015, expanded
- * percentiles; there at their level, which n = 3 runs cannot reach)
+ * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is
+ * the mean of n runs drawn with replacement, each with its own resample of blocks. Such a mean
+ * varies less than the mean of n new runs, for two reasons. Drawing from the n runs divides the
+ * variance by n instead of n - 1. Percentiles assume a normal distribution; n runs give Student's
+ * with n - 1 degrees of freedom. So intervals are widened (Hesterberg 2015, expanded percentiles;
+ * there at their level, which n = 3 runs cannot reach) by
  *
  *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
  *
- * (95 %). The distribution function of Student is Abramowitz and Stegun 26.7.3 and 26.7.4.
+ * (95 %). Student's distribution function is Abramowitz and Stegun 26.7.3 and 26.7.4.
  */
 
 #include "analysis/bootstrap/bootstrap.h"

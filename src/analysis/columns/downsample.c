@@ -2,8 +2,8 @@
  * the median and the largest finite value of every column, in three rows.
  *
  * No extreme value is lost: a spike of one step among a million stays. Only medians between two
- * values are new. Columns that grow with x (steps, epochs) keep their order, so cutting the three
- * rows into the same parts again finds the same three values in each.
+ * values are new. Columns that grow with x (steps, epochs) keep their order. So cutting the three
+ * rows into the same parts again finds the same three values.
  */
 
 #include "analysis/columns/downsample.h"

@@ -1,4 +1,4 @@
-/* Which statistics and which sites a table holds. */
+/* Selects the statistics and the sites of a table. */
 
 #include "analysis/frame/site_selection.h"
 
@@ -182,19 +182,7 @@ bool *choice_in_run(const sr_runfile *run, const char *pattern) {
     return chosen;
 }
 
-/* A place without a site is told by what is left in the end, a glob at once. */
-static sr_status match_sites(site_search *s, const char *pattern, sr_failure *why) {
-    const sr_runfile *run = s->set->run[s->run];
-    char missed[GLOBS_WORD], names[200];
-    if (choice_match(run, s->any, pattern, s->matched, missed) || globs_is_place(missed))
-        return SR_OK;
-    list_sites(run, names, sizeof names);
-    sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], missed);
-    sr_hint(why, "its sites are %s", names);
-    return SR_FORMAT;
-}
-
-/* Tells once per statistic where it is missing among the sites asked for. */
+/* One note per statistic that is missing at some of the chosen sites. */
 static void note_missing(const site_search *s, const choice *c, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         int64_t matched = 0, missing = 0;
@@ -212,7 +200,7 @@ static void note_missing(const site_search *s, const choice *c, tsv *table) {
     }
 }
 
-/* Tells once per statistic where it is not that of the method. */
+/* One note per statistic that is the observer's, not the method's. */
 static void note_observed(const site_search *s, const choice *c, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         int64_t sites = 0;
@@ -279,7 +267,15 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         site_search s;
         sr_status status = search_create(&s, c, set, i, source, why);
         if (status != SR_OK) return status;
-        status = match_sites(&s, pattern, why);
+        char missed[GLOBS_WORD], names[200];
+        /* a place without a site is no failure: nothing_left reports it in the end */
+        if (!choice_match(set->run[i], s.any, pattern, s.matched, missed) &&
+            !globs_is_place(missed)) {
+            list_sites(set->run[i], names, sizeof names);
+            status =
+                sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", set->path[i], missed);
+            sr_hint(why, "its sites are %s", names);
+        }
         if (status == SR_OK) note_missing(&s, c, table);
         if (status == SR_OK) note_observed(&s, c, table);
         if (status == SR_OK) status = choice_add(c, &s, why);

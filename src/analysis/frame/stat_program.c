@@ -110,18 +110,6 @@ void site_cells(stat_table *t, const site_choice *at) {
     tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
 }
 
-static sr_status print_rows(stat_table *t, sr_failure *why) {
-    const stat_program *p = t->program;
-    sr_status status = SR_OK;
-    if (p->columns) {
-        p->columns(t);
-        tsv_header(&t->table);
-    }
-    for (int64_t k = 0; p->site && k < t->chosen.sites && status == SR_OK; k++)
-        status = p->site(t, &t->chosen.site[k], why);
-    return status == SR_OK && p->rows ? p->rows(t, why) : status;
-}
-
 static sr_status print_table(stat_table *t, const char *command, sr_failure *why) {
     const stat_program *p = t->program;
     table_head head;
@@ -132,7 +120,13 @@ static sr_status print_table(stat_table *t, const char *command, sr_failure *why
     if (status == SR_OK && !done) {
         status = table_head_begin(&head, &t->table, p->name, command, t->set, why);
         if (status == SR_OK) status = table_head_end(&head, &t->table, p->head(t, why), why);
-        if (status == SR_OK) status = print_rows(t, why);
+        if (status == SR_OK && p->columns) {
+            p->columns(t);
+            tsv_header(&t->table);
+        }
+        for (int64_t k = 0; p->site && k < t->chosen.sites && status == SR_OK; k++)
+            status = p->site(t, &t->chosen.site[k], why);
+        if (status == SR_OK && p->rows) status = p->rows(t, why);
     }
     if (p->release && t->state) p->release(t);
     choice_free(&t->chosen);

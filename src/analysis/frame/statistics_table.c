@@ -158,35 +158,6 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     }
 }
 
-static sr_status prepare(stat_table *t, step_table *j, sr_failure *why) {
-    const analysis *a = t->program->self;
-    const settings *s = t->settings;
-    /* every step is printed: the burn-in stays, unless a number was given */
-    const bool keep = s->per_step && strcmp(s->startup, "auto") == 0;
-    choice *c = &t->chosen;
-    if (j->source == FROM_SCALARS) note_other_definitions(c, t->set, j->table);
-    choice_note_own(c, t->set, false, j->table);
-    tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
-    sr_status status = choice_set_sites(c, t->set, s->site, j->source, j->table, why);
-    if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(c->wanted[0]->name))
-        sr_hint(why, "/vectors lack tokens and ||dx||: this form needs /scalars");
-    else if (status == SR_FORMAT && a->hint)
-        sr_hint(why, "%s", a->hint);
-    if (s->per_step && j->buckets)
-        tsv_note(j->table, "note",
-                 "three rows for each 1/%lld of training: smallest, median, largest",
-                 (long long)j->buckets);
-    /* a summary has a cell for the statistic and no column with its definition */
-    for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
-        tsv_note(j->table, "statistic", "%s: %s", c->wanted[i]->name,
-                 statistic_definition(c->wanted[i]));
-    if (status == SR_OK)
-        status = windows_make(&t->window, t->set, keep ? "0" : s->startup, s->phase, j->table, why);
-    if (status == SR_OK) comparable_warn(c, t->set, j->table);
-    j->window = t->window;
-    return status;
-}
-
 /* Keeps the burn-in: batch statistics do not depend on initial running values. */
 static sr_status print_ranks(const analysis *a, const settings *s, bool other_form,
                              const run_set *set, const char *command, sr_failure *why) {
@@ -241,18 +212,41 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     const analysis_form form = form_chosen(a, s->form);
     const bool vectors = form.from_vectors || strcmp(s->from, "vectors") == 0;
+    /* every step is printed: the burn-in stays, unless a number was given */
+    const bool keep = s->per_step && strcmp(s->startup, "auto") == 0;
+    const run_set *own = form.stat == recorded_statistics ? t->set : NULL;
+    choice *c = &t->chosen;
     step_table *j = t->state;
     *j = (step_table){.set = t->set,
-                      .chosen = &t->chosen,
+                      .chosen = c,
                       .source = vectors ? FROM_VECTORS : FROM_SCALARS,
                       .table = &t->table,
                       .buckets = s->buckets,
                       .intervals = s->intervals,
                       .parts = s->parts};
-    const run_set *own = form.stat == recorded_statistics ? t->set : NULL;
-    sr_status status =
-        choice_set_statistics(&t->chosen, form.stat, a->statistics, own, s->stat, why);
-    return status == SR_OK ? prepare(t, j, why) : status;
+    sr_status status = choice_set_statistics(c, form.stat, a->statistics, own, s->stat, why);
+    if (status != SR_OK) return status;
+    if (!vectors) note_other_definitions(c, t->set, j->table);
+    choice_note_own(c, t->set, false, j->table);
+    tsv_note(j->table, "source", "/%s", vectors ? "vectors" : "scalars");
+    status = choice_set_sites(c, t->set, s->site, j->source, j->table, why);
+    if (status == SR_FORMAT && vectors && form_find(c->wanted[0]->name))
+        sr_hint(why, "/vectors lack tokens and ||dx||: this form needs /scalars");
+    else if (status == SR_FORMAT && a->hint)
+        sr_hint(why, "%s", a->hint);
+    if (s->per_step && j->buckets)
+        tsv_note(j->table, "note",
+                 "three rows for each 1/%lld of training: smallest, median, largest",
+                 (long long)j->buckets);
+    /* a summary has a cell for the statistic and no column with its definition */
+    for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
+        tsv_note(j->table, "statistic", "%s: %s", c->wanted[i]->name,
+                 statistic_definition(c->wanted[i]));
+    if (status == SR_OK)
+        status = windows_make(&t->window, t->set, keep ? "0" : s->startup, s->phase, j->table, why);
+    if (status == SR_OK) comparable_warn(c, t->set, j->table);
+    j->window = t->window;
+    return status;
 }
 
 static sr_status print_rows(stat_table *t, sr_failure *why) {

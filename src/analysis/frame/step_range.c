@@ -1,12 +1,12 @@
-/* step_range.c -- which steps of a run a summary is about.
+/* step_range.c -- the steps of a run that a summary uses.
  *
- * --burn-in: the first steps, in which running values still hold what they began with, are left out
- * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
+ * --burn-in skips the first steps, at which running values still depend on their initial values
+ * (sr_run_startup of statrec/runfile.h: until these weigh less than 1 % at every site).
  *
  * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a
- * phase is a longest piece in which the change to the next update has one sign: r rises, falls or
- * stays. The update before a jump (a milestone) is the last of its piece. Steps without an update
- * have the rate of the update that they belong to.
+ * phase is a longest run of updates in which the change to the next update has one sign: r rises,
+ * falls or stays. The update before a jump (a milestone) is the last of its phase. Steps without an
+ * update have the rate of their update.
  */
 
 #include "analysis/frame/step_range.h"
@@ -122,26 +122,17 @@ static bool set_steps(step_window *w, const char *word) {
     return true;
 }
 
-static sr_status set_startup(step_window *w, const sr_runfile *run, const char *word,
-                             sr_failure *why) {
-    char *end;
-    if (strcmp(word, "auto") == 0) {
-        w->startup = sr_run_startup(run);
-        return SR_OK;
-    }
-    w->startup = strtoll(word, &end, 10);
-    w->given = true;
-    if (!*end && end != word && w->startup >= 0 && w->startup < STARTUP_MOST) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", word);
-}
-
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase_word, sr_failure *why) {
     int64_t last;
+    char *end;
     *w = (step_window){0};
     sr_status status = run_last_step(run, &last, why);
-    if (status == SR_OK) status = set_startup(w, run, startup, why);
     if (status != SR_OK) return status;
+    w->given = strcmp(startup, "auto") != 0;
+    w->startup = w->given ? strtoll(startup, &end, 10) : sr_run_startup(run);
+    if (w->given && (*end || end == startup || w->startup < 0 || w->startup >= STARTUP_MOST))
+        return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", startup);
     w->last = w->end = last;
     if (strcmp(phase_word, "first-half") == 0)
         w->last = last / 2, snprintf(w->what, sizeof w->what, "first half");

@@ -1,8 +1,8 @@
-/* Runs that are replicates of each other: the same configuration, another seed.
+/* Replicates: runs with the same configuration and different seeds.
  *
- * As in the result tables (run_identity.c) two configurations are the same when they agree in all
- * settings but those that change no result (threads, output, recording). Runs of one seed are no
- * replicates, nor are runs whose files do not tell their configuration.
+ * As in the result tables (run_identity.c), two configurations are the same if they agree in all
+ * settings that change results; threads, output and recording do not. Runs of one seed are no
+ * replicates, nor are runs without a stored configuration.
  */
 
 #include "analysis/runs/replicates.h"

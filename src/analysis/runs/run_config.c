@@ -1,9 +1,8 @@
-/* run_config.c -- what a run says of its options, of its data and of what its passes count.
+/* run_config.c -- options, data set and counted units of a run.
  *
- * A configuration of statrec train has the options that had a use in the run, so that one that is
- * there tells what the run was made of: with `source` it translates, with `decoder-norm` it has a
- * decoder. Those of the first files have all options (options_left_out): there the table below says
- * which had none.
+ * A configuration of statrec train lists the options with an effect in the run, so the presence of
+ * an option describes the run: with `source` it translates, with `decoder-norm` it has a decoder.
+ * The first files list all options (options_left_out); the table below lists those without effect.
  */
 
 #include "analysis/runs/run_config.h"

@@ -1,8 +1,8 @@
-/* What a run is, for a row and a column of a result table: normalization, placement, task, and the
- * settings in which it differs from others.
+/* Row and column of a run in a result table: normalization, placement, task, and the settings in
+ * which it differs from other runs.
  *
- * A run of statrec train says it in its configuration (the sites of the file may be a choice of
- * all); one of another program by its sites and its data.
+ * A run of statrec train has them in its configuration, since the file may have only some of the
+ * sites. A run of another program has them in its sites and its data.
  */
 
 #include "analysis/runs/run_identity.h"

@@ -1,6 +1,7 @@
-/* Summaries of many series of a run, in the order that reads the file the fewest times: from
- * /scalars one statistic after the other, as a dataset contains all sites; from /vectors site by
- * site. */
+/* Summaries of many series of a run, in the order that reads the file the fewest times. From
+ * /scalars it takes one statistic after the other, since a dataset contains all sites; from
+ * /vectors one site after the other.
+ */
 
 #include "analysis/series/series_summaries.h"
 

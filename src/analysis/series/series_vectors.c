@@ -1,12 +1,11 @@
-/* Statistics computed again from the rows of /vectors, of any sites in one pass through the file.
+/* Statistics computed from the rows of /vectors, of any sites in one pass through the file.
  *
- * The file is read in the order in which it lies: a band of rows after the other, of each band one
- * site after the other (or neighbours together, where a block of the file holds several), all
- * vectors that are needed. Such a piece stays in the cache between reading and computing. Two
- * threads take turns: while one reads its piece (HDF5: one thread at a time) the other computes on
- * its own. A value depends on its own row alone, so it does not matter how many threads there are.
- * Rows are turned into double one at a time, where they stay in the first-level cache for all
- * statistics.
+ * The file is read in its order: one band of rows after the other, within a band one site after the
+ * other, all needed vectors. Sites that share a block of the file are read together. Such a chunk
+ * stays in the cache between reading and computing. Two threads alternate: while one reads its
+ * chunk (HDF5: one thread at a time), the other computes. A value depends only on its row, so the
+ * number of threads does not matter. Rows become double one at a time and stay in the first-level
+ * cache for all statistics.
  */
 #include <math.h>
 #include <omp.h>
@@ -266,25 +265,22 @@ static vector_row row_of(const pass *p, const block_buffer *w, const site_part *
     return row;
 }
 
-static void piece_compute(const pass *p, const block_buffer *w) {
-    for (int k = w->of->first; k < w->of->first + w->of->parts; k++) {
-        const site_part *part = &p->part[k];
-        for (int64_t i = 0; i < w->count; i++) {
-            const vector_row row = row_of(p, w, part, i);
-            for (int j = part->first; j < part->first + part->count; j++)
-                p->value[j][w->at + i] = p->s[j].stat->recompute(&row);
-        }
-    }
-}
-
 /* -- a pass ---------------------------------------------------------------------------------- */
 
 static void work(pass *p, block_buffer *w) {
-    for (bool more = true; more;) {
+    for (;;) {
         pthread_mutex_lock(&p->turn);
-        more = piece_take(p, w);
+        const bool more = piece_take(p, w);
         pthread_mutex_unlock(&p->turn);
-        if (more) piece_compute(p, w);
+        if (!more) return;
+        for (int k = w->of->first; k < w->of->first + w->of->parts; k++) {
+            const site_part *part = &p->part[k];
+            for (int64_t i = 0; i < w->count; i++) {
+                const vector_row row = row_of(p, w, part, i);
+                for (int j = part->first; j < part->first + part->count; j++)
+                    p->value[j][w->at + i] = p->s[j].stat->recompute(&row);
+            }
+        }
     }
 }
 
