@@ -1,7 +1,7 @@
 /* Distances between batch and running statistics for other values of alpha.
  *
  * The batch statistic b of every recorded step (mu_B, sigma2_B or psi2_B of /vectors) is averaged
- * anew,
+ * again,
  *
  *     r_1 = the running value recorded at the first step,   r_{t+1} = alpha r_t + (1 - alpha) b_t
  *     distance_t = ||b_t - r_t||_2 / d                      (running value before the update)
@@ -15,13 +15,13 @@
  * variances are averaged; a run with n/(n-1) in its running variance differs by that factor.
  *
  * Burn-in: until r_1 weighs less than 1 %, a distance measures the initial value. A larger alpha
- * takes longer, so rows of a table cover different steps. --burn-in same skips one number of steps
- * for every alpha: the burn-in of the largest alpha that keeps a third of the recorded steps of the
- * phase. Larger alphas have no steps then. Distances of different alphas are comparable this way.
+ * takes longer, so rows of a table cover different steps. --burn-in same skips the same steps for
+ * every alpha. Their number is the burn-in of the largest alpha that keeps a third of the phase.
+ * Larger alphas have no steps then. Distances of different alphas are comparable this way.
  *
- * For independent batch statistics about a fixed mean, E d^2 is 1 + (1 - alpha)/(1 + alpha) =
- * 2/(1 + alpha) times their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. A
- * larger distance shows that the mean itself moves.
+ * Independent batch statistics about a fixed mean have E d^2 = 2/(1 + alpha) times their
+ * variance, since 2/(1 + alpha) = 1 + (1 - alpha)/(1 + alpha). The distance falls by sqrt 2 from
+ * alpha 0 to alpha 1. A larger distance shows that the mean itself moves.
  *
  * --running-dtype rounds r to that format after every update, like a module that stores its running
  * values in it. bfloat16 has 8 bits: it loses an update (1 - alpha)(b - r) below half a unit in the
@@ -92,8 +92,7 @@ static const kept_format formats[] = {
     {"double", keep_double}, {"float32", keep_float32}, {"bf16", keep_bf16}};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Which of them the list names, in its order, at most as many as there are. NULL behind the
-   last. */
+/* Reads a list of formats into `wanted`, in its order; NULL after the last. */
 static sr_status read_formats(const char *text, const kept_format *wanted[FORMATS + 1],
                               sr_failure *why) {
     int count = 0;
@@ -281,8 +280,8 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     run_set_note_vectors(t->set, "alpha", &t->table);
     if (q->startup == STARTUP_SAME)
         tsv_note(&t->table, "steps",
-                 "the same recorded steps for every alpha. The burn-in is of the largest alpha "
-                 "that keeps a third");
+                 "the same recorded steps for every alpha. The burn-in is the longest that "
+                 "keeps a third");
     else if (q->startup == STARTUP_AUTO)
         tsv_note(&t->table, "steps",
                  "burn-in: skips ceil(ln %g / ln alpha) recorded steps of each alpha (--burn-in 0 "

@@ -99,7 +99,7 @@ static void means_of(const tested *a, int64_t k, double *am, double *gm) {
     *gm = exp(logs / (double)a->window);
 }
 
-/* The window is full, its newest row is the one that is looked at. */
+/* The window is full; its newest row is the tested one. */
 static void compare_means(const tested *a, double bound, finding *f) {
     f->tested = true;
     for (int64_t k = 0; k < a->width; k++) {
@@ -242,7 +242,7 @@ static sr_status print_site(stat_table *table, const site_choice *at, sr_failure
     return SR_OK;
 }
 
-/* In a table per step a run without tested steps has no row: an error if no run has one. */
+/* A table per step has no row for a run without tested steps; fails if no run has one. */
 static sr_status check_recorded(const stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     int64_t first = 0, count = 0;

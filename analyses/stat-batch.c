@@ -2,10 +2,10 @@
  *
  * One row per model, data, normalization and size: mean, smallest and largest value of the metric
  * over the runs of that kind (seeds). A run contributes its last evaluation with a finite value.
- * The size is an option of the run: `max-tokens` if its losses are per token, `batch-size` if they
- * are per image, sentence or transition. Other runs use the median of /steps/tokens. An update may
- * have several micro-batches; batch statistics see one of them. A warning reports runs of one row
- * that differ beyond the seed (batching, schedule): their spread is not the noise of seeds.
+ * The size is an option of the run: `max-tokens` for losses per token, `batch-size` for losses per
+ * image, sentence or transition. Other runs use the median of /steps/tokens. An update may have
+ * several micro-batches; batch statistics see one of them. A warning reports runs of one row that
+ * differ beyond the seed (batching, schedule).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static int by_kind_size(const point *a, const point *b) {
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* Replicates of a row stand together. */
+/* Replicates of a row become neighbours. */
 static int by_row_and_group(const void *x, const void *y) {
     const point *a = x, *b = y;
     const int order = by_kind_size(a, b);

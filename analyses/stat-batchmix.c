@@ -139,7 +139,7 @@ static void note_covariate(const result *r, int64_t count, int covariate, mix_kn
              (long long)count, example->site->name, sites > 1 ? ", ..." : "");
 }
 
-/* r [count]: the sites of one run. Blocks are told where they are not those of the site before. */
+/* r [count]: the sites of one run. Notes a block length that differs from the site before. */
 static void note_run(const result *r, int64_t count, tsv *t) {
     for (int64_t i = 0; i < count; i++) {
         if (!r[i].rows)

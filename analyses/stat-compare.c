@@ -7,17 +7,17 @@
  *                                                  of a group the mean over its runs
  *
  * with a percentile interval from a bootstrap (bootstrap.c) on two levels. It draws runs from each
- * group, then blocks of steps from each run, since the steps of a run are not independent. It draws
- * the two groups independently. Percentiles from few runs are too short. With n runs in the smaller
- * group, each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n). If the
+ * group, then blocks of steps from each run. Blocks keep the dependence of steps. It draws the two
+ * groups independently. Percentiles from few runs are too short. With n runs in the smaller group,
+ * each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n). If the
  * interval contains 1, the verdict is `no difference shown`.
  *
  * A group of one run has no spread between seeds. Its interval covers the steps of this run, and
  * another seed of the method may lie outside. So the verdict says `in these runs`.
  *
  * Steps are assumed stationary: --burn-in skips the first steps, --phase and --after choose among
- * the others. Sites are matched by name or by depth (stored in the run file), or the first or last
- * site with the statistic is taken. Models without common names can be compared this way.
+ * the others. Sites match by name or by depth (stored in the run file). --match first and last take
+ * the site at that end. Models without common names can be compared this way.
  */
 #include <float.h>
 #include <math.h>
@@ -74,8 +74,8 @@ static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
     return sr_run_get_site(p->set->run[at->run], at->site);
 }
 
-/* With --match first and last only the site at that end stands for the first run. */
-static bool stands(const comparison *p, const site_choice *at, int stat) {
+/* With --match first and last only the site at that end represents the first run. */
+static bool represents(const comparison *p, const site_choice *at, int stat) {
     if (at->run != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
     return !end || at == site_matching_find(&p->places, NULL, 0, stat);
@@ -91,8 +91,8 @@ static bool same_unit(const comparison *p, int run, int stat) {
     return a && b && strcmp(a->unit, b->unit) == 0;
 }
 
-/* The site that belongs to `first` in the next run of the group from *run on, which moves behind
- * it; NULL past the last. */
+/* The site that matches `first` in the next run of the group, searched from *run, which becomes
+ * the run after it. NULL after the last. */
 static const site_choice *next_member(const comparison *p, const site_choice *first, int group,
                                       int stat, int *run) {
     while (*run < p->set->count) {
@@ -262,7 +262,7 @@ static int64_t count_pairs(const comparison *p) {
     int64_t pairs = 0;
     for (int64_t k = 0; k < p->c->sites; k++)
         for (int i = 0; i < p->c->statistics; i++)
-            for (int g = 1; g < p->groups.count && stands(p, &p->c->site[k], i); g++)
+            for (int g = 1; g < p->groups.count && represents(p, &p->c->site[k], i); g++)
                 pairs += next_member(p, &p->c->site[k], g, i, &(int){0}) != NULL;
     return pairs;
 }
@@ -346,8 +346,7 @@ static void note_units(const comparison *p) {
 }
 
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
-    sr_fail(why, SR_FORMAT, "%s and the other run%s share no statistic at any site",
-            p->set->path[0], p->set->count > 2 ? "s" : "");
+    sr_fail(why, SR_FORMAT, "%s shares no statistic with the others", p->set->path[0]);
     for (int i = 0; i < p->c->statistics; i++)
         for (int r = 1; p->c->own[i] && r < p->set->count; r++)
             if (!same_unit(p, r, i)) {
@@ -365,7 +364,7 @@ static sr_status print_pairs(stat_table *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t k = 0; k < p->c->sites; k++)
         for (int i = 0; i < p->c->statistics && status == SR_OK; i++)
-            if (stands(p, &p->c->site[k], i)) status = compare_site(p, &p->c->site[k], i, why);
+            if (represents(p, &p->c->site[k], i)) status = compare_site(p, &p->c->site[k], i, why);
     return status;
 }
 

@@ -56,11 +56,11 @@ static const column eval_column[] = {
     {"epoch", "passes over the training data at this evaluation", false, NULL, NULL}};
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
-    EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* and those of metrics */
+    EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* before the metrics */
     BLOCK = 4096,
 };
 
-/* One of the two groups of a run file, and the columns of a table: all, or the chosen ones. */
+/* One of the two groups of a run file, and the chosen columns of it. */
 typedef struct group {
     column *column; /* [columns] */
     int columns;

@@ -1,10 +1,10 @@
 /* Power, variance, kurtosis and mean direction of the sites' inputs by depth, in parts of training.
  *
- * Prints the median of each statistic of feature_statistics.c over the recorded steps of a part:
- * one row per run, part and site. The rows of a part are neighbours, in the order of the forward
- * pass, as figures against depth need them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv
- * 2502.05795). `nonfinite` counts steps with a value that is NaN or infinite; no median includes
- * them. Batch statistics do not depend on initial running values, so no burn-in is skipped.
+ * Prints medians of the statistics of feature_statistics.c over the recorded steps of a part. A row
+ * per run, part and site. The rows of a part are neighbours in forward order, for figures against
+ * depth (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv 2502.05795). `nonfinite` counts steps
+ * with a value that is NaN or infinite; no median includes them. Batch statistics do not depend on
+ * initial running values, so no burn-in is skipped.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -7,15 +7,15 @@
  *
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). References are the runs with the fewest batch sites (an LN run has none). A run
- * uses the reference whose configuration differs in the fewest lines, so pre-norm goes with
- * pre-norm and seed with seed; the first given one of several. The value is the last finite one of
+ * uses the reference whose configuration differs in the fewest lines; the first given one of
+ * several. So pre-norm goes with pre-norm and seed with seed. The value is the last finite one of
  * the evaluations. The discrepancy is of the last BN layer (--site last-bn of the other analyses).
  * It comes from the final pass, else it is the mean over the last tenth of the steps. --phase takes
  * the mean over the steps of a phase or half of training instead, without the burn-in.
  *
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
  * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
- * interval: its file does not show how an evaluation or a gap varies from run to run.
+ * interval: its file does not show the variation between runs.
  */
 #include <math.h>
 #include <stdlib.h>

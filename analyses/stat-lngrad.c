@@ -43,7 +43,8 @@ static const statistic stats[STATISTICS] = {
     {"free_var", "row_free_var", NULL, 0, NULL, NULL},
 };
 
-/* By what the method uses of a row, and what of it its backward pass takes for a constant. */
+/* The case follows from the statistics that the method uses, and those that its backward pass keeps
+ * constant. */
 static const char *case_of(const sr_run_site *site) {
     const bool mean = sr_run_is_constant(site, "mu");
     const bool deviation = sr_run_is_constant(site, "sigma2");
@@ -134,7 +135,7 @@ static sr_status read_medians(gradients *g, sr_failure *why) {
     return status;
 }
 
-/* The largest finite |a - b| / unit, or what it was. */
+/* The largest finite |a - b| / unit; `most` if that is larger. */
 static double largest_difference(double most, const double *a, const double *b,
                                  const double *square, const double *unit, int64_t count) {
     for (int64_t i = 0; i < count; i++) {

@@ -199,7 +199,7 @@ static sr_status count_records(const run_set *set, int r, tsv *t, int64_t *recor
         *records += e.records;
         if (e.records)
             tsv_note(t, "method", "%s: %s: %s", set->path[r], name,
-                     *e.method ? e.method : "not told by the program that recorded it");
+                     *e.method ? e.method : "the recording program does not name it");
     }
     return SR_OK;
 }

@@ -17,7 +17,7 @@
 #include "base/globs.h"
 #include "table/table.h"
 
-enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */
+enum { OWN_COLUMNS = 24 }; /* at most, without metrics */
 
 typedef struct settings {
     option_text layout, layouts, format, pick, published, published_table;

@@ -1,4 +1,4 @@
-/* One series of stat-compare: median and tails of what is in the window, and resamples of them
+/* One series of stat-compare: median and tails of its values in the window, and resamples of them
  * (bootstrap.c). */
 
 #include "analysis/compare_sample.h"

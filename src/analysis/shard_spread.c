@@ -30,7 +30,7 @@
 #include "analysis/frame/stat_program.h"
 #include "analysis/shard_values.h"
 
-/* So many sites at once. */
+/* Number of sites to read at once. */
 static int64_t sites_together(const shared_run *r) {
     const int sites = columns_together(r->count, VALUES * r->sites) / VALUES;
     return sites < 1 ? 1 : sites;
@@ -114,7 +114,7 @@ static void declare_steps(tsv *t) {
     tsv_header(t);
 }
 
-/* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their
+/* Every row, or the reduced ones. value [1 + VALUES]: steps, then the values of a site or their
    medians. */
 static sr_status print_steps(const shared_run *r, const char *name, double *const *value,
                              int64_t buckets, tsv *t, sr_failure *why) {
@@ -153,7 +153,7 @@ static sr_status take_medians(int64_t sites, double *const *value, int64_t count
     return SR_OK;
 }
 
-/* value [VALUES]: those of each row over all sites. Sites that do not fit in memory together are
+/* median [VALUES]: of each row over all sites. Sites that do not fit in memory together are
  * read again, as many rows at once as fit. */
 static sr_status read_medians(const shared_run *r, double *const *median, sr_failure *why) {
     const int64_t columns = VALUES * r->sites;

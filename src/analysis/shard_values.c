@@ -129,7 +129,7 @@ static double mean_of(const double *value, int shares) {
 }
 
 /* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value
- * [VALUES], of which row i is filled. */
+ * [VALUES]; fills row i. */
 static void measure_row(const shared_site *s, float *const *raw, int64_t from, int64_t width,
                         double *one, double *const *value, int64_t i) {
     double means = 0, deviations = 0, length = 0;

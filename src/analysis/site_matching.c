@@ -37,7 +37,7 @@ void site_matching_free(compare_places *p) {
     p->place = NULL;
 }
 
-/* The first place that is not in front of this run and key. */
+/* The first place with this run and key, or after them. */
 static int64_t begin_of(const compare_places *p, int run, uint64_t key) {
     int64_t low = 0, high = p->count;
     while (low < high) {

@@ -104,7 +104,7 @@ static sr_status next_line(table_lines *l, bool *more, sr_failure *why) {
         status = table_lines_next(l, more, why);
         if (status != SR_OK || !*more) return status;
         if (l->cells <= LABEL)
-            return table_lines_wrong(l, why, "%d cells instead of a layout, a part and a label",
+            return table_lines_wrong(l, why, "%d cells instead of layout, part and label",
                                      l->cells);
     } while (strcmp(l->cell[NAME], "layout") == 0 && strcmp(l->cell[PART], "part") == 0);
     return SR_OK;
@@ -175,7 +175,7 @@ sr_status layout_each(const char *given, layout_visit_fn *visit, void *context, 
     return status;
 }
 
-/* The table that lists layouts; it begins with the first one, so that a failure before it prints
+/* The table that lists layouts. Its head waits for the first one: an earlier failure prints
  * nothing. */
 typedef struct listing {
     tsv table;

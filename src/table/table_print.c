@@ -7,7 +7,7 @@
 #include "analysis/runs/run_metrics.h"
 #include "table/table.h"
 
-/* -- what is said about a table --------------------------------------------------------------- */
+/* -- notes on a table ------------------------------------------------------------------------- */
 
 static const layout_column *layout_of(const grid *g, const grid_column *c) {
     return c->of >= 0 ? &g->layout.column[c->of] : NULL;
@@ -65,8 +65,7 @@ static void note_members(const grid *g, const grid_row *row, tsv *t) {
     }
 }
 
-/* A run that is in no row must not vanish unseen; nor one of the paper's task without the paper's
- * metric. */
+/* Notes runs in no row, and runs of the paper's task without the paper's metric. */
 static void note_other_runs(const grid *g, tsv *t) {
     for (int r = 0; r < g->runs; r++) {
         bool found = false;
@@ -105,7 +104,7 @@ static void note_tid_sites(const grid *g, tsv *t) {
     for (int i = 0; i < g->rows; i++) shown = shown || is_tid(g->row[i].quantity);
     for (int k = 0; k < g->columns; k++) shown = shown || is_tid(g->column[k].quantity);
     for (int i = 0; i < g->runs && shown; i++) {
-        sr_failure ignored = {0}; /* the cells tell */
+        sr_failure ignored = {0}; /* the cells report it */
         int64_t site = -1;
         if (table_tid_site(g->run[i].run, true, &site, &ignored) != SR_OK || site < 0) continue;
         tsv_note(t, "note", "%s: tid_* of %s", g->run[i].path,
@@ -144,8 +143,8 @@ static void note_all(const grid *g, const run_set *set, tsv *t) {
     tsv_note(
         t, "definition",
         "tid_*: percent, at the last BN layer (--site last-bn). It comes from the final pass, else "
-        "it is a mean over the last tenth of the steps. gap: difference to norm ln, or to the norm "
-        "that the row names. The reference runs have the same task and the nearest settings; + is "
+        "it is a mean over the last tenth of the steps. gap: difference to norm ln, or to the "
+        "row's norm. The reference runs have the same task and the nearest settings; + is "
         "better. A gap that the paper does not print is a difference of its values");
     warn_of_units(g, set, t);
     note_tid_sites(g, t);
@@ -304,7 +303,7 @@ static void print_label(const grid_row *row, const style *s) {
     fputs(")", stdout);
 }
 
-/* Names its metric and its direction, whichever column of the paper it stands in. */
+/* Prints its metric and its direction, in any column of the paper. */
 static void print_heading(const grid *g, const grid_column *c, const style *s) {
     s->escape(stdout, c->published ? "published" : c->task);
     fputs(", ", stdout);
@@ -313,7 +312,7 @@ static void print_heading(const grid *g, const grid_column *c, const style *s) {
     if (better != SR_BETTER_NEITHER) printf(" %s", better == SR_BETTER_LESS ? s->less : s->more);
 }
 
-/* The column of the layout that it stands in; -1: behind them. */
+/* Its column of the layout; -1: after them. */
 static int group_of(const grid_column *c) {
     return c->other ? -1 : c->of;
 }

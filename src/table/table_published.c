@@ -1,6 +1,6 @@
 /* Values of the papers: plots/published.tsv, one value a line (table, source, norm, metric, value).
- * A line with the metric METRIC.note has a text instead of the value: a doubt about the value of
- * that table, norm and metric, which comes before it.
+ * A line with the metric METRIC.note has a text: a doubt about an earlier value of that table, norm
+ * and metric.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -107,8 +107,8 @@ static void test_one_declares(void **state) {
     assert_int_equal(table_rows(r.out), 2);
     check_text(&r, 0, "run", "a.h5");
     program_free(&r);
-    check_refused("stat-compare a.h5 none.h5 --stat g_clip", 1, "share no statistic at any site",
-                  "units of g_clip differ");
+    check_refused("stat-compare a.h5 none.h5 --stat g_clip", 1,
+                  "shares no statistic with the others", "units of g_clip differ");
 }
 
 static void test_units(void **state) {
@@ -126,7 +126,7 @@ static void test_units(void **state) {
     assert_int_equal(table_rows(r.out), 6); /* two sites, three quantities, b.h5 alone */
     check_text(&r, 0, "run", "b.h5"), check_cell(&r, 0, "ratio", 2);
     program_free(&r);
-    check_refused("stat-compare a.h5 m.h5 --stat g_clip", 1, "share no statistic at any site",
+    check_refused("stat-compare a.h5 m.h5 --stat g_clip", 1, "shares no statistic with the others",
                   "units of g_clip differ");
 }
 

@@ -153,8 +153,8 @@ static sr_status filter_terms(const mix_site *m, term_list *l, step_block *b, sr
 
 /* -- the site -------------------------------------------------------------------------------- */
 
-/* The rows of /vectors in the window, and how many of them stay together: twice the memory
- * of the running mean, at most what leaves a block for every fold. */
+/* Finds the rows of /vectors in the window. Their blocks have twice the memory of the running mean,
+   but leave one for every fold. */
 static sr_status find_rows(mix_site *m, const step_window *w, sr_failure *why) {
     const series vectors = {.run = m->run, .site = m->site, .source = FROM_VECTORS};
     sr_status status = window_rows(w, &vectors, &m->first, &m->rows, why);

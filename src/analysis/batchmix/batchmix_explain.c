@@ -82,7 +82,7 @@ static int fold_of(const work *w, int64_t row) {
 
 /* -- first pass ------------------------------------------------------------------------------ */
 
-/* Distances are spread evenly over what is at least two blocks away from none. */
+/* Distances are spread evenly, at least two blocks from 0. */
 static int64_t distance(const work *w, int64_t i) {
     const double rows = (double)w->m->rows;
     const double least = fmin(2 * (double)w->m->block, rows / 4);

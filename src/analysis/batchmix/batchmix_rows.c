@@ -30,7 +30,7 @@ static sr_status piece_create(delta_block *p, const mix_site *m, sr_failure *why
     return whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-/* Row i of the piece. */
+/* Row i of the block. */
 static mix_row make_row(const delta_block *p, const mix_site *m, int64_t i, int64_t at) {
     const int64_t d = m->at->width;
     mix_row r = {.at = at, .y = {p->delta, m->position ? p->rest : NULL}};

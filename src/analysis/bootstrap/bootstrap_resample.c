@@ -2,9 +2,9 @@
  *
  * A resample (bootstrap.c) consists of blocks of steps. Six order statistics are wanted: two around
  * the median, two around the 99 % quantile, and the two largest. They vary little between
- * resamples. With n values and blocks of l, the number of drawn values below a quantile p has a
- * variance of about n l p (1 - p) or less. So only values near them are sorted, in two windows of
- * ranks; the upper window includes the largest value. Windows that overlap become one.
+ * resamples. The number of drawn values below a quantile p has a variance of at most about n l p (1
+ * - p). So only values near them are sorted, in two windows of ranks; the upper window includes the
+ * largest value. Windows that overlap become one.
  *
  * Prefix sums over the steps count the values below each window and the members of both windows. A
  * block then costs two look-ups, whatever its length, and each member of a window gets the number

@@ -38,7 +38,7 @@ typedef struct step_block {
     int have;      /* their number */
     int64_t *step; /* [BLOCK] */
     double *x;     /* [BLOCK] the same, for parts */
-    double *value; /* [sites, statistics, BLOCK]; NaN where there is none */
+    double *value; /* [sites, statistics, BLOCK]; NaN if not recorded */
 } step_block;
 
 static void block_free(step_block *b) {

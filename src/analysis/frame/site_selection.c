@@ -205,7 +205,7 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         int64_t sites = 0;
         const sr_run_site *example = NULL, *site;
-        if (c->own[i]) continue; /* its program says what it is */
+        if (c->own[i]) continue; /* its program defines it */
         for (int64_t k = 0; (site = sr_run_get_site(s->set->run[s->run], k)); k++) {
             if (!s->matched[k] || !s->recorded[i][k]) continue;
             if (!sr_run_only_observed(site, c->wanted[i]->name)) continue;

@@ -148,7 +148,7 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     for (int r = 0; r < set->count; r++) {
         for (int i = 0; i < c->statistics; i++) {
             char dataset[96];
-            if (c->own[i]) continue; /* declared_warn tells */
+            if (c->own[i]) continue; /* declared_warn reports it */
             snprintf(dataset, sizeof dataset, "scalars/%s", c->wanted[i]->name);
             const char *theirs = sr_run_definition(set->run[r], dataset);
             if (!theirs[0] || strcmp(theirs, statistic_definition(c->wanted[i])) == 0) continue;
@@ -193,7 +193,7 @@ static sr_status check_summary(const analysis *a, const settings *s, sr_failure 
     return SR_OK;
 }
 
-/* --final and --ranks print tables of their own. */
+/* --final and --ranks print other tables. */
 static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
     const analysis *a = t->program->self;
     const settings *s = t->settings;

@@ -1,12 +1,11 @@
 /* step_range.c -- the steps of a run that a summary uses.
  *
- * --burn-in skips the first steps, at which running values still depend on their initial values
- * (sr_run_startup of statrec/runfile.h: until these weigh less than 1 % at every site).
+ * --burn-in skips the first steps, where running values still depend on initial ones: until these
+ * weigh less than 1 % at every site (sr_run_startup of statrec/runfile.h).
  *
- * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a
- * phase is a longest run of updates in which the change to the next update has one sign: r rises,
- * falls or stays. The update before a jump (a milestone) is the last of its phase. Steps without an
- * update have the rate of their update.
+ * --phase: a half of training, or a phase of the learning rate. A phase is a longest run of updates
+ * over which the rate changes in one direction: it rises, falls or stays. The update before a jump
+ * (a milestone) is the last of its phase. Steps without an update have the rate of their update.
  */
 
 #include "analysis/frame/step_range.h"
@@ -29,7 +28,7 @@ typedef struct phase {
     char text[96];
 } phase;
 
-/* Updates one after the other; those of the phase that is going on are first to last. */
+/* Updates one after the other; first to last belong to the current phase. */
 typedef struct phase_walk {
     int64_t wanted; /* its number from 1; 0: the last one */
     int64_t phases; /* that have begun */
@@ -234,8 +233,8 @@ sr_status run_tokens(const sr_runfile *run, summary *s, int64_t *few, sr_failure
     return status;
 }
 
-/* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
- * statistics: the largest values are often theirs. */
+/* Passes with far fewer tokens, such as the last of an epoch, have noisier batch statistics and
+ * often the largest values. */
 static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     summary s;
@@ -249,7 +248,7 @@ static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table
     return status;
 }
 
-/* A note that cannot be made is no reason to have no table: its column is not the table's. */
+/* A note that fails does not stop the table, which does not use its column. */
 static sr_status without_note(const sr_failure *why_not, tsv *table, sr_failure *why) {
     if (why_not->status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", why_not->text);
     if (why_not->status != SR_OK) tsv_note(table, "warning", "%s", why_not->text);

@@ -16,8 +16,8 @@ typedef struct step_window {
     char what[160];           /* "second half", "" for all of training */
 } step_window;
 
-/* startup: "auto" or a number of steps; phase: "all", "first-half", "second-half", steps "FROM:TO",
- * "last" or the number, from 1, of a phase of the learning rate. */
+/* startup: "auto" or a number of steps. phase: "all", "first-half", "second-half", steps "FROM:TO",
+ * or a phase of the learning rate: its number from 1, or "last". */
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase, sr_failure *why);
 /* Writes a `# steps:` line: every table lists the steps it used. */

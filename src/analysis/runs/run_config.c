@@ -1,6 +1,6 @@
 /* run_config.c -- options, data set and counted units of a run.
  *
- * A configuration of statrec train lists the options with an effect in the run, so the presence of
+ * A configuration of statrec train lists the options with an effect in the run. So the presence of
  * an option describes the run: with `source` it translates, with `decoder-norm` it has a decoder.
  * The first files list all options (options_left_out); the table below lists those without effect.
  */
@@ -14,8 +14,8 @@
 #include "base/globs.h"
 #include "base/options/options.h"
 
-/* What the losses of a run are divided by, and options that then had no use, of those that are
- * asked for. Whole configurations are of images or of sentence pairs. */
+/* The unit that losses are divided by, and options without effect then. Configurations with all
+ * options are of images or of sentence pairs. */
 static const struct {
     const char *counts, *unused;
 } whole[] = {

@@ -1,5 +1,4 @@
-/* Row and column of a run in a result table: normalization, placement, task, and the settings in
- * which it differs from other runs.
+/* Row and column of a run in a result table: normalization, placement, task and differing settings.
  *
  * A run of statrec train has them in its configuration, since the file may have only some of the
  * sites. A run of another program has them in its sites and its data.
@@ -81,7 +80,7 @@ static void set_norms(run_identity *r) {
                  d.layer_scale ? "+ls" : "");
 }
 
-/* Only pre-norm has a norm behind the last layer; it may be left out of the recorded sites. */
+/* Only pre-norm has a norm after the last layer; the recorded sites may lack it. */
 static void set_placement(run_identity *r) {
     const char *config = r->info->config;
     const sr_run_site *site;
@@ -108,7 +107,7 @@ void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
 
 /* -- settings that differ -------------------------------------------------------------------- */
 
-/* Those that are part of the identity, and those that leave the result what it is. */
+/* Options that are part of the identity, and options that do not change results. */
 static const char ignored[] =
     "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
     "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
@@ -117,8 +116,8 @@ static const char ignored[] =
     "final-tid,final-batches,pairs,validate-batch,validate-train,test,dump-weights,dump-batches,"
     "dump-steps";
 
-/* Nothing is known of a run without any configuration; a key that others lack is a difference,
- * unless it had no effect there: then what took it away is one. */
+/* Skips runs without a configuration. A key that others lack is a difference, unless it had no
+ * effect there. */
 static bool differs(const option_line *a, const run_identity *const *runs, int count) {
     option_line b;
     for (int i = 0; i < count; i++) {
@@ -135,7 +134,7 @@ static bool differs(const option_line *a, const run_identity *const *runs, int c
     return false;
 }
 
-/* Parameters of the decoder's normalization are no part of the identity. */
+/* The identity excludes parameters of the decoder's normalization. */
 static bool is_ignored(const option_line *l) {
     run_word key;
     snprintf(key, sizeof key, "%.*s", l->key_length, l->key);

@@ -1,6 +1,6 @@
-/* Summaries of many series of a run, in the order that reads the file the fewest times. From
- * /scalars it takes one statistic after the other, since a dataset contains all sites; from
- * /vectors one site after the other.
+/* Summaries of many series of a run, in the order that reads the file the fewest times. A dataset
+ * of /scalars contains all sites, so it takes one statistic after the other. From /vectors it takes
+ * one site after the other.
  */
 
 #include "analysis/series/series_summaries.h"

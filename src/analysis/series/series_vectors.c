@@ -1,11 +1,10 @@
 /* Statistics computed from the rows of /vectors, of any sites in one pass through the file.
  *
- * The file is read in its order: one band of rows after the other, within a band one site after the
- * other, all needed vectors. Sites that share a block of the file are read together. Such a chunk
- * stays in the cache between reading and computing. Two threads alternate: while one reads its
- * chunk (HDF5: one thread at a time), the other computes. A value depends only on its row, so the
- * number of threads does not matter. Rows become double one at a time and stay in the first-level
- * cache for all statistics.
+ * The file is read in its order: one band of rows after the other, within a band site after site.
+ * Sites that share a block of the file are read together. Such a chunk stays in the cache between
+ * reading and computing. Two threads alternate: while one reads its chunk (HDF5: one thread at a
+ * time), the other computes. A value depends only on its row, so the number of threads does not
+ * matter. Rows become double one at a time and stay in the first-level cache for all statistics.
  */
 #include <math.h>
 #include <omp.h>
@@ -25,7 +24,7 @@ double first_values(const vector_row *row) {
     return sum;
 }
 
-enum { PIECE_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
+enum { CHUNK_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
 
 /* -- row counts ------------------------------------------------------------------------------ */
 
@@ -95,10 +94,10 @@ typedef struct pass {
 
     pthread_mutex_t turn; /* sleeps; locks of OpenMP may spin */
     /* under way, whose turn it is */
-    int64_t at; /* row of the next piece */
-    int next;   /* panel of the next piece */
+    int64_t at; /* row of the next chunk */
+    int next;   /* panel of the next chunk */
     row_counts counts;
-    int64_t *step_of_band; /* [rows]; both NULL when nobody asks */
+    int64_t *step_of_band; /* [rows]; both NULL if not needed */
     double *rows_of_band;  /* [rows, sites of the run] */
     sr_status status;
     sr_failure *why;
@@ -141,7 +140,7 @@ static sr_status pass_plan(pass *p, int series_count, unsigned *all, sr_failure 
         for (next = i; next < series_count && p->s[next].site == number; next++)
             needs |= p->s[next].stat->needs;
         const site_part part = {sr_run_get_site(p->s->run, number), number, i, next - i};
-        /* the rows of a block of the file, and whether its columns are those of the site */
+        /* the rows of a block of the file, and whether it has the columns of one site */
         int64_t columns = 0;
         sr_status status = SR_OK;
         for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK && !columns; v++)
@@ -153,7 +152,7 @@ static sr_status pass_plan(pass *p, int series_count, unsigned *all, sr_failure 
         *all |= needs;
     }
     p->block = block < 1 ? 1 : block;
-    p->rows = PIECE_BYTES / (4 * vectors_in(*all) * p->widest + 1);
+    p->rows = CHUNK_BYTES / (4 * vectors_in(*all) * p->widest + 1);
     if (p->rows < p->block) p->rows = p->block;
     p->rows -= p->rows % p->block;
     if (p->rows > p->count) p->rows = p->count;
@@ -179,9 +178,9 @@ static sr_status pass_create(pass *p, int series_count, sr_failure *why) {
     return status;
 }
 
-/* -- pieces ---------------------------------------------------------------------------------- */
+/* -- chunks ---------------------------------------------------------------------------------- */
 
-/* A panel of a band, in the hands of one thread. */
+/* A chunk: a panel of a band, owned by one thread. */
 typedef struct block_buffer {
     const panel *of;
     int64_t at, count;           /* rows, from the first one wanted */
@@ -191,7 +190,7 @@ typedef struct block_buffer {
     float *memory;
 } block_buffer;
 
-static bool piece_create(block_buffer *w, const pass *p) {
+static bool chunk_create(block_buffer *w, const pass *p) {
     int64_t most = 0, sites = 0;
     for (int k = 0; k < p->panels; k++) {
         const int64_t values = p->panel[k].columns * vectors_in(p->panel[k].needs);
@@ -205,7 +204,7 @@ static bool piece_create(block_buffer *w, const pass *p) {
     return w->memory && w->row && w->rows;
 }
 
-static sr_status piece_read(pass *p, block_buffer *w) {
+static sr_status chunk_read(pass *p, block_buffer *w) {
     float *to = w->memory;
     const bool first = p->rows_of_band && p->next == 0; /* n once for all panels of the band */
     sr_status status = SR_OK;
@@ -229,15 +228,15 @@ static sr_status piece_read(pass *p, block_buffer *w) {
     return status;
 }
 
-/* Takes the next piece and reads it; false when there is none, or after a failure. */
-static bool piece_take(pass *p, block_buffer *w) {
+/* Takes the next chunk and reads it; false if there is none, or after a failure. */
+static bool chunk_take(pass *p, block_buffer *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
     const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;
     const int64_t rows = within < p->rows ? p->rows - within : p->rows; /* of the band */
     w->of = &p->panel[p->next];
     w->at = p->at;
     w->count = left < rows ? left : rows;
-    p->status = piece_read(p, w);
+    p->status = chunk_read(p, w);
     p->next++;
     if (p->next == p->panels) p->next = 0, p->at += w->count;
     return p->status == SR_OK;
@@ -270,7 +269,7 @@ static vector_row row_of(const pass *p, const block_buffer *w, const site_part *
 static void work(pass *p, block_buffer *w) {
     for (;;) {
         pthread_mutex_lock(&p->turn);
-        const bool more = piece_take(p, w);
+        const bool more = chunk_take(p, w);
         pthread_mutex_unlock(&p->turn);
         if (!more) return;
         for (int k = w->of->first; k < w->of->first + w->of->parts; k++) {
@@ -293,7 +292,7 @@ sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t
     sr_status status = pass_create(&p, series_count, why);
     if (status != SR_OK) return status;
     for (int i = 0; i < threads; i++)
-        if (!piece_create(&w[i], &p)) p.status = sr_fail(why, SR_MEMORY, "out of memory");
+        if (!chunk_create(&w[i], &p)) p.status = sr_fail(why, SR_MEMORY, "out of memory");
     if (p.rows * p.panels >= count) {
         work(&p, &w[0]);
     } else {
