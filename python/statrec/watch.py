@@ -21,7 +21,7 @@ import weakref
 import torch
 from torch import nn
 
-from . import _nodes, _passes, _ranks, _running, _sites, _taps
+from . import _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
@@ -102,6 +102,10 @@ class Watch:
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
+        self._own_rows = None
+        if self._repeat == "merge" and self._recorder is not None:
+            self._own_rows = _own_rows.OwnRows(self._resume)
+            _own_rows.declare(self._recorder)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
         if verbose and self._ranks.writes:
@@ -231,11 +235,13 @@ class Watch:
             self._settle()
         hosts, told, running, norms = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
-        hosts = self._from_ranks(hosts)
+        own, hosts = hosts, self._from_ranks(hosts)
         if self._shared.failure is not None:
             raise self._shared.failure
         row["loss"], row["grad_norm"] = told
         self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
+        if self._own_rows is not None:
+            scalars = {**scalars, **self._own_rows.scalars(own, hosts, running)}
         if self._recorder is not None:
             self._write(hosts, running, row, {**scalars, **norms})
         self._next()
