@@ -316,8 +316,10 @@ class File:
     def __getitem__(self, name):
         """Statistic of every site; [name][site]: of one site. Indexing its rows reads them."""
         if name in self._names("scalars"):
+            self._must_have(name, "scalars")
             return self._statistic(name, "sr_run_scalar", "steps", "sites")
         if name in self._names("vectors"):
+            self._must_have(name, "vectors")
             return self._statistic(name, "sr_run_vector", "vectors", "width")
         raise missing(self._told("statistics"), str(name),
                       [*self._names("scalars"), *self._names("vectors")])
@@ -350,6 +352,8 @@ class File:
     def _must_have(self, name, group):
         if name not in self._names(group):
             raise missing(self._told(group), str(name), self._names(group))
+        if name not in (self.scalars if group == "scalars" else self.vectors):
+            raise NameMissing(self._told(f"{name} was not recorded: no site has a value of it"))
 
     @property
     def vector_steps(self):

@@ -27,7 +27,7 @@ import weakref
 
 import torch
 
-from . import _calls, _nodes, _sums, _traced
+from . import _activations, _calls, _nodes, _sums, _traced
 from ._say import warn
 
 
@@ -38,6 +38,7 @@ class Shared:
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
         self.phase = ""  # of Watch.phase(); taps of other phases do not listen
         self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
+        self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
@@ -170,6 +171,7 @@ class Tap:
         self.device, self.stored, self.running = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
+        self.activations = None  # (serial, Counts) of this step
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -225,6 +227,8 @@ class Tap:
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if self.shared.activations and self.shared.on:
+            self.shared.guarded(self._measure, args, output)
         if not self.observed and _saving_hooks():
             return self._through(args, output) if self.shared.saves else None
         self.shared.guarded(self._eager, module, args, output)
@@ -233,7 +237,7 @@ class Tap:
     def tensor(self, x):
         """The host gave a tensor to statrec.tap."""
         if torch.is_grad_enabled():
-            self.shared.guarded(self._eager, None, (x,), x)
+            self._ran(None, (x,), x)
 
     def called(self, module, call):
         """A functional norm ran within the module."""
@@ -324,6 +328,31 @@ class Tap:
             return _traced.ThroughCopy.apply(output, x.detach(), self.leaf, valid, form)
         return _traced.Through.apply(output, x, self.leaf, valid, form)
 
+    def _measure(self, args, output):
+        """Counts of this forward pass; its node hands them over when the backward pass comes."""
+        x = self._input(args, output)
+        if x is None or output.grad_fn is None:
+            return
+        shape, width = self._shapes(x)
+        if width != (self.width or width):
+            return
+        index = None if self.mask is None else self.mask.index(shape, x.device)
+        with torch.no_grad():
+            rows = _activations.as_rows(x.detach(), self.first, width, index)
+            y = _activations.as_rows(output.detach(), self.first, width, index)
+            if rows.shape[0] > 0:
+                counts = _activations.Counts(
+                    rows, *_activations.normalized(self.module(), self.gain(), y))
+                source_of(output, self.observed).grad_fn.register_prehook(
+                    _activations.Waiting(self, counts, next(self.shared.order)))
+
+    def activated(self, counts, serial):
+        """The backward pass of Counts came."""
+        if self.activations is not None and self.shared.repeat == "merge":
+            self.activations[1].add(counts)
+        elif self.activations is None or self.activations[0] < serial:
+            self.activations = serial, counts
+
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
@@ -405,6 +434,14 @@ class _Leave(_Enter):
             mode.__exit__(None, None, None)
 
 
+def source_of(output, observed):
+    """The tensor whose node stays: what is done in place to a view replaces the view's node."""
+    base = output._base if output._is_view() and not observed else None
+    whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
+             and base.is_contiguous() and output.is_contiguous())
+    return base if whole else output
+
+
 class _Catch:
     """A forward pass that waits for its backward pass."""
 
@@ -423,18 +460,11 @@ class _Catch:
 
     def listen(self, output):
         """Waits at the node that made the output."""
-        source = self._source(output)
+        source = source_of(output, self.tap.observed)
+        self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
         self.measure()
         node.register_prehook(self.before)
-
-    def _source(self, output):
-        """The tensor whose node stays: what is done in place to a view replaces the view's node."""
-        base = output._base if output._is_view() and not self.tap.observed else None
-        whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
-                 and base.is_contiguous() and output.is_contiguous())
-        self.shape = output.shape
-        return base if whole else output
 
     def before(self, grads):
         """Prehook of the node: g is there, x still is as it was."""

@@ -21,7 +21,7 @@ import weakref
 import torch
 from torch import nn
 
-from . import _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
+from . import _activations, _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
@@ -81,11 +81,12 @@ class Watch:
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
-                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1, on_error="warn",
+                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1,
+                 activations_every=0, on_error="warn",
                  gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
                  **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, on_error)
+        _check(model, repeat, phases, every, activations_every, on_error)
         _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
         self.phases = tuple(phases)
@@ -95,6 +96,7 @@ class Watch:
         self._ranks = _ranks.choose(ranks, sync, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
         self._repeat = "merge" if self._ranks.merge else repeat
+        self._activations_every = activations_every
         self._every, self._on_error, self._number = every, on_error, start
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
@@ -106,6 +108,8 @@ class Watch:
         if self._repeat == "merge" and self._recorder is not None:
             self._own_rows = _own_rows.OwnRows(self._resume)
             _own_rows.declare(self._recorder)
+        if activations_every and self._recorder is not None:
+            _activations.declare(self._recorder)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
         if verbose and self._ranks.writes:
@@ -242,9 +246,19 @@ class Watch:
         self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
         if self._own_rows is not None:
             scalars = {**scalars, **self._own_rows.scalars(own, hosts, running)}
+        scalars = {**scalars, **norms, **self._activations()}
         if self._recorder is not None:
-            self._write(hosts, running, row, {**scalars, **norms})
+            self._write(hosts, running, row, scalars)
         self._next()
+
+    def _activations(self):
+        """{scalar: {site name: number}} of the inputs' sizes in this step."""
+        found = {}
+        for tap in self._taps:
+            if tap.activations is not None and tap.width is not None:
+                for name, value in tap.activations[1].numbers().items():
+                    found.setdefault(name, {})[tap.site.name] = value
+        return found
 
     def _from_ranks(self, hosts):
         """The passes of all ranks on rank 0; all of them stop when one of them has failed."""
@@ -285,6 +299,7 @@ class Watch:
         """Everything as it has to be before the next forward pass."""
         for tap in self._taps:
             tap.passes.clear()
+            tap.activations = None
             tap.set_mask(None)
             tap.prepare(tap.device)
         self._records()
@@ -292,7 +307,11 @@ class Watch:
 
     def _records(self):
         """Whether the next step is recorded."""
-        self._shared.on = self._shared.saves = (self._number + 1) % self._every == 0
+        due, rest = divmod(self._number + 1, self._every)
+        self._shared.on = self._shared.saves = rest == 0
+        wanted = self._activations_every
+        self._shared.activations = (self._recorder is not None and wanted > 0 and rest == 0
+                                    and due % wanted == 0)
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
@@ -354,6 +373,8 @@ class Watch:
                 self._recorder.put_step_scalar(which, _number(value))
                 continue
             for site, one in value.items():
+                if site not in named and name not in self._scalars:
+                    continue  # its width was not known at the first step
                 if site not in named:
                     raise ValueError(f"{name}: no site {site!r:.80}")
                 self._recorder.put_scalar(named[site], which, _number(one))
@@ -524,7 +545,7 @@ def _check_options(options):
     check_options([name for name in options if name != "quiet"], "watch", own)
 
 
-def _check(model, repeat, phases, every, on_error):
+def _check(model, repeat, phases, every, activations_every, on_error):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
     if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
@@ -535,6 +556,9 @@ def _check(model, repeat, phases, every, on_error):
         raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
     if not isinstance(every, int) or every < 1:
         raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
+    if not isinstance(activations_every, int) or activations_every < 0:
+        raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
+                         f"{activations_every!r:.80}")
 
 
 class _Late:
