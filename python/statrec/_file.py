@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from types import SimpleNamespace
 
-from . import _abi, _arrays, _frames
+from . import _abi, _arrays, _frames, _html
 from ._columns import Column, Statistic
 from ._library import (Error, Handle, NameMissing, copy_of, decoded, encoded, error_of, library,
                        locked, path_bytes, recorded_here)
@@ -180,6 +180,14 @@ class File:
             return f"<statrec.File of {self._path}, closed>"
         info = self.info
         return f"<statrec.File of {info['path']}, {info['status']}, {info['steps']} steps>"
+
+    def _repr_html_(self):
+        if not (self._handle and self._handle.pointer):
+            return _html.preformatted(repr(self))
+        shown = ("model", "data", "status", "reason", "steps", "vectors", "evals", "program", "created")
+        sites = [{name: getattr(site, name) for name in ("name", "norm", "kind", "width")}
+                 for site in self.sites.values()]
+        return _html.table(self.info["path"], {name: self.info[name] for name in shown}, sites)
 
     @property
     def path(self):

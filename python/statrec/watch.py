@@ -56,6 +56,7 @@ def _recorder(path, **options):
 
 def _number(value):
     """A float of a number or of a tensor with one element; nan of None."""
+    value = value.detach() if torch.is_tensor(value) else value
     return _NAN if value is None else float(value)
 
 
@@ -104,7 +105,7 @@ class Watch:
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows = None
+        self._own_rows, self._followers = None, []
         if self._repeat == "merge" and self._recorder is not None:
             self._own_rows = _own_rows.OwnRows(self._resume)
             _own_rows.declare(self._recorder)
@@ -229,6 +230,7 @@ class Watch:
         except Exception as error:
             self._fail(error)
             return
+        self._follow()
         spent = time.perf_counter() - start - (self._recorder_seconds() - before)
         self._seconds += max(0.0, spent)
 
@@ -414,6 +416,33 @@ class Watch:
         from ._plot import diagnose
         return diagnose(self._readable())
 
+    def log_to(self, writer, sites="*", scalars=None, every=100):
+        """Sends scalars of sites to a tracker every so many steps, and the diagnosis at the end.
+
+        writer: wandb, trackio, mlflow, or a tensorboard SummaryWriter. sites: globs; scalars: names
+        as in the file; default: tid_mean, tid_var, dx_norm, g_mu, g_sigma2. What the tracker raises
+        becomes one warning.
+        """
+        from ._trackers import SCALARS, Follower
+        follower = Follower(writer, sites, scalars or SCALARS, every)
+        if self._live:
+            self._followers.append(follower)
+
+    def _follow(self, end=False):
+        """The trackers get the rows that they lack; at the end the findings too."""
+        for follower in list(self._followers):
+            if not end and self._number % follower.every:
+                continue
+            try:
+                from ._file import open as open_file
+                with open_file(self._readable()) as file:
+                    follower.send(file)
+                if end:
+                    follower.conclude(self.diagnose(), self._number)
+            except Exception as error:  # the training goes on without the tracker
+                self._followers.remove(follower)
+                warn(f"log_to: {type(error).__name__}: {error}")
+
     def _readable(self):
         """The path of the file, with everything up to now in it."""
         self.flush()
@@ -511,6 +540,7 @@ class Watch:
                 self._declare()
             self.detach()
             self._recorder.close(status, reason)
+            self._follow(end=True)
         except Exception as error:
             self._fail(error)
 
@@ -528,6 +558,15 @@ class Watch:
     def __del__(self):
         if not getattr(self, "_closed", True):
             self._end("interrupted", "the run was dropped without close()")
+
+    def _repr_html_(self):
+        from . import _html
+        facts = {"steps": self._number, "state": "closed" if self._closed else "open",
+                 "failure": self.failure,
+                 "not recorded": _sites.counted(self.sites_left_out)}
+        sites = [{"name": tap.site.name, "norm": tap.site.norm, "kind": tap.site.kind,
+                  "width": tap.width} for tap in self._taps]
+        return _html.table(self.path, facts, sites)
 
     def __repr__(self):
         state = "failed" if self.failure else "closed" if self._closed else "open"
