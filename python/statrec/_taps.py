@@ -118,6 +118,12 @@ def _no_module():
     return None
 
 
+def _is_wrapped(output):
+    """Whether a transform of torch.func (vmap, grad) made the tensor: it has no data of its own."""
+    return _wrapped is not None and torch.is_tensor(output) and _wrapped(output)
+
+
+_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 _is_compiling = torch.compiler.is_compiling
 _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
@@ -203,7 +209,7 @@ class Tap:
     def prepare(self, device):
         """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
         here = self.leaf is not None and self.leaf.device == device
-        if self.width is None or device is None or here:
+        if self.width is None or device is None or device.type == "meta" or here:
             return
         self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device),
                                 device=device, requires_grad=True)
@@ -223,6 +229,9 @@ class Tap:
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
+        if _is_wrapped(output):
+            self.misfit = "torch.func and vmap hide the rows and the gradient of its tensors"
+            return None
         return self._ran(module, args, output)
 
     def _ran(self, module, args, output):
@@ -533,9 +542,10 @@ def _leaf_arrived(tap, leaf):
 
 
 def warn_misfits(taps, told):
-    """One warning for each site whose tensors could not be recorded; told: names warned of."""
+    """One warning for each site whose tensors could not be recorded; told: {name:
+    reason} of those warned of."""
     for tap in taps:
         if tap.misfit is not None and tap.site.name not in told:
-            told.add(tap.site.name)
+            told[tap.site.name] = tap.misfit
             warn(f"{tap.site.name} is not recorded: {tap.misfit}")
         tap.misfit = None

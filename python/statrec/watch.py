@@ -101,11 +101,11 @@ class Watch:
         self._every, self._on_error, self._number = every, on_error, start
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
-        self._told, self.failure, self._seconds = set(), None, 0.0
+        self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows, self._followers = None, []
+        self._own_rows, self._followers, self._early = None, [], ""
         if self._repeat == "merge" and self._recorder is not None:
             self._own_rows = _own_rows.OwnRows(self._resume)
             _own_rows.declare(self._recorder)
@@ -486,11 +486,16 @@ class Watch:
                        "keeps them apart")
         if shared.outside:
             self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
+        if passes:
+            self._early = ""
         if passes or self._told:
             return
         if self._shared.on and self._taps:
-            self._once("", "no backward pass of any site was seen before this step(): is the model "
-                       "in training mode, and was it compiled after watch()?")
+            self._early = ("no backward pass of any site was seen: is the model in training mode, and "
+                           "was it compiled after watch()? A graph that torch.compile made of another "
+                           "model of this shape is used again: torch.compiler.reset() before")
+            self._once("", self._early)
+
 
     def _once(self, subject, text):
         if subject not in self._warned:
@@ -525,7 +530,18 @@ class Watch:
         "interrupted" or "failed"."""
         if status is None:
             status = "diverged" if self._diverged else "complete"
-        self._end(status, reason)
+        self._end(status, reason or self._not_recorded())
+
+    def _not_recorded(self):
+        """Which sites lack passes and why, for the file: "not recorded: NAME and 3 more: REASON"."""
+        if self._early:
+            return f"nothing is recorded: {self._early}"
+        by_reason = {}
+        for name, why in self._told.items():
+            by_reason.setdefault(why, []).append(name)
+        return "; ".join(
+            f"not recorded: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
+            for why, names in by_reason.items())
 
     def _end(self, status, reason):
         if self._closed or self._pid != os.getpid():
