@@ -17,7 +17,7 @@ from ._version import version
 
 __version__ = version
 __all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
-           "tap", "version", "watch"]
+           "tap", "to_tensorboard", "version", "watch"]
 
 
 def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
@@ -27,7 +27,7 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
           alpha: float = 0.9, eps: float = 1e-5, repeat: "str | None" = None,
           phases: "list[str] | tuple[str, ...]" = (), ranks: "str | None" = None,
           process_group: "torch.distributed.ProcessGroup | None" = None, every: int = 1,
-          on_error: str = "warn", gradient_norms: bool = True,
+          activations_every: int = 0, on_error: str = "warn", gradient_norms: bool = True,
           kind: "str | Callable[[str], str] | None" = None, start: int = 0, verbose: bool = True,
           **options) -> "Watch":
     """Records the normalization sites of a PyTorch model from its own training loop.
@@ -48,7 +48,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     modules. repeat: "last" records the last of several passes in a step, "merge" all of them as one
     batch; None: the last, with a warning. phases: names of passes that are kept apart
     (`with run.phase("real"):`). ranks: "merge" or "own" with torch.distributed (None: merge if
-    there is a SyncBatchNorm), over process_group. every=N: records the sites in every N-th step. on_error: "warn"
+    there is a SyncBatchNorm), over process_group. every=N: records the sites in every N-th step.
+    activations_every=K: also the size of each site's input in every K-th of these. on_error: "warn"
     continues without recording, "raise" stops the training. gradient_norms=False: without dx_norm
     and direct_norm, which cost a pass over the gradient. kind: a text, or a function of a site's
     name. start: steps before this run. verbose: prints the number of sites, and the classes that
@@ -61,7 +62,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     from .watch import watch as begin
     return begin(model, path, sites=sites, observe=observe, observe_output=observe_output,
                  alpha=alpha, eps=eps, repeat=repeat, phases=phases, ranks=ranks,
-                 process_group=process_group, every=every, on_error=on_error,
+                 process_group=process_group, every=every,
+                 activations_every=activations_every, on_error=on_error,
                  gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose, **options)
 
 
@@ -77,6 +79,17 @@ def tap(x, name, features=-1):
         return x
     from .watch import tap as record
     return record(x, name, features)
+
+
+def to_tensorboard(path: "str | os.PathLike", directory: str, sites: "str | list[str]" = "*",
+                   scalars: "list[str] | None" = None) -> None:
+    """Writes the scalars of a run file and its diagnosis for TensorBoard into a directory.
+
+    sites: globs over their names; scalars: names; default: all with values. Raises ImportError
+    without one of the packages tensorboard (with torch) and tensorboardX.
+    """
+    from ._trackers import to_tensorboard as write
+    write(path, directory, sites, scalars)
 
 
 def register(cls, like="none", **options):

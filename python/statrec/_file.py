@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from types import SimpleNamespace
 
-from . import _abi, _arrays, _frames
+from . import _abi, _arrays, _frames, _html
 from ._columns import Column, Statistic
 from ._library import (Error, Handle, NameMissing, copy_of, decoded, encoded, error_of, library,
                        locked, path_bytes, recorded_here)
@@ -181,6 +181,14 @@ class File:
         info = self.info
         return f"<statrec.File of {info['path']}, {info['status']}, {info['steps']} steps>"
 
+    def _repr_html_(self):
+        if not (self._handle and self._handle.pointer):
+            return _html.preformatted(repr(self))
+        shown = ("model", "data", "status", "reason", "steps", "vectors", "evals", "program", "created")
+        sites = [{name: getattr(site, name) for name in ("name", "norm", "kind", "width")}
+                 for site in self.sites.values()]
+        return _html.table(self.info["path"], {name: self.info[name] for name in shown}, sites)
+
     @property
     def path(self):
         """The path that was given."""
@@ -316,8 +324,10 @@ class File:
     def __getitem__(self, name):
         """Statistic of every site; [name][site]: of one site. Indexing its rows reads them."""
         if name in self._names("scalars"):
+            self._must_have(name, "scalars")
             return self._statistic(name, "sr_run_scalar", "steps", "sites")
         if name in self._names("vectors"):
+            self._must_have(name, "vectors")
             return self._statistic(name, "sr_run_vector", "vectors", "width")
         raise missing(self._told("statistics"), str(name),
                       [*self._names("scalars"), *self._names("vectors")])
@@ -350,6 +360,8 @@ class File:
     def _must_have(self, name, group):
         if name not in self._names(group):
             raise missing(self._told(group), str(name), self._names(group))
+        if name not in (self.scalars if group == "scalars" else self.vectors):
+            raise NameMissing(self._told(f"{name} was not recorded: no site has a value of it"))
 
     @property
     def vector_steps(self):

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import warnings
 
+from . import _html
 from ._library import Error, library, path_of
 
 
@@ -75,7 +76,12 @@ class Diagnosis(list):
         return sorted(found, key=lambda row: row["rank"])
 
     def __str__(self):
-        return self.page
+        return self.page or "\n".join(f"{row['question']}: {row['verdict']}" for row in self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        return _html.preformatted(str(self))
 
 
 def diagnose(*files):

@@ -27,7 +27,7 @@ import weakref
 
 import torch
 
-from . import _calls, _nodes, _sums, _traced
+from . import _activations, _calls, _nodes, _sums, _traced
 from ._say import warn
 
 
@@ -38,6 +38,7 @@ class Shared:
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
         self.phase = ""  # of Watch.phase(); taps of other phases do not listen
         self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
+        self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
@@ -117,6 +118,12 @@ def _no_module():
     return None
 
 
+def _is_wrapped(output):
+    """Whether a transform of torch.func (vmap, grad) made the tensor: it has no data of its own."""
+    return _wrapped is not None and torch.is_tensor(output) and _wrapped(output)
+
+
+_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 _is_compiling = torch.compiler.is_compiling
 _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
@@ -170,6 +177,7 @@ class Tap:
         self.device, self.stored, self.running = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
+        self.activations = None  # (serial, Counts) of this step
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -201,7 +209,7 @@ class Tap:
     def prepare(self, device):
         """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
         here = self.leaf is not None and self.leaf.device == device
-        if self.width is None or device is None or here:
+        if self.width is None or device is None or device.type == "meta" or here:
             return
         self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device),
                                 device=device, requires_grad=True)
@@ -221,10 +229,15 @@ class Tap:
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
+        if _is_wrapped(output):
+            self.misfit = "torch.func and vmap hide the rows and the gradient of its tensors"
+            return None
         return self._ran(module, args, output)
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if self.shared.activations and self.shared.on:
+            self.shared.guarded(self._measure, args, output)
         if not self.observed and _saving_hooks():
             return self._through(args, output) if self.shared.saves else None
         self.shared.guarded(self._eager, module, args, output)
@@ -233,7 +246,7 @@ class Tap:
     def tensor(self, x):
         """The host gave a tensor to statrec.tap."""
         if torch.is_grad_enabled():
-            self.shared.guarded(self._eager, None, (x,), x)
+            self._ran(None, (x,), x)
 
     def called(self, module, call):
         """A functional norm ran within the module."""
@@ -324,6 +337,31 @@ class Tap:
             return _traced.ThroughCopy.apply(output, x.detach(), self.leaf, valid, form)
         return _traced.Through.apply(output, x, self.leaf, valid, form)
 
+    def _measure(self, args, output):
+        """Counts of this forward pass; its node hands them over when the backward pass comes."""
+        x = self._input(args, output)
+        if x is None or output.grad_fn is None:
+            return
+        shape, width = self._shapes(x)
+        if width != (self.width or width):
+            return
+        index = None if self.mask is None else self.mask.index(shape, x.device)
+        with torch.no_grad():
+            rows = _activations.as_rows(x.detach(), self.first, width, index)
+            y = _activations.as_rows(output.detach(), self.first, width, index)
+            if rows.shape[0] > 0:
+                counts = _activations.Counts(
+                    rows, *_activations.normalized(self.module(), self.gain(), y))
+                source_of(output, self.observed).grad_fn.register_prehook(
+                    _activations.Waiting(self, counts, next(self.shared.order)))
+
+    def activated(self, counts, serial):
+        """The backward pass of Counts came."""
+        if self.activations is not None and self.shared.repeat == "merge":
+            self.activations[1].add(counts)
+        elif self.activations is None or self.activations[0] < serial:
+            self.activations = serial, counts
+
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
@@ -405,6 +443,14 @@ class _Leave(_Enter):
             mode.__exit__(None, None, None)
 
 
+def source_of(output, observed):
+    """The tensor whose node stays: what is done in place to a view replaces the view's node."""
+    base = output._base if output._is_view() and not observed else None
+    whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
+             and base.is_contiguous() and output.is_contiguous())
+    return base if whole else output
+
+
 class _Catch:
     """A forward pass that waits for its backward pass."""
 
@@ -423,18 +469,11 @@ class _Catch:
 
     def listen(self, output):
         """Waits at the node that made the output."""
-        source = self._source(output)
+        source = source_of(output, self.tap.observed)
+        self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
         self.measure()
         node.register_prehook(self.before)
-
-    def _source(self, output):
-        """The tensor whose node stays: what is done in place to a view replaces the view's node."""
-        base = output._base if output._is_view() and not self.tap.observed else None
-        whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
-                 and base.is_contiguous() and output.is_contiguous())
-        self.shape = output.shape
-        return base if whole else output
 
     def before(self, grads):
         """Prehook of the node: g is there, x still is as it was."""
@@ -503,9 +542,10 @@ def _leaf_arrived(tap, leaf):
 
 
 def warn_misfits(taps, told):
-    """One warning for each site whose tensors could not be recorded; told: names warned of."""
+    """One warning for each site whose tensors could not be recorded; told: {name:
+    reason} of those warned of."""
     for tap in taps:
         if tap.misfit is not None and tap.site.name not in told:
-            told.add(tap.site.name)
+            told[tap.site.name] = tap.misfit
             warn(f"{tap.site.name} is not recorded: {tap.misfit}")
         tap.misfit = None

@@ -21,7 +21,7 @@ import weakref
 import torch
 from torch import nn
 
-from . import _nodes, _passes, _ranks, _running, _sites, _taps
+from . import _activations, _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
@@ -56,6 +56,7 @@ def _recorder(path, **options):
 
 def _number(value):
     """A float of a number or of a tensor with one element; nan of None."""
+    value = value.detach() if torch.is_tensor(value) else value
     return _NAN if value is None else float(value)
 
 
@@ -81,11 +82,12 @@ class Watch:
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
-                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1, on_error="warn",
+                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1,
+                 activations_every=0, on_error="warn",
                  gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
                  **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, on_error)
+        _check(model, repeat, phases, every, activations_every, on_error)
         _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
         self.phases = tuple(phases)
@@ -95,13 +97,20 @@ class Watch:
         self._ranks = _ranks.choose(ranks, sync, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
         self._repeat = "merge" if self._ranks.merge else repeat
+        self._activations_every = activations_every
         self._every, self._on_error, self._number = every, on_error, start
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
-        self._told, self.failure, self._seconds = set(), None, 0.0
+        self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
+        self._own_rows, self._followers, self._early = None, [], ""
+        if self._repeat == "merge" and self._recorder is not None:
+            self._own_rows = _own_rows.OwnRows(self._resume)
+            _own_rows.declare(self._recorder)
+        if activations_every and self._recorder is not None:
+            _activations.declare(self._recorder)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
         if verbose and self._ranks.writes:
@@ -221,6 +230,7 @@ class Watch:
         except Exception as error:
             self._fail(error)
             return
+        self._follow()
         spent = time.perf_counter() - start - (self._recorder_seconds() - before)
         self._seconds += max(0.0, spent)
 
@@ -231,14 +241,26 @@ class Watch:
             self._settle()
         hosts, told, running, norms = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
-        hosts = self._from_ranks(hosts)
+        own, hosts = hosts, self._from_ranks(hosts)
         if self._shared.failure is not None:
             raise self._shared.failure
         row["loss"], row["grad_norm"] = told
         self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
+        if self._own_rows is not None:
+            scalars = {**scalars, **self._own_rows.scalars(own, hosts, running)}
+        scalars = {**scalars, **norms, **self._activations()}
         if self._recorder is not None:
-            self._write(hosts, running, row, {**scalars, **norms})
+            self._write(hosts, running, row, scalars)
         self._next()
+
+    def _activations(self):
+        """{scalar: {site name: number}} of the inputs' sizes in this step."""
+        found = {}
+        for tap in self._taps:
+            if tap.activations is not None and tap.width is not None:
+                for name, value in tap.activations[1].numbers().items():
+                    found.setdefault(name, {})[tap.site.name] = value
+        return found
 
     def _from_ranks(self, hosts):
         """The passes of all ranks on rank 0; all of them stop when one of them has failed."""
@@ -279,6 +301,7 @@ class Watch:
         """Everything as it has to be before the next forward pass."""
         for tap in self._taps:
             tap.passes.clear()
+            tap.activations = None
             tap.set_mask(None)
             tap.prepare(tap.device)
         self._records()
@@ -286,7 +309,11 @@ class Watch:
 
     def _records(self):
         """Whether the next step is recorded."""
-        self._shared.on = self._shared.saves = (self._number + 1) % self._every == 0
+        due, rest = divmod(self._number + 1, self._every)
+        self._shared.on = self._shared.saves = rest == 0
+        wanted = self._activations_every
+        self._shared.activations = (self._recorder is not None and wanted > 0 and rest == 0
+                                    and due % wanted == 0)
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
@@ -348,6 +375,8 @@ class Watch:
                 self._recorder.put_step_scalar(which, _number(value))
                 continue
             for site, one in value.items():
+                if site not in named and name not in self._scalars:
+                    continue  # its width was not known at the first step
                 if site not in named:
                     raise ValueError(f"{name}: no site {site!r:.80}")
                 self._recorder.put_scalar(named[site], which, _number(one))
@@ -386,6 +415,33 @@ class Watch:
         """Diagnoses the normalization up to the last step (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self._readable())
+
+    def log_to(self, writer, sites="*", scalars=None, every=100):
+        """Sends scalars of sites to a tracker every so many steps, and the diagnosis at the end.
+
+        writer: wandb, trackio, mlflow, or a tensorboard SummaryWriter. sites: globs; scalars: names
+        as in the file; default: tid_mean, tid_var, dx_norm, g_mu, g_sigma2. What the tracker raises
+        becomes one warning.
+        """
+        from ._trackers import SCALARS, Follower
+        follower = Follower(writer, sites, scalars or SCALARS, every)
+        if self._live:
+            self._followers.append(follower)
+
+    def _follow(self, end=False):
+        """The trackers get the rows that they lack; at the end the findings too."""
+        for follower in list(self._followers):
+            if not end and self._number % follower.every:
+                continue
+            try:
+                from ._file import open as open_file
+                with open_file(self._readable()) as file:
+                    follower.send(file)
+                if end:
+                    follower.conclude(self.diagnose(), self._number)
+            except Exception as error:  # the training goes on without the tracker
+                self._followers.remove(follower)
+                warn(f"log_to: {type(error).__name__}: {error}")
 
     def _readable(self):
         """The path of the file, with everything up to now in it."""
@@ -430,11 +486,16 @@ class Watch:
                        "keeps them apart")
         if shared.outside:
             self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
+        if passes:
+            self._early = ""
         if passes or self._told:
             return
         if self._shared.on and self._taps:
-            self._once("", "no backward pass of any site was seen before this step(): is the model "
-                       "in training mode, and was it compiled after watch()?")
+            self._early = ("no backward pass of any site was seen: is the model in training mode, and "
+                           "was it compiled after watch()? A graph that torch.compile made of another "
+                           "model of this shape is used again: torch.compiler.reset() before")
+            self._once("", self._early)
+
 
     def _once(self, subject, text):
         if subject not in self._warned:
@@ -469,7 +530,18 @@ class Watch:
         "interrupted" or "failed"."""
         if status is None:
             status = "diverged" if self._diverged else "complete"
-        self._end(status, reason)
+        self._end(status, reason or self._not_recorded())
+
+    def _not_recorded(self):
+        """Which sites lack passes and why, for the file: "not recorded: NAME and 3 more: REASON"."""
+        if self._early:
+            return f"nothing is recorded: {self._early}"
+        by_reason = {}
+        for name, why in self._told.items():
+            by_reason.setdefault(why, []).append(name)
+        return "; ".join(
+            f"not recorded: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
+            for why, names in by_reason.items())
 
     def _end(self, status, reason):
         if self._closed or self._pid != os.getpid():
@@ -484,6 +556,7 @@ class Watch:
                 self._declare()
             self.detach()
             self._recorder.close(status, reason)
+            self._follow(end=True)
         except Exception as error:
             self._fail(error)
 
@@ -502,6 +575,15 @@ class Watch:
         if not getattr(self, "_closed", True):
             self._end("interrupted", "the run was dropped without close()")
 
+    def _repr_html_(self):
+        from . import _html
+        facts = {"steps": self._number, "state": "closed" if self._closed else "open",
+                 "failure": self.failure,
+                 "not recorded": _sites.counted(self.sites_left_out)}
+        sites = [{"name": tap.site.name, "norm": tap.site.norm, "kind": tap.site.kind,
+                  "width": tap.width} for tap in self._taps]
+        return _html.table(self.path, facts, sites)
+
     def __repr__(self):
         state = "failed" if self.failure else "closed" if self._closed else "open"
         return (f"<statrec.watch of {len(self._taps)} sites, {self.path}, step {self._number}, "
@@ -518,7 +600,7 @@ def _check_options(options):
     check_options([name for name in options if name != "quiet"], "watch", own)
 
 
-def _check(model, repeat, phases, every, on_error):
+def _check(model, repeat, phases, every, activations_every, on_error):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
     if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
@@ -529,6 +611,9 @@ def _check(model, repeat, phases, every, on_error):
         raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
     if not isinstance(every, int) or every < 1:
         raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
+    if not isinstance(activations_every, int) or activations_every < 0:
+        raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
+                         f"{activations_every!r:.80}")
 
 
 class _Late:

@@ -35,6 +35,7 @@ typedef struct subject {
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
     int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
+    int64_t merged_sites;                       /* whose passes of a step are one batch */
     int64_t begin;                              /* first step of the run, start-up or not */
     bool trained; /* by statrec train: what is advised may be an option of it */
     diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
@@ -49,7 +50,9 @@ bool subject_has(const subject *s, const char *statistic);
  * half of training, as of gaps, since evaluation uses the running values of the end; of others the
  * first. */
 int64_t subject_judged(const subject *s, const char *name);
-/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. */
+/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. Where
+ * the passes of a step are merged, discrepancies and samples are those of single passes: NaN where
+ * the file has none of them. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
 /* The same of all steps of the run, start-up and shorter passes too: value [info->steps]. */

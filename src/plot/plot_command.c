@@ -183,10 +183,23 @@ static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, s
     return status;
 }
 
-static sr_status read_table(const plot_sources *from, const plot_table *t, plot_data *data,
-                            sr_failure *why) {
+static sr_status read_table(const plot_sources *from, const plot_table *t, bool over_steps,
+                            plot_data *data, sr_failure *why) {
     const int first = plot_table_of_each(t) ? 1 : 0;
-    return plot_data_make(data, t, from->directory, first, first + jobs_of(from, t) - 1, why);
+    return plot_data_make(data, t, from->directory, first, first + jobs_of(from, t) - 1, over_steps,
+                          why);
+}
+
+/* Whether a table that is drawn over epochs has a row without one. */
+static bool lacks_epochs(const plot_sources *from) {
+    const plot_template *t = from->template;
+    for (int i = 0; i < t->tables; i++) {
+        const plot_table *table = &t->table[i];
+        const int first = plot_table_of_each(table) ? 1 : 0;
+        if (plot_data_lacks_epochs(table, from->directory, first, first + jobs_of(from, table) - 1))
+            return true;
+    }
+    return false;
 }
 
 /* The first failure in the order of the tables, also where the last of them were not run for it. */
@@ -194,12 +207,13 @@ sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why)
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};
     sr_status status = list_run(&l[0], from, false, why);
+    const bool over_steps = status == SR_OK && lacks_epochs(from);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const plot_table *table = &t->table[i];
         const bool waits = table_waits(from, table);
         if (waits && !l[1].job) status = list_run(&l[1], from, true, why);
         if (status == SR_OK) status = list_judge(&l[waits], table, from, why);
-        if (status == SR_OK) status = read_table(from, table, &data[i], why);
+        if (status == SR_OK) status = read_table(from, table, over_steps, &data[i], why);
     }
     list_free(&l[0]), list_free(&l[1]);
     return status;
