@@ -218,7 +218,9 @@ class _Gain:
 
     def __call__(self, module):
         value = getattr(module, self.name).detach().reshape(-1)
-        return value + self.more if self.more else value
+        if not self.more:
+            return value
+        return value.to(torch.promote_types(value.dtype, torch.float32)) + self.more  # 1 + p in bfloat16 rounds
 
 
 def _frozen(twin, before, x, y, own):

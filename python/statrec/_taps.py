@@ -40,6 +40,7 @@ class Shared:
         self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
         self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
+        self.idle, self.cards = False, None  # nothing of this step is recorded; _cards.Cards
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
     def guarded(self, work, *given):
@@ -178,6 +179,7 @@ class Tap:
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
         self.activations = None  # (serial, Counts) of this step
+        self.card = None  # what _cards keeps of it
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -199,6 +201,7 @@ class Tap:
         for handle in self.handles:
             handle.remove()
         self.passes.clear()
+        self.card = None
         self.leaf = self.mask = self.valid = self.last = self.usual = None
 
     def set_mask(self, mask):
@@ -211,14 +214,16 @@ class Tap:
         here = self.leaf is not None and self.leaf.device == device
         if self.width is None or device is None or device.type == "meta" or here:
             return
-        self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device),
-                                device=device, requires_grad=True)
+        one = torch.zeros((), dtype=_sums.wide(device), device=device)  # only its gradient is large
+        self.leaf = one.expand(_traced.LEAF_ROWS, self.width).requires_grad_()
         here = weakref.ref(self)
         self.leaf.register_post_accumulate_grad_hook(lambda leaf: _leaf_arrived(here(), leaf))
 
     # -- forward ------------------------------------------------------------------------------
 
     def __call__(self, module, args, kwargs, output):
+        if not _is_compiling() and self.shared.idle:  # the compiler must not guard on it
+            return None
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not module.training or not torch.is_grad_enabled():
@@ -269,6 +274,8 @@ class Tap:
         return x.shape[:-self.trailing], math.prod(x.shape[-self.trailing:])
 
     def _eager(self, module, args, output):
+        if self.shared.cards is not None and self.shared.cards.forward(self, module, args, output):
+            return
         if self.fast and self.mask is None and self._by_node(module, output):
             return
         x = self._input(args, output)
@@ -386,7 +393,9 @@ class Tap:
         else:
             *known, last = tensors
             known.append(torch.zeros_like(known[0]) if last is None else last)
-            self.arrived(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
+            # the node's gradients may become .grad, which the host changes in place
+            own = torch.Tensor.clone if kind == "batch_norm" else torch.Tensor.detach
+            self.arrived(Pass(self.site, kind, [own(tensor.detach()) for tensor in known], counts,
                               None if gamma is None else gamma.detach().clone(), serial))
 
     def note_again(self, serial):
@@ -420,7 +429,8 @@ class _Enter:
             self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
                                "to; it is recorded outside of it")
             return
-        shared, wanted = self.tap.shared, module.training and torch.is_grad_enabled()
+        shared = self.tap.shared
+        wanted = module.training and torch.is_grad_enabled() and not shared.idle
         if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
             self.tap.misfit, wanted = "its forward has been replaced", False
         if wanted and not shared.phase and self.tap.phase:

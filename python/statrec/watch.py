@@ -11,6 +11,7 @@ docs/python-watch.md describes the recorded statistics, _taps.py the hooks.
 """
 import atexit
 import contextlib
+import functools
 import inspect
 import math
 import os
@@ -21,7 +22,7 @@ import weakref
 import torch
 from torch import nn
 
-from . import _activations, _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
+from . import _activations, _cards, _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
@@ -135,7 +136,7 @@ class Watch:
             self._recorder = recorder(self.path, **{**told, **options})
 
     def _make_taps(self, model, found):
-        self._taps = []
+        self._taps, self._cards = [], None
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
             return
@@ -150,6 +151,8 @@ class Watch:
             for phase, one in _sites.of_phases(site, self.phases):
                 self._taps.append(_taps.Tap(one, self._shared, phase))
                 self._taps[-1].prepare(device if near is None else near.device)
+        devices = {tensor.device for tensor in tensors}
+        self._cards = self._shared.cards = _cards.make(self._shared, devices, self._ranks)
         self._keep_running()
 
     def _tap(self, x, name, features):
@@ -223,7 +226,10 @@ class Watch:
             return
         start, before = time.perf_counter(), self._recorder_seconds()
         self._number = self._number + 1 if step is None else int(step)
-        scale = scaler.get_scale() if scaler is not None else float(grad_scale)
+        if self._cards is not None:
+            scale = _cards.scale_of(scaler, grad_scale)
+        else:
+            scale = scaler.get_scale() if scaler is not None else float(grad_scale)
         row = dict(update=update, tokens=tokens, epoch=epoch, lr=lr)
         try:
             self._step(row, [loss, grad_norm], scale, scalars)
@@ -239,6 +245,9 @@ class Watch:
         self._warn(passes)
         if self._gathered is None:
             self._settle()
+        if self._cards is not None:
+            self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()})
+            return
         hosts, told, running, norms = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
         own, hosts = hosts, self._from_ranks(hosts)
@@ -261,6 +270,43 @@ class Watch:
                 for name, value in tap.activations[1].numbers().items():
                     found.setdefault(name, {})[tap.site.name] = value
         return found
+
+    def _send(self, passes, numbers, row, scalars):
+        """Ends a step on a GPU without waiting for it; another thread writes it."""
+        if self._shared.failure is not None:
+            raise self._shared.failure
+        names = [*row, *((name, site) for name, one in scalars.items()
+                         for site in (one if isinstance(one, dict) else (None,)))]
+        values = [*row.values(), *(value for one in scalars.values()
+                                   for value in (one.values() if isinstance(one, dict) else (one,)))]
+        sent = self._cards.send(passes, [*numbers, *values], self._running)
+        self._next()
+        job = functools.partial(self._received, sent, dict(number=self._number), names)
+        self._cards.put(job)
+        if self._cards.writer.waited > _LONG:
+            self._once("slow", f"{self.path} is written more slowly than the steps: step() waits for it")
+
+    def _received(self, sent, begun, names):
+        """In the thread that writes: the step is on the host now."""
+        hosts, values, running, norms = sent.received(2)
+        loss, grad_norm, _, *values = values
+        row, scalars = dict(loss=loss, grad_norm=grad_norm, **begun), norms
+        for name, value in zip(names, values):
+            if not isinstance(name, tuple):
+                row[name] = value
+            elif name[1] is None:
+                scalars[name[0]] = value
+            else:
+                scalars.setdefault(name[0], {})[name[1]] = value
+        self._diverged = loss is not None and not math.isfinite(loss)
+        if self._own_rows is not None:
+            scalars.update(self._own_rows.scalars(hosts, hosts, running))
+        self._write(hosts, running, row, scalars)
+
+    def _drain(self):
+        """What was sent is in the recorder; raises what its thread has raised."""
+        if self._cards is not None:
+            self._cards.writer.drain()
 
     def _from_ranks(self, hosts):
         """The passes of all ranks on rank 0; all of them stop when one of them has failed."""
@@ -311,13 +357,19 @@ class Watch:
         """Whether the next step is recorded."""
         due, rest = divmod(self._number + 1, self._every)
         self._shared.on = self._shared.saves = rest == 0
+        self._shared.idle = not self._shared.on and self._gathered is not None
         wanted = self._activations_every
         self._shared.activations = (self._recorder is not None and wanted > 0 and rest == 0
                                     and due % wanted == 0)
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
-        self._running = _running.kept([tap for tap in self._taps if tap.site.own_running])
+        taps = [tap for tap in self._taps if tap.site.own_running]
+        if self._cards is not None:
+            if not self._shared.on:
+                return
+            taps = self._cards.keep_running(taps)
+        self._running = _running.kept(taps)
 
     # -- to the file --------------------------------------------------------------------------
 
@@ -331,7 +383,7 @@ class Watch:
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         self._running.update(_running.initial(lazy))
 
-    def _declare(self):
+    def _declare(self, number=0):
         """Sites, in the order of the first forward pass."""
         seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
         seen.sort(key=lambda tap: last if tap.order is None else tap.order)
@@ -341,28 +393,28 @@ class Watch:
                 **tap.site.declaration(depth, self._repeat))
         self._declared = True
         if self._resume:
-            self._recorder.copy_rows(self.path, self._number - 1)
+            self._recorder.copy_rows(self.path, (number or self._number) - 1)
 
     def _write(self, hosts, running, row, scalars):
-        recorder = self._recorder
+        recorder, number = self._recorder, row.get("number", self._number)
         if not self._declared:
-            self._declare()
+            self._declare(number)
         recorder.add_seconds(self._seconds + self._shared.seconds)
         self._seconds = self._shared.seconds = 0.0
-        recorder.begin_step(self._number)
+        recorder.begin_step(number)
         known = [one for one in hosts if one.site in self._numbers]
         recorder.put_passes([(self._numbers[one.site], one.rows, one.samples, one.padded,
                               *one.place(), one.has_gamma) for one in known if one.rows > 0],
                             self._shared.norms)
         self._put_running({one.site for one in known}, running)
         self._put_scalars(scalars)
-        update = self._number if row["update"] is None else row["update"]
+        update = number if row["update"] is None else row["update"]
         recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
                           **{name: _number(row[name])
                              for name in ("epoch", "loss", "lr", "grad_norm")})
 
     def _put_running(self, sites, running):
-        places = [(self._numbers[site], values.data_ptr(), 8 * values.shape[1])
+        places = [(self._numbers[site], values.data_ptr(), 8 * values.stride(0))
                   for site, values in running.items() if site in sites]
         self._recorder.put_vectors("mu", [(number, at) for number, at, _ in places])
         self._recorder.put_vectors("sigma2", [(number, at + row) for number, at, row in places])
@@ -393,6 +445,7 @@ class Watch:
         if not self._live:
             return
         try:
+            self._drain()
             self._recorder.evaluate(self._number, _number(epoch),
                                     **{name: _number(value) for name, value in metrics.items()})
         except Exception as error:
@@ -402,6 +455,7 @@ class Watch:
         """Writes all buffered rows to the file. Call it when you save a checkpoint."""
         if self._live:
             try:
+                self._drain()
                 self._recorder.flush()
             except Exception as error:
                 self._fail(error)
@@ -463,6 +517,7 @@ class Watch:
     @property
     def recorder(self):
         """The Recorder, on rank 0."""
+        self._drain()
         return self._recorder
 
     @property
@@ -475,7 +530,8 @@ class Watch:
         return not self._closed and self.failure is None and self._pid == os.getpid()
 
     def _recorder_seconds(self):
-        return self._recorder.own_seconds if self._recorder is not None else 0.0
+        known = self._recorder is not None and self._cards is None  # its lock is not waited for
+        return self._recorder.own_seconds if known else 0.0
 
     def _warn(self, passes):
         _taps.warn_misfits(self._taps, self._told)
@@ -508,6 +564,7 @@ class Watch:
         """The recorder cannot go on; the training can."""
         self.failure = f"{type(error).__name__}: {error}"
         self._shared.failure = None  # its traceback would hold this run
+        self._part()
         self.detach()
         try:
             if self._recorder is not None:
@@ -517,6 +574,13 @@ class Watch:
         if self._on_error == "raise":
             raise error
         warn(f"{self.path} is not recorded any further: {self.failure}")
+
+    def _part(self):
+        """Ends the thread that writes, after what was sent."""
+        cards, self._cards, self._shared.cards = self._cards, None, None
+        if cards is not None:
+            cards.writer.stop()
+        return cards
 
     def detach(self):
         """Removes the hooks from the model. close() does it too."""
@@ -528,8 +592,6 @@ class Watch:
     def close(self, status=None, reason=""):
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
-        if status is None:
-            status = "diverged" if self._diverged else "complete"
         self._end(status, reason or self._not_recorded())
 
     def _not_recorded(self):
@@ -552,6 +614,11 @@ class Watch:
             self.detach()
             return
         try:
+            cards = self._part()
+            if cards is not None:
+                cards.writer.check()
+            if status is None:
+                status = "diverged" if self._diverged else "complete"
             if not self._declared:
                 self._declare()
             self.detach()
@@ -590,6 +657,7 @@ class Watch:
                 f"{state}>")
 
 
+_LONG = 1.0  # seconds that steps have waited for the file before a warning
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
                    "grad_scale")
 
