@@ -7,11 +7,7 @@ from types import SimpleNamespace
 
 from . import _abi, _arrays, _frames
 from ._columns import Column, Statistic
-from ._library import (Error, Handle, NameMissing, copy_of, decoded, encoded, error_of, library,
-                       locked, path_bytes, recorded_here)
-
-_COLUMNS = 32  # of /final, at most
-_STEP_INTS = ("step", "update", "tokens")  # the columns of /steps that are whole numbers
+from ._library import (Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes)
 
 
 def open(path):  # noqa: A001 - statrec.open, as h5py.File
@@ -45,16 +41,9 @@ class Site(SimpleNamespace):
         return self.name
 
 
-def _site(number, struct):
-    fields = {name: _plain(getattr(struct, name)) for name, _ in struct._fields_[1:]}
-    fields["family"] = decoded(library().sr_family_name(struct.family))
-    for flag in ("observed", "layer_scale_own", "merged"):
-        fields[flag] = bool(fields[flag])
-    return Site(number=number, **fields)
-
-
-def _plain(value):
-    return decoded(value) if isinstance(value, bytes) or value is None else value
+def _site(number, fields):
+    flags = {flag: bool(fields[flag]) for flag in ("observed", "layer_scale_own", "merged")}
+    return Site(number=number, **{**fields, **flags})
 
 
 class Named(Mapping):
@@ -117,8 +106,13 @@ class Embedding(SimpleNamespace):
 
 # -- the file ---------------------------------------------------------------------------------
 
-def _forgotten(handle):
-    library().sr_run_close(handle.release())
+def _reader(path):
+    """A reader of libstatrec, or where that does not load of h5py."""
+    if loads():
+        from ._native_reader import Reader
+    else:
+        from ._h5py_reader import Reader
+    return Reader(path)
 
 
 class File:
@@ -137,7 +131,7 @@ class File:
     """
 
     def __init__(self, path):
-        self._path, self._handle = os.fspath(path), None
+        self._path, self._open = os.fspath(path), None
         self.reopen()
 
     def reopen(self):
@@ -148,26 +142,15 @@ class File:
         open in the process, so close all others first. If opening fails the file is closed.
         """
         self.close()
-        why = _abi.Failure()
-        with locked():
-            pointer = library().sr_run_open(path_bytes(self._path), ctypes.byref(why))
-        if not pointer:
-            raise self._not_opened(error_of(why))
-        self._handle = Handle(self, pointer, self._path, _forgotten)
+        self._open = _reader(self._path)
         self._sites = self._about = None
         return self
 
-    def _not_opened(self, error):
-        if not recorded_here(self._path):
-            return error
-        return Error(f"{os.fsdecode(self._path)}: a recorder of this process writes it, and no step "
-                     "is in it yet", "state", "flush() puts the steps so far into the file")
-
     def close(self):
         """Closes the file; closing it again does nothing."""
-        if self._handle and self._handle.own and self._handle.pointer:
-            with locked():
-                library().sr_run_close(self._handle.release())
+        reader, self._open = self._open, None
+        if reader:
+            reader.close()
 
     def __enter__(self):
         return self
@@ -176,7 +159,7 @@ class File:
         self.close()
 
     def __repr__(self):
-        if not (self._handle and self._handle.pointer):
+        if not self._open:
             return f"<statrec.File of {self._path}, closed>"
         info = self.info
         return f"<statrec.File of {info['path']}, {info['status']}, {info['steps']} steps>"
@@ -192,30 +175,10 @@ class File:
     # -- calls --------------------------------------------------------------------------------
 
     @property
-    def _pointer(self):
-        if not (self._handle and self._handle.pointer):
+    def _reader(self):
+        if not self._open:
             raise Error(f"{os.fsdecode(self._path)}: the file is closed", "state")
-        return self._handle.pointer
-
-    def _call(self, name, *arguments):
-        """What the function of this name returns for this file."""
-        with locked():
-            return getattr(library(), name)(self._pointer, *arguments)
-
-    def _read(self, name, *arguments):
-        """The same of functions that return a status."""
-        why = _abi.Failure()
-        if self._call(name, *arguments, ctypes.byref(why)):
-            raise error_of(why)
-
-    def _several(self, ask):
-        """What ask(0), ask(1), ... return, until it is None."""
-        found = []
-        while True:
-            thing = ask(len(found))
-            if thing is None:
-                return found
-            found.append(thing)
+        return self._open
 
     def _told(self, what):
         return f"{os.fsdecode(self._path)}: {what}"
@@ -224,8 +187,7 @@ class File:
         return Named(self._told(what), things)
 
     def _names(self, group):
-        return [decoded(name) for name in self._several(
-            lambda i: self._call("sr_run_name", group.encode(), i))]
+        return self._reader.names(group)
 
     # -- what the run is ----------------------------------------------------------------------
 
@@ -238,26 +200,22 @@ class File:
         status: "running" (or its program died), "complete", "diverged", "interrupted", "failed",
         "damaged".
         """
-        if self._pointer and self._about is None:
-            with locked():
-                struct = copy_of(self._call("sr_run_get_info"), _abi.RunInfo)
-                self._about = {name: _plain(getattr(struct, name))
-                               for name, _ in _abi.RunInfo._fields_[1:]}
+        reader = self._reader
+        if self._about is None:
+            self._about = reader.info()
         return dict(self._about)
 
     @property
     def damage(self):
         """Damage found when the file was opened, one line each."""
-        return [decoded(line) for line in self._several(
-            lambda i: self._call("sr_run_damage", i))]
+        return self._reader.damage()
 
     @property
     def sites(self):
         """Site by name (or number), in the order of the forward pass."""
-        if self._pointer and self._sites is None:
-            structs = self._several(
-                lambda i: copy_of(self._call("sr_run_get_site", i), _abi.RunSite))
-            sites = [_site(i, struct) for i, struct in enumerate(structs)]
+        reader = self._reader
+        if self._sites is None:
+            sites = [_site(i, fields) for i, fields in enumerate(reader.sites())]
             self._sites = self._named("sites", {site.name: site for site in sites})
         return self._sites
 
@@ -268,29 +226,23 @@ class File:
     @property
     def metrics(self):
         """Metrics of evaluations by name: name, unit, definition, better ("less", "more" or "")."""
-        words = {number: word for word, number in _abi.BETTER.items()}
-        found = self._several(
-            lambda i: copy_of(self._call("sr_run_get_metric", i), _abi.RunMetric))
-        return self._named("metrics", {decoded(m.name): SimpleNamespace(
-            name=decoded(m.name), unit=decoded(m.unit), definition=decoded(m.definition),
-            better=words[m.better]) for m in found})
+        return self._named("metrics", {metric["name"]: SimpleNamespace(**metric)
+                                       for metric in self._reader.metrics()})
 
     @property
     def declared(self):
         """Custom scalars by name: name, unit, definition, scope ("site", "step")."""
-        found = self._several(
-            lambda i: copy_of(self._call("sr_run_get_declared", i), _abi.RunDeclared))
-        return self._named("declared scalars", {decoded(d.name): SimpleNamespace(
-            name=decoded(d.name), unit=decoded(d.unit), definition=decoded(d.definition),
-            scope=_abi.SCOPES[d.scope]) for d in found})
+        return self._named("declared scalars", {scalar["name"]: SimpleNamespace(**scalar)
+                                                for scalar in self._reader.declared()})
 
     def definition(self, name):
         """Definition of "scalars/dist_mu", or of a plain name; "" without one."""
         groups = [""] if "/" in name else ["scalars/", "vectors/", "steps/", "evals/"]
         for group in groups:
-            text = self._call("sr_run_definition", encoded(group + name, "name"))
+            encoded(name, "name")
+            text = self._reader.definition(group + name)
             if text:
-                return decoded(text)
+                return text
         return ""
 
     # -- statistics ---------------------------------------------------------------------------
@@ -298,14 +250,12 @@ class File:
     @property
     def scalars(self):
         """Names of the scalars with values, custom ones included."""
-        return [name for name in self._names("scalars")
-                if self._call("sr_run_has_scalar", name.encode())]
+        return [name for name in self._names("scalars") if self._reader.has("scalars", name)]
 
     @property
     def vectors(self):
         """Names of the vectors with values."""
-        return [name for name in self._names("vectors")
-                if self._call("sr_run_has_vector", name.encode())]
+        return [name for name in self._names("vectors") if self._reader.has("vectors", name)]
 
     def __contains__(self, name):
         return name in self._names("scalars") or name in self._names("vectors")
@@ -316,13 +266,13 @@ class File:
     def __getitem__(self, name):
         """Statistic of every site; [name][site]: of one site. Indexing its rows reads them."""
         if name in self._names("scalars"):
-            return self._statistic(name, "sr_run_scalar", "steps", "sites")
+            return self._statistic(name, "scalars", "steps", "sites")
         if name in self._names("vectors"):
-            return self._statistic(name, "sr_run_vector", "vectors", "width")
+            return self._statistic(name, "vectors", "vectors", "width")
         raise missing(self._told("statistics"), str(name),
                       [*self._names("scalars"), *self._names("vectors")])
 
-    def _statistic(self, name, function, rows, columns):
+    def _statistic(self, name, group, rows, columns):
         def of_site(which):
             site = self.site(which)
             shape = ((lambda: (self.info[rows],)) if columns == "sites"
@@ -330,8 +280,7 @@ class File:
             return Column(f"{name} of {site.name}", shape, "f", fill(site.number), definition)
 
         def fill(number):
-            return lambda first, count, where: self._read(
-                function, name.encode(), number, first, count, where)
+            return lambda *part: self._reader.read(group, name, number, *part)
 
         definition = self.definition(name)
         return Statistic(name, lambda: (self.info[rows], self.info[columns]), "f", fill(-1),
@@ -358,29 +307,23 @@ class File:
 
     def _vector_steps(self):
         return Column("vector_steps", lambda: (self.info["vectors"],), "q",
-                      lambda *rows: self._read("sr_run_vector_steps", *rows))
+                      lambda *rows: self._reader.read("vectors", "step", -1, *rows))
 
     @property
     def steps(self):
         """Columns [T] by name: step, update, tokens (int64), epoch, loss, lr, ... (float64)."""
-        return self._columns("steps", self._names("steps"), self._step_reader)
+        return self._columns("steps", self._names("steps"))
 
     @property
     def evals(self):
         """Columns [E] by name: step, epoch, and every metric; float64."""
-        return self._columns("evals", ["step", *self._names("evals")],
-                             lambda name: ("sr_run_eval", "d"))
+        return self._columns("evals", ["step", *self._names("evals")])
 
-    @staticmethod
-    def _step_reader(name):
-        whole = name in _STEP_INTS
-        return ("sr_run_step_ints", "q") if whole else ("sr_run_step_reals", "d")
-
-    def _columns(self, group, names, reader):
+    def _columns(self, group, names):
         def column(name):
-            function, typecode = reader(name)
-            return Column(name, lambda: (self.info[group],), typecode,
-                          lambda *rows: self._read(function, name.encode(), *rows),
+            whole = group == "steps" and name in _abi.STEP_INTS
+            return Column(name, lambda: (self.info[group],), "q" if whole else "d",
+                          lambda *rows: self._reader.read(group, name, -1, *rows),
                           self.definition(f"{group}/{name}"))
         return Columns(self._told(group), {name: column(name) for name in names}, "step")
 
@@ -393,48 +336,44 @@ class File:
 
     def embedding(self, name):
         """The Embedding of a name, its singular values read."""
-        about, code = _abi.RunEmbedding(), encoded(name, "name")
-        self._read("sr_run_get_embedding", code, ctypes.byref(about))
-        steps = (ctypes.c_int64 * max(about.records, 1))()
+        if name not in self.embeddings:
+            raise NameMissing(self._told(f"no embedding '{name:.80}'"))
+        reader, steps = self._reader, []
+        rows, cols, width, records, method = reader.embedding(name)
 
         def fill(where):
-            for i in range(about.records):
-                self._read("sr_run_singular_values", code, i, _element(steps, i),
-                           where + 8 * i * about.values)
-        values = _arrays.read(fill, "d", (about.records, about.values))
-        return Embedding(name=name, rows=about.rows, cols=about.cols, method=_plain(about.method),
-                         step=_integers(steps, about.records), values=values)
+            for i in range(records):
+                steps.append(reader.singular_values(name, i, where + 8 * i * width))
+        values = _arrays.read(fill, "d", (records, width))
+        return Embedding(name=name, rows=rows, cols=cols, method=method, step=_integers(steps),
+                         values=values)
 
     def spectrum(self, which, site):
         """The Spectrum of a site's "input" or "gradient"."""
         if which not in _abi.SPECTRA:
             raise missing(self._told("spectra"), str(which), _abi.SPECTRA)
         site, count = self.site(site), self.info["spectra"]
-        steps, rows = ((ctypes.c_int64 * max(count, 1))() for _ in range(2))
+        places = []
 
         def fill(where):
             for i in range(count):
-                self._read("sr_run_spectrum", _abi.SPECTRA.index(which), site.number, i,
-                           _element(steps, i), _element(rows, i), where + 8 * i * site.width)
+                places.append(self._reader.spectrum(which, site.number, i,
+                                                    where + 8 * i * site.width))
         values = _arrays.read(fill, "d", (count, site.width))
-        return Spectrum(step=_integers(steps, count), rows=_integers(rows, count), values=values)
+        return Spectrum(step=_integers([step for step, _ in places]),
+                        rows=_integers([rows for _, rows in places]), values=values)
 
     @property
     def final(self):
         """dict of the final pass over training batches: batches, and tid_mean, tid_var
         [S]; with pairs of input and output pair_x, pair_y, pair_feature [S, K], NaN and -1 at sites
         without pairs. None for a run without a final pass."""
-        batches, sites = ctypes.c_int64(-1), self.info["sites"]
-
-        def fill(where):
-            # More columns than have a name here, for a library that has more of them.
-            columns = (ctypes.c_void_p * _COLUMNS)(*(where + 8 * i * sites
-                                                     for i in range(_COLUMNS)))
-            self._read("sr_run_final", ctypes.byref(batches), columns)
-        values = _arrays.read(fill, "d", (_COLUMNS, sites))
-        if batches.value < 0:
+        batches = []
+        values = _arrays.read(lambda where: batches.append(self._reader.final(where)), "d",
+                              (len(_abi.FINALS), self.info["sites"]))
+        if batches[0] < 0:
             return None
-        return {"batches": batches.value,
+        return {"batches": batches[0],
                 **{name: values[i] for i, name in enumerate(_abi.FINALS)}, **self._pairs()}
 
     def _pairs(self):
@@ -443,11 +382,8 @@ class File:
 
         def part(which, typecode):
             def fill(where):
-                other = (ctypes.c_char * (4 * count))()
                 for site in range(sites):
-                    columns = [ctypes.addressof(other)] * len(_abi.PAIRS)
-                    columns[which] = where + 4 * count * site
-                    self._read("sr_run_pairs", site, *columns)
+                    self._reader.pairs(which, site, where + 4 * count * site)
             return _arrays.read(fill, typecode, (sites, count))
         return {name: part(i, code) for i, (name, code) in enumerate(zip(_abi.PAIRS, "ffi"))
                 if count}
@@ -478,11 +414,8 @@ class File:
         return _frames.dataset(self)
 
 
-def _element(values, i):
-    """Pointer to element i of an array of ctypes."""
-    return ctypes.cast(ctypes.byref(values, i * ctypes.sizeof(values._type_)),
-                       ctypes.POINTER(values._type_))
-
-
-def _integers(values, count):
-    return _arrays.read(lambda where: ctypes.memmove(where, values, 8 * count), "q", (count,))
+def _integers(values):
+    """int64 array of a list."""
+    numbers = (ctypes.c_int64 * max(len(values), 1))(*values)
+    return _arrays.read(lambda where: ctypes.memmove(where, numbers, 8 * len(values)), "q",
+                        (len(values),))

@@ -5,6 +5,7 @@ process, as the one inside h5py, and break it. No two threads may be in one HDF5
 the library is made holding `locked()`.
 """
 import ctypes
+import importlib.util
 import os
 import sys
 import threading
@@ -34,6 +35,10 @@ class Error(Exception):
 
     def __reduce__(self):
         return type(self), (self.text, self.status, self.hint)
+
+
+class NotThere(Error):
+    """There is no libstatrec on this machine."""
 
 
 class NameMissing(Error, KeyError):
@@ -80,13 +85,32 @@ def library():
         return _loaded
 
 
+def loads():
+    """Whether run files are read by the library: False where it is not, and h5py is."""
+    try:
+        library()
+    except NotThere as why:
+        if os.environ.get("STATREC_LIBRARY"):
+            raise
+        if "h5py" not in sys.modules and importlib.util.find_spec("h5py") is None:
+            raise NotThere(why.text, why.status, f"{why.hint}; to read run files without it, pip "
+                           "install h5py") from None
+        return False
+    return True
+
+
 def _places():
     """Where to look, in this order: (what to tell of it, name for dlopen)."""
     chosen = os.environ.get("STATREC_LIBRARY")
     if chosen:
         return [(f"$STATREC_LIBRARY = {chosen}", chosen)]
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), NAME)
-    return [(beside, beside), (f"{NAME} by the loader", NAME)]
+    here = os.path.dirname(os.path.abspath(__file__))
+    inside = os.path.join(here, "_tree", "lib", NAME)
+    top = os.path.dirname(os.path.dirname(here))
+    built = os.path.join(top, "build", "release", "lib", NAME)
+    checkout = os.path.exists(os.path.join(top, "src", "record", "libstatrec.map"))
+    return [(inside, inside), *([(built, built)] if checkout else []),
+            (f"{NAME} by the loader", NAME)]
 
 
 def _load():
@@ -101,8 +125,8 @@ def _load():
             seen.append(f"{told}: {reason}")
     if not os.environ.get("STATREC_LIBRARY"):
         seen.insert(0, "$STATREC_LIBRARY: not set")
-    raise Error(f"libstatrec does not load; looked at {'; '.join(seen)}", "library",
-                "set STATREC_LIBRARY to the file, or run ldconfig after `make install`")
+    raise NotThere(f"libstatrec does not load; looked at {'; '.join(seen)}", "library",
+                   "set STATREC_LIBRARY to the file, or run ldconfig after `make install`")
 
 
 def _checked(handle, name):
