@@ -415,7 +415,9 @@ wheel: ## the Python package with programs and library as build/wheel/statrec-VE
 wheel-pure: ## the Python package without them, which reads run files by h5py
 	@command -v python3 >/dev/null || { echo 'make wheel-pure: no python3' >&2; exit 1; }
 	$(Q)STATREC_PURE=1 sh tools/wheel.sh build/wheel
-.PHONY: wheel wheel-pure
+check-wheel: wheel wheel-pure ## install both wheels where nothing else is, and use them
+	$(Q)sh tests/wheel.sh build/wheel
+.PHONY: wheel wheel-pure check-wheel
 
 lint: ## clang-format, clang and shellcheck over all files; tools that are missing are named
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -Itests -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)

@@ -1,8 +1,7 @@
 """Run files read by h5py, where libstatrec does not load: the same answers as _native_reader.py.
 
 Finished files, and what a writer that was killed had committed. It does not hold values against
-their checksums, and reads no second copy of damaged parts; a file of the first versions, which say
-nothing of their methods, needs the library.
+their checksums, and reads no second copy of damaged parts.
 """
 import ctypes
 import os
@@ -25,7 +24,40 @@ _TEXTS = ("program version command config host created git model data task loss_
           "parent").split()
 _SITE_TEXTS = "name norm kind family axis uses constants".split()
 _SITE_WHOLE = "offset width depth layer_scale observed merged layer_scale_own".split()
-_OLD_SITE = {"observed": 0, "merged": 0}  # columns that came later
+
+# Files of the first version tell neither what their methods are (src/runfile/site_method.c):
+# norms; axis, uses, family.
+_OLD_METHODS = (
+    ("bn rbn", "batch", "mu,sigma2", "sigma"),
+    ("brn bn-powernorm rbn-released", "batch", "mu,sigma2", "own"),
+    ("pnv mabn", "batch", "psi2", "psi"),
+    ("pn", "batch", "psi2", "pn"),
+    ("pn-released", "batch", "psi2", "own"),
+    ("ln ln-simple adanorm detach-mean detach-std detach-both", "row", "mu,sigma2", "row"),
+    ("rmsnorm", "row", "psi2", "row"),
+    ("groupnorm instancenorm", "sample", "mu,sigma2", "row"))
+_OLD_CONSTANTS = {"detach-mean": "mu", "detach-std": "sigma2", "detach-both": "mu,sigma2"}
+_OLD_SCALED = ("bn-powernorm", "pn-released")  # whose layer scale is their own
+
+# Nor in what order and direction they have their metrics (read_metrics.c): that of texts, which
+# "images" change.
+_OLD_METRICS = ("bleu f1 uas las valid_ppl valid_accuracy valid_loss valid_nll valid_loss_batch "
+                "valid_nll_batch valid_ppl_batch valid_accuracy_batch").split()
+_OLD_IMAGES = ("valid_accuracy bleu f1 uas las valid_loss valid_nll valid_ppl valid_loss_batch "
+               "valid_nll_batch valid_ppl_batch valid_accuracy_batch").split()
+_OLD_MORE = ("bleu", "f1", "uas", "las", "valid_accuracy", "valid_accuracy_batch")
+_OLD_UNIT = "nats per token or image"
+_UNITS = {"images": "nats per image", "pairs": "nats per token"}
+
+
+def _old_method(norm):
+    """What a site of this norm was in the first version."""
+    method = {"axis": "-", "uses": "", "family": "none", "constants": _OLD_CONSTANTS.get(norm, ""),
+              "layer_scale_own": int(norm in _OLD_SCALED)}
+    for norms, axis, uses, family in _OLD_METHODS:
+        if norm in norms.split():
+            method.update(axis=axis, uses=uses, family=family)
+    return method
 
 
 def _text(value):
@@ -81,9 +113,6 @@ class Reader:
         if version != VERSION:
             raise Error(f"{self.path}: format_version {version}; this package reads {VERSION}",
                         "format")
-        if "family" not in self.file["sites"] or "metrics" not in self.file["evals"].attrs:
-            raise Error(f"{self.path}: of a first version of statrec, which only libstatrec reads",
-                        "library")
 
     def close(self):
         """Closes the file; closing it again does nothing."""
@@ -94,14 +123,17 @@ class Reader:
     def _read_sites(self):
         group = self.file["sites"]
         count = group["name"].shape[0]
-        columns = {name: [_text(value) for value in group[name][:]] for name in _SITE_TEXTS}
+        columns = {name: [_text(value) for value in group[name][:]]
+                   for name in _SITE_TEXTS if name in group}
         for name in _SITE_WHOLE:
-            values = group[name][:] if name in group else [_OLD_SITE[name]] * count
+            values = group[name][:] if name in group else [0] * count
             columns[name] = [int(value) for value in values]
         for name in ("eps", "alpha"):
             columns[name] = [float(value) for value in group[name][:]]
         sites = [{name: values[i] for name, values in columns.items()} for i in range(count)]
         for site in sites:
+            if "family" not in group:
+                site.update(_old_method(site["norm"]))
             scaled = site["layer_scale"] > 0 and not site["layer_scale_own"]
             site["called"] = site["norm"] + ("+ls" if scaled else "")
         return sites
@@ -144,14 +176,19 @@ class Reader:
         return [dict(site) for site in self._sites]
 
     def _read_metrics(self):
+        evals, task = self.file["evals"], _text(self.file.attrs["task"])
+        old = "metrics" not in evals.attrs
+        order = _OLD_IMAGES if task == "images" else _OLD_METRICS
         found = []
-        for name, column in self.file["evals"].items():
+        for name, column in evals.items():
             if name in ("step", "epoch"):
                 continue
             about = column.attrs
-            found.append((int(about["place"]), {
-                "name": name, "unit": _text(about["unit"]),
-                "definition": _text(about["definition"]), "better": _text(about["better"])}))
+            unit = _text(about["unit"])
+            better = ("more" if name in _OLD_MORE else "less") if old else _text(about["better"])
+            found.append((order.index(name) if old else int(about["place"]), {
+                "name": name, "unit": _UNITS.get(task, unit) if unit == _OLD_UNIT else unit,
+                "definition": _text(about["definition"]), "better": better}))
         return [metric for _, metric in sorted(found, key=lambda pair: (pair[0], pair[1]["name"]))]
 
     def metrics(self):

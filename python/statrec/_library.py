@@ -105,11 +105,11 @@ def _places():
     if chosen:
         return [(f"$STATREC_LIBRARY = {chosen}", chosen)]
     here = os.path.dirname(os.path.abspath(__file__))
-    inside = os.path.join(here, "_tree", "lib", NAME)
+    beside, inside = os.path.join(here, NAME), os.path.join(here, "_tree", "lib", NAME)
     top = os.path.dirname(os.path.dirname(here))
     built = os.path.join(top, "build", "release", "lib", NAME)
     checkout = os.path.exists(os.path.join(top, "src", "record", "libstatrec.map"))
-    return [(inside, inside), *([(built, built)] if checkout else []),
+    return [(beside, beside), (inside, inside), *([(built, built)] if checkout else []),
             (f"{NAME} by the loader", NAME)]
 
 
