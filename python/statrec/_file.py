@@ -1,21 +1,34 @@
 """statrec.open("run.h5"): a run file, finished or growing, as arrays by site and statistic."""
+from __future__ import annotations
+
 import ctypes
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 from . import _abi, _arrays, _frames
 from ._columns import Column, Statistic
-from ._library import (Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes)
+from ._library import Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from ._plot import Diagnosis
+
+Path = Union[str, bytes, "os.PathLike[str]"]
+Array = Any  # numpy.ndarray where NumPy is installed, else array.array or a list of them
+Which = Union[str, int, "Site"]  # a site
 
 
-def open(path):  # noqa: A001 - statrec.open, as h5py.File
+def open(path: Path) -> File:  # noqa: A001 - statrec.open, as h5py.File
     """Opens a run file; PATH.part if PATH does not exist yet. Returns a File."""
     return File(path)
 
 
-def check(path):
+def check(path: Path) -> list[str]:
     """Verifies a complete run file. Returns a list of faults, one line each."""
     faults, why = [], _abi.Failure()
     tell = _abi.TELL(lambda _, fault: faults.append(str(error_of(fault.contents))))
@@ -80,11 +93,11 @@ class Columns(Named):
     def __getitem__(self, name):
         return super().__getitem__(name)[:]
 
-    def lazy(self, name):
+    def lazy(self, name: str) -> Column:
         """The Column, which reads only requested slices."""
         return super().__getitem__(name)
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """All of them as a pandas DataFrame, by step."""
         return _frames.of_columns(self, self._index)
 
@@ -130,11 +143,14 @@ class File:
     statrec.Error, which then is a KeyError too.
     """
 
-    def __init__(self, path):
-        self._path, self._open = os.fspath(path), None
+    def __init__(self, path: Path) -> None:
+        self._path = os.fspath(path)
+        self._open: Any = None
+        self._sites: Any = None
+        self._about: Any = None
         self.reopen()
 
-    def reopen(self):
+    def reopen(self) -> File:
         """Opens the same path again, with the later rows of a growing file. Returns self.
 
         PATH.part becomes PATH when its run ends, so open a growing file as PATH. Arrays read before
@@ -146,16 +162,16 @@ class File:
         self._sites = self._about = None
         return self
 
-    def close(self):
+    def close(self) -> None:
         """Closes the file; closing it again does nothing."""
         reader, self._open = self._open, None
         if reader:
             reader.close()
 
-    def __enter__(self):
+    def __enter__(self) -> File:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self):
@@ -165,7 +181,7 @@ class File:
         return f"<statrec.File of {info['path']}, {info['status']}, {info['steps']} steps>"
 
     @property
-    def path(self):
+    def path(self) -> Union[str, bytes]:
         """The path that was given."""
         return self._path
 
@@ -192,7 +208,7 @@ class File:
     # -- what the run is ----------------------------------------------------------------------
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """dict: path, program, version, command, config, host, created, git, model, data, task,
         loss_reduction, parent, seed, threads, sites, width, steps, vectors, evals, status, reason,
         weights_digest, finished, wall_seconds, spectra, ranks, pairs.
@@ -206,12 +222,12 @@ class File:
         return dict(self._about)
 
     @property
-    def damage(self):
+    def damage(self) -> list[str]:
         """Damage found when the file was opened, one line each."""
         return self._reader.damage()
 
     @property
-    def sites(self):
+    def sites(self) -> Mapping[str, Site]:
         """Site by name (or number), in the order of the forward pass."""
         reader = self._reader
         if self._sites is None:
@@ -219,23 +235,23 @@ class File:
             self._sites = self._named("sites", {site.name: site for site in sites})
         return self._sites
 
-    def site(self, which):
+    def site(self, which: Which) -> Site:
         """The Site of a name, a number or a Site."""
-        return self.sites[getattr(which, "name", which)]
+        return self.sites[which.name if isinstance(which, Site) else which]  # type: ignore[index]
 
     @property
-    def metrics(self):
+    def metrics(self) -> Mapping[str, SimpleNamespace]:
         """Metrics of evaluations by name: name, unit, definition, better ("less", "more" or "")."""
         return self._named("metrics", {metric["name"]: SimpleNamespace(**metric)
                                        for metric in self._reader.metrics()})
 
     @property
-    def declared(self):
+    def declared(self) -> Mapping[str, SimpleNamespace]:
         """Custom scalars by name: name, unit, definition, scope ("site", "step")."""
         return self._named("declared scalars", {scalar["name"]: SimpleNamespace(**scalar)
                                                 for scalar in self._reader.declared()})
 
-    def definition(self, name):
+    def definition(self, name: str) -> str:
         """Definition of "scalars/dist_mu", or of a plain name; "" without one."""
         groups = [""] if "/" in name else ["scalars/", "vectors/", "steps/", "evals/"]
         for group in groups:
@@ -248,22 +264,22 @@ class File:
     # -- statistics ---------------------------------------------------------------------------
 
     @property
-    def scalars(self):
+    def scalars(self) -> list[str]:
         """Names of the scalars with values, custom ones included."""
         return [name for name in self._names("scalars") if self._reader.has("scalars", name)]
 
     @property
-    def vectors(self):
+    def vectors(self) -> list[str]:
         """Names of the vectors with values."""
         return [name for name in self._names("vectors") if self._reader.has("vectors", name)]
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._names("scalars") or name in self._names("vectors")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter([*self.scalars, *self.vectors])
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Statistic:
         """Statistic of every site; [name][site]: of one site. Indexing its rows reads them."""
         if name in self._names("scalars"):
             return self._statistic(name, "scalars", "steps", "sites")
@@ -286,12 +302,12 @@ class File:
         return Statistic(name, lambda: (self.info[rows], self.info[columns]), "f", fill(-1),
                          definition, of_site=of_site)
 
-    def scalar(self, name, site=None):
+    def scalar(self, name: str, site: Optional[Which] = None) -> Array:
         """Array [T] of a site; [T, S] without one."""
         self._must_have(name, "scalars")
         return self[name][:] if site is None else self[name][self.site(site)][:]
 
-    def vector(self, name, site=None):
+    def vector(self, name: str, site: Optional[Which] = None) -> Array:
         """Array [V, width] of a site; [V, W] without one."""
         self._must_have(name, "vectors")
         return self[name][:] if site is None else self[name][self.site(site)][:]
@@ -301,7 +317,7 @@ class File:
             raise missing(self._told(group), str(name), self._names(group))
 
     @property
-    def vector_steps(self):
+    def vector_steps(self) -> Array:
         """int64 [V]: the steps that the rows of vectors belong to."""
         return self._vector_steps()[:]
 
@@ -310,12 +326,12 @@ class File:
                       lambda *rows: self._reader.read("vectors", "step", -1, *rows))
 
     @property
-    def steps(self):
+    def steps(self) -> Columns:
         """Columns [T] by name: step, update, tokens (int64), epoch, loss, lr, ... (float64)."""
         return self._columns("steps", self._names("steps"))
 
     @property
-    def evals(self):
+    def evals(self) -> Columns:
         """Columns [E] by name: step, epoch, and every metric; float64."""
         return self._columns("evals", ["step", *self._names("evals")])
 
@@ -330,11 +346,11 @@ class File:
     # -- spectra ------------------------------------------------------------------------------
 
     @property
-    def embeddings(self):
+    def embeddings(self) -> list[str]:
         """Names of the embeddings whose singular values are recorded."""
         return self._names("embeddings")
 
-    def embedding(self, name):
+    def embedding(self, name: str) -> Embedding:
         """The Embedding of a name, its singular values read."""
         if name not in self.embeddings:
             raise NameMissing(self._told(f"no embedding '{name:.80}'"))
@@ -348,7 +364,7 @@ class File:
         return Embedding(name=name, rows=rows, cols=cols, method=method, step=_integers(steps),
                          values=values)
 
-    def spectrum(self, which, site):
+    def spectrum(self, which: str, site: Which) -> Spectrum:
         """The Spectrum of a site's "input" or "gradient"."""
         if which not in _abi.SPECTRA:
             raise missing(self._told("spectra"), str(which), _abi.SPECTRA)
@@ -364,7 +380,7 @@ class File:
                         rows=_integers([rows for _, rows in places]), values=values)
 
     @property
-    def final(self):
+    def final(self) -> Optional[dict[str, Any]]:
         """dict of the final pass over training batches: batches, and tid_mean, tid_var
         [S]; with pairs of input and output pair_x, pair_y, pair_feature [S, K], NaN and -1 at sites
         without pairs. None for a run without a final pass."""
@@ -390,12 +406,13 @@ class File:
 
     # -- other libraries ----------------------------------------------------------------------
 
-    def diagnose(self):
+    def diagnose(self) -> Diagnosis:
         """Diagnoses the run's normalization (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self)
 
-    def frame(self, scalars=None, sites=None, tidy=False):
+    def frame(self, scalars: Optional[list[str]] = None, sites: Optional[list[Which]] = None,
+              tidy: bool = False) -> pandas.DataFrame:
         """pandas DataFrame of scalars (default: all with values), index step.
 
         Columns (site, statistic); tidy: one row per step and site, columns step, site and each
@@ -404,7 +421,7 @@ class File:
         """
         return _frames.frame(self, scalars, sites, tidy)
 
-    def dataset(self):
+    def dataset(self) -> xarray.Dataset:
         """xarray.Dataset with dimensions step, site, vector_step and column; read when used.
 
         Scalars [step, site], vectors [vector_step, column], columns of steps [step]. Coordinates:

@@ -4,6 +4,8 @@ It is loaded RTLD_LOCAL: with RTLD_GLOBAL its HDF5 would serve the calls of any 
 process, as the one inside h5py, and break it. No two threads may be in one HDF5: every call into
 the library is made holding `locked()`.
 """
+from __future__ import annotations
+
 import ctypes
 import importlib.util
 import os
@@ -28,7 +30,7 @@ class Error(Exception):
     "exists", "state" or "library", as sr_status_name.
     """
 
-    def __init__(self, text, status="usage", hint=""):
+    def __init__(self, text: str, status: str = "usage", hint: str = "") -> None:
         hint = _in_python(hint)
         super().__init__(f"{text} ({hint})" if hint else text)
         self.text, self.status, self.hint = text, status, hint
@@ -217,7 +219,7 @@ def copy_of(pointer, kind):
 
 # -- handles ----------------------------------------------------------------------------------
 
-_handles = weakref.WeakSet()  # of recorders
+_handles: weakref.WeakSet[Handle] = weakref.WeakSet()  # of recorders
 
 
 def recorded_here(path):
