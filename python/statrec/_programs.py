@@ -1,14 +1,17 @@
-"""Entry points of a wheel: each becomes the program of its own name in the package."""
+"""Entry points: each becomes the program of its own name, of the wheel or of the checkout."""
 import os
 import sys
 
-TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_tree")
+HERE = os.path.dirname(os.path.abspath(__file__))
+PLACES = (os.path.join(HERE, "_tree", "bin"),
+          os.path.join(os.path.dirname(os.path.dirname(HERE)), "build", "release", "bin"))
 
 
-def main():
+def main() -> None:
     """Executes the program that this script is called like, with the same arguments."""
     name = os.path.basename(sys.argv[0])
-    path = os.path.join(TREE, "bin", name)
+    place = next(filter(os.path.isdir, PLACES), PLACES[0])
+    path = os.path.join(place, name)
     try:
         os.execv(path, [name, *sys.argv[1:]])
     except OSError as reason:
