@@ -22,7 +22,7 @@ fi
 # build PATTERN: a new wheel in raw/, in place of those that look like this.
 build() {
     # shellcheck disable=SC2086 # a pattern
-    rm -rf "$place/raw" "$place"/$1 build/setuptools
+    rm -rf "$place/raw" "${place:?}"/$1 build/setuptools
     "$bin/pip" -q --disable-pip-version-check wheel --no-deps --no-build-isolation -w "$place/raw" .
 }
 
@@ -36,7 +36,9 @@ fi
 
 hdf5=$place/hdf5
 sh tools/wheel_hdf5.sh "$hdf5"
+# shellcheck disable=SC2089 # setup.py splits it as a shell does
 STATREC_MAKE="ARCH=levels CC='${CC:-cc}' HDF5_LIBS=$hdf5/lib/libhdf5.so RECORDER_LIBS='$hdf5/lib/libhdf5.a -ldeflate -lz -ldl -lm'"
+# shellcheck disable=SC2090
 export STATREC_MAKE
 build 'statrec-*linux_*.whl'
 # Libraries of ours that the programs find by their own path; auditwheel sees each file alone.
