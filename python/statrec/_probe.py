@@ -130,7 +130,7 @@ def features_first(module):
 def _probe(module):
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(1)
+            torch.default_generator.manual_seed(1)  # torch.manual_seed seeds GPUs, too
             return _ask(_random_copy(module))
     except Exception:  # a module that cannot be copied, or is on the meta device
         return None
