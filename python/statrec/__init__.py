@@ -8,12 +8,22 @@ Importing it loads neither libstatrec nor any other package; they are loaded at 
 """
 import sys
 import types
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ._file import File, check, open
 from ._library import Error
 from ._plot import diagnose, plot, table
 from ._recorder import Recorder
 from ._version import version
+
+if TYPE_CHECKING:
+    import os
+
+    import torch
+
+    from .watch import Watch
+
+_Tensor = TypeVar("_Tensor")
 
 __version__ = version
 __all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
@@ -29,7 +39,7 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
           process_group: "torch.distributed.ProcessGroup | None" = None, every: int = 1,
           activations_every: int = 0, on_error: str = "warn", gradient_norms: bool = True,
           kind: "str | Callable[[str], str] | None" = None, start: int = 0, verbose: bool = True,
-          **options) -> "Watch":
+          **options: Any) -> "Watch":
     """Records the normalization sites of a PyTorch model from its own training loop.
 
         run = statrec.watch(model, "run.h5")
@@ -67,7 +77,7 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
                  gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose, **options)
 
 
-def tap(x, name, features=-1):
+def tap(x: _Tensor, name: str, features: int = -1) -> _Tensor:
     """Records a tensor and its gradient as the site `name` of every open run; returns x.
 
     For functional norms and for any other tensor: statistics as a BN in this place would have them.
@@ -92,7 +102,7 @@ def to_tensorboard(path: "str | os.PathLike", directory: str, sites: "str | list
     write(path, directory, sites, scalars)
 
 
-def register(cls, like="none", **options):
+def register(cls: type, like: str = "none", **options: Any) -> None:
     """Records a class of your own in every watch() from now on; see docs/python-watch.md."""
     from ._adapters.custom import register as add
     add(cls, like, **options)

@@ -26,7 +26,7 @@ Finding = collections.namedtuple("Finding", "norm family axis uses first trailin
 
 _TOLERANCE = 3e-5
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
-_known = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _by_kind = {}
 
 

@@ -26,7 +26,7 @@ from . import _activations, _cards, _nodes, _own_rows, _passes, _ranks, _running
 from ._say import warn
 
 _NAN = math.nan
-_open = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
+_open: "weakref.WeakSet[Watch]" = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
 
 
 def _close_all():
@@ -39,7 +39,7 @@ def _forked():
         run._shared.on = False
 
 
-_at_exit = []
+_at_exit: list = []
 
 
 def _register():
