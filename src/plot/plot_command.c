@@ -74,14 +74,14 @@ static sr_status command_add(analysis_job *j, const plot_sources *from, char *wo
     sr_status status = SR_OK;
     if (strcmp(word, "{runs}") == 0) {
         for (int r = 0; r < from->runs && status == SR_OK; r++)
-            status = command_add_run(c, from->path[r], why);
+            status = command_add_run(c, from->run[r].path, why);
         return status;
     }
-    if (strcmp(word, "{run}") == 0) return command_add_run(c, from->path[j->run - 1], why);
+    if (strcmp(word, "{run}") == 0) return command_add_run(c, from->run[j->run - 1].path, why);
     if (sscanf(word, "{run%d}", &number) == 1) {
         if (number < 1 || number > from->runs)
             return sr_fail(why, SR_FORMAT, "table %s: there is no %s", j->of->name, word);
-        return command_add_run(c, from->path[number - 1], why);
+        return command_add_run(c, from->run[number - 1].path, why);
     }
     if (strcmp(word, "{buckets}") == 0) word = j->buckets;
     c->argv[c->argc++] = word;

@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_curves.h"
 
 typedef struct plot_sources {
     plot_template *template;
-    char **path; /* [runs] */
+    const plot_run *run; /* [runs] */
     int runs;
     const char *directory; /* for tables and data files */
     const char *answers;   /* directory of what analyses have said before, or NULL */

@@ -81,7 +81,7 @@ static void write_array(FILE *out, const char *name, const char *part, int i, co
     fputc('\n', out);
 }
 
-static void write_runs(const plot_labels *l, FILE *out) {
+static void write_runs(const plot_run *run, const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
     fputs("array run_norm[runs]\narray run_task[runs]\narray run_uses[runs]\narray "
           "run_startup[runs]\n",
@@ -89,10 +89,10 @@ static void write_runs(const plot_labels *l, FILE *out) {
     for (int i = 0; i < l->runs; i++) {
         write_array(out, "run", "label", i + 1, l->label[i]);
         write_array(out, "run", "full", i + 1, l->full[i]);
-        write_array(out, "run", "norm", i + 1, l->norm[i]);
-        write_array(out, "run", "task", i + 1, l->task[i]);
-        write_array(out, "run", "uses", i + 1, l->uses[i]);
-        fprintf(out, "run_startup[%d] = %.6g\n", i + 1, l->startup[i]);
+        write_array(out, "run", "norm", i + 1, run[i].text[RUN_NORM]);
+        write_array(out, "run", "task", i + 1, run[i].task);
+        write_array(out, "run", "uses", i + 1, run[i].uses);
+        fprintf(out, "run_startup[%d] = %.6g\n", i + 1, run[i].startup);
     }
 }
 
@@ -158,14 +158,14 @@ static void write_data(const plot_data *d, FILE *out) {
 
 enum { LOOKS = 24 }; /* of style.gp */
 
-/* Run i has the look of its place among the runs of a report; the other looks follow. */
+/* A run has the same look in all figures of a report; the other looks follow. */
 static void write_looks(const plot_job *job, FILE *out) {
     bool used[LOOKS] = {false};
     int free = 0;
     fprintf(out, "array line_look[%d]\n", LOOKS);
     for (int i = 0; i < LOOKS; i++) {
         const bool run = i < job->labels->runs;
-        int look = run ? (job->place ? job->place[i] : i) % LOOKS : free;
+        int look = run ? job->run[i].look % LOOKS : free;
         while (used[look]) look = free++;
         used[look] = true;
         fprintf(out, "line_look[%d] = %d\n", i + 1, look + 1);
@@ -183,7 +183,7 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
             job->template->height);
     plot_controls_write(out, job->template, job->controls);
     write_looks(job, out);
-    write_runs(job->labels, out);
+    write_runs(job->run, job->labels, out);
     write_text(out, "shared", job->labels->shared);
     write_text(out, "site", job->template->site);
     write_text(out, "stat", job->template->stat);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_curves.h"
 #include "plot/template/plot_controls.h"
 #include "plot/template/plot_published.h"
@@ -13,11 +14,11 @@ typedef enum { PLOT_PDF, PLOT_SVG, PLOT_PNG, PLOT_SCREEN } plot_format;
 
 typedef struct plot_job {
     const plot_template *template;
+    const plot_run *run; /* [labels->runs] */
     const plot_labels *labels;
     const plot_data *data; /* [template->tables] */
     const plot_published *published;
     const plot_controls *controls;
-    const int *place;      /* [runs] look of each run, from 0; NULL: in their order */
     const char *directory; /* with the data files */
     plot_format format;
     const char *output;

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/runs/run_cache.h"
-#include "analysis/runs/run_set.h"
 #include "base/options/options.h"
 #include "base/program/tool.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_figure.h"
 #include "plot/plot_layout.h"
 #include "plot/plot_process.h"
@@ -292,36 +291,38 @@ static void print_help(int argc, char **argv) {
 ANALYSES(DECLARE)
 static const plot_program analyses[] = {ANALYSES(LINK)};
 
-/* The programs that make a figure's tables say it too, to nobody. */
-static void warn_mended(const plot_request *r) {
-    const tool t = {.name = "statplot"};
-    run_warn_mended_paths(&t, r->runs, r->path);
-}
-
-static sr_status draw_figure(const char *figure, plot_request *request, sr_failure *why) {
+/* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
+ * opened here and nowhere else. */
+static sr_status draw(const char *name, char **paths, int count, plot_request *request,
+                      sr_failure *why) {
     plot_template t;
+    plot_layout l;
     plot_samples samples = {.runs = 0};
-    plot_layout layout;
-    if (plot_layout_find(figure, &layout)) return plot_layout_write(&layout, request, why);
-    sr_status status = plot_template_find(figure, &t, why);
+    plot_runs runs = {.run = NULL};
+    const bool report = strcmp(name, "report") == 0;
+    const bool table = !report && plot_layout_find(name, &l), figure = !report && !table;
+    sr_status status = figure ? plot_template_find(name, &t, why) : SR_OK;
     if (status != SR_OK) return status;
-    if (request->runs == 0) {
-        status = plot_samples_find(t.samples, &samples, why);
-        request->path = samples.path;
-        request->runs = samples.runs;
-        request->controls.samples = t.samples;
+    if (count == 0 && !report) {
+        const char *names = request->controls.samples = table ? l.samples : t.samples;
+        status = plot_samples_find(names, &samples, why);
+        paths = samples.path;
+        count = samples.runs;
     }
-    if (status == SR_OK) status = plot_figure(&t, request, why);
-    if (status == SR_OK && request->controls.samples[0])
-        fprintf(stderr, "statplot: no run file given: drawn are the sample runs %s\n", t.samples);
-    plot_template_free(&t);
+    if (status == SR_OK && figure) status = plot_figure_choose(&t, request, count, why);
+    if (status == SR_OK) status = plot_runs_open(&runs, paths, count, why);
+    request->run = runs.run;
+    request->runs = count;
+    if (status == SR_OK)
+        status = report  ? plot_report(request, why)
+                 : table ? plot_layout_write(&l, request, why)
+                         : plot_figure(&t, request, why);
+    if (status == SR_OK && samples.runs)
+        fprintf(stderr, "statplot: no run file given: using the sample runs %s\n",
+                request->controls.samples);
+    plot_runs_close(&runs);
+    if (figure) plot_template_free(&t);
     return status;
-}
-
-static sr_status refuse_of_report(const settings *s, sr_failure *why) {
-    if (s->force || s->each != atoi(EACH))
-        return sr_fail(why, SR_USAGE, "--%s is of report alone", s->force ? "force" : "max-runs");
-    return SR_OK;
 }
 
 static sr_status list_all(sr_failure *why) {
@@ -351,9 +352,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         sr_hint(why, "statplot list names the figures; try --help");
         return SR_USAGE;
     }
-    plot_request request = {.path = argv + 2,
-                            .runs = positional - 1,
-                            .output = s.output,
+    plot_request request = {.output = s.output,
                             .labels = s.labels,
                             .choice = {.site = s.site,
                                        .stat = s.stat,
@@ -373,17 +372,17 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .force = s.force,
                             .each = (int)s.each};
     choices_take(&c, &s, &request.choice);
-    if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
+    int count = positional - 1;
+    if (count && strcmp(argv[1 + count], "-") == 0) {
         request.output = "-"; /* `statplot fig2 -` */
-        request.runs--;
+        count--;
     }
     if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
-    run_cache_enable();
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
-    warn_mended(&request);
-    if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
-    status = refuse_of_report(&s, why);
-    return status == SR_OK ? draw_figure(argv[1], &request, why) : status;
+    if (strcmp(argv[1], "report") != 0 && (s.force || s.each != atoi(EACH)))
+        return sr_fail(why, SR_USAGE, "--%s applies to report alone",
+                       s.force ? "force" : "max-runs");
+    return draw(argv[1], argv + 2, count, &request, why);
 }
 
 int main(int argc, char **argv) {

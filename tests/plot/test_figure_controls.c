@@ -181,9 +181,9 @@ static void test_sample_runs(void **state) {
     check_shell(
         "statplot fig2 -o s.svg 2>said && grep -q '>sample runs of statrec: cv_bn nlp_bn<' s.svg "
         "&& "
-        "grep -qx 'statplot: no run file given: drawn are the sample runs cv_bn nlp_bn' said");
+        "grep -qx 'statplot: no run file given: using the sample runs cv_bn nlp_bn' said");
     check_shell(CV "-o s.svg 2>said && ! grep -q 'sample' s.svg && ! grep -q 'no run file' said");
-    check_shell("statplot pn-table1 -o t.md 2>said && grep -q 'no run file given: measured are the "
+    check_shell("statplot pn-table1 -o t.md 2>said && grep -q 'no run file given: using the "
                 "sample runs' said");
 }
 

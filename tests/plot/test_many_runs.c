@@ -26,17 +26,17 @@ static int words_of(const char *path, const char *last) {
 
 static void all_runs_are_named(void **state) {
     (void)state;
-    static char name[RUNS][32], *path[RUNS];
+    static char name[RUNS][32];
+    static plot_run run[RUNS];
     char echo[] = "/bin/echo", runs[] = "{runs}", one[] = "{run2}", output[4096];
     static plot_template t = {.tables = 1};
-    plot_sources from = {
-        .template = &t, .path = path, .runs = RUNS, .directory = check_temporary()};
+    plot_sources from = {.template = &t, .run = run, .runs = RUNS, .directory = check_temporary()};
     plot_data data = {0};
     t.table[0] = (plot_table){.name = "many", .word = {echo, runs, one, runs}, .words = 4};
     sr_failure why = {0};
     for (int i = 0; i < RUNS; i++) {
         snprintf(name[i], sizeof name[i], "%srun%d.h5", i == RUNS - 1 ? "-" : "", i);
-        path[i] = name[i];
+        run[i].path = name[i];
     }
     check_ok(plot_tables_make(&from, &data, &why), &why);
     plot_data_free(&data);

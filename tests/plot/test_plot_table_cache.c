@@ -189,13 +189,13 @@ static void processes_share_answers(void **state) {
 /* The analysis of all runs stands behind one that refuses the second run. */
 static sr_status make_tables(const char *answers, sr_failure *why, int *failed) {
     static char run[] = "{run}", runs[] = "{runs}", good[] = "good", bad[] = "bad";
-    char *path[] = {good, bad};
+    const plot_run run_of[] = {{.path = good}, {.path = bad}};
     static plot_template t = {.tables = 2};
     plot_data data[2] = {{0}};
     t.table[0] = (plot_table){.name = "each", .word = {program, run}, .words = 2};
     t.table[1] = (plot_table){.name = "all", .word = {program, runs, runs}, .words = 3};
     plot_sources from = {
-        .template = &t, .path = path, .runs = 2, .directory = directory, .answers = answers};
+        .template = &t, .run = run_of, .runs = 2, .directory = directory, .answers = answers};
     const sr_status status = plot_tables_make(&from, data, why);
     *failed = from.failed_run;
     for (int i = 0; i < 2; i++) plot_data_free(&data[i]);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "plot/labels/plot_labels.h"
-#include "plot/labels/plot_run_info.h"
 #include "plot/plot_figure.h"
 #include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
@@ -146,13 +145,10 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
     if (request->runs == 0) return sr_fail(why, SR_USAGE, "report needs run files");
     snprintf(path, sizeof path, "%s/index.html", request->output);
     sr_status status = check_page(path, request->force, why);
-    if (status == SR_OK) status = plot_run_info_read(&r.facts, request->path, request->runs, why);
     if (status == SR_OK)
-        status = plot_labels_make(&r.labels, r.facts, request->path, request->runs, request->labels,
-                                  why);
+        status = plot_labels_make(&r.labels, request->run, request->runs, request->labels, why);
     if (status == SR_OK) status = make_directory(&r, why);
     if (status == SR_OK) status = make_page(&r, path, why);
     plot_labels_free(&r.labels);
-    plot_run_info_free(r.facts, request->runs);
     return status;
 }

@@ -29,7 +29,7 @@ static void waiting_remove(waiting *w, int first, int count) {
 typedef enum stat_kind { OF_STEPS, VECTOR_OF_SITES, SCALAR_OF_SITES } stat_kind;
 
 static stat_kind kind_of(const report *r, const char *stat) {
-    if (plot_is_of_steps(stat, r->facts, r->request->runs)) return OF_STEPS;
+    if (plot_is_of_steps(stat, r->request->run, r->request->runs)) return OF_STEPS;
     return plot_is_vector(stat) ? VECTOR_OF_SITES : SCALAR_OF_SITES;
 }
 
@@ -76,17 +76,16 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
                            int *failed, sr_failure *why) {
     char output[2 * PLOT_PATH + 32];
     const size_t capacity = 2 * (size_t)runs * sizeof *r->labels.label + 1;
-    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(capacity);
-    sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    plot_run *chosen = calloc((size_t)runs, sizeof *chosen);
+    char *labels = malloc(capacity);
+    sr_status status = chosen && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) {
         snprintf(output, sizeof output, "%s/%s", r->request->output, name);
         labels_for(r, run, runs, labels);
-        for (int i = 0; i < runs; i++) path[i] = r->request->path[run[i]];
+        for (int i = 0; i < runs; i++) chosen[i] = r->request->run[run[i]];
         plot_request request = *r->request;
-        request.path = path;
+        request.run = chosen;
         request.runs = runs;
-        request.place = run;
-        request.facts = r->facts;
         request.answers = r->answers;
         request.failed_run = failed;
         request.warnings = (plot_warnings){write_warning, r->page};
@@ -95,9 +94,10 @@ static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs
         request.choice = choice_for(r, t, r->request->choice);
         request.controls = controls_for(t, r->request->controls);
         status = report_note_file(r, name, why);
+        if (status == SR_OK) status = plot_figure_choose(t, &request, runs, why);
         if (status == SR_OK) status = plot_figure(t, &request, why);
     }
-    free(path);
+    free(chosen);
     free(labels);
     return status;
 }
@@ -162,7 +162,7 @@ static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes,
         bool told = false;
         w->count = 0;
         for (int k = 0; k < runs; k++) {
-            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            if (strcmp(r->request->run[i].task, r->request->run[k].task) != 0) continue;
             told = told || k < i;
             w->run[w->count++] = k;
         }
@@ -196,7 +196,7 @@ static void take_task(const report *r, int of, waiting *w, int room) {
     w->count = 0;
     w->room = room;
     for (int i = 0; i < r->request->runs; i++) {
-        if (strcmp(r->labels.task[i], r->labels.task[of]) != 0) continue;
+        if (strcmp(r->request->run[i].task, r->request->run[of].task) != 0) continue;
         if (i < of) return;
         w->run[w->count++] = i;
     }
@@ -210,7 +210,7 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         take_task(r, i, w, room);
         if (!w->count) continue;
-        if (w->count < r->request->runs) report_title(r, 3, r->labels.task[i]);
+        if (w->count < r->request->runs) report_title(r, 3, r->request->run[i].task);
         if (w->count >= t->least_runs)
             status = draw_waiting(r, t, w, &number, notes, why);
         else

@@ -78,14 +78,14 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
 }
 
 sr_status report_settings(report *r, sr_failure *why) {
-    sr_status status = SR_OK;
+    (void)why;
     report_section(r, "runs", "Runs");
-    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
+    for (int i = 0; i < report_own(r); i++) {
         report_run_title(r, i);
-        status = plot_html_settings(r->page, r->request->path[i], why);
+        plot_html_settings(r->page, &r->request->run[i]);
     }
     report_others(r);
-    return status;
+    return SR_OK;
 }
 
 /* A section with a table for each of the first runs. */
@@ -93,8 +93,9 @@ static sr_status write_by_run(report *r, const report_table *t, const char *id, 
     sr_status status = SR_OK;
     report_section(r, id, t->title);
     for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
+        char *path = r->request->run[i].path;
         report_run_title(r, i);
-        status = write_table(r, t, r->request->path + i, 1, 1, i + 1, why);
+        status = write_table(r, t, &path, 1, 1, i + 1, why);
     }
     report_others(r);
     return status;
@@ -120,12 +121,12 @@ static sr_status write_by_task(report *r, const report_table *t, int least, bool
         int count = 0;
         bool before = false;
         for (int k = 0; k < runs; k++) {
-            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            if (strcmp(r->request->run[i].task, r->request->run[k].task) != 0) continue;
             before = before || k < i;
-            path[count++] = r->request->path[k];
+            path[count++] = r->request->run[k].path;
         }
         if (before || count < least) continue;
-        if (named) report_title(r, 3, r->labels.task[i]);
+        if (named) report_title(r, 3, r->request->run[i].task);
         status = write_table(r, t, path, count, least, *tables ? *tables + 1 : 0, why);
         (*tables)++;
     }
@@ -135,7 +136,7 @@ static sr_status write_by_task(report *r, const report_table *t, int least, bool
 
 static bool has_tasks(const report *r) {
     for (int i = 1; i < r->request->runs; i++)
-        if (strcmp(r->labels.task[0], r->labels.task[i]) != 0) return true;
+        if (strcmp(r->request->run[0].task, r->request->run[i].task) != 0) return true;
     return false;
 }
 
