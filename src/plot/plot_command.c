@@ -140,7 +140,7 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
  * tables before theirs: they take the longest, and are not needed when one of those refuses a
  * run. */
 static bool table_waits(const plot_sources *from, const plot_table *table) {
-    if (!from->answers || plot_table_of_each(table)) return false;
+    if (!from->refusal || plot_table_of_each(table)) return false;
     for (const plot_table *before = from->template->table; before < table; before++)
         if (plot_table_of_each(before) && !before->optional) return true;
     return false;
@@ -159,47 +159,46 @@ static sr_status list_fill(job_list *l, const plot_sources *from, bool waiting, 
     return status;
 }
 
-/* No output is left of an analysis that failed; where the table is wanted, its first failure is
-   that of the figure. */
-static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources *from,
-                            sr_failure *why) {
-    sr_status status = SR_OK;
+/* Removes the output of analyses that failed. If the table is required, its first failure is the
+ * figure's, and it refuses the run. So do later ones of {run}; one of {run2} may fit as {run1}. */
+static void list_judge(const job_list *l, const plot_table *t, const plot_sources *from,
+                       sr_failure *first) {
+    const bool each = plot_table_of_each(t);
     for (int i = 0; i < l->count; i++) {
         const analysis_job *j = &l->job[i];
-        if (j->of != t || l->each[i].status == SR_OK) continue;
+        const sr_failure *one = &l->each[i];
+        if (j->of != t || one->status == SR_OK) continue;
         unlink(j->output);
-        if (t->optional || status != SR_OK) continue;
-        from->failed_run = run_of(t, j->run);
-        *why = l->each[i];
-        status = why->status;
+        if (t->optional || (first->status != SR_OK && !each)) continue;
+        const int run = run_of(t, j->run);
+        if (first->status == SR_OK) *first = *one;
+        if (from->refusal && run && from->refusal[run - 1].status == SR_OK)
+            from->refusal[run - 1] = *one;
     }
-    return status;
 }
 
 static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, sr_failure *why) {
     sr_status status = list_fill(l, from, waiting, why);
-    if (status == SR_OK)
-        status = plot_table_cache_run(from->answers, l->process, l->count, l->each, why);
-    return status;
+    return status == SR_OK ? plot_process_run_all(l->process, l->count, l->each, why) : status;
 }
 
-static sr_status read_table(const plot_sources *from, const plot_table *t, plot_data *data,
-                            sr_failure *why) {
-    const int first = plot_table_of_each(t) ? 1 : 0;
-    return plot_data_make(data, t, from->directory, first, first + jobs_of(from, t) - 1, why);
-}
-
-/* The first failure in the order of the tables, also where the last of them were not run for it. */
-sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
+/* The first failure in the order of the tables. */
+sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure *why) {
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};
+    sr_failure first = {0};
     sr_status status = list_run(&l[0], from, false, why);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const plot_table *table = &t->table[i];
         const bool waits = table_waits(from, table);
-        if (waits && !l[1].job) status = list_run(&l[1], from, true, why);
-        if (status == SR_OK) status = list_judge(&l[waits], table, from, why);
-        if (status == SR_OK) status = read_table(from, table, &data[i], why);
+        if (waits && first.status == SR_OK && !l[1].job) status = list_run(&l[1], from, true, why);
+        list_judge(&l[waits], table, from, &first);
+    }
+    if (status == SR_OK && first.status != SR_OK) *why = first, status = first.status;
+    for (int i = 0; i < t->tables && status == SR_OK; i++) {
+        const int each = plot_table_of_each(&t->table[i]) ? 1 : 0;
+        status = plot_data_make(&data[i], &t->table[i], from->directory, each,
+                                each + jobs_of(from, &t->table[i]) - 1, why);
     }
     list_free(&l[0]), list_free(&l[1]);
     return status;

@@ -77,7 +77,7 @@ static const char *output_of(const plot_template *t, const plot_request *r, char
     return text;
 }
 
-static sr_status draw(plot_sources *from, const plot_request *r, const plot_labels *labels,
+static sr_status draw(const plot_sources *from, const plot_request *r, const plot_labels *labels,
                       sr_failure *why) {
     char text[PLOT_PATH];
     const plot_template *t = from->template;
@@ -117,7 +117,7 @@ sr_status plot_figure_choose(plot_template *t, const plot_request *r, int runs, 
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     char directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->run, r->runs, directory, r->answers, 0};
+    plot_sources from = {t, r->run, r->runs, directory, r->refusal};
     plot_labels labels = {0};
     sr_status status = plot_labels_make(&labels, r->run, r->runs, r->labels, why);
     if (status == SR_OK) {
@@ -128,7 +128,6 @@ sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) 
     }
     if (status == SR_OK) status = draw(&from, r, &labels, why);
     plot_labels_free(&labels);
-    if (r->failed_run) *r->failed_run = from.failed_run;
     if (directory[0] && r->keep)
         fprintf(stderr, "statplot: kept %s\n", directory);
     else if (directory[0])

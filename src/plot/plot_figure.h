@@ -11,8 +11,7 @@
 typedef struct plot_request {
     const plot_run *run; /* [runs] */
     int runs;
-    const char *answers; /* as in plot_sources */
-    int *failed_run;     /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
+    sr_failure *refusal;         /* as in plot_sources */
     const char *output, *labels; /* as the options; "" for the default */
     plot_warnings warnings;
     plot_choice choice;

@@ -13,7 +13,6 @@ typedef struct report {
     plot_labels labels;
     char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
     bool created;            /* the directory of the report was not there */
-    const char *answers;     /* directory of what analyses have said, for all sections */
     FILE *page;
     int drawn;
 } report;

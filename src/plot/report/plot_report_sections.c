@@ -32,7 +32,7 @@ typedef struct sections {
     size_t count, capacity;
     size_t shared; /* bytes */
     section_end *end;
-    char directory[PLOT_PATH]; /* for the parts, and what analyses said */
+    char directory[PLOT_PATH]; /* for the parts */
 } sections;
 
 /* -- which ----------------------------------------------------------------------------------- */
@@ -134,13 +134,11 @@ static sr_status sections_join(const sections *s, report *r, sr_failure *why) {
 sr_status report_write_sections(report *r, sr_failure *why) {
     sections s = {0};
     sr_status status = plot_scratch_create(s.directory, why);
-    r->answers = s.directory;
     if (status == SR_OK) status = sections_list(&s, r->request->runs, why);
     if (status == SR_OK) status = sections_share(&s, r, why);
     if (status == SR_OK) status = sections_run(&s, why);
     if (status == SR_OK) status = sections_join(&s, r, why);
     if (s.end) munmap(s.end, s.shared);
-    r->answers = NULL;
     if (s.directory[0]) plot_scratch_remove(s.directory);
     free(s.row);
     return status;
