@@ -120,7 +120,7 @@ static sr_status tell_nu(const subject *s, answer *a, sr_failure *why) {
         answer_says(a, " The first such step is %lld, the last %lld.", (long long)t.first,
                     (long long)t.last);
     if (t.early)
-        answer_says(a, " %s in the start-up of running values (%lld steps).",
+        answer_says(a, " %s in the burn-in of running statistics (%lld steps).",
                     t.early == t.turns ? t.turns == 1 ? "It was" : "All of them were"
                                        : "The first of them was",
                     (long long)s->window.startup);

@@ -199,7 +199,7 @@ sr_status measure_padding(const subject *s, int64_t site, const void *what, esti
 }
 
 sr_status look_padding(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "padded share", .range_of = "padding", .severity = MINOR};
+    *a = (answer){.statistic = "padded fraction", .range_of = "padding", .severity = MINOR};
     a->limit = 0.5;
     sr_status status = answer_rank(s, measure_padding, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;

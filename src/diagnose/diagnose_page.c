@@ -199,11 +199,11 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
     if (s->count)
         snprintf(
             text, sizeof text,
-            "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are out",
+            "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are skipped",
             (long long)s->step[0], (long long)s->step[s->count - 1],
-            s->window.cut ? ", behind the start-up of running values" : "", (long long)s->shorter);
+            s->window.cut ? ", after the burn-in" : "", (long long)s->shorter);
     else
-        snprintf(text, sizeof text, "no step behind the start-up of running values (%lld steps)",
+        snprintf(text, sizeof text, "no step after the burn-in of running statistics (%lld steps)",
                  (long long)s->window.startup);
     paragraph(out, "judged", text);
     return write_batch(s, out, why);

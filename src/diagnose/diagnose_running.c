@@ -214,7 +214,7 @@ sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
     if (!a->asked && !has_running_mean(s))
         return answer_not_asked(a, "no site with a running mean");
     if (!a->asked)
-        return answer_not_asked(a, "no mu_B and mu at every step behind the start-up%s",
+        return answer_not_asked(a, "no mu_B and mu at every step after the burn-in%s",
                                 subject_how(s, " (--vectors-every 1)"));
     if (fast.verdict == FOUND && a->verdict != FOUND) *a = fast;
     return a->verdict == FOUND ? tell_lag(s, a, why) : SR_OK;

@@ -26,7 +26,9 @@ typedef struct settings {
 } settings;
 
 #define AT(field) offsetof(settings, field)
-#define AXES      "Axes and curves, in figures where it means something"
+#define DATA      "Data, for figures that take these options"
+#define PAPERS    "The papers' values, for figures that take these options"
+#define AXES      "Axes and curves, for figures that take these options"
 static const option rows[] = {
     {.group = "Output",
      .key = "output",
@@ -37,28 +39,27 @@ static const option rows[] = {
      .unit = "",
      .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf",
      .value = "FILE"},
-    TEXT_OPTION("Output", "labels", AT(labels), "",
-                "legend labels of the runs, separated by commas (\\, is a comma in a label); "
-                "default: what differs between them"),
+    TEXT_OPTION(
+        "Output", "labels", AT(labels), "",
+        "legend labels of the runs, separated by commas (\\, for a comma); default: the settings "
+        "that differ"),
     TEXT_OPTION("Output", "title", AT(title), "", "text above the figure"),
     TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
     FLAG_OPTION("Output", "force", AT(force), "no",
-                "report: replace an index.html that is none of a report"),
+                "report: replace an index.html that no report wrote"),
     INT_OPTION("Output", "max-runs", AT(each), EACH, 1, 1000000, "",
-               "report: so many runs at most get figures and tables of their own, or a line in a "
-               "figure of several"),
+               "report: draw separate figures, tables and curves for the first N runs"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
-                "keep the directory with tables, data files and gnuplot script, and name it"),
+                "keep and name the directory of tables, data files and gnuplot script"),
     TEXT_OPTION(
-        "Content of figures that leave it open", "site", AT(site), "",
+        DATA, "site", AT(site), "",
         "sites, separated by commas: globs, first, middle, last, last-bn (the last with batch "
-        "statistics, no stack's final norm); default: the figure's",
+        "statistics except final norms); default: the figure's",
         .value = "SITE,..."),
-    TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
-                "statistic, or a number that the runs declare; default: the figure's",
+    TEXT_OPTION(DATA, "stat", AT(stat), "", "statistic or custom scalar; default: the figure's",
                 .value = "STAT"),
-    TEXT_OPTION("Content of figures that leave it open", "metric", AT(metric), "",
-                "name below /evals; default: the figure's", .value = "METRIC"),
+    TEXT_OPTION(DATA, "metric", AT(metric), "", "name below /evals; default: the figure's",
+                .value = "METRIC"),
     TEXT_OPTION(AXES, "xrange", AT(xrange), "", "FROM:TO, the ends of the x axes"),
     TEXT_OPTION(AXES, "yrange", AT(yrange), "",
                 "FROM:TO, the ends of the y axes, or of the colours"),
@@ -67,11 +68,9 @@ static const option rows[] = {
     INT_OPTION(AXES, "smooth", AT(smooth), "0", 3, 999, "buckets",
                "running medians over N buckets of training, N odd; 0: none"),
     TEXT_OPTION(AXES, "steps", AT(steps), "", "FROM:TO, only these steps of the runs"),
-    FLAG_OPTION("The papers' values, in figures that can show them", "published", AT(published),
-                "no", "draw them beside the measured ones"),
-    TEXT_OPTION("The papers' values, in figures that can show them", "published-table",
-                AT(published_table), "",
-                "the same with these tables of plots/published.tsv: globs separated by commas",
+    FLAG_OPTION(PAPERS, "published", AT(published), "no", "draw them beside the measured ones"),
+    TEXT_OPTION(PAPERS, "published-table", AT(published_table), "",
+                "draw values of these tables in plots/published.tsv: globs, separated by commas",
                 .value = "PUBLISHED,..."),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -216,12 +215,12 @@ static void print_general_help(void) {
         "       statplot TABLE [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-]\n"
         "       statplot report RUN.h5... -o DIRECTORY\n"
         "       statplot list\n\n"
-        "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
-        "gnuplot template of your own (its first lines say which analyses it needs). TABLE is a\n"
-        "result table of a paper: what the runs measured beside what is printed there, as\n"
-        "stat-table --layout makes it. Without run files a figure shows small recorded ones.\n"
-        "`report` draws every figure that the runs allow, and a page index.html with them.\n"
-        "`statplot FIGURE --help` tells what one figure takes.\n\n");
+        "Draws a figure from run files. FIGURE is a name of `statplot list` or the path of your\n"
+        "own gnuplot template, whose first lines name its analyses. TABLE is a result table of a\n"
+        "paper: measured values beside printed ones, as stat-table --layout prints them. Without\n"
+        "run files a figure shows sample runs. `report` draws every figure that the runs allow,\n"
+        "and a page index.html with them. `statplot FIGURE --help` lists the options of one\n"
+        "figure.\n\n");
 }
 
 static void print_figure_help(const plot_template *t) {
@@ -261,7 +260,7 @@ static void print_help(int argc, char **argv) {
     options_help(choices_table(&c), stdout);
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
-        "runs that are searched first.\n");
+        "runs to search first.\n");
 }
 
 /* The analyses are part of this program: their processes load nothing, and find the runs open. */

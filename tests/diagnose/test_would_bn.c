@@ -36,7 +36,7 @@ static void would_bn(void **state) {
          "are 0 of 3 sites. Within all of these limits, so that BN may be tried "
          "there, are 2 of them: a, b.");
     says(&r, "would-bn", "in a network that was trained with own-rows");
-    advises(&r, "would-bn", "own-rows as it is, at these sites; RBN", true);
+    advises(&r, "would-bn", "own-rows, unchanged, at these sites; RBN", true);
     advises(&r, "would-bn", "; more rows in a batch", true);
     check_text(&r, row_of(&r, "inference"), "verdict", "not-asked");
     program_free(&r);

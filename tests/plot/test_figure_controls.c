@@ -94,7 +94,7 @@ static void test_steps(void **state) {
     check_shell(CV
                 "--steps 100:120 -o s.svg --keep 2>kept && " KEPT_D
                 "test $(grep -c '^[0-9]' $d/d.dat) = 21 && test $(grep -c '^62.5' $d/d.dat) = 1 && "
-                "rm -r $d && grep -q '> 64<' s.svg && ! grep -q 'start-up' s.svg");
+                "rm -r $d && grep -q '> 64<' s.svg && ! grep -q 'burn-in' s.svg");
     check_shell(
         "test $(stat-tid run.h5 --site first --per-step --phase 2:4 | grep -c '^run.h5') = 3");
     check_shell("stat-tid run.h5 --burn-in 0 --phase 2:99 | grep -q '^# steps: run.h5: 2 to 6 of "
