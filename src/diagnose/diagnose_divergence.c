@@ -128,14 +128,6 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
     a->shown = 1;
 }
 
-static sr_status judge_event(history *h, const subject *s, const event *e, answer *a,
-                             sr_failure *why) {
-    bool went_on;
-    sr_status status = look_at_end(h, s, e, &went_on, why);
-    if (status == SR_OK) tell_event(h, s, e, went_on, a);
-    return status;
-}
-
 /* -- a rise ---------------------------------------------------------------------------------- */
 
 /* The first row behind which the site's dx_norm stays above the largest of the first `begin`. */
@@ -204,10 +196,13 @@ sr_status look_divergence(const subject *s, answer *a, sr_failure *why) {
         look_at_loss(&h, &first);
         status = look_at_sites(&h, s, &first, why);
     }
-    if (status == SR_OK && (first.row < h.steps || strcmp(s->info->status, "diverged") == 0))
-        status = judge_event(&h, s, &first, a, why);
-    else if (status == SR_OK)
+    if (status == SR_OK && (first.row < h.steps || strcmp(s->info->status, "diverged") == 0)) {
+        bool went_on;
+        status = look_at_end(&h, s, &first, &went_on, why);
+        if (status == SR_OK) tell_event(&h, s, &first, went_on, a);
+    } else if (status == SR_OK) {
         status = judge_rise(&h, s, a, why);
+    }
     history_free(&h);
     return status;
 }

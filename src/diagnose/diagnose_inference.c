@@ -156,13 +156,6 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
     return SR_OK;
 }
 
-static void tell_gap(const gap *g, answer *a) {
-    answer_says(a,
-                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
-                "mean of %d evaluations).",
-                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
-}
-
 static void tell_tid(const subject *s, const answer *tid, answer *a) {
     double final[SR_FINAL_COUNT];
     const site_estimate *worst = &tid->top[0];
@@ -183,11 +176,6 @@ static void tell_tid(const subject *s, const answer *tid, answer *a) {
         answer_says(a, ", within %.3g: discrepancy does not explain it.", tid->limit);
 }
 
-static void copy_places(const answer *from, answer *to) {
-    memcpy(to->top, from->top, sizeof to->top);
-    to->shown = from->shown, to->asked = from->asked, to->beyond = from->beyond;
-}
-
 /* The figure draws valid_loss alone. */
 static void figure_of_gap(const subject *s, const gap *g, answer *a) {
     const char *name = g->metric->name;
@@ -203,9 +191,13 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     a->severity = SEVERE;
     a->e = g->e;
     a->from = g->from, a->to = g->to;
-    tell_gap(g, a);
+    answer_says(a,
+                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
+                "mean of %d evaluations).",
+                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
     tell_tid(s, tid, a);
-    copy_places(tid, a);
+    memcpy(a->top, tid->top, sizeof a->top);
+    a->shown = tid->shown, a->asked = tid->asked, a->beyond = tid->beyond;
     figure_of_gap(s, g, a);
     a->verdict = FOUND;
     return SR_OK;

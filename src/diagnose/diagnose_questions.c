@@ -101,8 +101,16 @@ static void tell_observer(const subject *s, answer *a) {
                     at->called);
 }
 
-sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why) {
-    *found = 0;
+sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
+                         diagnose_synchronizes_fn *synchronizes, sr_failure *why) {
+    const size_t count = (size_t)diagnose_question_count;
+    answer *answers = calloc(count, sizeof *answers);
+    *d = (diagnosis){.answers = answers, .order = calloc(count, sizeof *d->order)};
+    const subject *s = &d->s;
+    const sr_status opened = subject_open(&d->s, run, path, why);
+    d->s.synchronizes = synchronizes;
+    if (opened != SR_OK) return opened;
+    if (!answers || !d->order) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < diagnose_question_count; i++) {
         sr_failure unread = {0};
         answers[i] = (answer){.e = NO_ESTIMATE};
@@ -115,10 +123,16 @@ sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found
         if (!diagnose_questions[i].general) tell_observer(s, &answers[i]);
         if (advice_write(s, &diagnose_questions[i], &answers[i], &unread) == SR_MEMORY)
             return *why = unread, SR_MEMORY;
-        order[(*found)++] = i;
+        d->order[d->found++] = i;
     }
-    rank(answers, order, *found);
+    rank(answers, d->order, d->found);
     return SR_OK;
+}
+
+void diagnosis_free(diagnosis *d) {
+    subject_free(&d->s);
+    free(d->answers);
+    free(d->order);
 }
 
 void diagnose_list(FILE *out) {

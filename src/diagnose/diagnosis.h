@@ -185,9 +185,16 @@ const char *question_figure(const question *q, const answer *a);
 
 extern const question diagnose_questions[];
 extern const int diagnose_question_count;
-/* answer [diagnose_question_count]; order [found]: findings by weight. What cannot be read is a
- * question that is not asked. */
-sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why);
+/* All questions to one run. A question whose data cannot be read is not asked. */
+typedef struct diagnosis {
+    subject s;
+    answer *answers;   /* [diagnose_question_count] */
+    int *order, found; /* [found]: questions with findings, by weight */
+} diagnosis;
+/* Call diagnosis_free after a failure, too. */
+sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
+                         diagnose_synchronizes_fn *synchronizes, sr_failure *why);
+void diagnosis_free(diagnosis *d);
 
 sr_status look_divergence(const subject *s, answer *a, sr_failure *why);
 sr_status look_would_bn(const subject *s, answer *a, sr_failure *why);

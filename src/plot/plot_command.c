@@ -10,40 +10,6 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-typedef struct command {
-    char **argv; /* ends with NULL */
-    int argc;
-    char **run; /* [runs] those of its words that are owned */
-    int runs;
-} command;
-
-static sr_status command_create(command *c, const plot_table *t, int runs, sr_failure *why) {
-    size_t most = (size_t)t->words + 1;
-    for (int i = 0; i < t->words; i++)
-        if (strcmp(t->word[i], "{runs}") == 0) most += (size_t)runs;
-    *c = (command){.argv = calloc(most, sizeof *c->argv), .run = calloc(most, sizeof *c->run)};
-    return c->argv && c->run ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for %d runs", runs);
-}
-
-static void command_free(command *c) {
-    for (int i = 0; i < c->runs; i++) free(c->run[i]);
-    free(c->argv), free(c->run);
-}
-
-char *plot_run_word(const char *path) {
-    const size_t capacity = strlen(path) + 3;
-    char *text = malloc(capacity);
-    if (text) snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
-    return text;
-}
-
-static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
-    char *text = plot_run_word(path);
-    if (!text) return sr_fail(why, SR_MEMORY, "out of memory");
-    c->run[c->runs++] = c->argv[c->argc++] = text;
-    return SR_OK;
-}
-
 bool plot_table_of_each(const plot_table *t) {
     for (int i = 0; i < t->words; i++)
         if (strcmp(t->word[i], "{run}") == 0) return true;
@@ -61,41 +27,43 @@ static int run_of(const plot_table *t, int run) {
 /* A table's analysis of one run, or of all. */
 typedef struct analysis_job {
     const plot_table *of;
-    int run; /* from 1; 0: all */
-    command c;
+    int run;     /* from 1; 0: all */
+    char **argv; /* [argc] and NULL; owned, its words are borrowed */
+    int argc;
     char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
     char buckets[16]; /* {buckets} */
 } analysis_job;
 
-static sr_status command_add(analysis_job *j, const plot_sources *from, char *word,
-                             sr_failure *why) {
-    command *c = &j->c;
-    int number = 0;
-    sr_status status = SR_OK;
+static sr_status job_add(analysis_job *j, const plot_sources *from, char *word, sr_failure *why) {
+    int number = j->run;
     if (strcmp(word, "{runs}") == 0) {
-        for (int r = 0; r < from->runs && status == SR_OK; r++)
-            status = command_add_run(c, from->run[r].path, why);
-        return status;
+        for (int r = 0; r < from->runs; r++) j->argv[j->argc++] = from->run[r].path;
+        return SR_OK;
     }
-    if (strcmp(word, "{run}") == 0) return command_add_run(c, from->run[j->run - 1].path, why);
-    if (sscanf(word, "{run%d}", &number) == 1) {
+    if (strcmp(word, "{run}") == 0 || sscanf(word, "{run%d}", &number) == 1) {
         if (number < 1 || number > from->runs)
             return sr_fail(why, SR_FORMAT, "table %s: there is no %s", j->of->name, word);
-        return command_add_run(c, from->run[number - 1].path, why);
+        word = from->run[number - 1].path;
+    } else if (strcmp(word, "{buckets}") == 0) {
+        word = j->buckets;
     }
-    if (strcmp(word, "{buckets}") == 0) word = j->buckets;
-    c->argv[c->argc++] = word;
+    j->argv[j->argc++] = word;
     return SR_OK;
 }
 
 static sr_status job_make(analysis_job *j, const plot_sources *from, sr_failure *why) {
     const plot_table *t = j->of;
-    sr_status status = command_create(&j->c, t, from->runs, why);
+    size_t most = (size_t)t->words + 1;
+    sr_status status = SR_OK;
+    for (int i = 0; i < t->words; i++)
+        if (strcmp(t->word[i], "{runs}") == 0) most += (size_t)from->runs;
+    j->argv = calloc(most, sizeof *j->argv);
+    if (!j->argv) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", from->runs);
     snprintf(j->output, sizeof j->output, "%s/%s.%d.tsv", from->directory, t->name, j->run);
     snprintf(j->errors, sizeof j->errors, "%s/%s.%d.stderr", from->directory, t->name, j->run);
     snprintf(j->buckets, sizeof j->buckets, "%d", t->buckets);
     for (int i = 0; i < t->words && status == SR_OK; i++)
-        status = command_add(j, from, t->word[i], why);
+        status = job_add(j, from, t->word[i], why);
     return status;
 }
 
@@ -122,7 +90,7 @@ static sr_status list_create(job_list *l, const plot_sources *from, sr_failure *
 }
 
 static void list_free(job_list *l) {
-    for (int i = 0; l->job && i < l->count; i++) command_free(&l->job[i].c);
+    for (int i = 0; l->job && i < l->count; i++) free(l->job[i].argv);
     free(l->job), free(l->process), free(l->each);
 }
 
@@ -132,7 +100,7 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
     *j = (analysis_job){.of = t, .run = run};
     sr_status status = job_make(j, from, why);
     l->process[l->count++] =
-        (plot_process){.argv = j->c.argv, .output = j->output, .errors = j->errors};
+        (plot_process){.argv = j->argv, .output = j->output, .errors = j->errors};
     return status;
 }
 

@@ -15,9 +15,6 @@ typedef struct plot_sources {
     sr_failure *refusal;   /* [runs] zeroed: set for runs that an analysis refused; or NULL */
 } plot_sources;
 
-/* A run as a word of a command, malloc'd: it stands beside options, so a name that begins with a
- * dash gets a path in front. */
-char *plot_run_word(const char *path);
 /* Whether the table has an analysis for each run, and none of all at once. */
 bool plot_table_of_each(const plot_table *t);
 /* Runs the analyses of all tables of the template, side by side, and makes their data files; data

@@ -75,31 +75,19 @@ static void write_terminal(const plot_job *job, FILE *out) {
             dots[job->format], job->template->height);
 }
 
-static void write_array(FILE *out, const char *name, const char *part, int i, const char *text) {
-    fprintf(out, "%s_%s[%d] = ", name, part, i);
-    plot_quote(out, text);
-    fputc('\n', out);
-}
-
 static void write_runs(const plot_run *run, const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
     fputs("array run_norm[runs]\narray run_task[runs]\narray run_uses[runs]\narray "
           "run_startup[runs]\n",
           out);
     for (int i = 0; i < l->runs; i++) {
-        write_array(out, "run", "label", i + 1, l->label[i]);
-        write_array(out, "run", "full", i + 1, l->full[i]);
-        write_array(out, "run", "norm", i + 1, run[i].text[RUN_NORM]);
-        write_array(out, "run", "task", i + 1, run[i].task);
-        write_array(out, "run", "uses", i + 1, run[i].uses);
+        plot_assign(out, l->label[i], "run_label[%d]", i + 1);
+        plot_assign(out, l->full[i], "run_full[%d]", i + 1);
+        plot_assign(out, run[i].text[RUN_NORM], "run_norm[%d]", i + 1);
+        plot_assign(out, run[i].task, "run_task[%d]", i + 1);
+        plot_assign(out, run[i].uses, "run_uses[%d]", i + 1);
         fprintf(out, "run_startup[%d] = %.6g\n", i + 1, run[i].startup);
     }
-}
-
-static void write_text(FILE *out, const char *name, const char *text) {
-    fprintf(out, "%s = ", name);
-    plot_quote(out, text);
-    fputc('\n', out);
 }
 
 static bool is_identifier(const char *text) {
@@ -151,7 +139,7 @@ static void write_data(const plot_data *d, FILE *out) {
     fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
     for (int i = 0; i < d->curves; i++) {
         fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
-        write_array(out, name, "key", i + 1, d->curve[i].key);
+        plot_assign(out, d->curve[i].key, "%s_key[%d]", name, i + 1);
     }
     write_columns(d, out);
 }
@@ -184,14 +172,14 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     plot_controls_write(out, job->template, job->controls);
     write_looks(job, out);
     write_runs(job->run, job->labels, out);
-    write_text(out, "shared", job->labels->shared);
-    write_text(out, "site", job->template->site);
-    write_text(out, "stat", job->template->stat);
+    plot_assign(out, job->labels->shared, "shared");
+    plot_assign(out, job->template->site, "site");
+    plot_assign(out, job->template->stat, "stat");
     fprintf(out, "stat_own = %d\n", job->template->stat_own);
-    write_text(out, "stat_unit", job->template->stat_unit);
-    write_text(out, "metric", job->template->metric);
+    plot_assign(out, job->template->stat_unit, "stat_unit");
+    plot_assign(out, job->template->metric, "metric");
     for (int i = 0; i < job->template->words; i++)
-        write_text(out, job->template->word[i].name, job->template->word[i].value);
+        plot_assign(out, job->template->word[i].value, "%s", job->template->word[i].name);
     plot_published_write(job->published, job->template, out);
     int entries = job->labels->runs + job->published->rows;
     for (int i = 0; i < job->template->tables; i++) {

@@ -27,6 +27,9 @@ typedef struct plot_job {
 /* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a string
  * of its own: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
 void plot_quote(FILE *out, const char *text);
+/* Writes a line VARIABLE = 'text'; the format makes the variable. */
+__attribute__((format(printf, 3, 4))) void plot_assign(FILE *out, const char *text,
+                                                       const char *format, ...);
 sr_status plot_draw(const plot_job *job, sr_failure *why);
 
 #endif

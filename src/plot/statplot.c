@@ -324,12 +324,6 @@ static sr_status draw(const char *name, char **paths, int count, plot_request *r
     return status;
 }
 
-static sr_status list_all(sr_failure *why) {
-    sr_status status = plot_template_list(stdout, why);
-    if (status == SR_OK) plot_layout_list(stdout);
-    return status;
-}
-
 static sr_status read_options(int argc, char **argv, choices *c, settings *s, int *positional,
                               sr_failure *why) {
     plot_template t;
@@ -376,7 +370,11 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         request.output = "-"; /* `statplot fig2 -` */
         count--;
     }
-    if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
+    if (positional == 1 && strcmp(argv[1], "list") == 0) {
+        status = plot_template_list(stdout, why);
+        if (status == SR_OK) plot_layout_list(stdout);
+        return status;
+    }
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
     if (strcmp(argv[1], "report") != 0 && (s.force || s.each != atoi(EACH)))
         return sr_fail(why, SR_USAGE, "--%s applies to report alone",

@@ -44,7 +44,7 @@ static void would_bn(void **state) {
     const char *head = strstr(r.out, "\nWould BN work here?\n"),
                *verdict = strstr(r.out, "1 FINDING");
     assert_true(head && verdict && head < verdict);
-    assert_non_null(strstr(verdict, "Said at the head of this page."));
+    assert_non_null(strstr(verdict, "See the top of this page."));
     assert_null(strstr(verdict, "Not by what is observed"));
     program_free(&r);
 }

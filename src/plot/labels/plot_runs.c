@@ -46,16 +46,27 @@ static void describe(plot_run *r) {
     }
 }
 
+/* A copy that analyses cannot take for an option. */
+static char *path_word(const char *path) {
+    const size_t size = strlen(path) + 3;
+    char *text = malloc(size);
+    if (text) snprintf(text, size, "%s%s", path[0] == '-' ? "./" : "", path);
+    return text;
+}
+
 sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why) {
     const tool program = {.name = "statplot"};
-    *r = (plot_runs){.run = NULL};
+    *r = (plot_runs){.path = calloc((size_t)count + 1, sizeof *r->path),
+                     .run = calloc((size_t)count + 1, sizeof *r->run)};
+    bool complete = r->path && r->run;
+    while (complete && r->count < count)
+        complete = (r->path[r->count] = path_word(paths[r->count])) != NULL && ++r->count;
+    if (!complete) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", count);
     if (count == 0) return SR_OK;
-    sr_status status = run_set_open(&r->set, count, paths, why);
+    sr_status status = run_set_open(&r->set, count, r->path, why);
     if (status != SR_OK) return status;
-    r->run = calloc((size_t)count, sizeof *r->run);
-    if (!r->run) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", count);
     for (int i = 0; i < count; i++) {
-        r->run[i] = (plot_run){.file = r->set.run[i], .path = paths[i], .look = i};
+        r->run[i] = (plot_run){.file = r->set.run[i], .path = r->path[i], .look = i};
         describe(&r->run[i]);
         run_warn_mended(&program, r->set.run[i]);
     }
@@ -66,6 +77,8 @@ sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why)
 void plot_runs_close(plot_runs *r) {
     run_cache_offer(NULL, 0);
     run_set_close(&r->set);
+    for (int i = 0; i < r->count; i++) free(r->path[i]);
+    free(r->path);
     free(r->run);
 }
 

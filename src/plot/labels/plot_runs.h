@@ -10,7 +10,7 @@ enum { RUN_MODEL, RUN_NORM, RUN_DATA, RUN_SEED, RUN_PARTS, RUN_PART = 80 };
 /* Copies share the file, which plot_runs owns. */
 typedef struct plot_run {
     const sr_runfile *file;
-    char *path;                     /* as the user gave it */
+    char *path;                     /* as the user gave it; "./" before a dash */
     int look;                       /* of its lines, from 0 */
     char text[RUN_PARTS][RUN_PART]; /* model, norm, data, seed */
     char task[2 * RUN_PART + 8];    /* "model, data" */
@@ -21,8 +21,10 @@ typedef struct plot_run {
 } plot_run;
 
 typedef struct plot_runs {
+    int count;
+    char **path;   /* [count] */
+    plot_run *run; /* [count] */
     run_set set;
-    plot_run *run; /* [set.count] */
 } plot_runs;
 
 /* Opens each file once, for the labels, the page and the analyses of a figure or report, which find

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/containers/vector.h"
 #include "plot/plot_process.h"
 #include "plot/report/plot_report.h"
 #include "plot/template/plot_files.h"
@@ -29,7 +30,8 @@ typedef struct section {
 
 typedef struct sections {
     section *row;
-    size_t count, capacity;
+    size_t count;
+    int64_t capacity;
     size_t shared; /* bytes */
     section_end *end;
     char directory[PLOT_PATH]; /* for the parts */
@@ -39,13 +41,8 @@ typedef struct sections {
 
 static sr_status sections_add(sections *s, sr_status (*write)(report *r, sr_failure *why),
                               const char *template, sr_failure *why) {
-    if (s->count == s->capacity) {
-        const size_t capacity = 2 * s->capacity + 16;
-        section *grown = realloc(s->row, capacity * sizeof *grown);
-        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-        s->row = grown;
-        s->capacity = capacity;
-    }
+    if (!vector_reserve(&s->row, &s->capacity, (int64_t)s->count + 1, sizeof *s->row))
+        return sr_fail(why, SR_MEMORY, "out of memory");
     section *row = &s->row[s->count];
     *row = (section){.write = write};
     snprintf(row->template, sizeof row->template, "%s", template);

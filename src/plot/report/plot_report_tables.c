@@ -41,20 +41,16 @@ static sr_status run_table(const report *r, const report_table *t, char **path, 
     char output[2 * PLOT_PATH], placed[2 * PLOT_PATH], errors[2 * PLOT_PATH + 64];
     int argc = 0;
     char **argv = calloc((size_t)runs + 9, sizeof *argv);
-    bool whole = argv != NULL;
-    while (whole && t->words[argc]) {
-        argv[argc] = strdup(t->words[argc]);
-        whole = argv[argc++] != NULL;
-    }
-    for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = plot_run_word(path[i])) != NULL;
+    if (!argv) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (; t->words[argc]; argc++) argv[argc] = (char *)(uintptr_t)t->words[argc];
+    for (int i = 0; i < runs; i++) argv[argc++] = path[i];
     snprintf(output, sizeof output, "%s/%s", r->scratch, name);
     snprintf(placed, sizeof placed, "%s/%s", r->request->output, name);
     snprintf(errors, sizeof errors, "%s.stderr", output);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
-    sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = plot_process_run(&p, why);
     if (status == SR_OK) status = report_note_file(r, name, why);
     if (status == SR_OK) status = plot_place_output(output, placed, why);
-    for (int i = 0; argv && i < argc; i++) free(argv[i]);
     free(argv);
     return status;
 }
