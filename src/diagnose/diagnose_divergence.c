@@ -1,13 +1,13 @@
 /* diagnose_divergence.c -- did it diverge, when, and at which site first?
  *
  * An event: the first step with a loss that is not finite, or with a NaN or infinity among a site's
- * vectors (`nonfinite`), over all steps, the start-up too; of the sites of that step the first one
- * of the forward pass.
+ * vectors (`nonfinite`). All steps count, the burn-in too. Among the sites of that step the first
+ * in the forward pass is named.
  *
- * A rise, where all is finite: with m_1 and m_2 the medians of the loss over the first and the last
- * tenth of the steps (at least LEAST_STEPS), rise = (m_2 - m_1)/|m_1|, its ends from the ends of
- * the two intervals. Beyond 0 training ended worse than it began. The site is then the one whose
- * dx_norm is the first to leave for good what it was in the first tenth.
+ * A rise, if all values are finite: m_1 and m_2 are the medians of the loss over the first and the
+ * last tenth of the steps (at least LEAST_STEPS). rise = (m_2 - m_1)/|m_1|, its ends from the ends
+ * of the two intervals. Above 0 training ended worse than it began. The site is then the first
+ * whose dx_norm permanently leaves its range of the first tenth.
  */
 #include <math.h>
 #include <stdlib.h>

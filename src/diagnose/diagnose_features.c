@@ -2,10 +2,10 @@
  *
  * v_k is sigma2_B of feature k, or psi2_B where a site has no sigma2_B.
  *
- *     dead    share of the features with v_k < eps, the number under the root: xhat is then smaller
- *             than 0.71 and what is left of the feature is noise; its median over recorded steps
- *     growth  of the largest v_k over features: median over the last third of the recorded steps
- *             over that of the first third, its ends from those of the two intervals
+ *     dead    fraction of the features with v_k < eps: xhat is then below 0.71, and the feature is
+ *             noise; median over the recorded steps
+ *     growth  largest v_k over features: its median over the last third of the recorded steps
+ *             divided by its median over the first third, ends from the two intervals
  */
 #include <math.h>
 #include <stdlib.h>

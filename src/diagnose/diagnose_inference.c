@@ -10,13 +10,13 @@
  * evaluations are of one run: an interval of this run). The metric is a loss in nats if the run has
  * one, as of all metrics it is the finest, else the first that has a partner.
  *
- * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is
- * the median of tid_mean and tid_var over the second half of training too, with its interval;
- * beside it the final pass with frozen running values, where there is one. Of sites that divide by
- * psi it is rel_psi = ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is
- * that of sigma: the same number where features have no mean, hence tid_var's range and limit.
- * Where they have one, psi = |(mu, sigma)| moves by no more than the pair does, so rel_psi <=
- * sqrt(tid_mean^2 + tid_var^2) but for what the running psi2 holds of the spread of mu_B.
+ * The discrepancy of a site is the median of tid_mean and tid_var over the second half of training,
+ * with its interval (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3). The final
+ * pass with frozen running statistics is printed beside it. Sites that divide by psi have rel_psi =
+ * ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is the error of sigma.
+ * Both are equal if features have no mean, hence tid_var's range and limit. Otherwise psi = |(mu,
+ * sigma)| moves by no more than the pair, so rel_psi <= sqrt(tid_mean^2 + tid_var^2), except for
+ * the spread of mu_B in the running psi2.
  */
 #include <math.h>
 #include <stdlib.h>

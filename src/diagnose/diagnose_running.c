@@ -1,12 +1,12 @@
 /* diagnose_running.c -- is the running average too slow or too fast?
  *
- * Too slow for the run: after its N passes what running values began with still weighs alpha^N,
- * more than the share at which the start-up is called over. It follows from alpha and N alone.
+ * Too slow for the run: after its N passes the initial values still weigh alpha^N, more than the
+ * fraction that ends the burn-in. It follows from alpha and N alone.
  *
  * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other
- * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean
- * at the first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best
- * alpha has the least median distance behind the first LEAST_STEPS steps, and
+ * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B. The average starts at the run's
+ * own running mean at the first step of the window. d(alpha) = ||mu_B - r||_2, r from before the
+ * update. The best alpha has the least median distance after the first LEAST_STEPS steps, and
  *
  *     lag = median over steps of d(run's alpha) / d(best alpha)
  *

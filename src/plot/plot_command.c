@@ -104,9 +104,8 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
     return status;
 }
 
-/* In a report, where figures are tried with runs that may be refused, analyses of all runs wait for
- * tables before theirs: they take the longest, and are not needed when one of those refuses a
- * run. */
+/* A report tries figures with runs that may be refused. Analyses of all runs take the longest, so
+ * they wait until no earlier table refuses a run. */
 static bool table_waits(const plot_sources *from, const plot_table *table) {
     if (!from->refusal || plot_table_of_each(table)) return false;
     for (const plot_table *before = from->template->table; before < table; before++)

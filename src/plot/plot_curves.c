@@ -1,10 +1,10 @@
 /* Turns the tables of analyses into data files for gnuplot.
  *
- * With a `curves` line: first pass, the curves of the table (rows with the same run and key cells,
- * which must stand together, x not falling) and the range of x of each; second pass, one bucket at
- * a time, low, median and high of every value, the medians smoothed where the user wants it. Curves
- * with fewer rows than buckets are copied point by point. Memory: the values of one bucket, and
- * what is drawn of one curve. Without a `curves` line the cells are copied.
+ * A table with a `curves` line is read twice. The first pass finds the curves and their range of x.
+ * The rows of a curve have the same run and key cells, are adjacent, and x does not fall. The
+ * second pass reduces one bucket at a time to the low, median and high of every value, and smooths
+ * the medians if asked. A curve with fewer rows than buckets is copied point by point. Memory holds
+ * one bucket and the points of one curve. Without a `curves` line the cells are copied.
  */
 #include <errno.h>
 #include <math.h>
@@ -105,8 +105,7 @@ typedef struct bucket {
     bool finite[PLOT_VALUES]; /* this curve has a value */
 } bucket;
 
-/* As an axis may end there: lengths and steps are reckoned with without leaving the range of
-   double. */
+/* Axes may end at these values: their lengths and steps must stay in the range of double. */
 static double bounded(double value) {
     const double most = 1e300;
     if (!isfinite(value)) return value;

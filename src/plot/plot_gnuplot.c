@@ -1,9 +1,9 @@
-/* Writes the gnuplot script, runs gnuplot, and puts the figure where it belongs.
+/* Writes the gnuplot script, runs gnuplot, and moves the figure to its place.
  *
  * The script, style.gp, the template and the data files lie in one directory and name each other by
- * file name only; gnuplot runs there, so no path of the user's is ever read by gnuplot. What run
- * files say (labels, sites) stands between single quotes with ' doubled: gnuplot runs backticks in
- * double quotes. gnuplot exits 0 after most errors, so anything on its stderr is a failure.
+ * file name only. gnuplot runs there, so it reads no path of the user's. Texts from run files are
+ * in single quotes, because gnuplot runs backticks in double quotes. gnuplot exits 0 after most
+ * errors, so anything on its stderr is a failure.
  */
 #include <errno.h>
 #include <math.h>
@@ -42,9 +42,9 @@ static bool terminal_draws(void) {
     return strstr(term, "sixel") || strstr(term, "mlterm") || strncmp(term, "foot", 4) == 0;
 }
 
-/* Scales so that 8 points are 8 points and a line of width 1 is one point, in the printed figure:
- * the cairo terminals take a point for 1/54 inch and a pdf line for half a point; svg gets 96 units
- * to the inch, png 300 dots. A legend of several rows makes the figure higher (style.gp), so the
+/* Scales the figure so that 8 points print as 8 points and a line of width 1 as one point. The
+ * cairo terminals take a point for 1/54 inch and a pdf line for half a point. svg gets 96 units to
+ * the inch, png 300 dots. A legend of several rows makes the figure higher (style.gp), so the
  * terminal is a function of the height. */
 static void write_terminal(const plot_job *job, FILE *out) {
     const double w = job->template->width;
@@ -103,8 +103,8 @@ static void write_value(FILE *out, const char *table, const char *value, int col
     fprintf(out, "%s_%s_finite = %d\n", table, value, finite);
 }
 
-/* A word of the user's is not written by its name: it might be that of another variable, or none.
- * For the ends of axes; 1 where there is no such value, so that they stay usable. */
+/* Writes a value for the end of an axis; 1 if there is none, so that the axis stays usable. A
+ * user's column gets a number only: its name may clash with a variable. */
 static void write_end(FILE *out, const plot_table *t, int i, const char *which, double value) {
     if (isnan(value)) value = 1;
     if (!t->open[i]) fprintf(out, "%s_%s_%s = %.9g\n", t->name, t->y[i], which, value);

@@ -1,6 +1,5 @@
-/* Labels of runs whose curves are only observed: "ln (observed)". A figure that draws statistics of
- * batches shows them of an LN run too when that was trained with --observe batch, and nothing else
- * on the page would say that LN does not use them.
+/* Labels of runs whose curves are only observed: "ln (observed)". A figure of batch statistics also
+ * draws an LN run that was trained with --observe batch. The label says that LN does not use them.
  */
 #include <string.h>
 

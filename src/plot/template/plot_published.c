@@ -1,8 +1,8 @@
 /* What the papers print, beside what runs measured: rows of published.tsv.
  *
- * The file has one value a row: table, source, norm, metric, value. A figure names the metrics that
- * it shows (`#: published TABLES METRICS`); the values of one table, source and norm become one
- * row with a value per metric, so that a figure can set one against the other. gnuplot gets arrays:
+ * The file has one value a row: table, source, norm, metric, value. A figure names its metrics
+ * (`#: published TABLES METRICS`). The values of one table, source and norm become one row with a
+ * value per metric, so that a figure can draw one over the other. gnuplot gets arrays:
  *
  *     published_rows                       0 unless --published was given
  *     published_norm[i], published_source[i], published_table[i], published_group[i]
