@@ -59,7 +59,7 @@ static void advice_of_method(void **state) {
             true);
     program_free(&r);
     r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n"});
-    advises(&r, "nu", "a layer scale before the site", true);
+    advises(&r, "nu", "a layer scale, which bounds Gamma", true);
     advises(&r, "nu", "--norm pn-released", true);
     program_free(&r);
     r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n", .layer_scale = 2});
