@@ -8,7 +8,7 @@
 #: table d stat-alpha {run} --site {site} --stat {stat} --burn-in same --phase {steps} --alpha 0,0.5,0.7,0.8,0.9,0.95,0.97,0.98,0.99,0.995,0.998,0.999
 #: curves d by site,statistic x alpha y median,q25,q75,run_alpha,steps,spacing
 # Median distance with each alpha over that with alpha 0, which takes the batch before, against 1/(1 - alpha), all of them over the
-# same steps: greater alphas than those whose start-up leaves a third of the steps are left out. Dashed: batches that are
+# same steps: it omits alphas whose burn-in is longer than two thirds of the steps. Dashed: batches that are
 # independent and about a fixed value, 1/sqrt(1 + alpha). Along it distance is noise of the batches, and more memory
 # averages it out; above it the value moves and the running one lags behind. Vertical: the run's own alpha.
 # --stat mu, sigma2 or psi2. A panel per run, a line per site; runs of one site each are together in one panel. Of few lines

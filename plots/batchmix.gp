@@ -5,7 +5,7 @@
 #: site first
 #: table t stat-batchmix {run} --site {site}
 #: table? w stat-tid {runs} --stat mean --site {site}
-# A row per run, in the given order. Left: share of ||mu_B - mu||^2 that is gone when a part is taken out, with intervals
+# A row per run, in the given order. Left: percentage of ||mu_B - mu||^2 that one part explains, with intervals
 # over the steps of the run; the part of the position encoding is exact, those of length and padding are regressions out of
 # sample. Grey: the same regression on lengths and padding moved in time, which is what nothing looks like. Right: mean TID
 # as it is and without the parts. "Together" is without position where the site has none recorded; images have no parts.
@@ -62,7 +62,7 @@ do for [i=1:5] {
 
 set multiplot
 eval dot_panel(1, 2)
-set xlabel 'share of ||μ_B − μ||^2 explained (%)' offset 0,0.7
+set xlabel '||μ_B − μ||^2 explained (%)' offset 0,0.7
 set xrange [100 * low - 4:104] noextend
 eval sprintf('set xtics %g', low < -1 ? -200 * low / 4 : 25)
 set arrow from first 0, graph 0 to first 0, graph 1 nohead linetype 958 linewidth 0.5 dashtype solid back

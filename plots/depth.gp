@@ -4,7 +4,7 @@
 #: size 6.75 2.4
 #: controls y scale steps
 #: site *
-#: choice right variance|kurtosis|mean_share what the right panel draws: variance, outlier features, or the share of the mean direction
+#: choice right variance|kurtosis|mean_share what the right panel draws: variance, outlier features, or the fraction of power in the mean direction
 #: choice parts 4|1|2|8 equal parts of training, each by its medians
 #: table d stat-depth {run} --site {site} --phase {steps} --parts {parts}
 #: curves d by part x depth y power,{right}
@@ -73,7 +73,7 @@ set pointsize 0.4
 kind(k) = runs == 1 ? 950 + (k - 1) % 8 + 1 : d_run[k]
 width(k) = thick[k] ? 1.1 : 0.5
 size(k) = thick[k] ? 0.4 : 0.01
-label_of(q) = q eq 'variance' ? 'variance, mean over features' : q eq 'kurtosis' ? 'kurtosis over features' : 'share of the mean direction'
+label_of(q) = q eq 'variance' ? 'variance, mean over features' : q eq 'kurtosis' ? 'kurtosis over features' : 'fraction of power in the mean'
 set xlabel 'depth of the site, from the input' offset 0,0.7
 room_x = deepest > shallowest ? 0.03 * (deepest - shallowest) : 0.5
 set xrange [shallowest - room_x:deepest + room_x] noextend

@@ -13,7 +13,7 @@
 #: table l stat-scalar {run} --site last-bn --per-step --buckets {buckets} --phase {steps} --stat {mean},{var},{gmu},{gsigma2}
 #: curves l by site x percent y {mean},{var},{gmu},{gsigma2} buckets 50
 # Above: first BN site; below: last BN layer (last-bn). From left to right: mean and variance TID, parts of dx through
-# mu_B and sigma2_B. Line: median of each 1/50 of training; band: smallest to largest value; grey: start-up.
+# mu_B and sigma2_B. Line: median of each 1/50 of training; band: smallest to largest value; grey: burn-in.
 # --against rows divides by what batches of as many independent rows would show. No form is free of the number of rows.
 
 if (value('f_'.gmu.'_finite') == 0) { eval refuse('no run has ||dx||, which files of older versions lack: record one again') }
@@ -30,7 +30,7 @@ gap_y = 0.3
 legend_height = legend_height + 0.22
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
-array head[4] = ['mean TID', 'variance TID', 'share of {/:Italic dx}: {/:Italic g_μ}', 'share of {/:Italic dx}: {/:Italic g}_{{/:Italic σ}^2}']
+array head[4] = ['mean TID', 'variance TID', 'fraction of {/:Italic dx}: {/:Italic g_μ}', 'fraction of {/:Italic dx}: {/:Italic g}_{{/:Italic σ}^2}']
 if (against eq 'rows') {
     head[1] = 'mean TID / noise'
     head[2] = 'variance TID / noise'

@@ -4,7 +4,7 @@
 #: size 6.75 2.3
 #: controls x y scale smooth steps
 #: site *
-#: choice quantity kurtosis|mean_share|power|variance|largest|dead what is drawn: outlier features, share of the mean direction, power, variance, largest variance of a feature, share of features with variance below eps
+#: choice quantity kurtosis|mean_share|power|variance|largest|dead what is drawn: outlier features, fraction of power in the mean direction, power, variance, largest variance of a feature, fraction of features with variance below eps
 #: table d stat-features {run} --site {site} --per-step --buckets {buckets} --phase {steps} --stat {quantity}
 #: curves d by site x percent y {quantity} buckets 100
 # A panel per run, a line per site, from the first (dark) to the last (light): medians of each 1/100 of training.
@@ -24,8 +24,8 @@ most = 1
 do for [r=1:runs] { if (of_run[r] > most) { most = of_run[r] } }
 # From 0, the first site, to 1, the last.
 tone(k) = of_run[d_run[k]] > 1 ? (number[k] - 1.0) / (of_run[d_run[k]] - 1.0) : 0
-quantity_name(q) = q eq 'kurtosis' ? 'kurtosis over features' : q eq 'mean_share' ? 'share of the mean direction' : \
-    q eq 'largest' ? 'largest variance of a feature' : q eq 'dead' ? 'share of dead features' : q.', mean over features'
+quantity_name(q) = q eq 'kurtosis' ? 'kurtosis over features' : q eq 'mean_share' ? 'fraction of power in the mean' : \
+    q eq 'largest' ? 'largest variance of a feature' : q eq 'dead' ? 'fraction of dead features' : q.', mean over features'
 is_share = quantity eq 'mean_share' || quantity eq 'dead'
 least = value(sprintf('d_%s_positive', quantity))
 largest = value(sprintf('d_%s_largest', quantity))

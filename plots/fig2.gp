@@ -10,7 +10,7 @@
 #: word sigma2 form dist_sigma2|dist_sigma2_per_root|dist_sigma2_relative
 #: table d stat-distance {run} --site {site} --form {form} --per-step --buckets {buckets} --phase {steps} --stat mu,sigma2
 #: curves d by site x percent y {mu},{sigma2} buckets 100
-# Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost. Grey: start-up, in
+# Line: median of each 1/100 of training; band: smallest to largest value, so no outlier is lost. Grey: burn-in, in
 # which running values still hold what they began with. `statplot fair` draws what may be compared.
 
 legend_count = d_curves
@@ -28,7 +28,7 @@ eval percent_x(25)
 set multiplot
 eval panel(1, 2, 1, 1)
 eval axis_y(axes, d_y1_positive, d_y1_largest)
-eval STARTUP('start-up')
+eval STARTUP('burn-in')
 set ylabel '‖{/:Italic μ_B} − {/:Italic μ}‖_2'.by('{/:Italic σ}') offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:d_y1_low:d_y1_high \
          with filledcurves linetype d_run[k] fillstyle transparent solid band noborder, \

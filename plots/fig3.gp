@@ -4,7 +4,7 @@
 #: size 6.75 2.3
 #: controls x y scale smooth steps
 #: site first
-#: choice loss sum|mean|share of the loss summed over the pass as printed, of the mean loss, or as a share of the whole input gradient: only the last may be compared between widths, scales and losses
+#: choice loss sum|mean|share of the loss summed over the pass as printed, of the mean loss, or as a fraction of the whole input gradient: compare only the last between widths, scales and losses
 #: choice axes linear|log as printed, or logarithmic
 #: word mu loss g_mu_sum|g_mu_mean|g_mu_share
 #: word sigma2 loss g_sigma2_sum|g_sigma2_mean|g_sigma2_share

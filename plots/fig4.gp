@@ -41,7 +41,7 @@ set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(low(b_y1_positive, p_y1_positive), high(b_y1_largest, p_y1_largest))
 distance(a) = sprintf('‖{/:Italic %s_B}%s − {/:Italic %s}%s‖_2 / {/:Italic d}', a, square, a, square)
-eval STARTUP('start-up')
+eval STARTUP('burn-in')
 set ylabel distance('σ').',  '.distance('ψ') offset 0.3,0
 plot for [k=1:b_curves] b index k-1 using b_x:b_y1_low:b_y1_high \
          with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \

@@ -1,4 +1,4 @@
-#: title scatter of batch means between the shares (ranks) of each batch, against independent rows
+#: title scatter of batch means between the shards of each batch, against independent rows
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples shares_bn
 #: size 6.75 2.5
@@ -50,7 +50,7 @@ eval span('e', 'e_expected_mean')
 seen = span_count > 0 ? sees(span_low, span_high) : 0
 eval span('e', 'e_spread_mean_q75')
 seen = span_count > 0 ? sees(span_low, span_high) : 0
-if (high <= 0) { eval refuse('no step at which every share has rows') }
+if (high <= 0) { eval refuse('no step at which every shard has rows') }
 stats e using 0 nooutput name 'SITES'
 # Runs side by side within a site.
 place(r) = (r - 0.5 * (runs + 1)) * 0.5 / runs

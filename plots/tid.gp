@@ -25,7 +25,7 @@ unset colorbox
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(mean_low > 0 ? mean_low : 100 * d_tid_mean_positive, mean_high)
-eval STARTUP('start-up')
+eval STARTUP('burn-in')
 set ylabel 'mean TID (%)'.observed offset 0.3,0
 plot for [k=1:d_curves] d index k-1 using d_x:(100 * column(d_tid_mean)):(k) with lines linecolor palette linewidth 0.8 dashtype solid
 eval panel(2, 2, 1, 1)

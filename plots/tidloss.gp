@@ -44,7 +44,7 @@ set pointsize 0.4
 set multiplot
 eval panel(1, 1, 1, 2)
 eval log_y(100 * d_y1_positive, 100 * d_y1_largest)
-eval STARTUP('start-up')
+eval STARTUP('burn-in')
 set format x ''
 set ylabel stat_name(stat).' (%)' noenhanced offset 0.4,0
 set label 1 layer at graph 1, graph 1.06 right noenhanced font ',7' textcolor rgb '#606060'

@@ -1,13 +1,13 @@
 /* diagnose_divergence.c -- did it diverge, when, and at which site first?
  *
  * An event: the first step with a loss that is not finite, or with a NaN or infinity among a site's
- * vectors (`nonfinite`), over all steps, the start-up too; of the sites of that step the first one
- * of the forward pass.
+ * vectors (`nonfinite`). All steps count, the burn-in too. Among the sites of that step the first
+ * in the forward pass is named.
  *
- * A rise, where all is finite: with m_1 and m_2 the medians of the loss over the first and the last
- * tenth of the steps (at least LEAST_STEPS), rise = (m_2 - m_1)/|m_1|, its ends from the ends of
- * the two intervals. Beyond 0 training ended worse than it began. The site is then the one whose
- * dx_norm is the first to leave for good what it was in the first tenth.
+ * A rise, if all values are finite: m_1 and m_2 are the medians of the loss over the first and the
+ * last tenth of the steps (at least LEAST_STEPS). rise = (m_2 - m_1)/|m_1|, its ends from the ends
+ * of the two intervals. Above 0 training ended worse than it began. The site is then the first
+ * whose dx_norm permanently leaves its range of the first tenth.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -128,14 +128,6 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
     a->shown = 1;
 }
 
-static sr_status judge_event(history *h, const subject *s, const event *e, answer *a,
-                             sr_failure *why) {
-    bool went_on;
-    sr_status status = look_at_end(h, s, e, &went_on, why);
-    if (status == SR_OK) tell_event(h, s, e, went_on, a);
-    return status;
-}
-
 /* -- a rise ---------------------------------------------------------------------------------- */
 
 /* The first row behind which the site's dx_norm stays above the largest of the first `begin`. */
@@ -204,10 +196,13 @@ sr_status look_divergence(const subject *s, answer *a, sr_failure *why) {
         look_at_loss(&h, &first);
         status = look_at_sites(&h, s, &first, why);
     }
-    if (status == SR_OK && (first.row < h.steps || strcmp(s->info->status, "diverged") == 0))
-        status = judge_event(&h, s, &first, a, why);
-    else if (status == SR_OK)
+    if (status == SR_OK && (first.row < h.steps || strcmp(s->info->status, "diverged") == 0)) {
+        bool went_on;
+        status = look_at_end(&h, s, &first, &went_on, why);
+        if (status == SR_OK) tell_event(&h, s, &first, went_on, a);
+    } else if (status == SR_OK) {
         status = judge_rise(&h, s, a, why);
+    }
     history_free(&h);
     return status;
 }

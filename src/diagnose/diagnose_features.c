@@ -2,10 +2,10 @@
  *
  * v_k is sigma2_B of feature k, or psi2_B where a site has no sigma2_B.
  *
- *     dead    share of the features with v_k < eps, the number under the root: xhat is then smaller
- *             than 0.71 and what is left of the feature is noise; its median over recorded steps
- *     growth  of the largest v_k over features: median over the last third of the recorded steps
- *             over that of the first third, its ends from those of the two intervals
+ *     dead    fraction of the features with v_k < eps: xhat is then below 0.71, and the feature is
+ *             noise; median over the recorded steps
+ *     growth  largest v_k over features: its median over the last third of the recorded steps
+ *             divided by its median over the first third, ends from the two intervals
  */
 #include <math.h>
 #include <stdlib.h>
@@ -95,10 +95,10 @@ static void figure_of_features(const subject *s, answer *a) {
         answer_figure(a, "statplot features --quantity power");
 }
 
-static const char none[] = "no sigma2_B or psi2_B among the vectors behind the start-up";
+static const char none[] = "no sigma2_B or psi2_B among the vectors after the burn-in";
 
 sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "share below eps", .range_of = "dead", .severity = NOTABLE};
+    *a = (answer){.statistic = "fraction below eps", .range_of = "dead", .severity = NOTABLE};
     a->limit = healthy_find("dead") ? healthy_limit("dead") : 0;
     sr_status status = answer_rank(s, measure_dead, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;
@@ -119,8 +119,7 @@ sr_status look_growth(const subject *s, answer *a, sr_failure *why) {
     a->limit = healthy_limit("growth");
     sr_status status = answer_rank(s, measure_growth, NULL, a, why);
     if (a->reason[0] && s->count)
-        return answer_not_asked(a, "needs vectors of %d steps behind the start-up",
-                                3 * LEAST_STEPS);
+        return answer_not_asked(a, "needs vectors of %d steps after the burn-in", 3 * LEAST_STEPS);
     if (status != SR_OK || a->reason[0]) return status;
     if (!a->asked) return answer_not_asked(a, "%s", none);
     figure_of_features(s, a);

@@ -1,14 +1,14 @@
-/* diagnose_gradient.c -- what the batch statistics add to the gradient, and PN's nu.
+/* diagnose_gradient.c -- the gradient through batch statistics, and PN's nu.
  *
- * Shares (Shen et al., ICML 2020, equation 3; docs/norms.md 18.2): g_q_share = sqrt(n) d
- * g_q/||dx||_F, the Frobenius norm of the part of dx that goes through statistic q over that of the
- * whole, which depends on no width, scale or loss reduction. psi2 stands where sigma2 stands in BN;
- * no vision run with it is recorded, so its range is that of sigma2.
+ * Fractions (Shen et al., ICML 2020, equation 3; docs/norms.md 18.2): g_q_share = sqrt(n) d
+ * g_q/||dx||_F. The numerator is the Frobenius norm of the part of dx through statistic q. The
+ * fraction does not depend on width, scale or loss reduction. psi2 replaces BN's sigma2; no vision
+ * run records it, so it is judged by the range of sigma2.
  *
  * nu (docs/definitions.md, "Stability of nu"): nu <- nu (1 - (1 - alpha_bwd) Gamma) + ...
  * changes sign in one step where Gamma > 1/(1 - alpha_bwd) and grows where Gamma > 2/(1 -
  * alpha_bwd). alpha_bwd is that of the run's configuration ("alpha_bwd=0.9"), else the site's
- * alpha. All steps count, the start-up and shorter passes too: nu went through them.
+ * alpha. All steps count, the burn-in and shorter passes too: nu went through them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static sr_status measure_gain(const subject *s, int64_t site, const void *what, 
 
 typedef struct turns {
     int64_t turns, grows, early, first,
-        last; /* steps; early: in the start-up; first and last turn */
+        last; /* steps; early: in the burn-in; first and last turn */
 } turns;
 
 static sr_status count_turns(const subject *s, answer *a, turns *t, sr_failure *why) {
@@ -120,14 +120,14 @@ static sr_status tell_nu(const subject *s, answer *a, sr_failure *why) {
         answer_says(a, " The first such step is %lld, the last %lld.", (long long)t.first,
                     (long long)t.last);
     if (t.early)
-        answer_says(a, " %s in the start-up of running values (%lld steps).",
+        answer_says(a, " %s in the burn-in of running statistics (%lld steps).",
                     t.early == t.turns ? t.turns == 1 ? "It was" : "All of them were"
                                        : "The first of them was",
                     (long long)s->window.startup);
     return status;
 }
 
-/* That it happened needs no interval to be so: one step is enough, in the start-up too. */
+/* An event needs no interval: one step is enough, also in the burn-in. */
 sr_status look_nu(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "(1-alpha_bwd) Gamma_max", .limit = 1, .once = true, .whole = true};
     sr_status status = answer_rank(s, measure_gain, NULL, a, why);

@@ -10,13 +10,13 @@
  * evaluations are of one run: an interval of this run). The metric is a loss in nats if the run has
  * one, as of all metrics it is the finest, else the first that has a partner.
  *
- * The discrepancy (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3) of a site is
- * the median of tid_mean and tid_var over the second half of training too, with its interval;
- * beside it the final pass with frozen running values, where there is one. Of sites that divide by
- * psi it is rel_psi = ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is
- * that of sigma: the same number where features have no mean, hence tid_var's range and limit.
- * Where they have one, psi = |(mu, sigma)| moves by no more than the pair does, so rel_psi <=
- * sqrt(tid_mean^2 + tid_var^2) but for what the running psi2 holds of the spread of mu_B.
+ * The discrepancy of a site is the median of tid_mean and tid_var over the second half of training,
+ * with its interval (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3). The final
+ * pass with frozen running statistics is printed beside it. Sites that divide by psi have rel_psi =
+ * ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is the error of sigma.
+ * Both are equal if features have no mean, hence tid_var's range and limit. Otherwise psi = |(mu,
+ * sigma)| moves by no more than the pair, so rel_psi <= sqrt(tid_mean^2 + tid_var^2), except for
+ * the spread of mu_B in the running psi2.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -156,13 +156,6 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
     return SR_OK;
 }
 
-static void tell_gap(const gap *g, answer *a) {
-    answer_says(a,
-                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
-                "mean of %d evaluations).",
-                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
-}
-
 static void tell_tid(const subject *s, const answer *tid, answer *a) {
     double final[SR_FINAL_COUNT];
     const site_estimate *worst = &tid->top[0];
@@ -183,11 +176,6 @@ static void tell_tid(const subject *s, const answer *tid, answer *a) {
         answer_says(a, ", within %.3g: discrepancy does not explain it.", tid->limit);
 }
 
-static void copy_places(const answer *from, answer *to) {
-    memcpy(to->top, from->top, sizeof to->top);
-    to->shown = from->shown, to->asked = from->asked, to->beyond = from->beyond;
-}
-
 /* The figure draws valid_loss alone. */
 static void figure_of_gap(const subject *s, const gap *g, answer *a) {
     const char *name = g->metric->name;
@@ -203,9 +191,13 @@ static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid
     a->severity = SEVERE;
     a->e = g->e;
     a->from = g->from, a->to = g->to;
-    tell_gap(g, a);
+    answer_says(a,
+                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
+                "mean of %d evaluations).",
+                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
     tell_tid(s, tid, a);
-    copy_places(tid, a);
+    memcpy(a->top, tid->top, sizeof a->top);
+    a->shown = tid->shown, a->asked = tid->asked, a->beyond = tid->beyond;
     figure_of_gap(s, g, a);
     a->verdict = FOUND;
     return SR_OK;

@@ -1,16 +1,16 @@
 /* diagnose_noise.c -- outliers in time; rows that are too few, alike, or padding.
  *
- * Outliers (Shen et al., ICML 2020, section 3: batch statistics of text have large outliers in
- * time): of a site's dist_mu, dist_sigma2, dist_psi2 the deviation (v - median)/mad in parts of
- * about PART steps each, since what is usual changes during training, and the 99 % quantile of the
- * deviations with its bootstrap interval. Steps beyond DEVIATIONS are named (the rule of
- * stat-outlier, on one side).
+ * Outliers: batch statistics of text have large outliers in time (Shen et al., ICML 2020, section
+ * 3). The measure is the deviation (v - median)/mad of dist_mu, dist_sigma2 and dist_psi2. Medians
+ * are over about PART steps, since the usual value changes during training. The estimate is the
+ * 99 % quantile of the deviations with its bootstrap interval. Steps beyond DEVIATIONS are named,
+ * by the one-sided rule of stat-outlier.
  *
- * Rows: of n independent rows mu_B - mu has the norm sqrt(2/((1 + alpha) n)) ||sigma||
- * (docs/definitions.md, excess): the least TID that a batch of n rows can have unless they repel
- * each other. Alike: with the samples (sentences, images) of the batch in place of the rows it is
- * the most that random samples show, reached where all rows of a sample are equal; beyond it
- * batches are not random samples, or the mean moves faster than its running value.
+ * Rows: with n independent rows mu_B - mu has the norm sqrt(2/((1 + alpha) n)) ||sigma||
+ * (docs/definitions.md, excess). A batch of n rows has no smaller TID unless rows repel each other.
+ * Alike: with samples (sentences, images) in place of rows it is the largest TID of random samples.
+ * They reach it if all rows of a sample are equal. Beyond it batches are not random samples, or the
+ * mean moves faster than its running value.
  *
  *     like_samples = tid_mean / sqrt(2/((1 + alpha) samples))
  */
@@ -199,7 +199,7 @@ sr_status measure_padding(const subject *s, int64_t site, const void *what, esti
 }
 
 sr_status look_padding(const subject *s, answer *a, sr_failure *why) {
-    *a = (answer){.statistic = "padded share", .range_of = "padding", .severity = MINOR};
+    *a = (answer){.statistic = "padded fraction", .range_of = "padding", .severity = MINOR};
     a->limit = 0.5;
     sr_status status = answer_rank(s, measure_padding, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;

@@ -112,7 +112,7 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     static const char *const word[] = {"", "minor", "notable", "severe"};
     char text[1024], number_text[128];
     fprintf(out, "\n%2d. %s (%s, %s)\n", number, q->title, word[a->severity], q->id);
-    paragraph(out, "", q->headline ? "Said at the head of this page." : a->says);
+    paragraph(out, "", q->headline ? "See the top of this page." : a->says);
     write_estimate(a, number_text, sizeof number_text);
     snprintf(text, sizeof text, "%s %s", a->statistic, number_text);
     paragraph(out, "measured", text);
@@ -152,12 +152,12 @@ static void write_table(const subject *s, const answer *answers, FILE *out) {
     for (int i = 0; i < diagnose_question_count; i++) {
         if (answers[i].verdict != IN_ORDER) continue;
         if (!any)
-            fprintf(
-                out,
-                "\nAsked, in order; healthy: least to largest at so many sites of so many runs\n"
-                "%*s%-*s%-27s%-30s%-26s%-9s%s\n",
-                INDENT, "", LABEL, "question", "statistic", "worst [95 %]", "healthy (sites/runs)",
-                "found", "worst site");
+            fprintf(out,
+                    "\nAsked, in order; healthy: least to largest at the given numbers of sites "
+                    "and runs\n"
+                    "%*s%-*s%-27s%-30s%-26s%-9s%s\n",
+                    INDENT, "", LABEL, "question", "statistic", "worst [95 %]",
+                    "healthy (sites/runs)", "found", "worst site");
         any = true;
         write_in_order(s, &diagnose_questions[i], &answers[i], out);
     }
@@ -199,11 +199,11 @@ static sr_status write_head(const subject *s, FILE *out, sr_failure *why) {
     if (s->count)
         snprintf(
             text, sizeof text,
-            "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are out",
+            "steps %lld to %lld%s; %lld passes with less than half of the usual tokens are skipped",
             (long long)s->step[0], (long long)s->step[s->count - 1],
-            s->window.cut ? ", behind the start-up of running values" : "", (long long)s->shorter);
+            s->window.cut ? ", after the burn-in" : "", (long long)s->shorter);
     else
-        snprintf(text, sizeof text, "no step behind the start-up of running values (%lld steps)",
+        snprintf(text, sizeof text, "no step after the burn-in of running statistics (%lld steps)",
                  (long long)s->window.startup);
     paragraph(out, "judged", text);
     return write_batch(s, out, why);
@@ -218,7 +218,7 @@ static void write_headlines(const answer *answers, FILE *out) {
     }
 }
 
-/* Whoever answers only that it did not diverge has not been asked about its normalization. */
+/* A run that answers only that it did not diverge says nothing about its normalization. */
 static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
     int about = 0;
     for (int i = 0; i < diagnose_question_count; i++)
@@ -260,27 +260,20 @@ static void write_not_asked(const answer *answers, FILE *out) {
 
 static sr_status write_run(const sr_runfile *run, const char *path,
                            diagnose_synchronizes_fn *synchronizes, FILE *out, sr_failure *why) {
-    subject s;
-    int found = 0, *order = calloc((size_t)diagnose_question_count, sizeof *order);
-    answer *answers = calloc((size_t)diagnose_question_count, sizeof *answers);
-    sr_status status = subject_open(&s, run, path, why);
-    s.synchronizes = synchronizes;
-    if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
-    if (status == SR_OK) status = write_head(&s, out, why);
+    diagnosis d;
+    sr_status status = diagnosis_make(&d, run, path, synchronizes, why);
+    if (status == SR_OK) status = write_head(&d.s, out, why);
     if (status == SR_OK) {
         const char *damage;
         for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
-        write_headlines(answers, out);
-        status = write_verdict(&s, answers, order, found, out, why);
+        write_headlines(d.answers, out);
+        status = write_verdict(&d.s, d.answers, d.order, d.found, out, why);
     }
     if (status == SR_OK) {
-        write_table(&s, answers, out);
-        write_not_asked(answers, out);
+        write_table(&d.s, d.answers, out);
+        write_not_asked(d.answers, out);
     }
-    subject_free(&s);
-    free(order);
-    free(answers);
+    diagnosis_free(&d);
     return status;
 }
 

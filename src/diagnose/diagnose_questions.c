@@ -31,8 +31,8 @@ const question diagnose_questions[] = {
      "statplot layers --stat dist_mu", look_outliers, false, false},
     {"gradient", "Gradient through the batch statistics",
      "What part of the gradient do the batch statistics contribute?",
-     "g_mu, g_sigma2 or g_psi2, dx_norm, rows", "median share of ||dx||_F beyond its limit",
-     "Shen et al., ICML 2020, equation 3 and figure 3; share and limit own",
+     "g_mu, g_sigma2 or g_psi2, dx_norm, rows", "median fraction of ||dx||_F beyond its limit",
+     "Shen et al., ICML 2020, equation 3 and figure 3; fraction and limit own",
      "statplot layers --stat g_mu_share", look_gradient, false, false},
     {"nu", "PN's nu", "Does the backward estimate of PN stay bounded?", "Gamma_max",
      "a step with Gamma_max > 1/(1 - alpha_bwd), where nu changes sign; severe above 2/(1 - "
@@ -42,7 +42,7 @@ const question diagnose_questions[] = {
      "statplot layers --stat Gamma_max", look_nu, false, false},
     {"dead", "Dead features", "Are there features that are the same for every row?",
      "vectors sigma2_B or psi2_B",
-     "median share of features whose variance over the batch is below eps, beyond its limit",
+     "median fraction of features whose variance over the batch is below eps, beyond its limit",
      "eps: Ioffe and Szegedy, ICML 2015; criterion own", "statplot features --quantity dead",
      look_dead, false, false},
     {"growth", "Exploding features", "Does the variance of a feature grow without end?",
@@ -101,8 +101,16 @@ static void tell_observer(const subject *s, answer *a) {
                     at->called);
 }
 
-sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why) {
-    *found = 0;
+sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
+                         diagnose_synchronizes_fn *synchronizes, sr_failure *why) {
+    const size_t count = (size_t)diagnose_question_count;
+    answer *answers = calloc(count, sizeof *answers);
+    *d = (diagnosis){.answers = answers, .order = calloc(count, sizeof *d->order)};
+    const subject *s = &d->s;
+    const sr_status opened = subject_open(&d->s, run, path, why);
+    d->s.synchronizes = synchronizes;
+    if (opened != SR_OK) return opened;
+    if (!answers || !d->order) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < diagnose_question_count; i++) {
         sr_failure unread = {0};
         answers[i] = (answer){.e = NO_ESTIMATE};
@@ -115,10 +123,16 @@ sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found
         if (!diagnose_questions[i].general) tell_observer(s, &answers[i]);
         if (advice_write(s, &diagnose_questions[i], &answers[i], &unread) == SR_MEMORY)
             return *why = unread, SR_MEMORY;
-        order[(*found)++] = i;
+        d->order[d->found++] = i;
     }
-    rank(answers, order, *found);
+    rank(answers, d->order, d->found);
     return SR_OK;
+}
+
+void diagnosis_free(diagnosis *d) {
+    subject_free(&d->s);
+    free(d->answers);
+    free(d->order);
 }
 
 void diagnose_list(FILE *out) {

@@ -1,12 +1,12 @@
 /* diagnose_running.c -- is the running average too slow or too fast?
  *
- * Too slow for the run: after its N passes what running values began with still weighs alpha^N,
- * more than the share at which the start-up is called over. It follows from alpha and N alone.
+ * Too slow for the run: after its N passes the initial values still weigh alpha^N, more than the
+ * fraction that ends the burn-in. It follows from alpha and N alone.
  *
  * Else as stat-alpha: the batch means mu_B of the recorded steps are averaged again with other
- * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B, from the run's own running mean
- * at the first step of the window; d(alpha) = ||mu_B - r||_2, r from before the update. The best
- * alpha has the least median distance behind the first LEAST_STEPS steps, and
+ * weights alpha of the old value, r <- alpha r + (1 - alpha) mu_B. The average starts at the run's
+ * own running mean at the first step of the window. d(alpha) = ||mu_B - r||_2, r from before the
+ * update. The best alpha has the least median distance after the first LEAST_STEPS steps, and
  *
  *     lag = median over steps of d(run's alpha) / d(best alpha)
  *
@@ -214,7 +214,7 @@ sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
     if (!a->asked && !has_running_mean(s))
         return answer_not_asked(a, "no site with a running mean");
     if (!a->asked)
-        return answer_not_asked(a, "no mu_B and mu at every step behind the start-up%s",
+        return answer_not_asked(a, "no mu_B and mu at every step after the burn-in%s",
                                 subject_how(s, " (--vectors-every 1)"));
     if (fast.verdict == FOUND && a->verdict != FOUND) *a = fast;
     return a->verdict == FOUND ? tell_lag(s, a, why) : SR_OK;

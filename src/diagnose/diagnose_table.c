@@ -77,18 +77,11 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
 
 static sr_status write_run(const sr_runfile *run, const char *path,
                            diagnose_synchronizes_fn *synchronizes, tsv *t, sr_failure *why) {
-    subject s;
-    int found = 0, *order = calloc((size_t)diagnose_question_count, sizeof *order);
-    answer *answers = calloc((size_t)diagnose_question_count, sizeof *answers);
-    sr_status status = subject_open(&s, run, path, why);
-    s.synchronizes = synchronizes;
-    if (status == SR_OK && (!order || !answers)) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = diagnose_ask(&s, answers, order, &found, why);
+    diagnosis d;
+    sr_status status = diagnosis_make(&d, run, path, synchronizes, why);
     for (int i = 0; i < diagnose_question_count && status == SR_OK; i++)
-        write_row(&s, &diagnose_questions[i], &answers[i], rank_of(order, found, i), t);
-    subject_free(&s);
-    free(order);
-    free(answers);
+        write_row(&d.s, &diagnose_questions[i], &d.answers[i], rank_of(d.order, d.found, i), t);
+    diagnosis_free(&d);
     return status;
 }
 

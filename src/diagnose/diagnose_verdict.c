@@ -57,13 +57,13 @@ sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, a
     if (a->asked) a->e = a->top[0].e;
     if (a->asked) answer_judge(a);
     if (!a->asked && s->count == 0 && !a->whole)
-        return answer_not_asked(a, "no step behind the start-up of running values, %lld steps",
+        return answer_not_asked(a, "no step after the burn-in of running statistics, %lld steps",
                                 (long long)s->window.startup);
     if (!a->asked && most > 0)
         answer_not_asked(a, "an interval needs %d steps%s, there are %lld", LEAST_STEPS,
                          a->whole ? ""
                          : judged ? " in the second half"
-                                  : " behind the start-up",
+                                  : " after the burn-in",
                          (long long)most);
     return SR_OK;
 }

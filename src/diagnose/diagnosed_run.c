@@ -1,8 +1,8 @@
 /* diagnosed_run.c -- a run as a diagnosis sees it: the steps that count, columns of them.
  *
- * Out are the start-up of the running values (sr_run_startup) and passes with less than half of the
- * usual tokens, such as the last one of an epoch: batch statistics of fewer rows are noisier for no
- * other reason.
+ * It skips the burn-in of the running statistics (sr_run_startup). It also skips passes with less
+ * than half of the usual tokens, such as the last one of an epoch: fewer rows alone make batch
+ * statistics noisier.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ void subject_free(subject *s) {
 bool subject_has(const subject *s, const char *name) {
     const stat_form *f = form_find(name);
     if (!f) return sr_run_has_scalar(s->run, name);
-    /* the last terms of a share and of an excess are for observed sites */
+    /* the last terms of a fraction and of an excess are for observed sites */
     return sr_run_has_scalar(s->run, f->term[0]);
 }
 

@@ -1,5 +1,5 @@
-/* diagnosis.h -- what the parts of a diagnosis share: the run as they see it, estimates with
- * intervals, answers.
+/* diagnosis.h -- declarations for all parts of a diagnosis: the run, estimates with intervals,
+ * answers.
  *
  * A question is one row of diagnose_questions.c: what it asks, the statistic that answers, the
  * criterion and where it comes from, and one function that looks. Nothing is found without an
@@ -29,14 +29,14 @@ typedef struct subject {
     const sr_runfile *run;
     const sr_run_info *info;
     const char *path;
-    step_window window;   /* without the start-up of running values */
+    step_window window;   /* without the burn-in of running statistics */
     int64_t first, count; /* rows of /scalars in it */
     int64_t *step;        /* [count] */
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
     int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
     int64_t merged_sites;                       /* whose passes of a step are one batch */
-    int64_t begin;                              /* first step of the run, start-up or not */
+    int64_t begin;                              /* first step of the run, in the burn-in or not */
     bool trained; /* by statrec train: what is advised may be an option of it */
     diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
 } subject;
@@ -46,16 +46,15 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
 void subject_free(subject *s);
 /* True when the file has what the statistic (a scalar or a form of some) is made of. */
 bool subject_has(const subject *s, const char *statistic);
-/* The first row of the window at which the statistic is judged: of discrepancies that of the second
- * half of training, as of gaps, since evaluation uses the running values of the end; of others the
- * first. */
+/* The first row of the window at which the statistic is judged. Discrepancies are judged in the
+ * second half of training, as gaps are, since evaluation uses the last running statistics. */
 int64_t subject_judged(const subject *s, const char *name);
 /* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. Where
  * the passes of a step are merged, discrepancies and samples are those of single passes: NaN where
  * the file has none of them. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
-/* The same of all steps of the run, start-up and shorter passes too: value [info->steps]. */
+/* The same for all steps of the run, burn-in and shorter passes too: value [info->steps]. */
 sr_status subject_history(const subject *s, int64_t site, const char *statistic, double *value,
                           sr_failure *why);
 /* True of what globs.h calls a replica: no question is about it. */
@@ -127,7 +126,7 @@ typedef struct answer {
     double limit;  /* beyond it something is found */
     bool below;    /* beyond: below the limit, not above */
     bool once;     /* a single step is enough: ranked and judged by the value */
-    bool whole;    /* of all steps, the start-up too */
+    bool whole;    /* over all steps, the burn-in too */
     char unit[16]; /* behind the number, "" for none */
     const char *range_of;
     site_estimate top[SITES_SHOWN]; /* worst first */
@@ -145,9 +144,8 @@ typedef struct answer {
 typedef sr_status measure_fn(const subject *s, int64_t site, const void *what, estimate *e,
                              sr_failure *why);
 
-/* Measures every site; where any has an estimate, the worst (by the nearer end of its interval, by
- * the value where `once` is set) are in `top`, `e` is that of the worst, and the verdict follows
- * from a->limit. Sites whose measure is NaN are not asked. */
+/* Measures every site and fills in `top`, `e` and the verdict against a->limit. Sites are ranked by
+ * the nearer end of the interval, by the value if `once` is set. A site with NaN is not asked. */
 sr_status answer_rank(const subject *s, measure_fn *measure, const void *what, answer *a,
                       sr_failure *why);
 /* The verdict about the run from a->e. */
@@ -188,9 +186,16 @@ const char *question_figure(const question *q, const answer *a);
 
 extern const question diagnose_questions[];
 extern const int diagnose_question_count;
-/* answer [diagnose_question_count]; order [found]: findings by weight. What cannot be read is a
- * question that is not asked. */
-sr_status diagnose_ask(const subject *s, answer *answers, int *order, int *found, sr_failure *why);
+/* All questions to one run. A question whose data cannot be read is not asked. */
+typedef struct diagnosis {
+    subject s;
+    answer *answers;   /* [diagnose_question_count] */
+    int *order, found; /* [found]: questions with findings, by weight */
+} diagnosis;
+/* Call diagnosis_free after a failure, too. */
+sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
+                         diagnose_synchronizes_fn *synchronizes, sr_failure *why);
+void diagnosis_free(diagnosis *d);
 
 sr_status look_divergence(const subject *s, answer *a, sr_failure *why);
 sr_status look_would_bn(const subject *s, answer *a, sr_failure *why);

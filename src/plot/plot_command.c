@@ -10,40 +10,6 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-typedef struct command {
-    char **argv; /* ends with NULL */
-    int argc;
-    char **run; /* [runs] those of its words that are owned */
-    int runs;
-} command;
-
-static sr_status command_create(command *c, const plot_table *t, int runs, sr_failure *why) {
-    size_t most = (size_t)t->words + 1;
-    for (int i = 0; i < t->words; i++)
-        if (strcmp(t->word[i], "{runs}") == 0) most += (size_t)runs;
-    *c = (command){.argv = calloc(most, sizeof *c->argv), .run = calloc(most, sizeof *c->run)};
-    return c->argv && c->run ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for %d runs", runs);
-}
-
-static void command_free(command *c) {
-    for (int i = 0; i < c->runs; i++) free(c->run[i]);
-    free(c->argv), free(c->run);
-}
-
-char *plot_run_word(const char *path) {
-    const size_t capacity = strlen(path) + 3;
-    char *text = malloc(capacity);
-    if (text) snprintf(text, capacity, "%s%s", path[0] == '-' ? "./" : "", path);
-    return text;
-}
-
-static sr_status command_add_run(command *c, const char *path, sr_failure *why) {
-    char *text = plot_run_word(path);
-    if (!text) return sr_fail(why, SR_MEMORY, "out of memory");
-    c->run[c->runs++] = c->argv[c->argc++] = text;
-    return SR_OK;
-}
-
 bool plot_table_of_each(const plot_table *t) {
     for (int i = 0; i < t->words; i++)
         if (strcmp(t->word[i], "{run}") == 0) return true;
@@ -61,41 +27,43 @@ static int run_of(const plot_table *t, int run) {
 /* A table's analysis of one run, or of all. */
 typedef struct analysis_job {
     const plot_table *of;
-    int run; /* from 1; 0: all */
-    command c;
+    int run;     /* from 1; 0: all */
+    char **argv; /* [argc] and NULL; owned, its words are borrowed */
+    int argc;
     char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
     char buckets[16]; /* {buckets} */
 } analysis_job;
 
-static sr_status command_add(analysis_job *j, const plot_sources *from, char *word,
-                             sr_failure *why) {
-    command *c = &j->c;
-    int number = 0;
-    sr_status status = SR_OK;
+static sr_status job_add(analysis_job *j, const plot_sources *from, char *word, sr_failure *why) {
+    int number = j->run;
     if (strcmp(word, "{runs}") == 0) {
-        for (int r = 0; r < from->runs && status == SR_OK; r++)
-            status = command_add_run(c, from->path[r], why);
-        return status;
+        for (int r = 0; r < from->runs; r++) j->argv[j->argc++] = from->run[r].path;
+        return SR_OK;
     }
-    if (strcmp(word, "{run}") == 0) return command_add_run(c, from->path[j->run - 1], why);
-    if (sscanf(word, "{run%d}", &number) == 1) {
+    if (strcmp(word, "{run}") == 0 || sscanf(word, "{run%d}", &number) == 1) {
         if (number < 1 || number > from->runs)
             return sr_fail(why, SR_FORMAT, "table %s: there is no %s", j->of->name, word);
-        return command_add_run(c, from->path[number - 1], why);
+        word = from->run[number - 1].path;
+    } else if (strcmp(word, "{buckets}") == 0) {
+        word = j->buckets;
     }
-    if (strcmp(word, "{buckets}") == 0) word = j->buckets;
-    c->argv[c->argc++] = word;
+    j->argv[j->argc++] = word;
     return SR_OK;
 }
 
 static sr_status job_make(analysis_job *j, const plot_sources *from, sr_failure *why) {
     const plot_table *t = j->of;
-    sr_status status = command_create(&j->c, t, from->runs, why);
+    size_t most = (size_t)t->words + 1;
+    sr_status status = SR_OK;
+    for (int i = 0; i < t->words; i++)
+        if (strcmp(t->word[i], "{runs}") == 0) most += (size_t)from->runs;
+    j->argv = calloc(most, sizeof *j->argv);
+    if (!j->argv) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", from->runs);
     snprintf(j->output, sizeof j->output, "%s/%s.%d.tsv", from->directory, t->name, j->run);
     snprintf(j->errors, sizeof j->errors, "%s/%s.%d.stderr", from->directory, t->name, j->run);
     snprintf(j->buckets, sizeof j->buckets, "%d", t->buckets);
     for (int i = 0; i < t->words && status == SR_OK; i++)
-        status = command_add(j, from, t->word[i], why);
+        status = job_add(j, from, t->word[i], why);
     return status;
 }
 
@@ -122,7 +90,7 @@ static sr_status list_create(job_list *l, const plot_sources *from, sr_failure *
 }
 
 static void list_free(job_list *l) {
-    for (int i = 0; l->job && i < l->count; i++) command_free(&l->job[i].c);
+    for (int i = 0; l->job && i < l->count; i++) free(l->job[i].argv);
     free(l->job), free(l->process), free(l->each);
 }
 
@@ -132,15 +100,14 @@ static sr_status list_add(job_list *l, const plot_sources *from, const plot_tabl
     *j = (analysis_job){.of = t, .run = run};
     sr_status status = job_make(j, from, why);
     l->process[l->count++] =
-        (plot_process){.argv = j->c.argv, .output = j->output, .errors = j->errors};
+        (plot_process){.argv = j->argv, .output = j->output, .errors = j->errors};
     return status;
 }
 
-/* In a report, where figures are tried with runs that may be refused, analyses of all runs wait for
- * tables before theirs: they take the longest, and are not needed when one of those refuses a
- * run. */
+/* A report tries figures with runs that may be refused. Analyses of all runs take the longest, so
+ * they wait until no earlier table refuses a run. */
 static bool table_waits(const plot_sources *from, const plot_table *table) {
-    if (!from->answers || plot_table_of_each(table)) return false;
+    if (!from->refusal || plot_table_of_each(table)) return false;
     for (const plot_table *before = from->template->table; before < table; before++)
         if (plot_table_of_each(before) && !before->optional) return true;
     return false;
@@ -159,35 +126,27 @@ static sr_status list_fill(job_list *l, const plot_sources *from, bool waiting, 
     return status;
 }
 
-/* No output is left of an analysis that failed; where the table is wanted, its first failure is
-   that of the figure. */
-static sr_status list_judge(const job_list *l, const plot_table *t, plot_sources *from,
-                            sr_failure *why) {
-    sr_status status = SR_OK;
+/* Removes the output of analyses that failed. If the table is required, its first failure is the
+ * figure's, and it refuses the run. So do later ones of {run}; one of {run2} may fit as {run1}. */
+static void list_judge(const job_list *l, const plot_table *t, const plot_sources *from,
+                       sr_failure *first) {
+    const bool each = plot_table_of_each(t);
     for (int i = 0; i < l->count; i++) {
         const analysis_job *j = &l->job[i];
-        if (j->of != t || l->each[i].status == SR_OK) continue;
+        const sr_failure *one = &l->each[i];
+        if (j->of != t || one->status == SR_OK) continue;
         unlink(j->output);
-        if (t->optional || status != SR_OK) continue;
-        from->failed_run = run_of(t, j->run);
-        *why = l->each[i];
-        status = why->status;
+        if (t->optional || (first->status != SR_OK && !each)) continue;
+        const int run = run_of(t, j->run);
+        if (first->status == SR_OK) *first = *one;
+        if (from->refusal && run && from->refusal[run - 1].status == SR_OK)
+            from->refusal[run - 1] = *one;
     }
-    return status;
 }
 
 static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, sr_failure *why) {
     sr_status status = list_fill(l, from, waiting, why);
-    if (status == SR_OK)
-        status = plot_table_cache_run(from->answers, l->process, l->count, l->each, why);
-    return status;
-}
-
-static sr_status read_table(const plot_sources *from, const plot_table *t, bool over_steps,
-                            plot_data *data, sr_failure *why) {
-    const int first = plot_table_of_each(t) ? 1 : 0;
-    return plot_data_make(data, t, from->directory, first, first + jobs_of(from, t) - 1, over_steps,
-                          why);
+    return status == SR_OK ? plot_process_run_all(l->process, l->count, l->each, why) : status;
 }
 
 /* Whether a table that is drawn over epochs has a row without one. */
@@ -195,25 +154,31 @@ static bool lacks_epochs(const plot_sources *from) {
     const plot_template *t = from->template;
     for (int i = 0; i < t->tables; i++) {
         const plot_table *table = &t->table[i];
-        const int first = plot_table_of_each(table) ? 1 : 0;
-        if (plot_data_lacks_epochs(table, from->directory, first, first + jobs_of(from, table) - 1))
+        const int each = plot_table_of_each(table) ? 1 : 0;
+        if (plot_data_lacks_epochs(table, from->directory, each, each + jobs_of(from, table) - 1))
             return true;
     }
     return false;
 }
 
-/* The first failure in the order of the tables, also where the last of them were not run for it. */
-sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why) {
+/* The first failure in the order of the tables. */
+sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure *why) {
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};
+    sr_failure first = {0};
     sr_status status = list_run(&l[0], from, false, why);
-    const bool over_steps = status == SR_OK && lacks_epochs(from);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const plot_table *table = &t->table[i];
         const bool waits = table_waits(from, table);
-        if (waits && !l[1].job) status = list_run(&l[1], from, true, why);
-        if (status == SR_OK) status = list_judge(&l[waits], table, from, why);
-        if (status == SR_OK) status = read_table(from, table, over_steps, &data[i], why);
+        if (waits && first.status == SR_OK && !l[1].job) status = list_run(&l[1], from, true, why);
+        list_judge(&l[waits], table, from, &first);
+    }
+    if (status == SR_OK && first.status != SR_OK) *why = first, status = first.status;
+    const bool over_steps = status == SR_OK && lacks_epochs(from);
+    for (int i = 0; i < t->tables && status == SR_OK; i++) {
+        const int each = plot_table_of_each(&t->table[i]) ? 1 : 0;
+        status = plot_data_make(&data[i], &t->table[i], from->directory, each,
+                                each + jobs_of(from, &t->table[i]) - 1, over_steps, why);
     }
     list_free(&l[0]), list_free(&l[1]);
     return status;

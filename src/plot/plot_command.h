@@ -4,24 +4,21 @@
 
 #include <stdbool.h>
 
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_curves.h"
 
 typedef struct plot_sources {
     plot_template *template;
-    char **path; /* [runs] */
+    const plot_run *run; /* [runs] */
     int runs;
     const char *directory; /* for tables and data files */
-    const char *answers;   /* directory of what analyses have said before, or NULL */
-    int failed_run;        /* from 1: the run that an analysis refused; 0: none */
+    sr_failure *refusal;   /* [runs] zeroed: set for runs that an analysis refused; or NULL */
 } plot_sources;
 
-/* A run as a word of a command, malloc'd: it stands beside options, so a name that begins with a
- * dash gets a path in front. */
-char *plot_run_word(const char *path);
 /* Whether the table has an analysis for each run, and none of all at once. */
 bool plot_table_of_each(const plot_table *t);
 /* Runs the analyses of all tables of the template, side by side, and makes their data files; data
    [tables], zeroed. */
-sr_status plot_tables_make(plot_sources *from, plot_data *data, sr_failure *why);
+sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure *why);
 
 #endif

@@ -1,10 +1,10 @@
 /* Turns the tables of analyses into data files for gnuplot.
  *
- * With a `curves` line: first pass, the curves of the table (rows with the same run and key cells,
- * which must stand together, x not falling) and the range of x of each; second pass, one bucket at
- * a time, low, median and high of every value, the medians smoothed where the user wants it. Curves
- * with fewer rows than buckets are copied point by point. Memory: the values of one bucket, and
- * what is drawn of one curve. Without a `curves` line the cells are copied.
+ * A table with a `curves` line is read twice. The first pass finds the curves and their range of x.
+ * The rows of a curve have the same run and key cells, are adjacent, and x does not fall. The
+ * second pass reduces one bucket at a time to the low, median and high of every value, and smooths
+ * the medians if asked. A curve with fewer rows than buckets is copied point by point. Memory holds
+ * one bucket and the points of one curve. Without a `curves` line the cells are copied.
  */
 #include <errno.h>
 #include <math.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/buckets.h"
+#include "base/containers/vector.h"
 #include "base/float_text.h"
 #include "plot/plot_curves.h"
 #include "plot/plot_tsv.h"
@@ -67,12 +68,11 @@ static sr_status add_curve(plot_data *d, int run, const char *key, double x, sr_
         if (d->curve[i].run == run && strcmp(d->curve[i].key, key) == 0)
             return sr_fail(why, SR_FORMAT, "table %s: the rows of '%s' do not stand together",
                            d->table->name, key);
-    plot_curve *grown = realloc(d->curve, (size_t)(d->curves + 1) * sizeof *grown);
-    if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-    d->curve = grown;
-    grown[d->curves] = (plot_curve){.run = run, .low = x, .high = x};
-    snprintf(grown[d->curves].key, sizeof grown[0].key, "%s", key);
-    d->curves++;
+    if (!vector_reserve(&d->curve, &d->capacity, d->curves + 1, sizeof *d->curve))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    plot_curve *added = &d->curve[d->curves++];
+    *added = (plot_curve){.run = run, .low = x, .high = x};
+    snprintf(added->key, sizeof added->key, "%s", key);
     return SR_OK;
 }
 
@@ -99,25 +99,13 @@ static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
 /* -- second pass: buckets -------------------------------------------------------------------- */
 
 typedef struct bucket {
-    double *value[PLOT_VALUES]; /* [capacity] each */
-    int64_t count, capacity, number;
+    double *value[PLOT_VALUES]; /* [count] each */
+    int64_t capacity[PLOT_VALUES], count, number;
     double x;                 /* where it is drawn */
     bool finite[PLOT_VALUES]; /* this curve has a value */
 } bucket;
 
-static sr_status bucket_grow(bucket *b, int values, sr_failure *why) {
-    const int64_t capacity = b->capacity ? 2 * b->capacity : 64;
-    for (int i = 0; i < values; i++) {
-        double *grown = realloc(b->value[i], (size_t)capacity * sizeof *grown);
-        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-        b->value[i] = grown;
-    }
-    b->capacity = capacity;
-    return SR_OK;
-}
-
-/* As an axis may end there: lengths and steps are reckoned with without leaving the range of
-   double. */
+/* Axes may end at these values: their lengths and steps must stay in the range of double. */
 static double bounded(double value) {
     const double most = 1e300;
     if (!isfinite(value)) return value;
@@ -138,19 +126,14 @@ static void note_range(plot_data *d, int i, const double *value, int64_t count) 
 
 /* A curve as it is drawn: rows of x and (low, median, high) of every value. */
 typedef struct points {
-    double *cell; /* [capacity, columns] */
+    double *cell; /* [rows, columns] */
     int64_t rows, capacity;
     int columns;
 } points;
 
 static double *points_add(points *p) {
-    if (p->rows == p->capacity) {
-        const int64_t capacity = 2 * p->capacity + 64;
-        double *grown = realloc(p->cell, (size_t)(capacity * p->columns) * sizeof *grown);
-        if (!grown) return NULL;
-        p->cell = grown;
-        p->capacity = capacity;
-    }
+    const int64_t cells = (p->rows + 1) * p->columns;
+    if (!vector_reserve(&p->cell, &p->capacity, cells, sizeof *p->cell)) return NULL;
     return p->cell + p->columns * p->rows++;
 }
 
@@ -203,11 +186,14 @@ static void points_write(const points *p, FILE *out) {
 }
 
 static sr_status bucket_add(bucket *b, const reader *r, const plot_table *t, sr_failure *why) {
-    sr_status status = b->count < b->capacity ? SR_OK : bucket_grow(b, t->values, why);
-    for (int i = 0; i < t->values && status == SR_OK; i++)
-        status = plot_tsv_real(&r->tsv, r->y[i], &b->value[i][b->count], why);
+    for (int i = 0; i < t->values; i++) {
+        if (!vector_reserve(&b->value[i], &b->capacity[i], b->count + 1, sizeof *b->value[i]))
+            return sr_fail(why, SR_MEMORY, "out of memory");
+        sr_status status = plot_tsv_real(&r->tsv, r->y[i], &b->value[i][b->count], why);
+        if (status != SR_OK) return status;
+    }
     b->count++;
-    return status;
+    return SR_OK;
 }
 
 /* Reads the rows of one curve. */
@@ -265,9 +251,7 @@ static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) 
     bool more = true;
     sr_status status = keep_columns(d, r, why);
     int64_t rows = 0;
-    while (status == SR_OK) {
-        status = plot_tsv_next(&r->tsv, &more, why);
-        if (status != SR_OK || !more) break;
+    while (status == SR_OK && (status = plot_tsv_next(&r->tsv, &more, why)) == SR_OK && more) {
         for (int i = 0; i < r->tsv.columns; i++) {
             if (i) fputc('\t', out);
             for (const char *at = r->tsv.cell[i]; *at; at++)
@@ -283,23 +267,6 @@ static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) 
 
 /* -- a whole data file ----------------------------------------------------------------------- */
 
-static sr_status count_table(plot_data *d, reader *r, sr_failure *why) {
-    bool more = true;
-    sr_status status = SR_OK;
-    while (status == SR_OK) {
-        status = plot_tsv_next(&r->tsv, &more, why);
-        if (status != SR_OK || !more) return status;
-        status = count_row(d, r, why);
-    }
-    return status;
-}
-
-/* By its analysis: the file is nothing that the user knows. run: 0, the table is of all. */
-static sr_status empty_table(const plot_table *t, int run, sr_failure *why) {
-    if (run == 0) return sr_fail(why, SR_FORMAT, "%s: the table has no rows", t->word[0]);
-    return sr_fail(why, SR_FORMAT, "%s: the table of run %d has no rows", t->word[0], run);
-}
-
 static sr_status convert_run(plot_data *d, const char *directory, int run, FILE *out,
                              sr_failure *why) {
     reader r;
@@ -311,9 +278,14 @@ static sr_status convert_run(plot_data *d, const char *directory, int run, FILE 
         return status;
     }
     const int before = d->curves;
-    status = count_table(d, &r, why);
+    bool more = true;
+    while (status == SR_OK && (status = plot_tsv_next(&r.tsv, &more, why)) == SR_OK && more)
+        status = count_row(d, &r, why);
     plot_tsv_close(&r.tsv);
-    if (status == SR_OK && d->curves == before) return empty_table(d->table, run, why);
+    if (status == SR_OK && d->curves == before)
+        status = run ? sr_fail(why, SR_FORMAT, "%s: the table of run %d has no rows",
+                               d->table->word[0], run)
+                     : sr_fail(why, SR_FORMAT, "%s: the table has no rows", d->table->word[0]);
     if (status == SR_OK) status = reader_open(&r, d->table, d->x, directory, run, why);
     if (status != SR_OK) return status;
     for (int i = before; i < d->curves && status == SR_OK; i++)

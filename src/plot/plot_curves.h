@@ -18,6 +18,7 @@ typedef struct plot_data {
     const char *x; /* column of x: the table's; "step" in place of epochs that no one gave */
     plot_curve *curve;
     int curves;
+    int64_t capacity;        /* of curve */
     int finite[PLOT_VALUES]; /* curves with a finite value of y[i] */
     double least[PLOT_VALUES], positive[PLOT_VALUES], largest[PLOT_VALUES]; /* finite; or NaN */
     char *column[PLOT_COLUMNS]; /* of the data file of a table without a `curves` line */

@@ -10,7 +10,7 @@
 #include "plot/labels/plot_comparable.h"
 #include "plot/labels/plot_custom_stat.h"
 #include "plot/labels/plot_labels.h"
-#include "plot/labels/plot_run_info.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_command.h"
 #include "plot/plot_curves.h"
 #include "plot/plot_figure.h"
@@ -71,70 +71,63 @@ static sr_status check_runs(const plot_template *t, int runs, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status draw(plot_sources *from, const plot_request *r, const plot_labels *labels,
-                      plot_format format, const char *output, sr_failure *why) {
+static const char *output_of(const plot_template *t, const plot_request *r, char text[PLOT_PATH]) {
+    if (r->output[0]) return r->output;
+    snprintf(text, PLOT_PATH, "%.1000s.pdf", t->name);
+    return text;
+}
+
+static sr_status draw(const plot_sources *from, const plot_request *r, const plot_labels *labels,
+                      sr_failure *why) {
+    char text[PLOT_PATH];
     const plot_template *t = from->template;
     const bool wanted = r->choice.published || r->choice.published_tables[0];
+    plot_format format = PLOT_PDF;
     plot_data data[PLOT_TABLES] = {{0}};
-    plot_published published;
-    sr_status status = plot_published_read(&published, t, wanted, why);
+    plot_published published = {0};
+    const char *output = output_of(t, r, text);
+    sr_status status = choose_format(output, &format, why);
+    if (status == SR_OK) status = plot_published_read(&published, t, wanted, why);
     if (status == SR_OK) status = plot_tables_make(from, data, why);
     const plot_job job = {.template = t,
+                          .run = r->run,
                           .labels = labels,
                           .data = data,
                           .published = &published,
                           .controls = &r->controls,
-                          .place = r->place,
                           .directory = from->directory,
                           .format = format,
                           .output = output};
     if (status == SR_OK) status = plot_draw(&job, why);
     if (status == SR_OK)
-        plot_comparable_warn(t, data, from->directory, r->path, r->runs, r->warnings);
+        plot_comparable_warn(t, data, from->directory, r->run, r->runs, r->warnings);
     for (int i = 0; i < t->tables; i++) plot_data_free(&data[i]);
     plot_published_free(&published);
     return status;
 }
 
-/* And what the runs say of the statistic. */
-static sr_status make_labels(plot_labels *labels, plot_template *t, const plot_request *r,
-                             sr_failure *why) {
-    plot_run_info *facts = NULL;
-    sr_status status = SR_OK;
-    if (!r->facts)
-        status = plot_run_info_read(&facts, r->path, r->runs, why);
-    else if (!(facts = plot_run_info_choose(r->facts, r->place, r->runs)))
-        status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK)
-        t->stat_own =
-            plot_custom_stat_unit(t->stat, facts, r->runs, t->stat_unit, sizeof t->stat_unit);
-    if (status == SR_OK) status = plot_labels_make(labels, facts, r->path, r->runs, r->labels, why);
-    if (status == SR_OK) plot_labels_mark(labels, t, facts, r->labels[0] != 0);
-    if (r->facts)
-        free(facts);
-    else
-        plot_run_info_free(facts, r->runs);
-    return status;
+sr_status plot_figure_choose(plot_template *t, const plot_request *r, int runs, sr_failure *why) {
+    char text[PLOT_PATH];
+    plot_format format;
+    sr_status status = choose_format(output_of(t, r, text), &format, why);
+    if (status == SR_OK) status = plot_controls_choose(t, &r->controls, why);
+    if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
+    return status == SR_OK ? check_runs(t, runs, why) : status;
 }
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
-    char output[PLOT_PATH], directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->path, r->runs, directory, r->answers, 0};
+    char directory[PLOT_PATH] = "";
+    plot_sources from = {t, r->run, r->runs, directory, r->refusal};
     plot_labels labels = {0};
-    plot_format format = PLOT_PDF;
-    if (r->output[0])
-        snprintf(output, sizeof output, "%s", r->output);
-    else
-        snprintf(output, sizeof output, "%.1000s.pdf", t->name);
-    sr_status status = choose_format(output, &format, why);
-    if (status == SR_OK) status = plot_controls_choose(t, &r->controls, why);
-    if (status == SR_OK) status = plot_template_choose(t, &r->choice, why);
-    if (status == SR_OK) status = check_runs(t, r->runs, why);
-    if (status == SR_OK) status = make_labels(&labels, t, r, why);
-    if (status == SR_OK) status = plot_scratch_create(directory, why);
-    if (status == SR_OK) status = draw(&from, r, &labels, format, output, why);
+    sr_status status = plot_labels_make(&labels, r->run, r->runs, r->labels, why);
+    if (status == SR_OK) {
+        t->stat_own =
+            plot_custom_stat_unit(t->stat, r->run, r->runs, t->stat_unit, sizeof t->stat_unit);
+        plot_labels_mark(&labels, t, r->run, r->labels[0] != 0);
+        status = plot_scratch_create(directory, why);
+    }
+    if (status == SR_OK) status = draw(&from, r, &labels, why);
     plot_labels_free(&labels);
-    if (r->failed_run) *r->failed_run = from.failed_run;
     if (directory[0] && r->keep)
         fprintf(stderr, "statplot: kept %s\n", directory);
     else if (directory[0])

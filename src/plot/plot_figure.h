@@ -5,16 +5,13 @@
 #include <stdbool.h>
 
 #include "plot/labels/plot_comparable.h"
-#include "plot/labels/plot_run_info.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/template/plot_controls.h"
 
 typedef struct plot_request {
-    char **path; /* [runs] run files */
+    const plot_run *run; /* [runs] */
     int runs;
-    const int *place;           /* [runs] look of each run, from 0; NULL: in their order */
-    const plot_run_info *facts; /* with place: of all runs that it counts; NULL: to be read */
-    const char *answers;        /* as in plot_sources */
-    int *failed_run; /* NULL, or set to the run (from 1) that an analysis refused, else to 0 */
+    sr_failure *refusal;         /* as in plot_sources */
     const char *output, *labels; /* as the options; "" for the default */
     plot_warnings warnings;
     plot_choice choice;
@@ -23,6 +20,11 @@ typedef struct plot_request {
     int each; /* report: runs with figures and tables of their own, or a line in a figure; from 1 */
 } plot_request;
 
+/* Fills in the request's options. Fails on options and on a number of runs that the figure does not
+ * take. The request needs no runs yet. */
+sr_status plot_figure_choose(plot_template *t, const plot_request *request, int runs,
+                             sr_failure *why);
+/* Draws the figure; after plot_figure_choose. */
 sr_status plot_figure(plot_template *t, const plot_request *request, sr_failure *why);
 /* Draws every figure of the templates that these runs allow into the directory request->output,
  * figures of one run once for each of the first request->each runs, with tables, and an index.html

@@ -1,9 +1,9 @@
-/* Writes the gnuplot script, runs gnuplot, and puts the figure where it belongs.
+/* Writes the gnuplot script, runs gnuplot, and moves the figure to its place.
  *
  * The script, style.gp, the template and the data files lie in one directory and name each other by
- * file name only; gnuplot runs there, so no path of the user's is ever read by gnuplot. What run
- * files say (labels, sites) stands between single quotes with ' doubled: gnuplot runs backticks in
- * double quotes. gnuplot exits 0 after most errors, so anything on its stderr is a failure.
+ * file name only. gnuplot runs there, so it reads no path of the user's. Texts from run files are
+ * in single quotes, because gnuplot runs backticks in double quotes. gnuplot exits 0 after most
+ * errors, so anything on its stderr is a failure.
  */
 #include <errno.h>
 #include <math.h>
@@ -42,9 +42,9 @@ static bool terminal_draws(void) {
     return strstr(term, "sixel") || strstr(term, "mlterm") || strncmp(term, "foot", 4) == 0;
 }
 
-/* Scales so that 8 points are 8 points and a line of width 1 is one point, in the printed figure:
- * the cairo terminals take a point for 1/54 inch and a pdf line for half a point; svg gets 96 units
- * to the inch, png 300 dots. A legend of several rows makes the figure higher (style.gp), so the
+/* Scales the figure so that 8 points print as 8 points and a line of width 1 as one point. The
+ * cairo terminals take a point for 1/54 inch and a pdf line for half a point. svg gets 96 units to
+ * the inch, png 300 dots. A legend of several rows makes the figure higher (style.gp), so the
  * terminal is a function of the height. */
 static void write_terminal(const plot_job *job, FILE *out) {
     const double w = job->template->width;
@@ -75,31 +75,19 @@ static void write_terminal(const plot_job *job, FILE *out) {
             dots[job->format], job->template->height);
 }
 
-static void write_array(FILE *out, const char *name, const char *part, int i, const char *text) {
-    fprintf(out, "%s_%s[%d] = ", name, part, i);
-    plot_quote(out, text);
-    fputc('\n', out);
-}
-
-static void write_runs(const plot_labels *l, FILE *out) {
+static void write_runs(const plot_run *run, const plot_labels *l, FILE *out) {
     fprintf(out, "runs = %d\narray run_label[runs]\narray run_full[runs]\n", l->runs);
     fputs("array run_norm[runs]\narray run_task[runs]\narray run_uses[runs]\narray "
           "run_startup[runs]\n",
           out);
     for (int i = 0; i < l->runs; i++) {
-        write_array(out, "run", "label", i + 1, l->label[i]);
-        write_array(out, "run", "full", i + 1, l->full[i]);
-        write_array(out, "run", "norm", i + 1, l->norm[i]);
-        write_array(out, "run", "task", i + 1, l->task[i]);
-        write_array(out, "run", "uses", i + 1, l->uses[i]);
-        fprintf(out, "run_startup[%d] = %.6g\n", i + 1, l->startup[i]);
+        plot_assign(out, l->label[i], "run_label[%d]", i + 1);
+        plot_assign(out, l->full[i], "run_full[%d]", i + 1);
+        plot_assign(out, run[i].text[RUN_NORM], "run_norm[%d]", i + 1);
+        plot_assign(out, run[i].task, "run_task[%d]", i + 1);
+        plot_assign(out, run[i].uses, "run_uses[%d]", i + 1);
+        fprintf(out, "run_startup[%d] = %.6g\n", i + 1, run[i].startup);
     }
-}
-
-static void write_text(FILE *out, const char *name, const char *text) {
-    fprintf(out, "%s = ", name);
-    plot_quote(out, text);
-    fputc('\n', out);
 }
 
 static bool is_identifier(const char *text) {
@@ -115,8 +103,8 @@ static void write_value(FILE *out, const char *table, const char *value, int col
     fprintf(out, "%s_%s_finite = %d\n", table, value, finite);
 }
 
-/* A word of the user's is not written by its name: it might be that of another variable, or none.
- * For the ends of axes; 1 where there is no such value, so that they stay usable. */
+/* Writes a value for the end of an axis; 1 if there is none, so that the axis stays usable. A
+ * user's column gets a number only: its name may clash with a variable. */
 static void write_end(FILE *out, const plot_table *t, int i, const char *which, double value) {
     if (isnan(value)) value = 1;
     if (!t->open[i]) fprintf(out, "%s_%s_%s = %.9g\n", t->name, t->y[i], which, value);
@@ -152,21 +140,21 @@ static void write_data(const plot_data *d, FILE *out) {
     fprintf(out, "array %s_run[%d]\narray %s_key[%d]\n", name, capacity, name, capacity);
     for (int i = 0; i < d->curves; i++) {
         fprintf(out, "%s_run[%d] = %d\n", name, i + 1, d->curve[i].run);
-        write_array(out, name, "key", i + 1, d->curve[i].key);
+        plot_assign(out, d->curve[i].key, "%s_key[%d]", name, i + 1);
     }
     write_columns(d, out);
 }
 
 enum { LOOKS = 24 }; /* of style.gp */
 
-/* Run i has the look of its place among the runs of a report; the other looks follow. */
+/* A run has the same look in all figures of a report; the other looks follow. */
 static void write_looks(const plot_job *job, FILE *out) {
     bool used[LOOKS] = {false};
     int free = 0;
     fprintf(out, "array line_look[%d]\n", LOOKS);
     for (int i = 0; i < LOOKS; i++) {
         const bool run = i < job->labels->runs;
-        int look = run ? (job->place ? job->place[i] : i) % LOOKS : free;
+        int look = run ? job->run[i].look % LOOKS : free;
         while (used[look]) look = free++;
         used[look] = true;
         fprintf(out, "line_look[%d] = %d\n", i + 1, look + 1);
@@ -184,15 +172,15 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
             job->template->height);
     plot_controls_write(out, job->template, job->controls);
     write_looks(job, out);
-    write_runs(job->labels, out);
-    write_text(out, "shared", job->labels->shared);
-    write_text(out, "site", job->template->site);
-    write_text(out, "stat", job->template->stat);
+    write_runs(job->run, job->labels, out);
+    plot_assign(out, job->labels->shared, "shared");
+    plot_assign(out, job->template->site, "site");
+    plot_assign(out, job->template->stat, "stat");
     fprintf(out, "stat_own = %d\n", job->template->stat_own);
-    write_text(out, "stat_unit", job->template->stat_unit);
-    write_text(out, "metric", job->template->metric);
+    plot_assign(out, job->template->stat_unit, "stat_unit");
+    plot_assign(out, job->template->metric, "metric");
     for (int i = 0; i < job->template->words; i++)
-        write_text(out, job->template->word[i].name, job->template->word[i].value);
+        plot_assign(out, job->template->word[i].value, "%s", job->template->word[i].name);
     plot_published_write(job->published, job->template, out);
     int entries = job->labels->runs + job->published->rows;
     for (int i = 0; i < job->template->tables; i++) {

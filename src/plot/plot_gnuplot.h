@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "plot/labels/plot_labels.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_curves.h"
 #include "plot/template/plot_controls.h"
 #include "plot/template/plot_published.h"
@@ -13,11 +14,11 @@ typedef enum { PLOT_PDF, PLOT_SVG, PLOT_PNG, PLOT_SCREEN } plot_format;
 
 typedef struct plot_job {
     const plot_template *template;
+    const plot_run *run; /* [labels->runs] */
     const plot_labels *labels;
     const plot_data *data; /* [template->tables] */
     const plot_published *published;
     const plot_controls *controls;
-    const int *place;      /* [runs] look of each run, from 0; NULL: in their order */
     const char *directory; /* with the data files */
     plot_format format;
     const char *output;
@@ -26,6 +27,9 @@ typedef struct plot_job {
 /* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a string
  * of its own: gnuplot 5.4 reads the second of two doubled quotes in a row as the end. */
 void plot_quote(FILE *out, const char *text);
+/* Writes a line VARIABLE = 'text'; the format makes the variable. */
+__attribute__((format(printf, 3, 4))) void plot_assign(FILE *out, const char *text,
+                                                       const char *format, ...);
 sr_status plot_draw(const plot_job *job, sr_failure *why);
 
 #endif

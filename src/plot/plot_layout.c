@@ -89,7 +89,7 @@ static sr_status run_table(const plot_layout *l, const plot_request *r, char *fo
     argv[count++] = "--format";
     argv[count++] = format;
     argv[count++] = "--";
-    for (int i = 0; i < r->runs; i++) argv[count++] = r->path[i];
+    for (int i = 0; i < r->runs; i++) argv[count++] = r->run[i].path;
     argv[count] = NULL;
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
     sr_status status = plot_process_run(&p, why);
@@ -97,7 +97,7 @@ static sr_status run_table(const plot_layout *l, const plot_request *r, char *fo
     return status;
 }
 
-static sr_status write_table(const plot_layout *l, const plot_request *r, sr_failure *why) {
+sr_status plot_layout_write(const plot_layout *l, const plot_request *r, sr_failure *why) {
     char output[PLOT_PATH], scratch[PLOT_PATH], table[PLOT_PATH + 16], errors[PLOT_PATH + 16];
     char *format;
     if (r->output[0])
@@ -117,21 +117,5 @@ static sr_status write_table(const plot_layout *l, const plot_request *r, sr_fai
         fprintf(stderr, "statplot: kept %s\n", scratch);
     else
         plot_scratch_remove(scratch);
-    return status;
-}
-
-sr_status plot_layout_write(const plot_layout *l, const plot_request *request, sr_failure *why) {
-    plot_request r = *request;
-    plot_samples samples = {.runs = 0};
-    sr_status status = SR_OK;
-    if (r.runs == 0) {
-        status = plot_samples_find(l->samples, &samples, why);
-        r.path = samples.path;
-        r.runs = samples.runs;
-    }
-    if (status == SR_OK) status = write_table(l, &r, why);
-    if (status == SR_OK && samples.runs)
-        fprintf(stderr, "statplot: no run file given: measured are the sample runs %s\n",
-                l->samples);
     return status;
 }

@@ -143,8 +143,8 @@ static double clock_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* A descriptor that can be read when the process has ended; -1 where the system has none (Linux
- * before 5.3): its end is then seen a nap late, which is as long as many an analysis takes. */
+/* A descriptor that can be read when the process has ended. -1 before Linux 5.3: then the end is
+ * seen up to a nap later, which is as long as many an analysis. */
 static int watch_process(pid_t pid) {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, pid, 0);

@@ -32,11 +32,6 @@ sr_status plot_process_run(const plot_process *p, sr_failure *why);
  * failure; *why is that of the first in the list. Otherwise failures stand in each[count], whose
  * rest is not touched, and only a signal to us ends the list. */
 sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *each, sr_failure *why);
-/* plot_table_cache.c: the same for programs whose words alone decide what they print. directory:
- * what was run with it before, by any process, is not run again: p[i].output is the table of then,
- * each[i] its failure. NULL: all are run. each is zeroed. */
-sr_status plot_table_cache_run(const char *directory, const plot_process *p, int count,
-                               sr_failure *each, sr_failure *why);
 /* The line of a program's errors that says what is wrong, without its newline, control bytes
  * replaced: gnuplot's `"FILE" line N: ...`, else the first that is not empty; "" without any. */
 void plot_error_line(const char *path, char *line, size_t size);

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/runs/run_cache.h"
-#include "analysis/runs/run_set.h"
 #include "base/options/options.h"
 #include "base/program/tool.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_figure.h"
 #include "plot/plot_layout.h"
 #include "plot/plot_process.h"
@@ -27,7 +26,9 @@ typedef struct settings {
 } settings;
 
 #define AT(field) offsetof(settings, field)
-#define AXES      "Axes and curves, in figures where it means something"
+#define DATA      "Data, for figures that take these options"
+#define PAPERS    "The papers' values, for figures that take these options"
+#define AXES      "Axes and curves, for figures that take these options"
 static const option rows[] = {
     {.group = "Output",
      .key = "output",
@@ -38,28 +39,27 @@ static const option rows[] = {
      .unit = "",
      .help = "file to write, .pdf, .svg or .png; - draws on the terminal; default FIGURE.pdf",
      .value = "FILE"},
-    TEXT_OPTION("Output", "labels", AT(labels), "",
-                "legend labels of the runs, separated by commas (\\, is a comma in a label); "
-                "default: what differs between them"),
+    TEXT_OPTION(
+        "Output", "labels", AT(labels), "",
+        "legend labels of the runs, separated by commas (\\, for a comma); default: the settings "
+        "that differ"),
     TEXT_OPTION("Output", "title", AT(title), "", "text above the figure"),
     TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
     FLAG_OPTION("Output", "force", AT(force), "no",
-                "report: replace an index.html that is none of a report"),
+                "report: replace an index.html that no report wrote"),
     INT_OPTION("Output", "max-runs", AT(each), EACH, 1, 1000000, "",
-               "report: so many runs at most get figures and tables of their own, or a line in a "
-               "figure of several"),
+               "report: draw separate figures, tables and curves for the first N runs"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
-                "keep the directory with tables, data files and gnuplot script, and name it"),
+                "keep and name the directory of tables, data files and gnuplot script"),
     TEXT_OPTION(
-        "Content of figures that leave it open", "site", AT(site), "",
+        DATA, "site", AT(site), "",
         "sites, separated by commas: globs, first, middle, last, last-bn (the last with batch "
-        "statistics, no stack's final norm); default: the figure's",
+        "statistics except final norms); default: the figure's",
         .value = "SITE,..."),
-    TEXT_OPTION("Content of figures that leave it open", "stat", AT(stat), "",
-                "statistic, or a number that the runs declare; default: the figure's",
+    TEXT_OPTION(DATA, "stat", AT(stat), "", "statistic or custom scalar; default: the figure's",
                 .value = "STAT"),
-    TEXT_OPTION("Content of figures that leave it open", "metric", AT(metric), "",
-                "name below /evals; default: the figure's", .value = "METRIC"),
+    TEXT_OPTION(DATA, "metric", AT(metric), "", "name below /evals; default: the figure's",
+                .value = "METRIC"),
     TEXT_OPTION(AXES, "xrange", AT(xrange), "", "FROM:TO, the ends of the x axes"),
     TEXT_OPTION(AXES, "yrange", AT(yrange), "",
                 "FROM:TO, the ends of the y axes, or of the colours"),
@@ -68,11 +68,9 @@ static const option rows[] = {
     INT_OPTION(AXES, "smooth", AT(smooth), "0", 3, 999, "buckets",
                "running medians over N buckets of training, N odd; 0: none"),
     TEXT_OPTION(AXES, "steps", AT(steps), "", "FROM:TO, only these steps of the runs"),
-    FLAG_OPTION("The papers' values, in figures that can show them", "published", AT(published),
-                "no", "draw them beside the measured ones"),
-    TEXT_OPTION("The papers' values, in figures that can show them", "published-table",
-                AT(published_table), "",
-                "the same with these tables of plots/published.tsv: globs separated by commas",
+    FLAG_OPTION(PAPERS, "published", AT(published), "no", "draw them beside the measured ones"),
+    TEXT_OPTION(PAPERS, "published-table", AT(published_table), "",
+                "draw values of these tables in plots/published.tsv: globs, separated by commas",
                 .value = "PUBLISHED,..."),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -217,12 +215,12 @@ static void print_general_help(void) {
         "       statplot TABLE [RUN.h5...] [-o OUT.tex|OUT.md|OUT.tsv|-]\n"
         "       statplot report RUN.h5... -o DIRECTORY\n"
         "       statplot list\n\n"
-        "Draws a figure from run files. FIGURE is a name of `statplot list`, or the path of a\n"
-        "gnuplot template of your own (its first lines say which analyses it needs). TABLE is a\n"
-        "result table of a paper: what the runs measured beside what is printed there, as\n"
-        "stat-table --layout makes it. Without run files a figure shows small recorded ones.\n"
-        "`report` draws every figure that the runs allow, and a page index.html with them.\n"
-        "`statplot FIGURE --help` tells what one figure takes.\n\n");
+        "Draws a figure from run files. FIGURE is a name of `statplot list` or the path of your\n"
+        "own gnuplot template, whose first lines name its analyses. TABLE is a result table of a\n"
+        "paper: measured values beside printed ones, as stat-table --layout prints them. Without\n"
+        "run files a figure shows sample runs. `report` draws every figure that the runs allow,\n"
+        "and a page index.html with them. `statplot FIGURE --help` lists the options of one\n"
+        "figure.\n\n");
 }
 
 static void print_figure_help(const plot_template *t) {
@@ -262,7 +260,7 @@ static void print_help(int argc, char **argv) {
     options_help(choices_table(&c), stdout);
     printf(
         "\nEnvironment: STATREC_PLOTS and STATREC_SAMPLES, directories of templates and of sample\n"
-        "runs that are searched first.\n");
+        "runs to search first.\n");
 }
 
 /* The analyses are part of this program: their processes load nothing, and find the runs open. */
@@ -292,41 +290,37 @@ static void print_help(int argc, char **argv) {
 ANALYSES(DECLARE)
 static const plot_program analyses[] = {ANALYSES(LINK)};
 
-/* The programs that make a figure's tables say it too, to nobody. */
-static void warn_mended(const plot_request *r) {
-    const tool t = {.name = "statplot"};
-    run_warn_mended_paths(&t, r->runs, r->path);
-}
-
-static sr_status draw_figure(const char *figure, plot_request *request, sr_failure *why) {
+/* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
+ * opened here and nowhere else. */
+static sr_status draw(const char *name, char **paths, int count, plot_request *request,
+                      sr_failure *why) {
     plot_template t;
+    plot_layout l;
     plot_samples samples = {.runs = 0};
-    plot_layout layout;
-    if (plot_layout_find(figure, &layout)) return plot_layout_write(&layout, request, why);
-    sr_status status = plot_template_find(figure, &t, why);
+    plot_runs runs = {.run = NULL};
+    const bool report = strcmp(name, "report") == 0;
+    const bool table = !report && plot_layout_find(name, &l), figure = !report && !table;
+    sr_status status = figure ? plot_template_find(name, &t, why) : SR_OK;
     if (status != SR_OK) return status;
-    if (request->runs == 0) {
-        status = plot_samples_find(t.samples, &samples, why);
-        request->path = samples.path;
-        request->runs = samples.runs;
-        request->controls.samples = t.samples;
+    if (count == 0 && !report) {
+        const char *names = request->controls.samples = table ? l.samples : t.samples;
+        status = plot_samples_find(names, &samples, why);
+        paths = samples.path;
+        count = samples.runs;
     }
-    if (status == SR_OK) status = plot_figure(&t, request, why);
-    if (status == SR_OK && request->controls.samples[0])
-        fprintf(stderr, "statplot: no run file given: drawn are the sample runs %s\n", t.samples);
-    plot_template_free(&t);
-    return status;
-}
-
-static sr_status refuse_of_report(const settings *s, sr_failure *why) {
-    if (s->force || s->each != atoi(EACH))
-        return sr_fail(why, SR_USAGE, "--%s is of report alone", s->force ? "force" : "max-runs");
-    return SR_OK;
-}
-
-static sr_status list_all(sr_failure *why) {
-    sr_status status = plot_template_list(stdout, why);
-    if (status == SR_OK) plot_layout_list(stdout);
+    if (status == SR_OK && figure) status = plot_figure_choose(&t, request, count, why);
+    if (status == SR_OK) status = plot_runs_open(&runs, paths, count, why);
+    request->run = runs.run;
+    request->runs = count;
+    if (status == SR_OK)
+        status = report  ? plot_report(request, why)
+                 : table ? plot_layout_write(&l, request, why)
+                         : plot_figure(&t, request, why);
+    if (status == SR_OK && samples.runs)
+        fprintf(stderr, "statplot: no run file given: using the sample runs %s\n",
+                request->controls.samples);
+    plot_runs_close(&runs);
+    if (figure) plot_template_free(&t);
     return status;
 }
 
@@ -351,9 +345,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         sr_hint(why, "statplot list names the figures; try --help");
         return SR_USAGE;
     }
-    plot_request request = {.path = argv + 2,
-                            .runs = positional - 1,
-                            .output = s.output,
+    plot_request request = {.output = s.output,
                             .labels = s.labels,
                             .choice = {.site = s.site,
                                        .stat = s.stat,
@@ -373,17 +365,21 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .force = s.force,
                             .each = (int)s.each};
     choices_take(&c, &s, &request.choice);
-    if (request.runs && strcmp(request.path[request.runs - 1], "-") == 0) {
+    int count = positional - 1;
+    if (count && strcmp(argv[1 + count], "-") == 0) {
         request.output = "-"; /* `statplot fig2 -` */
-        request.runs--;
+        count--;
     }
-    if (positional == 1 && strcmp(argv[1], "list") == 0) return list_all(why);
-    run_cache_enable();
+    if (positional == 1 && strcmp(argv[1], "list") == 0) {
+        status = plot_template_list(stdout, why);
+        if (status == SR_OK) plot_layout_list(stdout);
+        return status;
+    }
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
-    warn_mended(&request);
-    if (strcmp(argv[1], "report") == 0) return plot_report(&request, why);
-    status = refuse_of_report(&s, why);
-    return status == SR_OK ? draw_figure(argv[1], &request, why) : status;
+    if (strcmp(argv[1], "report") != 0 && (s.force || s.each != atoi(EACH)))
+        return sr_fail(why, SR_USAGE, "--%s applies to report alone",
+                       s.force ? "force" : "max-runs");
+    return draw(argv[1], argv + 2, count, &request, why);
 }
 
 int main(int argc, char **argv) {

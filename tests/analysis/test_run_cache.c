@@ -1,5 +1,5 @@
-/* test_run_cache.c -- runs that stay open: the same for one reader after the other, another for two
- * at a time, for a file that was replaced, and for one that grows. */
+/* test_run_cache.c -- open runs that run_open lends: to one reader after the other, not to two at a
+ * time, not while the run grows. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -25,66 +25,77 @@ static sr_runfile *open_run(const char *name, int64_t steps) {
     return run;
 }
 
-/* How many files stay open behind the reader. */
-static int left_open(const char *name, int64_t steps) {
-    const int before = check_descriptors();
-    run_close(open_run(name, steps));
-    return check_descriptors() - before;
-}
-
-/* The first test: from then on runs are kept. */
-static void nothing_is_kept_unasked(void **state) {
+static void an_offered_run_is_lent_to_one_reader(void **state) {
     (void)state;
-    run_finish(begin_run("one.h5", 3));
-    assert_int_equal(left_open("one.h5", 3), 0);
-}
-
-static void one_reader_after_the_other_has_the_same(void **state) {
-    (void)state;
-    run_cache_enable();
-    assert_int_equal(left_open("one.h5", 3), 1);
     run_finish(begin_run("kept.h5", 3));
+    sr_runfile *own = open_run("kept.h5", 3);
+    sr_runfile *other = open_run("kept.h5", 3);
+    assert_ptr_not_equal(other, own);
+    run_close(other);
+    run_cache_offer(&own, 1);
     sr_runfile *first = open_run("kept.h5", 3), *beside = open_run("kept.h5", 3);
-    assert_ptr_not_equal(first, beside);
+    assert_ptr_equal(first, own);
+    assert_ptr_not_equal(beside, own);
     run_close(first);
     sr_runfile *again = open_run("kept.h5", 3);
-    assert_ptr_equal(again, first);
+    assert_ptr_equal(again, own);
     run_close(beside);
     double loss = 0;
     sr_failure why = {0};
     check_ok(sr_run_step_reals(again, "loss", 2, 1, &loss, &why), &why);
     run_close(again);
+    run_cache_offer(NULL, 0);
+    run_close(own);
 }
 
-static void another_file_of_the_name_is_opened(void **state) {
+static void another_path_is_opened(void **state) {
     (void)state;
     run_finish(begin_run("other.h5", 5));
-    assert_int_equal(rename(program_file("other.h5"), program_file("kept.h5")), 0);
-    run_close(open_run("kept.h5", 5));
-    unlink(program_file("kept.h5"));
+    sr_runfile *own = open_run("kept.h5", 3);
+    run_cache_offer(&own, 1);
+    run_close(open_run("other.h5", 5));
     sr_failure why = {0};
-    assert_null(run_open(program_file("kept.h5"), NULL, &why));
-    check_failure(&why, SR_IO, "kept.h5: No such file");
+    assert_null(run_open(program_file("none.h5"), NULL, &why));
+    check_failure(&why, SR_IO, "none.h5: No such file");
+    run_cache_offer(NULL, 0);
+    run_close(own);
+}
+
+/* After the offer ends, run_close closes the file. */
+static void nothing_stays_open(void **state) {
+    (void)state;
+    const int before = check_descriptors();
+    sr_runfile *own = open_run("kept.h5", 3);
+    run_cache_offer(&own, 1);
+    run_close(open_run("kept.h5", 3));
+    assert_int_equal(check_descriptors() - before, 1);
+    run_cache_offer(NULL, 0);
+    run_close(own);
+    assert_int_equal(check_descriptors() - before, 0);
 }
 
 static void a_run_that_grows_is_opened_again(void **state) {
     (void)state;
     sr_recorder *r = begin_run("grows.h5", 2);
     assert_int_equal(sr_flush(r), SR_OK);
-    assert_int_equal(left_open("grows.h5.part", 2), 0);
+    sr_runfile *own = open_run("grows.h5.part", 2);
+    run_cache_offer(&own, 1);
     sr_begin_step(r, 3);
     run_end_step(r, 3);
     assert_int_equal(sr_flush(r), SR_OK);
-    run_close(open_run("grows.h5.part", 3));
+    sr_runfile *grown = open_run("grows.h5.part", 3);
+    assert_ptr_not_equal(grown, own);
+    run_close(grown);
+    run_cache_offer(NULL, 0);
+    run_close(own);
     run_finish(r);
-    run_close(open_run("grows.h5", 3));
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_kept_unasked),
-        cmocka_unit_test(one_reader_after_the_other_has_the_same),
-        cmocka_unit_test(another_file_of_the_name_is_opened),
+        cmocka_unit_test(an_offered_run_is_lent_to_one_reader),
+        cmocka_unit_test(another_path_is_opened),
+        cmocka_unit_test(nothing_stays_open),
         cmocka_unit_test(a_run_that_grows_is_opened_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -55,21 +55,21 @@ static void advice_of_method(void **state) {
     p.method = "rbn";
     r = advice(p);
     advises(&r, "inference", "RBN, whose", false);
-    advises(&r, "inference", "more weight of the penalty that draws the two together (--rbn-lam",
+    advises(&r, "inference", "a larger weight of the penalty that draws the two together (--rbn-lam",
             true);
     program_free(&r);
     r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n"});
-    advises(&r, "nu", "a layer scale in front", true);
+    advises(&r, "nu", "a layer scale, which bounds Gamma", true);
     advises(&r, "nu", "--norm pn-released", true);
     program_free(&r);
     r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n", .layer_scale = 2});
     advises(&r, "nu", "a layer scale", false);
     program_free(&r);
     r = advice((plan){"slow", 2, .alpha = 0.999, .anew = true});
-    advises(&r, "alpha", "the alpha that is named, which changes nothing but evaluation", true);
+    advises(&r, "alpha", "the better alpha above, which changes evaluation alone", true);
     program_free(&r);
     r = advice((plan){"slow", 2, .alpha = 0.999, .anew = true, .method = "rbn"});
-    check_text(&r, row_of(&r, "alpha"), "advice", "the alpha that is named");
+    check_text(&r, row_of(&r, "alpha"), "advice", "the better alpha above");
     program_free(&r);
 }
 
@@ -102,8 +102,8 @@ static void advice_of_options(void **state) {
         {"warmup-updates = 0\n", "divergence", "a warm-up (--warmup-updates)", true},
         {"warmup-updates = 100\n", "divergence", "a longer warm-up (--warmup-updates)", true},
         {"warmup-updates = 100\n", "divergence", "; a warm-up", false},
-        {"clip-norm = 0\n", "divergence", "; a bound of the gradient's norm (--clip-norm)", true},
-        {"clip-norm = 1\n", "divergence", "a lower bound of the gradient's norm (--clip", true},
+        {"clip-norm = 0\n", "divergence", "; a bound on the gradient norm (--clip-norm)", true},
+        {"clip-norm = 1\n", "divergence", "a lower bound on the gradient norm (--clip", true},
         {"batching = bucketed\n", "outliers", "--batching random", true},
         {"batching = random\n", "outliers", "--batching", false},
         {"batch-size = 8\n", "outliers", "--batching", false},
@@ -121,7 +121,7 @@ static void advice_of_options(void **state) {
         {"batching = bucketed\nmax-tokens-of = padded\n", "padding", "--batching", false},
         {"batching = bucketed\nmax-tokens-of = padded\n", "padding", "--max-tokens-of valid", true},
         {"batching = bucketed\nmax-tokens-of = valid\n", "padding", "--", false},
-        {"batching = bucketed\nmax-tokens-of = valid\n", "padding", "a look at the batches", true},
+        {"batching = bucketed\nmax-tokens-of = valid\n", "padding", "a check of the batches", true},
         {"weight-decay = 0\n", "growth", "; weight decay (--weight-decay)", true},
         {"weight-decay = 0.1\n", "growth", "more weight decay (--weight-decay)", true},
         {"checkpoint-every = none\n", "inference", "--checkpoint-every end; then statrec av", true},

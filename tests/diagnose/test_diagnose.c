@@ -207,7 +207,7 @@ static void nu_early(void **state) {
     check_cell(&r, row_of(&r, "nu"), "at_step", 20);
     check_cell(&r, row_of(&r, "nu"), "first_step", 1);
     check_cell(&r, row_of(&r, "nu"), "last_step", 300);
-    says(&r, "nu", "It was in the start-up of running values (44 steps)");
+    says(&r, "nu", "It was in the burn-in of running statistics (44 steps)");
     program_free(&r);
     p.Gamma_at = 45;
     r = check_found(&p, "nu", "severe", "pn");

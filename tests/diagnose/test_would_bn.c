@@ -36,7 +36,7 @@ static void would_bn(void **state) {
          "are 0 of 3 sites. Within all of these limits, so that BN may be tried "
          "there, are 2 of them: a, b.");
     says(&r, "would-bn", "in a network that was trained with own-rows");
-    advises(&r, "would-bn", "own-rows as it is, at these sites; RBN", true);
+    advises(&r, "would-bn", "own-rows, unchanged, at these sites; RBN", true);
     advises(&r, "would-bn", "; more rows in a batch", true);
     check_text(&r, row_of(&r, "inference"), "verdict", "not-asked");
     program_free(&r);
@@ -44,7 +44,7 @@ static void would_bn(void **state) {
     const char *head = strstr(r.out, "\nWould BN work here?\n"),
                *verdict = strstr(r.out, "1 FINDING");
     assert_true(head && verdict && head < verdict);
-    assert_non_null(strstr(verdict, "Said at the head of this page."));
+    assert_non_null(strstr(verdict, "See the top of this page."));
     assert_null(strstr(verdict, "Not by what is observed"));
     program_free(&r);
 }

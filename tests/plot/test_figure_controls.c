@@ -94,7 +94,7 @@ static void test_steps(void **state) {
     check_shell(CV
                 "--steps 100:120 -o s.svg --keep 2>kept && " KEPT_D
                 "test $(grep -c '^[0-9]' $d/d.dat) = 21 && test $(grep -c '^62.5' $d/d.dat) = 1 && "
-                "rm -r $d && grep -q '> 64<' s.svg && ! grep -q 'start-up' s.svg");
+                "rm -r $d && grep -q '> 64<' s.svg && ! grep -q 'burn-in' s.svg");
     check_shell(
         "test $(stat-tid run.h5 --site first --per-step --phase 2:4 | grep -c '^run.h5') = 3");
     check_shell("stat-tid run.h5 --burn-in 0 --phase 2:99 | grep -q '^# steps: run.h5: 2 to 6 of "
@@ -181,9 +181,9 @@ static void test_sample_runs(void **state) {
     check_shell(
         "statplot fig2 -o s.svg 2>said && grep -q '>sample runs of statrec: cv_bn nlp_bn<' s.svg "
         "&& "
-        "grep -qx 'statplot: no run file given: drawn are the sample runs cv_bn nlp_bn' said");
+        "grep -qx 'statplot: no run file given: using the sample runs cv_bn nlp_bn' said");
     check_shell(CV "-o s.svg 2>said && ! grep -q 'sample' s.svg && ! grep -q 'no run file' said");
-    check_shell("statplot pn-table1 -o t.md 2>said && grep -q 'no run file given: measured are the "
+    check_shell("statplot pn-table1 -o t.md 2>said && grep -q 'no run file given: using the "
                 "sample runs' said");
 }
 

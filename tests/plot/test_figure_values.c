@@ -28,7 +28,7 @@ static void test_tid(void **state) {
     check_axes(d, 1, "training (%)", "mean TID (%)");
     check_axes(d, 2, "training (%)", "variance TID (%)");
     for (int panel = 1; panel <= 2; panel++) check_burn_in(d, panel, burn_in("few.h5"));
-    check_says(d, "start-up");
+    check_says(d, "burn-in");
     check_says(d, "stem");
     program_free(&t);
 }
@@ -143,7 +143,7 @@ static void test_fair(void **state) {
     } of[] = {
         {"scale",
          {"dist_mu_relative", "dist_sigma_relative", "g_mu_share", "g_sigma2_share"},
-         {"mean TID", "variance TID", "share of dx: gμ", "share of dx: gσ2"}},
+         {"mean TID", "variance TID", "fraction of dx: gμ", "fraction of dx: gσ2"}},
         {"rows",
          {"dist_mu_excess", "dist_sigma_excess", "g_mu_excess", "g_sigma2_excess"},
          {"mean TID / noise", "variance TID / noise", "gμ / noise", "gσ2 / noise"}},
@@ -301,7 +301,7 @@ static void test_features(void **state) {
     d = drawing_make("statplot features " SAMPLE("nlp_bn") " --quantity mean_share");
     t = table_of("stat-features " SAMPLE("nlp_bn") " --per-step --stat mean_share");
     check_course(d, 1, ANY_LOOK, &t, "", 1, "mean_share");
-    check_axes(d, 1, "training (%)", "share of the mean direction");
+    check_axes(d, 1, "training (%)", "fraction of power in the mean");
     program_free(&t);
 }
 

@@ -140,7 +140,7 @@ static void test_batchmix(void **state) {
         check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("low"), row);
         check_rows(d, 1, MARK_LINE, of[i].look, &t, of[i].part, percent_of("high"), row);
     }
-    check_axes(d, 1, "share of ||μB − μ||2 explained (%)", "");
+    check_axes(d, 1, "||μB − μ||2 explained (%)", "");
     check_axes(d, 2, "mean TID that is left (%)", "");
     program_free(&t);
 }

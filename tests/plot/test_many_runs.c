@@ -19,29 +19,32 @@ static int words_of(const char *path, const char *last) {
     assert_non_null(fgets(line, sizeof line, in));
     fclose(in);
     char *word = NULL;
-    for (char *next = strtok(line, " \n"); next; next = strtok(NULL, " \n")) word = next, words++;
+    for (char *next = strtok(line, " \n"); next; next = strtok(NULL, " \n")) {
+        word = next, words++;
+        if (words == RUNS + 1) assert_string_equal(word, "run1.h5"); /* {run2} */
+    }
     assert_string_equal(word, last);
     return words;
 }
 
 static void all_runs_are_named(void **state) {
     (void)state;
-    static char name[RUNS][32], *path[RUNS];
+    static char name[RUNS][32];
+    static plot_run run[RUNS];
     char echo[] = "/bin/echo", runs[] = "{runs}", one[] = "{run2}", output[4096];
     static plot_template t = {.tables = 1};
-    plot_sources from = {
-        .template = &t, .path = path, .runs = RUNS, .directory = check_temporary()};
+    plot_sources from = {.template = &t, .run = run, .runs = RUNS, .directory = check_temporary()};
     plot_data data = {0};
     t.table[0] = (plot_table){.name = "many", .word = {echo, runs, one, runs}, .words = 4};
     sr_failure why = {0};
     for (int i = 0; i < RUNS; i++) {
-        snprintf(name[i], sizeof name[i], "%srun%d.h5", i == RUNS - 1 ? "-" : "", i);
-        path[i] = name[i];
+        snprintf(name[i], sizeof name[i], "run%d.h5", i);
+        run[i].path = name[i];
     }
     check_ok(plot_tables_make(&from, &data, &why), &why);
     plot_data_free(&data);
     snprintf(output, sizeof output, "%s/many.0.tsv", check_temporary());
-    assert_int_equal(words_of(output, "./-run1499.h5"), 2 * RUNS + 1);
+    assert_int_equal(words_of(output, "run1499.h5"), 2 * RUNS + 1);
 }
 
 int main(void) {

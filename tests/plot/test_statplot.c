@@ -29,6 +29,9 @@ static void test_same_bytes(void **state) {
     check_run("statplot fig2 cv.h5 -o one.pdf");
     check_run("statplot fig2 cv.h5 nlp.h5 nlp.h5 -o three.pdf");
     check_run("head -c 5 one.pdf | grep -q %PDF-");
+    /* a name with a dash is no option of an analysis */
+    check_run("cp cv.h5 ./-cv.h5 && statplot fig2 -o dash.svg -- -cv.h5 && statplot fig2 cv.h5 -o "
+              "plain.svg && cmp dash.svg plain.svg");
 }
 
 /* As many runs as the least that each figure takes, in every format. Six need what this run has

@@ -1,30 +1,19 @@
 /* Drawing two runs in one panel invites to compare them: says where that is wrong. */
 #include <string.h>
 
-#include "analysis/runs/run_cache.h"
 #include "plot/labels/plot_comparable.h"
 #include "plot/plot_curves.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-enum { RUNS = 64 };
-
-/* The run of a curve, opened once, beside those that are there. */
-static sr_runfile *open_run(sr_runfile *open[RUNS], char **paths, int run) {
-    int other = 0;
-    if (run < 1 || run > RUNS) return NULL;
-    if (open[run - 1]) return open[run - 1];
-    while (other < RUNS - 1 && !open[other]) other++;
-    return open[run - 1] = run_open(paths[run - 1], open[other], NULL);
-}
-
 /* A curve's site is the first word of its key, where it is one. */
-static unsigned differences(const plot_data *d, sr_runfile *open[RUNS], char **paths) {
+static unsigned differences(const plot_data *d, const plot_run *run) {
     const sr_runfile *first = NULL;
     int64_t first_site = -1;
     unsigned found = 0;
     for (int i = 0; i < d->curves; i++) {
-        const sr_runfile *f = open_run(open, paths, d->curve[i].run);
+        const int number = d->curve[i].run; /* 0: of all runs */
+        const sr_runfile *f = number ? run[number - 1].file : NULL;
         const char *key = d->curve[i].key;
         char name[SR_NAME_SIZE];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(key, " "), key);
@@ -72,17 +61,14 @@ static void tell_table(told *t, const char *path) {
 }
 
 void plot_comparable_warn(const plot_template *t, const plot_data *data, const char *directory,
-                          char **paths, int runs, plot_warnings to) {
-    sr_runfile *open[RUNS] = {NULL};
+                          const plot_run *run, int runs, plot_warnings to) {
     told lines = {"", to};
     for (int i = 0; i < t->tables; i++) {
         char path[2 * PLOT_PATH];
-        if (t->table[i].curves && runs <= RUNS)
-            tell_curves(&lines, &data[i], differences(&data[i], open, paths));
-        for (int run = 0; run <= runs; run++) {
-            snprintf(path, sizeof path, "%s/%s.%d.tsv", directory, t->table[i].name, run);
+        if (t->table[i].curves) tell_curves(&lines, &data[i], differences(&data[i], run));
+        for (int number = 0; number <= runs; number++) {
+            snprintf(path, sizeof path, "%s/%s.%d.tsv", directory, t->table[i].name, number);
             tell_table(&lines, path);
         }
     }
-    for (int i = 0; i < RUNS; i++) run_close(open[i]);
 }

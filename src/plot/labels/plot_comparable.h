@@ -2,6 +2,7 @@
 #ifndef PLOT_LABELS_PLOT_COMPARABLE_H
 #define PLOT_LABELS_PLOT_COMPARABLE_H
 
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_curves.h"
 
 /* Where a figure's warnings go; tell NULL: to stderr. */
@@ -13,6 +14,6 @@ typedef struct plot_warnings {
 /* One line for each drawn statistic that may not be compared between these runs, and for each
  * `# warning:` of the figure's tables in `directory`. */
 void plot_comparable_warn(const plot_template *t, const plot_data *data, const char *directory,
-                          char **paths, int runs, plot_warnings to);
+                          const plot_run *run, int runs, plot_warnings to);
 
 #endif

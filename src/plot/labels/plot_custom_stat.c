@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "plot/labels/plot_custom_stat.h"
-#include "plot/labels/plot_run_info.h"
+#include "plot/labels/plot_runs.h"
 
 /* True where it is one of the units there already, "1 or percent". */
 static bool has_unit(const char *units, const char *unit) {
@@ -16,12 +16,12 @@ static bool has_unit(const char *units, const char *unit) {
     return false;
 }
 
-bool plot_custom_stat_unit(const char *stat, const plot_run_info *facts, int runs, char *unit,
+bool plot_custom_stat_unit(const char *stat, const plot_run *run, int runs, char *unit,
                            size_t size) {
     bool any = false;
     unit[0] = 0;
     for (int i = 0; i < runs && stat[0]; i++) {
-        const facts_declared *d = plot_run_info_find(&facts[i], stat);
+        const sr_run_declared *d = plot_run_declared(&run[i], stat);
         const size_t used = strlen(unit);
         any = any || d;
         if (d && d->unit[0] && !has_unit(unit, d->unit))
@@ -38,15 +38,15 @@ bool plot_is_vector(const char *stat) {
     return false;
 }
 
-bool plot_is_of_steps(const char *stat, const plot_run_info *facts, int runs) {
+bool plot_is_of_steps(const char *stat, const plot_run *run, int runs) {
 #define NAME(name, ...) #name,
     static const char *const names[] = {SR_STEP_INTS(NAME) SR_STEP_REALS(NAME)};
     bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], stat) == 0) return true;
     for (int i = 0; i < runs && !found; i++) {
-        const facts_declared *d = plot_run_info_find(&facts[i], stat);
-        found = d && d->of_steps;
+        const sr_run_declared *d = plot_run_declared(&run[i], stat);
+        found = d && d->scope == SR_PER_STEP;
     }
     return found;
 }

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "plot/labels/plot_run_info.h"
+#include "plot/labels/plot_runs.h"
 
 /* Whether a run declares a statistic, and in which unit; several as "s or percent". */
-bool plot_custom_stat_unit(const char *stat, const plot_run_info *facts, int runs, char *unit,
+bool plot_custom_stat_unit(const char *stat, const plot_run *run, int runs, char *unit,
                            size_t size);
 /* Whether a statistic is a column of steps, of the format or declared by a run. */
-bool plot_is_of_steps(const char *stat, const plot_run_info *facts, int runs);
+bool plot_is_of_steps(const char *stat, const plot_run *run, int runs);
 /* A vector of format.h, as what figures of averages draw. */
 bool plot_is_vector(const char *stat);
 

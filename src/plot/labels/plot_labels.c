@@ -6,38 +6,34 @@
 #include "base/options/norm_value.h"
 #include "base/options/options.h"
 #include "plot/labels/plot_labels.h"
-#include "plot/labels/plot_run_info.h"
-
-enum {
-    PART = FACTS_PART,
-    PARTS = FACTS_PARTS,
-    MODEL = FACTS_MODEL,
-    NORM = FACTS_NORM,
-    DATA = FACTS_DATA,
-    SEED = FACTS_SEED
-};
+#include "plot/labels/plot_runs.h"
 
 static void append(char *text, size_t size, const char *part) {
     const size_t used = strlen(text);
     snprintf(text + used, size - used, "%s%s", used ? ", " : "", part);
 }
 
-static bool differs(const plot_run_info *p, int runs, int part) {
+static bool differs(const plot_run *p, int runs, int part) {
     for (int i = 1; i < runs; i++)
         if (strcmp(p[i].text[part], p[0].text[part]) != 0) return true;
     return false;
 }
 
-static bool distinct(const plot_labels *l) {
+static bool stands_alone(const plot_labels *l, int run) {
     for (int i = 0; i < l->runs; i++)
-        for (int k = 0; k < i; k++)
-            if (strcmp(l->label[i], l->label[k]) == 0) return false;
+        if (i != run && strcmp(l->label[i], l->label[run]) == 0) return false;
     return true;
 }
 
-static void label_by_parts(plot_labels *l, const plot_run_info *p) {
-    for (int part = 0; part < PARTS; part++) {
-        const bool seed = part == SEED, other = differs(p, l->runs, part), alike = !distinct(l);
+static bool distinct(const plot_labels *l) {
+    int run = 0;
+    while (run < l->runs && stands_alone(l, run)) run++;
+    return run == l->runs;
+}
+
+static void label_by_parts(plot_labels *l, const plot_run *p) {
+    for (int part = 0; part < RUN_PARTS; part++) {
+        const bool seed = part == RUN_SEED, other = differs(p, l->runs, part), alike = !distinct(l);
         for (int i = 0; i < l->runs; i++) {
             append(l->full[i], sizeof l->full[i], p[i].text[part]);
             if (seed ? other && alike : other || l->runs == 1)
@@ -61,7 +57,7 @@ static bool tells_nothing(const char *line) {
     return false;
 }
 
-static bool same_option(const plot_run_info *a, const plot_run_info *b, const option_line *l) {
+static bool same_option(const plot_run *a, const plot_run *b, const option_line *l) {
     option_line one, other;
     const bool here = options_find_line(a->config, l->key, l->key_length, &one);
     if (options_find_line(b->config, l->key, l->key_length, &other) != here)
@@ -77,7 +73,7 @@ static bool is_of(const char *line, const char *norm) {
 }
 
 /* Options of the normalization itself: all that differ are told, others as long as labels agree. */
-static bool of_norm(const plot_run_info *p, const char *line) {
+static bool of_norm(const plot_run *p, const char *line) {
     bool found = strncmp(line, "norm-", 5) == 0 || strncmp(line, "norm =", 6) == 0;
     for (const char *at = p->norms; *at && !found; at += strcspn(at, " ") + 1)
         found = is_of(line, at);
@@ -112,7 +108,7 @@ static const char *word_of_zero(const option_line *l) {
 
 /* "lambda 1 nu 1" of --norm 'rbn(lambda=1;nu=1)'; the label has the method already. */
 static void append_params(char *label, size_t size, const option_line *norm) {
-    char part[PART] = "";
+    char part[RUN_PART] = "";
     norm_value v;
     option_line p;
     if (!norm_value_split(norm->value, norm->value_length, &v)) return;
@@ -125,8 +121,8 @@ static void append_params(char *label, size_t size, const option_line *norm) {
 }
 
 /* "max-tokens 256"; of a path its end; nothing for an option that was left open. */
-static void append_option(char *label, size_t size, const plot_run_info *p, const option_line *l) {
-    char part[PART];
+static void append_option(char *label, size_t size, const plot_run *p, const option_line *l) {
+    char part[RUN_PART];
     option_line own;
     if (!options_find_line(p->config, l->key, l->key_length, &own)) return;
     if (l->key_length == 4 && !strncmp(l->key, "norm", 4)) {
@@ -135,7 +131,7 @@ static void append_option(char *label, size_t size, const plot_run_info *p, cons
     }
     const char *value = own.value;
     int length = own.value_length;
-    const int known = known_part(l->key, p->text[NORM]), key = l->key_length - known;
+    const int known = known_part(l->key, p->text[RUN_NORM]), key = l->key_length - known;
     for (int i = 0; i + 1 < length && strncmp(l->key, "norm-at", 7) != 0; i++)
         if (value[i] == '/') value += i + 1, length -= i + 1, i = -1;
     if (!length || strncmp(value, "nan", 3) == 0) return;
@@ -148,14 +144,14 @@ static void append_option(char *label, size_t size, const plot_run_info *p, cons
     append(label, size, part);
 }
 
-static bool same_parts(const plot_run_info *a, const plot_run_info *b) {
-    for (int i = 0; i < PARTS; i++)
+static bool same_parts(const plot_run *a, const plot_run *b) {
+    for (int i = 0; i < RUN_PARTS; i++)
         if (strcmp(a->text[i], b->text[i]) != 0) return false;
     return true;
 }
 
 /* One option among the runs that agree with run `of` in model, norm, data and seed. */
-static void try_option(plot_labels *l, const plot_run_info *p, int of, const option_line *line) {
+static void try_option(plot_labels *l, const plot_run *p, int of, const option_line *line) {
     bool differs = false, agree = false;
     for (int i = 0; i < l->runs && !differs; i++)
         differs = same_parts(&p[i], &p[of]) && !same_option(&p[i], &p[of], line);
@@ -167,7 +163,7 @@ static void try_option(plot_labels *l, const plot_run_info *p, int of, const opt
 }
 
 /* Once for each set of runs that agree in their parts. */
-static void label_by_options(plot_labels *l, const plot_run_info *p) {
+static void label_by_options(plot_labels *l, const plot_run *p) {
     for (int i = 0; i < l->runs; i++) {
         bool done = false;
         for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
@@ -177,20 +173,14 @@ static void label_by_options(plot_labels *l, const plot_run_info *p) {
     }
 }
 
-static bool stands_alone(const plot_labels *l, int run) {
-    for (int i = 0; i < l->runs; i++)
-        if (i != run && strcmp(l->label[i], l->label[run]) == 0) return false;
-    return true;
-}
-
 /* Runs that agree in all of that can only be told apart by their file names. */
-static sr_status label_by_path(plot_labels *l, char **paths, sr_failure *why) {
+static sr_status label_by_path(plot_labels *l, const plot_run *p, sr_failure *why) {
     bool *alone = calloc((unsigned)l->runs, sizeof *alone);
     if (!alone) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < l->runs; i++) alone[i] = stands_alone(l, i);
     for (int i = 0; i < l->runs; i++) {
-        const char *slash = strrchr(paths[i], '/');
-        if (!alone[i]) append(l->label[i], sizeof l->label[i], slash ? slash + 1 : paths[i]);
+        const char *slash = strrchr(p[i].path, '/');
+        if (!alone[i]) append(l->label[i], sizeof l->label[i], slash ? slash + 1 : p[i].path);
     }
     free(alone);
     return SR_OK;
@@ -219,33 +209,18 @@ static sr_status label_as_given(plot_labels *l, const char *given, sr_failure *w
     return sr_fail(why, SR_USAGE, "--labels: %d labels for %d runs", count, l->runs);
 }
 
-static bool labels_reserve(plot_labels *l) {
-    const size_t count = (size_t)l->runs;
-    l->label = calloc(count, sizeof *l->label);
-    l->full = calloc(count, sizeof *l->full);
-    l->norm = calloc(count, sizeof *l->norm);
-    l->task = calloc(count, sizeof *l->task);
-    l->uses = calloc(count, sizeof *l->uses);
-    l->startup = calloc(count, sizeof *l->startup);
-    return l->label && l->full && l->norm && l->task && l->uses && l->startup;
-}
-
-sr_status plot_labels_make(plot_labels *l, const plot_run_info *p, char **paths, int count,
-                           const char *given, sr_failure *why) {
-    *l = (plot_labels){.runs = count};
-    sr_status status = labels_reserve(l) ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int i = 0; i < count && status == SR_OK; i++) {
-        snprintf(l->norm[i], sizeof l->norm[i], "%s", p[i].text[NORM]);
-        snprintf(l->uses[i], sizeof l->uses[i], "%s", p[i].uses);
-        l->startup[i] = p[i].startup;
-        snprintf(l->task[i], sizeof l->task[i], "%s, %s", p[i].text[MODEL], p[i].text[DATA]);
-    }
-    if (status == SR_OK) label_by_parts(l, p);
+sr_status plot_labels_make(plot_labels *l, const plot_run *run, int count, const char *given,
+                           sr_failure *why) {
+    *l = (plot_labels){.runs = count,
+                       .label = calloc((size_t)count + 1, sizeof *l->label),
+                       .full = calloc((size_t)count + 1, sizeof *l->full)};
+    sr_status status = l->label && l->full ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) label_by_parts(l, run);
     if (status == SR_OK && given[0]) {
         status = label_as_given(l, given, why);
     } else if (status == SR_OK) {
-        label_by_options(l, p);
-        status = label_by_path(l, paths, why);
+        label_by_options(l, run);
+        status = label_by_path(l, run, why);
     }
     if (status != SR_OK) plot_labels_free(l);
     return status;
@@ -254,9 +229,5 @@ sr_status plot_labels_make(plot_labels *l, const plot_run_info *p, char **paths,
 void plot_labels_free(plot_labels *l) {
     free(l->label);
     free(l->full);
-    free(l->norm);
-    free(l->task);
-    free(l->uses);
-    free(l->startup);
     *l = (plot_labels){0};
 }

@@ -1,11 +1,9 @@
-/* Labels of runs whose curves are only observed: "ln (observed)". A figure that draws statistics of
- * batches shows them of an LN run too when that was trained with --observe batch, and nothing else
- * on the page would say that LN does not use them.
+/* Labels of runs whose curves are only observed: "ln (observed)". A figure of batch statistics also
+ * draws an LN run that was trained with --observe batch. The label says that LN does not use them.
  */
 #include <string.h>
 
 #include "plot/labels/plot_labels.h"
-#include "plot/labels/plot_run_info.h"
 #include "plot/template/plot_template.h"
 
 /* The statistics that a table shows of run number `run` (from 1), "" for nothing of this run or
@@ -36,19 +34,19 @@ static void append(char text[128]) {
     snprintf(text + used, 128 - used, " (observed)");
 }
 
-/* The first normalization speaks for the run, as in its label; of what a host declares itself it
-   says it itself. */
-static bool only_observed(const plot_template *t, const plot_run_info *p, int run) {
-    for (int k = 0; k < t->tables && p->has_site; k++) {
+/* Looks at the main site, as the label does. Custom scalars are the host program's own. */
+static bool only_observed(const plot_template *t, const plot_run *p, int run) {
+    const sr_run_site *site = sr_run_main_site(p->file);
+    for (int k = 0; k < t->tables && site; k++) {
         const char *statistic = statistic_of(&t->table[k], run);
-        if (statistic[0] && !plot_run_info_find(p, statistic) &&
-            sr_run_only_observed(&p->site, statistic))
+        if (statistic[0] && !plot_run_declared(p, statistic) &&
+            sr_run_only_observed(site, statistic))
             return true;
     }
     return false;
 }
 
-void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run_info *p, bool given) {
+void plot_labels_mark(plot_labels *l, const plot_template *t, const plot_run *p, bool given) {
     for (int i = 0; i < l->runs; i++) {
         if (!only_observed(t, &p[i], i + 1)) continue;
         if (!given) append(l->label[i]);

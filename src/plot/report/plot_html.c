@@ -3,7 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/runs/run_cache.h"
 #include "base/globs.h"
 #include "base/utf8.h"
 #include "plot/plot_tsv.h"
@@ -136,7 +135,7 @@ static void write_sites(FILE *page, const sr_runfile *run) {
 }
 
 static void write_config(FILE *page, const char *config) {
-    if (!config || !config[0]) return;
+    if (!config[0]) return;
     fputs("<details><summary>Configuration</summary><pre>", page);
     for (const char *at = config; *at;) {
         char line[1024];
@@ -149,13 +148,11 @@ static void write_config(FILE *page, const char *config) {
     fputs("</pre></details>\n", page);
 }
 
-sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why) {
+void plot_html_settings(FILE *page, const plot_run *run) {
     char text[128];
-    sr_runfile *run = run_open(path, NULL, why);
-    if (!run) return why->status;
-    const sr_run_info *info = sr_run_get_info(run);
+    const sr_run_info *info = sr_run_get_info(run->file);
     fputs("<table class=\"settings\">\n", page);
-    write_setting(page, "file", path);
+    write_setting(page, "file", run->path);
     write_setting(page, "status", info->status);
     write_setting(page, "reason", info->reason);
     write_setting(page, "model", info->model);
@@ -172,9 +169,7 @@ sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why) {
     write_setting(page, "git", info->git);
     write_setting(page, "created", info->created);
     write_setting(page, "finished", info->finished);
-    write_sites(page, run);
+    write_sites(page, run->file);
     fputs("</table>\n", page);
-    write_config(page, info->config);
-    run_close(run);
-    return SR_OK;
+    write_config(page, run->config);
 }

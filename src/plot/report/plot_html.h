@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "plot/labels/plot_runs.h"
 #include "statrec/base.h"
 
 void plot_html_text(FILE *out, const char *text);
@@ -11,7 +12,7 @@ void plot_html_text(FILE *out, const char *text);
  * as seen from the page. */
 sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,
                           sr_failure *why);
-/* What the run was asked for. */
-sr_status plot_html_settings(FILE *page, const char *path, sr_failure *why);
+/* Settings, sites and configuration of the run. */
+void plot_html_settings(FILE *page, const plot_run *run);
 
 #endif

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "plot/labels/plot_labels.h"
-#include "plot/labels/plot_run_info.h"
 #include "plot/plot_figure.h"
 #include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
@@ -69,18 +68,13 @@ static sr_status write_contents(report *r, sr_failure *why) {
     return status;
 }
 
-static sr_status write_body(report *r, sr_failure *why) {
+static sr_status write_page(report *r, const char *path, sr_failure *why) {
+    r->page = fopen(path, "w");
+    if (!r->page) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     fputs(head, r->page);
     sr_status status = write_contents(r, why);
     if (status == SR_OK) status = report_write_sections(r, why);
     fputs("</body></html>\n", r->page);
-    return status;
-}
-
-static sr_status write_page(report *r, const char *path, sr_failure *why) {
-    r->page = fopen(path, "w");
-    if (!r->page) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    sr_status status = write_body(r, why);
     const bool bad = ferror(r->page) != 0;
     if ((fclose(r->page) != 0 || bad) && status == SR_OK)
         status = sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
@@ -133,12 +127,6 @@ static sr_status check_page(const char *path, bool force, sr_failure *why) {
     return SR_USAGE;
 }
 
-static sr_status make_directory(report *r, sr_failure *why) {
-    r->created = mkdir(r->request->output, 0777) == 0;
-    if (r->created || errno == EEXIST) return SR_OK;
-    return sr_fail(why, SR_IO, "%s: %s", r->request->output, strerror(errno));
-}
-
 sr_status plot_report(const plot_request *request, sr_failure *why) {
     char path[2 * PLOT_PATH];
     report r = {.request = request};
@@ -146,13 +134,14 @@ sr_status plot_report(const plot_request *request, sr_failure *why) {
     if (request->runs == 0) return sr_fail(why, SR_USAGE, "report needs run files");
     snprintf(path, sizeof path, "%s/index.html", request->output);
     sr_status status = check_page(path, request->force, why);
-    if (status == SR_OK) status = plot_run_info_read(&r.facts, request->path, request->runs, why);
     if (status == SR_OK)
-        status = plot_labels_make(&r.labels, r.facts, request->path, request->runs, request->labels,
-                                  why);
-    if (status == SR_OK) status = make_directory(&r, why);
+        status = plot_labels_make(&r.labels, request->run, request->runs, request->labels, why);
+    if (status == SR_OK) {
+        r.created = mkdir(request->output, 0777) == 0;
+        if (!r.created && errno != EEXIST)
+            status = sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
+    }
     if (status == SR_OK) status = make_page(&r, path, why);
     plot_labels_free(&r.labels);
-    plot_run_info_free(r.facts, request->runs);
     return status;
 }

@@ -3,18 +3,16 @@
 #define PLOT_REPORT_PLOT_REPORT_H
 
 #include "plot/labels/plot_labels.h"
-#include "plot/labels/plot_run_info.h"
+#include "plot/labels/plot_runs.h"
 #include "plot/plot_figure.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
 typedef struct report {
     const plot_request *request;
-    plot_run_info *facts; /* of all runs */
     plot_labels labels;
     char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
     bool created;            /* the directory of the report was not there */
-    const char *answers;     /* directory of what analyses have said, for all sections */
     FILE *page;
     int drawn;
 } report;

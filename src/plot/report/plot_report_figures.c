@@ -13,10 +13,11 @@
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
-/* Runs that a figure has not shown yet, by their place in the report; room: as many more may be
-   shown. */
+/* Runs that a figure has not shown yet, by their number in the report. */
 typedef struct waiting {
-    int *run, count, room;
+    int *run, count;
+    int room;            /* runs that may still be shown */
+    sr_failure *refusal; /* [count at first] of the last attempt */
 } waiting;
 
 static void waiting_remove(waiting *w, int first, int count) {
@@ -29,7 +30,7 @@ static void waiting_remove(waiting *w, int first, int count) {
 typedef enum stat_kind { OF_STEPS, VECTOR_OF_SITES, SCALAR_OF_SITES } stat_kind;
 
 static stat_kind kind_of(const report *r, const char *stat) {
-    if (plot_is_of_steps(stat, r->facts, r->request->runs)) return OF_STEPS;
+    if (plot_is_of_steps(stat, r->request->run, r->request->runs)) return OF_STEPS;
     return plot_is_vector(stat) ? VECTOR_OF_SITES : SCALAR_OF_SITES;
 }
 
@@ -73,31 +74,30 @@ static void write_warning(void *context, const char *line) {
 }
 
 static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
-                           int *failed, sr_failure *why) {
+                           sr_failure *refusal, sr_failure *why) {
     char output[2 * PLOT_PATH + 32];
     const size_t capacity = 2 * (size_t)runs * sizeof *r->labels.label + 1;
-    char **path = calloc((size_t)runs, sizeof *path), *labels = malloc(capacity);
-    sr_status status = path && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    plot_run *chosen = calloc((size_t)runs, sizeof *chosen);
+    char *labels = malloc(capacity);
+    sr_status status = chosen && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) {
         snprintf(output, sizeof output, "%s/%s", r->request->output, name);
         labels_for(r, run, runs, labels);
-        for (int i = 0; i < runs; i++) path[i] = r->request->path[run[i]];
+        for (int i = 0; i < runs; i++) chosen[i] = r->request->run[run[i]];
         plot_request request = *r->request;
-        request.path = path;
+        request.run = chosen;
         request.runs = runs;
-        request.place = run;
-        request.facts = r->facts;
-        request.answers = r->answers;
-        request.failed_run = failed;
+        request.refusal = refusal;
         request.warnings = (plot_warnings){write_warning, r->page};
         request.output = output;
         request.labels = labels;
         request.choice = choice_for(r, t, r->request->choice);
         request.controls = controls_for(t, r->request->controls);
         status = report_note_file(r, name, why);
+        if (status == SR_OK) status = plot_figure_choose(t, &request, runs, why);
         if (status == SR_OK) status = plot_figure(t, &request, why);
     }
-    free(path);
+    free(chosen);
     free(labels);
     return status;
 }
@@ -112,32 +112,48 @@ static void write_image(report *r, const plot_template *t, const char *name) {
     r->drawn++;
 }
 
-/* One drawing of as many of the waiting runs as the figure takes; a run that an analysis refuses
- * makes place for the next one, and so do request->each others. number: behind the name of the
- * file, 0 for none. */
+/* Takes the refused ones out of the first `runs` waiting runs. False if too few are left, more than
+ * request->each were refused, or none was: then `one` says why. */
+static bool leave_out(const report *r, const plot_template *t, waiting *w, int runs, int *refused,
+                      sr_failure *one, FILE *notes) {
+    bool any = false;
+    for (int i = 0, at = 0; i < runs; i++) {
+        if (w->refusal[i].status == SR_OK) {
+            at++;
+            continue;
+        }
+        any = true;
+        if (w->count <= t->least_runs || (*refused)++ == r->request->each)
+            return *one = w->refusal[i], false;
+        report_missing(notes, "Left out", &w->refusal[i]);
+        waiting_remove(w, at, 1);
+    }
+    return any;
+}
+
+/* Draws as many of the waiting runs as the figure takes. The next ones replace those that an
+ * analysis refuses. number: appended to the file's name, 0 for none. */
 static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, FILE *notes,
                            sr_failure *why) {
     char name[PLOT_PATH + 32], part[16] = "";
     if (number) snprintf(part, sizeof part, ".%d", number);
     snprintf(name, sizeof name, "%s%s.svg", t->name, part);
-    for (int refused = 0;; refused++) {
+    for (int refused = 0;;) {
         sr_failure one = {0};
-        int failed = 0;
         int runs = w->count < w->room ? w->count : w->room;
         if (t->most_runs && t->most_runs < runs) runs = t->most_runs;
-        const sr_status status = draw_runs(r, t, w->run, runs, name, &failed, &one);
+        memset(w->refusal, 0, (size_t)runs * sizeof *w->refusal);
+        const sr_status status = draw_runs(r, t, w->run, runs, name, w->refusal, &one);
         if (report_is_fatal(status)) return *why = one, status;
         if (status == SR_OK) {
             write_image(r, t, name);
             w->room -= runs;
             return waiting_remove(w, 0, runs), SR_OK;
         }
-        if (!failed || w->count <= t->least_runs || refused == r->request->each) {
+        if (!leave_out(r, t, w, runs, &refused, &one, notes)) {
             report_missing(notes, "Not drawn", &one);
             return w->count = 0, SR_OK;
         }
-        report_missing(notes, "Left out", &one);
-        waiting_remove(w, failed - 1, 1);
     }
 }
 
@@ -146,7 +162,8 @@ static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
         int run = i;
-        waiting w = {&run, 1, 1};
+        sr_failure refusal;
+        waiting w = {&run, 1, 1, &refusal};
         report_run_title(r, i);
         status = draw_next(r, t, &w, i + 1, r->page, why);
     }
@@ -162,7 +179,7 @@ static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes,
         bool told = false;
         w->count = 0;
         for (int k = 0; k < runs; k++) {
-            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            if (strcmp(r->request->run[i].task, r->request->run[k].task) != 0) continue;
             told = told || k < i;
             w->run[w->count++] = k;
         }
@@ -196,7 +213,7 @@ static void take_task(const report *r, int of, waiting *w, int room) {
     w->count = 0;
     w->room = room;
     for (int i = 0; i < r->request->runs; i++) {
-        if (strcmp(r->labels.task[i], r->labels.task[of]) != 0) continue;
+        if (strcmp(r->request->run[i].task, r->request->run[of].task) != 0) continue;
         if (i < of) return;
         w->run[w->count++] = i;
     }
@@ -210,7 +227,7 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         take_task(r, i, w, room);
         if (!w->count) continue;
-        if (w->count < r->request->runs) report_title(r, 3, r->labels.task[i]);
+        if (w->count < r->request->runs) report_title(r, 3, r->request->run[i].task);
         if (w->count >= t->least_runs)
             status = draw_waiting(r, t, w, &number, notes, why);
         else
@@ -238,9 +255,11 @@ sr_status report_figure(report *r, plot_template *t, sr_failure *why) {
     fputs("</p>\n", r->page);
     const int runs = r->request->runs, room = room_of(r, t);
     waiting w = {calloc((size_t)runs, sizeof *w.run), runs,
-                 room < t->least_runs ? t->least_runs : room};
+                 room < t->least_runs ? t->least_runs : room,
+                 calloc((size_t)runs, sizeof *w.refusal)};
     FILE *notes = open_memstream(&text, &size);
-    sr_status status = w.run && notes ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status =
+        w.run && w.refusal && notes ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; w.run && i < w.count; i++) w.run[i] = i;
     if (status == SR_OK && t->most_runs == 1 && w.count > 1)
         status = draw_each(r, t, why);
@@ -253,5 +272,6 @@ sr_status report_figure(report *r, plot_template *t, sr_failure *why) {
     if (notes && fclose(notes) == 0) fputs(text, r->page);
     free(text);
     free(w.run);
+    free(w.refusal);
     return status;
 }

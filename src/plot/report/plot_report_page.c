@@ -19,7 +19,7 @@ void report_section(report *r, const char *id, const char *text) {
 }
 
 void report_run_title(report *r, int run) {
-    const char *path = r->request->path[run], *slash = strrchr(path, '/');
+    const char *path = r->request->run[run].path, *slash = strrchr(path, '/');
     fputs("<h3>", r->page);
     plot_html_text(r->page, slash ? slash + 1 : path);
     fputs(": ", r->page);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/containers/vector.h"
 #include "plot/plot_process.h"
 #include "plot/report/plot_report.h"
 #include "plot/template/plot_files.h"
@@ -29,23 +30,19 @@ typedef struct section {
 
 typedef struct sections {
     section *row;
-    size_t count, capacity;
+    size_t count;
+    int64_t capacity;
     size_t shared; /* bytes */
     section_end *end;
-    char directory[PLOT_PATH]; /* for the parts, and what analyses said */
+    char directory[PLOT_PATH]; /* for the parts */
 } sections;
 
 /* -- which ----------------------------------------------------------------------------------- */
 
 static sr_status sections_add(sections *s, sr_status (*write)(report *r, sr_failure *why),
                               const char *template, sr_failure *why) {
-    if (s->count == s->capacity) {
-        const size_t capacity = 2 * s->capacity + 16;
-        section *grown = realloc(s->row, capacity * sizeof *grown);
-        if (!grown) return sr_fail(why, SR_MEMORY, "out of memory");
-        s->row = grown;
-        s->capacity = capacity;
-    }
+    if (!vector_reserve(&s->row, &s->capacity, (int64_t)s->count + 1, sizeof *s->row))
+        return sr_fail(why, SR_MEMORY, "out of memory");
     section *row = &s->row[s->count];
     *row = (section){.write = write};
     snprintf(row->template, sizeof row->template, "%s", template);
@@ -134,13 +131,11 @@ static sr_status sections_join(const sections *s, report *r, sr_failure *why) {
 sr_status report_write_sections(report *r, sr_failure *why) {
     sections s = {0};
     sr_status status = plot_scratch_create(s.directory, why);
-    r->answers = s.directory;
     if (status == SR_OK) status = sections_list(&s, r->request->runs, why);
     if (status == SR_OK) status = sections_share(&s, r, why);
     if (status == SR_OK) status = sections_run(&s, why);
     if (status == SR_OK) status = sections_join(&s, r, why);
     if (s.end) munmap(s.end, s.shared);
-    r->answers = NULL;
     if (s.directory[0]) plot_scratch_remove(s.directory);
     free(s.row);
     return status;

@@ -41,20 +41,16 @@ static sr_status run_table(const report *r, const report_table *t, char **path, 
     char output[2 * PLOT_PATH], placed[2 * PLOT_PATH], errors[2 * PLOT_PATH + 64];
     int argc = 0;
     char **argv = calloc((size_t)runs + 9, sizeof *argv);
-    bool whole = argv != NULL;
-    while (whole && t->words[argc]) {
-        argv[argc] = strdup(t->words[argc]);
-        whole = argv[argc++] != NULL;
-    }
-    for (int i = 0; whole && i < runs; i++) whole = (argv[argc++] = plot_run_word(path[i])) != NULL;
+    if (!argv) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (; t->words[argc]; argc++) argv[argc] = (char *)(uintptr_t)t->words[argc];
+    for (int i = 0; i < runs; i++) argv[argc++] = path[i];
     snprintf(output, sizeof output, "%s/%s", r->scratch, name);
     snprintf(placed, sizeof placed, "%s/%s", r->request->output, name);
     snprintf(errors, sizeof errors, "%s.stderr", output);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
-    sr_status status = whole ? plot_process_run(&p, why) : sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = plot_process_run(&p, why);
     if (status == SR_OK) status = report_note_file(r, name, why);
     if (status == SR_OK) status = plot_place_output(output, placed, why);
-    for (int i = 0; argv && i < argc; i++) free(argv[i]);
     free(argv);
     return status;
 }
@@ -78,14 +74,14 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
 }
 
 sr_status report_settings(report *r, sr_failure *why) {
-    sr_status status = SR_OK;
+    (void)why;
     report_section(r, "runs", "Runs");
-    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
+    for (int i = 0; i < report_own(r); i++) {
         report_run_title(r, i);
-        status = plot_html_settings(r->page, r->request->path[i], why);
+        plot_html_settings(r->page, &r->request->run[i]);
     }
     report_others(r);
-    return status;
+    return SR_OK;
 }
 
 /* A section with a table for each of the first runs. */
@@ -93,8 +89,9 @@ static sr_status write_by_run(report *r, const report_table *t, const char *id, 
     sr_status status = SR_OK;
     report_section(r, id, t->title);
     for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
+        char *path = r->request->run[i].path;
         report_run_title(r, i);
-        status = write_table(r, t, r->request->path + i, 1, 1, i + 1, why);
+        status = write_table(r, t, &path, 1, 1, i + 1, why);
     }
     report_others(r);
     return status;
@@ -120,12 +117,12 @@ static sr_status write_by_task(report *r, const report_table *t, int least, bool
         int count = 0;
         bool before = false;
         for (int k = 0; k < runs; k++) {
-            if (strcmp(r->labels.task[i], r->labels.task[k]) != 0) continue;
+            if (strcmp(r->request->run[i].task, r->request->run[k].task) != 0) continue;
             before = before || k < i;
-            path[count++] = r->request->path[k];
+            path[count++] = r->request->run[k].path;
         }
         if (before || count < least) continue;
-        if (named) report_title(r, 3, r->labels.task[i]);
+        if (named) report_title(r, 3, r->request->run[i].task);
         status = write_table(r, t, path, count, least, *tables ? *tables + 1 : 0, why);
         (*tables)++;
     }
@@ -135,7 +132,7 @@ static sr_status write_by_task(report *r, const report_table *t, int least, bool
 
 static bool has_tasks(const report *r) {
     for (int i = 1; i < r->request->runs; i++)
-        if (strcmp(r->labels.task[0], r->labels.task[i]) != 0) return true;
+        if (strcmp(r->request->run[0].task, r->request->run[i].task) != 0) return true;
     return false;
 }
 

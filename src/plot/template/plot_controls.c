@@ -130,12 +130,6 @@ static void write_range(FILE *out, const char *axis, const char *option, const c
             end[0], axis, end[1]);
 }
 
-static void write_text(FILE *out, const char *name, const char *text) {
-    fprintf(out, "%s = ", name);
-    plot_quote(out, text);
-    fputc('\n', out);
-}
-
 /* Parts are separated by "; ". */
 static void add_note(char *note, size_t size, const char *what, const char *text) {
     const size_t used = strlen(note);
@@ -148,11 +142,11 @@ void plot_controls_write(FILE *out, const plot_template *t, const plot_controls 
     if (c->steps[0]) add_note(note, sizeof note, "steps ", c->steps);
     snprintf(number, sizeof number, "%lld buckets", (long long)c->smooth);
     if (c->smooth) add_note(note, sizeof note, "running medians over ", number);
-    write_text(out, "figure_title", c->title);
-    write_text(out, "figure_note", note);
+    plot_assign(out, c->title, "figure_title");
+    plot_assign(out, note, "figure_note");
     fprintf(out, "figure_fixed = %d\n", c->size[0] != 0);
     fprintf(out, "figure_scale = '%s'\n", c->log ? "log" : c->linear ? "linear" : "");
-    write_text(out, "steps", t->steps);
+    plot_assign(out, t->steps, "steps");
     write_range(out, "x", "xrange", c->xrange);
     write_range(out, "y", "yrange", c->yrange);
 }

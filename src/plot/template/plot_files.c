@@ -1,6 +1,9 @@
 /* plot_files.c -- where templates and data files of figures are, and texts as gnuplot reads
    them. */
 #include "plot/template/plot_files.h"
+
+#include <stdarg.h>
+
 #include "base/program/install_files.h"
 #include "base/utf8.h"
 #include "plot/plot_gnuplot.h"
@@ -21,4 +24,14 @@ void plot_quote(FILE *out, const char *text) {
             fwrite(bytes ? text : " ", 1, bytes ? (size_t)bytes : 1, out);
     }
     fputc('\'', out);
+}
+
+void plot_assign(FILE *out, const char *text, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vfprintf(out, format, args);
+    va_end(args);
+    fputs(" = ", out);
+    plot_quote(out, text);
+    fputc('\n', out);
 }

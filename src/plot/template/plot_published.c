@@ -1,8 +1,8 @@
 /* What the papers print, beside what runs measured: rows of published.tsv.
  *
- * The file has one value a row: table, source, norm, metric, value. A figure names the metrics that
- * it shows (`#: published TABLES METRICS`); the values of one table, source and norm become one
- * row with a value per metric, so that a figure can set one against the other. gnuplot gets arrays:
+ * The file has one value a row: table, source, norm, metric, value. A figure names its metrics
+ * (`#: published TABLES METRICS`). The values of one table, source and norm become one row with a
+ * value per metric, so that a figure can draw one over the other. gnuplot gets arrays:
  *
  *     published_rows                       0 unless --published was given
  *     published_norm[i], published_source[i], published_table[i], published_group[i]
@@ -35,12 +35,6 @@ static sr_status find_file(const plot_template *t, char path[2 * PLOT_PATH], sr_
     return SR_OK;
 }
 
-static int find_metric(const plot_template *t, const char *name) {
-    for (int i = 0; i < t->prints; i++)
-        if (strcmp(t->print[i], name) == 0) return i;
-    return -1;
-}
-
 /* The row of this table, source and norm, made when it is not there; NULL: out of memory. */
 static plot_published_row *find_row(plot_published *p, const published_value *v) {
     int group = 0;
@@ -64,22 +58,13 @@ static plot_published_row *find_row(plot_published *p, const published_value *v)
 
 static sr_status add_value(plot_published *p, const plot_template *t, const published_value *v,
                            sr_failure *why) {
-    const int metric = find_metric(t, v->metric);
-    if (metric < 0 || !globs_match(t->published, v->table)) return SR_OK;
+    int metric = 0;
+    while (metric < t->prints && strcmp(t->print[metric], v->metric) != 0) metric++;
+    if (metric == t->prints || !globs_match(t->published, v->table)) return SR_OK;
     plot_published_row *row = find_row(p, v);
     if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
     row->value[metric] = v->number;
     return SR_OK;
-}
-
-static sr_status read_file(plot_published *p, const plot_template *t, const char *path,
-                           sr_failure *why) {
-    published_values all;
-    sr_status status = published_read(&all, path, why);
-    for (int i = 0; i < all.count && status == SR_OK; i++)
-        status = add_value(p, t, &all.value[i], why);
-    published_free(&all);
-    return status;
 }
 
 sr_status plot_published_read(plot_published *p, const plot_template *t, bool wanted,
@@ -87,8 +72,12 @@ sr_status plot_published_read(plot_published *p, const plot_template *t, bool wa
     char path[2 * PLOT_PATH];
     *p = (plot_published){0};
     if (!wanted) return SR_OK;
+    published_values all = {0};
     sr_status status = find_file(t, path, why);
-    if (status == SR_OK) status = read_file(p, t, path, why);
+    if (status == SR_OK) status = published_read(&all, path, why);
+    for (int i = 0; i < all.count && status == SR_OK; i++)
+        status = add_value(p, t, &all.value[i], why);
+    published_free(&all);
     if (status == SR_OK && !p->rows) {
         status = sr_fail(why, SR_USAGE, "no published value of %s%s in a table '%s'", t->print[0],
                          t->prints > 1 ? " and others" : "", t->published);
@@ -103,12 +92,6 @@ void plot_published_free(plot_published *p) {
     *p = (plot_published){0};
 }
 
-static void write_text(FILE *out, const char *array, int i, const char *text) {
-    fprintf(out, "published_%s[%d] = ", array, i);
-    plot_quote(out, text);
-    fputc('\n', out);
-}
-
 void plot_published_write(const plot_published *p, const plot_template *t, FILE *out) {
     if (!t->prints) return;
     const int capacity = p->rows ? p->rows : 1;
@@ -121,12 +104,12 @@ void plot_published_write(const plot_published *p, const plot_template *t, FILE 
     if (!p->rows) fputs("published_group[1] = 1\n", out);
     for (int i = 0; i < p->rows; i++) {
         const plot_published_row *r = &p->row[i];
-        write_text(out, "table", i + 1, r->table);
-        write_text(out, "source", i + 1, r->source);
-        write_text(out, "norm", i + 1, r->norm);
+        plot_assign(out, r->table, "published_table[%d]", i + 1);
+        plot_assign(out, r->source, "published_source[%d]", i + 1);
+        plot_assign(out, r->norm, "published_norm[%d]", i + 1);
         char name[sizeof r->table + sizeof r->source + 2];
         snprintf(name, sizeof name, "%s, %s", r->table, r->source);
-        write_text(out, "name", r->group, name);
+        plot_assign(out, name, "published_name[%d]", r->group);
         fprintf(out, "published_group[%d] = %d\n", i + 1, r->group);
         for (int k = 0; k < t->prints; k++)
             if (isfinite(r->value[k]))

@@ -1,0 +1,90 @@
+/* plot_runs.c -- opens the runs of a figure once. */
+#include "plot/labels/plot_runs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/runs/run_cache.h"
+#include "analysis/runs/run_config.h"
+
+static void copy(char *to, size_t size, const char *from) {
+    snprintf(to, size, "%s", from && from[0] ? from : "?");
+}
+
+static double startup_percent(const sr_runfile *f) {
+    int64_t last = 0;
+    run_last_step(f, &last, NULL);
+    const double percent = last ? 100 * (double)sr_run_startup(f) / (double)last : 0;
+    return percent < 100 ? percent : 100;
+}
+
+static bool has_word(const char *words, const char *word) {
+    const size_t length = strlen(word);
+    for (const char *at = words; *at; at += strcspn(at, " "), at += *at == ' ')
+        if (strcspn(at, " ") == length && strncmp(at, word, length) == 0) return true;
+    return false;
+}
+
+static void describe(plot_run *r) {
+    char name[RUN_PART];
+    const sr_run_info *info = sr_run_get_info(r->file);
+    copy(r->text[RUN_MODEL], RUN_PART, info->model);
+    copy(r->text[RUN_NORM], RUN_PART, sr_run_main_norm(r->file));
+    run_data_name(r->file, name, sizeof name);
+    copy(r->text[RUN_DATA], RUN_PART, name);
+    snprintf(r->text[RUN_SEED], RUN_PART, "seed %llu", (unsigned long long)info->seed);
+    snprintf(r->task, sizeof r->task, "%s, %s", r->text[RUN_MODEL], r->text[RUN_DATA]);
+    r->config = info->config ? info->config : "";
+    r->startup = startup_percent(r->file);
+    const sr_run_site *site = sr_run_main_site(r->file);
+    if (site && sr_run_over_batch(site)) snprintf(r->uses, sizeof r->uses, "%s", site->uses);
+    for (int64_t i = 0; (site = sr_run_get_site(r->file, i)); i++) {
+        const size_t used = strlen(r->norms);
+        if (!has_word(r->norms, site->norm) && used + strlen(site->norm) + 2 <= sizeof r->norms)
+            snprintf(r->norms + used, sizeof r->norms - used, "%s ", site->norm);
+    }
+}
+
+/* A copy that analyses cannot take for an option. */
+static char *path_word(const char *path) {
+    const size_t size = strlen(path) + 3;
+    char *text = malloc(size);
+    if (text) snprintf(text, size, "%s%s", path[0] == '-' ? "./" : "", path);
+    return text;
+}
+
+sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why) {
+    const tool program = {.name = "statplot"};
+    *r = (plot_runs){.path = calloc((size_t)count + 1, sizeof *r->path),
+                     .run = calloc((size_t)count + 1, sizeof *r->run)};
+    bool complete = r->path && r->run;
+    while (complete && r->count < count)
+        complete = (r->path[r->count] = path_word(paths[r->count])) != NULL && ++r->count;
+    if (!complete) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", count);
+    if (count == 0) return SR_OK;
+    sr_status status = run_set_open(&r->set, count, r->path, why);
+    if (status != SR_OK) return status;
+    for (int i = 0; i < count; i++) {
+        r->run[i] = (plot_run){.file = r->set.run[i], .path = r->path[i], .look = i};
+        describe(&r->run[i]);
+        run_warn_mended(&program, r->set.run[i]);
+    }
+    run_cache_offer(r->set.run, count);
+    return SR_OK;
+}
+
+void plot_runs_close(plot_runs *r) {
+    run_cache_offer(NULL, 0);
+    run_set_close(&r->set);
+    for (int i = 0; i < r->count; i++) free(r->path[i]);
+    free(r->path);
+    free(r->run);
+}
+
+const sr_run_declared *plot_run_declared(const plot_run *run, const char *name) {
+    const sr_run_declared *d;
+    int64_t i = 0;
+    while ((d = sr_run_get_declared(run->file, i)) && strcmp(d->name, name) != 0) i++;
+    return d;
+}
