@@ -81,7 +81,7 @@ static void on_progress(void *context, int64_t sentences, int64_t words) {
 static bleu_form form_of(const char *word) {
     bleu_form form = BLEU_FORM;
     if (!strcmp(word, "multi-bleu")) return (bleu_form)BLEU_MULTI_FORM;
-    form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, word);
+    form.tokenizer = (bleu_tokenizer)text_find_word(BLEU_TOKENIZER_WORDS, word);
     return form;
 }
 

@@ -173,8 +173,8 @@ static sr_status score_lines(bleu_scorer *s, const bleu_files *f, bool multi, in
 static bleu_form form_of(const bleu_options *o, bool multi) {
     bleu_form form = {.multi = multi, .lowercase = o->lowercase};
     if (multi) return form;
-    form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, o->tokenize);
-    form.smoothing = (bleu_smoothing)bleu_find_word(BLEU_SMOOTHING_WORDS, o->smooth);
+    form.tokenizer = (bleu_tokenizer)text_find_word(BLEU_TOKENIZER_WORDS, o->tokenize);
+    form.smoothing = (bleu_smoothing)text_find_word(BLEU_SMOOTHING_WORDS, o->smooth);
     form.smooth_value =
         isnan(o->smooth_value) ? bleu_smooth_default(form.smoothing) : o->smooth_value;
     return form;
