@@ -5,6 +5,7 @@
 
 #include "bleu_cases.h"
 #include "score/scorer.h"
+#include "text/text.h"
 
 static const bleu_form multi = BLEU_MULTI_FORM, whole = BLEU_FORM;
 

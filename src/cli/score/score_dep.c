@@ -39,12 +39,12 @@ static const command_frame frame = {
     "0 done, 1 failed, 2 usage.",
     FIRST};
 
-/* What is compared. */
+/* The compared treebanks. */
 typedef struct dep_files {
     treebank gold, pred;
 } dep_files;
 
-/* One of the two sentences ends before the other. */
+/* One sentence ends before the other. */
 static sr_status fail_length(const treebank *longer, const tree_word *more, const treebank *shorter,
                              int32_t words, sr_failure *why) {
     return sr_fail(why, SR_FORMAT, "%s:%lld: word %d '%.*s', but that sentence of %s has %d",
