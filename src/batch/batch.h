@@ -29,7 +29,7 @@ typedef struct batch {
     int64_t count; /* images, pairs or windows */
     /* TASK_IMAGES */
     int64_t height, width, channels;
-    const real *image;    /* [count, height, width, channels], normalised */
+    const real *image;    /* [count, height, width, channels], normalized */
     const int32_t *label; /* [count]; also of sentences and of transitions */
     /* TASK_PAIRS; TASK_SENTENCES, TASK_TAGS: of the sources; TASK_LM: of the targets, no masks */
     int64_t source_length, target_length;     /* padded */

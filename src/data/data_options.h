@@ -56,7 +56,7 @@ typedef struct data_options {
     int64_t pad_to;            /* length of every batch; 0: its longest sentence's */
     bool mark_start, mark_end; /* <s> before a sentence, </s> after it */
     char fold[DATA_TEXT];      /* "polarity": "3/10", instead of the counts; "" none */
-    /* tags: the scheme of training, "bioes" (or ""); that of the files, "auto" (or "") */
+    /* tags: the scheme of training, "bioes" (or ""); of the files, "auto" (or "") */
     char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];
     int64_t word_column, tag_column; /* from 1; 0: the last one, both 0: the first and the last */
     bool zero_digits;                /* every digit of a word is 0 */

@@ -2,7 +2,7 @@
  * inputs (the scatter of Zhu et al., Transformers without Normalization, CVPR 2025, arXiv
  * 2503.10622, as a number).
  *
- * Over all entries of the valid rows of x, the tensor that the site normalises:
+ * Over all entries of the valid rows of x, the tensor that the site normalizes:
  *
  *   x_top1 >= x_top2 >= x_top3   the three largest |x|, exact
  *   x_median                     the lower median of |x|, from a histogram
@@ -20,9 +20,9 @@
  * a mean near the entry. Features without gain are skipped. Means over the batch shift the line
  * without bending it, so saturation is undefined: NaN.
  *
- * With shards, the largest |x| and the median cover all rows. k and the median in the saturation
- * test are per shard: both are needed before an entry is tested, and the tensors of a shard are
- * freed when the next one passes. The counts of entries add up.
+ * With shards, the largest |x| and the median cover all rows. The saturation test uses k and the
+ * median of each shard, since its tensors are freed when the next shard passes. The counts of
+ * entries add up.
  *
  * Counts are integers, and sums run over fixed blocks of rows in fixed order. So the result is
  * bit-identical for any number of threads and processes.

@@ -48,8 +48,8 @@ typedef struct run_record_options {
     int metrics;
 } run_record_options;
 
-/* A record for a process that writes nothing: it has the same observers and sends its statistics to
- * the first process (run_record_exchange). All other functions ignore it. NULL on failure. */
+/* A record for a process that writes nothing. It has the same observers and sends their statistics
+ * to the first process (run_record_exchange). Other functions ignore it. NULL on failure. */
 run_record *run_record_follow(model *m, const run_record_options *o, sr_failure *why);
 /* SR_OK when a run file can be created at this path; creates nothing. */
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why);

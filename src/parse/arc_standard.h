@@ -1,9 +1,9 @@
 /* arc_standard.h -- the arc-standard transition system (Nivre, 2004; docs/models.md 8) and its
  * static oracle. Features follow Chen and Manning (2014).
  *
- * Words of a sentence are 1 .. n, 0 is ROOT. The stack begins with ROOT, the buffer with all words:
+ * Words of a sentence are 1 .. n, 0 is ROOT. At first the stack has ROOT, the buffer all words:
  *
- *   SHIFT     the front of the buffer goes onto the stack
+ *   SHIFT     moves the front of the buffer onto the stack
  *   LEFT(l)   the second of the stack becomes a dependent of its top and is removed; not ROOT
  *   RIGHT(l)  the top becomes a dependent of the second and is removed
  *

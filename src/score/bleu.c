@@ -15,7 +15,7 @@
  *     floor   p_n = value / total_n
  *     add-k   p_n = (correct_n + value) / (total_n + value) for n > 1, zero or not
  *
- * The first order with total_n = 0 ends the sum: its p and all later ones are 0, and so is BLEU.
+ * The first order with total_n = 0 ends the sum: BLEU and all further p_n are 0.
  * The two programs round percentages differently, 100 (c / t) and (100 c) / t. Both forms are kept,
  * since they decide printed digits.
  */

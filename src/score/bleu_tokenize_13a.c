@@ -1,8 +1,8 @@
-/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST) as sacreBLEU reads it (Post, A Call
- * for Clarity in Reporting BLEU Scores, WMT 2018). It is sacreBLEU's default.
+/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST), sacreBLEU's default (Post, A Call
+ * for Clarity in Reporting BLEU Scores, WMT 2018).
  *
- * In this order, each over the whole line with a blank before and after it, from left to right
- * without overlap:
+ * The rules apply in this order to the whole line with a blank before and after it. Each matches
+ * from left to right without overlap:
  *   1  removes "<skipped>"; replaces &quot; &amp; &lt; &gt; in this order, so that &amp;lt; becomes
  *      '<'
  *   2  each of the ASCII symbols but ' , - . becomes a word

@@ -1,8 +1,8 @@
 /* conll_score.c -- counts and output of conlleval.pl (E. Tjong Kim Sang, 2004-01-26), the scorer of
  * CoNLL-2000 to 2003.
  *
- * Gold and predicted phrases are compared word by word. A phrase is correct if both begin at the
- * same word with the same type and end at the same word. `open`: they may still be equal.
+ * Gold and predicted phrases are compared word by word. A phrase is correct if start, end and type
+ * are equal. `open`: they may still be equal.
  *
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *

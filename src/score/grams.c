@@ -1,7 +1,7 @@
 /* grams.c -- counts n-grams that a hypothesis shares with its references; see grams.h.
  *
- * The key of an n-gram is the number of its first n-1 words and the number of its last word. So a
- * map of number pairs serves every order, and the time is linear in the words.
+ * The key of an n-gram is a pair of numbers: of its first n-1 words and of its last word. So one
+ * map of pairs serves every order, in linear time.
  */
 #include "score/grams.h"
 

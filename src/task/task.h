@@ -114,7 +114,7 @@ sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_sp
                       bool training, sr_failure *why);
 
 /* Sums over a split, without dropout, gradients and changes of state. mode: NORM_RUNNING, or
- * NORM_BATCH for the statistics of each batch. A model with memory begins with an empty one. The
+ * NORM_BATCH for the statistics of each batch. A model with memory starts with an empty one. The
  * tape is reset. */
 sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
                         data_split split, norm_mode mode, task_sums *sum, sr_failure *why);

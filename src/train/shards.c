@@ -41,7 +41,7 @@ struct shards {
     int *firsts;    /* [ranks + 1] first shard of each rank */
     uint64_t *all;  /* [shards, words] for a checkpoint; NULL otherwise */
     double *told;   /* [ranks, most + TOLD] */
-    bool stop, due; /* as told */
+    bool stop, due; /* received */
 };
 
 enum { TOLD_STOP, TOLD_DUE, TOLD };

@@ -1,12 +1,13 @@
 /* image_set.c -- batches of labelled images.
  *
- * Normalisation (docs/models.md 1.1): with m and s the mean and the standard deviation (over all
- * pixels, divided by their number) of a channel of the training images scaled to [0, 1],
+ * Normalization (docs/models.md 1.1):
  *     x = (byte / 255 - m) / s                        (s = 1 for a channel that is constant)
- * Augmentation of training batches: IMAGE_PAD zero pixels on each side before normalisation, hence
- * (0 - m) / s after it; a crop of the original size at an offset uniform on 0 .. 2 IMAGE_PAD in
- * each direction; mirrored with probability 1/2. The draw is a function of (seed, epoch, image
- * number). The last batch of a pass may be smaller. Output is [image, row, column, channel].
+ * m and s are mean and standard deviation (over all pixels, divided by their number) of a channel
+ * of the training images scaled to [0, 1].
+ * Augmentation of training batches: IMAGE_PAD zero pixels on each side, (0 - m) / s after
+ * normalization. Then a crop of the original size at an offset uniform on 0 .. 2 IMAGE_PAD in each
+ * direction, mirrored with probability 1/2. The draw is a function of (seed, epoch, image number).
+ * The last batch of a pass may be smaller. Output is [image, row, column, channel].
  */
 #include "data/sets/image_set.h"
 

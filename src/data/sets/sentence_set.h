@@ -45,7 +45,7 @@ typedef struct sentence_split {
     int64_t unknown;      /* words that are <unk> */
     batch_plan plan;      /* one for all epochs, unless s->drawn */
     byte_buffer text;     /* words, each with a newline after it; before the build */
-    byte_buffer spelling; /* the same of spellings */
+    byte_buffer spelling; /* the same for spellings */
     bool open_cut;        /* the open sentence is longer than max_length */
     int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
 } sentence_split;
