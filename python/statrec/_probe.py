@@ -42,7 +42,7 @@ def find(module):
 
 
 def _kind(module):
-    return tuple((name, type(part), _settings(part),
+    return tuple((name, class_of(part), _settings(part),
                   tuple((key, tuple(value.shape)) for key, value in _tensors(part).items()))
                  for name, part in module.named_modules())
 
@@ -57,19 +57,37 @@ def _tensors(module):
     return {name: value for name, value in own.items() if value is not None}
 
 
+def class_of(module):
+    """Its class as its author wrote it: FSDP2 puts a class of its own before it."""
+    kinds = type(module).__mro__
+    at = next((i for i, kind in enumerate(kinds) if kind.__name__ == "FSDPModule"), -1)
+    return kinds[at + 1]
+
+
 def _random_copy(module):
     """A copy in double with random parameters and buffers, in training mode, without hooks and
-    without a forward that somebody has put into it: these would run the host's module."""
-    twin = copy.deepcopy(module).to("cpu").double().train()
-    for part in twin.modules():
-        part.__dict__.pop("forward", None)
-        for hooks in (part._forward_hooks, part._forward_pre_hooks):
-            hooks.clear()
-    with torch.no_grad():
-        for value in _tensors(twin).values():
-            if value.is_floating_point():
-                value.uniform_(0.5, 1.5)
+    without a forward that somebody has put into it: these would run the host's module. Of tensors
+    only shapes are read, so that they may be sharded or on the meta device."""
+    twin = class_of(module).__new__(class_of(module))
+    torch.nn.Module.__init__(twin)
+    kept = twin.__dict__.keys()
+    twin.__dict__.update({name: copy.deepcopy(value) for name, value in vars(module).items()
+                          if name not in kept and name != "forward"
+                          and not name.startswith("__composable_api")})  # of FSDP
+    for name, value in module._parameters.items():
+        twin._parameters[name] = value if value is None else torch.nn.Parameter(_random(value))
+    for name, value in module._buffers.items():
+        twin._buffers[name] = value if value is None else _random(value)
+    for name, part in module._modules.items():
+        twin._modules[name] = part if part is None else _random_copy(part)
     return twin
+
+
+def _random(value):
+    """A tensor of its shape on the CPU, in double if it has floating point, otherwise zeros."""
+    if value.is_floating_point():
+        return torch.empty(value.shape, dtype=torch.float64).uniform_(0.5, 1.5)
+    return torch.zeros(value.shape, dtype=value.dtype)
 
 
 def _inputs(module):
@@ -112,7 +130,7 @@ def features_first(module):
 def _probe(module):
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(1)
+            torch.default_generator.manual_seed(1)  # torch.manual_seed seeds GPUs, too
             return _ask(_random_copy(module))
     except Exception:  # a module that cannot be copied, or is on the meta device
         return None

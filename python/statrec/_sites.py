@@ -7,7 +7,7 @@ import math
 import torch
 from torch import nn
 
-from . import _adapters
+from . import _adapters, _probe
 from ._adapters.probed import looks_like_norm
 
 _NAME_BYTES = 63  # SR_NAME_SIZE with its end
@@ -124,11 +124,11 @@ def find_sites(model, sites=None, observe=None, observe_output=None, alpha=0.9, 
         site = _described(module, row, alpha, eps)
         if site is None and not (at[1] or at[2]):
             if sites is not None or looks_like_norm(module):
-                left_out.append((name, type(module).__name__))
+                left_out.append((name, _probe.class_of(module).__name__))
             continue
         if site is None or row is None:
             site = _observed(module, at[2], alpha, eps)
-        site.name = _fitting(name or type(module).__name__, taken)
+        site.name = _fitting(name or _probe.class_of(module).__name__, taken)
         taken.add(site.name)
         site.kind = _kind(site, module, kind)
         found.append(site)

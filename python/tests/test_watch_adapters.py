@@ -3,6 +3,7 @@ import contextlib
 import io
 import unittest
 import warnings
+from unittest import mock
 
 from watch_help import WatchCase, fake_watch, reference
 from watch_models import same_weights, train
@@ -373,6 +374,50 @@ class Probes(WatchCase):
             self.assertEqual(train(model, data(model), run), train(plain, data(plain)))
         self.assertTrue(same_weights(plain, model))
         self.assertIn("1 is not recorded: its forward has been replaced", str(caught[0].message))
+
+
+    def test_random_state_of_the_host(self):
+        """Neither the CPU's nor a GPU's moves: torch.manual_seed would seed both."""
+        class SeededNorm(RootNorm):
+            pass
+
+        before = torch.get_rng_state()
+        with mock.patch("torch.cuda.manual_seed_all") as seeded:
+            (site,), _ = _sites.find_sites(nn.Sequential(SeededNorm(8)))
+        self.assertEqual(site.norm, "rmsnorm")
+        self.assertTrue(torch.equal(before, torch.get_rng_state()))
+        seeded.assert_not_called()
+
+    def test_parameters_without_values(self):
+        """On the meta device a module has shapes alone."""
+        for kind, norm in ((RootNorm, "rmsnorm"), (ChannelNorm, "ln"), (BatchNormAct, "bn")):
+            (site,), left_out = _sites.find_sites(nn.Sequential(kind(8)).to("meta"))
+            self.assertEqual((site.norm, left_out), (norm, []))
+
+    def test_sharded_norms(self):
+        """FSDP2 gives a module a class of torch's and shards its parameters."""
+        import torch.distributed as dist
+        if not hasattr(dist, "fsdp") or not hasattr(dist.fsdp, "fully_shard"):
+            self.skipTest("torch without FSDP2")
+        plain, model = around(RootNorm), around(RootNorm)
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+        try:
+            dist.fsdp.fully_shard(model[1])
+            dist.fsdp.fully_shard(model)
+            with torch.no_grad():
+                for one in (plain, model):
+                    one[1].weight.mul_(1.5)
+            with fake_watch(model) as run:
+                got = train(model, data(model), run)
+        finally:
+            dist.destroy_process_group()
+        with fake_watch(plain) as other:
+            self.assertEqual(got, train(plain, data(plain), other))
+        (one,), (two,) = run.recorder.sites, other.recorder.sites
+        self.assertEqual(one, two)
+        for step in range(len(other.recorder.steps)):
+            self.assertEqual(run.recorder.passes(one["name"], step),
+                             other.recorder.passes(one["name"], step))
 
 
 class LargeMeans(WatchCase):

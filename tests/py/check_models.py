@@ -2,7 +2,8 @@
 """usage: check_models.py [--state FILE] [--mode MODE,...] [NAME...]
 
 Trains the models of models.tsv (random weights, small inputs) for three steps with and without
-statrec.watch: eagerly, with both modes of activation checkpointing, under autocast and compiled.
+statrec.watch: eagerly, with both modes of activation checkpointing, under autocast, compiled, and
+by two processes of DistributedDataParallel and of FSDP2.
 Fails where a weight or buffer differs by a bit, where an exception is raised, and where a statistic
 differs from float64 sums over what hooks of this program have seen. Prints one line for each model
 and mode; with --state it goes on where it has stopped. Models of packages that are missing are
@@ -22,7 +23,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, os.pardir, os.pardir)
 sys.path[:0] = [os.path.join(TOP, "python"), os.path.join(TOP, "python", "tests")]
 
+import check_models_ranks  # noqa: E402
 import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from fake_recorder import FakeRecorder  # noqa: E402
 from statrec.watch import watch  # noqa: E402
@@ -31,6 +34,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 COMPILED = ("resnet50", "convnext_tiny", "vit_b_16", "timm_resnet18", "llama", "bert")
 AUTOCAST = ("resnet50", "convnext_tiny", "timm_efficientnet_b0", "llama", "bert", "t5")
+RANKS = ("resnet50", "convnext_tiny", "llama", "bert")
 SMALL = ("timm_resnet18", "shufflenet_v2_x0_5", "timm_convnext_atto", "timm_convnextv2_atto",
          "bert", "llama", "t5", "gemma", "mamba", "detr")
 STEPS = 3
@@ -67,9 +71,9 @@ def build(row):
     return model.train()
 
 
-def inputs(row):
+def inputs(row, seed=2):
     """Arguments of its forward."""
-    torch.manual_seed(2)
+    torch.manual_seed(seed)
     text = row["input"]
     ids = torch.randint(3, 90, (2, 12))
     if text.startswith("two images"):
@@ -139,7 +143,7 @@ class Spy:
 
 
 def plain(name):
-    return ".".join(part for part in name.split(".") if part not in ("_orig_mod",))
+    return ".".join(part for part in name.split(".") if part not in ("_orig_mod", "module"))
 
 
 def reference(x, g, first):
@@ -252,48 +256,80 @@ def check(row, mode):
     said = [str(one.message) for one in caught if str(one.message).startswith("statrec")]
     if run.failure:
         return "fault", run.failure
-    if got != want or not same(plain_model, model):
+    if got != want or not same(plain_model.state_dict(), model.state_dict()):
         return "fault", "the weights are others"
     told = {text.split(" is not recorded")[0].removeprefix("statrec: ") for text in said}
     return compared(row, mode, run, told, given)
 
 
 def same(a, b):
-    a, b = a.state_dict(), b.state_dict()
     return all(torch.equal(a[name].nan_to_num(), b[name].nan_to_num()) for name in a)
 
 
 def compared(row, mode, run, told, given):
-    sites = {site["name"]: site for site in run.recorder.sites}
-    model = made(row, "eager" if mode == "compiled" else mode)
-    modules = {plain(name) for name, _ in model.named_modules()}
-    spy = Spy(model, [name for name in sites if name in modules])
+    """The verdict on a run, by a second training in which a spy looks at its sites."""
+    again = "eager" if mode == "compiled" else mode
+    model = made(row, again)
+    spy = Spy(model, spied(model, run.recorder.sites))
     try:
-        _, seen = train(model, given, "eager" if mode == "compiled" else mode, spy=spy)
+        _, seen = train(model, given, again, spy=spy)
     finally:
         spy.close()
-    bound = AUTOCAST_BOUND if mode in ("autocast", "compiled") else BOUND
-    worst, missing = (0.0, "", ""), []
     # Compiled, a model rounds elsewhere, and its steps drift apart from those that the spy sees.
-    for step, want in enumerate(seen[:1] if mode == "compiled" else seen):
+    return judged(run, seen[:1] if mode == "compiled" else seen, told,
+                  AUTOCAST_BOUND if mode in ("autocast", "compiled") else BOUND)
+
+
+def spied(model, sites):
+    """The names of those sites that are modules of the model."""
+    modules = {plain(name) for name, _ in model.named_modules()}
+    return [site["name"] for site in sites if site["name"] in modules]
+
+
+def judged(run, seen, told, bound):
+    """(verdict, text) of a run: seen holds what the spy saw at its sites, step by step."""
+    sites = {site["name"]: site for site in run.recorder.sites}
+    worst, missing = (0.0, "", ""), []
+    for step, want in enumerate(seen):
         for name, (function, x, g) in want.items():
             got = run.recorder.passes(name, step)
-            if not got:
-                if name not in told:
-                    missing.append(name)
-                continue
-            width = sites[name]["width"]
-            last = function in ("layer_norm", "rms_norm") or x.shape[1] != width
-            ref = sums(*reference(x, g, not last), width)
-            for key, (value, scale) in ref.items():
-                error = (torch.tensor(got[-1][key], dtype=torch.float64) - value).abs().max()
-                error = float(error / scale.clamp(min=1e-30))
-                worst = max(worst, (error, name, f"{key} of step {step + 1}"))
+            if got:
+                worst = max(worst, *errors(got, sites[name]["width"], function, x, g,
+                                           f"{name}, step {step + 1}"))
+            elif name not in told:
+                missing.append(name)
     text = f"{len(sites)} sites, {len(run.sites_left_out)} left out, {len(told)} with a warning; "
-    text += "worst %.1e (%s, %s)" % worst
+    text += "worst %.1e (%s of %s)" % worst
     if missing:
         return "fault", f"{text}; silent: {len(missing)} passes, {missing[0]}"
     return ("ok" if worst[0] <= bound else "fault"), text
+
+
+def errors(got, width, function, x, g, where):
+    """(error, statistic, where) of a site in a step. got: its passes, one of each rank."""
+    last = function in ("layer_norm", "rms_norm") or x.shape[1] != width
+    for key, (value, scale) in sums(*reference(x, g, not last), width).items():
+        error = (united(got, key) - value).abs().max() / scale.clamp(min=1e-30)
+        yield float(error), key, where
+
+
+def united(passes, key):
+    """A statistic of several passes taken as one batch; of the last one where passes repeat."""
+    passes = passes if len(passes) == passes_of_ranks() else passes[-1:]
+    rows = torch.tensor([one["rows"] for one in passes], dtype=torch.float64)[:, None]
+    each = {name: torch.tensor([one[name] for one in passes], dtype=torch.float64)
+            for name in ("mean", "variance", key, "sum_g")}
+    mean = (rows * each["mean"]).sum(0) / rows.sum()
+    apart = each["mean"] - mean
+    if key == "mean":
+        return mean
+    if key == "variance":
+        return (rows * (each[key] + apart.square())).sum(0) / rows.sum()
+    return (each[key] + (each["sum_g"] * apart if key == "sum_gc" else 0)).sum(0)
+
+
+def passes_of_ranks():
+    return dist.get_world_size() if dist.is_initialized() else 1
 
 
 def main():
@@ -301,7 +337,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--state")
     parser.add_argument("--small", action="store_true", help="ten small models, eagerly")
-    parser.add_argument("--mode", default="eager,checkpoint,reentrant,autocast,compiled")
+    parser.add_argument("--mode", default="eager,checkpoint,reentrant,autocast,compiled,ddp,fsdp2")
     given = parser.parse_args()
     torch.set_num_threads(2)
     done = {}
@@ -315,13 +351,15 @@ def main():
             if (given.names and row["name"] not in given.names
                     or given.small and row["name"] not in SMALL
                     or mode == "autocast" and row["name"] not in AUTOCAST
-                    or mode == "compiled" and row["name"] not in COMPILED):
+                    or mode == "compiled" and row["name"] not in COMPILED
+                    or mode in ("ddp", "fsdp2") and row["name"] not in RANKS):
                 continue
             line = done.get((row["name"], mode))
             if line is None:
                 began = time.time()
                 try:
-                    verdict, text = check(row, mode)
+                    one = check_models_ranks if mode in ("ddp", "fsdp2") else sys.modules[__name__]
+                    verdict, text = one.check(row, mode)
                 except Exception as error:
                     verdict, text = "fault", f"{type(error).__name__}: {error}".replace("\n", " ")
                 line = f"{row['name']}\t{mode}\t{verdict}\t{time.time() - began:.0f} s\t{text}\n"

@@ -1,4 +1,5 @@
 """Classes that the user has registered (statrec.register)."""
+from .. import _probe
 
 # X of like=: family, axis, uses.
 _LIKE = {"bn": ("sigma", None, None), "ln": ("row", "row", "mu,sigma2"),
@@ -26,11 +27,11 @@ def register(cls, like="none", *, norm=None, features=-1, gain="weight", eps="ep
 
 
 def fits(module):
-    return type(module) in _rows
+    return _probe.class_of(module) in _rows
 
 
 def describe(site, module):
-    like, site.norm, features, gain, eps = _rows[type(module)]
+    like, site.norm, features, gain, eps = _rows[_probe.class_of(module)]
     site.family, site.axis, site.uses = _LIKE[like]
     site.observed, site.first = like != "bn", features == 1
     site.eps = float(getattr(module, eps, site.eps) if isinstance(eps, str) else eps)

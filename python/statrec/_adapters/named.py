@@ -10,7 +10,7 @@ _NAMES = {"frn": r"FilterResponseNorm|^FRN", "evonorm": r"^EvoNorm",
 
 
 def _norm(module):
-    name = type(module).__name__
+    name = _probe.class_of(module).__name__
     return next((norm for norm, pattern in _NAMES.items() if re.search(pattern, name)), None)
 
 

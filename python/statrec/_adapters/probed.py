@@ -16,10 +16,11 @@ def looks_like_norm(module):
     """Whether a user would call it a norm: by its class, or the name of it."""
     if isinstance(module, _TORCH):
         return True
-    if type(module).__module__.startswith("torch."):
+    kind = _probe.class_of(module)
+    if kind.__module__.startswith("torch."):
         return False
-    return bool(_NAMES.search(type(module).__name__)) and _has_vectors_only(module) and not any(
-        isinstance(part, _TORCH) or _NAMES.search(type(part).__name__)
+    return bool(_NAMES.search(kind.__name__)) and _has_vectors_only(module) and not any(
+        isinstance(part, _TORCH) or _NAMES.search(_probe.class_of(part).__name__)
         for part in module.modules() if part is not module)
 
 
@@ -35,7 +36,7 @@ def _could_be(module):
     flat = all(value is None or value.dim() == 1 for value in module._parameters.values())
     return (not module._modules and len(sizes) == 1 and flat
             and any("eps" in name.lower() for name in vars(module))
-            and not type(module).__module__.startswith("torch."))
+            and not _probe.class_of(module).__module__.startswith("torch."))
 
 
 def fits(module):
