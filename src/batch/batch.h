@@ -56,7 +56,8 @@ typedef struct batch {
 
 /* Number of the first sample of a shard, 0 .. shares-1; for `shares`: the batch's count. */
 int64_t batch_shard_first(const batch *b, int share, int shares);
-/* `count` samples of a batch from number `first`, in the batch's arrays; tokens of these samples. */
+/* `count` samples of a batch from number `first`, in the batch's arrays; tokens of these
+   samples. */
 batch batch_slice(const batch *b, int64_t first, int64_t count);
 
 /* Properties of a data set that a model is built for. */

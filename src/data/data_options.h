@@ -35,8 +35,8 @@ typedef struct data_options {
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
     char bpe_codes[DATA_TEXT]; /* pairs from files: file with merges of byte-pair encoding, */
     int64_t bpe_merges;        /* or merges to learn from the training text; 0: none */
-    /* texts from files: applied to every line, for tags and trees to every word; NULL: nothing. Must
-       live as long as the data set */
+    /* texts from files: applied to every line, for tags and trees to every word; NULL: nothing.
+       Must live as long as the data set */
     const line_transform *tokenizer;
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];

@@ -6,9 +6,9 @@
  *
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *
- * These peculiarities of the script are kept. A type "0" counts as no type. Between E and B a phrase
- * ends only by its type. So it does at S and other parts than B I O E . [ ]. Phrases without a type
- * are printed twice if both texts have some.
+ * These peculiarities of the script are kept. A type "0" counts as no type. Between E and B a
+ * phrase ends only by its type. So it does at S and other parts than B I O E . [ ]. Phrases without
+ * a type are printed twice if both texts have some.
  */
 #include "score/conll_score.h"
 

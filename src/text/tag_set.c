@@ -11,7 +11,8 @@ static int parts_of(tag_scheme scheme) {
 
 /* -- types */
 
-/* Sorts types by name. Types of tests come last, so that every test keeps the numbers of training. */
+/* Sorts types by name. Types of tests come last, so that every test keeps the numbers of
+   training. */
 static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
     s->types = (int32_t)t->names.count;
     s->type = calloc((size_t)t->names.count + 1, sizeof *s->type);

@@ -1,5 +1,5 @@
-/* text.c -- reads a text and splits its lines into words. Only '\n' ends a line. Words are separated
- * as by Python's str.split, and so by fairseq's tokenizer. */
+/* text.c -- reads a text and splits its lines into words. Only '\n' ends a line. Words are
+ * separated as by Python's str.split, and so by fairseq's tokenizer. */
 #include "text/text.h"
 
 #include <stdio.h>

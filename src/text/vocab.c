@@ -170,8 +170,8 @@ const char *vocab_word(const vocab *v, int64_t id) {
     return id < v->kept ? map_text(&v->words, v->entry[id].word, NULL) : v->made_up[id - v->kept];
 }
 
-/* A word that was appended twice has the id of its last line. The repeated lines are marked, so that
- * the file can be read again. */
+/* A word that was appended twice has the id of its last line. The repeated lines are marked, so
+ * that the file can be read again. */
 bool vocab_write(const vocab *v, FILE *out) {
     for (int64_t i = 0; i < v->kept; i++) {
         const entry *e = &v->entry[i];

@@ -81,8 +81,8 @@ typedef struct bpe bpe;
 
 typedef struct bpe_settings {
     const char *separator; /* after every subword of a word but the last: "@@" */
-    /* NULL or empty: every subword is allowed. Other subwords (as written, with separator) are split
-     * again into the pair that they were merged from. */
+    /* NULL or empty: every subword is allowed. Other subwords (as written, with separator) are
+     * split again into the pair that they were merged from. */
     const bpe_vocabulary *vocabulary;
     const char *const *glossary; /* [glossaries] regular expressions (pattern.h): kept unsplit */
     int glossaries;

@@ -57,8 +57,8 @@ sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, 
     return SR_OK;
 }
 
-/* If several pairs form one symbol, the pair whose last line comes first counts, as in the original.
- * Usually a pair has one line. */
+/* If several pairs form one symbol, the pair whose last line comes first counts, as in the
+ * original. Usually a pair has one line. */
 sr_status bpe_codes_finish(bpe_codes *codes, sr_failure *why) {
     bool *seen = calloc((size_t)codes->pair.count + 1, sizeof *seen);
     codes->origin = malloc(((size_t)codes->symbol.count + 1) * sizeof *codes->origin);

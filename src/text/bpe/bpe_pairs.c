@@ -3,8 +3,8 @@
  * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. It sets rare pairs
  * aside from time to time, so that the search for the greatest count is cheap. It corrects counts
  * around each merge. Both change the result. If two merges form one symbol, its pairs are counted
- * too high. Counts after a pair was set aside replace the earlier ones. The same is done here at the
- * same moments, but the search uses a heap:
+ * too high. Counts after a pair was set aside replace the earlier ones. The same is done here at
+ * the same moments, but the search uses a heap:
  *   threshold = greatest count / 10 at first
  *   every 100 merges: pairs of count < threshold are set aside
  *   greatest count < threshold: all pairs are set aside and taken back, and
