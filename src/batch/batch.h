@@ -1,4 +1,4 @@
-/* batch.h -- what a data set hands to a model. */
+/* batch.h -- one batch of a data set for a model. */
 #ifndef BATCH_BATCH_H
 #define BATCH_BATCH_H
 
@@ -29,7 +29,7 @@ typedef struct batch {
     int64_t count; /* images, pairs or windows */
     /* TASK_IMAGES */
     int64_t height, width, channels;
-    const real *image;    /* [count, height, width, channels], normalised */
+    const real *image;    /* [count, height, width, channels], normalized */
     const int32_t *label; /* [count]; also of sentences and of transitions */
     /* TASK_PAIRS; TASK_SENTENCES, TASK_TAGS: of the sources; TASK_LM: of the targets, no masks */
     int64_t source_length, target_length;     /* padded */
@@ -38,9 +38,8 @@ typedef struct batch {
     const int32_t *target_out;                /* [count, target_length] */
     const uint8_t *source_mask, *target_mask; /* 1 = not padding */
     const int64_t *pair;                      /* [count], number of each pair in its split */
-    int64_t tokens;  /* what a summed loss is divided by: images, non-pad target tokens with </s>,
-                        sentences (of tags too: their loss is one of whole sentences),
-                        transitions */
+    int64_t tokens;  /* divisor of a summed loss: images, target tokens with </s> without padding,
+                        sentences (also for tags, whose loss is per sentence), transitions */
     int32_t unknown; /* TASK_LM: id of <unk>, -1: none */
     bool bytes;      /* TASK_LM: a token is a byte */
     /* TASK_TAGS */
@@ -49,16 +48,16 @@ typedef struct batch {
     const int32_t *tag;       /* [count, source_length], 0 where padded */
     const uint8_t *allowed;   /* [(classes + 2)^2], from row to column; row classes: the start of a
                                sentence, column classes + 1: its end */
-    const struct tag_set *tags; /* what the tags are called */
+    const struct tag_set *tags; /* their names */
     /* TASK_TREES */
     int64_t features;
     const int32_t *feature; /* [count, features]: ids of words, then of POS tags, then of labels */
 } batch;
 
-/* Number of the first sample of a share, 0 .. shares-1; of `shares`: the batch's count. */
+/* Number of the first sample of a shard, 0 .. shares-1; for `shares`: the batch's count. */
 int64_t batch_shard_first(const batch *b, int share, int shares);
-/* `count` samples of a batch from number `first` on; its arrays are the batch's. Its tokens are its
- * own. */
+/* `count` samples of a batch from number `first`, in the batch's arrays; tokens of these
+   samples. */
 batch batch_slice(const batch *b, int64_t first, int64_t count);
 
 /* Properties of a data set that a model is built for. */
@@ -67,11 +66,10 @@ typedef struct data_shape {
     int64_t height, width, channels; /* TASK_IMAGES */
     int64_t classes;                 /* of images and sentences; tags; transitions */
     int64_t characters;              /* TASK_TAGS: of their dictionary, with padding and unknown */
-    int64_t meaning; /* digest of the meaning of ids: words, characters, tags and classes; 0: of
-                        nothing that has a name */
+    int64_t meaning; /* digest of the names of ids: words, characters, tags, classes; 0: no names */
     int64_t pos_tags, arc_labels; /* TASK_TREES; labels 0: trees without labels */
     int64_t vocabulary; /* pairs: of the dictionary, with specials and filler; text: with <eos> */
-    int64_t target_vocabulary; /* pairs: of the target's where it has its own; 0: it has none */
+    int64_t target_vocabulary; /* pairs: of a separate target dictionary; 0: joint */
     int64_t longest; /* longest sentence with its marks; running text: a window; 0: any length */
 } data_shape;
 

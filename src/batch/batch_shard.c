@@ -1,6 +1,6 @@
-/* batch_shard.c -- a batch shared out among several passes.
+/* batch_shard.c -- splits a batch into shards.
  *
- * Share s of S has the samples first(s) .. first(s+1)-1, where first(s) is the first sample with at
+ * Shard s of S has the samples first(s) .. first(s+1)-1, where first(s) is the first sample with at
  * least s/S of the batch's weight before it. A sample of text weighs its words: of pairs the target
  * words with </s>, of sentences the source words. Any other sample weighs one. A shard exceeds its
  * part by less than one sample and may be empty. All arrays are the batch's own, from the first
@@ -27,15 +27,6 @@ int64_t batch_shard_first(const batch *b, int share, int shares) {
     return i;
 }
 
-/* What a summed loss of `count` samples is divided by. */
-static int64_t tokens_of(const batch *b) {
-    int64_t sum = 0;
-    if (b->task == TASK_LM) return b->count * b->target_length;
-    if (b->task != TASK_PAIRS) return b->count;
-    for (int64_t i = 0; i < b->count; i++) sum += weight_of(b, i);
-    return sum;
-}
-
 /* The array from sample `first` on, of `size` numbers each; NULL stays. */
 #define FROM(array, size) ((array) ? (array) + first * (size) : (array))
 
@@ -55,6 +46,8 @@ batch batch_slice(const batch *b, int64_t first, int64_t count) {
     p.character = FROM(b->character, b->source_length * b->word_length);
     p.tag = FROM(b->tag, b->source_length);
     p.feature = FROM(b->feature, b->features);
-    p.tokens = tokens_of(&p);
+    p.tokens = b->task == TASK_LM ? count * b->target_length : count;
+    if (b->task == TASK_PAIRS) p.tokens = 0;
+    for (int64_t i = 0; i < count && b->task == TASK_PAIRS; i++) p.tokens += weight_of(&p, i);
     return p;
 }

@@ -1,4 +1,4 @@
-/* cmd_average.c -- statrec average: the mean of checkpoints, and running statistics made anew. */
+/* cmd_average.c -- statrec average: averages checkpoints and recomputes running statistics. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

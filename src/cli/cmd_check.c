@@ -1,4 +1,4 @@
-/* cmd_check.c -- statrec check RUN...: walks through whole run files. */
+/* cmd_check.c -- statrec check RUN...: verifies complete run files. */
 #include "base/tsv.h"
 #include "cli/command_frame.h"
 #include "cli/commands.h"
@@ -23,17 +23,6 @@ static void report_fault(void *context, const sr_failure *fault) {
     tool_report(context, &line);
 }
 
-static int check_checkpoint(const tool *t, const char *path) {
-    checkpoint_card card;
-    sr_failure why = {0};
-    sr_status status = checkpoint_info_read(path, &card, &why);
-    checkpoint_info_free(&card);
-    if (status != SR_OK) return tool_report(t, &why);
-    tsv_escape(stdout, path);
-    puts(": whole");
-    return TOOL_DONE;
-}
-
 /* Without checksums altered values go unnoticed; the output mentions that. */
 static const char *complete(const char *path) {
     sr_failure unused = {0};
@@ -43,11 +32,19 @@ static const char *complete(const char *path) {
     return summed ? ": complete" : ": complete, but without checksums";
 }
 
-/* "FILE: complete" on standard output, or what is wrong on standard error. */
+/* Prints "FILE: complete" to standard output, or faults to standard error. */
 static int check_file(const tool *t, const char *path) {
     sr_failure why = {0};
     tool named = *t;
-    if (checkpoint_is_name(path)) return check_checkpoint(t, path);
+    if (checkpoint_is_name(path)) {
+        checkpoint_card card;
+        sr_status status = checkpoint_info_read(path, &card, &why);
+        checkpoint_info_free(&card);
+        if (status != SR_OK) return tool_report(t, &why);
+        tsv_escape(stdout, path);
+        puts(": whole");
+        return TOOL_DONE;
+    }
     if (sr_run_check_all(path, report_fault, &named, &why) != SR_OK) {
         if (why.hint[0]) tool_hint(t, why.hint);
         return TOOL_FAILED;

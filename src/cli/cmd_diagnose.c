@@ -47,16 +47,6 @@ static bool synchronizes(const char *name) {
     return m && m->synchronises;
 }
 
-static sr_status run(const diagnose_values *v, char **paths, int files, const char *command,
-                     sr_failure *why) {
-    if (strcmp(v->healthy, "no") != 0)
-        return diagnose_healthy(v->healthy, paths, files, stdout, why);
-    if (strcmp(v->format, "text") == 0)
-        return diagnose_page(paths, files, synchronizes, stdout, why);
-    tsv_set_format(v->format);
-    return diagnose_table(paths, files, synchronizes, command, stdout, why);
-}
-
 int cmd_diagnose(const tool *t) {
     diagnose_values v;
     sr_failure why = {0};
@@ -66,7 +56,15 @@ int cmd_diagnose(const tool *t) {
     if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
     options_set_defaults(diagnose_options, &v);
     sr_status status = options_parse(diagnose_options, &v, t->argc, t->argv, 2, &files, &why);
-    if (status == SR_OK) status = run(&v, t->argv + 2, files, command, &why);
+    char **paths = t->argv + 2;
+    if (status == SR_OK && strcmp(v.healthy, "no") != 0) {
+        status = diagnose_healthy(v.healthy, paths, files, stdout, &why);
+    } else if (status == SR_OK && strcmp(v.format, "text") == 0) {
+        status = diagnose_page(paths, files, synchronizes, stdout, &why);
+    } else if (status == SR_OK) {
+        tsv_set_format(v.format);
+        status = diagnose_table(paths, files, synchronizes, command, stdout, &why);
+    }
     if (status == SR_OK) diagnose_warn_mended(t, files, t->argv + 2);
     free(command);
     return status == SR_OK ? TOOL_DONE : tool_report(t, &why);

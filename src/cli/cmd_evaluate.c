@@ -1,5 +1,5 @@
-/* cmd_evaluate.c -- statrec evaluate: the metrics of a trained model on a split, BLEU among them
- * where it writes sentences, and its train-inference discrepancy. */
+/* cmd_evaluate.c -- statrec evaluate: metrics of a trained model on a split, with BLEU for
+ * translations, and the training-inference discrepancy. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -28,10 +28,9 @@ static const option evaluate_rows[] = {
                 "evaluate a second time with batch statistics instead of running ones"),
     FLAG_OPTION(
         NULL, "each-site", AT(each_site), "no",
-        "evaluate per site, with batch statistics at this site alone, to find the cause of a gap"),
+        "find the cause of a gap: evaluate with batch statistics at one site after another"),
     FLAG_OPTION(NULL, "tid", AT(tid), "no",
-                "measure the training-inference discrepancy of every site that has one, over "
-                "training batches"),
+                "measure the training-inference discrepancy of every site over training batches"),
     INT_OPTION(NULL, "batches", AT(batches), "0", 1, 1 << 30, "batches",
                "measure it over N batches; 0: all of an epoch"),
     TEXT_OPTION(NULL, "data-dir", AT(data_dir), "",
@@ -78,14 +77,7 @@ static void on_progress(void *context, int64_t sentences, int64_t words) {
     progress_show(&d->progress, sentences, detail);
 }
 
-static bleu_form form_of(const char *word) {
-    bleu_form form = BLEU_FORM;
-    if (!strcmp(word, "multi-bleu")) return (bleu_form)BLEU_MULTI_FORM;
-    form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, word);
-    return form;
-}
-
-/* The hypotheses scored; NULL on failure, or (*why untouched) after a signal. */
+/* Scores the hypotheses; NULL on failure, or (*why untouched) after a signal. */
 static bleu_scorer *score(const tool *from, const evaluate_values *v, const loaded_model *t,
                           data_split split, const bleu_form *form, sr_failure *why) {
     translator of = {.model = t->model, .codec = data_codec(t->data)};
@@ -119,16 +111,6 @@ static const char *name_of(data_split split) {
     return split == SPLIT_VALID ? "validation" : data_split_name(split);
 }
 
-/* What belongs to the numbers: what was counted, what was left out, what the model saw. */
-static void print_result(const loaded_model *t, data_split split, const task_sums *sum) {
-    char text[TASK_TEXT];
-    int64_t tokens;
-    const int64_t left_out = data_left_out(t->data, split, &tokens);
-    t->task->describe(&(task_result){sum, name_of(split), left_out, model_condition(t->model)},
-                      text);
-    printf("# %s\n", text);
-}
-
 static sr_status measure(loaded_model *t, data_split split, norm_mode mode, task_sums *sum,
                          double value[TASK_METRICS], sr_failure *why) {
     sr_status status =
@@ -137,7 +119,7 @@ static sr_status measure(loaded_model *t, data_split split, norm_mode mode, task
     return status;
 }
 
-/* site: NULL where all have the same statistics. */
+/* site: NULL: all sites use the same statistics. */
 static void print_values(const loaded_model *t, tsv *table, data_split split, const char *site,
                          bool of_batch, const double value[TASK_METRICS]) {
     char definition[sizeof(train_metric){0}.definition + 32];
@@ -158,12 +140,18 @@ static sr_status print_metrics(loaded_model *t, tsv *table, data_split split, bo
     sr_status status = measure(t, split, mode, &sum, value, why);
     if (status != SR_OK) return status;
     print_values(t, table, split, NULL, of_batch, value);
-    if (!of_batch) print_result(t, split, &sum);
+    if (of_batch) return SR_OK;
+    char text[TASK_TEXT];
+    int64_t tokens;
+    const int64_t left_out = data_left_out(t->data, split, &tokens);
+    t->task->describe(&(task_result){&sum, name_of(split), left_out, model_condition(t->model)},
+                      text);
+    printf("# %s\n", text);
     return SR_OK;
 }
 
-/* Batch statistics at one site after another, all others keep their running ones. of_running,
- * of_batch: the metrics with the same statistics everywhere. */
+/* Evaluates with batch statistics at one site after another, running statistics at all others.
+ * of_running, of_batch: the metrics with the same statistics at all sites. */
 static sr_status print_each_site(loaded_model *t, tsv *table, data_split split,
                                  const double of_running[TASK_METRICS],
                                  const double of_batch[TASK_METRICS], sr_failure *why) {
@@ -189,7 +177,12 @@ static sr_status print_each_site(loaded_model *t, tsv *table, data_split split,
 /* The score as a row, its line and interval as `#` lines. */
 static sr_status print_bleu(const tool *from, const evaluate_values *v, const loaded_model *t,
                             tsv *table, data_split split, sr_failure *why) {
-    const bleu_form form = form_of(v->bleu);
+    const bool multi = !strcmp(v->bleu, "multi-bleu");
+    bleu_form form = BLEU_FORM;
+    if (multi)
+        form = (bleu_form)BLEU_MULTI_FORM;
+    else
+        form.tokenizer = (bleu_tokenizer)text_find_word(BLEU_TOKENIZER_WORDS, v->bleu);
     bleu_interval interval = {.resamples = v->bootstrap, .seed = BLEU_SEED};
     char name[64], signature[BLEU_LINE], line[BLEU_LINE];
     bleu_scorer *s = score(from, v, t, split, &form, why);
@@ -212,7 +205,7 @@ static sr_status print_bleu(const tool *from, const evaluate_values *v, const lo
     return status;
 }
 
-/* Metrics of sentences that the model writes, where the data have text to compare them with. */
+/* True for models that write sentences, on data with reference texts. */
 static bool writes(const evaluate_values *v, const loaded_model *t, data_split split) {
     return strcmp(v->bleu, "off") != 0 && t->task->decode_asked && split != SPLIT_TRAIN &&
            data_reference(t->data, split, 0).byte;
@@ -227,7 +220,7 @@ static task_decoding decoding_of(const loaded_model *t, data_split split) {
                            .stop = command_stops};
 }
 
-/* Metrics of what the model decodes, where the task does it unasked. */
+/* Metrics of decoded output, if the task always decodes. */
 static sr_status print_decoded(const loaded_model *t, tsv *table, data_split split,
                                sr_failure *why) {
     double value[TASK_METRICS];
@@ -320,30 +313,29 @@ static sr_status evaluate(const tool *from, const char *command, const evaluate_
     return text_output_finish(&o, status, why);
 }
 
-static int evaluate_and_report(const tool *t, const evaluate_values *v, const char *command) {
-    sr_failure why = {0};
-    loaded_model *of = calloc(1, sizeof *of);
-    if (!of) return tool_error(t, TOOL_FAILED, "out of memory");
-    sr_status status = evaluate(t, command, v, of, &why);
-    loaded_model_close(of);
-    free(of);
-    if (status != SR_OK) return tool_report(t, &why);
-    return tool_signal() ? 128 + tool_signal() : TOOL_DONE;
-}
-
 int cmd_evaluate(const tool *t) {
     evaluate_values v;
     int files = 0, status;
     char *command = tool_command(t);
     if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    if (command_ends(t, &frame, &v, &files, &status))
-        ;
-    else if (files != 1)
+    if (command_ends(t, &frame, &v, &files, &status)) {
+        free(command);
+        return status;
+    }
+    sr_failure why = {0};
+    loaded_model *of = calloc(1, sizeof *of);
+    if (files != 1)
         status = tool_error(t, TOOL_USAGE, "one run file or checkpoint expected, %d given", files);
     else if (v.batches && !v.tid)
         status = tool_error(t, TOOL_USAGE, "--batches has no effect without --tid");
+    else if (!of)
+        status = tool_error(t, TOOL_FAILED, "out of memory");
+    else if (evaluate(t, command, &v, of, &why) != SR_OK)
+        status = tool_report(t, &why);
     else
-        status = evaluate_and_report(t, &v, command);
+        status = tool_signal() ? 128 + tool_signal() : TOOL_DONE;
+    if (of) loaded_model_close(of);
+    free(of);
     free(command);
     return status;
 }

@@ -1,5 +1,5 @@
-/* cmd_export.c -- statrec export RUN -o X.npz: what a run recorded, as arrays for numpy.load; of a
- * checkpoint: its weights. */
+/* cmd_export.c -- statrec export RUN -o X.npz: records of a run, or weights of a checkpoint, as
+ * arrays for numpy.load. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,10 +72,12 @@ static const char *name_of_site(const void *run, int64_t i) {
     return sr_run_get_site(run, i)->name;
 }
 
-/* Batch statistics: a distance from the running ones in the last step. */
-static bool has_batch_statistics(const sr_runfile *run, int64_t site) {
+/* bn: only sites with batch statistics, which have a distance from running ones in the last
+ * step. */
+static bool may_be_meant(const void *run, int64_t site, bool bn) {
     static const char *const names[] = {"dist_mu", "dist_psi2"};
     const int64_t steps = sr_run_get_info(run)->steps;
+    if (!bn) return true;
     for (int i = 0; i < 2 && steps > 0; i++) {
         float value = NAN;
         if (sr_run_has_scalar(run, names[i]) &&
@@ -84,10 +86,6 @@ static bool has_batch_statistics(const sr_runfile *run, int64_t site) {
             return true;
     }
     return false;
-}
-
-static bool may_be_meant(const void *run, int64_t i, bool bn) {
-    return !bn || has_batch_statistics(run, i);
 }
 
 static sr_status choose_sites(exporter *e, sr_failure *why) {
@@ -163,7 +161,7 @@ static sr_status export_evals(exporter *e, sr_failure *why) {
     return status;
 }
 
-/* [T, S] of the chosen sites. */
+/* [T, S] for the chosen sites. */
 static sr_status export_scalar(exporter *e, const char *name, sr_failure *why) {
     const int64_t rows = e->info->steps;
     char path[2 * SR_NAME_SIZE];
@@ -183,7 +181,7 @@ static sr_status export_scalar(exporter *e, const char *name, sr_failure *why) {
     return status;
 }
 
-/* [V, d] of each chosen site that has any. */
+/* [V, d] for each chosen site with values. */
 static sr_status export_vector(exporter *e, const char *name, sr_failure *why) {
     const int64_t rows = e->info->vectors;
     sr_status status = SR_OK;
@@ -204,16 +202,6 @@ static sr_status export_vector(exporter *e, const char *name, sr_failure *why) {
     return status;
 }
 
-static sr_status export_vector_steps(exporter *e, sr_failure *why) {
-    const int64_t rows = e->info->vectors;
-    int64_t *step = malloc((size_t)(rows + 1) * sizeof *step);
-    if (!step) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = sr_run_vector_steps(e->run, 0, rows, step, why);
-    if (status == SR_OK) status = add_column(e, "vectors", "step", NPZ_INT64, rows, step, why);
-    free(step);
-    return status;
-}
-
 static sr_status export_statistics(exporter *e, sr_failure *why) {
     const char *name;
     bool any = false;
@@ -223,7 +211,12 @@ static sr_status export_statistics(exporter *e, sr_failure *why) {
         any = true;
         if (sr_run_has_scalar(e->run, name)) status = export_scalar(e, name, why);
     }
-    if (status == SR_OK) status = export_vector_steps(e, why);
+    const int64_t rows = e->info->vectors;
+    int64_t *step = malloc((size_t)(rows + 1) * sizeof *step);
+    if (!step) return sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK) status = sr_run_vector_steps(e->run, 0, rows, step, why);
+    if (status == SR_OK) status = add_column(e, "vectors", "step", NPZ_INT64, rows, step, why);
+    free(step);
     for (int i = 0; status == SR_OK && (name = sr_run_name(e->run, "vectors", i)); i++) {
         if (!globs_match(e->options->stat, name)) continue;
         any = true;
@@ -234,7 +227,7 @@ static sr_status export_statistics(exporter *e, sr_failure *why) {
                    e->info->path);
 }
 
-/* [S, K] of the chosen sites. */
+/* [S, K] for the chosen sites. */
 static sr_status export_pairs(exporter *e, sr_failure *why) {
     const int64_t count = e->info->pairs;
     const size_t room = (size_t)(e->sites * count) + 1;
@@ -257,17 +250,26 @@ static sr_status export_pairs(exporter *e, sr_failure *why) {
     return status;
 }
 
-static sr_status export_run(exporter *e, sr_failure *why) {
-    sr_status status = choose_sites(e, why);
-    if (status == SR_OK && !(e->archive = npz_create(e->options->output, e->options->force, why)))
+static sr_status export_run(const tool *t, const export_values *v, const char *name,
+                            sr_failure *why) {
+    sr_runfile *f = sr_run_open(name, why);
+    if (!f) return why->status;
+    diagnose_warn_mended(t, 1, t->argv + 2);
+    exporter e = {.options = v, .run = f, .info = sr_run_get_info(f)};
+    sr_status status = choose_sites(&e, why);
+    if (status == SR_OK && !(e.archive = npz_create(v->output, v->force, why)))
         status = why->status;
-    if (status == SR_OK) status = export_site_names(e, why);
-    if (status == SR_OK) status = export_steps(e, why);
-    if (status == SR_OK) status = export_statistics(e, why);
-    if (status == SR_OK) status = export_evals(e, why);
-    if (status == SR_OK) status = export_pairs(e, why);
-    if (status == SR_OK) return npz_write(e->archive, why);
-    npz_abandon(e->archive);
+    if (status == SR_OK) status = export_site_names(&e, why);
+    if (status == SR_OK) status = export_steps(&e, why);
+    if (status == SR_OK) status = export_statistics(&e, why);
+    if (status == SR_OK) status = export_evals(&e, why);
+    if (status == SR_OK) status = export_pairs(&e, why);
+    if (status == SR_OK)
+        status = npz_write(e.archive, why);
+    else
+        npz_abandon(e.archive);
+    free(e.chosen);
+    sr_run_close(f);
     return status;
 }
 
@@ -283,33 +285,11 @@ static sr_status export_weights(const export_values *v, const char *name, sr_fai
     return status;
 }
 
-static sr_status export_statistics_of(const tool *t, const export_values *v, const char *name,
-                                      sr_failure *why) {
-    sr_runfile *f = sr_run_open(name, why);
-    if (!f) return why->status;
-    diagnose_warn_mended(t, 1, t->argv + 2);
-    exporter e = {.options = v, .run = f, .info = sr_run_get_info(f)};
-    sr_status status = export_run(&e, why);
-    free(e.chosen);
-    sr_run_close(f);
-    return status;
-}
-
 /* -- the command ----------------------------------------------------------------------------- */
 
 static void drop_ending(char *name, const char *ending) {
     char *dot = strrchr(name, '.');
     if (dot && !strcmp(dot, ending)) *dot = '\0';
-}
-
-/* The archive's name where only --npz is given: run.h5 and run.h5.part give run.npz. */
-static bool name_output(export_values *v, const char *name) {
-    option_text stem;
-    if (snprintf(stem, sizeof stem, "%s", name) >= (int)sizeof stem) return false;
-    drop_ending(stem, ".part");
-    drop_ending(stem, ".h5");
-    drop_ending(stem, ".ckpt");
-    return snprintf(v->output, sizeof v->output, "%s.npz", stem) < (int)sizeof v->output;
 }
 
 int cmd_export(const tool *t) {
@@ -321,14 +301,22 @@ int cmd_export(const tool *t) {
     const char *name = t->argv[2];
     if (!values.output[0] && !values.npz)
         return tool_error(t, TOOL_USAGE, "-o X.npz or --npz is missing");
-    if (!values.output[0] && !name_output(&values, name))
-        return tool_error(t, TOOL_USAGE, "--npz: the name is too long: %.80s...", name);
+    if (!values.output[0]) { /* run.h5 and run.h5.part give run.npz */
+        option_text stem;
+        const int length = snprintf(stem, sizeof stem, "%s", name);
+        drop_ending(stem, ".part");
+        drop_ending(stem, ".h5");
+        drop_ending(stem, ".ckpt");
+        if (length >= (int)sizeof stem || snprintf(values.output, sizeof values.output, "%s.npz",
+                                                   stem) >= (int)sizeof values.output)
+            return tool_error(t, TOOL_USAGE, "--npz: the name is too long: %.80s...", name);
+    }
     const bool checkpoint = checkpoint_is_name(name), any_stat = !strcmp(values.stat, "*");
     if (checkpoint && (!any_stat || strcmp(values.site, "*") != 0))
         return tool_error(t, TOOL_USAGE, "--%s has no effect on a checkpoint",
                           any_stat ? "site" : "stat");
-    sr_status status = checkpoint ? export_weights(&values, name, &why)
-                                  : export_statistics_of(t, &values, name, &why);
+    sr_status status =
+        checkpoint ? export_weights(&values, name, &why) : export_run(t, &values, name, &why);
     if (status != SR_OK) return tool_report(t, &why);
     tsv_escape(stdout, values.output);
     puts(": written");

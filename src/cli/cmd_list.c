@@ -60,28 +60,18 @@ static void append(char cell[CELL], const char *format, ...) {
     va_end(args);
 }
 
-/* "mu=0 sigma2=1": the running vectors and their initial values. */
-static void append_running_state(char cell[CELL], const norm_method *m) {
-    append(cell, "; state");
-    if (!m->state[0].name) append(cell, " none");
-    for (int k = 0; k < NORM_STATE_MAX && m->state[k].name; k++)
-        append(cell, " %s=%g", m->state[k].name, m->state[k].initial);
-}
-
-/* "; learns alpha s": besides gain and bias, where there is any such. */
-static void append_own(char cell[CELL], const norm_method *m) {
-    for (int k = 0; k < NORM_OWN_MAX && m->own[k].name; k++)
-        append(cell, "%s %s", k ? "" : "; learns", m->own[k].name);
-}
-
 static int list_norms(const tool *t) {
     (void)t;
     const norm_method *m;
     for (int i = 0; (m = norm_at(i)); i++) {
         char cell[CELL] = "";
         append(cell, "%s (%s)", m->summary, m->citation);
-        append_running_state(cell, m);
-        append_own(cell, m);
+        append(cell, "; state"); /* "mu=0 sigma2=1": running vectors, initial values */
+        if (!m->state[0].name) append(cell, " none");
+        for (int k = 0; k < NORM_STATE_MAX && m->state[k].name; k++)
+            append(cell, " %s=%g", m->state[k].name, m->state[k].initial);
+        for (int k = 0; k < NORM_OWN_MAX && m->own[k].name; k++) /* besides gain and bias */
+            append(cell, "%s %s", k ? "" : "; learns", m->own[k].name);
         if (m->synchronises) append(cell, "; obeys --sync-norm");
         /* "eps=1e-05 alpha=0.95 lambda=0.1": defaults, first what every method shares. */
         char text[256];
@@ -93,7 +83,7 @@ static int list_norms(const tool *t) {
     return TOOL_DONE;
 }
 
-/* "; options init heads": those that have an effect with this row and not with each. */
+/* "; options init heads": options that only some rows obey, this one too. */
 static void append_options(char cell[CELL], bool (*obeys)(const char *, const char *),
                            const char *name) {
     const option_table all = train_options();
@@ -118,24 +108,17 @@ static int list_models(const tool *t) {
     return TOOL_DONE;
 }
 
-/* "; lr 0.002, norm ln": the options that a preset's file sets. */
-static void append_settings(char cell[CELL], const char *text) {
-    const char *between = "; ";
-    option_line l;
-    while (options_next_line(&text, &l)) {
-        const bool quoted = l.value_length > 1 && l.value[0] == '"';
-        append(cell, "%s%.*s %.*s", between, l.key_length, l.key, l.value_length - 2 * quoted,
-               l.value + quoted);
-        between = ", ";
-    }
-}
-
 /* A row of the model, preset "", or of one of its presets. */
 static sr_status print_preset(const char *name, const char *preset, sr_failure *why) {
     char cell[CELL] = "of the model", *text = train_preset_text(name, preset, why);
     if (!text) return why->status;
     if (*preset) train_preset_summary(text, cell, sizeof cell);
-    append_settings(cell, text);
+    const char *between = "; ", *at = text; /* "; lr 0.002, norm ln": options of the file */
+    for (option_line l; options_next_line(&at, &l); between = ", ") {
+        const bool quoted = l.value_length > 1 && l.value[0] == '"';
+        append(cell, "%s%.*s %.*s", between, l.key_length, l.key, l.value_length - 2 * quoted,
+               l.value + quoted);
+    }
     free(text);
     PRINT_ROW(name, *preset ? preset : "-", cell);
     return SR_OK;
@@ -192,7 +175,7 @@ static int list_optimizers(const tool *t) {
     return TOOL_DONE;
 }
 
-/* Everything that a run file may hold; the words are those of format.h. */
+/* A statistic of run files, in the words of format.h. */
 static void print_statistic(const char *name, const char *where, const char *unit,
                             const char *definition) {
     char cell[CELL] = "";
@@ -205,7 +188,7 @@ typedef struct metric_list {
     int count;
 } metric_list;
 
-/* What evaluations of a task hold under every option of train that adds metrics. */
+/* All metrics of a task's evaluations, with every option of train that adds some. */
 static metric_list metrics_of(const task_row *row) {
     const train_config all = {.validate_batch = true, .validate_train = 1, .test = true};
     metric_list l;
@@ -219,7 +202,7 @@ static const train_metric *find_metric(const metric_list *l, const char *name) {
     return NULL;
 }
 
-/* In one line for all tasks from this one on: its units, "nats per image, nats per token". */
+/* Prints one line for all tasks from `first`, with units "nats per image, nats per token". */
 static void print_metric(int first, const train_metric *m) {
     static const char *const words[] = SR_BETTER_WORDS;
     const char *word = words[m->better + 1];
@@ -382,21 +365,6 @@ static int refuse_listing(const tool *t, const char *name) {
     return tool_report(t, &why);
 }
 
-/* typed: with its --format, which `t` has no more. */
-static int run_table(const tool *t, const tool *typed, const listing *l, const char *format) {
-    char *command = tool_command(typed);
-    if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    tsv_set_format(format);
-    tsv_begin(&out.table, stdout, "statrec list", command);
-    for (int i = 0; i < LISTING_COLUMNS && l->column[i].name; i++)
-        tsv_column(&out.table, l->column[i].name, l->column[i].definition);
-    tsv_header(&out.table);
-    free(command);
-    const int status = l->run(t);
-    if (status == TOOL_DONE) tsv_finish(stdout);
-    return status;
-}
-
 /* Removes `--format WORD` or `--format=WORD` after the name from the arguments; NULL without. */
 static const char *take_format(tool *t, char **argv) {
     const char *format = NULL;
@@ -419,6 +387,7 @@ static int run_listing(const tool *t, const listing *l) {
     char **argv = calloc((size_t)t->argc + 1, sizeof *argv);
     if (!argv) return tool_error(t, TOOL_FAILED, "out of memory");
     const char *format = take_format(&rest, argv);
+    char *command = format ? tool_command(t) : NULL;
     int status;
     out.listing = l, out.text = !format;
     if (format && !(!strcmp(format, "tsv") || !strcmp(format, "csv") || !strcmp(format, "json")))
@@ -428,8 +397,20 @@ static int run_listing(const tool *t, const listing *l) {
         status = tool_error(t, TOOL_USAGE, "%s: is no table, so it has no --format", l->name);
     else if (rest.argc > 3 && l->run != list_sites)
         status = tool_error(t, TOOL_USAGE, "%s: takes no argument, got '%.80s'", l->name, argv[3]);
-    else
-        status = format ? run_table(&rest, t, l, format) : l->run(&rest);
+    else if (!format)
+        status = l->run(&rest);
+    else if (!command)
+        status = tool_error(t, TOOL_FAILED, "out of memory");
+    else {
+        tsv_set_format(format);
+        tsv_begin(&out.table, stdout, "statrec list", command);
+        for (int i = 0; i < LISTING_COLUMNS && l->column[i].name; i++)
+            tsv_column(&out.table, l->column[i].name, l->column[i].definition);
+        tsv_header(&out.table);
+        status = l->run(&rest);
+        if (status == TOOL_DONE) tsv_finish(stdout);
+    }
+    free(command);
     free(argv);
     return status;
 }

@@ -1,4 +1,4 @@
-/* cmd_recover.c -- statrec recover BROKEN -o NEW: what is readable, in a new file. */
+/* cmd_recover.c -- statrec recover BROKEN -o NEW: copies readable rows into a new file. */
 #include <stddef.h>
 #include <string.h>
 
@@ -25,13 +25,10 @@ static const option recover_rows[] = {
 static const command_frame frame = {
     "usage: statrec recover BROKEN.h5 -o NEW.h5 [OPTIONS]\n"
     "\n"
-    "Copies all readable datasets and rows of a damaged or unfinished run file into a new "
-    "file of\n"
-    "status \"interrupted\". Reports what was lost: rows with an unreadable step, and "
-    "values of\n"
-    "other damaged datasets, which stay empty. Reads BROKEN.h5.part where there is no "
-    "BROKEN.h5.\n"
-    "Does not change the broken file.\n"
+    "Copies readable datasets and rows of a damaged or unfinished run file into a new file.\n"
+    "Its status is \"interrupted\". Reports lost rows, which have an unreadable step, and lost\n"
+    "values of other damaged datasets, which stay empty. Without BROKEN.h5 it reads\n"
+    "BROKEN.h5.part. Does not change the broken file.\n"
     "\n",
     {recover_rows, sizeof recover_rows / sizeof recover_rows[0]},
     NULL,

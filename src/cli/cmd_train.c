@@ -156,20 +156,19 @@ static void print_result(const session *s, const train_result *r) {
 
 /* -- the command */
 
-static bool same_param(const norm_param_row *a, const norm_param_row *b) {
-    return !strcmp(a->name, b->name) && !strcmp(a->help, b->help) &&
-           a->default_value == b->default_value;
-}
-
-/* The parameter of method i that is the same as p, or NULL. */
+/* The parameter of method i that equals p, or NULL. */
 static const norm_param_row *find_param(int i, const norm_param_row *p) {
-    for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
-        if (same_param(&norm_at(i)->param[k], p)) return &norm_at(i)->param[k];
+    for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++) {
+        const norm_param_row *a = &norm_at(i)->param[k];
+        if (!strcmp(a->name, p->name) && !strcmp(a->help, p->help) &&
+            a->default_value == p->default_value)
+            return a;
+    }
     return NULL;
 }
 
 /* "  r_max         brn: limit of the scale correction r (1 to 1000000000; default 3)", once for all
- * methods that have it. */
+ * its methods. */
 static void print_param(int first, const norm_param_row *p) {
     for (int i = 0; i < first; i++)
         if (find_param(i, p)) return;
@@ -211,14 +210,8 @@ static int help(bool all) {
     return TOOL_DONE;
 }
 
-static bool wants_all(const tool *t) {
-    for (int i = 2; i + 1 < t->argc; i++)
-        if (!strcmp(t->argv[i], "--help") && !strcmp(t->argv[i + 1], "all")) return true;
-    return false;
-}
-
-/* Where several processes train, the first one speaks; a launcher would end it on the way if
- * another one came before it with an exit status that is not 0. */
+/* With several processes only the first one reports. If another one exited with an error before, a
+ * launcher would end the first. */
 static int complain(const session *s, const sr_failure *why) {
     return ranks_launched_rank() == 0 ? tool_report(&s->tool, why) : TOOL_DONE;
 }
@@ -246,8 +239,7 @@ static int run(session *s) {
     const bool speaks = ranks_rank(k) == 0;
     if (!speaks) events = (train_events){.context = s, .stop = command_stops};
     events.ranks = k;
-    /* A synchronized run has one shard per rank; any other one keeps the number that it began
-       with. */
+    /* A synchronized run has one shard per rank; any other run keeps its number of shards. */
     if (!s->config.shards || s->config.sync_norm) s->config.shards = ranks_count(k);
     sr_status status = train_run(&s->config, s->command, s->from, &events, &result, &why);
     progress_end(&s->progress);
@@ -280,12 +272,15 @@ static int with_session(const tool *t, int (*of)(session *s)) {
 }
 
 int cmd_train(const tool *t) {
-    return tool_wants_help(t) ? help(wants_all(t)) : with_session(t, parse_and_run);
+    bool all = false;
+    for (int i = 2; i + 1 < t->argc; i++)
+        all = all || (!strcmp(t->argv[i], "--help") && !strcmp(t->argv[i + 1], "all"));
+    return tool_wants_help(t) ? help(all) : with_session(t, parse_and_run);
 }
 
 /* -- resume */
 
-/* The options of a run that may change on the way. */
+/* Options that may change on resuming. */
 static option_table resume_options(void) {
     static option row[256];
     static int count;
@@ -299,26 +294,14 @@ static option_table resume_options(void) {
 static int help_resume(void) {
     printf(
         "usage: statrec resume RUN.h5 [--key value ...]\n\n"
-        "Resumes a run that was killed (RUN.h5.part) or interrupted, from the newest valid\n"
+        "Resumes a run that was killed (RUN.h5.part) or interrupted. Starts from the newest valid\n"
         "checkpoint covered by recorded rows. The result is bit-identical to an uninterrupted\n"
-        "run. Rows after the checkpoint are dropped and computed again; the attribute `parent`\n"
+        "run. Rows after the checkpoint are dropped and computed again. The attribute `parent`\n"
         "names the resumed run. --epochs or --max-steps extend a complete run. The run's options\n"
-        "apply; these may change (defaults here are not the run's):\n\n");
+        "apply. These may change (defaults here are not the run's):\n\n");
     options_help(resume_options(), stdout);
     printf("\nExit status: as of statrec train.\n");
     return TOOL_DONE;
-}
-
-/* Two processes that go on with one run would take each other's files away. Asked before anything
-   else is read: the checkpoints of a live run are ahead of its rows. */
-static sr_status check_alone(const char *run, sr_failure *why) {
-    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
-    long pid = 0;
-    if (train_resume_names(run, output, part, why) != SR_OK) return why->status;
-    sr_runfile *f = sr_run_open(part, NULL);
-    const bool alive = f && cmd_info_writer(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE;
-    sr_run_close(f);
-    return alive ? sr_fail(why, SR_STATE, "%s: process %ld is writing it", part, pid) : SR_OK;
 }
 
 /* Options of the run first, then those given now. */
@@ -331,7 +314,17 @@ static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
         options_parse(resume_options(), &given, s->tool.argc, s->tool.argv, 2, &positional, why);
     if (status == SR_OK && positional != 1)
         status = sr_fail(why, SR_USAGE, "one run file expected, %d given", positional);
-    if (status == SR_OK) status = check_alone(s->tool.argv[2], why);
+    char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
+    if (status == SR_OK) status = train_resume_names(s->tool.argv[2], output, part, why);
+    if (status == SR_OK) {
+        /* Another writer's files would get mixed up. Checked before reading: the checkpoints of a
+           live run are ahead of its rows. */
+        long pid = 0;
+        sr_runfile *f = sr_run_open(part, NULL);
+        if (f && cmd_info_writer(sr_run_get_info(f), &pid, NULL) == WRITER_ALIVE)
+            status = sr_fail(why, SR_STATE, "%s: process %ld is writing it", part, pid);
+        sr_run_close(f);
+    }
     if (status == SR_OK) status = train_resume_find(s->tool.argv[2], from, &s->config, why);
     if (status == SR_OK)
         status = options_parse(resume_options(), &s->config, s->tool.argc, s->tool.argv, 3,

@@ -1,5 +1,5 @@
-/* cmd_translate.c -- statrec translate: text in, text out. Lines end at '\n' alone, so that line i
- * of the output belongs to line i of the input. */
+/* cmd_translate.c -- statrec translate: translates text. Only '\n' ends a line, so that output line
+ * i belongs to input line i. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,13 +36,10 @@ static const option translate_rows[] = {
 static const command_frame frame = {
     "usage: statrec translate RUN.h5|X.ckpt [TEXT] [OPTIONS] < TEXT > TRANSLATION\n"
     "\n"
-    "Translates a text, one sentence per line, by beam search with a trained model: X.ckpt, "
-    "or the\n"
-    "newest checkpoint of a run. The text is tokenized and split into subwords like the "
-    "training\n"
-    "text (--tokenize, --lowercase, --bpe-merges of statrec train). Subwords are joined in "
-    "the\n"
-    "translation. The translation of a sentence does not depend on other sentences.\n"
+    "Translates a text by beam search, one sentence per line. The model is X.ckpt or the newest\n"
+    "checkpoint of a run. The text is tokenized and split into subwords like the training text\n"
+    "(--tokenize, --lowercase, --bpe-merges of statrec train). The translation has joined\n"
+    "subwords. The translation of a sentence does not depend on other sentences.\n"
     "\n",
     {translate_rows, sizeof translate_rows / sizeof translate_rows[0]},
     NULL,
@@ -130,7 +127,7 @@ static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *o
     return status;
 }
 
-/* So many lines through the model and out; false in *more at the end of the text. */
+/* Translates up to LINES_AT_ONCE lines; *more: false at the end of the text. */
 static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out, bool *more,
                                 sr_failure *why) {
     translate_report report = {.refused = -1};
@@ -172,13 +169,6 @@ static sr_status translate_text(session *s, const char *path, FILE *out, sr_fail
     return status;
 }
 
-static void tell(const session *s, const loaded_model *t) {
-    const double seconds = progress_clock() - s->start;
-    if (s->values->quiet) return;
-    fprintf(stderr, "%s: %s: %lld lines, %lld words, %.1f s, %.0f words/s\n", s->tool->name,
-            t->path, (long long)s->lines, (long long)s->words, seconds, (double)s->words / seconds);
-}
-
 static sr_status open_and_translate(session *s, loaded_model *t, loaded_model_text *text,
                                     const char *path, FILE *out, sr_failure *why) {
     const loaded_model_options o = {"", NULL, (int)s->values->threads};
@@ -197,7 +187,11 @@ static sr_status open_and_translate(session *s, loaded_model *t, loaded_model_te
     d->progress = on_progress, d->stop = command_stops;
     tool_catch_signals();
     status = translate_text(s, path, out, why);
-    if (status == SR_OK) tell(s, t);
+    const double seconds = progress_clock() - s->start;
+    if (status == SR_OK && !s->values->quiet)
+        fprintf(stderr, "%s: %s: %lld lines, %lld words, %.1f s, %.0f words/s\n", s->tool->name,
+                t->path, (long long)s->lines, (long long)s->words, seconds,
+                (double)s->words / seconds);
     return status;
 }
 

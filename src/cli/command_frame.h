@@ -9,12 +9,12 @@ typedef struct command_frame {
     const char *help; /* before the options */
     option_table options;
     const char *notes;  /* after the options; NULL: none */
-    const char *status; /* of the exit: "0 done, 1 failed, 2 usage." */
+    const char *status; /* exit status: "0 done, 1 failed, 2 usage." */
     int first;          /* index of the first argument in argv */
 } command_frame;
 
-/* Prints the help, or sets *values and *count, the number of arguments that are no options, moved
- * to argv[first]. Returns true when the command ends here, with *exit_status. */
+/* Prints the help, or sets *values and *count: arguments that are no options, moved to argv[first].
+ * Returns true when the command ends here, with *exit_status. */
 bool command_ends(const tool *t, const command_frame *c, void *values, int *count,
                   int *exit_status);
 

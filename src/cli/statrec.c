@@ -25,12 +25,11 @@ static const command_row commands[] = {
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *out) {
-    fprintf(out,
-            "usage: statrec COMMAND [ARGUMENTS]\n"
-            "\n"
-            "Trains models with any normalization at any site and records every site of every\n"
-            "step into one HDF5 run file.\n"
-            "\n");
+    fprintf(out, "usage: statrec COMMAND [ARGUMENTS]\n"
+                 "\n"
+                 "Trains models with any normalization at any site. Records every site of every\n"
+                 "step into one HDF5 run file.\n"
+                 "\n");
     command_list(out, commands, COMMANDS);
     fprintf(out, "  %-11s %s\n", "help", "print the help of a command, as COMMAND --help");
     fprintf(out, "\n"
@@ -49,21 +48,16 @@ static int run_command(const tool *t, const char *name, int argc, char **argv) {
     return tool_finish(&(tool){.name = title}, status);
 }
 
-/* `statrec help NAME` is `statrec NAME --help`. */
-static int run_help(const tool *t) {
-    char help[] = "--help";
-    char *argv[] = {t->argv[0], t->argv[2], help, NULL};
-    return run_command(t, t->argv[2], 3, argv);
-}
-
 int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
     sr_disable_hdf5_atexit();
     tool_survive_file_limit();
     tool_refuse_plugins();
-    if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0)
-        return run_help(&t);
+    if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0) {
+        char help[] = "--help";
+        return run_command(&t, argv[2], 3, (char *[]){argv[0], argv[2], help, NULL});
+    }
     if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0) {
         print_help(stdout);
         return tool_finish(&t, TOOL_DONE);

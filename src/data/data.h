@@ -34,7 +34,7 @@ const vocab *data_dictionary(const dataset *d, data_side side);
 
 /* -- pairs: from lines to tokens and back */
 
-/* How lines become ids: dictionaries and steps of the data set, valid as long as it is. */
+/* Dictionaries and line steps of the data set, valid as long as it is. */
 text_codec data_codec(const dataset *d);
 /* Pairs of a split that were not dropped. Batches use their numbers, which follow the lines of the
  * files. */
@@ -52,7 +52,7 @@ data_line data_reference(const dataset *d, data_split split, int64_t pair);
 
 /* -- tags */
 
-/* What the tags of batches are called; NULL: none have. */
+/* Names of the tags in batches; NULL: none. */
 const struct tag_set *data_tags(const dataset *d);
 /* A word of sentence `pair` of a batch, from its file (made UTF-8). */
 data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence, int64_t word);
@@ -72,7 +72,7 @@ const char *data_name(int i); /* NULL past the end */
 const char *data_summary(int i);
 task data_task(int i);
 bool data_reads_files(const char *name); /* from a directory, not generated */
-/* Keys of the options that it obeys, between blanks; NULL past the end. */
+/* Keys of the options that a row obeys, between blanks; NULL past the end. */
 const char *data_option_keys(int i);
 /* True when the data set obeys the option with this key. */
 bool data_obeys(const char *name, const char *key);

@@ -1,4 +1,4 @@
-/* data_options.h -- what a user can choose about the data. */
+/* data_options.h -- options of data sets. */
 #ifndef DATA_DATA_OPTIONS_H
 #define DATA_DATA_OPTIONS_H
 
@@ -19,8 +19,7 @@ typedef struct data_options {
     int64_t window;          /* running text: tokens of a sequence in a batch */
     int64_t eval_window;     /* running text: the same in evaluation; 0: window */
     bool eos_of_empty;       /* running text: empty lines give an <eos> too */
-    int64_t valid_images; /* images: so many training images, the last ones, to validate on; -1: as
-                             the format wants it */
+    int64_t valid_images;    /* images: validate on the last N training images; -1: by format */
     /* "idx": files of the images and of their labels; testing ones may be missing */
     char idx_train_images[DATA_TEXT], idx_train_labels[DATA_TEXT];
     char idx_test_images[DATA_TEXT], idx_test_labels[DATA_TEXT];
@@ -34,10 +33,10 @@ typedef struct data_options {
     int64_t vocab_size;            /* of a dictionary, with specials; 0 = every word */
     /* pairs from files: dictionaries in fairseq's form instead of counting words; "" none */
     char source_dictionary[DATA_TEXT], target_dictionary[DATA_TEXT];
-    char bpe_codes[DATA_TEXT]; /* pairs from files: byte-pair encoding with the merges of a file, */
-    int64_t bpe_merges;        /* or with so many learnt from the training text; 0: none */
-    /* texts from files: done to every line, of tags and trees to every word; NULL: nothing. Lives
-       as long as the data set */
+    char bpe_codes[DATA_TEXT]; /* pairs from files: file with merges of byte-pair encoding, */
+    int64_t bpe_merges;        /* or merges to learn from the training text; 0: none */
+    /* texts from files: applied to every line, for tags and trees to every word; NULL: nothing.
+       Must live as long as the data set */
     const line_transform *tokenizer;
     char source[DATA_TEXT], target[DATA_TEXT]; /* pairs: "de", "en" */
     char trainpref[DATA_TEXT], validpref[DATA_TEXT], testpref[DATA_TEXT];
@@ -57,7 +56,7 @@ typedef struct data_options {
     int64_t pad_to;            /* length of every batch; 0: its longest sentence's */
     bool mark_start, mark_end; /* <s> before a sentence, </s> after it */
     char fold[DATA_TEXT];      /* "polarity": "3/10", instead of the counts; "" none */
-    /* tags: the scheme of training, "bioes" (or ""); that of the files, "auto" (or "") */
+    /* tags: the scheme of training, "bioes" (or ""); of the files, "auto" (or "") */
     char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];
     int64_t word_column, tag_column; /* from 1; 0: the last one, both 0: the first and the last */
     bool zero_digits;                /* every digit of a word is 0 */

@@ -108,23 +108,22 @@ bool data_obeys(const char *name, const char *key) {
     return row && options_lists(row->options, key);
 }
 
-/* A missing directory is another mistake than one without the files. */
-static sr_status check_directory(const char *dir, sr_failure *why) {
-    struct stat s;
-    if (!*dir) return SR_OK;
-    int wrong = stat(dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
-    if (wrong != ENOENT && wrong != ENOTDIR) return SR_OK; /* reading tells */
-    return sr_fail(why, SR_IO, "%s: %s", dir, strerror(wrong));
-}
-
 static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
+    struct stat s;
     if (o->limit < 0) return sr_fail(why, SR_USAGE, "limit %lld is negative", (long long)o->limit);
     d->row = find_row(o->name);
-    if (d->row && d->row->files && check_directory(o->dir, why) != SR_OK) return SR_IO;
-    if (d->row) return d->row->open(d, o, why);
-    sr_status status = sr_fail(why, SR_USAGE, "no data set is called '%s'", o->name);
-    sr_hint(why, "`statrec list data` names them");
-    return status;
+    if (!d->row) {
+        sr_fail(why, SR_USAGE, "no data set is called '%s'", o->name);
+        sr_hint(why, "`statrec list data` names them");
+        return SR_USAGE;
+    }
+    if (d->row->files && *o->dir) {
+        /* a missing directory; other faults appear when a file is read */
+        const int wrong = stat(o->dir, &s) != 0 ? errno : S_ISDIR(s.st_mode) ? 0 : ENOTDIR;
+        if (wrong == ENOENT || wrong == ENOTDIR)
+            return sr_fail(why, SR_IO, "%s: %s", o->dir, strerror(wrong));
+    }
+    return d->row->open(d, o, why);
 }
 
 static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {
@@ -134,19 +133,13 @@ static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_f
     return SR_OK;
 }
 
-static sr_status open_ahead(dataset *d, const data_options *o, sr_failure *why) {
-    if (!o->prefetch) return SR_OK;
-    d->ahead = prefetch_create(make_batch, d);
-    return d->ahead ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the prefetch thread");
-}
-
 dataset *data_open(const data_options *options, sr_failure *why) {
     dataset *d = calloc(1, sizeof *d);
-    if (!d) {
-        sr_fail(why, SR_MEMORY, "out of memory for a data set");
-        return NULL;
-    }
-    if (open_row(d, options, why) == SR_OK && open_ahead(d, options, why) == SR_OK) {
+    sr_status status =
+        d ? open_row(d, options, why) : sr_fail(why, SR_MEMORY, "out of memory for a data set");
+    if (status == SR_OK && options->prefetch && !(d->ahead = prefetch_create(make_batch, d)))
+        status = sr_fail(why, SR_MEMORY, "out of memory for the prefetch thread");
+    if (status == SR_OK) {
         d->shape.meaning = dataset_meaning(d);
         return d;
     }

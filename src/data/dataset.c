@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const dataset_split_titles[] = {
+    [SPLIT_TRAIN] = "training", [SPLIT_VALID] = "validation", [SPLIT_TEST] = "test"};
+
 void dataset_note(dataset *d, const char *format, ...) {
     size_t used = strlen(d->describe);
     va_list args;
@@ -29,11 +32,6 @@ int64_t data_sequences(const dataset *d, data_split split) {
     return d->running.split[split].pieces;
 }
 
-static void note_channels(dataset *d, const char *what, const double *v) {
-    dataset_note(d, "; %s", what);
-    for (int c = 0; c < d->images.size.channels; c++) dataset_note(d, " %.4f", v[c]);
-}
-
 sr_status dataset_finish_images(dataset *d, sr_failure *why) {
     const image_size *size = &d->images.size;
     sr_status status = image_set_finish(&d->images, why);
@@ -50,31 +48,23 @@ sr_status dataset_finish_images(dataset *d, sr_failure *why) {
             dataset_note(d, "%lld test images", (long long)p[SPLIT_TEST].count);
         else
             dataset_note(d, "no test split");
-        note_channels(d, "training mean", d->images.mean);
-        note_channels(d, "standard deviation", d->images.deviation);
+        dataset_note(d, "; training mean");
+        for (int c = 0; c < size->channels; c++) dataset_note(d, " %.4f", d->images.mean[c]);
+        dataset_note(d, "; standard deviation");
+        for (int c = 0; c < size->channels; c++) dataset_note(d, " %.4f", d->images.deviation[c]);
     }
     return status;
 }
 
-static void note_split(dataset *d, data_split split, const char *name) {
+static void note_split(dataset *d, int split) {
     const pair_split *p = &d->pairs.split[split];
     if (p->count == 0) return;
-    dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>", name, (long long)p->count,
-                 (long long)p->tokens, 100 * set_kinds[TASK_PAIRS].unknown(d, split));
+    dataset_note(d, "; %s %lld pairs, %lld target tokens, %.2f %% <unk>",
+                 dataset_split_titles[split], (long long)p->count, (long long)p->tokens,
+                 100 * ((double)p->unknown / (double)p->tokens));
     if (p->dropped_empty || p->dropped_long)
         dataset_note(d, " (dropped: %lld with an empty side, %lld too long)",
                      (long long)p->dropped_empty, (long long)p->dropped_long);
-}
-
-/* How full the batches are decides what their statistics can be compared with. */
-static void note_batches(dataset *d) {
-    const pair_split *p = &d->pairs.split[SPLIT_TRAIN];
-    int64_t words, positions;
-    if (p->plan.count == 0) return;
-    pair_set_fill(p, &words, &positions);
-    dataset_note(d, "; %lld training batches of %lld source words on average, %.1f %% padding",
-                 (long long)p->plan.count, (long long)(words / p->plan.count),
-                 100 * (1 - (double)words / (double)positions));
 }
 
 static void note_dictionary(dataset *d, data_side side, const char *name) {
@@ -94,21 +84,38 @@ void dataset_finish_pairs(dataset *d) {
     note_dictionary(d, SIDE_SOURCE, s->separate ? "source dictionary" : "dictionary");
     if (s->separate) note_dictionary(d, SIDE_TARGET, "target dictionary");
     for (int i = 0; i < s->steps; i++) dataset_note(d, "; lines through %s", s->step[i].name);
-    note_split(d, SPLIT_TRAIN, "training");
-    note_split(d, SPLIT_VALID, "validation");
-    note_split(d, SPLIT_TEST, "test");
-    note_batches(d);
+    for (int i = 0; i < PAIR_SPLITS; i++) note_split(d, i);
+    /* The fill of batches decides which statistics are comparable. */
+    const batch_plan *plan = &s->split[SPLIT_TRAIN].plan;
+    int64_t words, positions;
+    pair_set_fill(&s->split[SPLIT_TRAIN], &words, &positions);
+    if (plan->count > 0)
+        dataset_note(d, "; %lld training batches of %lld source words on average, %.1f %% padding",
+                     (long long)plan->count, (long long)(words / plan->count),
+                     100 * (1 - (double)words / (double)positions));
     if (s->shuffle_sources) dataset_note(d, "; sources shuffled among the pairs of each split");
 }
 
-/* What the windows leave out is said with every split. */
-static void note_running(dataset *d, data_split split, const char *name) {
+sr_status dataset_open_pairs(dataset *d, const data_options *o, pair_reader *read,
+                             sr_failure *why) {
+    pair_text text[PAIR_SPLITS] = {0};
+    sr_status status = pair_set_create(&d->pairs, o, why);
+    if (status == SR_OK) status = pair_set_prepare(&d->pairs, o, why);
+    if (status == SR_OK) status = read(d, o, text, why);
+    if (status == SR_OK) status = pair_set_build(&d->pairs, text, why);
+    for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&text[i]);
+    if (status == SR_OK) dataset_finish_pairs(d);
+    return status;
+}
+
+/* Reports tokens outside the windows, too. */
+static void note_running(dataset *d, data_split split) {
     const running_split *p = &d->running.split[split];
     int64_t tokens;
     if (p->tokens == 0) return;
     const int64_t left = data_left_out(d, split, &tokens);
     const char *unit = d->running.bytes ? "bytes" : "tokens";
-    dataset_note(d, "; %s ", name);
+    dataset_note(d, "; %s ", dataset_split_titles[split]);
     if (!d->running.bytes) dataset_note(d, "%lld lines, ", (long long)p->lines);
     dataset_note(d,
                  "%lld %s, %.2f %% <unk>, %lld sequences, %lld windows of each, %lld %s left out",
@@ -127,16 +134,15 @@ void dataset_finish_running(dataset *d) {
     dataset_note(d, "; windows of %lld %s", (long long)window, s->bytes ? "bytes" : "tokens");
     if (eval != window) dataset_note(d, ", in evaluation of %lld", (long long)eval);
     if (!s->eos_of_empty) dataset_note(d, "; no <eos> of empty lines");
-    note_running(d, SPLIT_TRAIN, "training");
-    note_running(d, SPLIT_VALID, "validation");
-    note_running(d, SPLIT_TEST, "test");
+    for (int i = 0; i < RUNNING_SPLITS; i++) note_running(d, (data_split)i);
 }
 
-static void note_sentences(dataset *d, data_split split, const char *name) {
+static void note_sentences(dataset *d, int split) {
     const sentence_split *p = &d->sentences.split[split];
     if (p->count == 0) return;
-    dataset_note(d, "; %s %lld sentences, %lld words, %.2f %% <unk>", name, (long long)p->count,
-                 (long long)p->words, 100 * (double)p->unknown / (double)p->words);
+    dataset_note(d, "; %s %lld sentences, %lld words, %.2f %% <unk>", dataset_split_titles[split],
+                 (long long)p->count, (long long)p->words,
+                 100 * (double)p->unknown / (double)p->words);
     if (p->empty) dataset_note(d, " (%lld without a word left out)", (long long)p->empty);
     if (p->cut) dataset_note(d, " (%lld cut to max-length)", (long long)p->cut);
 }
@@ -156,9 +162,7 @@ void dataset_finish_sentences(dataset *d, int64_t classes) {
                  (long long)vocab_counted(s->dictionary));
     if (s->min_count > 1) dataset_note(d, ", %lld times at least", (long long)s->min_count);
     dataset_note(d, ")");
-    note_sentences(d, SPLIT_TRAIN, "training");
-    note_sentences(d, SPLIT_VALID, "validation");
-    note_sentences(d, SPLIT_TEST, "test");
+    for (int i = 0; i < SENTENCE_SPLITS; i++) note_sentences(d, i);
     sentence_set_fill(s, SPLIT_TRAIN, &words, &positions);
     dataset_note(d, "; %lld training batches of %lld words on average, %.1f %% padding",
                  (long long)batches, (long long)(words / batches),

@@ -13,7 +13,7 @@
 enum { DATA_DESCRIBE = 4096 };
 
 /* A row of the table: one data set. open fills images, pairs or running, shape and the description.
- * After a failure its caller frees what it has allocated. */
+ * Its caller frees the memory after a failure. */
 typedef struct dataset_row {
     const char *name, *summary;
     task task;
@@ -22,13 +22,12 @@ typedef struct dataset_row {
     sr_status (*open)(dataset *d, const data_options *o, sr_failure *why);
 } dataset_row;
 
-/* What the set of a task does with its batches. */
+/* Functions of the set of a task. */
 typedef struct set_kind {
     void (*free)(dataset *d);
     int64_t (*batches)(const dataset *d, data_split split);
     void (*make)(dataset *d, int slot, batch_place at, batch *b); /* in the buffers of a slot */
     const vocab *(*words)(const dataset *d, data_side side);      /* their dictionary; NULL: none */
-    double (*unknown)(const dataset *d, data_split split);        /* share of <unk> */
 } set_kind;
 extern const set_kind set_kinds[]; /* by task */
 
@@ -44,7 +43,7 @@ struct dataset {
     file_bytes tagged_file[SENTENCE_SPLITS];
     int64_t word_column;
     tag_set *tags;
-    prefetch *ahead;         /* training batches; NULL: each is made when it is asked for */
+    prefetch *ahead;         /* training batches; NULL: each is made on request */
     int64_t classes_meaning; /* digest of the names of classes; 0: they have none */
     char describe[DATA_DESCRIBE];
 };
@@ -53,13 +52,18 @@ struct dataset {
 void dataset_add_class(dataset *d, const char *name);
 int64_t dataset_meaning(const dataset *d);
 
-/* Adds to the description; what does not fit is left out. */
+/* Adds to the description, truncated to its size. */
 void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* `given` unless it is NaN. */
 double dataset_share(double given, double otherwise);
 /* The last step of opening a set of each task: the shape, and its numbers in the description. */
+extern const char *const dataset_split_titles[]; /* "training" ... by split */
 sr_status dataset_finish_images(dataset *d, sr_failure *why);
 void dataset_finish_pairs(dataset *d);
+/* Opens pairs from files: `read` reads the texts. */
+typedef sr_status pair_reader(dataset *d, const data_options *o, pair_text text[PAIR_SPLITS],
+                              sr_failure *why);
+sr_status dataset_open_pairs(dataset *d, const data_options *o, pair_reader *read, sr_failure *why);
 void dataset_finish_running(dataset *d);
 void dataset_finish_sentences(dataset *d, int64_t classes);
 
@@ -87,7 +91,7 @@ enum {
     STREAM_SOURCES,   /* split again by split: permutation of sources */
     STREAM_GENERATE,  /* split again by split, then by record */
     STREAM_GRAMMAR,
-    STREAM_SPLITS, /* which lines of a file are of which split */
+    STREAM_SPLITS, /* lines of a file into splits */
 };
 
 #endif

@@ -2,8 +2,8 @@
  *
  * The caller's batch is in the buffers of slot `held`, the prefetched one in the other slot.
  * Returning the prefetched batch swaps them. The caller itself makes batches of other splits in
- * `held`, so an evaluation keeps the prefetched batch. A batch is a function of its place: whether
- * it was made ahead cannot be seen in it. Where no thread can be had, nothing is made ahead.
+ * `held`, so an evaluation keeps the prefetched batch. A batch is a function of its place, so
+ * prefetching does not change it. If no thread can be created, nothing is prefetched.
  */
 #include "data/prefetch.h"
 
@@ -33,12 +33,9 @@ prefetch *prefetch_create(batch_make *make, void *self) {
     prefetch *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     p->make = make, p->self = self;
-    if (pthread_mutex_init(&p->lock, NULL) != 0) {
-        free(p);
-        return NULL;
-    }
-    if (pthread_cond_init(&p->changed, NULL) == 0) return p;
-    pthread_mutex_destroy(&p->lock);
+    const bool locked = pthread_mutex_init(&p->lock, NULL) == 0;
+    if (locked && pthread_cond_init(&p->changed, NULL) == 0) return p;
+    if (locked) pthread_mutex_destroy(&p->lock);
     free(p);
     return NULL;
 }
@@ -66,17 +63,6 @@ static void *run_thread(void *context) {
     return NULL;
 }
 
-/* Signals are the main thread's business. */
-static void start_thread(prefetch *p) {
-    sigset_t all, before;
-    if (p->running || p->refused) return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    p->running = pthread_create(&p->thread, NULL, run_thread, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    p->refused = !p->running;
-}
-
 void prefetch_free(prefetch *p) {
     if (!p) return;
     pthread_mutex_lock(&p->lock);
@@ -89,16 +75,13 @@ void prefetch_free(prefetch *p) {
     free(p);
 }
 
-static bool same_place(batch_place a, batch_place b) {
-    return a.split == b.split && a.epoch == b.epoch && a.index == b.index;
-}
-
 /* Waits for the prefetched batch and takes it if its place is `at`; else drops it. */
 static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
                        sr_failure *failure) {
     pthread_mutex_lock(&p->lock);
     while (p->state == WANTED) pthread_cond_wait(&p->changed, &p->lock);
-    const bool hit = p->state == READY && same_place(p->place, at);
+    const bool hit = p->state == READY && p->place.split == at.split &&
+                     p->place.epoch == at.epoch && p->place.index == at.index;
     if (hit) {
         *b = p->made, *status = p->status, *failure = p->failure;
         p->held = p->slot;
@@ -106,16 +89,6 @@ static bool take_ahead(prefetch *p, batch_place at, batch *b, sr_status *status,
     p->state = IDLE;
     pthread_mutex_unlock(&p->lock);
     return hit;
-}
-
-static void ask_ahead(prefetch *p, batch_place next) {
-    start_thread(p);
-    if (!p->running) return;
-    pthread_mutex_lock(&p->lock);
-    p->place = next, p->slot = 1 - p->held;
-    p->state = WANTED;
-    pthread_cond_broadcast(&p->changed);
-    pthread_mutex_unlock(&p->lock);
 }
 
 sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, batch *b,
@@ -129,6 +102,20 @@ sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, bat
         sr_hint(why, "%s", failure.hint);
         return status;
     }
-    if (next) ask_ahead(p, *next);
+    if (!next) return SR_OK;
+    if (!p->running && !p->refused) { /* without signals, which the main thread handles */
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        p->running = pthread_create(&p->thread, NULL, run_thread, p) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        p->refused = !p->running;
+    }
+    if (!p->running) return SR_OK;
+    pthread_mutex_lock(&p->lock);
+    p->place = *next, p->slot = 1 - p->held;
+    p->state = WANTED;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
     return SR_OK;
 }

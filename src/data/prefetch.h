@@ -17,13 +17,13 @@ typedef sr_status batch_make(void *self, int slot, batch_place at, batch *b, sr_
 
 typedef struct prefetch prefetch;
 
-/* NULL when out of memory. The thread begins with the first batch that is asked for ahead. */
+/* NULL when out of memory. The first call with `next` starts the thread. */
 prefetch *prefetch_create(batch_make *make, void *self);
 /* Waits for the thread. */
 void prefetch_free(prefetch *p);
 /* Returns the batch at a place, or its failure, and starts on `next`. next NULL keeps the
- * prefetched batch. A batch that was made ahead for another place is dropped when a `next` is
- * given. The batch handed out before is gone. */
+ * prefetched batch; otherwise one for another place is dropped. The batch returned before becomes
+ * invalid. */
 sr_status prefetch_get(prefetch *p, batch_place at, const batch_place *next, batch *b,
                        sr_failure *why);
 

@@ -2,7 +2,7 @@
  * inputs (the scatter of Zhu et al., Transformers without Normalization, CVPR 2025, arXiv
  * 2503.10622, as a number).
  *
- * Over all entries of the valid rows of x, the tensor that the site normalises:
+ * Over all entries of the valid rows of x, the tensor that the site normalizes:
  *
  *   x_top1 >= x_top2 >= x_top3   the three largest |x|, exact
  *   x_median                     the lower median of |x|, from a histogram
@@ -10,24 +10,22 @@
  *                                xhat = (y - beta)/gamma, k = sum x xhat / sum x^2 over those with
  *                                |x| <= x_median
  *
- * The histogram goes by the bits of |x| as float32: exponent and five bits of the mantissa, so that
- * a bin is 1/64 to 1/32 of its values wide. The median is looked for in its bin by its rank there,
- * as if the values were spread evenly: it is off by less than 1/32 of itself, mostly by far less.
- * Below 2^-131 it is 0.
+ * The histogram uses the bits of |x| as float32: exponent and five bits of the mantissa. So a bin
+ * is 1/64 to 1/32 of its values wide. The median is interpolated in its bin by rank, as if values
+ * were spread evenly. Its relative error is below 1/32, mostly far less. Below 2^-131 it is 0.
  *
- * k is the slope of the line that the smaller half of the inputs lies on; none of them is
- * saturated. For y = tanh(a x) an entry is saturated from |a x| = 1.915 on, if the smaller half is
- * well below; for a normalization of rows where the row's deviation is more than twice the usual
- * one, or its mean is near the entry. Features without gain are left out. Means over the batch,
- * which bend no line but move it, make the question meaningless: NaN there.
+ * k is the slope of the line through the smaller half of the inputs, which is never saturated. For
+ * y = tanh(a x) an entry is saturated from |a x| = 1.915 on, if the smaller half is well below. A
+ * normalization of rows saturates entries of rows with twice the usual standard deviation, or with
+ * a mean near the entry. Features without gain are skipped. Means over the batch shift the line
+ * without bending it, so saturation is undefined: NaN.
  *
- * Of a batch in shares the largest |x| and the median are of all rows. k and the x_median that
- * saturation asks for are those of each share by itself, as both must be known before an entry is
- * judged, and a share's tensors are gone when the next one passes; what is counted of the entries
- * adds up.
+ * With shards, the largest |x| and the median cover all rows. The saturation test uses k and the
+ * median of each shard, since its tensors are freed when the next shard passes. The counts of
+ * entries add up.
  *
- * Counts are whole numbers and sums are of fixed blocks of rows in fixed order: same bytes for any
- * number of threads and processes.
+ * Counts are integers, and sums run over fixed blocks of rows in fixed order. So the result is
+ * bit-identical for any number of threads and processes.
  */
 #include "observe/activations.h"
 
@@ -38,13 +36,6 @@
 enum { SHIFT = 18, BLOCK = 128 };
 _Static_assert(ACTIVATION_BINS == 1 << (31 - SHIFT), "a bin for every |x|");
 static const uint32_t infinity_bits = 0x7f800000u;
-
-static uint32_t bits_of(real x) {
-    const float f = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits & 0x7fffffffu;
-}
 
 static double value_of(uint32_t bits) {
     float f;
@@ -74,7 +65,7 @@ void activation_counts_add(activation_counts *to, const activation_counts *from)
     to->lineless += from->lineless;
 }
 
-/* c [threads], zeroed; the sum is in the first. */
+/* c [threads], zeroed; c[0] becomes the sum. */
 static void count_entries(const activation_input *in, activation_counts *c) {
 #pragma omp parallel for num_threads(in->threads) schedule(static, 1)
     for (int t = 0; t < in->threads; t++) {
@@ -82,7 +73,10 @@ static void count_entries(const activation_input *in, activation_counts *c) {
         for (int64_t i = n * t / in->threads; i < n * (t + 1) / in->threads; i++) {
             const real *row = row_at(in, in->x, i);
             for (int64_t k = 0; k < in->features; k++) {
-                const uint32_t bits = bits_of(row[k]);
+                const float f = (float)row[k];
+                uint32_t bits;
+                memcpy(&bits, &f, sizeof bits);
+                bits &= 0x7fffffffu; /* of |x| */
                 c[t].bin[bits >> SHIFT]++;
                 if (bits > c[t].top[ACTIVATION_TOP - 1]) insert_top(&c[t], bits);
             }
@@ -96,7 +90,7 @@ static bool has_nan(const activation_counts *c) {
     return c->top[0] > infinity_bits;
 }
 
-/* The lower median; there are entries. */
+/* The lower median of one entry or more. */
 static double median_of(const activation_counts *c) {
     const int64_t rank = (c->entries - 1) / 2;
     int64_t below = 0;
@@ -111,8 +105,8 @@ static double median_of(const activation_counts *c) {
 
 /* -- saturation ------------------------------------------------------------------------------ */
 
-/* Of the block's rows: sums of x xhat and x^2 where |x| <= median, or with a slope how many entries
- * are below half of the line, and how many there are. */
+/* Sums over the rows of a block: x xhat and x^2 where |x| <= median. With a slope: the number of
+ * entries below half of the line, and of all entries. */
 typedef struct block_sums {
     double xy, xx;
     int64_t below, entries;
@@ -152,7 +146,7 @@ static block_sums sum_blocks(const activation_input *in, double median, double s
     return all;
 }
 
-/* By the line of these rows. */
+/* Counts saturated entries by the line of these rows. */
 static sr_status judge(const activation_input *in, double median, activation_counts *to,
                        sr_failure *why) {
     const int64_t blocks = (in->rows->valid + BLOCK - 1) / BLOCK;
@@ -214,20 +208,20 @@ static const char *const names[ACTIVATION_NUMBERS][2] = {
      "smaller half of the inputs"},
 };
 
-static sr_status declare(activations *a, sr_failure *why) {
-    if (!a->recorder) return SR_OK;
-    for (int i = 0; i < ACTIVATION_NUMBERS; i++)
-        a->id[i] = sr_declare_scalar(a->recorder, names[i][0], "1", names[i][1], SR_PER_SITE);
-    const sr_failure *f = sr_failed(a->recorder);
-    return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
-}
-
 activations *activations_create(const model *m, sr_recorder *r, const hooks *h, sr_failure *why) {
     activations *a = calloc(1, sizeof *a);
     if (a) *a = (activations){.recorder = r, .model = m, .hooks = h};
     if (a) a->of = calloc((size_t)m->sites + 1, sizeof *a->of);
-    if (!a || !a->of) sr_fail(why, SR_MEMORY, "out of memory for histograms of %d sites", m->sites);
-    if (a && a->of && declare(a, why) == SR_OK) return a;
+    if (!a || !a->of) {
+        sr_fail(why, SR_MEMORY, "out of memory for histograms of %d sites", m->sites);
+        activations_free(a);
+        return NULL;
+    }
+    for (int i = 0; r && i < ACTIVATION_NUMBERS; i++)
+        a->id[i] = sr_declare_scalar(r, names[i][0], "1", names[i][1], SR_PER_SITE);
+    const sr_failure *f = r ? sr_failed(r) : NULL;
+    if (!f) return a;
+    sr_fail(why, f->status, "%s", f->text);
     activations_free(a);
     return NULL;
 }
@@ -255,10 +249,10 @@ void activations_take(void *of, int site, const norm_view *o, sr_failure *why) {
                                  .beta = o->call->beta,
                                  .centred = !strcmp(m->axis, "batch") && m->uses & NORM_BIT(mu),
                                  .threads = o->call->threads};
-    if (o->x) activation_counts_take(&a->of[site], &in, why); /* out of memory: the tape tells */
+    if (o->x) activation_counts_take(&a->of[site], &in, why); /* NULL: the tape reports it */
 }
 
-/* part [ranks]: a site at a time, as histograms are large. Their words travel as they are. */
+/* part [ranks]: one site at a time, as histograms are large. Counts are sent as raw words. */
 static sr_status exchange_site(const activations *a, int site, const run_exchange *x,
                                activation_counts *part) {
     part[x->rank] = a->of[site];

@@ -1,5 +1,4 @@
-/* activations.h -- the largest entries and the median of a site's input, and how many are
-   saturated. */
+/* activations.h -- largest entries, median and saturation of a site's input. */
 #ifndef OBSERVE_ACTIVATIONS_H
 #define OBSERVE_ACTIVATIONS_H
 
@@ -7,7 +6,7 @@
 
 enum { ACTIVATION_NUMBERS = 5, ACTIVATION_TOP = 3, ACTIVATION_BINS = 1 << 13 };
 
-/* In the order in which they are declared. */
+/* In the order of declaration. */
 typedef enum {
     ACTIVATION_top1,
     ACTIVATION_top2,
@@ -16,8 +15,8 @@ typedef enum {
     ACTIVATION_saturated
 } activation_number;
 
-/* What one pass tells: x, y [rows, d], gamma, beta [d]. centred: the method takes means over the
- * batch away, and nothing is said of saturation. */
+/* One pass: x, y [rows, d], gamma, beta [d]. centred: the method subtracts means over the batch, so
+ * saturation is undefined. */
 typedef struct activation_input {
     const norm_rows *rows;
     int64_t features;
@@ -26,35 +25,34 @@ typedef struct activation_input {
     int threads;
 } activation_input;
 
-/* What is known of several passes together, whole numbers alone, so that they add up to the same in
- * any order. All 0: of no pass. */
+/* Counts of several passes, integers only: their sum does not depend on the order. Starts as all
+ * 0. */
 typedef struct activation_counts {
     int64_t entries, bin[ACTIVATION_BINS];
     int64_t top[ACTIVATION_TOP]; /* bits of the largest |x|, descending; NaN is above infinity */
-    int64_t judged, below;       /* entries with gain, of them those that are saturated */
-    int64_t lineless;            /* passes that have no line to judge by */
+    int64_t judged, below;       /* entries with gain; saturated ones among them */
+    int64_t lineless;            /* passes without a line */
 } activation_counts;
 /* Adds the valid rows of a pass. */
 sr_status activation_counts_take(activation_counts *to, const activation_input *in,
                                  sr_failure *why);
 void activation_counts_add(activation_counts *to, const activation_counts *from);
-/* NaN where there is none, all of them with a NaN among x. */
+/* NaN if undefined; all NaN if an x is NaN. */
 void activation_counts_tell(const activation_counts *c, double value[ACTIVATION_NUMBERS]);
 
-/* -- of every site of a model */
+/* -- every site of a model */
 
 typedef struct activations activations;
 
-/* Declares the numbers, before the first step. r NULL: in a process that writes nothing. NULL on
- * failure; recorder, model and hooks outlive it. */
+/* Declares the scalars before the first step. r NULL: this process writes nothing. NULL on failure.
+ * Recorder, model and hooks outlive it. */
 activations *activations_create(const model *m, sr_recorder *r, const hooks *h, sr_failure *why);
 void activations_free(activations *a);
-/* Whether the step that begins is to tell of them. */
+/* wanted: the next step records them. */
 void activations_begin_step(activations *a, bool wanted);
-/* A forward pass into a site of the model; of: the activations (a hooks_look_fn). */
+/* Counts a forward pass of a site; of: the activations (a hooks_look_fn). */
 void activations_take(void *of, int site, const norm_view *o, sr_failure *why);
-/* (all processes) Behind the passes of a step: those of all processes into the recorder. NULL is
-   fine. */
+/* (all processes) After the passes of a step: merges and records the counts. NULL is fine. */
 sr_status activations_exchange(activations *a, const run_exchange *x, sr_failure *why);
 
 #endif

@@ -1,12 +1,12 @@
-/* attention_scalars.c -- see attention_scalars.h. Site scalars, each at the site of the branch that
- * the attention is in, NaN at other sites:
+/* attention_scalars.c -- see attention_scalars.h. Scalars at the site of the attention's branch,
+ * NaN at other sites:
  *
  *   attention_logit_max          largest over the heads     attention_logit_max_headH    of head H
  *   attention_entropy            mean over the heads        attention_entropy_headH      of head H
  *
- * in the order of the heads, in double; NaN where no query counts. Over the shares of a batch the
- * largest logit is the largest of theirs, and the entropy the sum of their sums over queries, in
- * the order of shares, divided by all queries.
+ * in the order of the heads, in double; NaN without a valid query. Shards are merged in their
+ * order: the largest logit is their maximum. The entropy is the sum over queries divided by all
+ * queries.
  */
 #include "observe/attention_scalars.h"
 
@@ -19,7 +19,7 @@
 
 enum { LOGIT_MAX, ENTROPY, KINDS, HEADS_MAX = SR_DECLARED_MAX / KINDS - 2 };
 
-/* What a share found of one head; queries 0: nothing. */
+/* Sums of a shard and head; queries 0: nothing. */
 typedef struct head_sums {
     double logit_max, entropy, queries;
 } head_sums;
@@ -54,19 +54,6 @@ static const struct {
                  "mean over its heads"},
 };
 
-static void declare_kind(attention_scalars *a, int kind, int heads) {
-    char name[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
-    snprintf(definition, sizeof definition, "%s, %s", kinds[kind].definition, kinds[kind].over);
-    a->all[kind] =
-        sr_declare_scalar(a->recorder, kinds[kind].name, kinds[kind].unit, definition, SR_PER_SITE);
-    for (int h = 0; h < heads; h++) {
-        snprintf(name, sizeof name, "%s_head%d", kinds[kind].name, h);
-        snprintf(definition, sizeof definition, "%s, of head %d", kinds[kind].definition, h);
-        a->head[kind][h] =
-            sr_declare_scalar(a->recorder, name, kinds[kind].unit, definition, SR_PER_SITE);
-    }
-}
-
 static sr_status declare(attention_scalars *a, sr_failure *why) {
     int heads = 0;
     if (!a->recorder) return SR_OK;
@@ -75,7 +62,18 @@ static sr_status declare(attention_scalars *a, sr_failure *why) {
     if (heads > HEADS_MAX)
         return sr_fail(why, SR_USAGE, "--attention-stats: at most %d heads, not %d", (int)HEADS_MAX,
                        heads);
-    for (int k = 0; k < KINDS; k++) declare_kind(a, k, heads);
+    for (int k = 0; k < KINDS; k++) {
+        char name[SR_NAME_SIZE], definition[SR_DEFINITION_SIZE];
+        snprintf(definition, sizeof definition, "%s, %s", kinds[k].definition, kinds[k].over);
+        a->all[k] =
+            sr_declare_scalar(a->recorder, kinds[k].name, kinds[k].unit, definition, SR_PER_SITE);
+        for (int h = 0; h < heads; h++) {
+            snprintf(name, sizeof name, "%s_head%d", kinds[k].name, h);
+            snprintf(definition, sizeof definition, "%s, of head %d", kinds[k].definition, h);
+            a->head[k][h] =
+                sr_declare_scalar(a->recorder, name, kinds[k].unit, definition, SR_PER_SITE);
+        }
+    }
     const sr_failure *f = sr_failed(a->recorder);
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
@@ -90,23 +88,19 @@ static void watch(void *context, const model_attention *of, const attention_repo
         to[h] = (head_sums){found->logit_max[h], found->entropy[h], found->queries[h]};
 }
 
-static void watch_attentions(attention_scalars *a) {
-    for (int i = 0; i < a->model->attentions; i++) {
-        model_attention *of = a->model->attention[i];
-        a->of[i] = (watched){a, a->heads, hooks_watches(a->hooks, of->site->depth)};
-        a->heads += of->heads;
-        if (!a->of[i].chosen) continue;
-        of->hook = watch;
-        of->context = &a->of[i];
-    }
-}
-
 attention_scalars *attention_scalars_create(model *m, sr_recorder *r, const hooks *h, int shares,
                                             sr_failure *why) {
     attention_scalars *a = calloc(1, sizeof *a);
     if (a) *a = (attention_scalars){.recorder = r, .model = m, .hooks = h, .shares = shares};
     if (a) a->of = calloc((size_t)m->attentions + 1, sizeof *a->of);
-    if (a && a->of) watch_attentions(a);
+    for (int i = 0; a && a->of && i < m->attentions; i++) {
+        model_attention *of = m->attention[i];
+        a->of[i] = (watched){a, a->heads, hooks_watches(h, of->site->depth)};
+        a->heads += of->heads;
+        if (!a->of[i].chosen) continue;
+        of->hook = watch;
+        of->context = &a->of[i];
+    }
     if (a && a->of) a->found = calloc((size_t)(shares * a->heads) + 1, sizeof *a->found);
     if (!a || !a->found) sr_fail(why, SR_MEMORY, "out of memory for %d attentions", m->attentions);
     if (a && a->found && declare(a, why) == SR_OK) return a;
@@ -132,7 +126,7 @@ void attention_scalars_enter(attention_scalars *a, int number) {
 
 /* -- all shares -- */
 
-/* all [shares, heads]: those of one head. */
+/* Merges one head of all [shards, heads]. */
 static void merge_head(const attention_scalars *a, const head_sums *all, int shares,
                        double value[KINDS]) {
     head_sums sum = {.logit_max = -INFINITY};

@@ -1,22 +1,19 @@
-/* final_pairs.c -- pairs of a normalization's input and output in the final pass: what figure 2 of
- * Zhu et al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622) shows of layer
- * normalization.
+/* final_pairs.c -- pairs of a normalization's input and output in the final pass, as in figure 2 of
+ * Zhu et al., Transformers without Normalization, CVPR 2025 (arXiv 2503.10622).
  *
- * Of the first batch that has a valid row at a site, K entries of its [n, d] are drawn, each of the
- * n d with the same probability, so that one may be drawn twice: entry i of a site is number
+ * The first batch with a valid row at a site gives K random entries of its [n, d], drawn with
+ * replacement. Entry i of a site is number
  *
  *     rng_at(key, i) mod (n d)        key of the seed and of the site's number in the model
  *
- * counted row by row over the valid rows, of one share after the other. A pair is x, what the
- * method normalises, and
+ * counted row by row over the valid rows, shard by shard. A pair is x, the method's input, and
  *
  *     xhat = (y - beta)/gamma         its output before gain and bias; NaN where gamma is 0
  *
- * of the same pass: batch statistics (of the share), dropout as in training, trained weights.
+ * of the same pass: batch statistics (of the shard), dropout as in training, trained weights.
  *
- * n is known when the last share has passed, and then the tensors of the others are gone: a batch
- * in shares passes twice, first its rows are counted, then every share takes the entries that are
- * its own.
+ * n needs the last shard, when the tensors of the others are freed already. So a batch of shards
+ * passes twice: the first pass counts rows, in the second every shard takes its entries.
  */
 #include "observe/final_pairs.h"
 
@@ -27,17 +24,17 @@
 #include "observe/run_record.h"
 #include "observe/shard_gather.h"
 
-/* Waiting: for a batch with valid rows. Drawing: when that batch passes again. */
+/* Waiting: for a batch with valid rows. Drawing: that batch passes again. */
 typedef enum { WAITING, DRAWING, DRAWN } pairs_state;
 
-/* Those of one site; x NULL where it is not watched. */
+/* Pairs of one site; x NULL: not wanted. */
 typedef struct site_pairs {
     final_pairs *owner;
     uint64_t key;
     pairs_state state;
     int64_t total;               /* valid rows of the batch */
     float *x, *y;                /* [wanted]; owned */
-    int32_t *feature;            /* -1: of another process, or not drawn */
+    int32_t *feature;            /* -1: another process has it, or not drawn */
     norm_hook_fn *previous_hook; /* what the site had before */
     void *context;
     bool hook_frozen, want_input;
@@ -47,20 +44,20 @@ struct final_pairs {
     run_record *record;
     int64_t wanted;
     site_pairs *site; /* [sites of the model] */
-    /* [own shares, sites] valid rows of the batch in a share of this process, and in all before
+    /* [own shards, sites] valid rows of the batch in a shard of this process; in all shards before
        it */
     double *rows;
     int64_t *before;
     bool watching;
 };
 
-/* Place among those arrays of what passes. */
+/* Index of the passing shard and site in rows and before. */
 static int64_t place_of(const site_pairs *p) {
     const run_record *r = p->owner->record;
     return r->number * r->model->sites + (p - p->owner->site);
 }
 
-/* Those of the pairs that are among the rows of this share. */
+/* Takes the pairs among the rows of this shard. */
 static void take(site_pairs *p, const norm_view *o) {
     const norm_rows *rows = o->call->rows;
     const real *gamma = o->call->gamma, *beta = o->call->beta;
@@ -81,7 +78,7 @@ static void watch_pass(void *context, const norm_view *o) {
     site_pairs *p = context;
     const norm_rows *rows = o->call->rows;
     if (rows->mode != NORM_BATCH || rows->valid == 0) return;
-    if (!o->x) return; /* out of memory for it: the tape tells */
+    if (!o->x) return; /* out of memory: the tape reports it */
     if (p->state == DRAWING) take(p, o);
     if (p->state != WAITING) return;
     p->owner->rows[place_of(p)] = (double)rows->valid;
@@ -92,15 +89,6 @@ static void watch_pass(void *context, const norm_view *o) {
 }
 
 /* -- watching -------------------------------------------------------------------------------- */
-
-static bool reserve(site_pairs *p, int64_t wanted) {
-    const size_t n = (size_t)wanted;
-    p->x = malloc(n * sizeof *p->x);
-    p->y = malloc(n * sizeof *p->y);
-    p->feature = malloc(n * sizeof *p->feature);
-    for (int64_t i = 0; p->feature && i < wanted; i++) p->feature[i] = -1;
-    return p->x && p->y && p->feature;
-}
 
 static void unwatch(final_pairs *f) {
     for (int i = 0; f->watching && i < f->record->model->sites; i++) {
@@ -117,10 +105,18 @@ static sr_status watch_sites(final_pairs *f, uint64_t seed, sr_failure *why) {
     const rng root = rng_create(seed),
               random = rng_split(&root, UINT64_C(0x7061697273)); /* "pairs" */
     const model *m = f->record->model;
-    for (int i = 0; i < m->sites; i++)
-        if (hooks_watches(f->record->hooks, i) && !reserve(&f->site[i], f->wanted))
+    for (int i = 0; i < m->sites; i++) {
+        const size_t n = (size_t)f->wanted;
+        site_pairs *p = &f->site[i];
+        if (!hooks_watches(f->record->hooks, i)) continue;
+        p->x = malloc(n * sizeof *p->x);
+        p->y = malloc(n * sizeof *p->y);
+        p->feature = malloc(n * sizeof *p->feature);
+        if (!p->x || !p->y || !p->feature)
             return sr_fail(why, SR_MEMORY, "out of memory for %lld pairs of %s",
                            (long long)f->wanted, m->site[i]->name);
+        for (size_t k = 0; k < n; k++) p->feature[k] = -1;
+    }
     for (int i = 0; i < m->sites; i++) {
         f->site[i].owner = f;
         f->site[i].key = rng_split(&random, (uint64_t)i).key;
@@ -136,21 +132,19 @@ static sr_status watch_sites(final_pairs *f, uint64_t seed, sr_failure *why) {
     return SR_OK;
 }
 
-static bool make_room(final_pairs *f) {
-    const size_t sites = (size_t)f->record->model->sites, own = (size_t)f->record->own_shares;
-    f->site = calloc(sites + 1, sizeof *f->site);
-    f->rows = calloc(own * sites + 1, sizeof *f->rows);
-    f->before = calloc(own * sites + 1, sizeof *f->before);
-    return f->site && f->rows && f->before;
-}
-
 sr_status final_pairs_begin(run_record *r, int64_t pairs, uint64_t seed, final_pairs **made,
                             sr_failure *why) {
     *made = NULL;
     if (!r || !r->hooks || pairs == 0) return SR_OK;
     final_pairs *f = calloc(1, sizeof *f);
-    if (f) *f = (final_pairs){.record = r, .wanted = pairs};
-    if (!f || !make_room(f))
+    const size_t sites = (size_t)r->model->sites, own = (size_t)r->own_shares;
+    if (f)
+        *f = (final_pairs){.record = r,
+                           .wanted = pairs,
+                           .site = calloc(sites + 1, sizeof *f->site),
+                           .rows = calloc(own * sites + 1, sizeof *f->rows),
+                           .before = calloc(own * sites + 1, sizeof *f->before)};
+    if (!f || !f->site || !f->rows || !f->before)
         sr_fail(why, SR_MEMORY, "out of memory for pairs of %d sites", r->model->sites);
     else if (watch_sites(f, seed, why) == SR_OK)
         return *made = f, SR_OK;
@@ -177,18 +171,7 @@ bool final_pairs_wanted(const final_pairs *f) {
     return false;
 }
 
-/* False where nobody was drawing. */
-static bool end_drawing(final_pairs *f) {
-    bool drew = false;
-    for (int i = 0; i < f->record->model->sites; i++) {
-        if (f->site[i].state != DRAWING) continue;
-        f->site[i].state = DRAWN;
-        drew = true;
-    }
-    return drew;
-}
-
-/* rows [shares, sites] of the batch, first: this process's first share. False: none at this
+/* rows [shards, sites] of the batch, first: this process's first shard. False: no rows at this
    site. */
 static bool begin_drawing(final_pairs *f, int i, const double *rows, int shares, int first) {
     const int sites = f->record->model->sites;
@@ -204,9 +187,16 @@ static bool begin_drawing(final_pairs *f, int i, const double *rows, int shares,
 
 sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again, sr_failure *why) {
     double *rows;
+    bool drew = false;
     *again = false;
-    if (!f || f->record->shares == 1 || end_drawing(f)) return SR_OK;
+    if (!f || f->record->shares == 1) return SR_OK;
     const int sites = f->record->model->sites;
+    for (int i = 0; i < sites; i++) {
+        if (f->site[i].state != DRAWING) continue;
+        f->site[i].state = DRAWN;
+        drew = true;
+    }
+    if (drew) return SR_OK;
     sr_status status = shard_gather_shares(x, f->rows, sites, &rows, why);
     if (status != SR_OK) return status;
     for (int i = 0; i < sites; i++)
@@ -219,16 +209,6 @@ sr_status final_pairs_passed(final_pairs *f, const run_exchange *x, bool *again,
 /* -- all processes --------------------------------------------------------------------------- */
 
 enum { CHUNK = 4096, PARTS = 3 };
-
-/* Of another one, those that it has. */
-static void unpack(site_pairs *p, int64_t first, int64_t count, const double *from) {
-    for (int64_t i = first; i < first + count; i++, from += PARTS) {
-        if (from[0] < 0) continue;
-        p->feature[i] = (int32_t)from[0];
-        p->x[i] = (float)from[1];
-        p->y[i] = (float)from[2];
-    }
-}
 
 /* all [ranks, CHUNK, PARTS] */
 static sr_status exchange_site(site_pairs *p, const run_exchange *x, double *all) {
@@ -243,7 +223,15 @@ static sr_status exchange_site(site_pairs *p, const run_exchange *x, double *all
             *to++ = (double)p->y[k];
         }
         status = x->gather(x->context, all, width);
-        for (int k = 0; k < x->ranks && status == SR_OK; k++) unpack(p, i, count, all + k * width);
+        for (int r = 0; r < x->ranks && status == SR_OK; r++) {
+            const double *from = all + r * width;
+            for (int64_t k = i; k < i + count; k++, from += PARTS) {
+                if (from[0] < 0) continue; /* another process has it */
+                p->feature[k] = (int32_t)from[0];
+                p->x[k] = (float)from[1];
+                p->y[k] = (float)from[2];
+            }
+        }
     }
     return status;
 }

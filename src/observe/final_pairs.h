@@ -4,8 +4,7 @@
 
 #include "observe/observe.h"
 
-/* The pairs into the recorder, of a process that has one; its failure is kept there. NULL is
-   fine. */
+/* Records the pairs, if this process has a recorder, which keeps a failure. NULL is fine. */
 void final_pairs_put(const final_pairs *f);
 
 #endif

@@ -1,16 +1,16 @@
 /* final_tid.c -- the training-inference discrepancy over a last pass (docs/norms.md 18.3 (b)).
  *
- * After training mu and sigma2 are frozen; training batches pass once more in the order of the next
- * epoch, with dropout as in training, every normalization in NORM_BATCH mode, without a backward
- * pass. Per site, over the batches that had a valid row there:
+ * After training, mu and sigma2 are frozen. Training batches pass once more in the order of the
+ * next epoch, with dropout, in NORM_BATCH mode, without a backward pass. Per site, over the batches
+ * with a valid row there:
  *
  *     tid_mean = mean ||mu_B - mu||_2 / ||sigma||_2      sigma = sqrt(sigma2), without eps
  *     tid_var  = mean ||sigma_B - sigma||_2 / ||sigma||_2
  *
- * A site whose method has no running mean and variance of its own, but that is observed (--observe
- * batch, bn_observer.c), has the observer's mu and sigma2, which stand still here, and mu_B and
- * sigma2_B of the valid rows of the x that the method sees: mean[x] and mean[(x - mu_B)^2], two
- * passes in double. All other sites have NaN. Weights and running values stay as they are.
+ * An observed site (--observe batch, bn_observer.c) without a running mean and variance uses the
+ * observer's, frozen here. Its mu_B = mean[x] and sigma2_B = mean[(x - mu_B)^2] cover the valid
+ * rows of the method's input, in two passes in double. All other sites have NaN. Weights and
+ * running statistics do not change.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ typedef struct tid_sum {
     double mean, var;
     int64_t batches;
     double *batch;   /* [2, features] mu_B, sigma2_B of an observed site; owned */
-    void *context;   /* what the site had before: of its watchers, */
-    bool want_input; /* and this */
+    void *context;   /* the site's before: of its hooks */
+    bool want_input; /* the same */
 } tid_sum;
 
 static bool has_running(const norm_site *s) {
@@ -33,7 +33,7 @@ static bool has_running(const norm_site *s) {
     return (s->method->vectors & needed) == needed;
 }
 
-/* Takes the statistics of one batch [d] into the sums. */
+/* Adds the statistics of one batch [d]. */
 static void add_statistics(tid_sum *t, int64_t d, const double *mu_B, const double *sigma2_B,
                            const double *mu, const double *sigma2) {
     t->mean += sr_tid_mean(mu_B, mu, sigma2, d);
@@ -81,11 +81,6 @@ static bool watched(const norm_site *s) {
     return has_running(s) || s->observer;
 }
 
-static void free_sums(const model *m, tid_sum *sum) {
-    for (int i = 0; i < m->sites && sum; i++) free(sum[i].batch);
-    free(sum);
-}
-
 /* NULL on failure. */
 static tid_sum *make_sums(const model *m, sr_failure *why) {
     tid_sum *sum = calloc((size_t)m->sites + 1, sizeof *sum);
@@ -97,32 +92,9 @@ static tid_sum *make_sums(const model *m, sr_failure *why) {
     }
     if (ok) return sum;
     sr_fail(why, SR_MEMORY, "out of memory for %d sites", m->sites);
-    free_sums(m, sum);
+    for (int i = 0; i < m->sites && sum; i++) free(sum[i].batch);
+    free(sum);
     return NULL;
-}
-
-static void watch(model *m, tid_sum *sum) {
-    for (int i = 0; i < m->sites; i++) {
-        norm_site *s = m->site[i];
-        if (!watched(s)) continue;
-        sum[i].context = s->hook_context;
-        sum[i].want_input = s->want_input;
-        s->hook_context = &sum[i];
-        s->forward_hook = sum[i].batch ? add_observed_batch : add_batch;
-        s->hook_frozen = true;
-        s->want_input |= sum[i].batch != NULL;
-    }
-}
-
-static void unwatch(model *m, const tid_sum *sum) {
-    for (int i = 0; i < m->sites; i++) {
-        norm_site *s = m->site[i];
-        if (!watched(s)) continue;
-        s->hook_context = sum[i].context;
-        s->want_input = sum[i].want_input;
-        s->forward_hook = NULL;
-        s->hook_frozen = false;
-    }
 }
 
 /* -- the pass -------------------------------------------------------------------------------- */
@@ -135,13 +107,19 @@ struct final_tid {
 final_tid *final_tid_begin(model *m, sr_failure *why) {
     final_tid *f = calloc(1, sizeof *f);
     if (f) *f = (final_tid){m, make_sums(m, why)};
-    if (f && f->sum) {
-        watch(m, f->sum);
-        return f;
-    }
     if (!f) sr_fail(why, SR_MEMORY, "out of memory for the final pass");
-    free(f);
-    return NULL;
+    if (!f || !f->sum) return free(f), NULL;
+    for (int i = 0; i < m->sites; i++) {
+        norm_site *s = m->site[i];
+        if (!watched(s)) continue;
+        f->sum[i].context = s->hook_context;
+        f->sum[i].want_input = s->want_input;
+        s->hook_context = &f->sum[i];
+        s->forward_hook = f->sum[i].batch ? add_observed_batch : add_batch;
+        s->hook_frozen = true;
+        s->want_input |= f->sum[i].batch != NULL;
+    }
+    return f;
 }
 
 bool final_tid_of(const final_tid *f, int site, double *mean, double *var) {
@@ -153,8 +131,16 @@ bool final_tid_of(const final_tid *f, int site, double *mean, double *var) {
 
 void final_tid_end(final_tid *f) {
     if (!f) return;
-    unwatch(f->model, f->sum);
-    free_sums(f->model, f->sum);
+    for (int i = 0; i < f->model->sites; i++) {
+        norm_site *s = f->model->site[i];
+        free(f->sum[i].batch);
+        if (!watched(s)) continue;
+        s->hook_context = f->sum[i].context;
+        s->want_input = f->sum[i].want_input;
+        s->forward_hook = NULL;
+        s->hook_frozen = false;
+    }
+    free(f->sum);
     free(f);
 }
 

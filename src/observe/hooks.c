@@ -1,6 +1,6 @@
-/* hooks.c -- hands the statistics that the normalization layers computed to the recorder; the only
- * file that knows both. After a layer's backward pass its norm_call holds the statistics of both
- * passes, and their vectors are copied; only spectra, where wanted, are computed now (spectra.c).
+/* hooks.c -- passes statistics of the normalization layers to the recorder; the only file that uses
+ * both. After a layer's backward pass its norm_call holds the statistics of both passes. Only
+ * spectra are computed here, if wanted (spectra.c).
  */
 #include "observe/hooks.h"
 
@@ -18,7 +18,7 @@ typedef struct hook {
     hooks *owner;
     int site;         /* number in the recorder */
     double alpha;     /* weight of the old running value, NaN without any */
-    double *position; /* [features] running mean of the position encoding; NULL: site without */
+    double *position; /* [features] running mean of the position encoding; NULL: none */
 } hook;
 
 struct hooks {
@@ -28,12 +28,12 @@ struct hooks {
     double seconds;
     const char *bad_input, *bad_gradient; /* sites, see hooks_nonfinite */
     bool spectra, look_at_rows;
-    hooks_look_fn *look_at; /* forward passes are shown to it; NULL: to nobody */
+    hooks_look_fn *look_at; /* called for forward passes; NULL: none */
     void *look_context;
     hooks_shares shares;
-    int number;           /* of this process's shares, that passes */
-    shard_stats *parcels; /* what is sent to the first process; NULL: nothing is */
-    /* [shares - 1, sites of the model] numbers in the recorder of NAME@1 ..., of each */
+    int number;           /* the shard that passes, of this process's */
+    shard_stats *parcels; /* sent to the first process; NULL: nothing is sent */
+    /* [shards - 1, sites of the model] numbers of NAME@1 ... in the recorder */
     int *replica;
     sr_failure failure;
 };
@@ -60,7 +60,7 @@ static void hand_over_position(const hook *k, const double *mean, int64_t featur
         k->position[i] = k->alpha * k->position[i] + (1 - k->alpha) * mean[i];
 }
 
-/* Rows and scalars, into a site of the recorder. */
+/* Records rows and scalars of a site. */
 static void put_scalars(sr_recorder *r, int site, const norm_site *s, const parcel *of) {
     const uint32_t scalars = norm_site_scalars(s);
     sr_put_rows(r, site, (int64_t)of->rows);
@@ -70,7 +70,7 @@ static void put_scalars(sr_recorder *r, int site, const norm_site *s, const parc
         if (scalars & (1u << i)) sr_put_scalar(r, site, scalar_of[i], of->scalar[i]);
 }
 
-/* Without those of the backward pass where statistics are frozen: none of it flows through them. */
+/* Frozen statistics pass no gradient, so their vectors of the backward pass are skipped. */
 static void put_vectors(sr_recorder *r, int site, const norm_site *s, const double *const *value) {
     static const uint32_t backward =
         NORM_BIT(sum_g) | NORM_BIT(sum_gx) | NORM_BIT(nu) | NORM_BIT(Gamma_t) | NORM_BIT(Lambda_t);
@@ -79,7 +79,7 @@ static void put_vectors(sr_recorder *r, int site, const norm_site *s, const doub
         if (vectors & (1u << v)) sr_put_vector(r, site, vector_of[v], value[v]);
 }
 
-/* Rows of several processes: what is of each of them is merged first (hooks_exchange). */
+/* With rows in several processes, scalars are merged first (hooks_exchange). */
 static void hand_over(const hook *k, const norm_view *o) {
     sr_recorder *r = k->owner->recorder;
     const norm_rows *rows = o->call->rows;
@@ -98,7 +98,7 @@ static void hand_over_spectra(const hook *k, const norm_view *o) {
     const norm_rows *rows = o->call->rows;
     int64_t d = o->call->features;
     sr_failure *why = &k->owner->failure;
-    if (!o->x || !o->dx) return; /* out of memory for them: the tape tells */
+    if (!o->x || !o->dx) return; /* out of memory: the tape reports it */
     double *memory = malloc(2 * (size_t)d * sizeof *memory);
     if (!memory) {
         sr_fail(why, SR_MEMORY, "out of memory for the spectra of %s", o->site->name);
@@ -114,7 +114,7 @@ static void hand_over_spectra(const hook *k, const norm_view *o) {
     free(memory);
 }
 
-/* 0 * v is NaN for an infinite v too. */
+/* 0 * v is NaN for an infinite v, too. */
 static bool vector_is_bad(const norm_view *o, norm_vector v) {
     double sum = 0;
     if (o->call->rows->valid == 0) return false;
@@ -138,7 +138,7 @@ static void look(hooks *h, const norm_view *o) {
     uint32_t vectors = norm_site_vectors(o->site);
     bool statistics = vectors & NORM_BIT(psi2_B), sums = vectors & NORM_BIT(sum_g);
     if (statistics ? vector_is_bad(o, NORM_psi2_B) : h->look_at_rows && rows_are_bad(o, o->x))
-        h->bad_input = o->site->name; /* the pass runs backwards: the first site comes last */
+        h->bad_input = o->site->name; /* a backward pass reaches the first site last */
     if (h->bad_gradient) return;
     if (sums ? vector_is_bad(o, NORM_sum_g) || vector_is_bad(o, NORM_sum_gx)
              : h->look_at_rows && rows_are_bad(o, o->dy))
@@ -214,10 +214,9 @@ static int declare_as(sr_recorder *r, const norm_site *s, const char *name) {
     return site;
 }
 
-/* NAME@1 ... for the shares behind the first, where each is recorded. */
+/* Declares NAME@1 ... for the shards after the first. */
 static sr_status declare_replicas(hooks *h, const bool *chosen, sr_failure *why) {
     const int sites = h->model->sites, more = h->shares.shares - 1;
-    if (!h->shares.each || !h->recorder) return SR_OK;
     h->replica = calloc((size_t)(more * sites) + 1, sizeof *h->replica);
     if (!h->replica) return sr_fail(why, SR_MEMORY, "out of memory for %d sites", sites);
     for (int i = 0; i < more * sites; i++) {
@@ -240,7 +239,7 @@ static bool any_layer(const void *context, int64_t i, bool bn) {
     return !bn || s->observer || s->method->vectors & NORM_BIT(psi2_B);
 }
 
-/* Observed, every layer has batch statistics. */
+/* Every observed layer has batch statistics. */
 static bool observed_layer(const void *context, int64_t i, bool bn) {
     (void)context, (void)i, (void)bn;
     return true;
@@ -257,38 +256,28 @@ bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *
     return NULL;
 }
 
-static sr_status watch_position(hook *k, const norm_site *s, sr_failure *why) {
-    if (!s->takes_positions || s->options.layer_scale > 0) return SR_OK; /* mu_B is of x/s there */
-    if (!k->owner->recorder) return SR_OK;
-    k->position = calloc((size_t)s->features, sizeof *k->position);
-    if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);
-    uint32_t positions = 1u << SR_position_B | (isnan(k->alpha) ? 0 : 1u << SR_position);
-    return sr_expect_vectors(k->owner->recorder, k->site, vectors_of(s) | positions);
-}
-
 static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_failure *why) {
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
-        h->hook[i].site = -1;
+        hook *k = &h->hook[i];
+        k->site = -1;
         if (!chosen[i]) continue;
-        h->hook[i] =
-            (hook){h, h->recorder ? declare_as(h->recorder, s, s->name) : -1, alpha_of(s), NULL};
-        const sr_failure *failed = h->recorder ? sr_failed(h->recorder) : NULL;
-        if (failed) return sr_fail(why, failed->status, "%s", failed->text);
-        sr_status status = watch_position(&h->hook[i], s, why);
-        if (status != SR_OK) return status;
+        *k = (hook){h, -1, alpha_of(s), NULL};
         s->backward_hook = watch;
-        s->hook_context = &h->hook[i];
+        s->hook_context = k;
         s->want_rows = want_rows;
+        if (!h->recorder) continue;
+        k->site = declare_as(h->recorder, s, s->name);
+        if (s->takes_positions && s->options.layer_scale == 0) { /* else mu_B is of x/s */
+            const uint32_t running = isnan(k->alpha) ? 0 : 1u << SR_position;
+            k->position = calloc((size_t)s->features, sizeof *k->position);
+            if (!k->position) return sr_fail(why, SR_MEMORY, "out of memory for site %s", s->name);
+            sr_expect_vectors(h->recorder, k->site, vectors_of(s) | 1u << SR_position_B | running);
+        }
+        const sr_failure *failed = sr_failed(h->recorder);
+        if (failed) return sr_fail(why, failed->status, "%s", failed->text);
     }
     return SR_OK;
-}
-
-static sr_status watch_shares(hooks *h, const bool *chosen, bool vectors, sr_failure *why) {
-    if (!h->shares.each && !h->shares.together) return SR_OK;
-    h->parcels =
-        shard_stats_create(h->model, chosen, h->shares.own, h->shares.each && vectors, why);
-    return h->parcels ? declare_replicas(h, chosen, why) : why->status;
 }
 
 hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows,
@@ -303,9 +292,14 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
     h->recorder = r;
     h->model = m;
     h->shares = shares ? *shares : (hooks_shares){.shares = 1, .own = 1};
-    if (watch_sites(h, chosen, want_rows, why) == SR_OK &&
-        watch_shares(h, chosen, want_rows, why) == SR_OK)
-        return h;
+    const bool each = h->shares.each;
+    sr_status status = watch_sites(h, chosen, want_rows, why);
+    if (status == SR_OK && (each || h->shares.together)) {
+        h->parcels = shard_stats_create(m, chosen, h->shares.own, each && want_rows, why);
+        if (!h->parcels) status = why->status;
+    }
+    if (status == SR_OK && each && r) status = declare_replicas(h, chosen, why);
+    if (status == SR_OK) return h;
     hooks_free(h);
     return NULL;
 }
@@ -346,7 +340,7 @@ static void put_merged_position(const hook *k, const parcel *part, int count) {
     free(mean);
 }
 
-/* all: the numbers of every share. */
+/* all: the numbers of every shard. */
 static sr_status put_merged(hooks *h, int shares, const double *all, sr_failure *why) {
     parcel *part = malloc((size_t)shares * sizeof *part);
     if (!part) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", shares);

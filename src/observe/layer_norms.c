@@ -1,20 +1,19 @@
-/* layer_norms.c -- how large gradient, weights and update of each layer are.
+/* layer_norms.c -- norms of the gradient, weights and update of each layer.
  *
- * Over the numbers w of a layer's parameters, g their gradient of the mean loss before clipping, w'
- * what the update makes of them:
+ * w: the layer's parameters; g: gradient of the mean loss before clipping; w': after the update.
  *
  *   layer_grad_norm = ||g||_2     layer_update_norm = ||w' - w||_2
  *   layer_weight_norm = ||w||_2   layer_update_ratio = ||w' - w||_2 / ||w||_2
  *
- * Every parameter belongs to one layer or to none, so that the squares of all gradient norms add up
- * to that of /steps/grad_norm. A layer is a site: its own gain and bias, and of the parameters
- * whose name begins with the site's name, or with all of it but its last part (encoder.0 of
- * encoder.0.norm1), the nearest ones: where the site stands behind its weights (kinds conv, linear,
- * hidden) those made before it, elsewhere those made after it, up to the next site. A longer common
- * beginning goes before. What belongs to no site (embeddings, the output) is a number per step, by
- * the first part of its name: layer_grad_norm.embedding.
+ * Every parameter belongs to at most one layer, so the squared gradient norms add up to the square
+ * of /steps/grad_norm. A layer is a site with its gain, bias and nearest parameters. Candidates
+ * share the site's name, or its name without the last part: encoder.0 for encoder.0.norm1. The
+ * longer common prefix wins. Sites of kinds conv, linear and hidden follow their weights and take
+ * parameters created before them. Other sites take those created after them, up to the next site.
+ * Parameters of no site (embeddings, output) give a scalar per step, named by the first part of
+ * their name: layer_grad_norm.embedding.
  *
- * Sums are in double over fixed chunks in fixed order: same bytes for any number of threads.
+ * Sums are in double over fixed chunks in fixed order: bit-identical for any number of threads.
  */
 #include "observe/layer_norms.h"
 
@@ -47,10 +46,10 @@ struct layer_norms {
     squares *sum;   /* [groups] */
 };
 
-/* -- which layer a parameter belongs to -------------------------------------------------------- */
+/* -- the layer of a parameter ------------------------------------------------------------------ */
 
-/* Length of the site's name, or of all but its last part, that the parameter's name begins with; 0:
- * of neither. */
+/* Length of the prefix that the parameter shares with the site: its name or all but the last part;
+ * 0: neither. */
 static size_t common(const char *parameter, const char *site) {
     const size_t whole = strlen(site);
     const char *dot = strrchr(site, '.');
@@ -59,8 +58,7 @@ static size_t common(const char *parameter, const char *site) {
     return parent && !strncmp(parameter, site, parent) && parameter[parent] == '.' ? parent : 0;
 }
 
-/* How far the parameter is from the site, in the order in which they were made; far on the wrong
-   side. */
+/* Distance of the parameter from the site in the order of creation; large on the wrong side. */
 static int distance(const norm_site *s, int parameter, int parameters) {
     const int from = parameter - s->parameters_before;
     const bool after =
@@ -96,7 +94,7 @@ static const char *const kind_definition[KINDS] = {
     "||w' - w||_2 / ||w||_2 over the parameters of the site's layer",
 };
 
-/* The number of a group of what belongs to no site; those beyond OTHERS share the last one. */
+/* Index of the group of a parameter without site; groups beyond OTHERS share the last one. */
 static int other_group(layer_norms *n, const char *parameter) {
     char first[PARAM_NAME];
     snprintf(first, sizeof first, "%.*s", (int)strcspn(parameter, "."), parameter);
@@ -106,21 +104,6 @@ static int other_group(layer_norms *n, const char *parameter) {
     const bool last = n->others == OTHERS - 1;
     snprintf(n->other[n->others], PARAM_NAME, "%s", last ? "others" : first);
     return n->others++;
-}
-
-static void declare(layer_norms *n) {
-    for (int k = 0; k < KINDS; k++)
-        n->id[k] =
-            sr_declare_scalar(n->recorder, kind_name[k], "1", kind_definition[k], SR_PER_SITE);
-    for (int i = 0; i < n->others; i++) {
-        for (int k = 0; k < KINDS; k++) {
-            char name[2 * PARAM_NAME], definition[SR_DEFINITION_SIZE];
-            snprintf(name, sizeof name, "%s.%.40s", kind_name[k], n->other[i]);
-            snprintf(definition, sizeof definition, "%s of the parameters %.40s, of no site",
-                     kind_name[k], n->other[i]);
-            n->other_id[i][k] = sr_declare_scalar(n->recorder, name, "1", definition, SR_PER_STEP);
-        }
-    }
 }
 
 static int64_t chunks_of(const param *x) {
@@ -158,7 +141,17 @@ layer_norms *layer_norms_create(const model *m, sr_recorder *r, const hooks *h, 
         n->group[i] = site >= 0 ? site : m->sites + other_group(n, m->params.item[i]->name);
     }
     n->groups = m->sites + n->others;
-    declare(n);
+    for (int k = 0; k < KINDS; k++)
+        n->id[k] = sr_declare_scalar(r, kind_name[k], "1", kind_definition[k], SR_PER_SITE);
+    for (int i = 0; i < n->others * KINDS; i++) {
+        char name[2 * PARAM_NAME], definition[SR_DEFINITION_SIZE];
+        const char *kind = kind_name[i % KINDS], *other = n->other[i / KINDS];
+        snprintf(name, sizeof name, "%s.%.40s", kind, other);
+        snprintf(definition, sizeof definition, "%s of the parameters %.40s, of no site", kind,
+                 other);
+        n->other_id[i / KINDS][i % KINDS] =
+            sr_declare_scalar(r, name, "1", definition, SR_PER_STEP);
+    }
     const sr_failure *f = sr_failed(r);
     if (!f) return n;
     sr_fail(why, f->status, "%s", f->text);
@@ -224,8 +217,11 @@ void layer_norms_before(layer_norms *n, int64_t update, double scale, int thread
     if (n->due) take_chunks(n, true, threads);
 }
 
-static void sum_groups(layer_norms *n) {
+void layer_norms_after(layer_norms *n, int threads) {
     const params *p = &n->model->params;
+    if (!n->due) return;
+    n->due = false;
+    take_chunks(n, false, threads);
     for (int i = 0; i < n->groups; i++) n->sum[i] = (squares){0, 0, 0};
     for (int64_t i = 0, at = 0; i < p->count; i++) {
         squares *to = &n->sum[n->group[i]];
@@ -235,13 +231,6 @@ static void sum_groups(layer_norms *n) {
             to->update += n->part[at].update;
         }
     }
-}
-
-void layer_norms_after(layer_norms *n, int threads) {
-    if (!n->due) return;
-    n->due = false;
-    take_chunks(n, false, threads);
-    sum_groups(n);
     for (int i = 0; i < n->groups; i++) {
         const squares *s = &n->sum[i];
         const double weight = sqrt(s->weight), update = sqrt(s->update);

@@ -1,20 +1,20 @@
-/* layer_norms.h -- norms of gradient, weights and update of each layer of a model. */
+/* layer_norms.h -- norms of the gradient, weights and update of each layer. */
 #ifndef OBSERVE_LAYER_NORMS_H
 #define OBSERVE_LAYER_NORMS_H
 
 #include "observe/hooks.h"
 
-/* The site of the model that a parameter belongs to; -1: to none. */
+/* The site of the model that owns a parameter; -1: none. */
 int layer_norms_site(const model *m, int parameter);
 
 typedef struct layer_norms layer_norms;
-/* Declares the numbers, of every update that `every` divides. Before the first step. NULL on
-   failure. */
+/* Declares the scalars, recorded every `every` updates. Call before the first step. NULL on
+ * failure. */
 layer_norms *layer_norms_create(const model *m, sr_recorder *r, const hooks *h, int64_t every,
                                 sr_failure *why);
 void layer_norms_free(layer_norms *n); /* NULL is fine */
 
-/* Around an update, numbered from 1: gradients times scale are those of the mean loss. */
+/* Call around an update, numbered from 1. Gradients times scale belong to the mean loss. */
 void layer_norms_before(layer_norms *n, int64_t update, double scale, int threads);
 void layer_norms_after(layer_norms *n, int threads);
 

@@ -7,18 +7,13 @@
 
 #include "base/svd.h"
 #include "observe/run_record.h"
+#include "observe/spectra.h"
 #include "statrec/runfile.h"
 
 /* -- opening and closing */
 
 sr_status run_record_check_path(const char *path, bool force, sr_failure *why) {
     return sr_check_path(path, force, why);
-}
-
-static sr_sync find_sync(const char *word) {
-    if (!word) return SR_SYNC_FLUSH;
-    if (strcmp(word, "close") == 0) return SR_SYNC_CLOSE;
-    return strcmp(word, "none") == 0 ? SR_SYNC_NONE : SR_SYNC_FLUSH;
 }
 
 static sr_recorder *create_recorder(const run_record_options *o, const char *model_name,
@@ -54,15 +49,21 @@ static sr_recorder *create_recorder(const run_record_options *o, const char *mod
     s.size_limit = o->size_limit;
     s.flush_steps = o->flush_steps;
     s.flush_seconds = o->flush_seconds;
-    s.sync = find_sync(o->sync);
+    s.sync = SR_SYNC_FLUSH;
+    if (o->sync && !strcmp(o->sync, "close")) s.sync = SR_SYNC_CLOSE;
+    if (o->sync && !strcmp(o->sync, "none")) s.sync = SR_SYNC_NONE;
     return sr_create(o->path, &s, why);
 }
 
-static sr_status observe_batch(model *m, const bool *chosen, double alpha, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int i = 0; i < m->sites && status == SR_OK; i++)
-        if (chosen[i]) status = norm_site_observe_batch(m->site[i], alpha, why);
-    return status;
+static run_record *make(model *m, const run_record_options *o, sr_failure *why) {
+    run_record *r = malloc(sizeof *r);
+    if (r)
+        *r = (run_record){.model = m,
+                          .shares = o->shares > 0 ? o->shares : 1,
+                          .own_shares = o->own_shares > 0 ? o->own_shares : 1};
+    else
+        sr_fail(why, SR_MEMORY, "out of memory for the statistics of layers");
+    return r;
 }
 
 static void forget(run_record *r) {
@@ -73,12 +74,13 @@ static void forget(run_record *r) {
     free(r);
 }
 
-/* The sites that were named: declared and watched, with an observer where one is asked for. */
+/* Declares and hooks the chosen sites, with an observer if wanted. */
 static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failure *why) {
     bool *chosen = hooks_choose(r->model, o->sites, o->observe_batch, why);
     if (!chosen) return why->status;
-    sr_status status =
-        o->observe_batch ? observe_batch(r->model, chosen, o->observe_alpha, why) : SR_OK;
+    sr_status status = SR_OK;
+    for (int i = 0; o->observe_batch && i < r->model->sites && status == SR_OK; i++)
+        if (chosen[i]) status = norm_site_observe_batch(r->model->site[i], o->observe_alpha, why);
     const hooks_shares shares = {.shares = r->shares,
                                  .own = r->own_shares,
                                  .each = o->each_share,
@@ -89,7 +91,7 @@ static sr_status open_hooks(run_record *r, const run_record_options *o, sr_failu
     return r->hooks ? SR_OK : why->status;
 }
 
-/* The i-th of the model's word embeddings; NULL past the last. */
+/* The i-th word embedding of the model; NULL past the last. */
 static const tensor *embedding_at(const model *m, int i, const char **name) {
     static const char *const names[] = {"tokens", "target_tokens"};
     const tensor *const e[] = {m->embedding, m->target_embedding};
@@ -98,7 +100,7 @@ static const tensor *embedding_at(const model *m, int i, const char **name) {
     return e[i];
 }
 
-/* Numbers of this trainer's own that every process looks for in the passes of its shares. */
+/* Custom scalars that every process computes in the passes of its shards. */
 static sr_status open_extra_hooks(run_record *r, const run_record_options *o, sr_failure *why) {
     if (o->attention)
         r->attention =
@@ -131,17 +133,6 @@ static sr_status declare(run_record *r, const run_record_options *o, sr_failure 
     return f ? sr_fail(why, f->status, "%s", f->text) : SR_OK;
 }
 
-static run_record *make(model *m, const run_record_options *o, sr_failure *why) {
-    run_record *r = malloc(sizeof *r);
-    if (r)
-        *r = (run_record){.model = m,
-                          .shares = o->shares > 0 ? o->shares : 1,
-                          .own_shares = o->own_shares > 0 ? o->own_shares : 1};
-    else
-        sr_fail(why, SR_MEMORY, "out of memory for what layers find");
-    return r;
-}
-
 run_record *run_record_create(model *m, const run_record_options *o, sr_failure *why) {
     run_record *r = make(m, o, why);
     if (!r) return NULL;
@@ -159,7 +150,7 @@ run_record *run_record_follow(model *m, const run_record_options *o, sr_failure 
     return NULL;
 }
 
-/* Not one that follows. */
+/* False in a process that only sends statistics. */
 static bool writes(const run_record *r) {
     return r && r->recorder;
 }
@@ -189,14 +180,7 @@ int64_t run_record_vectors_every(const run_record *r) {
     return writes(r) ? sr_vectors_every(r->recorder) : 0;
 }
 
-/* -- a run that goes on */
-
-static bool copy_text(const char *text, char **to) {
-    const size_t size = strlen(text) + 1;
-    *to = malloc(size);
-    if (*to) memcpy(*to, text, size);
-    return *to != NULL;
-}
+/* -- a resumed run */
 
 sr_status run_record_open_look(const char *path, run_record_info *look, sr_failure *why) {
     *look = (run_record_info){0};
@@ -207,10 +191,11 @@ sr_status run_record_open_look(const char *path, run_record_info *look, sr_failu
     if (info->steps > 0)
         status = sr_run_step_ints(f, "step", info->steps - 1, 1, &look->last_step, why);
     look->complete = !strcmp(info->status, "complete") || !strcmp(info->status, "diverged");
-    const bool whole = copy_text(info->config, &look->config) &&
-                       copy_text(info->command, &look->command) &&
-                       copy_text(info->parent, &look->parent);
-    if (!whole) status = sr_fail(why, SR_MEMORY, "%s: no memory for its texts", path);
+    look->config = strdup(info->config);
+    look->command = strdup(info->command);
+    look->parent = strdup(info->parent);
+    if (!look->config || !look->command || !look->parent)
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory for its texts", path);
     sr_run_close(f);
     return status;
 }
@@ -332,28 +317,18 @@ void run_record_eval(run_record *r, int64_t step, double epoch, const char *cons
     sr_end_eval(r->recorder);
 }
 
-/* The double build's weights as float; the float build's as they are. */
-static sr_status embedding_values(const tensor *e, double *value, sr_failure *why) {
-#ifdef REAL_DOUBLE
-    float *narrow = malloc((size_t)e->count * sizeof *narrow);
-    if (!narrow) return sr_fail(why, SR_MEMORY, "out of memory for the embedding");
-    for (int64_t i = 0; i < e->count; i++) narrow[i] = (float)e->value[i];
-    sr_status status = svd_singular_values(narrow, e->dim[0], e->dim[1], value, why);
-    free(narrow);
-    return status;
-#else
-    return svd_singular_values(e->value, e->dim[0], e->dim[1], value, why);
-#endif
-}
-
 static sr_status record_embedding(run_record *r, const tensor *e, const char *name, int64_t step,
                                   sr_failure *why) {
     int64_t count = e->dim[0] < e->dim[1] ? e->dim[0] : e->dim[1];
     double *value = malloc((size_t)count * sizeof *value);
     if (!value)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld singular values", (long long)count);
-    sr_status status = embedding_values(e, value, why);
+    float *copy;
+    const float *weights = spectra_as_float(e->value, e->count, &copy);
+    sr_status status = weights ? svd_singular_values(weights, e->dim[0], e->dim[1], value, why)
+                               : sr_fail(why, SR_MEMORY, "out of memory for the embedding");
     if (status == SR_OK) sr_put_singular_values(r->recorder, name, step, value);
+    free(copy);
     free(value);
     return status;
 }
@@ -369,40 +344,22 @@ sr_status run_record_embedding(run_record *r, int64_t step, sr_failure *why) {
 
 /* -- state */
 
-static sr_status visit_shadow(const norm_site *s, state_visit_fn *visit, void *context,
-                              sr_failure *why) {
-    const norm_observer_state *shadow = s->observer;
-    double *const value[] = {shadow->mu, shadow->sigma2, shadow->psi2};
-    static const char *const names[] = {"mu", "sigma2", "psi2"};
-    sr_status status = SR_OK;
-    for (int i = 0; i < 3 && status == SR_OK; i++) {
-        char name[2 * PARAM_NAME];
-        snprintf(name, sizeof name, "%s.observed.%s", s->name, names[i]);
-        const npz_array a = {NPZ_FLOAT64, 1, {s->features}, value[i]};
-        if (value[i]) status = visit(context, &(state_item){STATE_OBSERVER, name, a}, why);
-    }
-    return status;
-}
-
-static sr_status visit_position(const run_record *r, int i, state_visit_fn *visit, void *context,
-                                sr_failure *why) {
-    char name[2 * PARAM_NAME];
-    const norm_site *s = r->model->site[i];
-    double *value = hooks_position(r->hooks, i);
-    if (!value) return SR_OK;
-    snprintf(name, sizeof name, "%s.observed.position", s->name);
-    const npz_array a = {NPZ_FLOAT64, 1, {s->features}, value};
-    return visit(context, &(state_item){STATE_OBSERVER, name, a}, why);
-}
-
 sr_status run_record_state_each(run_record *r, state_visit_fn *visit, void *context,
                                 sr_failure *why) {
+    static const char *const names[] = {"mu", "sigma2", "psi2", "position"};
     sr_status status = SR_OK;
     if (!r || !r->hooks) return SR_OK;
-    for (int i = 0; i < r->model->sites && status == SR_OK; i++) {
-        if (r->model->site[i]->observer)
-            status = visit_shadow(r->model->site[i], visit, context, why);
-        if (status == SR_OK) status = visit_position(r, i, visit, context, why);
+    for (int i = 0; i < r->model->sites; i++) {
+        const norm_site *s = r->model->site[i];
+        const norm_observer_state *o = s->observer;
+        double *const value[] = {o ? o->mu : NULL, o ? o->sigma2 : NULL, o ? o->psi2 : NULL,
+                                 hooks_position(r->hooks, i)};
+        for (int k = 0; k < 4 && status == SR_OK; k++) {
+            char name[2 * PARAM_NAME];
+            snprintf(name, sizeof name, "%s.observed.%s", s->name, names[k]);
+            const npz_array a = {NPZ_FLOAT64, 1, {s->features}, value[k]};
+            if (value[k]) status = visit(context, &(state_item){STATE_OBSERVER, name, a}, why);
+        }
     }
     return status;
 }

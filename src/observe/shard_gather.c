@@ -1,5 +1,5 @@
-/* shard_gather.c -- see shard_gather.h. Processes differ in their number of shares by one: each
- * sends as many rows as the one with most has. */
+/* shard_gather.c -- see shard_gather.h. Numbers of shards differ by one between processes: each
+ * process sends as many rows as the largest number. */
 #include "observe/shard_gather.h"
 
 #include <stdlib.h>
@@ -13,13 +13,6 @@ static int shares_of(const run_exchange *x, int rank) {
     return x->first[rank + 1] - x->first[rank];
 }
 
-/* Rows [ranks, most, each] -> [shares, each] in place: none goes to a later place. */
-static void close_up(const run_exchange *x, double *rows, int64_t most, int64_t each) {
-    for (int k = 0; k < x->ranks; k++)
-        memmove(rows + x->first[k] * each, rows + k * most * each,
-                (size_t)(shares_of(x, k) * each) * sizeof *rows);
-}
-
 sr_status shard_gather_shares(const run_exchange *x, const double *own, int64_t each, double **all,
                               sr_failure *why) {
     int64_t most = 0;
@@ -28,10 +21,11 @@ sr_status shard_gather_shares(const run_exchange *x, const double *own, int64_t 
     if (!rows) return sr_fail(why, SR_MEMORY, "out of memory for %d shares", shard_gather_count(x));
     memcpy(rows + x->rank * most * each, own, (size_t)(shares_of(x, x->rank) * each) * sizeof *own);
     sr_status status = x->gather(x->context, rows, most * each);
-    if (status == SR_OK) {
-        close_up(x, rows, most, each);
-        return SR_OK;
-    }
+    /* [ranks, most, each] -> [shards, each] in place: no row moves to the right */
+    for (int k = 0; k < x->ranks && status == SR_OK; k++)
+        memmove(rows + x->first[k] * each, rows + k * most * each,
+                (size_t)(shares_of(x, k) * each) * sizeof *rows);
+    if (status == SR_OK) return SR_OK;
     free(rows);
     *all = NULL;
     return status;

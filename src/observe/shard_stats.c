@@ -1,8 +1,8 @@
 /* shard_stats.c -- see shard_stats.h.
  *
  * A site's numbers: rows, samples, padded, the scalars, then its vectors [features] in the order of
- * NORM_VECTORS, then the mean of the position encoding, where it is a part of the site's input. A
- * site that is not recorded has none.
+ * NORM_VECTORS. Last comes the mean of the position encoding, if the input contains one. A site
+ * that is not recorded has no numbers.
  */
 #include "observe/shard_stats.h"
 
@@ -98,7 +98,7 @@ parcel shard_stats_at(const shard_stats *p, const double *numbers, int number, i
 
 /* -- merging ----------------------------------------------------------------------------------- */
 
-/* How a scalar of all rows follows from those of its parts. Mean: over rows. */
+/* Computes a scalar of all rows from scalars of parts. Mean: over rows. */
 typedef enum { MERGE_MEAN, MERGE_ROOT_MEAN, MERGE_ROOT_SUM, MERGE_MOST } merging;
 
 static const merging merging_of[NORM_SCALAR_COUNT] = {
@@ -127,7 +127,7 @@ static double merge_scalar(const parcel *part, int count, int s) {
 parcel shard_stats_merge(const parcel *part, int count) {
     parcel all = {.rows = 0};
     for (int i = 0; i < count; i++) {
-        if (!(part[i].rows > 0)) continue; /* of a rank that kept the others company, too */
+        if (!(part[i].rows > 0)) continue; /* skips ranks without rows */
         all.rows += part[i].rows;
         all.samples += part[i].samples;
         all.padded += part[i].padded;

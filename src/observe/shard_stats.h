@@ -1,5 +1,5 @@
-/* shard_stats.h -- what the layers of a model found in the passes of one step, as numbers that
- * another process can be sent. */
+/* shard_stats.h -- statistics that the layers of a model computed in the passes of one step, as
+ * numbers to send to another process. */
 #ifndef OBSERVE_SHARD_STATS_H
 #define OBSERVE_SHARD_STATS_H
 
@@ -7,32 +7,31 @@
 
 typedef struct shard_stats shard_stats;
 
-/* What one site found. Absent: rows is NaN. */
+/* Statistics of one site. Absent: rows is NaN. */
 typedef struct parcel {
     double rows, samples, padded;
     double scalar[NORM_SCALAR_COUNT];
-    const double *vector[NORM_VECTOR_COUNT]; /* [features], NULL where it is not sent */
-    /* [features] mean of the position encoding; NULL: no part of the input */
+    const double *vector[NORM_VECTOR_COUNT]; /* [features], NULL: not sent */
+    /* [features] mean of the position encoding; NULL: the input has none */
     const double *position;
 } parcel;
 
-/* For so many passes of the chosen sites; vectors: those of the sites too. NULL on failure. */
+/* For `passes` passes of the chosen sites; vectors: include vectors. NULL on failure. */
 shard_stats *shard_stats_create(const model *m, const bool *chosen, int passes, bool vectors,
                                 sr_failure *why);
 void shard_stats_free(shard_stats *p);
-/* Nothing was found yet. */
+/* Sets everything to absent. */
 void shard_stats_clear(shard_stats *p);
 void shard_stats_take(shard_stats *p, int number, int site, const norm_view *o);
 
-/* All numbers [passes, each]. Those of another process have the same places. */
+/* All numbers [passes, each], with the same layout in every process. */
 const double *shard_stats_numbers(const shard_stats *p);
 int64_t shard_stats_each(const shard_stats *p);
-/* What stands for a site of a pass in numbers [passes, each]. */
+/* The statistics of a site and pass in numbers [passes, each]. */
 parcel shard_stats_at(const shard_stats *p, const double *numbers, int number, int site);
 
-/* What all rows of a batch say together where parts[count] are of its parts: sums of rows; means
- * over rows, roots of sums of squares and largest values of the scalars, as each is defined. No
- * vectors. */
+/* Merges the statistics of part[count] into those of all rows, without vectors. Row counts add up.
+ * A scalar becomes a mean over rows, a root of a sum of squares or a maximum, by its definition. */
 parcel shard_stats_merge(const parcel *part, int count);
 /* mean [features] of the position encoding over the rows of all parts. */
 void shard_stats_merge_positions(const parcel *part, int count, int64_t features, double *mean);

@@ -1,5 +1,5 @@
-/* state.h -- what a run is made of at one moment, item by item. Who keeps a part of it lists it:
- * the digest, checkpoints and averages walk the list. */
+/* state.h -- the state of a run, item by item. Each owner lists its items; digests, checkpoints and
+ * averages walk the list. */
 #ifndef OBSERVE_STATE_H
 #define OBSERVE_STATE_H
 
@@ -10,7 +10,7 @@ typedef enum {
     STATE_RUNNING,   /* running values of a normalization */
     STATE_OPTIMIZER, /* slots of a parameter */
     STATE_OBSERVER,  /* running values that only observers keep */
-    STATE_REPLICA, /* running values and counts of calls of a share of the batch behind the first */
+    STATE_REPLICA,   /* running values and counts of calls of shards after the first */
     STATE_PROGRESS, /* counters, sums since the last evaluation, position in the data, random key */
 } state_kind;
 

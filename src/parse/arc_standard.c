@@ -11,21 +11,17 @@
 
 enum { ARRAYS = 8 };
 
-static bool make_room(arc_state *s, int32_t nodes) {
-    if (nodes <= s->room) return true;
-    const size_t room = (size_t)nodes + (size_t)nodes / 2;
-    int32_t *block = malloc(room * ARRAYS * sizeof *block);
-    if (!block) return false;
-    free(s->stack);
-    int32_t **array[ARRAYS] = {&s->stack,     &s->head,  &s->label,      &s->left,
-                               &s->left_next, &s->right, &s->right_next, &s->waiting};
-    for (size_t i = 0; i < ARRAYS; i++) *array[i] = block + i * room;
-    s->room = (int32_t)room;
-    return true;
-}
-
 bool arc_begin(arc_state *s, int32_t words, bool one_root) {
-    if (!make_room(s, words + 1)) return false;
+    if (words >= s->room) {
+        const size_t room = (size_t)(words + 1) + (size_t)(words + 1) / 2;
+        int32_t *block = malloc(room * ARRAYS * sizeof *block);
+        if (!block) return false;
+        free(s->stack);
+        int32_t **array[ARRAYS] = {&s->stack,     &s->head,  &s->label,      &s->left,
+                                   &s->left_next, &s->right, &s->right_next, &s->waiting};
+        for (size_t i = 0; i < ARRAYS; i++) *array[i] = block + i * room;
+        s->room = (int32_t)room;
+    }
     s->words = words;
     s->front = 1;
     s->depth = 1;

@@ -1,4 +1,4 @@
-/* attachment.c -- heads and labels against a treebank: punctuation, labels that agree, counts of
+/* attachment.c -- compares heads and labels with a treebank: punctuation, equal labels, counts of
  * UAS and LAS (docs/models.md 8, docs/scores.md). */
 #include <math.h>
 #include <string.h>
@@ -40,20 +40,18 @@ static bool is(const tree_field *f, const char *word) {
     return (size_t)f->size == strlen(word) && memcmp(f->byte, word, (size_t)f->size) == 0;
 }
 
-/* A tab or the end of a line follows each field, so that no character reaches beyond it. */
-static bool all_punctuation(const tree_field *f) {
-    for (int32_t at = 0; at < f->size;) {
-        uint32_t code;
-        const size_t length = utf8_decode((const uint8_t *)f->byte + at, &code);
-        if (length == 0 || !unicode_is_punctuation(code)) return false;
-        at += (int32_t)length;
-    }
-    return f->size > 0;
-}
-
 bool tree_is_punctuation(const tree_word *w, tree_punctuation p) {
     static const char *const tags[] = {"``", "''", ":", ",", "."};
-    if (p == TREE_PUNCTUATION_UNICODE) return all_punctuation(&w->form);
+    if (p == TREE_PUNCTUATION_UNICODE) {
+        /* a tab or line end follows each field, so that no character reaches beyond it */
+        for (int32_t at = 0; at < w->form.size;) {
+            uint32_t code;
+            const size_t length = utf8_decode((const uint8_t *)w->form.byte + at, &code);
+            if (length == 0 || !unicode_is_punctuation(code)) return false;
+            at += (int32_t)length;
+        }
+        return w->form.size > 0;
+    }
     if (p == TREE_PUNCTUATION_UPOS) return is(&w->coarse, "PUNCT");
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         if (is(&w->fine, tags[i])) return true;

@@ -1,8 +1,8 @@
 /* static_oracle.c -- the transitions that build a given tree (docs/models.md 8), in this order:
  *
- *   LEFT   if head(second) = top and second has got all of its dependents
- *   RIGHT  if head(top) = second and top has got all of its dependents
- *   SHIFT  else; where the buffer is empty there is no way on: the tree is not projective
+ *   LEFT   if head(second) = top and second has all its dependents
+ *   RIGHT  if head(top) = second and top has all its dependents
+ *   SHIFT  else; with an empty buffer the tree is not projective
  */
 #include "parse/arc_standard.h"
 

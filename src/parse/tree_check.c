@@ -1,19 +1,8 @@
-/* tree_check.c -- whether the heads of a sentence make a tree. */
+/* tree_check.c -- checks that the heads of a sentence form a tree. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "parse/tree_lines.h"
-
-static sr_status check_heads(const treebank *t, const tree_word *word, int32_t words,
-                             sr_failure *why) {
-    for (int32_t i = 0; i < words; i++)
-        if (word[i].head > words)
-            return tree_fail(t->file.path, word[i].line, why,
-                             "head %d of word %d '%.*s'; the sentence has %d word%s: 0 to %d",
-                             word[i].head, i + 1, tree_shown(&word[i].form), word[i].form.byte,
-                             words, words == 1 ? "" : "s", words);
-    return SR_OK;
-}
 
 /* Universal Dependencies want exactly one root, as conll18_ud_eval.py does; CoNLL-X allows more. */
 static sr_status check_roots(const treebank *t, const tree_word *word, int32_t words,
@@ -32,7 +21,7 @@ static sr_status check_roots(const treebank *t, const tree_word *word, int32_t w
     return tree_fail(t->file.path, word[0].line, why, "no word of this sentence has head 0");
 }
 
-/* "3 -> 5 -> 3"; what does not fit is left out. */
+/* "3 -> 5 -> 3", truncated. */
 static void print_cycle(const tree_word *word, int32_t start, char *text, size_t size) {
     enum { SHOWN = 8 };
     int32_t at = start;
@@ -43,15 +32,6 @@ static void print_cycle(const tree_word *word, int32_t start, char *text, size_t
         if (at == start) return;
     }
     snprintf(text + used, size - used, " ...");
-}
-
-static sr_status tell_cycle(const treebank *t, const tree_word *word, int32_t start,
-                            sr_failure *why) {
-    char cycle[160];
-    const tree_word *w = &word[start - 1];
-    print_cycle(word, start, cycle, sizeof cycle);
-    return tree_fail(t->file.path, w->line, why, "word %d '%.*s' is its own ancestor: cycle %s",
-                     start, tree_shown(&w->form), w->form.byte, cycle);
 }
 
 /* Follows heads up to ROOT or to a word of an earlier walk. A word of this walk closes a cycle. */
@@ -66,7 +46,13 @@ static sr_status check_cycles(const treebank *t, const tree_word *word, int32_t 
             walk[at] = i;
             at = word[at - 1].head;
         }
-        if (at != 0 && walk[at] == i) status = tell_cycle(t, word, at, why);
+        if (at == 0 || walk[at] != i) continue;
+        char cycle[160];
+        const tree_word *w = &word[at - 1];
+        print_cycle(word, at, cycle, sizeof cycle);
+        status =
+            tree_fail(t->file.path, w->line, why, "word %d '%.*s' is its own ancestor: cycle %s",
+                      at, tree_shown(&w->form), w->form.byte, cycle);
     }
     free(walk);
     return status;
@@ -74,9 +60,13 @@ static sr_status check_cycles(const treebank *t, const tree_word *word, int32_t 
 
 sr_status tree_check_sentence(const treebank *t, const tree_word *word, int32_t words,
                               bool any_heads, sr_failure *why) {
-    sr_status status = check_heads(t, word, words, why);
-    if (any_heads) return status;
-    if (status == SR_OK) status = check_roots(t, word, words, why);
-    if (status == SR_OK) status = check_cycles(t, word, words, why);
-    return status;
+    for (int32_t i = 0; i < words; i++)
+        if (word[i].head > words)
+            return tree_fail(t->file.path, word[i].line, why,
+                             "head %d of word %d '%.*s'; the sentence has %d word%s: 0 to %d",
+                             word[i].head, i + 1, tree_shown(&word[i].form), word[i].form.byte,
+                             words, words == 1 ? "" : "s", words);
+    if (any_heads) return SR_OK;
+    const sr_status status = check_roots(t, word, words, why);
+    return status == SR_OK ? check_cycles(t, word, words, why) : status;
 }

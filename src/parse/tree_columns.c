@@ -1,11 +1,11 @@
-/* tree_columns.c -- a line of each format as a word, and what is wrong with it. */
+/* tree_columns.c -- reads a line of each format as a word; reports its faults. */
 #include <string.h>
 
 #include "parse/tree_lines.h"
 
 enum { MOST_WORDS = 1 << 24 };
 
-/* Where the columns of a format are; -1: it has none. */
+/* Columns of a format; -1: none. */
 typedef struct tree_layout {
     int id, form, coarse, fine, head, label;
 } tree_layout;
@@ -24,7 +24,7 @@ static const char *column_name(tree_format format, int column) {
                                     : conllx_names[column];
 }
 
-/* A number of at most MOST_WORDS from digits alone; -1: none. */
+/* A number of at most MOST_WORDS from digits only; -1: none. */
 static int32_t whole_number(const char *byte, size_t size) {
     int32_t value = 0;
     if (size == 0) return -1;
@@ -34,10 +34,6 @@ static int32_t whole_number(const char *byte, size_t size) {
         if (value > MOST_WORDS) return -1;
     }
     return value;
-}
-
-static int32_t field_number(const tree_field *f) {
-    return whole_number(f->byte, (size_t)f->size);
 }
 
 static sr_status check_columns(const treebank *t, const tree_line *line, sr_failure *why) {
@@ -59,7 +55,7 @@ static sr_status check_columns(const treebank *t, const tree_line *line, sr_fail
     return SR_OK;
 }
 
-/* first-last, of words that are still to come; they do not overlap. */
+/* first-last, of words that follow; tokens do not overlap. */
 static sr_status read_multiword(const tree_line *line, tree_sentence *s, sr_failure *why) {
     const tree_field *id = &line->column[0];
     const char *dash = memchr(id->byte, '-', (size_t)id->size);
@@ -91,18 +87,6 @@ static sr_status read_empty(const tree_line *line, tree_sentence *s, sr_failure 
     return SR_OK;
 }
 
-static sr_status check_number(const tree_line *line, const tree_layout *l, const tree_sentence *s,
-                              sr_failure *why) {
-    const tree_field *id = l->id < 0 ? NULL : &line->column[l->id];
-    if (s->words == MOST_WORDS)
-        return tree_fail(line->path, line->number, why, "a sentence of more than %d words",
-                         MOST_WORDS);
-    if (id && field_number(id) != s->words + 1)
-        return tree_fail(line->path, line->number, why, "id '%.*s' where %d is due", tree_shown(id),
-                         id->byte, s->words + 1);
-    return SR_OK;
-}
-
 sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence *s, tree_word *w,
                          bool *skip, sr_failure *why) {
     static const tree_field no_label = {"_", 1};
@@ -113,8 +97,13 @@ sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence
     *skip = multiword || empty;
     if (status != SR_OK) return status;
     if (*skip) return multiword ? read_multiword(line, s, why) : read_empty(line, s, why);
-    status = check_number(line, l, s, why);
-    if (status != SR_OK) return status;
+    const tree_field *id = l->id < 0 ? NULL : &line->column[l->id];
+    if (s->words == MOST_WORDS)
+        return tree_fail(line->path, line->number, why, "a sentence of more than %d words",
+                         MOST_WORDS);
+    if (id && whole_number(id->byte, (size_t)id->size) != s->words + 1)
+        return tree_fail(line->path, line->number, why, "id '%.*s' where %d is due", tree_shown(id),
+                         id->byte, s->words + 1);
     *w = (tree_word){.form = line->column[l->form],
                      .coarse = line->column[l->coarse],
                      .fine = line->column[l->fine],
@@ -125,7 +114,7 @@ sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence
     s->words++;
     s->empties = 0;
     const tree_field *head = &line->column[l->head];
-    w->head = field_number(head);
+    w->head = whole_number(head->byte, (size_t)head->size);
     if (w->head >= 0) return SR_OK;
     return tree_fail(line->path, line->number, why, "head '%.*s' of '%.*s' is not a word number",
                      tree_shown(head), head->byte, tree_shown(&w->form), w->form.byte);

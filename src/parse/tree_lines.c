@@ -1,19 +1,9 @@
-/* tree_lines.c -- lines of a file of trees, their columns, and which format that is. */
+/* tree_lines.c -- lines of a file of trees, their columns, and its format. */
 #include "parse/tree_lines.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-int tree_find_word(const char *words, const char *word) {
-    const size_t size = strlen(word);
-    for (int n = 0;; n++) {
-        const size_t length = strcspn(words, "|");
-        if (length == size && memcmp(words, word, size) == 0) return n;
-        if (!words[length]) return -1;
-        words += length + 1;
-    }
-}
 
 const char *tree_format_name(tree_format format) {
     static const char *const names[] = {"auto", "conllx", "conllu", "malt-tab"};
@@ -29,27 +19,12 @@ sr_status tree_fail(const char *path, int64_t line, sr_failure *why, const char 
     return sr_fail(why, SR_FORMAT, "%s:%lld: %s", path, (long long)line, text);
 }
 
-/* A character that is cut in two is left out. */
+/* Cuts between characters. */
 int tree_shown(const tree_field *f) {
     if (f->size <= TREE_SHOWN) return f->size;
     int size = TREE_SHOWN;
     while (size > 0 && ((unsigned char)f->byte[size] & 0xc0) == 0x80) size--;
     return size;
-}
-
-static void cut_columns(tree_line *line) {
-    const char *at = line->byte, *end = line->byte + line->size;
-    line->columns = 0;
-    for (;;) {
-        const char *tab = memchr(at, '\t', (size_t)(end - at));
-        if (line->columns == TREE_COLUMNS) {
-            line->columns = TREE_MANY;
-            return;
-        }
-        line->column[line->columns++] = (tree_field){at, (int32_t)((tab ? tab : end) - at)};
-        if (!tab) return;
-        at = tab + 1;
-    }
 }
 
 bool tree_next_line(const file_bytes *f, tree_walk *w, tree_line *line) {
@@ -60,7 +35,15 @@ bool tree_next_line(const file_bytes *f, tree_walk *w, tree_line *line) {
     w->at += size + (newline != NULL);
     if (size && from[size - 1] == '\r') size--;
     *line = (tree_line){.path = f->path, .number = ++w->number, .byte = from, .size = size};
-    cut_columns(line);
+    for (const char *at = from, *end = from + size; at;) {
+        const char *tab = memchr(at, '\t', (size_t)(end - at));
+        if (line->columns == TREE_COLUMNS) {
+            line->columns = TREE_MANY;
+            break;
+        }
+        line->column[line->columns++] = (tree_field){at, (int32_t)((tab ? tab : end) - at)};
+        at = tab ? tab + 1 : NULL;
+    }
     return true;
 }
 
@@ -97,7 +80,7 @@ static bool has_end(const char *path, const char *end) {
     return n >= m && strcmp(path + n - m, end) == 0;
 }
 
-/* A word of malt-tab may be '#': then the line has its tabs. */
+/* A word of malt-tab may be '#': such a line has tabs. */
 tree_format tree_recognise(const file_bytes *f, int *columns) {
     tree_line line;
     bool comments = false;

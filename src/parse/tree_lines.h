@@ -16,7 +16,7 @@ typedef struct tree_line {
     tree_field column[TREE_COLUMNS];
 } tree_line;
 
-/* Where a walk over the lines of a text is; begins as {0}. */
+/* A walk over the lines of a text; starts as {0}. */
 typedef struct tree_walk {
     size_t at;
     int64_t number;
@@ -24,13 +24,13 @@ typedef struct tree_walk {
 
 /* False at the end. */
 bool tree_next_line(const file_bytes *f, tree_walk *w, tree_line *line);
-bool tree_line_blank(const tree_line *line); /* nothing but blanks */
+bool tree_line_blank(const tree_line *line); /* only blanks */
 
-/* Which lines of 10 columns are words: conllu has others. */
+/* Lines of conllu that are no words. */
 bool tree_is_comment(const tree_line *line);   /* # */
 bool tree_is_multiword(const tree_line *line); /* 3-4 */
 bool tree_is_empty(const tree_line *line);     /* 8.1 */
-/* By the lines of the file; *columns of its words. */
+/* The format by the lines of the file; *columns: of its words. */
 tree_format tree_recognise(const file_bytes *f, int *columns);
 
 /* A sentence while its lines are read. */
@@ -41,16 +41,16 @@ typedef struct tree_sentence {
     int64_t reach_line; /* the line of that token */
 } tree_sentence;
 
-/* A line of words; *skip: it is a multiword token or an empty node. */
+/* Reads a line as a word; *skip: it is a multiword token or an empty node. */
 sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence *s, tree_word *w,
                          bool *skip, sr_failure *why);
-/* Heads in range; and, unless any_heads, roots and no cycle. */
+/* Checks that heads are in range and, unless any_heads, form a tree. */
 sr_status tree_check_sentence(const treebank *t, const tree_word *word, int32_t words,
                               bool any_heads, sr_failure *why);
 sr_status tree_fail(const char *path, int64_t line, sr_failure *why, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Bytes of a field for "%.*s", cut to what a message has room for. */
+/* Bytes of a field for "%.*s", cut to TREE_SHOWN. */
 enum { TREE_SHOWN = 60 };
 int tree_shown(const tree_field *f);
 

@@ -8,7 +8,7 @@
 
 /* -- storage */
 
-/* start[sentences] is where the next sentence begins. */
+/* start[sentences]: the first word of the next sentence. */
 static sr_status add_start(treebank *t, int64_t count, sr_failure *why) {
     if (!vector_reserve(&t->start, &t->start_capacity, count + 1, sizeof *t->start))
         return sr_fail(why, SR_MEMORY, "%s: out of memory for its sentences", t->file.path);
@@ -19,7 +19,7 @@ static sr_status add_start(treebank *t, int64_t count, sr_failure *why) {
 
 /* -- reading */
 
-/* Ends the sentence whose lines were read; none stood there when it has no word. */
+/* Ends a sentence; without words there was none. */
 static sr_status end_sentence(treebank *t, const treebank_options *o, tree_sentence *s,
                               const tree_line *line, sr_failure *why) {
     const int32_t words = (int32_t)(t->words - t->start[t->sentences]);
@@ -153,21 +153,14 @@ static void write_other(const tree_line *line, FILE *out) {
     fputc('\n', out);
 }
 
-/* Behind the lines of the sentence before this one. */
-static tree_walk walk_to(const treebank *t, int64_t i) {
-    const tree_word *last = t->word + t->start[i] - 1;
-    tree_walk w = {i ? last->at : 0, 0};
-    tree_line line;
-    while (i && tree_next_line(&t->file, &w, &line) && !tree_line_blank(&line)) continue;
-    return w;
-}
-
 bool treebank_write(const treebank *t, int64_t i, const int32_t *head, const char *const *label,
                     FILE *out) {
     int32_t words, done = 0;
     const tree_word *word = treebank_sentence(t, i, &words);
-    tree_walk w = walk_to(t, i);
+    tree_walk w = {i ? (t->word + t->start[i] - 1)->at : 0, 0};
     tree_line line;
+    /* skips the rest of the sentence before */
+    while (i && tree_next_line(&t->file, &w, &line) && !tree_line_blank(&line)) continue;
     while (tree_next_line(&t->file, &w, &line)) {
         if (tree_line_blank(&line)) {
             if (done == words) break;

@@ -1,16 +1,15 @@
-/* trees.h -- dependency trees read from files, and how well heads and labels agree with them.
+/* trees.h -- dependency trees from files, and scores of heads and labels against them.
  *
  * Formats (docs/models.md 8) have columns between tabs and a blank line after each sentence, in
  * UTF-8. Lines end in LF or CR LF; files may be gzip:
  *
  *   conllx    10 columns: ID FORM LEMMA CPOSTAG POSTAG FEATS HEAD DEPREL PHEAD PDEPREL
- *   conllu    10 columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC; lines of comments in
- *   front of
- *             a sentence, of multiword tokens (3-4) and of empty nodes (8.1) are no words
+ *   conllu    10 columns: ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC; comments before a
+ *             sentence, multiword tokens (3-4) and empty nodes (8.1) are no words
  *   malt-tab  3 or 4 columns: FORM POSTAG HEAD [DEPREL]; words are numbered from 1
  *
- * HEAD is the number of a word of the sentence, 0: it is a root. Trees of conllu have exactly one
- * root, those of the others at least one. `_` as DEPREL of every word: there are no labels.
+ * HEAD is the number of a word of the sentence; 0: a root. Trees of conllu have exactly one root,
+ * others at least one. If DEPREL is `_` for every word, the trees have no labels.
  */
 #ifndef PARSE_TREES_H
 #define PARSE_TREES_H
@@ -21,30 +20,28 @@
 
 #include "text/file_bytes.h"
 
-/* Names for command lines, in the order of the enums. The function returns the number of a name,
- * -1: none. */
+/* Names for command lines, in the order of the enums. */
 #define TREE_FORMAT_WORDS      "auto|conllx|conllu|malt-tab"
 #define TREE_POS_WORDS         "auto|coarse|fine"
 #define TREE_PUNCTUATION_WORDS "auto|unicode|ptb-tags|upos"
 #define TREE_SUBTYPES_WORDS    "auto|compare|ignore"
-int tree_find_word(const char *words, const char *word);
 
-/* AUTO: by the columns of the first line of words; of 10 columns conllu where a comment, a
- * multiword token or an empty node stands, or the file is called .conllu, else conllx. */
+/* AUTO: by the columns of the first line of words. 10 columns are conllu if the file has a comment,
+ * a multiword token or an empty node, or is called .conllu; else conllx. */
 typedef enum { TREES_AUTO, TREES_CONLLX, TREES_CONLLU, TREES_MALT_TAB } tree_format;
 /* Coarse: CPOSTAG or UPOS, fine: POSTAG or XPOS. AUTO: coarse of conllu, else fine. */
 typedef enum { TREE_POS_AUTO, TREE_POS_COARSE, TREE_POS_FINE } tree_pos;
-/* What is punctuation. UNICODE: every character of the word is of general category P, as in eval.pl
- * of CoNLL-X; PTB_TAGS: the fine POS is one of `` '' : , . (Chen and Manning); UPOS: the coarse POS
- * is PUNCT. AUTO: ptb-tags of malt-tab, else unicode. */
+/* Rules for punctuation. UNICODE: every character of the word has general category P, as in eval.pl
+ * of CoNLL-X. PTB_TAGS: the fine POS is one of `` '' : , . (Chen and Manning). UPOS: the coarse POS
+ * is PUNCT. AUTO: ptb-tags for malt-tab, else unicode. */
 typedef enum {
     TREE_PUNCTUATION_AUTO,
     TREE_PUNCTUATION_UNICODE,
     TREE_PUNCTUATION_PTB_TAGS,
     TREE_PUNCTUATION_UPOS,
 } tree_punctuation;
-/* Labels with the part after a colon (nsubj:pass) or without it. AUTO: ignored of conllu, as
- * conll18_ud_eval.py does, else compared. */
+/* Labels with or without the part after a colon (nsubj:pass). AUTO: ignored for conllu, as in
+ * conll18_ud_eval.py, else compared. */
 typedef enum { TREE_SUBTYPES_AUTO, TREE_SUBTYPES_COMPARE, TREE_SUBTYPES_IGNORE } tree_subtypes;
 
 /* Bytes of a column in the file's text. */
@@ -54,8 +51,7 @@ typedef struct tree_field {
 } tree_field;
 
 typedef struct tree_word {
-    tree_field form, coarse, fine,
-        label; /* coarse is fine where there is one POS; label "_": none */
+    tree_field form, coarse, fine, label; /* one POS: coarse is fine; label "_": none */
     int32_t head;
     int64_t line;    /* of the file, from 1 */
     size_t at, size; /* bytes of that line in the file, without its end */
@@ -75,11 +71,11 @@ typedef struct treebank {
 
 typedef struct treebank_options {
     tree_format format;
-    bool any_heads; /* heads need not make trees: written by a parser that does not see to it */
+    bool any_heads; /* heads need not form trees, as from some parsers */
 } treebank_options;
 
-/* path "-": standard input. Free with treebank_free, also nothing after a failure. SR_FORMAT names
- * the place ("PATH:LINE: head 9 of word 3 'x'; ..."); otherwise as file_read. */
+/* path "-": standard input. Free with treebank_free. SR_FORMAT ("PATH:LINE: head 9 of word 3 'x';
+ * ..."); otherwise as file_read. */
 sr_status treebank_read(const char *path, const treebank_options *o, treebank *t, sr_failure *why);
 void treebank_free(treebank *t); /* zeros are fine */
 /* Words of sentence i. */
@@ -100,16 +96,16 @@ typedef struct tree_rules {
     tree_subtypes subtypes;
 } tree_rules;
 
-/* AUTO replaced by what it is for that format. */
+/* The rules with AUTO resolved for the format. */
 tree_rules tree_rules_for(const tree_rules *rules, tree_format format);
-/* One line each on what is punctuation and how labels are compared. */
+/* One line each on the rules for punctuation and labels. */
 const char *tree_punctuation_text(tree_punctuation p);
 const char *tree_subtypes_text(tree_subtypes s);
-/* The rules with AUTO replaced. */
+/* AUTO must be resolved. */
 bool tree_is_punctuation(const tree_word *w, tree_punctuation p);
 bool tree_labels_agree(const tree_field *a, const tree_field *b, tree_subtypes s);
 
-/* Words, and of how many the head, the label, and both are right. */
+/* Words; words with the right head, label, and both. */
 typedef struct attachment {
     int64_t words, head, label, both;
 } attachment;
@@ -121,7 +117,7 @@ typedef struct attachments {
 /* Counts one word of the reference. */
 void attachment_count(attachments *sum, const tree_rules *rules, const tree_word *gold,
                       int32_t head, const tree_field *label);
-/* Percent; NaN of no words. */
+/* Percent; NaN without words. */
 double attachment_percent(int64_t right, int64_t words);
 
 #endif

@@ -1,4 +1,4 @@
-/* ranks.c -- see ranks.h: what is the same for one process and for several. */
+/* ranks.c -- see ranks.h: common to one process and several. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,24 +7,6 @@
 #include "ranks/ranks_private.h"
 
 /* -- opening ----------------------------------------------------------------------------------- */
-
-/* Several processes that do not know of each other would all write one file. */
-static sr_status check_launched(const ranks *k, int launched, sr_failure *why) {
-    if (k->count > 1 || launched == 1) return SR_OK;
-#ifdef USE_MPI
-    sr_fail(why, SR_USAGE, "%s started %d processes, MPI found only this one", k->launcher,
-            launched);
-    if (strcmp(k->launcher, "srun") == 0)
-        sr_hint(why, "try srun --mpi=pmix; srun --mpi=list shows others");
-    else
-        sr_hint(why, "the mpirun of the MPI that statrec was built with");
-#else
-    sr_fail(why, SR_USAGE, "%s started %d processes, but statrec was built without MPI",
-            k->launcher, launched);
-    sr_hint(why, "make MPI=1 builds one that trains in several (docs/train-on-several-ranks.md)");
-#endif
-    return SR_USAGE;
-}
 
 ranks *ranks_open_one(sr_failure *why) {
     ranks *k = calloc(1, sizeof *k);
@@ -46,8 +28,22 @@ ranks *ranks_open(double seconds, sr_failure *why) {
 #ifdef USE_MPI
     status = ranks_mpi_open(k, why);
 #endif
-    if (status == SR_OK) status = check_launched(k, launched, why);
-    if (status == SR_OK) return k;
+    if (status == SR_OK && (k->count > 1 || launched == 1)) return k;
+    if (status == SR_OK) { /* separate processes would all write one file */
+#ifdef USE_MPI
+        sr_fail(why, SR_USAGE, "%s started %d processes, MPI found only this one", k->launcher,
+                launched);
+        if (strcmp(k->launcher, "srun") == 0)
+            sr_hint(why, "try srun --mpi=pmix; srun --mpi=list shows others");
+        else
+            sr_hint(why, "the mpirun of the MPI that statrec was built with");
+#else
+        sr_fail(why, SR_USAGE, "%s started %d processes, but statrec was built without MPI",
+                k->launcher, launched);
+        sr_hint(why,
+                "make MPI=1 builds one that trains in several (docs/train-on-several-ranks.md)");
+#endif
+    }
     free(k);
     return NULL;
 }
@@ -76,7 +72,7 @@ static sr_status check_whole(const ranks *k, sr_failure *why) {
     return k->broken ? sr_fail(why, SR_STATE, "the ranks have lost each other") : SR_OK;
 }
 
-/* What failed once must not be waited for again. */
+/* After a failure no rank may wait again. */
 static sr_status keep_broken(ranks *k, sr_status status) {
     k->broken |= status != SR_OK;
     return status;
@@ -84,20 +80,13 @@ static sr_status keep_broken(ranks *k, sr_status status) {
 
 sr_status ranks_allgather(ranks *k, double *all, int64_t width, sr_failure *why) {
     if (check_whole(k, why) != SR_OK) return SR_STATE;
-    k->all_know = false; /* the run went on */
+    k->all_know = false; /* the run continued */
     return keep_broken(k, k->kind->gather(k, all, width, why));
 }
 
 sr_status ranks_broadcast(ranks *k, void *data, size_t bytes, sr_failure *why) {
     if (check_whole(k, why) != SR_OK) return SR_STATE;
     return keep_broken(k, k->kind->broadcast(k, 0, data, bytes, why));
-}
-
-/* The first rank whose row of `all` [count] is not 0; -1: none. */
-static int first_set(const ranks *k, const double *all) {
-    for (int r = 0; r < k->count; r++)
-        if (all[r] != 0) return r;
-    return -1;
 }
 
 sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why) {
@@ -108,10 +97,12 @@ sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why) {
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
     all[k->rank] = (double)own;
     sr_status status = ranks_allgather(k, all, 1, why);
-    const int failed = status == SR_OK ? first_set(k, all) : -1;
-    const sr_status theirs = failed < 0 ? SR_OK : (sr_status)all[failed];
+    int failed = 0; /* the first rank that did */
+    while (status == SR_OK && failed < k->count && all[failed] == 0) failed++;
+    const bool none = failed == k->count;
+    const sr_status theirs = none ? SR_OK : (sr_status)all[failed];
     free(all);
-    if (status != SR_OK || failed < 0) return status;
+    if (status != SR_OK || none) return status;
     sr_failure told = {0};
     if (failed == k->rank) told = *why;
     status = keep_broken(k, k->kind->broadcast(k, failed, &told, sizeof told, why));
@@ -127,27 +118,16 @@ sr_status ranks_agree(ranks *k, sr_status own, sr_failure *why) {
     return theirs;
 }
 
-/* The first rank that sent another number than rank 0; -1: none. */
-static int first_other(const ranks *k, const double *all) {
-    for (int r = 1; r < k->count; r++)
-        if (all[r] != all[0]) return r;
-    return -1;
-}
-
-/* A double holds 53 bits. */
-static double fingerprint(const char *text) {
-    return (double)(hash_bytes(text, strlen(text)) >> 11);
-}
-
 sr_status ranks_compare(ranks *k, const char *text, const char *what, sr_failure *why) {
     if (k->count == 1) return SR_OK;
     double *all = calloc((size_t)k->count, sizeof *all);
     if (!all) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
-    all[k->rank] = fingerprint(text);
+    all[k->rank] = (double)(hash_bytes(text, strlen(text)) >> 11); /* a double has 53 bits */
     sr_status status = ranks_allgather(k, all, 1, why);
-    const int other = status == SR_OK ? first_other(k, all) : -1;
+    int other = 1;
+    while (status == SR_OK && other < k->count && all[other] == all[0]) other++;
     free(all);
-    if (other < 0) return status;
+    if (status != SR_OK || other == k->count) return status;
     k->all_know = true;
     return sr_fail(why, SR_USAGE, "rank %d has other %s than rank 0", other, what);
 }

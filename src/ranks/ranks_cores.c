@@ -14,7 +14,7 @@
 
 enum { ASK_TEXT = 80 };
 
-/* Those of the host, and those of them that are this run's. */
+/* Cores of the host; then those granted to this run. */
 static int online_cores(void) {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
@@ -25,7 +25,7 @@ static int host_cores(void) {
     return granted > 0 && granted < online ? granted : online;
 }
 
-/* Those on which this process may run. */
+/* Cores of this process. */
 static int own_cores(void) {
     cpu_set_t set;
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -34,11 +34,11 @@ static int own_cores(void) {
 int ranks_threads(const ranks *k, int wanted) {
     if (wanted > 0) return wanted;
     const int own = own_cores(), host = host_cores(), part = host / k->neighbours;
-    if (own < host) return own; /* bound: they are its own */
+    if (own < host) return own; /* bound to them */
     return part > 0 ? part : 1;
 }
 
-/* How each rank gets so many cores. */
+/* Options that give each rank this number of cores. */
 static void ask_for(const ranks *k, int cores, char text[ASK_TEXT]) {
     if (strcmp(k->launcher, "srun") == 0)
         snprintf(text, ASK_TEXT, "srun --cpus-per-task=%d", cores);
@@ -46,7 +46,7 @@ static void ask_for(const ranks *k, int cores, char text[ASK_TEXT]) {
         snprintf(text, ASK_TEXT, "mpirun --bind-to none, or --map-by slot:pe=%d", cores);
 }
 
-/* What stands against so many threads of this rank, or "". */
+/* A warning about this number of threads, or "". */
 static void complain(const ranks *k, int threads, char text[RANKS_TEXT]) {
     const int own = own_cores(), online = online_cores(), host = host_cores();
     char ask[ASK_TEXT];

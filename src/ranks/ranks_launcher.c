@@ -1,18 +1,17 @@
-/* ranks_launcher.c -- what mpirun and srun say in the environment of the processes they start. */
+/* ranks_launcher.c -- environment variables of mpirun and srun. */
 #include <stdlib.h>
 
 #include "ranks/ranks_private.h"
 
-/* 0: not there, or no number. */
+/* 0: missing, or not a number. */
 static int number_in(const char *variable) {
     const char *text = getenv(variable);
     const int number = text ? atoi(text) : 0;
     return number > 0 ? number : 0;
 }
 
-/* The variables of MPICH's mpirun are those of srun --mpi=pmi2 too, which names as many tasks. An
- * srun step may hold an mpirun. The first launcher with several processes counts, since they may
- * not know of each other. */
+/* MPICH's mpirun sets the same variables as srun --mpi=pmi2, which also gives the number of tasks.
+ * An srun step may contain an mpirun. The first launcher with several processes counts. */
 int ranks_launched(const char **name) {
     const int pmi = number_in("PMI_SIZE"), step = number_in("SLURM_STEP_NUM_TASKS");
     const struct {

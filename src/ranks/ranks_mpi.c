@@ -1,12 +1,12 @@
-/* ranks_mpi.c -- processes that MPI joins.
+/* ranks_mpi.c -- processes connected by MPI.
  *
- * Every collective starts without waiting; settle waits for it. So a rank that died, failed or does
- * not answer ends the wait with its name. Four communicators: collectives of all ranks; shards to
- * their owners; shards back, whose order differs between ranks; failures, which any rank may send
- * at any time.
+ * Every collective starts without waiting; settle waits for it. So the wait ends with the name of a
+ * rank that died, failed or does not answer. Four communicators: collectives of all ranks; shards
+ * to their owners; shards back, whose order differs between ranks; failures, which any rank may
+ * send at any time.
  *
- * kill with signal 0 tells whether a rank of the same host lives. For other hosts the launcher's
- * message or the timeout tells.
+ * kill with signal 0 detects dead ranks of the same host; the launcher or the timeout detects
+ * others.
  */
 #ifdef USE_MPI
 #include <errno.h>
@@ -24,10 +24,10 @@
 #include "ranks/ranks_private.h"
 
 enum { TELL_TAG = 1, TELL_SIZE = 512, HOST_TEXT = 256 };
-/* Seconds: between two looks for the dead; awake; with short naps. */
+/* Seconds: between checks for dead ranks; without sleep; with short sleeps. */
 static const double look_every = 0.05, look_for = 1e-3, nap_briefly = 0.1;
 
-/* Of each rank: a number of its host (and process namespace), its process. */
+/* A rank's host (and process namespace) as a number, and its process. */
 typedef struct peer {
     int64_t host, process;
 } peer;
@@ -51,7 +51,7 @@ static sr_status mpi_failed(int code, const char *what, sr_failure *why) {
 
 /* -- waiting ----------------------------------------------------------------------------------- */
 
-/* What another rank has told of its failure. */
+/* Receives the failure of another rank, if any. */
 static sr_status receive_failure(const ranks *k, sr_failure *why) {
     char text[TELL_SIZE];
     int there = 0;
@@ -64,24 +64,15 @@ static sr_status receive_failure(const ranks *k, sr_failure *why) {
     return sr_fail(why, SR_STATE, "rank %d: %s", from.MPI_SOURCE, text);
 }
 
-/* As far as this host can tell. */
+/* Only for ranks of this host. */
 static bool is_gone(const ranks *k, int rank) {
     const peer *p = joined_of(k)->peer + rank;
     return p->host == joined_of(k)->peer[k->rank].host && kill((pid_t)p->process, 0) != 0 &&
            errno == ESRCH;
 }
 
-static sr_status check_peers(const ranks *k, sr_failure *why) {
-    for (int r = 0; r < k->count; r++)
-        if (is_gone(k, r))
-            return sr_fail(why, SR_STATE, "rank %d (process %lld) is gone", r,
-                           (long long)joined_of(k)->peer[r].process);
-    return SR_OK;
-}
-
-/* Between two looks, after so many seconds. Sleeps only after a while: a TCP message takes 30 to
- * 100 us, a sleep of 20 us lasts 70. MPI moves data only when it is called. The core is offered to
- * others even then. */
+/* Pauses after `waited` seconds. It sleeps late: a TCP message takes 30 to 100 us, a sleep of 20 us
+ * lasts 70. MPI moves data only when it is called. Before, it yields the core. */
 static void pause_for(double waited) {
     if (waited < look_for) {
         sched_yield();
@@ -102,14 +93,18 @@ static sr_status settle(ranks *k, MPI_Request *request, bool patient, sr_failure
         pause_for(now - began);
         if (now - looked < look_every) continue;
         looked = now;
-        if (receive_failure(k, why) != SR_OK || check_peers(k, why) != SR_OK) return SR_STATE;
+        if (receive_failure(k, why) != SR_OK) return SR_STATE;
+        for (int r = 0; r < k->count; r++)
+            if (is_gone(k, r))
+                return sr_fail(why, SR_STATE, "rank %d (process %lld) is gone", r,
+                               (long long)joined_of(k)->peer[r].process);
         if (!patient && k->seconds > 0 && now - began > k->seconds)
             return sr_fail(why, SR_STATE, "rank %d: no answer from the other ranks within %g s",
                            k->rank, k->seconds);
     }
 }
 
-/* -- exchanges that everybody waits for -------------------------------------------------------- */
+/* -- collectives ------------------------------------------------------------------------------- */
 
 static sr_status gather(ranks *k, double *all, int64_t width, sr_failure *why) {
     MPI_Request request;
@@ -130,14 +125,14 @@ static sr_status broadcast(ranks *k, int from, void *data, size_t bytes, sr_fail
 
 /* -- transfers --------------------------------------------------------------------------------- */
 
-/* Lists of MPI_Ialltoallv and MPI_Iallgatherv, [count] each; they must stay until the end. */
+/* Lists for MPI_Ialltoallv and MPI_Iallgatherv, [count] each; they must stay until the end. */
 typedef struct route {
     int *sent, *sent_from, *got, *got_to;
     MPI_Request request;
 } route;
 
 typedef struct journey {
-    int routes; /* one for each row of the rank that has most, and one for the way back */
+    int routes; /* one per row of the rank with most, and one for the way back */
     route *route;
     int *number; /* the lists' */
     bool returning;
@@ -163,17 +158,6 @@ static journey *make_journey(const ranks_transfer *t) {
     return j;
 }
 
-/* The i-th row of every rank that has so many. */
-static void plan_there(const ranks_transfer *t, int i, route *w) {
-    for (int r = 0, before = 0; r < t->ranks->count; before += t->parts[r++]) {
-        const int64_t first = piece_begins(t, r), end = piece_begins(t, r + 1);
-        w->sent[r] = i < t->parts[t->ranks->rank] ? (int)(end - first) : 0;
-        w->sent_from[r] = (int)first;
-        w->got[r] = i < t->parts[r] ? (int)t->width : 0;
-        w->got_to[r] = (int)((before + i) * t->width);
-    }
-}
-
 static sr_status send(ranks_transfer *t, real *const *own, sr_failure *why) {
     journey *j = t->own = make_journey(t);
     sr_status status = SR_OK;
@@ -181,8 +165,14 @@ static sr_status send(ranks_transfer *t, real *const *own, sr_failure *why) {
         return sr_fail(why, SR_MEMORY, "out of memory for the lists of %d ranks", t->ranks->count);
     for (int i = 0; i < j->routes && status == SR_OK; i++) {
         route *w = &j->route[i];
-        plan_there(t, i, w);
-        const real *row = own[i < t->parts[t->ranks->rank] ? i : 0]; /* where none is sent: any */
+        for (int r = 0, before = 0; r < t->ranks->count; before += t->parts[r++]) {
+            const int64_t first = piece_begins(t, r), end = piece_begins(t, r + 1);
+            w->sent[r] = i < t->parts[t->ranks->rank] ? (int)(end - first) : 0;
+            w->sent_from[r] = (int)first;
+            w->got[r] = i < t->parts[r] ? (int)t->width : 0;
+            w->got_to[r] = (int)((before + i) * t->width);
+        }
+        const real *row = own[i < t->parts[t->ranks->rank] ? i : 0]; /* any if none is sent */
         status = mpi_failed(MPI_Ialltoallv(row, w->sent, w->sent_from, real_type(), t->piece,
                                            w->got, w->got_to, real_type(),
                                            joined_of(t->ranks)->there, &w->request),
@@ -191,7 +181,7 @@ static sr_status send(ranks_transfer *t, real *const *own, sr_failure *why) {
     return status;
 }
 
-/* A failure stays in its request: ranks_finish tells it. */
+/* A failure stays in its request: ranks_finish reports it. */
 static bool here(ranks_transfer *t) {
     const journey *j = t->own;
     int all = 1;
@@ -250,20 +240,17 @@ static void tell(const ranks *k, const sr_failure *failure) {
     }
 }
 
-/* The first rank finishes its files before it ends the others. They wait without an MPI call, as
- * the buffers of an unfinished collective are gone. */
-static void wait_for_the_end(const ranks *k) {
-    const double began = progress_clock(), limit = k->seconds > 0 ? k->seconds : 600;
-    while (progress_clock() - began < limit && !is_gone(k, 0)) pause_for(INT64_MAX);
-}
-
 static void close_joined(ranks *k, const sr_failure *failure) {
     joined *j = k->own;
     if (!k->broken && (!failure || k->all_know)) {
         MPI_Finalize();
     } else {
         if (!k->broken && failure) tell(k, failure);
-        if (k->rank != 0) wait_for_the_end(k);
+        /* The first rank finishes its files before it ends the others. They wait without an MPI
+         * call, as the buffers of an unfinished collective are gone. */
+        const double began = progress_clock(), limit = k->seconds > 0 ? k->seconds : 600;
+        while (k->rank != 0 && progress_clock() - began < limit && !is_gone(k, 0))
+            pause_for(INT64_MAX);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     free(j->peer);
@@ -275,18 +262,15 @@ static const ranks_kind ranks_joined = {gather,    broadcast, send,   here,
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
-/* Processes that can see each other: same start of the system, same process namespace. */
-static int64_t host_number(void) {
+/* Exchanges hosts and processes. Equal host numbers: same boot, same process namespace. */
+static sr_status meet(ranks *k, joined *j, sr_failure *why) {
     char text[HOST_TEXT] = "";
     size_t used = 0;
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
     if (f) used = fread(text, 1, 64, f), fclose(f);
     const ssize_t length = readlink("/proc/self/ns/pid", text + used, sizeof text - used);
-    return (int64_t)(hash_bytes(text, used + (size_t)(length > 0 ? length : 0)) >> 1);
-}
-
-static sr_status meet(ranks *k, joined *j, sr_failure *why) {
-    peer own = {host_number(), (int64_t)getpid()};
+    const uint64_t host = hash_bytes(text, used + (size_t)(length > 0 ? length : 0));
+    peer own = {(int64_t)(host >> 1), (int64_t)getpid()};
     j->peer = calloc((size_t)k->count, sizeof *j->peer);
     if (!j->peer) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", k->count);
     sr_status status = mpi_failed(
@@ -334,20 +318,15 @@ static sr_status join(ranks *k, sr_failure *why) {
     return status;
 }
 
-/* Alone, nothing of MPI is needed, not even that it is there. */
-static bool started_by_launcher(void) {
+sr_status ranks_mpi_open(ranks *k, sr_failure *why) {
     static const char *const variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK",
                                             "PMIX_RANK"};
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        if (getenv(variables[i])) return true;
-    return false;
-}
-
-sr_status ranks_mpi_open(ranks *k, sr_failure *why) {
     int got;
-    if (!started_by_launcher()) return SR_OK;
-    /* Open MPI spins in its own waits (begin, end). mpirun tells it whether cores are short, srun
-     * does not. */
+    bool launched = false; /* one process needs no MPI, which may be missing */
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        launched = launched || getenv(variables[i]);
+    if (!launched) return SR_OK;
+    /* Open MPI spins in its own waits (begin, end). Only mpirun tells it when cores are short. */
     if (strcmp(k->launcher, "srun") == 0) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &got) != MPI_SUCCESS)
         return sr_fail(why, SR_LIBRARY, "MPI: it cannot start");

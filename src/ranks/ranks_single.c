@@ -1,4 +1,4 @@
-/* ranks_single.c -- one process: what it would send it has. */
+/* ranks_single.c -- one process, without communication. */
 #include <string.h>
 
 #include "ranks/ranks_private.h"

@@ -8,14 +8,14 @@
  *     BLEU = 100 BP exp((ln p_1 + ... + ln p_4) / 4)
  *
  * ln 0 is -9999999999 in both programs, which gives 0. hyp_len 0 has BP 0 (multi-bleu.perl divides
- * by zero there). Smoothing of correct_n = 0 (Chen and Cherry, A Systematic Comparison of Smoothing
- * Techniques for Sentence-Level BLEU, WMT 2014), none where no word is correct at all:
+ * by zero there). If any word is correct, smoothing replaces correct_n = 0 (Chen and Cherry, A
+ * Systematic Comparison of Smoothing Techniques for Sentence-Level BLEU, WMT 2014):
  *
  *     exp     p_n = 1 / (2^k total_n) for the k-th zero
  *     floor   p_n = value / total_n
  *     add-k   p_n = (correct_n + value) / (total_n + value) for n > 1, zero or not
  *
- * The first order with total_n = 0 ends the sum: its p and all later ones are 0, and so is BLEU.
+ * The first order with total_n = 0 ends the sum: BLEU and all further p_n are 0.
  * The two programs round percentages differently, 100 (c / t) and (100 c) / t. Both forms are kept,
  * since they decide printed digits.
  */
@@ -25,17 +25,6 @@
 #include "score/score.h"
 
 static const double LOG_OF_ZERO = -9999999999.0;
-
-int bleu_find_word(const char *words, const char *word) {
-    const size_t length = strlen(word);
-    for (int i = 0; words; i++) {
-        const char *bar = strchr(words, '|');
-        const size_t here = bar ? (size_t)(bar - words) : strlen(words);
-        if (here == length && memcmp(words, word, length) == 0) return i;
-        words = bar ? bar + 1 : NULL;
-    }
-    return -1;
-}
 
 double bleu_smooth_default(bleu_smoothing smoothing) {
     return smoothing == BLEU_SMOOTH_FLOOR ? 0.1 : smoothing == BLEU_SMOOTH_ADD_K ? 1 : 0;
@@ -59,30 +48,24 @@ static double floored_log(double x) {
     return x == 0 ? LOG_OF_ZERO : log(x);
 }
 
-static bool any_correct(const bleu_counts *c) {
-    for (int n = 0; n < BLEU_ORDER; n++)
-        if (c->correct[n]) return true;
-    return false;
-}
-
-/* Percent; *zeros counts the orders without a match. */
-static double smoothed_precision(const bleu_form *form, double correct, double total, int *zeros) {
-    if (correct > 0) return 100. * correct / total;
-    if (form->smoothing == BLEU_SMOOTH_EXP) return 100. / (ldexp(1, ++*zeros) * total);
-    if (form->smoothing == BLEU_SMOOTH_FLOOR) return 100. * form->smooth_value / total;
-    return 0;
-}
-
 static bleu_value compute_smoothed(const bleu_form *form, const bleu_counts *c) {
     bleu_value v = {.bp = brevity_penalty(c)};
     double logs = 0;
-    int zeros = 0;
-    if (!any_correct(c)) return v;
+    int zeros = 0; /* orders without a match */
+    bool any = false;
+    for (int n = 0; n < BLEU_ORDER; n++) any = any || c->correct[n];
+    if (!any) return v;
     for (int n = 0; n < BLEU_ORDER; n++) {
         const double more = form->smoothing == BLEU_SMOOTH_ADD_K && n ? form->smooth_value : 0;
         const double total = (double)c->total[n] + more;
         if (total == 0) break;
-        v.precision[n] = smoothed_precision(form, (double)c->correct[n] + more, total, &zeros);
+        const double correct = (double)c->correct[n] + more;
+        if (correct > 0)
+            v.precision[n] = 100. * correct / total;
+        else if (form->smoothing == BLEU_SMOOTH_EXP)
+            v.precision[n] = 100. / (ldexp(1, ++zeros) * total);
+        else if (form->smoothing == BLEU_SMOOTH_FLOOR)
+            v.precision[n] = 100. * form->smooth_value / total;
     }
     for (int n = 0; n < BLEU_ORDER; n++) logs += floored_log(v.precision[n]);
     v.bleu = v.bp * exp(logs / BLEU_ORDER);

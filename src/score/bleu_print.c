@@ -12,17 +12,6 @@ static void print_word(const char *words, int number, char *text, size_t size) {
     snprintf(text, size, "%.*s", (int)strcspn(words, "|"), words);
 }
 
-/* "floor[0.10]": the value is part of the method; two digits as sacreBLEU has them, if they say
- * it. */
-static void print_smoothing(const bleu_form *f, char *text, size_t size) {
-    print_word(BLEU_SMOOTHING_WORDS, (int)f->smoothing, text, size);
-    const size_t used = strlen(text);
-    if (f->smoothing != BLEU_SMOOTH_FLOOR && f->smoothing != BLEU_SMOOTH_ADD_K) return;
-    snprintf(text + used, size - used, "[%.2f]", f->smooth_value);
-    if (strtod(text + used + 1, NULL) != f->smooth_value)
-        snprintf(text + used, size - used, "[%.15g]", f->smooth_value);
-}
-
 void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *text, size_t size) {
     const bleu_form *f = &s->form;
     char draws[64], tokenizer[16], smoothing[48];
@@ -31,7 +20,14 @@ void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *t
         snprintf(draws, (sizeof draws), "bs:%" PRId64 "|seed:%" PRIu64 "|", interval->resamples,
                  interval->seed);
     print_word(BLEU_TOKENIZER_WORDS, (int)f->tokenizer, tokenizer, sizeof tokenizer);
-    print_smoothing(f, smoothing, sizeof smoothing);
+    /* "floor[0.10]": two digits as in sacreBLEU, if they are exact */
+    print_word(BLEU_SMOOTHING_WORDS, (int)f->smoothing, smoothing, sizeof smoothing);
+    if (f->smoothing == BLEU_SMOOTH_FLOOR || f->smoothing == BLEU_SMOOTH_ADD_K) {
+        const size_t used = strlen(smoothing), size_left = sizeof smoothing - used;
+        snprintf(smoothing + used, size_left, "[%.2f]", f->smooth_value);
+        if (strtod(smoothing + used + 1, NULL) != f->smooth_value)
+            snprintf(smoothing + used, size_left, "[%.15g]", f->smooth_value);
+    }
     if (f->multi)
         snprintf(text, size,
                  "statrec-multi-bleu|nrefs:%d|%scase:%s|tok:none|smooth:none|version:%s", s->refs,

@@ -1,4 +1,4 @@
-/* bleu_scorer.c -- one sentence after the other: its lines made into words, its counts kept. */
+/* bleu_scorer.c -- tokenizes the lines of each sentence and keeps its counts. */
 #include <stdlib.h>
 
 #include "base/containers/vector.h"
@@ -28,26 +28,9 @@ bleu_counts bleu_sum(const bleu_scorer *s) {
     return sum;
 }
 
-/* -- a line as its words are looked for in it
- * ------------------------------------------------------ */
+/* -- a line ------------------------------------------------------------------------------------ */
 
-static void lower_ascii(byte_buffer *t) {
-    for (size_t i = 0; i < t->size; i++)
-        if (t->byte[i] >= 'A' && t->byte[i] <= 'Z') t->byte[i] += 'a' - 'A';
-}
-
-static void lower_unicode(byte_buffer *t) {
-    size_t size;
-    uint8_t *small = unicode_lower((const uint8_t *)t->byte, t->size, &size);
-    t->size = 0;
-    if (small)
-        buffer_put(t, small, size);
-    else
-        t->failed = true;
-    free(small);
-}
-
-/* The size of the line without blanks at its end; *valid: it is UTF-8. */
+/* The size of the line without blanks at its end. *valid: it is UTF-8. */
 static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     size_t kept = 0, step;
     uint32_t code;
@@ -63,40 +46,45 @@ static size_t size_without_blanks(const byte_buffer *t, bool *valid) {
     return kept;
 }
 
-/* The line in s->line; blanks separate its words. */
-static sr_status prepare_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
+/* Adds a line; its words are between blanks of s->line. */
+static sr_status add_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
     bool valid;
     s->line.size = 0;
     buffer_put(&s->line, text.byte, text.size);
     if (s->line.failed) return sr_fail(why, SR_MEMORY, "out of memory for a line");
+    byte_buffer *t = &s->line;
     if (s->form.multi) {
-        if (s->form.lowercase) lower_ascii(&s->line);
-        return SR_OK;
+        for (size_t i = 0; s->form.lowercase && i < t->size; i++)
+            if (t->byte[i] >= 'A' && t->byte[i] <= 'Z') t->byte[i] += 'a' - 'A';
+    } else {
+        const size_t kept = size_without_blanks(t, &valid);
+        if (!valid)
+            return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", kept,
+                           (unsigned char)t->byte[kept]);
+        t->byte[t->size = kept] = 0;
+        if (s->form.lowercase) {
+            size_t size;
+            uint8_t *small = unicode_lower((const uint8_t *)t->byte, t->size, &size);
+            t->size = 0;
+            if (small)
+                buffer_put(t, small, size);
+            else
+                t->failed = true;
+            free(small);
+        }
+        if (s->form.tokenizer != BLEU_TOKENIZE_NONE) {
+            const bool intl = s->form.tokenizer == BLEU_TOKENIZE_INTL;
+            (intl ? bleu_tokenize_intl : bleu_tokenize_13a)(t, &s->spare);
+            const byte_buffer made = s->spare;
+            s->spare = s->line;
+            s->line = made;
+        }
     }
-    const size_t kept = size_without_blanks(&s->line, &valid);
-    if (!valid)
-        return sr_fail(why, SR_FORMAT, "byte %zu of the line is 0x%02x, not UTF-8", kept,
-                       (unsigned char)s->line.byte[kept]);
-    s->line.byte[s->line.size = kept] = 0;
-    if (s->form.lowercase) lower_unicode(&s->line);
-    if (s->form.tokenizer == BLEU_TOKENIZE_NONE) return SR_OK;
-    (s->form.tokenizer == BLEU_TOKENIZE_INTL ? bleu_tokenize_intl : bleu_tokenize_13a)(&s->line,
-                                                                                       &s->spare);
-    const byte_buffer made = s->spare;
-    s->spare = s->line;
-    s->line = made;
-    return SR_OK;
+    if (grams_add(&s->grams, &s->line, s->form.multi)) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "out of memory for the words of a line");
 }
 
-static sr_status take_line(bleu_scorer *s, bleu_text text, sr_failure *why) {
-    sr_status status = prepare_line(s, text, why);
-    if (status == SR_OK && !grams_add(&s->grams, &s->line, s->form.multi))
-        status = sr_fail(why, SR_MEMORY, "out of memory for the words of a line");
-    return status;
-}
-
-/* -- sentences
- * ------------------------------------------------------------------------------------ */
+/* -- sentences --------------------------------------------------------------------------------- */
 
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why) {
     if (refs < 1 || refs > BLEU_REFERENCES)
@@ -107,8 +95,8 @@ sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs
     if (!vector_reserve(&s->sentence, &s->capacity, s->sentences + 1, sizeof *s->sentence))
         return sr_fail(why, SR_MEMORY, "out of memory for the counts of a sentence");
     grams_begin(&s->grams);
-    sr_status status = take_line(s, hyp, why);
-    for (int i = 0; status == SR_OK && i < refs; i++) status = take_line(s, ref[i], why);
+    sr_status status = add_line(s, hyp, why);
+    for (int i = 0; status == SR_OK && i < refs; i++) status = add_line(s, ref[i], why);
     if (status == SR_OK && !grams_count(&s->grams, &s->sentence[s->sentences]))
         status = sr_fail(why, SR_MEMORY, "out of memory for the n-grams of a sentence");
     if (status != SR_OK) return status;
@@ -120,7 +108,7 @@ sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs
 char *bleu_words(const bleu_form *form, bleu_text line) {
     bleu_scorer *s = bleu_create(form);
     byte_buffer out = {0};
-    if (s && take_line(s, line, NULL) == SR_OK) {
+    if (s && add_line(s, line, NULL) == SR_OK) {
         buffer_put(&out, "", 0);
         for (int64_t i = 0; i < s->grams.words; i++) {
             if (i) buffer_put(&out, " ", 1);

@@ -1,17 +1,16 @@
-/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST) as sacreBLEU reads it (Post, A Call
- * for Clarity in Reporting BLEU Scores, WMT 2018). It is sacreBLEU's default.
+/* bleu_tokenize_13a.c -- the tokenizer of mteval-v13a.pl (NIST), sacreBLEU's default (Post, A Call
+ * for Clarity in Reporting BLEU Scores, WMT 2018).
  *
- * In this order, each over the whole line with a blank before and after it, from left to right
- * without overlap:
- *   1  "<skipped>" goes; &quot; &amp; &lt; &gt; become the characters, in this order, so that
- *   &amp;lt;
- *      is '<' in the end
+ * The rules apply in this order to the whole line with a blank before and after it. Each matches
+ * from left to right without overlap:
+ *   1  removes "<skipped>"; replaces &quot; &amp; &lt; &gt; in this order, so that &amp;lt; becomes
+ *      '<'
  *   2  each of the ASCII symbols but ' , - . becomes a word
  *   3  '.' and ',' become words after other characters than digits
- *   4  and before what is no digit
+ *   4  and before other characters than digits
  *   5  '-' becomes a word after a digit
- * Digits are 0 to 9. A rule takes both characters that it looks at, so the next match begins after
- * them. Bytes do: no byte of a longer UTF-8 sequence is an ASCII character.
+ * Digits are 0 to 9. A match covers both characters, so the next match starts after them. The rules
+ * work on bytes, since no byte of a longer UTF-8 sequence is an ASCII character.
  */
 #include <string.h>
 
@@ -25,19 +24,13 @@ static bool is_point(char c) {
     return c == '.' || c == ',';
 }
 
-/* The ranges of the script: { to ~, [ to `, blank to &, ( to +, : to @, and the slash. */
-static bool is_symbol(char c) {
-    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
-           (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
-}
-
 static void swap(byte_buffer *a, byte_buffer *b) {
     byte_buffer kept = *a;
     *a = *b;
     *b = kept;
 }
 
-/* Every `old` becomes `new`; the result is in *from again. */
+/* Replaces every `old` by `new` in *from. */
 static void replace(byte_buffer *from, byte_buffer *spare, const char *old, const char *new) {
     const size_t length = strlen(old);
     spare->size = 0;
@@ -52,15 +45,6 @@ static void replace(byte_buffer *from, byte_buffer *spare, const char *old, cons
     swap(from, spare);
 }
 
-static void unescape(byte_buffer *from, byte_buffer *spare) {
-    if (from->size && memchr(from->byte, '<', from->size)) replace(from, spare, "<skipped>", "");
-    if (!from->size || !memchr(from->byte, '&', from->size)) return;
-    replace(from, spare, "&quot;", "\"");
-    replace(from, spare, "&amp;", "&");
-    replace(from, spare, "&lt;", "<");
-    replace(from, spare, "&gt;", ">");
-}
-
 static void put_alone(byte_buffer *to, const char *c) {
     buffer_put(to, " ", 1);
     buffer_put(to, c, 1);
@@ -71,7 +55,10 @@ static void part_symbols(const byte_buffer *from, byte_buffer *to) {
     to->size = 0;
     buffer_put(to, "   ", 3); /* the blank before the line is a symbol too */
     for (size_t i = 0; i < from->size; i++) {
-        if (is_symbol(from->byte[i]))
+        const char c = from->byte[i];
+        /* the ranges of the script: { to ~, [ to `, blank to &, ( to +, : to @, and the slash */
+        if ((c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+            (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/')
             put_alone(to, from->byte + i);
         else
             buffer_put(to, from->byte + i, 1);
@@ -79,12 +66,14 @@ static void part_symbols(const byte_buffer *from, byte_buffer *to) {
     buffer_put(to, "   ", 3);
 }
 
-static void part_points_behind(const byte_buffer *from, byte_buffer *to) {
+/* Cuts off '-' after digits, or points after other characters. */
+static void part_after(const byte_buffer *from, byte_buffer *to, bool digits) {
     to->size = 0;
     for (size_t i = 0; i < from->size; i++) {
         buffer_put(to, from->byte + i, 1);
-        if (i + 1 < from->size && !is_digit(from->byte[i]) && is_point(from->byte[i + 1]))
-            put_alone(to, from->byte + ++i);
+        if (i + 1 == from->size || is_digit(from->byte[i]) != digits) continue;
+        const char next = from->byte[i + 1];
+        if (digits ? next == '-' : is_point(next)) put_alone(to, from->byte + ++i);
     }
 }
 
@@ -97,21 +86,18 @@ static void part_points_before(const byte_buffer *from, byte_buffer *to) {
     }
 }
 
-static void part_dashes(const byte_buffer *from, byte_buffer *to) {
-    to->size = 0;
-    for (size_t i = 0; i < from->size; i++) {
-        buffer_put(to, from->byte + i, 1);
-        if (i + 1 < from->size && is_digit(from->byte[i]) && from->byte[i + 1] == '-')
-            put_alone(to, from->byte + ++i);
-    }
-}
-
 void bleu_tokenize_13a(byte_buffer *from, byte_buffer *to) {
-    unescape(from, to);
+    if (from->size && memchr(from->byte, '<', from->size)) replace(from, to, "<skipped>", "");
+    if (from->size && memchr(from->byte, '&', from->size)) {
+        replace(from, to, "&quot;", "\"");
+        replace(from, to, "&amp;", "&");
+        replace(from, to, "&lt;", "<");
+        replace(from, to, "&gt;", ">");
+    }
     part_symbols(from, to);
-    part_points_behind(to, from);
+    part_after(to, from, false);
     part_points_before(from, to);
-    part_dashes(to, from);
+    part_after(to, from, true);
     swap(from, to);
     to->failed = to->failed || from->failed;
 }

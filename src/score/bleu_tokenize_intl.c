@@ -1,11 +1,11 @@
 /* bleu_tokenize_intl.c -- the tokenizer of mteval-v14.pl --international-tokenization (NIST) as
- * sacreBLEU reads it (Post, WMT 2018). Nothing is unescaped; a point after a number at the end of
- * the line stays.
+ * sacreBLEU implements it (Post, WMT 2018). Nothing is unescaped. A point after a number at the end
+ * of the line stays.
  *
- * In this order, each over the whole line, from left to right without overlap, on code points and
- * Unicode's general categories:
+ * The rules apply in this order to the code points of the whole line, by Unicode's general
+ * category. Each matches from left to right without overlap:
  *   1  punctuation (P) becomes a word after other characters than numbers (N)
- *   2  and before what is no number
+ *   2  and before other characters than numbers
  *   3  symbols (S) become words
  */
 #include "base/utf8.h"

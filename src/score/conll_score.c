@@ -1,16 +1,14 @@
 /* conll_score.c -- counts and output of conlleval.pl (E. Tjong Kim Sang, 2004-01-26), the scorer of
  * CoNLL-2000 to 2003.
  *
- * Gold and predicted phrases are followed side by side. A phrase is correct when both begin at the
- * same word with the same type and end at the same word. `open` is true while they may still be
- * equal.
+ * Gold and predicted phrases are compared word by word. A phrase is correct if start, end and type
+ * are equal. `open`: they may still be equal.
  *
  *     P = correct / found, R = correct / gold, FB1 = 2 P R / (P + R), in percent, 0 for 0/0
  *
- * Peculiarities of the script that are kept: a type "0" is none; E behind which B follows neither
- * ends nor begins a phrase, but by its type; S, and any part that is not one of B I O E . [ ], does
- * so by its type alone; phrases without a type have two lines of their own when both texts have
- * such.
+ * These peculiarities of the script are kept. A type "0" counts as no type. Between E and B a
+ * phrase ends only by its type. So it does at S and other parts than B I O E . [ ]. Phrases without
+ * a type are printed twice if both texts have some.
  */
 #include "score/conll_score.h"
 
@@ -57,15 +55,7 @@ void conll_free(conll_scorer *s) {
 
 /* -- tags */
 
-static part part_of(const char *byte, size_t size) {
-    static const char letters[] = "OBIE.[]";
-    static const part parts[] = {PART_O,   PART_B,       PART_I,      PART_E,
-                                 PART_DOT, PART_BRACKET, PART_BRACKET};
-    const char *at = size == 1 && *byte ? strchr(letters, *byte) : NULL;
-    return at ? parts[at - letters] : PART_OTHER;
-}
-
-/* Bytes of the part. */
+/* Bytes before the hyphen. */
 static size_t cut(conll_tag tag) {
     const char *hyphen = tag.size ? memchr(tag.byte, '-', tag.size) : NULL;
     return hyphen ? (size_t)(hyphen - tag.byte) : tag.size;
@@ -75,20 +65,18 @@ static bool read_mark(conll_scorer *s, conll_tag tag, mark *m) {
     const size_t size = cut(tag), skip = size < tag.size ? size + 1 : size;
     size_t length = tag.size - skip;
     if (length == 1 && tag.byte[skip] == '0') length = 0; /* false in Perl */
-    *m = (mark){part_of(tag.byte, size), tag_types_add(&s->types, tag.byte + skip, length)};
+    static const char letters[] = "OBIE.[]";
+    static const part parts[] = {PART_O,   PART_B,       PART_I,      PART_E,
+                                 PART_DOT, PART_BRACKET, PART_BRACKET};
+    const char *at = size == 1 && *tag.byte ? strchr(letters, *tag.byte) : NULL;
+    *m = (mark){at ? parts[at - letters] : PART_OTHER,
+                tag_types_add(&s->types, tag.byte + skip, length)};
     return m->type >= 0;
-}
-
-static bool make_room(conll_scorer *s) {
-    const int64_t before = s->capacity, types = s->types.names.count;
-    if (!vector_reserve(&s->of_type, &s->capacity, types, sizeof *s->of_type)) return false;
-    memset(s->of_type + before, 0, (size_t)(s->capacity - before) * sizeof *s->of_type);
-    return true;
 }
 
 /* -- phrases */
 
-/* A part that is no phrase, or the rest of one, whatever its type. */
+/* A part outside phrases, whatever its type. */
 static bool is_silent(part p) {
     return p == PART_O || p == PART_DOT;
 }
@@ -131,8 +119,11 @@ static void step(conll_scorer *s, mark gold, mark found) {
 
 sr_status conll_add(conll_scorer *s, conll_tag gold, conll_tag found, sr_failure *why) {
     mark g, f;
-    if (!read_mark(s, gold, &g) || !read_mark(s, found, &f) || !make_room(s))
+    const int64_t before = s->capacity;
+    if (!read_mark(s, gold, &g) || !read_mark(s, found, &f) ||
+        !vector_reserve(&s->of_type, &s->capacity, s->types.names.count, sizeof *s->of_type))
         return sr_fail(why, SR_MEMORY, "out of memory for the types of phrases");
+    memset(s->of_type + before, 0, (size_t)(s->capacity - before) * sizeof *s->of_type);
     s->sum.tokens++;
     const size_t size = cut(gold);
     s->sum.right += g.type == f.type && size == cut(found) &&
@@ -155,16 +146,6 @@ conll_counts conll_sum(const conll_scorer *s) {
 
 /* -- output */
 
-static void print_type(const char *name, type_counts c, bool latex, FILE *out) {
-    const entity_scores p = entity_scores_of(c.correct, c.found, c.gold);
-    if (latex)
-        fprintf(out, "\n%-7s &  %6.2f\\%% & %6.2f\\%% & %6.2f \\\\", name, p.precision, p.recall,
-                p.f1);
-    else
-        fprintf(out, "%17s: precision: %6.2f%%; recall: %6.2f%%; FB1: %6.2f  %lld\n", name,
-                p.precision, p.recall, p.f1, (long long)c.found);
-}
-
 typedef struct named_type {
     const char *name;
     type_counts counts;
@@ -174,7 +155,7 @@ static int compare_names(const void *a, const void *b) {
     return strcmp(((const named_type *)a)->name, ((const named_type *)b)->name);
 }
 
-/* Types that a phrase has, bytes ascending. */
+/* Prints the types of phrases, bytes ascending. */
 static sr_status print_types(const conll_scorer *s, bool latex, FILE *out, sr_failure *why) {
     int32_t count = 0;
     named_type *list = calloc((size_t)s->types.names.count, sizeof *list);
@@ -188,7 +169,15 @@ static sr_status print_types(const conll_scorer *s, bool latex, FILE *out, sr_fa
     qsort(list, (size_t)count, sizeof *list, compare_names);
     for (int32_t i = 0; i < count; i++) {
         const bool twice = !*list[i].name && list[i].counts.gold && list[i].counts.found;
-        for (int k = 0; k <= twice; k++) print_type(list[i].name, list[i].counts, latex, out);
+        const type_counts c = list[i].counts;
+        const entity_scores p = entity_scores_of(c.correct, c.found, c.gold);
+        for (int k = 0; k <= twice; k++)
+            if (latex)
+                fprintf(out, "\n%-7s &  %6.2f\\%% & %6.2f\\%% & %6.2f \\\\", list[i].name,
+                        p.precision, p.recall, p.f1);
+            else
+                fprintf(out, "%17s: precision: %6.2f%%; recall: %6.2f%%; FB1: %6.2f  %lld\n",
+                        list[i].name, p.precision, p.recall, p.f1, (long long)c.found);
     }
     free(list);
     return SR_OK;

@@ -1,10 +1,9 @@
-/* conll_score.h -- entities right, found and in the text, as conlleval.pl (Tjong Kim Sang, version
- * 2004-01-26) counts them (docs/scores.md).
+/* conll_score.h -- counts of correct, found and gold entities, as in conlleval.pl (Tjong Kim Sang,
+ * version 2004-01-26; docs/scores.md).
  *
- * A tag is cut at its first '-': its part comes before it, its type after it. Parts and
- * types of two neighbours decide where a phrase begins and ends. The script has B, I, O and E; '['
- * and ']' are phrases of one word. A type of its own begins a phrase whatever the part is. `I-X`
- * after `O` or another type begins one.
+ * The first '-' separates the part of a tag from its type. Parts and types of two adjacent words
+ * decide where a phrase begins and ends. The script has B, I, O and E; '[' and ']' are phrases of
+ * one word. A new type begins a phrase, whatever the part is, as in `I-X` after `O`.
  */
 #ifndef SCORE_CONLL_SCORE_H
 #define SCORE_CONLL_SCORE_H
@@ -36,9 +35,9 @@ void conll_free(conll_scorer *s);
 sr_status conll_add(conll_scorer *s, conll_tag gold, conll_tag found, sr_failure *why);
 void conll_end_sentence(conll_scorer *s);
 
-/* The same once all was added; a phrase that reaches the end is counted. */
+/* The counts after the last tag; a phrase at the end counts. */
 conll_counts conll_sum(const conll_scorer *s);
-/* What the script prints; latex: with -l. SR_IO, SR_MEMORY. */
+/* Prints the output of the script; latex: with -l. SR_IO, SR_MEMORY. */
 sr_status conll_print(const conll_scorer *s, bool latex, FILE *out, sr_failure *why);
 
 #endif

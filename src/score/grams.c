@@ -1,7 +1,7 @@
 /* grams.c -- counts n-grams that a hypothesis shares with its references; see grams.h.
  *
- * The key of an n-gram is the number of its first n-1 words and the number of its last word. So a
- * map of number pairs serves every order, and the time is linear in the words.
+ * The key of an n-gram is a pair of numbers: of its first n-1 words and of its last word. So one
+ * map of pairs serves every order, in linear time.
  */
 #include "score/grams.h"
 
@@ -20,15 +20,11 @@ void grams_begin(grams *g) {
     g->texts = 0;
 }
 
-static bool is_ascii_blank(char c) {
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-/* Bytes of the blank at p, or 0; *step: bytes of the character there. */
+/* Bytes of the blank at p, or 0; *step: bytes of the character. */
 static size_t blank_at(const char *p, bool ascii, size_t *step) {
     uint32_t code;
     *step = 1;
-    if (ascii) return is_ascii_blank(*p);
+    if (ascii) return *p == ' ' || (*p >= '\t' && *p <= '\r');
     *step = utf8_decode(p, &code);
     if (*step == 0) *step = 1;
     return unicode_is_blank(code) ? *step : 0;
@@ -78,16 +74,7 @@ static bool number_grams(grams *g, int more) {
     return true;
 }
 
-/* Of several references the one with the most occurrences of an n-gram counts. */
-static void count_reference(grams *g, int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; i++) {
-        gram_count *c = &g->count[g->word[i].gram];
-        if (++c->in_ref > c->in_best) c->in_best = c->in_ref;
-    }
-    for (int64_t i = from; i < to; i++) g->count[g->word[i].gram].in_ref = 0;
-}
-
-/* The length closest to the hypothesis; of two that are equally close the shorter. */
+/* The length closest to the hypothesis; ties: the shorter. */
 static int64_t closest_length(const grams *g) {
     int64_t closest = g->end[1] - g->end[0];
     for (int t = 2; t < g->texts; t++) {
@@ -103,7 +90,14 @@ bool grams_count(grams *g, bleu_counts *counts) {
     for (int more = 0; g->words && more < BLEU_ORDER; more++) {
         if (!number_grams(g, more)) return false;
         const int64_t grams_of_hyp = g->end[0] > more ? g->end[0] - more : 0;
-        for (int t = 1; t < g->texts; t++) count_reference(g, g->end[t - 1], g->end[t] - more);
+        for (int t = 1; t < g->texts; t++) { /* in_best: of the reference with most */
+            const int64_t from = g->end[t - 1], to = g->end[t] - more;
+            for (int64_t i = from; i < to; i++) {
+                gram_count *c = &g->count[g->word[i].gram];
+                if (++c->in_ref > c->in_best) c->in_best = c->in_ref;
+            }
+            for (int64_t i = from; i < to; i++) g->count[g->word[i].gram].in_ref = 0;
+        }
         for (int64_t i = 0; i < grams_of_hyp; i++) {
             gram_count *c = &g->count[g->word[i].gram];
             if (c->in_hyp++ < c->in_best) counts->correct[more]++; /* clipped */

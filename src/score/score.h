@@ -1,8 +1,7 @@
-/* score.h -- BLEU of translations (docs/scores.md): two forms of it, of which each number says
- * which.
+/* score.h -- BLEU of translations in two forms, named in each signature (docs/scores.md).
  *
- *   the form of multi-bleu.perl: text that is tokenized already, bytes, words between ASCII blanks
- *   the form of sacreBLEU 2.x:   text as people write it, UTF-8, cut into words by a tokenizer here
+ *   the form of multi-bleu.perl: tokenized text, bytes, words between ASCII blanks
+ *   the form of sacreBLEU 2.x:   raw text, UTF-8, split into words by a tokenizer here
  *
  * A scorer takes one sentence with its references at a time. It keeps the counts of each, for the
  * bootstrap:
@@ -39,11 +38,11 @@ typedef enum {
 typedef enum { BLEU_TOKENIZE_13A, BLEU_TOKENIZE_INTL, BLEU_TOKENIZE_NONE } bleu_tokenizer;
 
 typedef struct bleu_form {
-    bool multi;               /* that of multi-bleu.perl: no tokenizer and no smoothing */
-    bool lowercase;           /* ASCII letters in the form of multi-bleu, else all of Unicode */
-    bleu_tokenizer tokenizer; /* cuts hypotheses and references alike */
+    bool multi;               /* multi-bleu.perl: no tokenizer, no smoothing */
+    bool lowercase;           /* ASCII letters with multi, else Unicode */
+    bleu_tokenizer tokenizer; /* for hypotheses and references */
     bleu_smoothing smoothing;
-    double smooth_value; /* of floor and add-k */
+    double smooth_value; /* for floor and add-k */
 } bleu_form;
 
 #define BLEU_FORM                                                                                  \
@@ -51,11 +50,10 @@ typedef struct bleu_form {
 #define BLEU_MULTI_FORM                                                                            \
     { .multi = true }
 
-/* Names for command lines and signatures, in the order of the enums. The function returns the
- * number of a name; -1: none. */
+/* Names for command lines and signatures, in the order of the enums. */
 #define BLEU_TOKENIZER_WORDS "13a|intl|none"
 #define BLEU_SMOOTHING_WORDS "none|exp|floor|add-k"
-int bleu_find_word(const char *words, const char *word);
+
 /* 0.1 for floor, 1 for add-k, 0 for the others. */
 double bleu_smooth_default(bleu_smoothing smoothing);
 
@@ -86,16 +84,15 @@ typedef struct bleu_scorer bleu_scorer;
 bleu_scorer *bleu_create(const bleu_form *form); /* NULL when out of memory */
 void bleu_free(bleu_scorer *s);
 /* Counts a sentence with its references, 1 to BLEU_REFERENCES, the same number for each sentence.
- * SR_FORMAT: not UTF-8, where the form is not that of multi-bleu. */
+ * SR_FORMAT: not UTF-8, unless the form is multi. */
 sr_status bleu_add(bleu_scorer *s, bleu_text hyp, const bleu_text *ref, int refs, sr_failure *why);
 bleu_counts bleu_sum(const bleu_scorer *s);
 
-/* The words that a form makes of a line, one blank between them. malloc'd, NULL when out of memory
- * or the line is not UTF-8 as the form wants it. */
+/* The words of a line in a form, one blank between them. malloc'd, NULL when out of memory or the
+ * line is not UTF-8. */
 char *bleu_words(const bleu_form *form, bleu_text line);
 
-/* An interval that holds `level` of the scores of texts whose sentences are drawn from this
- * one's. */
+/* An interval of scores of texts whose sentences are drawn from this one. */
 typedef struct bleu_interval {
     double low, high;
     int64_t resamples;
@@ -106,15 +103,15 @@ enum { BLEU_RESAMPLES = 1000, BLEU_SEED = 12345 };
 /* 95 % by percentiles; fills low and high of *interval. */
 sr_status bleu_bootstrap(const bleu_scorer *s, bleu_interval *interval, sr_failure *why);
 
-/* "statrec-bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:0.2.0", of multi-bleu's form
+/* "statrec-bleu|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:0.2.0"; with multi
  * "statrec-multi-bleu|nrefs:1|case:mixed|tok:none|smooth:none|version:0.2.0". NULL: no interval. */
 void bleu_signature(const bleu_scorer *s, const bleu_interval *interval, char *text, size_t size);
 /* "SIGNATURE = 30.12 62.5/36.4/23.1/15.0 (BP = 1.000 ratio = 1.021 hyp_len = 12 ref_len = 11)";
- * `digits` of the score after the point. */
+ * digits: of the score after the point. */
 void bleu_print(const bleu_scorer *s, int digits, const bleu_interval *interval, char *text,
                 size_t size);
 /* multi-bleu.perl's line: "BLEU = 30.12, 62.5/36.4/23.1/15.0 (BP=1.000, ratio=1.021, hyp_len=12,
- * ref_len=11)"; zeros when the references hold no word. */
+ * ref_len=11)"; zeros when the references have no word. */
 void bleu_print_multi(const bleu_counts *sum, char *text, size_t size);
 /* "95 % interval [29.10, 31.20] (1000 resamples, seed 12345)" */
 void bleu_print_interval(const bleu_interval *interval, int digits, char *text, size_t size);

@@ -1,4 +1,4 @@
-/* scorer.h -- what a scorer holds. */
+/* scorer.h -- the state of a scorer. */
 #ifndef SCORE_SCORER_H
 #define SCORE_SCORER_H
 

@@ -1,5 +1,5 @@
-/* cross_entropy.c -- what tasks share: the loss of logits, smoothing in use, the loss of a model
- * with gives_nll, metrics. */
+/* cross_entropy.c -- shared by tasks: the loss of logits, smoothing, the loss of a model with
+ * gives_nll, metrics. */
 #include <math.h>
 
 #include "engine/ops/ops.h"

@@ -8,19 +8,10 @@ tensor *task_loss(const task_row *row, const task_options *o, model *m, pass *p,
     tensor *output = m->row->forward(m, p), *loss = NULL;
     if (output)
         loss = m->gives_nll ? row->loss_of_nll(p, output, sum) : row->loss(o, p, output, sum);
-    if (!loss && !tape_failure(p->tape)) /* or it would pass for one of 0 */
+    if (!loss && !tape_failure(p->tape)) /* else it would count as 0 */
         return tape_fail(p->tape, SR_USAGE, "model %s gave no loss", m->row->name);
     if (loss) sum->loss += p->penalty;
     return loss;
-}
-
-static void add(task_sums *sum, const task_sums *one) {
-    sum->loss += one->loss;
-    sum->nll += one->nll;
-    sum->tokens += one->tokens;
-    sum->correct += one->correct;
-    sum->unknown += one->unknown;
-    for (int i = 0; i < TASK_COUNTS; i++) sum->count[i] += one->count[i];
 }
 
 sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_split split,
@@ -31,11 +22,11 @@ sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_sp
 /* The first `batches` of the split. */
 static sr_status evaluate_batches(const task_row *row, const task_options *o, model *m, tape *t,
                                   dataset *d, data_split split, int64_t batches, norm_mode mode,
-                                  model_memory *k, task_sums *sum, sr_failure *why) {
+                                  model_memory *memory, task_sums *sum, sr_failure *why) {
     *sum = (task_sums){0};
     for (int64_t i = 0; i < batches; i++) {
         batch b;
-        pass p = {.tape = t, .batch = &b, .mode = mode, .memory = k};
+        pass p = {.tape = t, .batch = &b, .mode = mode, .memory = memory};
         task_sums one;
         sr_status status = data_batch(d, split, 0, i, &b, why);
         if (status != SR_OK) return status;
@@ -44,7 +35,12 @@ static sr_status evaluate_batches(const task_row *row, const task_options *o, mo
             const sr_failure *f = tape_failure(t);
             return sr_fail(why, f->status, "%s: %s", data_split_name(split), f->text);
         }
-        add(sum, &one);
+        sum->loss += one.loss;
+        sum->nll += one.nll;
+        sum->tokens += one.tokens;
+        sum->correct += one.correct;
+        sum->unknown += one.unknown;
+        for (int k = 0; k < TASK_COUNTS; k++) sum->count[k] += one.count[k];
     }
     return SR_OK;
 }

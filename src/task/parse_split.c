@@ -24,7 +24,7 @@ static int64_t start_of(const parsing *p, int64_t i) {
     return p->out->of.bank->start[p->sentence[i]];
 }
 
-/* Sentences into the places that are free. */
+/* Starts sentences in free places. */
 static sr_status fill(parsing *p, sr_failure *why) {
     const data_trees *t = &p->out->of;
     while (p->active < TOGETHER && p->next < t->first + t->count) {
@@ -39,7 +39,7 @@ static sr_status fill(parsing *p, sr_failure *why) {
     return SR_OK;
 }
 
-/* Its arcs are kept; the last active one takes its place. */
+/* Keeps the arcs of a sentence; moves the last active one to its place. */
 static void finish(parsing *p, int64_t i) {
     const arc_state done = p->state[i];
     const int64_t at = start_of(p, i) - p->out->first_word;
@@ -49,7 +49,7 @@ static void finish(parsing *p, int64_t i) {
     p->active--;
     p->state[i] = p->state[p->active];
     p->sentence[i] = p->sentence[p->active];
-    p->state[p->active] = done; /* its memory serves again */
+    p->state[p->active] = done; /* its memory is reused */
 }
 
 static void step(parsing *p, int64_t i) {
@@ -93,17 +93,6 @@ static sr_status parse_all(parsing *p, bool *stopped, sr_failure *why) {
     return status;
 }
 
-static sr_status make_room(parsed_split *out, sr_failure *why) {
-    const data_trees *t = &out->of;
-    out->first_word = t->bank->start[t->first];
-    out->words = t->bank->start[t->first + t->count] - out->first_word;
-    out->head = malloc((size_t)out->words * sizeof *out->head);
-    out->label = malloc((size_t)out->words * sizeof *out->label);
-    if (out->head && out->label) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "out of memory for the trees of %lld sentences",
-                   (long long)t->count);
-}
-
 sr_status parse_split(const task_decoding *d, parsed_split *out, bool *stopped, sr_failure *why) {
     *out = (parsed_split){0};
     *stopped = false;
@@ -117,8 +106,16 @@ sr_status parse_split(const task_decoding *d, parsed_split *out, bool *stopped, 
                    .next = out->of.first,
                    .features = data_tree_features(&out->of),
                    .classes = data_tree_classes(&out->of)};
-    sr_status status = make_room(out, why);
-    if (status == SR_OK) status = parse_all(p, stopped, why);
+    const data_trees *t = &out->of;
+    out->first_word = t->bank->start[t->first];
+    out->words = t->bank->start[t->first + t->count] - out->first_word;
+    out->head = malloc((size_t)out->words * sizeof *out->head);
+    out->label = malloc((size_t)out->words * sizeof *out->label);
+    sr_status status =
+        out->head && out->label
+            ? parse_all(p, stopped, why)
+            : sr_fail(why, SR_MEMORY, "out of memory for the trees of %lld sentences",
+                      (long long)t->count);
     if (p->scorer) d->model->row->scorer->free(p->scorer);
     for (int i = 0; i < TOGETHER; i++) arc_free(&p->state[i]);
     free(p->feature);

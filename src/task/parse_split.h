@@ -1,4 +1,4 @@
-/* parse_split.h -- the trees that a model gives to the sentences of a split. */
+/* parse_split.h -- parses the sentences of a split with a model. */
 #ifndef TASK_PARSE_SPLIT_H
 #define TASK_PARSE_SPLIT_H
 
@@ -11,7 +11,7 @@ typedef struct parsed_split {
     int32_t *head, *label;     /* [words] */
 } parsed_split;
 
-/* Greedy parsing. *stopped: `stop` said so. Nothing to free on failure or when stopped. */
+/* Greedy parsing. *stopped: by `stop`. Nothing to free on failure or when stopped. */
 sr_status parse_split(const task_decoding *d, parsed_split *p, bool *stopped, sr_failure *why);
 void parsed_split_free(parsed_split *p);
 

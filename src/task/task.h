@@ -15,31 +15,30 @@ enum { TASK_METRICS = 12, TASK_ARRAYS = 8, TASK_COUNTS = 4, TASK_TEXT = 256, TAS
 /* Sums over the batches of a split. */
 typedef struct task_sums {
     double loss, nll; /* nats; loss with smoothing and penalties */
-    int64_t tokens;   /* what they are divided by, as batch has them */
+    int64_t tokens;   /* their divisor, as in batch */
     int64_t correct;  /* negative: not known */
     int64_t unknown;
-    int64_t count[TASK_COUNTS]; /* of the task's own meaning */
+    int64_t count[TASK_COUNTS]; /* defined by the task */
 } task_sums;
 
-/* Which of two values of a metric is better. */
+/* Which value of a metric is better. */
 typedef enum { BETTER_LESS = -1, BETTER_NEITHER, BETTER_MORE } task_better;
 
-/* A number of an evaluation. Called valid_NAME, test_NAME; with the statistics of each batch
- * instead of the running ones NAME_batch behind that. */
+/* A number of an evaluation: valid_NAME, test_NAME; with batch statistics valid_NAME_batch. */
 typedef struct task_metric {
     const char *name, *unit;
     const char *definition; /* without the split, which precedes it */
     task_better better;
-    bool decoded; /* of decoded output, not of a pass: such metrics come last */
+    bool decoded; /* of decoded output, not of a pass; these come last */
 } task_metric;
 
 typedef struct task_options {
     double label_smoothing; /* NaN: the task's */
     smoothing_form smoothing;
-    int64_t beam; /* pairs: hypotheses of a sentence that go on in decoding */
+    int64_t beam; /* pairs: beam size */
 } task_options;
 
-/* A trained model and the split that it is to decode. */
+/* A trained model and the split to decode. */
 typedef struct task_decoding {
     const task_options *options;
     model *model;
@@ -60,32 +59,32 @@ typedef struct task_array {
 typedef struct task_result {
     const task_sums *sum;
     const char *split;     /* "validation" */
-    int64_t left_out;      /* tokens of the split that no batch has as a target */
+    int64_t left_out;      /* tokens of the split outside all batches */
     const char *condition; /* of the model (model_condition), "": none */
 } task_result;
 
 typedef struct task_row {
     task id;
     const char *name;    /* "pairs": as in run files and tables */
-    const char *takes;   /* "sentence pairs": what models and data of this task are about */
+    const char *takes;   /* "sentence pairs": for messages */
     const char *summary; /* one line for `statrec list tasks` */
-    bool text;           /* batches are of words */
+    bool text;           /* batches of words */
     double label_smoothing;
     task_metric metric[TASK_METRICS]; /* name NULL ends */
-    int counts;                       /* how many of task_sums' count it has */
+    int counts;                       /* number of task_sums.count in use */
     int leading;                      /* the metric that ranks runs */
-    data_shape example;               /* any shape: for models that are only looked at */
+    data_shape example;               /* any shape, for models without data */
     /* Summed loss of the model's output for a batch, count 1; *sum is filled. */
     tensor *(*loss)(const task_options *o, const pass *p, tensor *output, task_sums *sum);
-    /* The same of what a model with gives_nll returns; NULL: not in this task. */
+    /* The same for a model with gives_nll; NULL: not in this task. */
     tensor *(*loss_of_nll)(const pass *p, tensor *nll, task_sums *sum);
     /* value [metrics] from the sums of all batches of a split; NaN where nothing was counted. */
     void (*measure)(const task_sums *sum, double *value);
     /* The decoded metrics, value [task_all_metrics - task_metrics], and a line on them; NULL: none.
-     * *stopped: `stop` said so, there are no values. */
+     * *stopped: by `stop`, without values. */
     sr_status (*decode)(const task_decoding *d, double *value, char text[TASK_DECODED],
                         bool *stopped, sr_failure *why);
-    bool decode_asked; /* decoding takes so long that it is done when it is asked for */
+    bool decode_asked; /* decoding is slow: only on request */
     /* Writes the predictions for the split, in the format of its scorer; NULL: none. */
     sr_status (*predict)(const task_decoding *d, FILE *to, sr_failure *why);
     /* One line on the result of a split, without an end of line. */
@@ -101,7 +100,7 @@ int task_all_metrics(const task_row *row); /* with decoded ones */
 
 /* SR_USAGE when a model cannot learn from data of this shape. */
 sr_status task_check(const model_row *m, const data_shape *shape, sr_failure *why);
-/* SR_USAGE when its loss cannot be taken as the options want it. */
+/* SR_USAGE when the model has no loss with these options. */
 sr_status task_check_loss(const task_row *row, const task_options *o, const model *m,
                           sr_failure *why);
 
@@ -115,7 +114,7 @@ sr_status task_memory(model_memory *k, const model *m, const dataset *d, data_sp
                       bool training, sr_failure *why);
 
 /* Sums over a split, without dropout, gradients and changes of state. mode: NORM_RUNNING, or
- * NORM_BATCH for the statistics of each batch. A model with memory begins with an empty one. The
+ * NORM_BATCH for the statistics of each batch. A model with memory starts with an empty one. The
  * tape is reset. */
 sr_status task_evaluate(const task_row *row, const task_options *o, model *m, tape *t, dataset *d,
                         data_split split, norm_mode mode, task_sums *sum, sr_failure *why);

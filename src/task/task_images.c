@@ -12,25 +12,19 @@
 enum { TOP = 5, METRIC_TOP5 = METRIC_ACCURACY + 1 };
 enum { COUNT_TOP5, COUNT_RANKED, COUNTS }; /* of task_sums */
 
-/* Classes before that of the label. */
-static int64_t rank_of(const real *logit, int64_t classes, int64_t label) {
-    int64_t before = 0;
-    for (int64_t v = 0; v < label; v++) before += !(logit[v] < logit[label]);
-    for (int64_t v = label + 1; v < classes; v++) before += !(logit[v] <= logit[label]);
-    return before + (logit[label] != logit[label]) * classes;
-}
-
-static void count_top(const tensor *logits, const int32_t *label, task_sums *sum) {
-    const int64_t classes = tensor_features(logits), rows = tensor_rows(logits);
-    if (classes <= TOP) return;
-    sum->count[COUNT_RANKED] = rows;
-    for (int64_t r = 0; r < rows; r++)
-        sum->count[COUNT_TOP5] += rank_of(logits->value + r * classes, classes, label[r]) < TOP;
-}
-
 static tensor *images_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
     tensor *loss = task_cross_entropy(o, &task_images, p, output, p->batch->label, -1, -1, sum);
-    if (loss) count_top(output, p->batch->label, sum);
+    const int64_t classes = loss ? tensor_features(output) : 0;
+    if (classes <= TOP) return loss;
+    sum->count[COUNT_RANKED] = tensor_rows(output);
+    for (int64_t r = 0; r < tensor_rows(output); r++) {
+        const real *logit = output->value + r * classes;
+        const int64_t label = p->batch->label[r];
+        int64_t before = logit[label] != logit[label] ? classes : 0; /* classes that precede */
+        for (int64_t v = 0; v < label; v++) before += !(logit[v] < logit[label]);
+        for (int64_t v = label + 1; v < classes; v++) before += !(logit[v] <= logit[label]);
+        sum->count[COUNT_TOP5] += before < TOP;
+    }
     return loss;
 }
 

@@ -1,9 +1,8 @@
 /* task_lm.c -- running text: the next token of every position of a window, cross entropy over all
- * of them, <eos> and <unk> counted (docs/models.md 3.2). Perplexity is that of the plain nll,
- * tokens of all windows alike.
+ * of them, with <eos> and <unk> (docs/models.md 3.2). Perplexity is exp of the unsmoothed nll.
  *
  * A model with gives_nll has no logits: its accuracy is NaN. Bits per byte, bpc, is nll / ln 2
- * where tokens are bytes (docs/models.md 4). It is NaN for words, whose lengths differ.
+ * if tokens are bytes (docs/models.md 4). It is NaN for words, whose lengths differ.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,14 +11,10 @@
 
 enum { METRIC_BPC = METRIC_ACCURACY + 1, COUNT_BYTES = 0 };
 
-static int64_t bytes_of(const pass *p, const task_sums *sum) {
-    return p->batch->bytes ? sum->tokens : 0;
-}
-
 static tensor *lm_loss(const task_options *o, const pass *p, tensor *output, task_sums *sum) {
     tensor *loss = task_cross_entropy(o, &task_lm, p, output, p->batch->target_out, -1,
                                       p->batch->unknown, sum);
-    sum->count[COUNT_BYTES] = bytes_of(p, sum);
+    sum->count[COUNT_BYTES] = p->batch->bytes ? sum->tokens : 0;
     return loss;
 }
 
@@ -27,7 +22,7 @@ static tensor *lm_loss_of_nll(const pass *p, tensor *nll, task_sums *sum) {
     const batch *b = p->batch;
     tensor *loss = task_sum_nll(p, nll, sum);
     for (int64_t i = 0; loss && i < nll->count; i++) sum->unknown += b->target_out[i] == b->unknown;
-    sum->count[COUNT_BYTES] = bytes_of(p, sum);
+    sum->count[COUNT_BYTES] = b->bytes ? sum->tokens : 0;
     return loss;
 }
 

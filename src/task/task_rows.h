@@ -1,4 +1,4 @@
-/* task_rows.h -- the rows that the task files give to the table, and what they share. */
+/* task_rows.h -- the rows of the task table, and functions that they share. */
 #ifndef TASK_TASK_ROWS_H
 #define TASK_TASK_ROWS_H
 
@@ -16,15 +16,15 @@
 TASKS(TASK_DECLARE)
 #undef TASK_DECLARE
 
-/* cross_entropy.c: the smoothing in use. */
+/* cross_entropy.c: the smoothing of the options or the task. */
 double task_smoothing(const task_options *o, const task_row *row);
 
-/* The loss of logits against the targets, op_cross_entropy's; *sum but its counts. */
+/* The loss of logits against the targets (op_cross_entropy); fills *sum except its counts. */
 tensor *task_cross_entropy(const task_options *o, const task_row *row, const pass *p,
                            tensor *logits, const int32_t *target, int32_t ignore, int32_t unknown,
                            task_sums *sum);
 
-/* The summed loss of nll [tokens]; *sum but its counts, `correct` not known. */
+/* The summed loss of nll [tokens]; fills *sum except its counts, `correct` unknown. */
 tensor *task_sum_nll(const pass *p, tensor *nll, task_sums *sum);
 
 /* Metrics of every task with logits: loss, nll, ppl, accuracy, in this order. what: "token",

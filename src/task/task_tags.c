@@ -1,6 +1,6 @@
-/* task_tags.c -- a tag for every word (docs/models.md 10.2). The loss is that of a conditional
- * random field, a mean over sentences. Metrics are precision, recall and F1 of the entities of the
- * best tags.
+/* task_tags.c -- a tag for every word (docs/models.md 10.2). The loss is a conditional random
+ * field's, a mean over sentences. Metrics are precision, recall and F1 of entities in the best
+ * tags.
  *
  * The loss pass counts entities sentence by sentence in the model's decoded tags (pass.predicted);
  * sums cover the split. Predictions are written in IOB2, in the order of the file.
@@ -20,7 +20,7 @@ enum { METRIC_TAG_LOSS, METRIC_TAG_NLL, METRIC_TAGS, METRIC_PRECISION, METRIC_RE
 
 /* -- counting */
 
-/* The ids at the words of a sentence; how many. */
+/* Copies the ids of a sentence's words; returns their number. */
 static int64_t words_of(const batch *b, int64_t i, const int32_t *id, int32_t *to) {
     int64_t words = 0;
     for (int64_t k = i * b->source_length; k < (i + 1) * b->source_length; k++)
@@ -33,16 +33,6 @@ typedef struct workspace {
     tag_span *of_gold, *of_predicted;
 } workspace;
 
-static void count_sentence(const batch *b, const workspace *w, int64_t words, task_sums *sum) {
-    const int64_t gold = tag_set_spans(b->tags, w->gold, words, w->of_gold);
-    const int64_t predicted = tag_set_spans(b->tags, w->predicted, words, w->of_predicted);
-    sum->count[COUNT_GOLD] += gold;
-    sum->count[COUNT_PREDICTED] += predicted;
-    sum->count[COUNT_RIGHT] += tag_spans_matching(w->of_gold, gold, w->of_predicted, predicted);
-    sum->count[COUNT_WORDS] += words;
-    for (int64_t i = 0; i < words; i++) sum->correct += w->gold[i] == w->predicted[i];
-}
-
 static bool count_entities(const pass *p, task_sums *sum) {
     const batch *b = p->batch;
     const size_t length = (size_t)b->source_length;
@@ -53,8 +43,15 @@ static bool count_entities(const pass *p, task_sums *sum) {
     if (!w.gold || !w.predicted || !w.of_gold || !w.of_predicted) return false;
     sum->correct = 0;
     for (int64_t i = 0; i < b->count; i++) {
-        words_of(b, i, b->tag, w.gold);
-        count_sentence(b, &w, words_of(b, i, p->predicted, w.predicted), sum);
+        const int64_t words = words_of(b, i, b->tag, w.gold);
+        words_of(b, i, p->predicted, w.predicted);
+        const int64_t gold = tag_set_spans(b->tags, w.gold, words, w.of_gold);
+        const int64_t predicted = tag_set_spans(b->tags, w.predicted, words, w.of_predicted);
+        sum->count[COUNT_GOLD] += gold;
+        sum->count[COUNT_PREDICTED] += predicted;
+        sum->count[COUNT_RIGHT] += tag_spans_matching(w.of_gold, gold, w.of_predicted, predicted);
+        sum->count[COUNT_WORDS] += words;
+        for (int64_t k = 0; k < words; k++) sum->correct += w.gold[k] == w.predicted[k];
     }
     return true;
 }
@@ -114,21 +111,17 @@ typedef struct tagged_split {
     int64_t count, capacity;
 } tagged_split;
 
-static bool make_room(tagged_split *s, int64_t number) {
-    const int64_t before = s->capacity;
-    if (!vector_reserve(&s->sentence, &s->capacity, number + 1, sizeof *s->sentence)) return false;
-    memset(s->sentence + before, 0, (size_t)(s->capacity - before) * sizeof *s->sentence);
-    if (number >= s->count) s->count = number + 1;
-    return true;
-}
-
 /* One sentence of a batch, in IOB2. */
 static bool keep_sentence(tagged_split *s, const pass *p, int64_t i) {
     const batch *b = p->batch;
     const size_t length = (size_t)b->source_length;
+    const int64_t number = b->pair[i], before = s->capacity;
     int32_t *id = tape_alloc(p->tape, 2 * length * sizeof *id);
-    if (!id || !make_room(s, b->pair[i])) return false;
-    tagged *t = &s->sentence[b->pair[i]];
+    if (!id || !vector_reserve(&s->sentence, &s->capacity, number + 1, sizeof *s->sentence))
+        return false;
+    memset(s->sentence + before, 0, (size_t)(s->capacity - before) * sizeof *s->sentence);
+    if (number >= s->count) s->count = number + 1;
+    tagged *t = &s->sentence[number];
     t->words = words_of(b, i, b->tag, id);
     words_of(b, i, p->predicted, id + t->words);
     t->mark = malloc((2 * (size_t)t->words + 1) * sizeof *t->mark);

@@ -32,7 +32,7 @@ static int trees_arrays(const batch *b, task_array array[TASK_ARRAYS]) {
 
 /* -- parsing */
 
-/* As it stands in a file. */
+/* The label as in a file. */
 static const char *label_text(const parsed_split *p, int64_t i) {
     return p->of.labels ? vocab_word(p->of.labels, TOKEN_FIRST_WORD + p->label[i]) : NULL;
 }
@@ -72,7 +72,7 @@ static sr_status trees_decode(const task_decoding *d, double *value, char text[T
     return SR_OK;
 }
 
-/* The sentences of their file, with other trees. */
+/* Writes the sentences of their file with other trees. */
 static sr_status write_trees(const parsed_split *p, FILE *to, sr_failure *why) {
     const char **label = malloc((size_t)p->words * sizeof *label);
     bool written = label != NULL;

@@ -28,7 +28,7 @@ static sr_status encode(const translator *t, translator_line line, model_source 
     return SR_OK;
 }
 
-/* The lines that have words: their sources, and which lines they are. */
+/* The lines with words: their sources and numbers. */
 typedef struct batch_of_lines {
     model_source *source;
     int64_t *line, count;
@@ -68,7 +68,7 @@ sr_status translator_run(const translator *t, const translator_line *line, int64
 
 /* -- from tokens to text */
 
-/* The j-th piece of the source's line; its length. */
+/* The j-th subword of the source's line. */
 static const char *source_piece(const byte_buffer *pieces, int64_t j, size_t *length) {
     const char *at = pieces->byte ? pieces->byte : "";
     for (; j > 0 && *at; j--) {
@@ -77,18 +77,6 @@ static const char *source_piece(const byte_buffer *pieces, int64_t j, size_t *le
     }
     *length = strcspn(at, " ");
     return at;
-}
-
-static bool put_word(const translator *t, const byte_buffer *pieces, int32_t word, bool first,
-                     byte_buffer *out) {
-    if (!first && !buffer_put(out, " ", 1)) return false;
-    if (word >= 0) {
-        const char *text = vocab_word(t->codec.dictionary[TARGET], word);
-        return text && buffer_put(out, text, strlen(text));
-    }
-    size_t length;
-    const char *piece = source_piece(pieces, -1 - (int64_t)word, &length);
-    return buffer_put(out, piece, length);
 }
 
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
@@ -102,7 +90,12 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
         status = text_codec_pieces(&t->codec, SOURCE, line.byte, line.length, &pieces, why);
     const int64_t count = whole && status == SR_OK ? hypothesis_words(h, t->unknown, word) : 0;
     whole = whole && buffer_put(out, "", 0);
-    for (int64_t i = 0; i < count && whole; i++) whole = put_word(t, &pieces, word[i], i == 0, out);
+    for (int64_t i = 0; i < count && whole; i++) {
+        const char *text = word[i] >= 0 ? vocab_word(t->codec.dictionary[TARGET], word[i]) : NULL;
+        size_t length = text ? strlen(text) : 0;
+        if (word[i] < 0) text = source_piece(&pieces, -1 - (int64_t)word[i], &length);
+        whole = (i == 0 || buffer_put(out, " ", 1)) && text && buffer_put(out, text, length);
+    }
     if (whole) out->size = text_codec_join(out->byte, out->size);
     buffer_free(&pieces);
     free(word);
@@ -112,7 +105,7 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
 
 /* -- BLEU */
 
-/* The reference is cut into words as the training text was, but not into subwords. */
+/* Splits the reference into words as the training text, but not into subwords. */
 static sr_status score_pair(const translator *t, translator_line source, const translation *h,
                             data_line reference, bleu_scorer *s, sr_failure *why) {
     byte_buffer hyp = {0}, ref = {0};

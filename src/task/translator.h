@@ -1,5 +1,4 @@
-/* translator.h -- text in, text out: a model, its dictionaries and how its lines are made into
- * tokens.
+/* translator.h -- translates text: a model, its dictionaries and its line steps.
  *
  * Lines pass the steps of the model's training text (tokenizing, subwords) and the source
  * dictionary. Hypotheses come back as words of the target dictionary, subwords joined.
@@ -19,18 +18,17 @@ typedef struct translator {
     translate_options options;
 } translator;
 
-/* Lines of text with what came of them. */
+/* A line of text. */
 typedef struct translator_line {
     const char *byte;
     size_t length;
 } translator_line;
 
 /* Translates `count` lines into out [count], which the caller zeroes before and frees. An empty
- * line gives an empty hypothesis list. After a failure report->refused is the line that it is
- * about. */
+ * line gives an empty hypothesis list. After a failure report->refused is its line. */
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
                          translation *out, translate_report *report, sr_failure *why);
-/* The text of a hypothesis of a line; *out is replaced. */
+/* The text of a hypothesis of a line; replaces *out. */
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
                           byte_buffer *out, sr_failure *why);
 

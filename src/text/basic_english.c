@@ -6,8 +6,8 @@
  *     "             nothing                       ;  :  <br />         a blank
  *   and blanks separate words
  *
- * Its rules replace in the whole line, one after the other. Only the rule of " can make another one
- * match, so it is first here too.
+ * Its rules replace in the whole line, one after another. Only removing " can make another rule
+ * match, so that comes first here, too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,6 @@
 #include "text/unicode.h"
 
 static const char line_break[] = "<br />";
-
-static size_t drop_quotes(char *text, size_t length) {
-    size_t kept = 0;
-    for (size_t i = 0; i < length; i++)
-        if (text[i] != '"') text[kept++] = text[i];
-    return kept;
-}
 
 /* The replacement of the text at p [left]; *taken: replaced bytes. */
 static bool put_piece(byte_buffer *out, const char *p, size_t left, size_t *taken) {
@@ -43,7 +36,9 @@ static sr_status basic_english(void *self, int side, const char *line, size_t le
     (void)self, (void)side;
     char *small = (char *)unicode_lower((const uint8_t *)line, length, &lowered);
     bool done = small != NULL;
-    size_t size = small ? drop_quotes(small, lowered) : 0;
+    size_t size = 0;
+    for (size_t i = 0; small && i < lowered; i++)
+        if (small[i] != '"') small[size++] = small[i];
     for (size_t i = 0, taken; done && i < size; i += taken)
         done = put_piece(out, small + i, size - i, &taken);
     free(small);

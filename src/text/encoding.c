@@ -1,4 +1,4 @@
-/* encoding.c -- texts in a byte a character, made UTF-8.
+/* encoding.c -- converts texts of one byte per character to UTF-8.
  *
  * Latin-1 is read as Windows-1252, as browsers do (WHATWG Encoding Standard). Bytes 80 to 9f are
  * printable there; the five unused ones stay the C1 controls of ISO 8859-1. All other bytes are the
@@ -18,14 +18,10 @@ static const uint16_t windows[LATIN - HIGH] = {
     0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,   0x017e, 0x0178};
 
 int text_encoding_find(const char *word) {
-    static const char *const names[] = {"auto", "utf-8", "latin-1"};
-    if (!*word) return ENCODING_AUTO;
-    for (int i = 0; i < 3; i++)
-        if (!strcmp(names[i], word)) return i;
-    return -1;
+    return *word ? text_find_word(ENCODING_WORDS, word) : ENCODING_AUTO;
 }
 
-/* At most three bytes; how many. */
+/* Writes at most three bytes; returns their number. */
 static size_t put_character(uint8_t byte, uint8_t *to) {
     const unsigned code = byte >= HIGH && byte < LATIN ? windows[byte - HIGH] : byte;
     if (code < 0x80) {
@@ -42,24 +38,7 @@ static size_t put_character(uint8_t byte, uint8_t *to) {
     return 3;
 }
 
-static sr_status recode(file_bytes *f, sr_failure *why) {
-    uint8_t *byte = f->size < SIZE_MAX / 4 ? malloc(3 * f->size + 1) : NULL;
-    size_t size = 0;
-    if (!byte) return sr_fail(why, SR_MEMORY, "%s: out of memory for its UTF-8 text", f->path);
-    for (size_t i = 0; i < f->size; i++) size += put_character(f->byte[i], byte + size);
-    byte[size] = 0;
-    free(f->byte);
-    f->byte = byte, f->size = size;
-    return SR_OK;
-}
-
-static bool is_ascii(const file_bytes *f) {
-    for (size_t i = 0; i < f->size; i++)
-        if (f->byte[i] >= HIGH) return false;
-    return true;
-}
-
-/* The bytes are read twice where they turn out to be no UTF-8; text_read takes a mark off. */
+/* Reads the file again if it is not UTF-8; text_read removes a byte order mark. */
 sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, int64_t *lines,
                        bool *recoded, sr_failure *why) {
     sr_failure utf8 = {0};
@@ -73,9 +52,21 @@ sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, 
         return status;
     }
     status = file_read(path, f, why);
-    *recoded = status == SR_OK && !is_ascii(f);
-    if (*recoded) status = recode(f, why);
-    if (status == SR_OK) status = text_check(f, lines, why); /* a NUL byte is text of neither */
+    for (size_t i = 0; status == SR_OK && i < f->size && !*recoded; i++)
+        *recoded = f->byte[i] >= HIGH;
+    if (*recoded) {
+        uint8_t *byte = f->size < SIZE_MAX / 4 ? malloc(3 * f->size + 1) : NULL;
+        size_t size = 0;
+        for (size_t i = 0; byte && i < f->size; i++) size += put_character(f->byte[i], byte + size);
+        if (byte) {
+            byte[size] = 0;
+            free(f->byte);
+            f->byte = byte, f->size = size;
+        } else {
+            status = sr_fail(why, SR_MEMORY, "%s: out of memory for its UTF-8 text", f->path);
+        }
+    }
+    if (status == SR_OK) status = text_check(f, lines, why); /* no text has a NUL byte */
     if (status != SR_OK) file_free(f);
     return status;
 }

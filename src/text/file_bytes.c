@@ -42,21 +42,17 @@ sr_status file_missing(const char *path, sr_failure *why) {
 
 /* -- which files */
 
-/* What the caller opened for us: a pipe that has a writer, as of <(command). */
+/* A pipe that the caller opened, so it has a writer, as in <(command). */
 static bool is_handed_over(const char *path) {
     return strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
            strncmp(path, "/proc/self/fd/", 14) == 0;
 }
 
-/* Ends at once. */
-static bool is_null(const struct stat *s) {
-    struct stat null;
-    return S_ISCHR(s->st_mode) && stat("/dev/null", &null) == 0 && s->st_rdev == null.st_rdev;
-}
-
 /* 0 for a file that ends, else the reason not to read it. fd < 0: it is not open yet. */
 static int refuse_kind(const char *path, const struct stat *s, int fd) {
-    if (S_ISREG(s->st_mode) || is_null(s)) return 0;
+    struct stat null;
+    const bool device = S_ISCHR(s->st_mode) && stat("/dev/null", &null) == 0;
+    if (S_ISREG(s->st_mode) || (device && s->st_rdev == null.st_rdev)) return 0;
     if (S_ISDIR(s->st_mode)) return EISDIR;
     if (!is_handed_over(path)) return EINVAL;
     return fd < 0 || S_ISFIFO(s->st_mode) || isatty(fd) ? 0 : EINVAL;
@@ -80,8 +76,8 @@ sr_status file_open(const char *path, int *fd, sr_failure *why) {
 
 /* -- all of a file */
 
-/* Makes room for `capacity` bytes and the closing zero. */
-static sr_status make_room(file_bytes *f, size_t capacity, sr_failure *why) {
+/* Grows the buffer to `capacity` bytes and the final zero. */
+static sr_status reserve(file_bytes *f, size_t capacity, sr_failure *why) {
     uint8_t *larger = capacity < SIZE_MAX ? realloc(f->byte, capacity + 1) : NULL;
     if (!larger)
         return sr_fail(why, SR_MEMORY, "%s: out of memory for %zu bytes", f->path, capacity);
@@ -91,7 +87,7 @@ static sr_status make_room(file_bytes *f, size_t capacity, sr_failure *why) {
 
 static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *why) {
     size_t capacity = expected + 1; /* one more, to see the end without growing */
-    sr_status status = make_room(f, capacity, why);
+    sr_status status = reserve(f, capacity, why);
     while (status == SR_OK) {
         ssize_t got = read(fd, f->byte + f->size, capacity - f->size);
         if (got < 0 && errno == EINTR) continue;
@@ -103,7 +99,7 @@ static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *wh
         f->size += (size_t)got;
         if (f->size == capacity && f->size > expected && f->size >= PIPE_MOST)
             return sr_fail(why, SR_FORMAT, "%s: byte %zu: no end of it", f->path, f->size);
-        if (f->size == capacity) status = make_room(f, capacity *= 2, why);
+        if (f->size == capacity) status = reserve(f, capacity *= 2, why);
     }
     return status;
 }
@@ -127,23 +123,7 @@ size_t file_most_inflated(size_t bytes) {
     return INFLATED_LEAST + (bytes < most ? bytes : most) * INFLATED_RATIO;
 }
 
-/* The declared size of the last member, at most the allowed one. */
-static size_t expected_size(const file_bytes *raw) {
-    if (raw->size < 18) return 64;
-    const uint8_t *p = raw->byte + raw->size - 4;
-    const size_t said = p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
-    const size_t most = file_most_inflated(raw->size);
-    return (said < most ? said : most) + 1;
-}
-
-static sr_status fail_inflated(const file_bytes *raw, size_t at, sr_failure *why) {
-    sr_fail(why, SR_FORMAT, "%s: byte %zu: unpacks to over %zu bytes, %d per byte", raw->path, at,
-            file_most_inflated(raw->size), INFLATED_RATIO);
-    sr_hint(why, "gunzip it to have it read all the same");
-    return SR_FORMAT;
-}
-
-/* What is wrong at compressed byte `at` after inflate returned `code`. */
+/* Reports the fault at compressed byte `at` after inflate returned `code`. */
 static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, const char *text,
                                  sr_failure *why) {
     if (code == Z_MEM_ERROR)
@@ -155,16 +135,22 @@ static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, con
                    text ? text : "unknown");
 }
 
-/* Twice as much, as far as it may be; one more, to see that there is more. */
-static size_t larger_room(const file_bytes *raw, size_t capacity) {
+/* Doubles up to the limit, then adds one byte to detect more data. */
+static size_t larger_capacity(const file_bytes *raw, size_t capacity) {
     const size_t most = file_most_inflated(raw->size) + 1;
     return capacity < most / 2 ? 2 * capacity : capacity < most ? most : capacity + 1;
 }
 
 /* Inflates all members of raw into f. */
 static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, sr_failure *why) {
-    size_t at = 0, capacity = expected_size(raw);
-    sr_status status = make_room(f, capacity, why);
+    size_t at = 0, capacity = 64;
+    if (raw->size >= 18) { /* the declared size of the last member, within the limit */
+        const uint8_t *p = raw->byte + raw->size - 4;
+        const size_t said = p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 | (size_t)p[3] << 24;
+        const size_t most = file_most_inflated(raw->size);
+        capacity = (said < most ? said : most) + 1;
+    }
+    sr_status status = reserve(f, capacity, why);
     while (status == SR_OK) {
         size_t in = raw->size - at < CHUNK ? raw->size - at : CHUNK;
         size_t out = capacity - f->size < CHUNK ? capacity - f->size : CHUNK;
@@ -180,22 +166,15 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
         bool starved = at == raw->size && z->avail_out > 0 && code != Z_STREAM_END;
         if (starved || (code != Z_OK && code != Z_BUF_ERROR && code != Z_STREAM_END))
             return inflate_failure(raw, at, code, z->msg, why);
-        if (f->size > file_most_inflated(raw->size)) return fail_inflated(raw, at, why);
-        if (f->size == capacity) status = make_room(f, larger_room(raw, capacity), why);
-        if (f->size == capacity) capacity = larger_room(raw, capacity);
+        if (f->size > file_most_inflated(raw->size)) {
+            sr_fail(why, SR_FORMAT, "%s: byte %zu: unpacks to over %zu bytes, %d per byte",
+                    raw->path, at, file_most_inflated(raw->size), INFLATED_RATIO);
+            sr_hint(why, "gunzip it to have it read all the same");
+            return SR_FORMAT;
+        }
+        if (f->size == capacity)
+            status = reserve(f, capacity = larger_capacity(raw, capacity), why);
     }
-    return status;
-}
-
-static sr_status unpack(file_bytes *raw, file_bytes *f, sr_failure *why) {
-    if (raw->size == 0)
-        return sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", raw->path);
-    z_stream z = {0};
-    if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
-        return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", raw->path);
-    sr_status status = inflate_all(&z, raw, f, why);
-    inflateEnd(&z);
-    if (status == SR_OK) f->byte[f->size] = 0;
     return status;
 }
 
@@ -204,9 +183,17 @@ sr_status file_read(const char *path, file_bytes *f, sr_failure *why) {
     size_t length = strlen(path);
     if (status == SR_OK && length > 3 && strcmp(path + length - 3, ".gz") == 0) {
         file_bytes raw = *f;
+        z_stream z = {0};
         f->byte = NULL;
         f->size = 0;
-        status = unpack(&raw, f, why);
+        if (raw.size == 0)
+            status = sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", path);
+        else if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
+            status = sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", path);
+        else
+            status = inflate_all(&z, &raw, f, why);
+        inflateEnd(&z);
+        if (status == SR_OK) f->byte[f->size] = 0;
         free(raw.byte);
     }
     if (status != SR_OK) file_free(f);

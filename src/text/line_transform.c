@@ -14,6 +14,17 @@ size_t line_content(const char *line, size_t length) {
     return length;
 }
 
+bool line_walk_next(line_walk *w) {
+    if (w->at >= w->file->size) return false;
+    w->line = (const char *)w->file->byte + w->at;
+    const char *end = memchr(w->line, '\n', w->file->size - w->at);
+    const size_t size = end ? (size_t)(end - w->line) + 1 : w->file->size - w->at;
+    w->length = line_content(w->line, size);
+    w->at += size;
+    w->number++;
+    return true;
+}
+
 sr_status line_steps_apply(const line_transform *step, int steps, int side, const char *line,
                            size_t length, byte_buffer *out, sr_failure *why) {
     byte_buffer before = {0};
@@ -34,14 +45,11 @@ sr_status line_steps_apply(const line_transform *step, int steps, int side, cons
 sr_status line_transform_text(const line_transform *step, int side, const file_bytes *from,
                               file_bytes *to, sr_failure *why) {
     byte_buffer all = {0};
+    line_walk w = {.file = from};
     sr_status status = buffer_put(&all, "", 0) ? SR_OK : no_memory(why);
-    for (size_t at = 0; at < from->size && status == SR_OK;) {
-        const char *line = (const char *)from->byte + at;
-        const char *end = memchr(line, '\n', from->size - at);
-        size_t length = end ? (size_t)(end - line) : from->size - at;
-        status = step->apply(step->self, side, line, line_content(line, length), &all, why);
+    while (status == SR_OK && line_walk_next(&w)) {
+        status = step->apply(step->self, side, w.line, w.length, &all, why);
         if (status == SR_OK && !buffer_put(&all, "\n", 1)) status = no_memory(why);
-        at += length + 1;
     }
     if (status != SR_OK) buffer_free(&all);
     *to = (file_bytes){.byte = (uint8_t *)all.byte, .size = all.size};

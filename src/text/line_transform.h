@@ -9,12 +9,22 @@
 /* Bytes of a line without its end, a newline or CR and newline. */
 size_t line_content(const char *line, size_t length);
 
-/* A step of one line to the next form of it. The result of apply depends on the line, the side and
- * what begin has learnt alone. */
+/* A walk over the lines of a text; starts as {.file = f}. */
+typedef struct line_walk {
+    const file_bytes *file;
+    size_t at;
+    const char *line; /* without its end */
+    size_t length;
+    int64_t number; /* from 1 */
+} line_walk;
+bool line_walk_next(line_walk *w); /* false after the last line */
+
+/* A step that transforms one line. apply depends on the line, the side and the training text of
+ * begin. */
 typedef struct line_transform {
     const char *name; /* for descriptions: "13a" */
-    /* Learns from the training text as the steps before left it: text [sides], so many lines of
-     * each. NULL: nothing to learn. */
+    /* Learns from the training text after the steps before: text [sides], `lines` lines of each.
+     * NULL: nothing to learn. */
     sr_status (*begin)(void *self, const file_bytes *text, int sides, int64_t lines,
                        sr_failure *why);
     /* Appends the next form of a line to `out`, without a newline. The line is UTF-8 without its
@@ -25,10 +35,10 @@ typedef struct line_transform {
     void *self;
 } line_transform;
 
-/* All steps one after the other; *out is replaced. Without steps it is a copy. */
+/* Applies all steps; replaces *out. Without steps it is a copy. */
 sr_status line_steps_apply(const line_transform *step, int steps, int side, const char *line,
                            size_t length, byte_buffer *out, sr_failure *why);
-/* One step on every line of a text; *to has its path. */
+/* Applies one step to every line of a text; *to has its path. */
 sr_status line_transform_text(const line_transform *step, int side, const file_bytes *from,
                               file_bytes *to, sr_failure *why);
 

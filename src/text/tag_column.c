@@ -1,4 +1,4 @@
-/* tag_column.c -- the tags of a file: parts, types, and which scheme they are of. */
+/* tag_column.c -- the tags of a file: parts, types and scheme. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,18 +24,6 @@ tag_column tag_column_start(const char *path, int scheme) {
         .possible = scheme == TAG_ANY ? (1u << TAG_SCHEMES) - 1 : 1u << scheme,
         .named = scheme != TAG_ANY,
     };
-}
-
-/* Schemes that have the letter, and its part in them. */
-static unsigned schemes_with(char letter, tag_part *part) {
-    unsigned with = 0;
-    for (int s = 0; letter && s < TAG_SCHEMES; s++) {
-        const char *letters = tag_scheme_letters((tag_scheme)s), *at = strchr(letters, letter);
-        if (!at) continue;
-        *part = (tag_part)(at - letters);
-        with |= 1u << s;
-    }
-    return with;
 }
 
 /* "iob2 (O B I), bioes (O B I E S)" */
@@ -86,7 +74,13 @@ sr_status tag_column_add(tag_column *c, tag_types *types, int64_t line, const ch
                          size_t length, tag_mark *mark, sr_failure *why) {
     tag_part part = TAG_OUTSIDE;
     const bool shaped = length == 1 || (length > 2 && text[1] == '-');
-    unsigned with = shaped ? schemes_with(text[0], &part) : 0;
+    unsigned with = 0; /* schemes with the letter */
+    for (int s = 0; shaped && text[0] && s < TAG_SCHEMES; s++) {
+        const char *letters = tag_scheme_letters((tag_scheme)s), *at = strchr(letters, text[0]);
+        if (!at) continue;
+        part = (tag_part)(at - letters);
+        with |= 1u << s;
+    }
     if ((part == TAG_OUTSIDE && length > 1) || length >= TAG_NAME) with = 0;
     if (!(with & c->possible)) return refuse(c, line, text, length, with != 0, why);
     *mark = (tag_mark){part, -1};

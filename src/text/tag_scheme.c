@@ -1,5 +1,5 @@
-/* tag_scheme.c -- schemes of tags: their letters and grammars, what entities a sequence says, the
- * same entities in another scheme (docs/models.md 10.2). */
+/* tag_scheme.c -- schemes of tags: letters, grammars, entities of a sequence, conversion to another
+ * scheme (docs/models.md 10.2). */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,17 +35,12 @@ static bool same_entity(const tag_mark *before, const tag_mark *m) {
            before->type == m->type;
 }
 
-/* B I O */
-static bool iob_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after) {
-    if (after->part == TAG_OUTSIDE) return true;
-    if (after->part == TAG_BEGIN) return scheme == TAG_IOB2 || same_entity(before, after);
-    return after->part == TAG_INSIDE && (scheme == TAG_IOB1 || same_entity(before, after));
-}
-
 bool tag_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after) {
     const bool iob = scheme == TAG_IOB1 || scheme == TAG_IOB2;
     const bool open = before && (before->part == TAG_BEGIN || before->part == TAG_INSIDE);
-    if (iob) return !after || iob_follows(scheme, before, after);
+    if (iob && (!after || after->part == TAG_OUTSIDE)) return true;
+    if (iob && after->part == TAG_BEGIN) return scheme == TAG_IOB2 || same_entity(before, after);
+    if (iob) return after->part == TAG_INSIDE && (scheme == TAG_IOB1 || same_entity(before, after));
     if (!after || after->part == TAG_OUTSIDE) return !open;
     if (after->part == TAG_BEGIN || after->part == TAG_SINGLE) return !open;
     return same_entity(before, after);
@@ -56,29 +51,23 @@ bool tag_starts(const tag_mark *before, const tag_mark *m) {
     return m->part == TAG_BEGIN || m->part == TAG_SINGLE || !same_entity(before, m);
 }
 
-/* Whether the entity that m is of goes no further. */
-static bool ends(const tag_mark *m, const tag_mark *next) {
-    return !next || next->part == TAG_OUTSIDE || tag_starts(m, next);
-}
-
-/* beside: an entity of the same type comes directly before. */
-static tag_part part_of(tag_scheme scheme, bool first, bool last, bool beside) {
-    if (scheme == TAG_IOB1) return first && beside ? TAG_BEGIN : TAG_INSIDE;
-    if (scheme == TAG_IOB2) return first ? TAG_BEGIN : TAG_INSIDE;
-    if (first) return last ? TAG_SINGLE : TAG_BEGIN;
-    return last ? TAG_END : TAG_INSIDE;
-}
-
 void tag_convert(tag_scheme scheme, const tag_mark *from, int64_t count, tag_mark *to) {
     tag_mark before = {TAG_OUTSIDE, -1};
     for (int64_t i = 0; i < count; i++) {
         const tag_mark m = from[i];
         const bool first = tag_starts(&before, &m);
-        const bool last = ends(&m, i + 1 < count ? &from[i + 1] : NULL);
+        const tag_mark *next = i + 1 < count ? &from[i + 1] : NULL;
+        const bool last = !next || next->part == TAG_OUTSIDE || tag_starts(&m, next);
         const bool beside = before.part != TAG_OUTSIDE && before.type == m.type;
         to[i] = m;
-        if (m.part != TAG_OUTSIDE) to[i].part = part_of(scheme, first, last, beside);
         before = m;
+        if (m.part == TAG_OUTSIDE) continue;
+        if (scheme == TAG_IOB1)
+            to[i].part = first && beside ? TAG_BEGIN : TAG_INSIDE;
+        else if (scheme == TAG_IOB2)
+            to[i].part = first ? TAG_BEGIN : TAG_INSIDE;
+        else
+            to[i].part = first ? (last ? TAG_SINGLE : TAG_BEGIN) : (last ? TAG_END : TAG_INSIDE);
     }
 }
 

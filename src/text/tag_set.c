@@ -11,25 +11,18 @@ static int parts_of(tag_scheme scheme) {
 
 /* -- types */
 
-/* Types of a test alone come last, so that every test keeps the numbers of training. */
-static bool stands_before(const tag_types *t, int32_t a, int32_t b) {
-    const bool trained = a < t->trained;
-    return trained != (b < t->trained) ? trained
-                                       : strcmp(tag_types_name(t, a), tag_types_name(t, b)) < 0;
-}
-
-/* The place of a type among the sorted ones. */
-static int32_t place_of(const tag_types *t, int32_t i) {
-    int32_t place = 0;
-    for (int32_t k = 0; k < t->names.count; k++) place += stands_before(t, k, i);
-    return place;
-}
-
+/* Sorts types by name. Types of tests come last, so that every test keeps the numbers of
+   training. */
 static bool sort_types(tag_set *s, const tag_types *t, int32_t *number) {
     s->types = (int32_t)t->names.count;
     s->type = calloc((size_t)t->names.count + 1, sizeof *s->type);
     for (int32_t i = 0; s->type && i < t->names.count; i++) {
-        const int32_t place = place_of(t, i);
+        int32_t place = 0;
+        for (int32_t k = 0; k < t->names.count; k++) {
+            const bool trained = k < t->trained, other = i < t->trained;
+            const int order = strcmp(tag_types_name(t, k), tag_types_name(t, i));
+            place += trained != other ? trained : order < 0;
+        }
         s->type[place] = strdup(tag_types_name(t, i));
         if (!s->type[place]) return false;
         if (number) number[i] = place;
@@ -96,15 +89,12 @@ int32_t tag_set_id(const tag_set *s, tag_mark mark) {
     return 1 + mark.type * parts + (int)mark.part - 1;
 }
 
-static tag_mark mark_of(const tag_set *s, int32_t id) {
-    return id >= 0 && id < s->count ? s->mark[id] : (tag_mark){TAG_OUTSIDE, -1};
-}
-
 int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_span *span) {
     int64_t spans = 0;
     tag_mark before = {TAG_OUTSIDE, -1};
     for (int64_t i = 0; i < count; i++) {
-        const tag_mark m = mark_of(s, id[i]);
+        const bool known = id[i] >= 0 && id[i] < s->count;
+        const tag_mark m = known ? s->mark[id[i]] : (tag_mark){TAG_OUTSIDE, -1};
         spans += tag_starts(&before, &m);
         if (span && tag_starts(&before, &m)) span[spans - 1] = (tag_span){m.type, (int32_t)i, 0};
         if (span && m.part != TAG_OUTSIDE) span[spans - 1].last = (int32_t)i;

@@ -10,21 +10,21 @@ typedef struct tag_set {
     char **type;    /* [types], bytes ascending */
     char **name;    /* [count] */
     tag_mark *mark; /* [count] */
-    /* [(count + 2) * (count + 2)], from row to column: 1 where the grammar lets the one follow; row
-       `count` is the start, column count + 1 the end */
+    /* [(count + 2) * (count + 2)] from row to column: 1: the grammar allows it; row `count` is the
+       start, column count + 1 the end */
     uint8_t *allowed;
 } tag_set;
 
-/* NULL when out of memory. number [types->count] (may be NULL): the new number of each type, which
- * marks of the set use. Types are sorted, trained types first. */
+/* NULL when out of memory. number [types->count] (may be NULL): the new number of each type. Types
+ * are sorted, trained types first. */
 tag_set *tag_set_create(tag_scheme scheme, const tag_types *types, int32_t *number);
 void tag_set_free(tag_set *s);
 /* -1: the scheme has no such part, or the set no such type. */
 int32_t tag_set_id(const tag_set *s, tag_mark mark);
-/* The entities of a sentence of tag ids, in order, into span [count] (may be NULL); their number.
+/* Writes the entities of a sentence of tag ids to span [count] (may be NULL); returns their number.
  * Ids outside the set count as O. */
 int64_t tag_set_spans(const tag_set *s, const int32_t *id, int64_t count, tag_span *span);
-/* Entities of two lists, each in order, that are the same. */
+/* Number of common entities of two sorted lists. */
 int64_t tag_spans_matching(const tag_span *a, int64_t as, const tag_span *b, int64_t bs);
 
 /* Percent, 0 for 0/0. */

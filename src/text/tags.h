@@ -15,7 +15,7 @@
 
 typedef enum { TAG_OUTSIDE, TAG_BEGIN, TAG_INSIDE, TAG_END, TAG_SINGLE, TAG_PARTS } tag_part;
 
-/* Of two schemes that fit a file as well the first is taken for its own. */
+/* If several schemes fit a file, the first one is assumed. */
 typedef enum {
     TAG_IOB2,  /* B I O: every entity begins with B */
     TAG_IOB1,  /* B I O: B only between two adjacent entities of one type */
@@ -31,7 +31,7 @@ enum { TAG_ANY = -1, TAG_NAME = 256 };
 const char *tag_scheme_name(tag_scheme scheme);
 /* The letters of a scheme in the order of tag_part: three of IOB, else five. */
 const char *tag_scheme_letters(tag_scheme scheme);
-/* TAG_ANY: none is called so. */
+/* TAG_ANY: unknown name. */
 int tag_scheme_find(const char *name);
 
 /* A tag whose type has a number; OUTSIDE has -1. */
@@ -47,9 +47,9 @@ typedef struct tag_span {
 
 /* -- sequences. before or after NULL: start or end of the sentence */
 
-/* Whether the grammar of the scheme lets `after` follow. */
+/* True if the grammar of the scheme allows `after`. */
 bool tag_follows(tag_scheme scheme, const tag_mark *before, const tag_mark *after);
-/* Whether an entity begins with m: B and S always, I and E after O, E, S or another type. */
+/* True if an entity starts with m: B and S always, I and E after O, E, S or another type. */
 bool tag_starts(const tag_mark *before, const tag_mark *m);
 /* The same entities in the tags of a scheme; `to` may be `from`. */
 void tag_convert(tag_scheme scheme, const tag_mark *from, int64_t count, tag_mark *to);

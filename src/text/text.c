@@ -1,5 +1,5 @@
-/* text.c -- reads a text and splits its lines into words. Only '\n' ends a line; the blanks between
- * words are those at which Python's str.split cuts, and with it fairseq's tokenizer. */
+/* text.c -- reads a text and splits its lines into words. Only '\n' ends a line. Words are
+ * separated as by Python's str.split, and so by fairseq's tokenizer. */
 #include "text/text.h"
 
 #include <stdio.h>
@@ -30,19 +30,15 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
     return SR_OK;
 }
 
-/* A file of the mark alone holds no line. */
-static void drop_mark(file_bytes *f, int64_t *lines) {
+sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why) {
     enum { MARK = 3 };
-    if (f->size < MARK || memcmp(f->byte, "\xef\xbb\xbf", MARK) != 0) return;
+    const sr_status status = text_check(f, lines, why);
+    if (status != SR_OK || f->size < MARK || memcmp(f->byte, "\xef\xbb\xbf", MARK) != 0)
+        return status;
     f->size -= MARK;
     memmove(f->byte, f->byte + MARK, f->size + 1);
-    if (f->size == 0) *lines = 0;
-}
-
-sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why) {
-    const sr_status status = text_check(f, lines, why);
-    if (status == SR_OK) drop_mark(f, lines);
-    return status;
+    if (f->size == 0) *lines = 0; /* only the mark: no line */
+    return SR_OK;
 }
 
 sr_status text_read(const char *path, file_bytes *f, int64_t *lines, sr_failure *why) {
@@ -50,6 +46,16 @@ sr_status text_read(const char *path, file_bytes *f, int64_t *lines, sr_failure 
     if (status == SR_OK) status = text_tidy(f, lines, why);
     if (status != SR_OK) file_free(f);
     return status;
+}
+
+int text_find_word(const char *words, const char *word) {
+    const size_t size = strlen(word);
+    for (int n = 0;; n++) {
+        const size_t length = strcspn(words, "|");
+        if (length == size && memcmp(words, word, size) == 0) return n;
+        if (!words[length]) return -1;
+        words += length + 1;
+    }
 }
 
 bool text_word(text_walk *w, const char **word, size_t *length) {

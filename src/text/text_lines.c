@@ -90,17 +90,8 @@ sr_status text_lines_fail(const text_lines *t, sr_status status, const char *tex
     return text_lines_fail_at(t, t->line, status, text, why);
 }
 
-static sr_status fail_gzip(const text_lines *t, sr_failure *why) {
-    int code;
-    const char *text = gzerror(t->gz, &code);
-    if (code == Z_MEM_ERROR) return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", t->path);
-    if (code == Z_ERRNO) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
-    return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->path, (long long)t->line + 1,
-                   code == Z_BUF_ERROR ? "truncated gzip data" : text);
-}
-
-/* Makes room after the kept bytes: moves them to the front, or grows the buffer. */
-static sr_status make_room(text_lines *t, sr_failure *why) {
+/* Moves the kept bytes to the front and grows the buffer after them. */
+static sr_status reserve(text_lines *t, sr_failure *why) {
     if (t->at) {
         memmove(t->byte, t->byte + t->at, t->size - t->at);
         t->size -= t->at;
@@ -116,15 +107,21 @@ static sr_status make_room(text_lines *t, sr_failure *why) {
 }
 
 static sr_status read_more(text_lines *t, sr_failure *why) {
-    sr_status status = make_room(t, why);
+    sr_status status = reserve(t, why);
     if (status != SR_OK) return status;
     const size_t most = (size_t)t->capacity - 1 < t->longest ? (size_t)t->capacity - 1 : t->longest;
     ssize_t got;
     if (t->gz) {
         got = gzread(t->gz, t->byte + t->size, (unsigned)(most - t->size));
         int code = Z_OK;
-        if (got == 0) gzerror(t->gz, &code); /* a file that is cut off ends like a whole one */
-        if (got < 0 || code != Z_OK) return fail_gzip(t, why);
+        const char *text = gzerror(t->gz, &code); /* a truncated file ends like a complete one */
+        if (got > 0) code = Z_OK;
+        if (code == Z_MEM_ERROR)
+            return sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", t->path);
+        if (code == Z_ERRNO) return sr_fail(why, SR_IO, "%s: %s", t->path, strerror(errno));
+        if (got < 0 || code != Z_OK)
+            return sr_fail(why, SR_FORMAT, "%s:%lld: %s", t->path, (long long)t->line + 1,
+                           code == Z_BUF_ERROR ? "truncated gzip data" : text);
     } else {
         do got = read(t->fd, t->byte + t->size, most - t->size);
         while (got < 0 && errno == EINTR);
@@ -167,19 +164,15 @@ sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_f
     return check_line(t, *line, *length, why);
 }
 
-/* Bytes of the line end at p, 0 if there is none. */
-static size_t line_end(const unsigned char *p, size_t left) {
-    if (p[0] == '\r') return left > 1 && p[1] == '\n' ? 2 : 1;
-    if ((p[0] >= 0x0a && p[0] <= 0x0c) || (p[0] >= 0x1c && p[0] <= 0x1e)) return 1;
-    if (p[0] == 0xc2) return left > 1 && p[1] == 0x85 ? 2 : 0;
-    if (p[0] == 0xe2) return left > 2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9) ? 3 : 0;
-    return 0;
-}
-
 size_t text_first_line(const char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
-        size_t end = line_end((const unsigned char *)text + i, length - i);
-        if (end) return i + end;
+        const unsigned char *p = (const unsigned char *)text + i;
+        const size_t left = length - i;
+        if (p[0] == '\r') return i + (left > 1 && p[1] == '\n' ? 2 : 1);
+        if ((p[0] >= 0x0a && p[0] <= 0x0c) || (p[0] >= 0x1c && p[0] <= 0x1e)) return i + 1;
+        if (left > 1 && p[0] == 0xc2 && p[1] == 0x85) return i + 2;
+        if (left > 2 && p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
+            return i + 3;
     }
     return length;
 }

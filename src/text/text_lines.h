@@ -10,17 +10,16 @@
 
 typedef struct text_lines text_lines;
 
-/* Path "-" is standard input, called so in messages. A name ending in .gz must be gzip. NULL on
- * failure. */
+/* Path "-" is standard input. A name ending in .gz must be gzip. NULL on failure. */
 text_lines *text_lines_open(const char *path, sr_failure *why);
 void text_lines_close(text_lines *t);
 /* Returns the next line with its '\n', if any, and a zero byte after it. *line is NULL at the end.
- * Good until the next call. SR_FORMAT ("PATH:LINE: ...") for bytes that are not UTF-8 and lines
- * over a gibibyte or, in gzip, over file_most_inflated. */
+ * Valid until the next call. SR_FORMAT ("PATH:LINE: ...") for bytes that are not UTF-8 and for
+ * lines over a gibibyte or, in gzip, over file_most_inflated. */
 sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_failure *why);
-/* Fails with "PATH:LINE: text", the line that was read last. */
+/* Fails with "PATH:LINE: text" for the last line. */
 sr_status text_lines_fail(const text_lines *t, sr_status status, const char *text, sr_failure *why);
-/* The same of another line, from 1. */
+/* The same for another line, from 1. */
 sr_status text_lines_fail_at(const text_lines *t, int64_t line, sr_status status, const char *text,
                              sr_failure *why);
 

@@ -40,7 +40,7 @@ bool unicode_is_symbol(uint32_t code) {
 /* -- small letters
  * -------------------------------------------------------------------------------- */
 
-/* True when the first code point from p on that is not ignorable is a letter with a case. */
+/* True if the first code point from p that is not ignorable is cased. */
 static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     uint32_t code;
     for (size_t step; p < end && (step = utf8_decode(p, &code)) > 0; p += step)
@@ -48,7 +48,7 @@ static bool cased_follows(const uint8_t *p, const uint8_t *end) {
     return false;
 }
 
-/* A run without a sigma: there the neighbours of a letter do not matter. */
+/* Lowers a run without a sigma, where the neighbours of a letter do not matter. */
 static bool lower_run(byte_buffer *out, const uint8_t *text, size_t length) {
     size_t size;
     if (!length) return buffer_put(out, text, 0);
@@ -58,8 +58,8 @@ static bool lower_run(byte_buffer *out, const uint8_t *text, size_t length) {
     return done;
 }
 
-/* Sigma is final after a letter with a case and before none (Unicode, SpecialCasing, Final_Sigma).
- * u8_tolower has the rule too. In libunistring 1.0 it differs beside apostrophes and beside cased
+/* Sigma is final after a cased letter and not before one (Unicode, SpecialCasing, Final_Sigma).
+ * u8_tolower has this rule, too, but libunistring 1.0 differs next to apostrophes and next to cased
  * code points that are ignorable. */
 uint8_t *unicode_lower(const uint8_t *text, size_t length, size_t *lowered) {
     static const uint32_t sigma = 0x3a3;

@@ -1,4 +1,4 @@
-/* unicode.h -- code points of UTF-8 text: which class they belong to, and their small letters.
+/* unicode.h -- classes and small letters of code points.
  *
  * Classes and case follow the Unicode version of the installed libunistring. Newer code points
  * belong to no class.
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What Python's str.split and str.rstrip take for white space. */
+/* White space of Python's str.split and str.rstrip. */
 bool unicode_is_blank(uint32_t code);
 bool unicode_is_number(uint32_t code);      /* general category N */
 bool unicode_is_punctuation(uint32_t code); /* general category P */

@@ -104,14 +104,6 @@ static int by_count_and_appearance(const void *a, const void *b) {
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* In running text <unk> must be one of the kept words. */
-static void find_unknown(vocab *v) {
-    const int64_t word = map_find(&v->words, "<unk>", strlen("<unk>"));
-    v->unknown = -1;
-    for (int64_t i = 0; i < v->kept; i++)
-        if (v->entry[i].word == word) v->unknown = v->specials + (int32_t)i;
-}
-
 bool vocab_finish(vocab *v, int64_t size) {
     return vocab_finish_padded(v, size, v->running ? 1 : VOCAB_MULTIPLE);
 }
@@ -125,7 +117,12 @@ bool vocab_finish_padded(vocab *v, int64_t size, int multiple) {
               v->running ? by_count_and_appearance : by_count);
     int64_t most = size > v->specials ? size - v->specials : 0;
     v->kept = size > 0 && most < v->count ? most : v->count;
-    if (v->running) find_unknown(v);
+    if (v->running) { /* <unk> must be one of the kept words */
+        const int64_t word = map_find(&v->words, "<unk>", strlen("<unk>"));
+        v->unknown = -1;
+        for (int64_t i = 0; i < v->kept; i++)
+            if (v->entry[i].word == word) v->unknown = v->specials + (int32_t)i;
+    }
     for (int64_t i = 0; i < v->count; i++)
         v->id[v->entry[i].word] = i < v->kept ? v->specials + (int32_t)i : v->unknown;
     int64_t over = (v->specials + v->kept) % multiple;
@@ -173,8 +170,8 @@ const char *vocab_word(const vocab *v, int64_t id) {
     return id < v->kept ? map_text(&v->words, v->entry[id].word, NULL) : v->made_up[id - v->kept];
 }
 
-/* A word that was appended twice has the id of its last line. Every earlier line is marked, or the
- * file could not be read again. */
+/* A word that was appended twice has the id of its last line. The repeated lines are marked, so
+ * that the file can be read again. */
 bool vocab_write(const vocab *v, FILE *out) {
     for (int64_t i = 0; i < v->kept; i++) {
         const entry *e = &v->entry[i];

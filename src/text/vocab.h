@@ -19,30 +19,29 @@ enum { VOCAB_MULTIPLE = 8 };
 typedef struct vocab vocab;
 
 vocab *vocab_create(void);         /* NULL when out of memory */
-vocab *vocab_create_running(void); /* of running text */
+vocab *vocab_create_running(void); /* for running text */
 vocab *vocab_create_symbols(void); /* the same without <eos>: ids from 0 */
 void vocab_free(vocab *v);
 
-/* Counts a word `times` more. A word spelled like a special ("</s>") is passed over: in a text it
- * becomes <unk>. In running text <unk> is a word like others, and "<eos>" alone is ignored: it is
- * id 0. False when out of memory. */
+/* Counts a word `times` more. Ignores a word spelled like a special ("</s>"): in a text it becomes
+ * <unk>. In running text <unk> is a normal word, and only "<eos>" is ignored, id 0. False when out
+ * of memory. */
 bool vocab_count(vocab *v, const char *word, size_t length, int64_t times);
 
 /* Assigns ids to the most frequent words that fit into `size` entries with specials (0: all), then
- * pads. After this nothing is counted any more. False when out of memory. */
+ * pads. Counting ends here. False when out of memory. */
 bool vocab_finish(vocab *v, int64_t size);
-/* The same with filler up to a multiple of another number, 1: none. */
+/* The same with padding to a multiple of another number; 1: none. */
 bool vocab_finish_padded(vocab *v, int64_t size, int multiple);
 
 /* -- fairseq's text form: `word count` lines in the order of ids, padding with count 0 included,
  * specials not */
 
-/* After vocab_finish, or of one that was read. False when a write failed. */
+/* Call after vocab_finish or reading. False when a write failed. */
 bool vocab_write(const vocab *v, FILE *out);
-/* The dictionary of a text of this form, nothing of it moved, cut or filled up. SR_FORMAT
- * ("PATH:LINE: ...") for a malformed line, a special or a repeated word. With `#fairseq:overwrite`
- * after it a repeated word takes the later id. Bytes checked as UTF-8 and their mark taken off, as
- * text_read leaves them. NULL on failure. */
+/* Parses a text of this form in its order, without padding. SR_FORMAT ("PATH:LINE: ...") for a
+ * malformed line, a special or a repeated word. A repeated word with `#fairseq:overwrite` takes the
+ * later id. The bytes are UTF-8 without a byte order mark, as from text_read. NULL on failure. */
 vocab *vocab_parse(const file_bytes *f, sr_failure *why);
 vocab *vocab_read(const char *path, sr_failure *why);
 

@@ -14,29 +14,8 @@ typedef struct line_fields {
     int count;
 } line_fields;
 
-static line_fields split_line(text_walk *w) {
-    line_fields l = {.count = 0};
-    const char *at;
-    size_t length;
-    while (text_word(w, &at, &length)) {
-        if (l.count < FIELDS) l.at[l.count] = at, l.length[l.count] = length;
-        if (l.count <= FIELDS) l.count++;
-    }
-    return l;
-}
-
 static int shown(size_t length) {
     return length < SHOWN ? (int)length : SHOWN;
-}
-
-static bool parse_count(const char *digit, size_t length, int64_t *count) {
-    *count = 0;
-    for (size_t i = 0; i < length; i++) {
-        if (digit[i] < '0' || digit[i] > '9') return false;
-        if (*count > (INT64_MAX - 9) / 10) return false;
-        *count = *count * 10 + (digit[i] - '0');
-    }
-    return true;
 }
 
 static bool is_overwrite(const line_fields *l) {
@@ -55,7 +34,14 @@ static sr_status check_fields(const line_fields *l, const char *path, int64_t li
     if (l->count > 2 && !is_overwrite(l))
         return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' after word and count", path, n,
                        shown(l->length[2]), l->at[2]);
-    if (parse_count(l->at[1], l->length[1], count)) return SR_OK;
+    bool digits = true;
+    *count = 0;
+    for (size_t i = 0; i < l->length[1] && digits; i++) {
+        const char c = l->at[1][i];
+        digits = c >= '0' && c <= '9' && *count <= (INT64_MAX - 9) / 10;
+        if (digits) *count = *count * 10 + (c - '0');
+    }
+    if (digits) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is not a count", path, n, shown(l->length[1]),
                    l->at[1]);
 }
@@ -81,7 +67,13 @@ static sr_status read_words(vocab *v, const file_bytes *f, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t line = 1; w.at < f->size && status == SR_OK; line++) {
         int64_t count = 0;
-        line_fields l = split_line(&w);
+        line_fields l = {.count = 0};
+        const char *at;
+        size_t length;
+        while (text_word(&w, &at, &length)) {
+            if (l.count < FIELDS) l.at[l.count] = at, l.length[l.count] = length;
+            if (l.count <= FIELDS) l.count++;
+        }
         status = check_fields(&l, f->path, line, &count, why);
         if (status == SR_OK) status = check_word(v, &l, f->path, line, why);
         if (status == SR_OK && !vocab_append(v, l.at[0], l.length[0], count))

@@ -11,13 +11,6 @@
 #include "base/program/progress.h"
 #include "train/shards.h"
 
-/* The failure of a pass that gave no loss. */
-static sr_status pass_failed(const trainer *r, sr_failure *why) {
-    const sr_failure *f = tape_failure(r->tape);
-    if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
-    return sr_fail(why, f->status, "final pass: %s", f->text);
-}
-
 /* The i-th of this rank's shards of batch number `index`. */
 static sr_status frozen_shard(trainer *r, const batch *b, int64_t index, int i, model_memory *k,
                               sr_failure *why) {
@@ -29,7 +22,10 @@ static sr_status frozen_shard(trainer *r, const batch *b, int64_t index, int i, 
     p.batch = &part;
     shards_enter(r, i);
     if (part.count == 0) return SR_OK;
-    return task_loss(r->task, &r->task_options, r->model, &p, NULL) ? SR_OK : pass_failed(r, why);
+    if (task_loss(r->task, &r->task_options, r->model, &p, NULL)) return SR_OK;
+    const sr_failure *f = tape_failure(r->tape);
+    if (r->exchange_failed.status != SR_OK) f = &r->exchange_failed;
+    return sr_fail(why, f->status, "final pass: %s", f->text);
 }
 
 /* The first `shards` of this rank's. */
@@ -67,18 +63,6 @@ static sr_status pass_pairs(trainer *r, final_pairs *pairs, sr_failure *why) {
     return status == SR_OK ? final_pairs_exchange(pairs, &x, why) : status;
 }
 
-static sr_status take_pairs(trainer *r, final_pairs **pairs, sr_failure *why) {
-    sr_status status = trainer_writes(r) ? trainer_flush(r, why) : SR_OK;
-    if (status == SR_OK)
-        status =
-            final_pairs_begin(r->record, r->config->pairs, (uint64_t)r->config->seed, pairs, why);
-    status = ranks_agree(r->ranks, status, why);
-    if (status != SR_OK || !*pairs) return status;
-    status = pass_pairs(r, *pairs, why);
-    if (r->exchange_failed.status == SR_OK) return status;
-    return sr_fail(why, r->exchange_failed.status, "final pass: %s", r->exchange_failed.text);
-}
-
 /* -- discrepancy */
 
 /* The passes of this rank; *done of them. A signal is looked for where one rank passes alone. */
@@ -106,21 +90,25 @@ static sr_status pass_frozen(trainer *r, const final_pairs *pairs, sr_failure *w
     return status;
 }
 
-/* (all) */
-static sr_status discrepancy(trainer *r, const final_pairs *pairs, sr_failure *why) {
-    sr_status status = SR_OK;
-    if (trainer_writes(r) || r->config->sync_norm) status = pass_frozen(r, pairs, why);
-    status = ranks_agree(r->ranks, status, why);
-    if (status != SR_OK) return status;
-    return ranks_broadcast(r->ranks, &r->finished, sizeof r->finished, why);
-}
-
 sr_status trainer_final_pass(trainer *r, sr_failure *why) {
     const double start = progress_clock();
+    const uint64_t seed = (uint64_t)r->config->seed;
     final_pairs *pairs = NULL;
     if (!strcmp(r->config->record, "none")) return SR_OK;
-    sr_status status = take_pairs(r, &pairs, why);
-    if (status == SR_OK) status = discrepancy(r, pairs, why);
+    sr_status status = trainer_writes(r) ? trainer_flush(r, why) : SR_OK;
+    if (status == SR_OK) status = final_pairs_begin(r->record, r->config->pairs, seed, &pairs, why);
+    status = ranks_agree(r->ranks, status, why);
+    if (status == SR_OK && pairs) {
+        status = pass_pairs(r, pairs, why);
+        if (r->exchange_failed.status != SR_OK)
+            status =
+                sr_fail(why, r->exchange_failed.status, "final pass: %s", r->exchange_failed.text);
+    }
+    if (status == SR_OK) {
+        if (trainer_writes(r) || r->config->sync_norm) status = pass_frozen(r, pairs, why);
+        status = ranks_agree(r->ranks, status, why);
+    }
+    if (status == SR_OK) status = ranks_broadcast(r->ranks, &r->finished, sizeof r->finished, why);
     final_pairs_end(pairs);
     r->result->times.validation += progress_clock() - start;
     return status;

@@ -108,33 +108,27 @@ static int fold_pieces(const gradient_sum *g, real *piece, int64_t width, int a,
 
 /* -- buckets ----------------------------------------------------------------------------------- */
 
-static bool is_ready(const bucket *k) {
-    return k->state == WAITING && k->uses == 0;
-}
-
-static sr_status send(gradient_sum *g, bucket *k) {
-    gather_branches(g, k, 0, g->shards, 0);
-    k->transfer = ranks_send_pieces(g->ranks, g->parts, g->branch, k->length, &g->failure);
-    k->state = SENT;
-    g->sent++;
-    return g->failure.status;
-}
-
-static sr_status give_back(gradient_sum *g, bucket *k) {
+static void give_back(gradient_sum *g, bucket *k) {
     int64_t width;
     int next = 0;
-    if (ranks_finish(k->transfer, &g->failure) != SR_OK) return g->failure.status;
+    if (ranks_finish(k->transfer, &g->failure) != SR_OK) return;
     real *piece = ranks_pieces(k->transfer, &width);
     fold_pieces(g, piece, width, 0, g->shards, &next);
     k->state = RETURNING;
     g->returned++;
-    return ranks_return_pieces(k->transfer, params_block(g->params, 0) + k->first, &g->failure);
+    ranks_return_pieces(k->transfer, params_block(g->params, 0) + k->first, &g->failure);
 }
 
 /* Sends and returns buckets without waiting. */
 static void advance(gradient_sum *g) {
-    while (g->failure.status == SR_OK && g->sent < g->buckets && is_ready(&g->bucket[g->sent]))
-        send(g, &g->bucket[g->sent]);
+    while (g->failure.status == SR_OK && g->sent < g->buckets) {
+        bucket *k = &g->bucket[g->sent];
+        if (k->state != WAITING || k->uses > 0) break;
+        gather_branches(g, k, 0, g->shards, 0);
+        k->transfer = ranks_send_pieces(g->ranks, g->parts, g->branch, k->length, &g->failure);
+        k->state = SENT;
+        g->sent++;
+    }
     while (g->failure.status == SR_OK && g->returned < g->sent &&
            ranks_pieces_here(g->bucket[g->returned].transfer))
         give_back(g, &g->bucket[g->returned]);
@@ -213,25 +207,25 @@ static void make_buckets(gradient_sum *g) {
 
 gradient_sum *gradient_sum_create(ranks *k, params *p, int shards, int threads, sr_failure *why) {
     const int world = ranks_count(k), rank = ranks_rank(k);
+    const int first = gradient_shard_first(shards, world, rank);
+    const int own = gradient_shard_first(shards, world, rank + 1) - first;
     gradient_sum *g = calloc(1, sizeof *g);
-    if (!g) {
+    if (g)
+        *g = (gradient_sum){.ranks = k,
+                            .params = p,
+                            .shards = shards,
+                            .threads = threads,
+                            .first = first,
+                            .own = own,
+                            .parts = calloc((size_t)world, sizeof *g->parts),
+                            .branch = calloc((size_t)own + 1, sizeof *g->branch),
+                            .bucket = calloc((size_t)p->count + 1, sizeof *g->bucket)};
+    if (!g || !g->parts || !g->branch || !g->bucket) {
         sr_fail(why, SR_MEMORY, "out of memory for sums of gradients");
-        return NULL;
-    }
-    *g = (gradient_sum){.ranks = k, .params = p, .shards = shards, .threads = threads};
-    g->first = gradient_shard_first(shards, world, rank);
-    g->own = gradient_shard_first(shards, world, rank + 1) - g->first;
-    g->parts = calloc((size_t)world, sizeof *g->parts);
-    g->branch = calloc((size_t)g->own + 1, sizeof *g->branch);
-    g->bucket = calloc((size_t)p->count + 1, sizeof *g->bucket);
-    if (g->parts && g->branch && g->bucket) {
-        if (params_blocks(p, g->own, why) == SR_OK) {
-            make_buckets(g);
-            count_branches(g, 0, shards);
-            return g;
-        }
-    } else {
-        sr_fail(why, SR_MEMORY, "out of memory for sums of gradients");
+    } else if (params_blocks(p, own, why) == SR_OK) {
+        make_buckets(g);
+        count_branches(g, 0, shards);
+        return g;
     }
     gradient_sum_free(g);
     return NULL;

@@ -9,20 +9,6 @@
 #include "engine/gemm/gemm.h"
 #include "train/checkpoint/checkpoint.h"
 
-/* -- which file */
-
-/* The newest checkpoint of a run. */
-static sr_status find_newest(const char *run, char path[OPTION_TEXT_SIZE], sr_failure *why) {
-    train_resume from;
-    train_config *c = malloc(sizeof *c);
-    if (!c) return sr_fail(why, SR_MEMORY, "%s: out of memory", run);
-    sr_status status = train_resume_find(run, &from, c, why);
-    snprintf(path, OPTION_TEXT_SIZE, "%s", from.checkpoint);
-    train_resume_free(&from);
-    free(c);
-    return status;
-}
-
 /* -- opening */
 
 static sr_status read_head(loaded_model *t, const array_reader *f, sr_failure *why) {
@@ -47,7 +33,7 @@ enum { LONGEST = 1 << 16 }; /* a table of positions is no parameter */
 static sr_status hold_against_file(loaded_model *t, const array_reader *f, sr_failure *why) {
     int64_t arrays = 0, *most = &t->config.model.most_parameters;
     const char *group = checkpoint_groups[STATE_PARAMETER];
-    sr_status status = checkpoint_count(f, group, &arrays, most, why);
+    sr_status status = checkpoint_count(f, group, false, &arrays, most, why);
     if (status == SR_OK && *most == 0)
         return sr_fail(why, SR_FORMAT, "%s: has no parameters", t->path);
     if (status == SR_OK && t->shape.longest > LONGEST && t->shape.longest > *most)
@@ -84,10 +70,11 @@ sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_mode
                             sr_failure *why) {
     memset(t, 0, sizeof *t);
     sr_status status = SR_OK;
-    if (checkpoint_is_name(name))
-        snprintf(t->path, sizeof t->path, "%.511s", name);
-    else
-        status = find_newest(name, t->path, why);
+    train_resume newest = {0}; /* checkpoint of a run */
+    const bool is_run = !checkpoint_is_name(name);
+    if (is_run) status = train_resume_find(name, &newest, &t->config, why);
+    snprintf(t->path, sizeof t->path, "%.511s", is_run ? newest.checkpoint : name);
+    train_resume_free(&newest);
     if (status != SR_OK) return status;
     array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
@@ -146,12 +133,24 @@ static sr_status pass_over(loaded_model *t, int64_t index, norm_mode mode, model
     return sr_fail(why, f->status, "%s: %s", t->path, f->text);
 }
 
-static int64_t batches_of(const loaded_model *t, int64_t wanted) {
+/* Passes over `batches` training batches (0: all). NORM_TRAIN: batch k has the weight 1/k in the
+ * running statistics. */
+static sr_status pass_over_batches(loaded_model *t, int64_t batches, norm_mode mode,
+                                   sr_failure *why) {
     const int64_t all = data_batches(t->data, SPLIT_TRAIN);
-    return wanted && wanted < all ? wanted : all;
+    const int64_t count = batches && batches < all ? batches : all;
+    model_memory memory;
+    sr_status status = task_memory(&memory, t->model, t->data, SPLIT_TRAIN, true, why);
+    for (int64_t k = 0; k < count && status == SR_OK; k++) {
+        for (int i = 0; i < t->model->sites && mode == NORM_TRAIN; i++)
+            t->model->site[i]->options.alpha = (double)k / (double)(k + 1);
+        status = pass_over(t, k, mode, &memory, why);
+    }
+    model_memory_free(&memory);
+    return status;
 }
 
-/* Keeps what a training pass changes besides the running values. */
+/* Training passes change these besides the running statistics. */
 typedef struct site_keep {
     double alpha;
     int64_t calls;
@@ -165,14 +164,7 @@ sr_status loaded_model_recompute(loaded_model *t, int64_t batches, sr_failure *w
     if (!keep) return sr_fail(why, SR_MEMORY, "%s: out of memory for %d sites", t->path, m->sites);
     for (int i = 0; i < m->sites; i++)
         keep[i] = (site_keep){m->site[i]->options.alpha, m->site[i]->calls};
-    const int64_t count = batches_of(t, batches);
-    model_memory memory;
-    status = task_memory(&memory, m, t->data, SPLIT_TRAIN, true, why);
-    for (int64_t k = 0; k < count && status == SR_OK; k++) {
-        for (int i = 0; i < m->sites; i++) m->site[i]->options.alpha = (double)k / (double)(k + 1);
-        status = pass_over(t, k, NORM_TRAIN, &memory, why);
-    }
-    model_memory_free(&memory);
+    status = pass_over_batches(t, batches, NORM_TRAIN, why);
     for (int i = 0; i < m->sites; i++)
         m->site[i]->options.alpha = keep[i].alpha, m->site[i]->calls = keep[i].calls;
     free(keep);
@@ -185,12 +177,7 @@ sr_status loaded_model_tid(loaded_model *t, int64_t batches, double *mean, doubl
     if (status != SR_OK) return status;
     final_tid *f = final_tid_begin(t->model, why);
     if (!f) return why->status;
-    const int64_t count = batches_of(t, batches);
-    model_memory memory;
-    status = task_memory(&memory, t->model, t->data, SPLIT_TRAIN, true, why);
-    for (int64_t k = 0; k < count && status == SR_OK; k++)
-        status = pass_over(t, k, NORM_BATCH, &memory, why);
-    model_memory_free(&memory);
+    status = pass_over_batches(t, batches, NORM_BATCH, why);
     for (int i = 0; i < t->model->sites; i++) final_tid_of(f, i, &mean[i], &var[i]);
     final_tid_end(f);
     return status;

@@ -91,18 +91,10 @@ static void tell_progress(const trainer *r, double loss, int64_t tokens) {
     r->events->progress(r->events->context, &p);
 }
 
-/* Passes over the training data, so many steps from now. An update uses the learning rate at the
+/* Passes over the training data after `steps` more steps. An update uses the learning rate at the
    start of its last step; records describe the end of a step. */
 static double epoch_after(const trainer *r, int64_t steps) {
     return (double)r->data_epoch + (double)(r->data_batch + steps) / (double)r->batches;
-}
-
-/* From this share of the planned updates on running statistics stay. Every step checks it, so that
-   a resumed run is frozen, too. */
-static void freeze_statistics(trainer *r) {
-    const double done = (double)r->result->updates, planned = (double)r->updates;
-    const bool frozen = done >= r->config->freeze_stats * planned;
-    for (int i = 0; i < r->model->sites; i++) norm_site_freeze(r->model->site[i], frozen);
 }
 
 /* last: the step that closes an epoch closes its update too. */
@@ -112,7 +104,10 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     run_record_begin_step(r->record, r->result->steps, is_due(r, r->config->spectra_every));
     if (r->config->activations_every)
         run_record_want_activations(r->record, is_due(r, r->config->activations_every));
-    freeze_statistics(r);
+    /* Every step checks this, so that a resumed run is frozen, too. */
+    const double done = (double)r->result->updates, planned = (double)r->updates;
+    const bool frozen = done >= r->config->freeze_stats * planned;
+    for (int i = 0; i < r->model->sites; i++) norm_site_freeze(r->model->site[i], frozen);
     double sum = 0, norm = 0, mark;
     const bool update = r->accumulated + 1 == r->config->update_freq || last;
     sr_status status = shards_pass(r, b, update, &sum, why);
@@ -198,16 +193,13 @@ static sr_status finish(trainer *r, sr_failure *why) {
     return status;
 }
 
-/* A signal ends the run between two updates. */
-static bool goes_on(const trainer *r) {
-    if (r->result->updates >= r->updates || trainer_out_of_patience(r)) return false;
-    return r->accumulated || !should_stop(r);
-}
-
 static sr_status steps(trainer *r, sr_failure *why) {
     sr_status status = SR_OK;
     params_zero_grad(&r->model->params);
-    while (status == SR_OK && goes_on(r)) status = next_step(r, why);
+    while (status == SR_OK && r->result->updates < r->updates && !trainer_out_of_patience(r)) {
+        if (!r->accumulated && should_stop(r)) break; /* a signal ends the run between updates */
+        status = next_step(r, why);
+    }
     const bool finishes = status == SR_OK && !should_stop(r);
     if (finishes) status = finish(r, why);
     r->result->interrupted = finishes ? !r->finished : should_stop(r);
@@ -215,14 +207,6 @@ static sr_status steps(trainer *r, sr_failure *why) {
     if (status != SR_OK || r->result->steps == 0) return status;
     if (embedding_due(r)) return status; /* it is recorded already */
     return record_embedding(r, why);
-}
-
-/* Repeats an interrupted evaluation, then writes the checkpoint after it. */
-static sr_status evaluate_again(trainer *r, sr_failure *why) {
-    r->unevaluated = false;
-    sr_status status = trainer_evaluate(r, SPLIT_VALID, why);
-    if (status != SR_OK || r->unevaluated) return status;
-    return trainer_checkpoint_between(r, r->data_batch == 0, why);
 }
 
 /* Reads state and rows of the resumed run. */
@@ -240,7 +224,11 @@ static sr_status take_over(trainer *r, sr_failure *why) {
     status =
         run_record_copy(r->record, r->from->rows, steps, embedding_due(r) ? steps : steps - 1, why);
     status = ranks_agree(r->ranks, status, why);
-    return status == SR_OK && r->unevaluated ? evaluate_again(r, why) : status;
+    if (status != SR_OK || !r->unevaluated) return status;
+    r->unevaluated = false; /* repeats an interrupted evaluation, then writes its checkpoint */
+    status = trainer_evaluate(r, SPLIT_VALID, why);
+    if (status != SR_OK || r->unevaluated) return status;
+    return trainer_checkpoint_between(r, r->data_batch == 0, why);
 }
 
 /* Returns why a finished run counts as diverged (docs/definitions.md), or NULL. */

@@ -38,18 +38,6 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
 
 /* -- data, model, optimizer */
 
-/* Nothing is left to do for a run that came to its end. */
-static sr_status check_goes_on(const trainer *r, sr_failure *why) {
-    const train_resume *from = r->from;
-    if (!from || from->updates < r->updates) return SR_OK;
-    if (from->updates == r->updates && !from->complete) return SR_OK; /* the last pass is left */
-    sr_fail(why, SR_USAGE, "%s: %s %lld updates, of %lld planned", from->rows,
-            from->complete ? "the run is complete after" : "the run has made",
-            (long long)from->updates, (long long)r->updates);
-    sr_hint(why, "increase --epochs or --max-steps to continue");
-    return SR_USAGE;
-}
-
 static sr_status open_data(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     r->data = train_data_open(c, &r->text, why);
@@ -60,7 +48,14 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     r->updates = (r->batches + c->update_freq - 1) / c->update_freq * c->epochs;
     if (c->max_steps && c->max_steps < r->updates) r->updates = c->max_steps;
     trainer_note(r, "data: %s", data_describe(r->data));
-    return check_goes_on(r, why);
+    const train_resume *from = r->from;
+    if (!from || from->updates < r->updates) return SR_OK;
+    if (from->updates == r->updates && !from->complete) return SR_OK; /* the last pass is left */
+    sr_fail(why, SR_USAGE, "%s: %s %lld updates, of %lld planned", from->rows,
+            from->complete ? "the run is complete after" : "the run has made",
+            (long long)from->updates, (long long)r->updates);
+    sr_hint(why, "increase --epochs or --max-steps to continue");
+    return SR_USAGE;
 }
 
 /* An option that no site's method obeys is a mistake. */
@@ -106,21 +101,19 @@ static sr_status read_weights(const trainer *r, sr_failure *why) {
     return *c->weights ? weights_read(r->model, c->weights, why) : SR_OK;
 }
 
-static sr_status refuse_test(const train_config *c, sr_failure *why) {
-    sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
-    if (data_obeys(c->data.name, "valid-images"))
-        sr_hint(why,
-                "--valid-images N holds training images out, and the test images are the test");
-    return SR_USAGE;
-}
-
 static sr_status open_model(trainer *r, sr_failure *why) {
     const train_config *c = r->config;
     const data_shape *shape = data_get_shape(r->data);
     r->task = task_of(shape->task);
     r->task_options = (task_options){c->label_smoothing, c->smoothing, c->bleu_beam};
     if (task_check(model_find(c->model.name), shape, why) != SR_OK) return why->status;
-    if (c->test && !data_has_split(r->data, SPLIT_TEST)) return refuse_test(c, why);
+    if (c->test && !data_has_split(r->data, SPLIT_TEST)) {
+        sr_fail(why, SR_USAGE, "--test: %s has no test split here", c->data.name);
+        if (data_obeys(c->data.name, "valid-images"))
+            sr_hint(why,
+                    "--valid-images N holds training images out, and the test images are the test");
+        return SR_USAGE;
+    }
     r->model = model_create(&c->model, shape, why);
     if (!r->model || task_check_loss(r->task, &r->task_options, r->model, why) != SR_OK)
         return why->status;
@@ -151,12 +144,6 @@ static void note_projection(const trainer *r) {
                  (long long)r->config->flush_steps, r->config->flush_seconds);
 }
 
-static const char *whose_rows(const trainer *r) {
-    return r->config->sync_norm ? "all rows of a batch, synchronised over the ranks"
-                                : "the first shard of each batch (--shards); attention, "
-                                  "activations and pairs: all shards";
-}
-
 static run_record_options record_options(const trainer *r, const char *command,
                                          const char *config) {
     const train_config *c = r->config;
@@ -176,7 +163,10 @@ static run_record_options record_options(const trainer *r, const char *command,
         .own_shares = shards_of_rank(r),
         .each_share = c->record_shards && r->shards > 1 && !c->sync_norm,
         .synchronised = c->sync_norm && r->shards > 1,
-        .ranks = r->shards > 1 ? whose_rows(r) : NULL,
+        .ranks = r->shards == 1 ? NULL
+                 : c->sync_norm ? "all rows of a batch, synchronised over the ranks"
+                                : "the first shard of each batch (--shards); attention, "
+                                  "activations and pairs: all shards",
         .scalars = strcmp(c->record, "none") != 0,
         .vectors = !strcmp(c->record, "all"),
         .sites = c->record_sites,
@@ -198,22 +188,15 @@ static run_record_options record_options(const trainer *r, const char *command,
     };
 }
 
-/* Whether statistics of other ranks are recorded or merged. */
-static bool records_of_all(const run_record_options *o) {
-    return o->each_share || o->synchronised || o->observe_batch || o->attention ||
-           o->activations_every > 0 || o->pairs > 0;
-}
-
-static sr_status follow_record(trainer *r, const char *command, sr_failure *why) {
-    const run_record_options o = record_options(r, command, "");
-    if (!records_of_all(&o)) return SR_OK;
-    r->record = run_record_follow(r->model, &o, why);
-    return r->record ? SR_OK : why->status;
-}
-
 static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     if (!*r->config->output) return SR_OK;
-    if (!trainer_writes(r)) return follow_record(r, command, why);
+    if (!trainer_writes(r)) {
+        const run_record_options o = record_options(r, command, "");
+        const bool sends = o.each_share || o.synchronised || o.observe_batch || o.attention ||
+                           o.activations_every > 0 || o.pairs > 0;
+        if (sends) r->record = run_record_follow(r->model, &o, why);
+        return sends && !r->record ? why->status : SR_OK;
+    }
     char *config = trainer_config_text(r);
     if (!config) return sr_fail(why, SR_MEMORY, "out of memory for the configuration");
     train_metric m[TRAIN_METRICS];
@@ -249,16 +232,6 @@ static uint64_t hash_batch(const batch *b) {
     return h;
 }
 
-static sr_status compare_data(const trainer *r, sr_failure *why) {
-    char text[64];
-    batch b;
-    sr_status status = ranks_compare(r->ranks, data_describe(r->data), "data", why);
-    if (status == SR_OK) status = data_batch(r->data, SPLIT_TRAIN, 0, 0, &b, why);
-    if (status != SR_OK) return status;
-    snprintf(text, sizeof text, "%llu", (unsigned long long)hash_batch(&b));
-    return ranks_compare(r->ranks, text, "data", why);
-}
-
 /* (all) Checks that every rank opened the same inputs. */
 static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *why) {
     status = ranks_agree(r->ranks, status, why);
@@ -268,7 +241,13 @@ static sr_status compare_ranks(const trainer *r, sr_status status, sr_failure *w
     status = ranks_compare(r->ranks, STATREC_VERSION " " STATREC_GIT, "statrec", why);
     if (status == SR_OK) status = ranks_compare(r->ranks, config, "options", why);
     free(config);
-    return status == SR_OK ? compare_data(r, why) : status;
+    batch b;
+    if (status == SR_OK) status = ranks_compare(r->ranks, data_describe(r->data), "data", why);
+    if (status == SR_OK) status = data_batch(r->data, SPLIT_TRAIN, 0, 0, &b, why);
+    if (status != SR_OK) return status;
+    char text[64];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)hash_batch(&b));
+    return ranks_compare(r->ranks, text, "data", why);
 }
 
 static sr_status join_ranks(trainer *r, sr_failure *why) {

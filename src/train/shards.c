@@ -41,7 +41,7 @@ struct shards {
     int *firsts;    /* [ranks + 1] first shard of each rank */
     uint64_t *all;  /* [shards, words] for a checkpoint; NULL otherwise */
     double *told;   /* [ranks, most + TOLD] */
-    bool stop, due; /* as told */
+    bool stop, due; /* received */
 };
 
 enum { TOLD_STOP, TOLD_DUE, TOLD };
@@ -93,16 +93,6 @@ static int shards_at(const struct shards *s, int rank) {
 
 /* -- opening ----------------------------------------------------------------------------------- */
 
-static void hint_synchronized(sr_failure *why) {
-    char names[128] = "";
-    for (int i = 0; norm_at(i); i++) {
-        const size_t used = strlen(names);
-        if (norm_at(i)->synchronises)
-            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", norm_at(i)->name);
-    }
-    sr_hint(why, "use one of %s", names);
-}
-
 static sr_status check(const trainer *r, sr_failure *why) {
     const int world = ranks_count(r->ranks);
     if (r->shards > 1 && r->memory.rows > 0)
@@ -125,26 +115,24 @@ static sr_status check(const trainer *r, sr_failure *why) {
         if (m->synchronises || strcmp(m->axis, "batch") != 0) continue;
         sr_fail(why, SR_USAGE, "--sync-norm: %s of site %s cannot be synchronized", m->name,
                 r->model->site[i]->name);
-        hint_synchronized(why);
+        char names[128] = "";
+        for (int k = 0; norm_at(k); k++) {
+            const size_t used = strlen(names);
+            if (norm_at(k)->synchronises)
+                snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                         norm_at(k)->name);
+        }
+        sr_hint(why, "use one of %s", names);
         return SR_USAGE;
     }
     return SR_OK;
-}
-
-static sr_status make_room(trainer *r, struct shards *s, sr_failure *why) {
-    const int world = ranks_count(r->ranks);
-    s->told = calloc((size_t)(world * (s->most + TOLD)), sizeof *s->told);
-    if (!s->told) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
-    if (r->shards == 1) return SR_OK;
-    s->sum = gradient_sum_create(r->ranks, &r->model->params, r->shards, r->threads, why);
-    return s->sum ? SR_OK : why->status;
 }
 
 sr_status shards_open(trainer *r, sr_failure *why) {
     const int world = ranks_count(r->ranks), rank = ranks_rank(r->ranks);
     struct shards *s = r->sharing = calloc(1, sizeof *s);
     if (!s) return sr_fail(why, SR_MEMORY, "out of memory for shards");
-    sr_status status = check(r, why);
+    const sr_status status = check(r, why);
     if (status != SR_OK) return status;
     s->sync = r->config->sync_norm && world > 1;
     s->firsts = calloc((size_t)world + 1, sizeof *s->firsts);
@@ -153,7 +141,11 @@ sr_status shards_open(trainer *r, sr_failure *why) {
     for (int k = 0; k < world; k++) s->most = shards_at(s, k) > s->most ? shards_at(s, k) : s->most;
     s->first = s->firsts[rank];
     s->own = shards_at(s, rank);
-    return make_room(r, s, why);
+    s->told = calloc((size_t)(world * (s->most + TOLD)), sizeof *s->told);
+    if (!s->told) return sr_fail(why, SR_MEMORY, "out of memory for %d ranks", world);
+    if (r->shards == 1) return SR_OK;
+    s->sum = gradient_sum_create(r->ranks, &r->model->params, r->shards, r->threads, why);
+    return s->sum ? SR_OK : why->status;
 }
 
 sr_status shards_recorded(trainer *r, sr_failure *why) {
@@ -212,16 +204,6 @@ batch shards_own(const trainer *r, const batch *b, int i, pass *p) {
     return r->shards == 1 ? *b : take_shard(r, b, r->sharing->first + i, p);
 }
 
-/* One shard; its summed loss. A shard without samples has none. */
-static sr_status pass_shard(trainer *r, const batch *b, int i, double *loss, sr_failure *why) {
-    pass p = {.tape = r->tape, .mode = NORM_TRAIN, .memory = &r->memory};
-    const batch part = shards_own(r, b, i, &p);
-    p.batch = &part;
-    *loss = 0;
-    shards_enter(r, i);
-    return part.count > 0 ? trainer_pass(r, &p, loss, why) : SR_OK;
-}
-
 static double own_clock_says(const trainer *r) {
     const train_interval *every = &r->checkpoint_every;
     return every->unit == EVERY_SECONDS &&
@@ -261,28 +243,29 @@ run_exchange shards_exchange(trainer *r) {
                           .first = r->sharing->firsts};
 }
 
-/* Sends statistics of the layers to the first rank. */
-static sr_status exchange_found(trainer *r, sr_failure *why) {
-    const run_exchange x = shards_exchange(r);
-    sr_status status = run_record_exchange(r->record, &x, why);
-    if (r->exchange_failed.status == SR_OK) return status;
-    return sr_fail(why, r->exchange_failed.status, "%s", r->exchange_failed.text);
-}
-
 sr_status shards_pass(trainer *r, const batch *b, bool update, double *loss, sr_failure *why) {
     struct shards *s = r->sharing;
     double *own = s->told + ranks_rank(r->ranks) * (s->most + TOLD);
     sr_status status = SR_OK;
     for (int i = 0; i < s->own && status == SR_OK; i++) {
+        pass p = {.tape = r->tape, .mode = NORM_TRAIN, .memory = &r->memory};
+        const batch part = shards_own(r, b, i, &p);
+        p.batch = &part;
         r->leaving = update && i == s->own - 1 ? s->sum : NULL;
-        status = pass_shard(r, b, i, &own[i], why);
+        own[i] = 0;
+        shards_enter(r, i);
+        if (part.count > 0) status = trainer_pass(r, &p, &own[i], why);
     }
     r->leaving = NULL;
     r->tape->samples = r->tape->sample_first = 0;
     if (status != SR_OK) return status;
     shards_enter(r, 0);
     if (update && s->sum) status = gradient_sum_finish(s->sum, r->tape, why);
-    if (status == SR_OK) status = exchange_found(r, why);
+    if (status != SR_OK) return status;
+    const run_exchange x = shards_exchange(r);
+    status = run_record_exchange(r->record, &x, why);
+    if (r->exchange_failed.status != SR_OK)
+        return sr_fail(why, r->exchange_failed.status, "%s", r->exchange_failed.text);
     return status == SR_OK ? tell(r, loss, why) : status;
 }
 
@@ -301,14 +284,6 @@ sr_status shards_reserve(trainer *r, sr_failure *why) {
     return SR_OK;
 }
 
-/* Rows [own, words] of every rank in rows of the most that any has. */
-static void unpack(const trainer *r, const uint64_t *rows) {
-    const struct shards *s = r->sharing;
-    for (int k = 0; k < ranks_count(r->ranks); k++)
-        memcpy(s->all + s->firsts[k] * s->words, rows + k * s->most * s->words,
-               (size_t)(shards_at(s, k) * s->words) * sizeof *rows);
-}
-
 sr_status shards_keep_replicas(trainer *r, sr_failure *why) {
     struct shards *s = r->sharing;
     sr_status status = shards_reserve(r, why);
@@ -321,7 +296,9 @@ sr_status shards_keep_replicas(trainer *r, sr_failure *why) {
     if (s->kept) memcpy(to, s->kept, (size_t)(s->own * s->words) * sizeof *to);
     copy_out(s, to + s->live * s->words);
     status = ranks_allgather(r->ranks, (double *)(void *)rows, width, why);
-    if (status == SR_OK) unpack(r, rows);
+    for (int k = 0; status == SR_OK && k < ranks_count(r->ranks); k++)
+        memcpy(s->all + s->firsts[k] * s->words, rows + k * width,
+               (size_t)(shards_at(s, k) * s->words) * sizeof *rows);
     free(rows);
     return status;
 }

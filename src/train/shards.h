@@ -5,8 +5,8 @@
 #include "train/gradient_sum.h"
 #include "train/trainer.h"
 
-/* Gradients of this rank's shards; refuses what cannot be shared out. Before the record is
-   opened. */
+/* Opens gradients of this rank's shards; fails if the batch cannot be split. Call before the record
+   is opened. */
 sr_status shards_open(trainer *r, sr_failure *why);
 /* Running statistics of this rank's shards; call after the record, whose observers have some. */
 sr_status shards_recorded(trainer *r, sr_failure *why);
@@ -27,9 +27,9 @@ void shards_enter(trainer *r, int i);
 /* How statistics reach the first rank. */
 run_exchange shards_exchange(trainer *r);
 
-/* Running statistics of every shard for a checkpoint; nothing where there is one set. Keep (all):
- * before it is written. Make room: before it is read, all as the first shard's are now. Take: after
- * that. Each: visits shards after the first. */
+/* Running statistics of every shard for a checkpoint; does nothing with one set. Keep (all): before
+ * it is written. Reserve: before it is read, as copies of the first shard's. Take: after that.
+ * Each: visits shards after the first. */
 sr_status shards_keep_replicas(trainer *r, sr_failure *why);
 sr_status shards_reserve(trainer *r, sr_failure *why);
 void shards_take_replicas(trainer *r);

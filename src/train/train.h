@@ -125,7 +125,7 @@ typedef struct train_times {
 typedef struct train_result {
     int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
     int64_t steps_before;            /* of the resumed run */
-    train_eval last, test;           /* the last validation, and that of the test split */
+    train_eval last, test;           /* the last validation; the test */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */
     char stopped[192];    /* why the run ended before its time; "": it did not */

@@ -51,16 +51,6 @@ static void add_values(named_values *v, const task_row *row, data_split split, b
     }
 }
 
-static void record_eval(trainer *r, const train_eval *e) {
-    named_values v = {.count = 0};
-    add_values(&v, e->task, e->split, false, e->value, train_metrics_shown(r->config, e->task));
-    if (has_batch_statistics(r, e))
-        add_values(&v, e->task, e->split, true, e->batch_value, task_metrics(e->task));
-    if (has_training_batches(r, e))
-        add_values(&v, e->task, SPLIT_TRAIN, true, e->train_value, task_metrics(e->task));
-    run_record_eval(r->record, e->step, e->epoch, v.name, v.value, v.count);
-}
-
 /* Metrics with batch statistics, of the split and of training batches, if wanted. */
 static sr_status measure_batches(trainer *r, train_eval *e, sr_failure *why) {
     task_sums sum;
@@ -156,7 +146,16 @@ sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {
     } else {
         r->result->test = e;
     }
-    if (split != SPLIT_TEST || !r->tested || r->stepped) record_eval(r, &e);
+    if (split != SPLIT_TEST || !r->tested || r->stepped) {
+        named_values v = {.count = 0};
+        const task_row *row = e.task;
+        add_values(&v, row, split, false, e.value, train_metrics_shown(r->config, row));
+        if (has_batch_statistics(r, &e))
+            add_values(&v, row, split, true, e.batch_value, task_metrics(row));
+        if (has_training_batches(r, &e))
+            add_values(&v, row, SPLIT_TRAIN, true, e.train_value, task_metrics(row));
+        run_record_eval(r->record, e.step, e.epoch, v.name, v.value, v.count);
+    }
     run_record_flush_rows(r->record);
     if (split == SPLIT_VALID) trainer_see_patience(r, &e);
     trainer_checkpoint_evaluated(r, &e);

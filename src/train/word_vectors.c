@@ -38,16 +38,6 @@ static bool is_head(const char *line, const char *end) {
     return fields == 2;
 }
 
-static sr_status refuse(const text_lines *t, int64_t numbers, int64_t width, sr_failure *why) {
-    char text[LINE_TEXT];
-    if (numbers < 0)
-        snprintf(text, sizeof text, "not a word and its numbers");
-    else
-        snprintf(text, sizeof text, "%lld numbers, the model's word vectors have %lld (--word-dim)",
-                 (long long)numbers, (long long)width);
-    return text_lines_fail(t, SR_FORMAT, text, why);
-}
-
 /* The dictionary's words that were there. */
 typedef struct reading {
     const vocab *words;
@@ -62,7 +52,14 @@ static sr_status take_line(reading *r, const text_lines *t, const char *line, co
     const int64_t width = r->table->dim[1];
     const char *blank = memchr(line, ' ', (size_t)(end - line));
     int64_t numbers = blank && blank > line ? read_numbers(blank, end, r->value, width) : -1;
-    if (numbers != width) return refuse(t, numbers, width, why);
+    if (numbers != width) {
+        char text[LINE_TEXT] = "not a word and its numbers";
+        if (numbers >= 0)
+            snprintf(text, sizeof text,
+                     "%lld numbers, the model's word vectors have %lld (--word-dim)",
+                     (long long)numbers, (long long)width);
+        return text_lines_fail(t, SR_FORMAT, text, why);
+    }
     const int32_t id = vocab_id(r->words, line, (size_t)(blank - line));
     if (id < TOKEN_FIRST_WORD) return SR_OK; /* not there, or spelled like a special */
     memcpy(r->table->value + id * width, r->value, (size_t)width * sizeof(real));

@@ -141,8 +141,22 @@ const char *data_word(const dataset *d, data_side side, int64_t id) {
 }
 
 double data_unknown_share(const dataset *d, data_split split) {
-    const set_kind *kind = &set_kinds[d->row->task];
-    return kind->unknown ? kind->unknown(d, split) : NAN;
+    const pair_split *pairs = &d->pairs.split[split];
+    const running_split *running = &d->running.split[split];
+    const tree_split *trees = &d->trees.split[split];
+    const sentence_split *sentences = &d->sentences.split[split];
+    switch (d->row->task) {
+    case TASK_IMAGES:
+        return NAN;
+    case TASK_PAIRS:
+        return (double)pairs->unknown / (double)pairs->tokens;
+    case TASK_LM:
+        return (double)running->unknown / (double)running->tokens;
+    case TASK_TREES:
+        return (double)trees->unknown / (double)trees->words;
+    default:
+        return (double)sentences->unknown / (double)sentences->words;
+    }
 }
 
 double data_entropy(const dataset *d) {

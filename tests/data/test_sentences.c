@@ -136,12 +136,12 @@ static void tags_and_characters(void **state) {
     batch b;
     o.mark_start = true;
     create(&s, &o);
-    s.task = TASK_TAGS, s.spelled = true, s.letters = 3;
+    s.task = TASK_TAGS, s.spelled = true;
     add(&s, SPLIT_TRAIN, "aab \xc3\xa9", 0);
-    add(&s, SPLIT_TRAIN, "aaaa", 0);
+    add(&s, SPLIT_TRAIN, "aaa", 0);
     add(&s, SPLIT_VALID, "xa", 0);
     build(&s);
-    /* a counts 6, b and the accented letter once: 2, 3, 4; padding 0, unknown 1 */
+    /* a counts 5, b and the accented letter once: 2, 3, 4; padding 0, unknown 1 */
     assert_int_equal(sentence_set_characters(&s), 5);
     sentence_set_batch(&s, 1, SPLIT_TRAIN, 0, 0, &b);
     assert_true(b.task == TASK_TAGS && b.source_length == 3 && b.word_length == 3 && !b.label);

@@ -5,6 +5,7 @@
 
 #include "parse/trees.h"
 #include "testing/check.h"
+#include "text/text.h"
 
 static tree_field field(const char *text) {
     return (tree_field){text, (int32_t)strlen(text)};
@@ -61,10 +62,10 @@ static void rules_of_formats(void **state) {
     r = tree_rules_for(&said, TREES_CONLLU);
     assert_int_equal(r.punctuation, TREE_PUNCTUATION_UPOS);
     assert_int_equal(r.subtypes, TREE_SUBTYPES_COMPARE);
-    assert_int_equal(tree_find_word(TREE_PUNCTUATION_WORDS, "ptb-tags"), TREE_PUNCTUATION_PTB_TAGS);
-    assert_int_equal(tree_find_word(TREE_FORMAT_WORDS, "malt-tab"), TREES_MALT_TAB);
-    assert_int_equal(tree_find_word(TREE_FORMAT_WORDS, "malt"), -1);
-    assert_int_equal(tree_find_word(TREE_SUBTYPES_WORDS, "ignore"), TREE_SUBTYPES_IGNORE);
+    assert_int_equal(text_find_word(TREE_PUNCTUATION_WORDS, "ptb-tags"), TREE_PUNCTUATION_PTB_TAGS);
+    assert_int_equal(text_find_word(TREE_FORMAT_WORDS, "malt-tab"), TREES_MALT_TAB);
+    assert_int_equal(text_find_word(TREE_FORMAT_WORDS, "malt"), -1);
+    assert_int_equal(text_find_word(TREE_SUBTYPES_WORDS, "ignore"), TREE_SUBTYPES_IGNORE);
 }
 
 static bool agree(const char *a, const char *b, tree_subtypes s) {

@@ -5,6 +5,7 @@
 
 #include "bleu_cases.h"
 #include "score/scorer.h"
+#include "text/text.h"
 
 static const bleu_form multi = BLEU_MULTI_FORM, whole = BLEU_FORM;
 
@@ -272,15 +273,15 @@ static void signatures(void **state) {
 
 static void words_of_options(void **state) {
     (void)state;
-    assert_int_equal(bleu_find_word(BLEU_TOKENIZER_WORDS, "13a"), BLEU_TOKENIZE_13A);
-    assert_int_equal(bleu_find_word(BLEU_TOKENIZER_WORDS, "intl"), BLEU_TOKENIZE_INTL);
-    assert_int_equal(bleu_find_word(BLEU_TOKENIZER_WORDS, "none"), BLEU_TOKENIZE_NONE);
-    assert_int_equal(bleu_find_word(BLEU_SMOOTHING_WORDS, "none"), BLEU_SMOOTH_NONE);
-    assert_int_equal(bleu_find_word(BLEU_SMOOTHING_WORDS, "exp"), BLEU_SMOOTH_EXP);
-    assert_int_equal(bleu_find_word(BLEU_SMOOTHING_WORDS, "floor"), BLEU_SMOOTH_FLOOR);
-    assert_int_equal(bleu_find_word(BLEU_SMOOTHING_WORDS, "add-k"), BLEU_SMOOTH_ADD_K);
-    assert_int_equal(bleu_find_word(BLEU_SMOOTHING_WORDS, "add"), -1);
-    assert_int_equal(bleu_find_word(BLEU_SMOOTHING_WORDS, ""), -1);
+    assert_int_equal(text_find_word(BLEU_TOKENIZER_WORDS, "13a"), BLEU_TOKENIZE_13A);
+    assert_int_equal(text_find_word(BLEU_TOKENIZER_WORDS, "intl"), BLEU_TOKENIZE_INTL);
+    assert_int_equal(text_find_word(BLEU_TOKENIZER_WORDS, "none"), BLEU_TOKENIZE_NONE);
+    assert_int_equal(text_find_word(BLEU_SMOOTHING_WORDS, "none"), BLEU_SMOOTH_NONE);
+    assert_int_equal(text_find_word(BLEU_SMOOTHING_WORDS, "exp"), BLEU_SMOOTH_EXP);
+    assert_int_equal(text_find_word(BLEU_SMOOTHING_WORDS, "floor"), BLEU_SMOOTH_FLOOR);
+    assert_int_equal(text_find_word(BLEU_SMOOTHING_WORDS, "add-k"), BLEU_SMOOTH_ADD_K);
+    assert_int_equal(text_find_word(BLEU_SMOOTHING_WORDS, "add"), -1);
+    assert_int_equal(text_find_word(BLEU_SMOOTHING_WORDS, ""), -1);
 }
 
 int main(void) {

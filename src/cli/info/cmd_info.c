@@ -1,4 +1,4 @@
-/* cmd_info.c -- statrec info RUN: what a run file holds, finished or not. */
+/* cmd_info.c -- statrec info RUN: prints the contents of a run file, finished or not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static const command_frame frame = {
     "usage: statrec info [OPTIONS] RUN.h5|X.ckpt\n"
     "\n"
     "Prints status, origin, readable rows, last evaluations, sites and statistics of a run\n"
-    "file. Reads RUN.h5.part where there is no RUN.h5. Reads an unfinished file up to its\n"
-    "last flush. Of a damaged file it prints the readable parts and names the others.\n"
+    "file. Without RUN.h5 it reads RUN.h5.part. Reads an unfinished file up to its last\n"
+    "flush. Prints the readable parts of a damaged file and names the others.\n"
     "\n",
     {info_rows, sizeof info_rows / sizeof info_rows[0]},
     NULL,
@@ -75,7 +75,7 @@ static void print_status(const sr_runfile *f, sr_failure *why) {
     print_text("reason", info->reason);
 }
 
-/* Of an unfinished file: who writes it. */
+/* The writer of an unfinished file. */
 static void print_writer(const sr_run_info *info) {
     long pid = 0;
     double idle = NAN;
@@ -149,7 +149,7 @@ static void print_origin(const sr_runfile *f) {
     print_text("weights", info->weights_digest);
 }
 
-/* -- what is in it --------------------------------------------------------------------------- */
+/* -- contents -------------------------------------------------------------------------------- */
 
 static void print_steps(const sr_runfile *f, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(f);
@@ -167,16 +167,6 @@ static void print_steps(const sr_runfile *f, sr_failure *why) {
     putchar('\n');
 }
 
-static void print_vectors(const sr_runfile *f, sr_failure *why) {
-    const sr_run_info *info = sr_run_get_info(f);
-    print_label("vectors");
-    printf("%lld", (long long)info->vectors);
-    int64_t step[2];
-    if (info->vectors > 1 && sr_run_vector_steps(f, 0, 2, step, why) == SR_OK)
-        printf(": steps %lld, %lld, ...", (long long)step[0], (long long)step[1]);
-    printf(" of %lld columns\n", (long long)info->width);
-}
-
 /* Up to EVALS_SHOWN values after a name. */
 static void print_values(const char *name, int digits, const double *value, int64_t count) {
     printf("  ");
@@ -186,7 +176,7 @@ static void print_values(const char *name, int digits, const double *value, int6
     printf("%*s", (int)(EVALS_SHOWN - count) * 13, "");
 }
 
-/* Name, last values (blank where there are none), unit and direction. */
+/* Name, last values (blank if there are none), unit and direction. */
 static void print_metric(const sr_runfile *f, const sr_run_metric *m, int64_t first, int64_t count,
                          sr_failure *why) {
     static const char *const direction[] = {", less is better", "", ", more is better"};
@@ -217,8 +207,7 @@ static void print_evals(const sr_runfile *f, sr_failure *why) {
     for (int64_t i = 0; (m = sr_run_get_metric(f, i)); i++) print_metric(f, m, first, count, why);
 }
 
-/* A text of a site in a column, without what could drive a terminal. */
-/* How many spectra, of which steps and sites. */
+/* Number of spectra, their steps and sites. */
 static void print_spectra(const sr_runfile *f, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(f);
     int64_t step[SPECTRA_SHOWN], rows, sites = 0, shown = 0, widest = 0;
@@ -260,7 +249,7 @@ static bool is_measured(double *const *value, int64_t site) {
     return any;
 }
 
-/* One line a site that has any number, then what the numbers are. */
+/* One line per site with a number, then the definitions. */
 static void print_final_sites(const sr_runfile *f, double *const *value) {
     char path[SR_NAME_SIZE];
     printf("  %4s  %-24s", "site", "name");
@@ -280,20 +269,6 @@ static void print_final_sites(const sr_runfile *f, double *const *value) {
     }
 }
 
-static void print_batches(const sr_runfile *f, int64_t batches, double *const *value) {
-    int64_t measured = 0;
-    if (batches < 0) {
-        puts("none");
-        return;
-    }
-    for (int64_t i = 0; i < sr_run_get_info(f)->sites; i++) measured += is_measured(value, i);
-    printf("%lld batch%s with frozen running values%s\n", (long long)batches,
-           batches == 1 ? "" : "es", measured ? "" : "; no site has any");
-    const int64_t pairs = sr_run_get_info(f)->pairs;
-    if (pairs) printf("  %lld pairs of input and output of a site\n", (long long)pairs);
-    if (measured) print_final_sites(f, value);
-}
-
 static void print_final(const sr_runfile *f, sr_failure *why) {
     int64_t batches, sites = sr_run_get_info(f)->sites;
     double *memory = malloc((size_t)(SR_FINAL_COUNT * sites + 1) * sizeof *memory);
@@ -304,10 +279,19 @@ static void print_final(const sr_runfile *f, sr_failure *why) {
         return;
     }
     for (int k = 0; k < SR_FINAL_COUNT; k++) value[k] = memory + k * sites;
-    if (sr_run_final(f, &batches, value, why) == SR_OK)
-        print_batches(f, batches, value);
-    else
+    if (sr_run_final(f, &batches, value, why) != SR_OK) {
         puts("unreadable");
+    } else if (batches < 0) {
+        puts("none");
+    } else {
+        const int64_t pairs = sr_run_get_info(f)->pairs;
+        int64_t measured = 0;
+        for (int64_t i = 0; i < sites; i++) measured += is_measured(value, i);
+        printf("%lld batch%s with frozen running values%s\n", (long long)batches,
+               batches == 1 ? "" : "es", measured ? "" : "; no site has any");
+        if (pairs) printf("  %lld pairs of input and output of a site\n", (long long)pairs);
+        if (measured) print_final_sites(f, value);
+    }
     free(memory);
 }
 
@@ -325,7 +309,7 @@ static void print_names(const sr_runfile *f, const char *group,
     puts(any ? "" : "none");
 }
 
-/* Prints what a part failed for, unless opening the file met it already, or an earlier part. */
+/* Prints the failure of a part, unless it was printed already. */
 static void print_damage(const sr_runfile *f, sr_failure *part, sr_failure *first) {
     const char *known;
     bool told = part->status == SR_OK || strcmp(part->text, first->text) == 0;
@@ -335,7 +319,7 @@ static void print_damage(const sr_runfile *f, sr_failure *part, sr_failure *firs
     *part = (sr_failure){0};
 }
 
-/* All that can be read; *why keeps the first thing that cannot. */
+/* Prints everything readable; *why keeps the first failure. */
 static void print_run(const sr_runfile *f, sr_failure *why) {
     sr_failure part = {0};
     const char *damage;
@@ -348,7 +332,14 @@ static void print_run(const sr_runfile *f, sr_failure *why) {
     print_writer(sr_run_get_info(f));
     print_origin(f);
     print_steps(f, &part), print_damage(f, &part, why);
-    print_vectors(f, &part), print_damage(f, &part, why);
+    const sr_run_info *info = sr_run_get_info(f);
+    int64_t step[2];
+    print_label("vectors");
+    printf("%lld", (long long)info->vectors);
+    if (info->vectors > 1 && sr_run_vector_steps(f, 0, 2, step, &part) == SR_OK)
+        printf(": steps %lld, %lld, ...", (long long)step[0], (long long)step[1]);
+    printf(" of %lld columns\n", (long long)info->width);
+    print_damage(f, &part, why);
     print_evals(f, &part), print_damage(f, &part, why);
     print_label("sites");
     info_print_sites(f);

@@ -13,24 +13,20 @@ static void print_line(const char *key, const char *text) {
     putchar('\n');
 }
 
-static void print_card(const char *path, const checkpoint_card *c) {
-    print_line("checkpoint", path);
-    print_line("model", c->model);
-    print_line("data", c->data);
-    print_line("task", c->task);
-    printf("%-14s%lld\n", "updates", (long long)c->updates);
-    if (c->steps >= 0) printf("%-14s%lld\n", "steps", (long long)c->steps);
-    printf("%-14s%lld\n", "parameters", (long long)c->parameters);
-    print_line("weights", c->weights_digest);
-    print_line("made of", c->origin);
-    print_line("version", c->version);
-}
-
 sr_status checkpoint_info(const char *path, bool options, sr_failure *why) {
     checkpoint_card c;
     sr_status status = checkpoint_info_read(path, &c, why);
     if (status == SR_OK) {
-        print_card(path, &c);
+        print_line("checkpoint", path);
+        print_line("model", c.model);
+        print_line("data", c.data);
+        print_line("task", c.task);
+        printf("%-14s%lld\n", "updates", (long long)c.updates);
+        if (c.steps >= 0) printf("%-14s%lld\n", "steps", (long long)c.steps);
+        printf("%-14s%lld\n", "parameters", (long long)c.parameters);
+        print_line("weights", c.weights_digest);
+        print_line("made of", c.origin);
+        print_line("version", c.version);
         if (options) tsv_plain(stdout, c.config, strlen(c.config));
     }
     checkpoint_info_free(&c);

@@ -1,5 +1,4 @@
-/* cmd_info_declared.c -- for statrec info: the numbers that the program of a run declared, with
- * what it says of them. */
+/* cmd_info_declared.c -- for statrec info: custom scalars of a run and their definitions. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* cmd_info_follow.c -- statrec info --follow, and who writes an unfinished run file: the process
- * that has it open for writing, as /proc tells on the machine that the file names as its host. */
+/* cmd_info_follow.c -- statrec info --follow, and the writer of an unfinished run file: the process
+ * that has it open for writing, from /proc on the host named in the file. */
 #define _DEFAULT_SOURCE /* d_name of dirent, DT_* */
 #include <ctype.h>
 #include <dirent.h>
@@ -20,7 +20,7 @@ enum { PROC_PATH = 300 };
 
 /* -- the writer ------------------------------------------------------------------------------ */
 
-/* Whether descriptor `name` of a process is the file, open for writing. */
+/* True if descriptor `name` of a process is the file, open for writing. */
 static bool writes(const char *process, const char *name, const struct stat *file) {
     char path[PROC_PATH], line[64];
     struct stat s;
@@ -62,7 +62,7 @@ static writer_state search_processes(const struct stat *file, long *pid) {
         if (found && pid) *pid = strtol(e->d_name, NULL, 10);
     }
     closedir(processes);
-    /* Other users' processes: only root's look is complete, but they could hardly write my file. */
+    /* Only root sees all processes of other users, which can hardly write my file. */
     if (!found && hidden && file->st_uid != geteuid()) return WRITER_UNKNOWN;
     return found ? WRITER_ALIVE : WRITER_GONE;
 }
@@ -85,11 +85,11 @@ writer_state cmd_info_writer(const sr_run_info *info, long *pid, double *idle) {
 
 typedef struct progress_seen {
     int64_t steps, evals;
-    /* looks in a row that found no writer: a run that ends closes its file before renaming */
+    /* checks in a row without a writer: a run that ends closes its file before renaming */
     int gone;
 } progress_seen;
 
-/* A line when there is more than was seen. */
+/* Prints a line for new rows. */
 static sr_status print_news(const sr_runfile *f, progress_seen *seen, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(f);
     int64_t step = 0;
@@ -107,7 +107,7 @@ static sr_status print_news(const sr_runfile *f, progress_seen *seen, sr_failure
     return SR_OK;
 }
 
-/* One look at the file; *ended with the exit status when there is nothing to wait for. */
+/* Checks the file once; *ended: with the exit status, when the run or its writer ended. */
 static sr_status look(const char *path, progress_seen *seen, bool *ended, int *exit_status,
                       sr_failure *why) {
     sr_runfile *f = sr_run_open(path, why);
@@ -130,7 +130,7 @@ static sr_status look(const char *path, progress_seen *seen, bool *ended, int *e
     return status;
 }
 
-/* Between two looks a file may be renamed, or caught while it is written: a failure must last. */
+/* The file may be renamed or written during a check: only a lasting failure counts. */
 int cmd_info_follow(const tool *t, const char *path) {
     enum { FAILURES = 5 };
     const struct timespec pause = {.tv_nsec = 500000000};

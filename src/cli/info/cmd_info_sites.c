@@ -1,18 +1,10 @@
-/* cmd_info_sites.c -- the sites of a run file: how many, of how many shards of each batch
- * (globs.h), and a line for each of the model's. */
+/* cmd_info_sites.c -- the sites of a run file: their number, shards (globs.h), and a line per
+ * site of the model. */
 #include <stdio.h>
 
 #include "base/globs.h"
 #include "base/utf8.h"
 #include "cli/info/cmd_info_parts.h"
-
-static int64_t shares_of_site(const sr_runfile *f, const char *name) {
-    char replica[SR_NAME_SIZE + 24];
-    int64_t shards = 0;
-    do snprintf(replica, sizeof replica, "%s@%lld", name, (long long)++shards);
-    while (sr_run_find_site(f, replica) >= 0);
-    return shards;
-}
 
 static void print_site_count(const sr_runfile *f) {
     int64_t sites = 0, replicas = 0, least = INT64_MAX, most = 0;
@@ -22,7 +14,10 @@ static void print_site_count(const sr_runfile *f) {
             replicas++;
             continue;
         }
-        const int64_t shards = shares_of_site(f, s->name);
+        char replica[SR_NAME_SIZE + 24];
+        int64_t shards = 0;
+        do snprintf(replica, sizeof replica, "%s@%lld", s->name, (long long)++shards);
+        while (sr_run_find_site(f, replica) >= 0);
         least = shards < least ? shards : least;
         most = shards > most ? shards : most;
         sites++;

@@ -118,7 +118,7 @@ static sr_status count_lines(const file_bytes *f, bool multi, int64_t *lines, sr
     return SR_OK;
 }
 
-/* As many references as hypotheses; multi-bleu.perl takes what is missing for empty lines. */
+/* Checks the numbers of lines; multi-bleu.perl treats missing lines as empty. */
 static sr_status compare_lines(const bleu_files *f, bool multi, int64_t *lines, sr_failure *why) {
     sr_status status = count_lines(&f->file[0], multi, lines, why);
     for (int i = 1; status == SR_OK && i < f->count; i++) {
@@ -133,26 +133,6 @@ static sr_status compare_lines(const bleu_files *f, bool multi, int64_t *lines, 
     return status;
 }
 
-/* Warns of surprising rules of the original programs. */
-static void warn_of_traps(const tool *t, const file_bytes *f, bool multi) {
-    if (f->size >= 3 && memcmp(f->byte, "\xef\xbb\xbf", 3) == 0)
-        tool_warn(t, "%s: the byte order mark at its start is taken for part of the first word",
-                  f->path);
-    if (multi && f->size && f->byte[f->size - 1] != '\n')
-        tool_warn(t, "%s: no newline at its end; the last byte is cut off, as multi-bleu.perl does",
-                  f->path);
-}
-
-/* The next line. multi-bleu.perl cuts off the last byte of a line, newline or not. */
-static bleu_text next_line(const file_bytes *f, size_t *at, bool multi) {
-    const char *from = (const char *)f->byte + *at;
-    const char *newline = memchr(from, '\n', f->size - *at);
-    const size_t left = f->size - *at;
-    const size_t size = newline ? (size_t)(newline - from) : multi && left ? left - 1 : left;
-    *at = newline ? *at + size + 1 : f->size;
-    return (bleu_text){from, size};
-}
-
 /* -- scores ------------------------------------------------------------------------------------ */
 
 static sr_status score_lines(bleu_scorer *s, const bleu_files *f, bool multi, int64_t lines,
@@ -162,22 +142,23 @@ static sr_status score_lines(bleu_scorer *s, const bleu_files *f, bool multi, in
     for (int64_t n = 0; status == SR_OK && n < lines; n++) {
         bleu_text line[FILES];
         sr_failure reason = {0};
-        for (int i = 0; i < f->count; i++) line[i] = next_line(&f->file[i], &at[i], multi);
+        for (int i = 0; i < f->count; i++) {
+            const file_bytes *file = &f->file[i];
+            const char *from = (const char *)file->byte + at[i];
+            const size_t left = file->size - at[i];
+            const char *newline = memchr(from, '\n', left);
+            /* multi-bleu.perl cuts off the last byte of a line, newline or not */
+            const size_t size = newline         ? (size_t)(newline - from)
+                                : multi && left ? left - 1
+                                                : left;
+            line[i] = (bleu_text){from, size};
+            at[i] = newline ? at[i] + size + 1 : file->size;
+        }
         status = bleu_add(s, line[0], line + 1, f->count - 1, &reason);
         if (status != SR_OK)
             sr_fail(why, status, "%s:%lld: %s", f->file[0].path, (long long)n + 1, reason.text);
     }
     return status;
-}
-
-static bleu_form form_of(const bleu_options *o, bool multi) {
-    bleu_form form = {.multi = multi, .lowercase = o->lowercase};
-    if (multi) return form;
-    form.tokenizer = (bleu_tokenizer)bleu_find_word(BLEU_TOKENIZER_WORDS, o->tokenize);
-    form.smoothing = (bleu_smoothing)bleu_find_word(BLEU_SMOOTHING_WORDS, o->smooth);
-    form.smooth_value =
-        isnan(o->smooth_value) ? bleu_smooth_default(form.smoothing) : o->smooth_value;
-    return form;
 }
 
 static int print_multi(const tool *t, const bleu_scorer *s, const bleu_interval *interval) {
@@ -216,9 +197,24 @@ static int print_scores(const tool *t, const bleu_scorer *s, const bleu_options 
 static int score_files(const tool *t, const bleu_files *f, const bleu_options *o, bool multi) {
     sr_failure why = {0};
     int64_t lines = 0;
-    const bleu_form form = form_of(o, multi);
+    bleu_form form = {.multi = multi, .lowercase = o->lowercase};
+    if (!multi) {
+        form.tokenizer = (bleu_tokenizer)text_find_word(BLEU_TOKENIZER_WORDS, o->tokenize);
+        form.smoothing = (bleu_smoothing)text_find_word(BLEU_SMOOTHING_WORDS, o->smooth);
+        form.smooth_value =
+            isnan(o->smooth_value) ? bleu_smooth_default(form.smoothing) : o->smooth_value;
+    }
     if (compare_lines(f, multi, &lines, &why) != SR_OK) return tool_report(t, &why);
-    for (int i = 0; i < f->count; i++) warn_of_traps(t, &f->file[i], multi);
+    for (int i = 0; i < f->count; i++) { /* surprising rules of the original programs */
+        const file_bytes *file = &f->file[i];
+        if (file->size >= 3 && memcmp(file->byte, "\xef\xbb\xbf", 3) == 0)
+            tool_warn(t, "%s: the byte order mark at its start is taken for part of the first word",
+                      file->path);
+        if (multi && file->size && file->byte[file->size - 1] != '\n')
+            tool_warn(
+                t, "%s: no newline at its end; the last byte is cut off, as multi-bleu.perl does",
+                file->path);
+    }
     bleu_scorer *s = bleu_create(&form);
     if (!s) return tool_error(t, TOOL_FAILED, "out of memory");
     const int status = score_lines(s, f, multi, lines, &why) == SR_OK ? print_scores(t, s, o, multi)

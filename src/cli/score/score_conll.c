@@ -1,4 +1,4 @@
-/* score_conll.c -- `statrec score conll`: what conlleval.pl prints. */
+/* score_conll.c -- `statrec score conll`: the output of conlleval.pl. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "cli/command_frame.h"
 #include "cli/score/scores.h"
 #include "score/conll_score.h"
-#include "text/file_bytes.h"
+#include "text/line_transform.h"
 #include "text/tag_column.h"
 
 enum { FIRST = 3 };
@@ -65,7 +65,7 @@ static const command_frame frame = {
 enum { SIDE_GOLD, SIDE_FOUND, SIDES };
 
 typedef struct columns {
-    int64_t count; /* those of nothing at the end left out, as in Perl */
+    int64_t count; /* without empty ones at the end, as in Perl */
     conll_tag first, last[SIDES];
 } columns;
 
@@ -113,7 +113,7 @@ typedef struct reading {
     const char *path;
     conll_scorer *scorer;
     int64_t line, columns; /* of the lines so far; 0: none */
-    /* of a scheme: a sentence to be converted */
+    /* with a scheme: a sentence to convert */
     bool convert;
     tag_types types;
     tag_column column[SIDES];
@@ -160,7 +160,7 @@ static bool same_text(conll_tag tag, const char *text) {
     return tag.size == strlen(text) && (!tag.size || memcmp(tag.byte, text, tag.size) == 0);
 }
 
-/* Each type a phrase: B-TYPE, or O. malloc'd. */
+/* Each type is a phrase: B-TYPE, or O. malloc'd. */
 static char *raw_tag(const conll_options *o, conll_tag *tag) {
     char *text = malloc(tag->size + 3);
     if (!text) return NULL;
@@ -169,16 +169,6 @@ static char *raw_tag(const conll_options *o, conll_tag *tag) {
                           : snprintf(text, tag->size + 3, "B-%.*s", (int)tag->size, tag->byte);
     *tag = (conll_tag){text, (size_t)n};
     return text;
-}
-
-static sr_status add_raw(reading *r, columns *c, sr_failure *why) {
-    char *gold = raw_tag(r->o, &c->last[SIDE_GOLD]), *found = raw_tag(r->o, &c->last[SIDE_FOUND]);
-    const sr_status status =
-        gold && found ? conll_add(r->scorer, c->last[SIDE_GOLD], c->last[SIDE_FOUND], why)
-                      : sr_fail(why, SR_MEMORY, "%s: out of memory for a tag", r->path);
-    free(gold);
-    free(found);
-    return status;
 }
 
 static sr_status check_columns(reading *r, int64_t count, sr_failure *why) {
@@ -194,7 +184,6 @@ static sr_status check_columns(reading *r, int64_t count, sr_failure *why) {
 }
 
 static sr_status read_line(reading *r, const char *line, size_t length, sr_failure *why) {
-    if (length && line[length - 1] == '\r') length--;
     const char *delimiter = strcmp(r->o->delimiter, "\\t") ? r->o->delimiter : "\t";
     columns c = *delimiter ? split_at(line, line + length, delimiter)
                            : split_at_blanks(line, line + length);
@@ -203,26 +192,19 @@ static sr_status read_line(reading *r, const char *line, size_t length, sr_failu
     if (status != SR_OK) return status;
     if (same_text(c.first, "-X-")) return end_sentence(r, why);
     if (r->convert) return keep_word(r, &c, why);
-    if (r->o->raw) return add_raw(r, &c, why);
-    return conll_add(r->scorer, c.last[SIDE_GOLD], c.last[SIDE_FOUND], why);
-}
-
-static sr_status read_lines(reading *r, const file_bytes *f, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (size_t at = 0; status == SR_OK && at < f->size;) {
-        const char *line = (const char *)f->byte + at;
-        const char *end = memchr(line, '\n', f->size - at);
-        const size_t length = end ? (size_t)(end - line) : f->size - at;
-        r->line++;
-        status = read_line(r, line, length, why);
-        at += length + 1;
-    }
-    return status == SR_OK && r->words ? end_sentence(r, why) : status;
+    if (!r->o->raw) return conll_add(r->scorer, c.last[SIDE_GOLD], c.last[SIDE_FOUND], why);
+    char *gold = raw_tag(r->o, &c.last[SIDE_GOLD]), *found = raw_tag(r->o, &c.last[SIDE_FOUND]);
+    const sr_status added = gold && found
+                                ? conll_add(r->scorer, c.last[SIDE_GOLD], c.last[SIDE_FOUND], why)
+                                : sr_fail(why, SR_MEMORY, "%s: out of memory for a tag", r->path);
+    free(gold);
+    free(found);
+    return added;
 }
 
 /* -- output ------------------------------------------------------------------------------------ */
 
-/* Which reading of tags the numbers are of. */
+/* Prints how tags were interpreted. */
 static void tell_reading(const tool *t, const reading *r) {
     const conll_counts sum = conll_sum(r->scorer);
     if (r->o->raw) return;
@@ -244,16 +226,6 @@ static void tell_reading(const tool *t, const reading *r) {
                   (long long)sum.unknown);
 }
 
-static sr_status score_file(const tool *t, reading *r, const file_bytes *f, sr_failure *why) {
-    sr_status status = read_lines(r, f, why);
-    if (status == SR_OK) status = conll_print(r->scorer, r->o->latex, stdout, why);
-    if (status != SR_OK) return status;
-    fflush(
-        stdout); /* the two stay in this order in one file; tool_finish reports what went wrong */
-    tell_reading(t, r);
-    return SR_OK;
-}
-
 static sr_status score(const tool *t, const conll_options *o, const char *path, sr_failure *why) {
     file_bytes f = {0};
     reading r = {.o = o, .path = path ? path : "standard input"};
@@ -263,7 +235,16 @@ static sr_status score(const tool *t, const conll_options *o, const char *path, 
         r.column[k] = tag_column_start(r.path, tag_scheme_find(o->scheme)); /* "any": none */
     r.scorer = conll_create();
     if (status == SR_OK && !r.scorer) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) status = score_file(t, &r, &f, why);
+    for (line_walk w = {.file = &f}; status == SR_OK && line_walk_next(&w);) {
+        r.line++;
+        status = read_line(&r, w.line, w.length, why);
+    }
+    if (status == SR_OK && r.words) status = end_sentence(&r, why);
+    if (status == SR_OK) status = conll_print(r.scorer, o->latex, stdout, why);
+    if (status == SR_OK) {
+        fflush(stdout); /* keeps the order in one file; tool_finish reports failures */
+        tell_reading(t, &r);
+    }
     conll_free(r.scorer);
     tag_types_free(&r.types);
     for (int k = 0; k < SIDES; k++) free(r.mark[k]);

@@ -5,6 +5,7 @@
 #include "cli/command_frame.h"
 #include "cli/score/scores.h"
 #include "parse/trees.h"
+#include "text/text.h"
 
 enum { FIRST = 3 };
 
@@ -38,12 +39,12 @@ static const command_frame frame = {
     "0 done, 1 failed, 2 usage.",
     FIRST};
 
-/* What is compared. */
+/* The compared treebanks. */
 typedef struct dep_files {
     treebank gold, pred;
 } dep_files;
 
-/* One of the two sentences ends before the other. */
+/* One sentence ends before the other. */
 static sr_status fail_length(const treebank *longer, const tree_word *more, const treebank *shorter,
                              int32_t words, sr_failure *why) {
     return sr_fail(why, SR_FORMAT, "%s:%lld: word %d '%.*s', but that sentence of %s has %d",
@@ -102,7 +103,7 @@ static void print_scores(const dep_files *f, const tree_rules *rules) {
 }
 
 static sr_status read_files(dep_files *f, const dep_options *o, const char *pred, sr_failure *why) {
-    treebank_options gold = {.format = (tree_format)tree_find_word(TREE_FORMAT_WORDS, o->format)};
+    treebank_options gold = {.format = (tree_format)text_find_word(TREE_FORMAT_WORDS, o->format)};
     sr_status status = treebank_read(o->ref, &gold, &f->gold, why);
     const treebank_options parsed = {.format = f->gold.format, .any_heads = true};
     if (status == SR_OK) status = treebank_read(pred, &parsed, &f->pred, why);
@@ -125,8 +126,8 @@ int score_dep(const tool *t) {
     if (preds > 1) return tool_error(t, TOOL_USAGE, "one file expected, %d given", preds);
     const sr_status status = read_files(&files, &o, preds ? t->argv[FIRST] : "-", &why);
     const tree_rules wanted = {
-        (tree_punctuation)tree_find_word(TREE_PUNCTUATION_WORDS, o.punctuation),
-        (tree_subtypes)tree_find_word(TREE_SUBTYPES_WORDS, o.subtypes)};
+        (tree_punctuation)text_find_word(TREE_PUNCTUATION_WORDS, o.punctuation),
+        (tree_subtypes)text_find_word(TREE_SUBTYPES_WORDS, o.subtypes)};
     const tree_rules rules = tree_rules_for(&wanted, files.gold.format);
     if (status == SR_OK) print_scores(&files, &rules);
     treebank_free(&files.gold);

@@ -27,7 +27,7 @@ static const option learn_rows[] = {
      .low = 0,
      .high = 1e8,
      .unit = "merges",
-     .help = "how many to learn at most"},
+     .help = "learn at most N merges"},
     INT_OPTION(NULL, "min-frequency", AT(min_frequency), "2", 1, 1e15, "",
                "stop when every pair of symbols has fewer than N occurrences"),
     {.key = "total-symbols",
@@ -100,15 +100,6 @@ static sr_status count_all(bpe_counts *counts, char *const *path, int files, boo
     return status;
 }
 
-static sr_status learn(const learn_values *v, const bpe_counts *counts, FILE *out,
-                       sr_failure *why) {
-    const bpe_learning how = {v->symbols, v->min_frequency, v->total_symbols};
-    bpe_codes *codes = bpe_learn(counts, &how, why);
-    sr_status status = codes ? bpe_codes_write(codes, out, why) : why->status;
-    bpe_codes_free(codes);
-    return status;
-}
-
 int bpe_learn_command(const tool *t) {
     learn_values values;
     sr_failure why = {0};
@@ -119,7 +110,10 @@ int bpe_learn_command(const tool *t) {
         return tool_report(t, &why);
     bpe_counts *counts = bpe_counts_create();
     sr_status status = count_all(counts, t->argv + 3, files, values.dict_input, &why);
-    if (status == SR_OK) status = learn(&values, counts, o.out, &why);
+    const bpe_learning how = {values.symbols, values.min_frequency, values.total_symbols};
+    bpe_codes *codes = status == SR_OK ? bpe_learn(counts, &how, &why) : NULL;
+    if (status == SR_OK) status = codes ? bpe_codes_write(codes, o.out, &why) : why.status;
+    bpe_codes_free(codes);
     bpe_counts_free(counts);
     return text_output_close(&o, t, status, &why);
 }

@@ -1,4 +1,4 @@
-/* cmd_bpe_apply.c -- statrec bpe apply: text in pieces. */
+/* cmd_bpe_apply.c -- statrec bpe apply: splits text into subwords. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,14 +78,14 @@ static const command_frame frame = {
 
 /* -- glossaries -------------------------------------------------------------------------------- */
 
-/* Expressions in a text of ours, which is cut at its separators. */
+/* Expressions within a text that is cut at its separators. */
 typedef struct glossary_list {
     char *text;
     const char **expression; /* [count] */
     int count;
 } glossary_list;
 
-/* Reads the file, if any, and the option, as if the option's were lines too. */
+/* Reads the option's expressions as lines, then the file, if any. */
 static sr_status join_lists(const apply_values *v, glossary_list *l, sr_failure *why) {
     file_bytes file = {0};
     sr_status status = v->glossary_file[0] ? file_read(v->glossary_file, &file, why) : SR_OK;
@@ -107,18 +107,6 @@ static sr_status join_lists(const apply_values *v, glossary_list *l, sr_failure 
     return status;
 }
 
-static sr_status list_glossaries(const apply_values *v, glossary_list *l, sr_failure *why) {
-    int lines = 1;
-    sr_status status = join_lists(v, l, why);
-    if (status != SR_OK) return status;
-    for (const char *c = l->text; *c; c++) lines += *c == '\n';
-    l->expression = calloc((size_t)lines, sizeof *l->expression);
-    if (!l->expression) return sr_fail(why, SR_MEMORY, "out of memory");
-    char *rest = l->text, *word;
-    while ((word = strtok_r(rest, "\r\n", &rest))) l->expression[l->count++] = word;
-    return SR_OK;
-}
-
 /* -- text -------------------------------------------------------------------------------------- */
 
 typedef struct applier {
@@ -137,7 +125,14 @@ static sr_status make_ready(const apply_values *v, applier *a, sr_failure *why) 
         a->vocabulary = bpe_vocabulary_read(v->vocabulary, v->threshold, why);
         if (!a->vocabulary) return why->status;
     }
-    sr_status status = list_glossaries(v, &list, why);
+    sr_status status = join_lists(v, &list, why);
+    int lines = 1;
+    for (const char *c = list.text; status == SR_OK && *c; c++) lines += *c == '\n';
+    if (status == SR_OK && !(list.expression = calloc((size_t)lines, sizeof *list.expression)))
+        status = sr_fail(why, SR_MEMORY, "out of memory");
+    char *rest = list.text, *word;
+    while (status == SR_OK && (word = strtok_r(rest, "\r\n", &rest)))
+        list.expression[list.count++] = word;
     if (status == SR_OK) {
         a->bpe = bpe_create(a->codes,
                             &(bpe_settings){.separator = v->separator,

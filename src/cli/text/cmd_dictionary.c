@@ -1,4 +1,4 @@
-/* cmd_dictionary.c -- statrec dictionary TEXT... -o DICT: the words of texts in fairseq's form. */
+/* cmd_dictionary.c -- statrec dictionary TEXT... -o DICT: counts words in fairseq's format. */
 #include <stdio.h>
 
 #include "cli/command_frame.h"
@@ -26,9 +26,9 @@ static const option dictionary_rows[] = {
 static const command_frame frame = {
     "usage: statrec dictionary [-o DICT] [--size N] TEXT...\n"
     "\n"
-    "Counts the words of texts, plain or gzip. Writes `word count` lines, the most frequent\n"
-    "first, in fairseq's format: without <s>, <pad>, </s> and <unk>, which begin every\n"
-    "dictionary. Give texts of both languages for a joint dictionary. `statrec train\n"
+    "Counts the words of texts, plain or gzip. Writes `word count` lines in fairseq's format,\n"
+    "the most frequent first. <s>, <pad>, </s> and <unk>, which begin every dictionary, are\n"
+    "not written. Give texts of both languages for a joint dictionary. `statrec train\n"
     "--source-dictionary DICT` reads it.\n"
     "\n",
     {dictionary_rows, sizeof dictionary_rows / sizeof dictionary_rows[0]},
@@ -52,15 +52,6 @@ static sr_status count_text(vocab *v, const char *path, sr_failure *why) {
     return status;
 }
 
-static sr_status write_dictionary(vocab *v, const dictionary_values *o, sr_failure *why) {
-    text_output out;
-    if (!vocab_finish_padded(v, o->size, (int)o->pad_to)) return SR_MEMORY;
-    sr_status status = text_output_open(&out, o->output, o->force, why);
-    if (status != SR_OK) return status;
-    vocab_write(v, out.out); /* finish and tool_finish see failures */
-    return text_output_finish(&out, SR_OK, why);
-}
-
 int cmd_dictionary(const tool *t) {
     sr_failure why = {0};
     dictionary_values o;
@@ -70,7 +61,13 @@ int cmd_dictionary(const tool *t) {
     vocab *v = vocab_create();
     sr_status status = v ? SR_OK : SR_MEMORY;
     for (int i = 0; i < texts && status == SR_OK; i++) status = count_text(v, t->argv[2 + i], &why);
-    if (status == SR_OK) status = write_dictionary(v, &o, &why);
+    if (status == SR_OK && !vocab_finish_padded(v, o.size, (int)o.pad_to)) status = SR_MEMORY;
+    text_output out;
+    if (status == SR_OK) status = text_output_open(&out, o.output, o.force, &why);
+    if (status == SR_OK) {
+        vocab_write(v, out.out); /* finish and tool_finish see failures */
+        status = text_output_finish(&out, SR_OK, &why);
+    }
     vocab_free(v);
     if (status == SR_MEMORY) sr_fail(&why, status, "out of memory for a dictionary");
     return status == SR_OK ? TOOL_DONE : tool_report(t, &why);

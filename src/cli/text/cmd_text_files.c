@@ -10,18 +10,6 @@
 
 /* -- reading ----------------------------------------------------------------------------------- */
 
-static sr_status take_lines(const text_lines *t, const char *text, size_t length, text_taker take,
-                            void *context, sr_failure *why) {
-    for (size_t bytes; length; text += bytes, length -= bytes) {
-        sr_failure reason = {0};
-        bytes = text_first_line(text, length);
-        sr_status status = take(context, text, bytes, &reason);
-        if (status == SR_FORMAT) return text_lines_fail(t, status, reason.text, why);
-        if (status != SR_OK) return sr_fail(why, status, "%s", reason.text);
-    }
-    return SR_OK;
-}
-
 static sr_status read_file(const char *path, text_taker take, void *context, sr_failure *why) {
     text_lines *t = text_lines_open(path, why);
     if (!t) return why->status;
@@ -29,7 +17,15 @@ static sr_status read_file(const char *path, text_taker take, void *context, sr_
     size_t length;
     sr_status status;
     while ((status = text_lines_next(t, &line, &length, why)) == SR_OK && line) {
-        status = take_lines(t, line, length, take, context, why);
+        for (size_t bytes; length && status == SR_OK; line += bytes, length -= bytes) {
+            sr_failure reason = {0};
+            bytes = text_first_line(line, length);
+            status = take(context, line, bytes, &reason);
+            if (status == SR_FORMAT)
+                text_lines_fail(t, status, reason.text, why);
+            else if (status != SR_OK)
+                sr_fail(why, status, "%s", reason.text);
+        }
         if (status != SR_OK) break;
     }
     text_lines_close(t);

@@ -15,7 +15,7 @@ typedef sr_status (*text_taker)(void *context, const char *line, size_t length, 
 sr_status text_files_read(char *const *path, int files, text_taker take, void *context,
                           sr_failure *why);
 
-/* Standard output, or a file that gets its name when it is whole. */
+/* Standard output, or a file that gets its name when it is complete. */
 typedef struct text_output {
     const char *path; /* "": standard output */
     char *part;       /* NULL: written in place */
@@ -24,12 +24,11 @@ typedef struct text_output {
 
 /* SR_EXISTS for an existing file, unless forced. */
 sr_status text_output_open(text_output *o, const char *path, bool force, sr_failure *why);
-/* After `status`: the file gets its name, or is taken away if anything failed. Returns `status`, or
- * its own failure when that was SR_OK. */
+/* Names the file if `status` is SR_OK, else removes it. Returns `status`, or its own failure when
+ * that was SR_OK. */
 sr_status text_output_finish(text_output *o, sr_status status, sr_failure *why);
-/* After `status`: the file gets its name, or is taken away if anything failed; standard output
- * stays open. Reports a failure, except of standard output, which tool_finish reports. Returns
- * the exit status. */
+/* The same; standard output stays open. Reports a failure, except of standard output, which
+ * tool_finish reports. Returns the exit status. */
 int text_output_close(text_output *o, const tool *t, sr_status status, sr_failure *why);
 
 #endif

@@ -68,13 +68,6 @@ static bool count_byte(vocab *v, int byte, int64_t times) {
     return vocab_count(v, s.text, s.length, times);
 }
 
-static bool has_unknown(const byte_parts *p, const int64_t count[BYTE_VALUES]) {
-    for (int split = SPLIT_VALID; split < RUNNING_SPLITS; split++)
-        for (int64_t i = 0; i < p->size[split]; i++)
-            if (!count[p->first[split][i]]) return true;
-    return false;
-}
-
 /* Words in the order of first appearance, then <unk>. */
 static bool make_symbols(vocab *v, const byte_parts *p) {
     int64_t count[BYTE_VALUES] = {0};
@@ -86,7 +79,11 @@ static bool make_symbols(vocab *v, const byte_parts *p) {
     }
     for (int byte = 0; byte < BYTE_VALUES && done; byte++)
         if (count[byte]) done = count_byte(v, byte, count[byte]);
-    if (done && has_unknown(p, count)) done = vocab_count(v, "<unk>", strlen("<unk>"), 0);
+    bool unknown = false;
+    for (int split = SPLIT_VALID; split < RUNNING_SPLITS; split++)
+        for (int64_t i = 0; i < p->size[split] && !unknown; i++)
+            unknown = !count[p->first[split][i]];
+    if (done && unknown) done = vocab_count(v, "<unk>", strlen("<unk>"), 0);
     return done && vocab_finish(v, 0);
 }
 
@@ -111,37 +108,24 @@ static sr_status encode(running_set *s, const byte_parts *p, const file_bytes *f
 
 /* -- the set */
 
-static sr_status read_file(const data_options *o, file_bytes *f, sr_failure *why) {
-    char path[FILE_PATH];
-    bool found;
-    sr_status status = file_find(o->dir, o->file, path, &found, why);
-    if (status != SR_OK) return status;
-    if (!found) return file_missing(path, why);
-    status = file_read(path, f, why);
-    if (status == SR_OK && f->size == 0)
-        status = sr_fail(why, SR_FORMAT, "%s: holds no byte", path);
-    return status;
-}
-
-static sr_status build(running_set *s, const data_options *o, const file_bytes *f,
-                       sr_failure *why) {
-    byte_parts p;
-    const char *path[RUNNING_SPLITS];
-    sr_status status = cut(o, f, &p, why);
-    if (status != SR_OK) return status;
-    if (!make_symbols(s->words, &p))
-        return sr_fail(why, SR_MEMORY, "%s: out of memory for its symbols", f->path);
-    for (int i = 0; i < RUNNING_SPLITS; i++) path[i] = p.size[i] > 0 ? f->path : "";
-    status = encode(s, &p, f, why);
-    return status == SR_OK ? running_set_plan(s, path, why) : status;
-}
-
 sr_status bytes_open(dataset *d, const data_options *o, sr_failure *why) {
     running_set *s = &d->running;
     file_bytes f = {0};
+    byte_parts p = {0};
+    char path[FILE_PATH];
+    bool found;
     sr_status status = running_set_create(s, o, true, why);
-    if (status == SR_OK) status = read_file(o, &f, why);
-    if (status == SR_OK) status = build(s, o, &f, why);
+    if (status == SR_OK) status = file_find(o->dir, o->file, path, &found, why);
+    if (status == SR_OK && !found) return file_missing(path, why);
+    if (status == SR_OK) status = file_read(path, &f, why);
+    if (status == SR_OK && f.size == 0) status = sr_fail(why, SR_FORMAT, "%s: holds no byte", path);
+    if (status == SR_OK) status = cut(o, &f, &p, why);
+    if (status == SR_OK && !make_symbols(s->words, &p))
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory for its symbols", f.path);
+    if (status == SR_OK) status = encode(s, &p, &f, why);
+    const char *of[RUNNING_SPLITS];
+    for (int i = 0; i < RUNNING_SPLITS; i++) of[i] = p.size[i] > 0 ? f.path : "";
+    if (status == SR_OK) status = running_set_plan(s, of, why);
     if (status == SR_OK) dataset_note(d, "bytes: from %s", f.path);
     file_free(&f);
     if (status == SR_OK) dataset_finish_running(d);

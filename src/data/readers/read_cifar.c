@@ -64,30 +64,7 @@ static sr_status check_records(const cifar_format *c, const file_bytes *f, sr_fa
     return SR_OK;
 }
 
-/* Three planes into pixels of three channels. */
-static void unpack_pixels(const uint8_t *plane, uint8_t *pixel) {
-    for (int i = 0; i < PLANE; i++)
-        for (int c = 0; c < CHANNELS; c++) pixel[i * CHANNELS + c] = plane[c * PLANE + i];
-}
-
-/* Appends the records of one file, at most `most` of them (0: all). */
-static sr_status append_file(const cifar_format *c, image_set *s, data_split split,
-                             const file_bytes *f, int64_t most, sr_failure *why) {
-    sr_status status = check_records(c, f, why);
-    if (status != SR_OK) return status;
-    const size_t record = record_size(c);
-    int64_t count = (int64_t)(f->size / record), first = s->split[split].count;
-    if (most > 0 && count > most) count = most;
-    status = image_set_grow(s, split, count, why);
-    for (int64_t i = 0; status == SR_OK && i < count; i++) {
-        const uint8_t *from = f->byte + (size_t)i * record;
-        s->split[split].label[first + i] = from[c->labels - 1];
-        unpack_pixels(from + c->labels, s->split[split].pixel + (first + i) * PIXELS);
-    }
-    return status;
-}
-
-/* Reads DIR/NAME or DIR/NAME.gz when there is one, then *found. */
+/* Appends the records of DIR/NAME or DIR/NAME.gz, at most `most` (0: all). *found: it exists. */
 static sr_status read_batch_file(const cifar_format *c, dataset *d, const data_options *o,
                                  data_split split, const char *name, int64_t most, bool *found,
                                  sr_failure *why) {
@@ -97,34 +74,21 @@ static sr_status read_batch_file(const cifar_format *c, dataset *d, const data_o
     if (status != SR_OK || !*found) return status;
     status = file_read(path, &f, why);
     if (status != SR_OK) return status;
-    status = append_file(c, &d->images, split, &f, most, why);
+    status = check_records(c, &f, why);
+    const size_t record = record_size(c);
+    image_split *s = &d->images.split[split];
+    const int64_t all = (int64_t)(f.size / record), first = s->count;
+    const int64_t count = most > 0 && all > most ? most : all;
+    if (status == SR_OK) status = image_set_grow(&d->images, split, count, why);
+    for (int64_t i = 0; status == SR_OK && i < count; i++) {
+        const uint8_t *from = f.byte + (size_t)i * record, *plane = from + c->labels;
+        uint8_t *pixel = s->pixel + (first + i) * PIXELS;
+        s->label[first + i] = from[c->labels - 1];
+        for (int k = 0; k < PIXELS; k++) pixel[k] = plane[k % CHANNELS * PLANE + k / CHANNELS];
+    }
     file_free(&f);
     dataset_note(d, " %s", path);
     return status;
-}
-
-static sr_status no_training_file(const cifar_format *c, const char *dir, sr_failure *why) {
-    int last = 0;
-    if (!*dir) dir = ".";
-    while (c->train[last + 1]) last++;
-    if (last == 0) return sr_fail(why, SR_IO, "%s: holds no %s, plain or .gz", dir, c->train[0]);
-    return sr_fail(why, SR_IO, "%s: holds none of %s .. %s, plain or .gz", dir, c->train[0],
-                   c->train[last]);
-}
-
-/* limit: training images that are wanted, 0: all. */
-static sr_status read_training(const cifar_format *c, dataset *d, const data_options *o,
-                               int64_t limit, sr_failure *why) {
-    bool any = false;
-    int64_t *count = &d->images.split[SPLIT_TRAIN].count;
-    for (int i = 0; c->train[i] && (limit == 0 || *count < limit); i++) {
-        bool found;
-        int64_t most = limit ? limit - *count : 0;
-        sr_status status = read_batch_file(c, d, o, SPLIT_TRAIN, c->train[i], most, &found, why);
-        if (status != SR_OK) return status;
-        any = any || found;
-    }
-    return any ? SR_OK : no_training_file(c, o->dir, why);
 }
 
 static sr_status cifar_open(const cifar_format *c, dataset *d, const data_options *o,
@@ -132,10 +96,22 @@ static sr_status cifar_open(const cifar_format *c, dataset *d, const data_option
     image_set *s = &d->images;
     const bool held_out = o->valid_images > 0;
     const image_size size = {SIDE, SIDE, CHANNELS, c->label[c->labels - 1].classes};
-    bool found;
+    const int64_t *count = &s->split[SPLIT_TRAIN].count, limit = held_out ? 0 : o->limit;
+    bool found, any = false;
+    int last = 0;
     sr_status status = image_set_create(s, o, size, why);
     dataset_note(d, "%s: from", c->name);
-    if (status == SR_OK) status = read_training(c, d, o, held_out ? 0 : o->limit, why);
+    for (int i = 0; c->train[i] && status == SR_OK && (limit == 0 || *count < limit); i++) {
+        const int64_t most = limit ? limit - *count : 0;
+        status = read_batch_file(c, d, o, SPLIT_TRAIN, c->train[i], most, &found, why);
+        any = any || found;
+    }
+    while (c->train[last + 1]) last++;
+    if (status == SR_OK && !any)
+        status = last ? sr_fail(why, SR_IO, "%s: holds none of %s .. %s, plain or .gz",
+                                *o->dir ? o->dir : ".", c->train[0], c->train[last])
+                      : sr_fail(why, SR_IO, "%s: holds no %s, plain or .gz", *o->dir ? o->dir : ".",
+                                c->train[0]);
     if (status == SR_OK)
         status =
             read_batch_file(c, d, o, held_out ? SPLIT_TEST : SPLIT_VALID, c->test, 0, &found, why);

@@ -24,23 +24,13 @@ typedef struct conll {
     tag_column column;
     int scheme; /* of the tags of training */
     int64_t columns, line_of_columns;
-    /* the sentence that is open */
+    /* the open sentence */
     tag_mark *mark;  /* [words] */
     data_line *word; /* [words], into the file */
     int64_t words, mark_capacity, word_capacity;
     int64_t offset; /* of its first line */
     byte_buffer folded, spelled;
 } conll;
-
-/* Until the types are known: a number for each tag, 0 for O. */
-static int32_t code_of(tag_mark m) {
-    return m.part == TAG_OUTSIDE ? 0 : m.type * TAG_PARTS + (int32_t)m.part;
-}
-
-static tag_mark mark_of(int32_t code, const int32_t *number) {
-    if (code == 0) return (tag_mark){TAG_OUTSIDE, -1};
-    return (tag_mark){(tag_part)(code % TAG_PARTS), number[code / TAG_PARTS]};
-}
 
 /* -- lines */
 
@@ -97,22 +87,23 @@ static sr_status add_word(conll *c, sr_failure *why) {
 
 /* -- sentences */
 
-static sr_status fold(conll *c, data_line word, sr_failure *why) {
+/* Adds word i of the open sentence. Until all types are read, its tag is a code: part and type, 0
+ * for O. */
+static sr_status put_word(conll *c, int64_t i, sr_failure *why) {
+    const data_line word = c->word[i];
+    const tag_mark m = c->mark[i];
     c->spelled.size = 0;
     if (!buffer_put(&c->spelled, word.byte, word.length))
         return sr_fail(why, SR_MEMORY, "out of memory for a word");
-    for (size_t i = 0; c->options->zero_digits && i < word.length; i++)
-        if (c->spelled.byte[i] >= '0' && c->spelled.byte[i] <= '9') c->spelled.byte[i] = '0';
+    for (size_t k = 0; c->options->zero_digits && k < word.length; k++)
+        if (c->spelled.byte[k] >= '0' && c->spelled.byte[k] <= '9') c->spelled.byte[k] = '0';
     const line_transform *step = c->options->tokenizer;
-    return line_steps_apply(step, step ? 1 : 0, 0, c->spelled.byte, c->spelled.size, &c->folded,
-                            why);
-}
-
-static sr_status put_word(conll *c, int64_t i, sr_failure *why) {
-    const sr_status status = fold(c, c->word[i], why);
+    const sr_status status =
+        line_steps_apply(step, step ? 1 : 0, 0, c->spelled.byte, c->spelled.size, &c->folded, why);
     if (status != SR_OK) return status;
+    const int32_t code = m.part == TAG_OUTSIDE ? 0 : m.type * TAG_PARTS + (int32_t)m.part;
     const sentence_word w = {c->folded.byte, c->folded.size, c->spelled.byte, c->spelled.size,
-                             code_of(c->mark[i])};
+                             code};
     return sentence_set_word(&c->d->sentences, c->split, &w, why);
 }
 
@@ -125,21 +116,6 @@ static sr_status end_sentence(conll *c, sr_failure *why) {
     c->words = 0;
     if (status != SR_OK) return status;
     return sentence_set_end(&c->d->sentences, c->split, 0, c->offset, why);
-}
-
-static bool is_document(data_line first) {
-    static const char mark[] = "-DOCSTART-";
-    return first.length == sizeof mark - 1 && !memcmp(first.byte, mark, first.length);
-}
-
-static sr_status read_lines(conll *c, sr_failure *why) {
-    sr_status status = SR_OK;
-    while (status == SR_OK && next_line(&c->at)) {
-        int64_t columns;
-        const data_line first = column_of(c->at.line, c->at.length, 1, &columns);
-        status = columns == 0 || is_document(first) ? end_sentence(c, why) : add_word(c, why);
-    }
-    return status == SR_OK ? end_sentence(c, why) : status;
 }
 
 /* -- files */
@@ -159,7 +135,15 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
                                               ? tag_scheme_find(o->file_tag_scheme)
                                               : TAG_ANY);
     const int32_t types = (int32_t)c->types.names.count;
-    status = read_lines(c, why);
+    static const char document[] = "-DOCSTART-";
+    while (status == SR_OK && line_walk_next(&c->at)) {
+        int64_t columns;
+        const data_line first = column_of(c->at.line, c->at.length, 1, &columns);
+        const bool ends = columns == 0 || (first.length == sizeof document - 1 &&
+                                           !memcmp(first.byte, document, first.length));
+        status = ends ? end_sentence(c, why) : add_word(c, why);
+    }
+    if (status == SR_OK) status = end_sentence(c, why);
     if (status != SR_OK) return status;
     const tag_scheme scheme = tag_column_scheme(&c->column);
     const int64_t illegal = c->column.illegal[scheme];
@@ -176,7 +160,7 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
                    (long long)c->at.number);
 }
 
-/* Numbers of tags for their codes. */
+/* Replaces codes by numbers of tags. */
 static sr_status number_tags(conll *c, sr_failure *why) {
     sentence_set *s = &c->d->sentences;
     int32_t *number = malloc(((size_t)(int32_t)c->types.names.count + 1) * sizeof *number);
@@ -186,8 +170,12 @@ static sr_status number_tags(conll *c, sr_failure *why) {
         return sr_fail(why, SR_MEMORY, "out of memory for a dictionary of tags");
     }
     for (int k = 0; k < SENTENCE_SPLITS; k++)
-        for (int64_t i = 0; i < s->split[k].words; i++)
-            s->split[k].tag[i] = tag_set_id(set, mark_of(s->split[k].tag[i], number));
+        for (int64_t i = 0; i < s->split[k].words; i++) {
+            const int32_t code = s->split[k].tag[i];
+            tag_mark m = {TAG_OUTSIDE, -1};
+            if (code) m = (tag_mark){(tag_part)(code % TAG_PARTS), number[code / TAG_PARTS]};
+            s->split[k].tag[i] = tag_set_id(set, m);
+        }
     free(number);
     c->d->tags = set;
     s->tags = set, s->allowed = set->allowed;
@@ -207,9 +195,7 @@ static sr_status check_options(conll *c, sr_failure *why) {
     return SR_OK;
 }
 
-/* Where the tags of the training file are from, then what becomes of them. */
 static void note_entities(const conll *c) {
-    static const char *const names[SENTENCE_SPLITS] = {"training", "validation", "test"};
     const tag_set *set = c->d->tags;
     dataset_note(c->d, "; tags of %lld type%s as %s", (long long)set->types,
                  set->types == 1 ? "" : "s", tag_scheme_name(set->scheme));
@@ -219,21 +205,12 @@ static void note_entities(const conll *c) {
         for (int64_t i = 0; i < p->count; i++)
             entities +=
                 tag_set_spans(set, p->tag + p->first[i], p->first[i + 1] - p->first[i], NULL);
-        if (p->count) dataset_note(c->d, ", %lld %s", (long long)entities, names[k]);
+        if (p->count) dataset_note(c->d, ", %lld %s", (long long)entities, dataset_split_titles[k]);
     }
     dataset_note(c->d, " entities");
     if (c->options->zero_digits) dataset_note(c->d, "; digits as 0");
     if (c->options->tokenizer)
         dataset_note(c->d, "; words through %s", c->options->tokenizer->name);
-}
-
-static sr_status read_files(conll *c, sr_failure *why) {
-    const data_options *o = c->options;
-    const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
-    sr_status status = check_options(c, why);
-    for (int i = 0; status == SR_OK && i < SENTENCE_SPLITS; i++)
-        status = read_split(c, (data_split)i, name[i], why);
-    return status == SR_OK ? number_tags(c, why) : status;
 }
 
 sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
@@ -246,7 +223,11 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     sr_status status = sentence_set_create(&d->sentences, &own, why);
     d->sentences.task = TASK_TAGS;
     d->sentences.spelled = true;
-    if (status == SR_OK) status = read_files(&c, why);
+    if (status == SR_OK) status = check_options(&c, why);
+    const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
+    for (int i = 0; status == SR_OK && i < SENTENCE_SPLITS; i++)
+        status = read_split(&c, (data_split)i, name[i], why);
+    if (status == SR_OK) status = number_tags(&c, why);
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     if (status == SR_OK) dataset_finish_sentences(d, d->tags->count);
     if (status == SR_OK) note_entities(&c);
@@ -270,6 +251,6 @@ data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence,
     line_walk w = {.file = &d->tagged_file[split], .at = (size_t)p->line[sentence]};
     int64_t columns;
     for (int64_t i = 0; i <= word; i++)
-        if (!next_line(&w)) return (data_line){0};
+        if (!line_walk_next(&w)) return (data_line){0};
     return column_of(w.line, w.length, d->word_column, &columns);
 }

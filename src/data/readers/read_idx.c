@@ -64,17 +64,6 @@ static sr_status check_size(const file_bytes *f, size_t header, uint64_t count, 
     return SR_OK;
 }
 
-static sr_status check_images(idx_pair *p, sr_failure *why) {
-    const file_bytes *f = &p->image;
-    sr_status status = check_header(f, IMAGES_MAGIC, IMAGES_HEADER, why);
-    if (status != SR_OK) return status;
-    p->count = word_at(f, 4), p->rows = word_at(f, 8), p->columns = word_at(f, 12);
-    if (p->rows < 1 || p->rows > SIDE_MOST || p->columns < 1 || p->columns > SIDE_MOST)
-        return sr_fail(why, SR_FORMAT, "%s: byte 8: images of %lld x %lld pixels, sides are 1..%d",
-                       f->path, (long long)p->rows, (long long)p->columns, SIDE_MOST);
-    return check_size(f, IMAGES_HEADER, (uint64_t)p->count, (uint64_t)(p->rows * p->columns), why);
-}
-
 /* Reads DIR/NAME or DIR/NAME.gz; *found: it exists. */
 static sr_status read_named(dataset *d, const char *dir, const char *name, file_bytes *f,
                             bool *found, sr_failure *why) {
@@ -85,8 +74,7 @@ static sr_status read_named(dataset *d, const char *dir, const char *name, file_
     return status;
 }
 
-/* Both files, checked as far as they go without each other's split. *found false: no images, and
- * no failure. */
+/* Reads and checks both files. *found false: there are no images, which is no failure. */
 static sr_status read_pair(dataset *d, const char *dir, const char *images, const char *labels,
                            idx_pair *p, bool *found, sr_failure *why) {
     bool labelled;
@@ -94,13 +82,21 @@ static sr_status read_pair(dataset *d, const char *dir, const char *images, cons
     if (!*images) return SR_OK;
     sr_status status = read_named(d, dir, images, &p->image, found, why);
     if (status != SR_OK || !*found) return status;
-    status = check_images(p, why);
+    const file_bytes *f = &p->image;
+    status = check_header(f, IMAGES_MAGIC, IMAGES_HEADER, why);
+    if (status != SR_OK) return status;
+    p->count = word_at(f, 4), p->rows = word_at(f, 8), p->columns = word_at(f, 12);
+    if (p->rows < 1 || p->rows > SIDE_MOST || p->columns < 1 || p->columns > SIDE_MOST)
+        return sr_fail(why, SR_FORMAT, "%s: byte 8: images of %lld x %lld pixels, sides are 1..%d",
+                       f->path, (long long)p->rows, (long long)p->columns, SIDE_MOST);
+    const uint64_t size = (uint64_t)(p->rows * p->columns);
+    status = check_size(f, IMAGES_HEADER, (uint64_t)p->count, size, why);
     if (status == SR_OK) status = read_named(d, dir, labels, &p->label, &labelled, why);
     if (status == SR_OK && !labelled)
         return sr_fail(why, SR_IO, "%s: holds no %s, plain or .gz, to %s", *dir ? dir : ".", labels,
                        p->image.path);
     if (status != SR_OK) return status;
-    const file_bytes *f = &p->label;
+    f = &p->label;
     status = check_header(f, LABELS_MAGIC, LABELS_HEADER, why);
     if (status == SR_OK) status = check_size(f, LABELS_HEADER, word_at(f, 4), 1, why);
     if (status == SR_OK && word_at(f, 4) != p->count)
@@ -109,19 +105,7 @@ static sr_status read_pair(dataset *d, const char *dir, const char *images, cons
     return status;
 }
 
-static void free_pair(idx_pair *p) {
-    file_free(&p->image);
-    file_free(&p->label);
-}
-
 /* -- classes */
-
-/* The first image with this label. */
-static int64_t first_with(const idx_pair *p, int label) {
-    int64_t i = 0;
-    while (p->label.byte[LABELS_HEADER + i] != label) i++;
-    return i;
-}
 
 static sr_status check_range(const idx_pair *p, const idx_labels *l, sr_failure *why) {
     for (int64_t i = 0; i < p->count; i++) {
@@ -135,7 +119,7 @@ static sr_status check_range(const idx_pair *p, const idx_labels *l, sr_failure 
     return SR_OK;
 }
 
-/* A number that no image has is as a rule a damaged label above it. */
+/* A missing label usually means a damaged larger one. */
 static sr_status check_gaps(const idx_pair *p, const bool seen[LABELS], int low, int high,
                             sr_failure *why) {
     int missing = low, next;
@@ -143,7 +127,8 @@ static sr_status check_gaps(const idx_pair *p, const bool seen[LABELS], int low,
     if (missing > high) return SR_OK;
     for (next = missing; !seen[next]; next++) {
     }
-    const int64_t image = first_with(p, next);
+    int64_t image = 0;
+    while (p->label.byte[LABELS_HEADER + image] != next) image++;
     sr_status status = sr_fail(why, SR_FORMAT,
                                "%s: byte %lld: label %d of image %lld, but none of %lld images has "
                                "label %d",
@@ -153,7 +138,7 @@ static sr_status check_gaps(const idx_pair *p, const bool seen[LABELS], int low,
     return status;
 }
 
-/* From the labels of all training images. given: 0, or how many classes there are. */
+/* Finds the classes from all training labels. given: the number of classes; 0: count them. */
 static sr_status count_classes(const idx_pair *p, int64_t given, idx_labels *l, sr_failure *why) {
     bool seen[LABELS] = {false};
     int low = 0, high = LABELS - 1;
@@ -170,22 +155,16 @@ static sr_status count_classes(const idx_pair *p, int64_t given, idx_labels *l, 
 
 /* -- into the set */
 
-static void copy_transposed(const idx_pair *p, const uint8_t *from, uint8_t *to) {
-    for (int64_t i = 0; i < p->rows; i++)
-        for (int64_t j = 0; j < p->columns; j++) to[j * p->rows + i] = from[i * p->columns + j];
-}
-
-static void copy_plain(const idx_pair *p, const uint8_t *from, uint8_t *to) {
-    for (int64_t i = 0; i < p->rows * p->columns; i++) to[i] = from[i];
-}
-
 static sr_status append_pair(image_set *s, data_split split, const idx_pair *p, const idx_labels *l,
                              bool transpose, sr_failure *why) {
     sr_status status = image_set_grow(s, split, p->count, why);
     const int64_t size = p->rows * p->columns;
     for (int64_t i = 0; status == SR_OK && i < p->count; i++) {
-        (transpose ? copy_transposed : copy_plain)(p, p->image.byte + IMAGES_HEADER + i * size,
-                                                   s->split[split].pixel + i * size);
+        const uint8_t *from = p->image.byte + IMAGES_HEADER + i * size;
+        uint8_t *to = s->split[split].pixel + i * size;
+        for (int64_t y = 0; y < p->rows; y++)
+            for (int64_t x = 0; x < p->columns; x++)
+                to[transpose ? x * p->rows + y : y * p->columns + x] = from[y * p->columns + x];
         s->split[split].label[i] = (uint8_t)(p->label.byte[LABELS_HEADER + i] - l->low);
     }
     return status;
@@ -204,18 +183,6 @@ static sr_status add_training(dataset *d, const data_options *o, const idx_pair 
     return status == SR_OK ? image_set_divide(&d->images, held_out, o->limit, why) : status;
 }
 
-static sr_status add_test(dataset *d, const data_options *o, const idx_pair *train,
-                          const idx_pair *p, const idx_labels *l, sr_failure *why) {
-    if (p->rows != train->rows || p->columns != train->columns)
-        return sr_fail(why, SR_FORMAT,
-                       "%s: byte 8: images of %lld x %lld pixels, those of %s have %lld x %lld",
-                       p->image.path, (long long)p->rows, (long long)p->columns, train->image.path,
-                       (long long)train->rows, (long long)train->columns);
-    sr_status status = check_range(p, l, why);
-    if (status != SR_OK) return status;
-    return append_pair(&d->images, SPLIT_TEST, p, l, o->idx_transpose, why);
-}
-
 static sr_status open_pairs(dataset *d, const data_options *o, idx_pair *train, idx_pair *test,
                             sr_failure *why) {
     idx_labels labels;
@@ -228,7 +195,15 @@ static sr_status open_pairs(dataset *d, const data_options *o, idx_pair *train, 
     if (status == SR_OK) status = add_training(d, o, train, &labels, why);
     if (status == SR_OK)
         status = read_pair(d, o->dir, o->idx_test_images, o->idx_test_labels, test, &found, why);
-    if (status == SR_OK && found) status = add_test(d, o, train, test, &labels, why);
+    if (status != SR_OK) return status;
+    if (found && (test->rows != train->rows || test->columns != train->columns))
+        return sr_fail(why, SR_FORMAT,
+                       "%s: byte 8: images of %lld x %lld pixels, those of %s have %lld x %lld",
+                       test->image.path, (long long)test->rows, (long long)test->columns,
+                       train->image.path, (long long)train->rows, (long long)train->columns);
+    if (found) status = check_range(test, &labels, why);
+    if (found && status == SR_OK)
+        status = append_pair(&d->images, SPLIT_TEST, test, &labels, o->idx_transpose, why);
     if (status != SR_OK) return status;
     dataset_note(d, "%s; labels %d..%lld in %lld classes", o->idx_transpose ? ", transposed" : "",
                  labels.low, (long long)(labels.low + labels.classes - 1),
@@ -240,7 +215,7 @@ sr_status idx_open(dataset *d, const data_options *o, sr_failure *why) {
     idx_pair train = {0}, test = {0};
     dataset_note(d, "idx: from");
     sr_status status = open_pairs(d, o, &train, &test, why);
-    free_pair(&train);
-    free_pair(&test);
+    file_free(&train.image), file_free(&train.label);
+    file_free(&test.image), file_free(&test.label);
     return status;
 }

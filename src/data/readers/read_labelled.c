@@ -26,12 +26,12 @@ typedef struct labelled {
     byte_buffer text; /* of the columns of a line */
 } labelled;
 
-/* What a line holds; label.length 0: it is blank. */
+/* A line's label and text; label.length 0: it is blank. */
 typedef struct labelled_line {
     data_line label, text;
 } labelled_line;
 
-/* What is wrong, or NULL. */
+/* Returns the fault, or NULL. */
 static const char *cut_label(const char *line, size_t length, labelled_line *found) {
     size_t text = 0, end = 0;
     while (text < length && is_blank(line[text])) text++;
@@ -84,7 +84,7 @@ static const char *cut_columns(labelled *l, const char *line, size_t length, lab
 
 /* -- lines */
 
-/* Fails with the place of a line in front. */
+/* Fails with file and line. */
 static sr_status fail_at(const line_walk *w, sr_status status, const char *text, sr_failure *why) {
     return sr_fail(why, status, "%s:%lld: %s", w->file->path, (long long)w->number, text);
 }
@@ -102,11 +102,11 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
     return wrong ? fail_at(w, SR_FORMAT, wrong, why) : SR_OK;
 }
 
-/* The labels of the training file; its lines. */
+/* Collects the labels of the training file and counts its lines. */
 static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
     line_walk w = {.file = &l->file[SPLIT_TRAIN]};
     sr_status status = SR_OK;
-    while (status == SR_OK && next_line(&w)) {
+    while (status == SR_OK && line_walk_next(&w)) {
         labelled_line line;
         sr_failure wrong = {0};
         status = read_line(l, &w, &line, why);
@@ -121,18 +121,11 @@ static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
                    w.file->path, l->labels.count ? "one label" : "no label", (long long)w.number);
 }
 
-static sr_status unknown_label(const labelled *l, const line_walk *w, data_line label,
-                               sr_failure *why) {
-    return sr_fail(why, SR_FORMAT, "%s:%lld: label '%.*s' is none of the %d of %s", w->file->path,
-                   (long long)w->number, (int)(label.length < 40 ? label.length : 40), label.byte,
-                   l->labels.count, l->file[SPLIT_TRAIN].path);
-}
-
-/* is_valid [lines of the file]: to validation instead; NULL: none. */
+/* is_valid [lines of the file]: lines for validation; NULL: none. */
 static sr_status add_file(labelled *l, data_split split, const bool *is_valid, sr_failure *why) {
     line_walk w = {.file = &l->file[split]};
     sr_status status = SR_OK;
-    while (status == SR_OK && next_line(&w)) {
+    while (status == SR_OK && line_walk_next(&w)) {
         const data_split to = is_valid && is_valid[w.number - 1] ? SPLIT_VALID : split;
         labelled_line line;
         status = read_line(l, &w, &line, why);
@@ -140,7 +133,11 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
         const bool blank = line.label.length == 0;
         const int label =
             blank ? 0 : label_set_find(&l->labels, line.label.byte, line.label.length);
-        if (label < 0) return unknown_label(l, &w, line.label, why);
+        if (label < 0)
+            return sr_fail(why, SR_FORMAT, "%s:%lld: label '%.*s' is none of the %d of %s",
+                           w.file->path, (long long)w.number,
+                           (int)(line.label.length < 40 ? line.label.length : 40), line.label.byte,
+                           l->labels.count, l->file[SPLIT_TRAIN].path);
         status = sentence_set_line(&l->d->sentences, l->options, to, line.text.byte,
                                    line.text.length, label, w.number - 1, why);
     }
@@ -149,7 +146,7 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
 
 /* -- files */
 
-/* Which lines of the training file are validation. */
+/* Draws the validation lines from the training file. */
 static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_failure *why) {
     const data_options *o = l->options;
     const double share = dataset_share(o->valid_share, 0.1);
@@ -169,38 +166,26 @@ static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_fail
     return SR_OK;
 }
 
-static sr_status read_files(labelled *l, sr_failure *why) {
-    const data_options *o = l->options;
-    const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
-    sr_status status = SR_OK;
-    if (!*o->trainpref) return sr_fail(why, SR_USAGE, "trainpref is empty");
-    for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++) {
-        bool found;
-        if (*name[i])
-            status = read_text_file(l->d, o, name[i], i == SPLIT_TEST, &l->file[i], &found, why);
-    }
-    return status;
-}
-
-static sr_status add_files(labelled *l, sr_failure *why) {
-    int64_t lines = 0;
-    bool *is_valid = NULL;
-    sr_status status = collect_labels(l, &lines, why);
-    if (status == SR_OK && !l->file[SPLIT_VALID].byte)
-        status = draw_valid(l, lines, &is_valid, why);
-    if (status == SR_OK) status = add_file(l, SPLIT_TRAIN, is_valid, why);
-    for (int i = SPLIT_VALID; i < SENTENCE_SPLITS && status == SR_OK; i++)
-        if (l->file[i].byte) status = add_file(l, (data_split)i, NULL, why);
-    free(is_valid);
-    return status;
-}
-
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
     labelled l = {.d = d, .options = o, .csv = csv};
     dataset_note(d, "%s: from", d->row->name);
     sr_status status = sentence_set_create(&d->sentences, o, why);
-    if (status == SR_OK) status = read_files(&l, why);
-    if (status == SR_OK) status = add_files(&l, why);
+    if (status == SR_OK && !*o->trainpref) status = sr_fail(why, SR_USAGE, "trainpref is empty");
+    const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
+    for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++) {
+        bool found;
+        if (*name[i])
+            status = read_text_file(d, o, name[i], i == SPLIT_TEST, &l.file[i], &found, why);
+    }
+    int64_t lines = 0;
+    bool *is_valid = NULL;
+    if (status == SR_OK) status = collect_labels(&l, &lines, why);
+    if (status == SR_OK && !l.file[SPLIT_VALID].byte)
+        status = draw_valid(&l, lines, &is_valid, why);
+    for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++)
+        if (l.file[i].byte)
+            status = add_file(&l, (data_split)i, i == SPLIT_TRAIN ? is_valid : NULL, why);
+    free(is_valid);
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
     if (status == SR_OK) {

@@ -16,7 +16,7 @@ enum { POLARITIES = 2, FOLDS_MAX = 1000, VALID_COUNT = 964, TEST_COUNT = 1090 };
 
 static const char *const suffix[POLARITIES] = {"neg", "pos"};
 
-/* Places of the order that are of a split; the others are training. */
+/* Ranges of the order; the rest is training. */
 typedef struct pieces {
     int64_t test, test_end, valid, valid_end;
 } pieces;
@@ -30,36 +30,30 @@ typedef struct polarity {
     pieces pieces;
 } polarity;
 
-/* "3/10"; false: it is not K/N. */
-static bool read_fold(const char *text, int *fold, int *folds) {
-    char rest;
-    if (sscanf(text, "%4d/%4d%c", fold, folds, &rest) != 2) return false;
-    return *fold >= 1 && *fold <= *folds && *folds >= 3 && *folds <= FOLDS_MAX;
-}
-
-static sr_status choose_fold(polarity *p, sr_failure *why) {
-    const data_options *o = p->options;
-    const int64_t n = p->lines;
-    int fold, folds;
-    if (!read_fold(o->fold, &fold, &folds))
-        return sr_fail(why, SR_USAGE,
-                       "fold '%.40s' is not K/N, as 1/10, with K from 1 to N and N from 3 to %d",
-                       o->fold, FOLDS_MAX);
-    if (n < folds)
-        return sr_fail(why, SR_USAGE, "fold '%s': %lld lines are fewer than the folds", o->fold,
-                       (long long)n);
-    const int test = fold - 1, valid = fold % folds;
-    p->pieces = (pieces){n * test / folds, n * (test + 1) / folds, n * valid / folds,
-                         n * (valid + 1) / folds};
-    dataset_note(p->d, "; fold %d of %d by seed %llu", fold, folds, (unsigned long long)o->seed);
-    return SR_OK;
-}
-
 static sr_status choose_pieces(polarity *p, sr_failure *why) {
     const data_options *o = p->options;
     const int64_t test = o->test_count < 0 ? TEST_COUNT : o->test_count,
                   valid = o->valid_count < 0 ? VALID_COUNT : o->valid_count;
-    if (*o->fold) return choose_fold(p, why);
+    if (*o->fold) {
+        const int64_t n = p->lines;
+        int fold, folds;
+        char rest;
+        const bool read = sscanf(o->fold, "%4d/%4d%c", &fold, &folds, &rest) == 2;
+        if (!read || fold < 1 || fold > folds || folds < 3 || folds > FOLDS_MAX)
+            return sr_fail(
+                why, SR_USAGE,
+                "fold '%.40s' is not K/N, as 1/10, with K from 1 to N and N from 3 to %d", o->fold,
+                FOLDS_MAX);
+        if (n < folds)
+            return sr_fail(why, SR_USAGE, "fold '%s': %lld lines are fewer than the folds", o->fold,
+                           (long long)n);
+        const int first = fold - 1, next = fold % folds; /* parts of test and validation */
+        p->pieces = (pieces){n * first / folds, n * (first + 1) / folds, n * next / folds,
+                             n * (next + 1) / folds};
+        dataset_note(p->d, "; fold %d of %d by seed %llu", fold, folds,
+                     (unsigned long long)o->seed);
+        return SR_OK;
+    }
     if (test >= p->lines || valid >= p->lines - test)
         return sr_fail(why, SR_USAGE, "valid-count %lld and test-count %lld use all %lld lines",
                        (long long)valid, (long long)test, (long long)p->lines);
@@ -68,18 +62,13 @@ static sr_status choose_pieces(polarity *p, sr_failure *why) {
     return SR_OK;
 }
 
-static data_split split_at(const pieces *p, int64_t place) {
-    if (place >= p->test && place < p->test_end) return SPLIT_TEST;
-    return place >= p->valid && place < p->valid_end ? SPLIT_VALID : SPLIT_TRAIN;
-}
-
-/* Of both files; where the first one ends. */
+/* Collects the lines of both files; negative: those of the first. */
 static sr_status find_lines(polarity *p, sr_failure *why) {
     for (int pass = 0; pass < 2; pass++) {
         int64_t n = 0;
         for (int i = 0; i < POLARITIES; i++) {
             line_walk w = {.file = &p->file[i]};
-            for (; next_line(&w); n++)
+            for (; line_walk_next(&w); n++)
                 if (pass) p->line[n] = (data_line){w.line, w.length};
             if (i == 0) p->negative = n;
         }
@@ -90,7 +79,7 @@ static sr_status find_lines(polarity *p, sr_failure *why) {
     return SR_OK;
 }
 
-/* In the drawn order, so that the first sentences of training are of both classes. */
+/* Adds lines in the drawn order, so that the first training sentences have both classes. */
 static sr_status add_lines(const polarity *p, sr_failure *why) {
     int64_t *order = draw_order(p->options->seed, p->lines);
     sr_status status = SR_OK;
@@ -99,8 +88,12 @@ static sr_status add_lines(const polarity *p, sr_failure *why) {
                        (long long)p->lines);
     for (int64_t i = 0; i < p->lines && status == SR_OK; i++) {
         const int64_t k = order[i];
-        status = sentence_set_line(&p->d->sentences, p->options, split_at(&p->pieces, i),
-                                   p->line[k].byte, p->line[k].length, k >= p->negative, k, why);
+        const pieces *at = &p->pieces;
+        const data_split split = i >= at->test && i < at->test_end     ? SPLIT_TEST
+                                 : i >= at->valid && i < at->valid_end ? SPLIT_VALID
+                                                                       : SPLIT_TRAIN;
+        status = sentence_set_line(&p->d->sentences, p->options, split, p->line[k].byte,
+                                   p->line[k].length, k >= p->negative, k, why);
     }
     free(order);
     return status;

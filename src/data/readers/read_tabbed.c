@@ -28,7 +28,7 @@ typedef struct tabbed {
     int64_t count[PAIR_SPLITS]; /* lines */
 } tabbed;
 
-/* Number of a language in "en,de", -1 when it is not there. */
+/* Number of a language in "en,de"; -1: not in it. */
 static int find_column(const char *columns, const char *language) {
     const size_t length = strlen(language);
     int column = 0;
@@ -59,41 +59,25 @@ static sr_status choose_columns(tabbed *t, sr_failure *why) {
                    t->valid_share, t->test_share);
 }
 
-static sr_status read_file(tabbed *t, sr_failure *why) {
-    char path[FILE_PATH];
-    bool found;
-    sr_status status = file_find(t->options->dir, t->options->file, path, &found, why);
-    if (status == SR_OK && !found) return file_missing(path, why);
-    return status == SR_OK ? text_read(path, &t->file, &t->lines, why) : status;
-}
-
-/* Without ASCII blanks at its ends. */
-static data_line trim(const char *byte, size_t length) {
-    while (length && (byte[0] == ' ' || byte[0] == '\r')) byte++, length--;
-    while (length && (byte[length - 1] == ' ' || byte[length - 1] == '\r')) length--;
-    return (data_line){byte, length};
-}
-
-/* The columns of a line; how many there are, at most COLUMNS. */
+/* Cuts a line into columns without ASCII blanks at their ends. Returns their number, at most
+ * COLUMNS. */
 static int split_columns(const char *line, size_t length, data_line column[COLUMNS]) {
     int n = 0;
     for (const char *end = line + length; n < COLUMNS;) {
         const char *tab = memchr(line, '\t', (size_t)(end - line));
-        column[n++] = trim(line, (size_t)((tab ? tab : end) - line));
+        const char *from = line, *to = tab ? tab : end;
+        while (from < to && (*from == ' ' || *from == '\r')) from++;
+        while (from < to && (to[-1] == ' ' || to[-1] == '\r')) to--;
+        column[n++] = (data_line){from, (size_t)(to - from)};
         if (!tab) break;
         line = tab + 1;
     }
     return n;
 }
 
-/* [0, 1) */
-static double place_of(data_line sentence) {
-    const uint64_t h = hash_bytes(sentence.byte, sentence.length);
-    return (double)(rng_at(h, 0) >> 11) * 0x1p-53;
-}
-
 static data_split split_of(const tabbed *t, data_line sentence) {
-    const double u = place_of(sentence);
+    const uint64_t h = hash_bytes(sentence.byte, sentence.length);
+    const double u = (double)(rng_at(h, 0) >> 11) * 0x1p-53; /* [0, 1) */
     if (u < t->test_share) return SPLIT_TEST;
     return u < t->test_share + t->valid_share ? SPLIT_VALID : SPLIT_TRAIN;
 }
@@ -119,33 +103,21 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
     return SR_OK;
 }
 
-static sr_status split_lines(tabbed *t, sr_failure *why) {
-    sr_status status = SR_OK;
-    size_t at = 0;
-    for (int64_t number = 1; at < t->file.size && status == SR_OK; number++) {
-        const char *line = (const char *)t->file.byte + at;
-        const char *end = memchr(line, '\n', t->file.size - at);
-        const size_t length = end ? (size_t)(end - line) : t->file.size - at;
-        status = add_line(t, number, line, length, why);
-        at += length + 1;
-    }
-    if (status != SR_OK || t->count[SPLIT_TRAIN] > 0) return status;
-    return sr_fail(why, SR_FORMAT, "%s: none of %lld lines is left for training", t->file.path,
-                   (long long)t->lines);
-}
-
-static void tabbed_free(tabbed *t) {
-    for (int s = 0; s < PAIR_SPLITS; s++)
-        for (int i = 0; i < SIDES; i++) buffer_free(&t->text[s][i]);
-    file_free(&t->file);
-}
-
 static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PAIR_SPLITS],
                             sr_failure *why) {
     tabbed t = {.options = o};
+    char path[FILE_PATH];
+    bool found;
     sr_status status = choose_columns(&t, why);
-    if (status == SR_OK) status = read_file(&t, why);
-    if (status == SR_OK) status = split_lines(&t, why);
+    if (status == SR_OK) status = file_find(o->dir, o->file, path, &found, why);
+    if (status == SR_OK && !found) return file_missing(path, why);
+    if (status == SR_OK) status = text_read(path, &t.file, &t.lines, why);
+    line_walk w = {.file = &t.file};
+    while (status == SR_OK && line_walk_next(&w))
+        status = add_line(&t, w.number, w.line, w.length, why);
+    if (status == SR_OK && t.count[SPLIT_TRAIN] == 0)
+        status = sr_fail(why, SR_FORMAT, "%s: none of %lld lines is left for training", path,
+                         (long long)t.lines);
     if (status == SR_OK) {
         dataset_note(d, "tabbed %s-%s: from %s, %lld lines, split by the first column", o->source,
                      o->target, t.file.path, (long long)t.lines);
@@ -160,17 +132,12 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
             }
         }
     }
-    tabbed_free(&t);
+    for (int s = 0; s < PAIR_SPLITS; s++)
+        for (int i = 0; i < SIDES; i++) buffer_free(&t.text[s][i]);
+    file_free(&t.file);
     return status;
 }
 
 sr_status tabbed_open(dataset *d, const data_options *o, sr_failure *why) {
-    pair_text text[PAIR_SPLITS] = {0};
-    sr_status status = pair_set_create(&d->pairs, o, why);
-    if (status == SR_OK) status = pair_set_prepare(&d->pairs, o, why);
-    if (status == SR_OK) status = read_texts(d, o, text, why);
-    if (status == SR_OK) status = pair_set_build(&d->pairs, text, why);
-    for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&text[i]);
-    if (status == SR_OK) dataset_finish_pairs(d);
-    return status;
+    return dataset_open_pairs(d, o, read_texts, why);
 }

@@ -12,10 +12,10 @@
 
 /* "" is the first of the words, auto. */
 static int word_of(const char *words, const char *word) {
-    return *word ? tree_find_word(words, word) : 0;
+    return *word ? text_find_word(words, word) : 0;
 }
 
-/* *found false: an optional file is not there. */
+/* *found false: an optional file is missing. */
 static sr_status read_bank(dataset *d, const data_options *o, const char *name, bool optional,
                            tree_bank *b, bool *found, sr_failure *why) {
     char path[FILE_PATH];
@@ -46,7 +46,7 @@ static sr_status create_set(dataset *d, const data_options *o, sr_failure *why) 
     return status;
 }
 
-/* What is counted and how, in the words of the options. */
+/* Describes the columns and rules of scores, in the words of the options. */
 static void note_rules(dataset *d) {
     const tree_set *s = &d->trees;
     data_trees t;
@@ -72,11 +72,11 @@ static void note_rules(dataset *d) {
     if (t.labels) dataset_note(d, "; labels %s", tree_subtypes_text(t.rules.subtypes));
 }
 
-static void note_trees(dataset *d, data_split split, const char *name) {
+static void note_trees(dataset *d, int split) {
     const tree_split *p = &d->trees.split[split];
     if (!p->of) return;
-    dataset_note(d, "; %s %lld sentences, %lld words, %.2f %% <unk>, %lld transitions", name,
-                 (long long)p->count, (long long)p->words,
+    dataset_note(d, "; %s %lld sentences, %lld words, %.2f %% <unk>, %lld transitions",
+                 dataset_split_titles[split], (long long)p->count, (long long)p->words,
                  100 * (double)p->unknown / (double)p->words, (long long)p->start[p->keeps]);
     if (p->crossing)
         dataset_note(d, " (without %lld sentences that are not projective)",
@@ -98,9 +98,7 @@ static sr_status finish(dataset *d, const data_options *o, sr_failure *why) {
                             .pos_tags = vocab_size(s->pos),
                             .arc_labels = s->labels ? vocab_size(s->labels) : 0};
     note_rules(d);
-    note_trees(d, SPLIT_TRAIN, "training");
-    note_trees(d, SPLIT_VALID, "validation");
-    note_trees(d, SPLIT_TEST, "test");
+    for (int i = 0; i < TREE_SPLITS; i++) note_trees(d, i);
     return SR_OK;
 }
 
@@ -119,7 +117,7 @@ sr_status trees_open(dataset *d, const data_options *o, sr_failure *why) {
     return status == SR_OK ? finish(d, o, why) : status;
 }
 
-/* Sentences of a split: as counted, else by its share. */
+/* Sentences of a split: the given count, else by the fraction. */
 static sr_status choose_count(const char *split, int64_t count, double given, int64_t sentences,
                               int64_t *size, sr_failure *why) {
     const double share = dataset_share(given, 0.01);
@@ -128,36 +126,25 @@ static sr_status choose_count(const char *split, int64_t count, double given, in
     return sr_fail(why, SR_USAGE, "%s-share %g is negative", split, share);
 }
 
-static sr_status choose_counts(const data_options *o, const treebank *t, int64_t *valid,
-                               int64_t *test, sr_failure *why) {
-    const int64_t n = t->sentences;
-    sr_status status = choose_count("valid", o->valid_count, o->valid_share, n, valid, why);
-    if (status == SR_OK) status = choose_count("test", o->test_count, o->test_share, n, test, why);
-    if (status != SR_OK || (*valid < n && *test < n - *valid)) return status;
-    return sr_fail(why, SR_USAGE, "%s: %lld validation and %lld test sentences use all %lld",
-                   t->file.path, (long long)*valid, (long long)*test, (long long)n);
-}
-
-static sr_status cut_bank(dataset *d, const data_options *o, sr_failure *why) {
-    tree_set *s = &d->trees;
-    const tree_bank *b = &s->bank[SPLIT_TRAIN];
-    const int64_t n = b->bank.sentences;
-    int64_t valid = 0, test = 0;
-    const sr_status status = choose_counts(o, &b->bank, &valid, &test, why);
-    if (status != SR_OK) return status;
-    s->split[SPLIT_TRAIN] = (tree_split){.of = b, .count = n - valid - test};
-    if (valid)
-        s->split[SPLIT_VALID] = (tree_split){.of = b, .first = n - valid - test, .count = valid};
-    if (test) s->split[SPLIT_TEST] = (tree_split){.of = b, .first = n - test, .count = test};
-    return SR_OK;
-}
-
 sr_status trees_cut_open(dataset *d, const data_options *o, sr_failure *why) {
     bool found;
+    tree_split *split = d->trees.split;
+    tree_bank *b = &d->trees.bank[SPLIT_TRAIN];
+    int64_t valid = 0, test = 0;
     dataset_note(d, "trees-cut: from");
     sr_status status = create_set(d, o, why);
+    if (status == SR_OK) status = read_bank(d, o, o->file, false, b, &found, why);
+    const int64_t n = b->bank.sentences;
     if (status == SR_OK)
-        status = read_bank(d, o, o->file, false, &d->trees.bank[SPLIT_TRAIN], &found, why);
-    if (status == SR_OK) status = cut_bank(d, o, why);
-    return status == SR_OK ? finish(d, o, why) : status;
+        status = choose_count("valid", o->valid_count, o->valid_share, n, &valid, why);
+    if (status == SR_OK) status = choose_count("test", o->test_count, o->test_share, n, &test, why);
+    if (status != SR_OK) return status;
+    if (valid >= n || test >= n - valid)
+        return sr_fail(why, SR_USAGE, "%s: %lld validation and %lld test sentences use all %lld",
+                       b->bank.file.path, (long long)valid, (long long)test, (long long)n);
+    split[SPLIT_TRAIN] = (tree_split){.of = b, .count = n - valid - test};
+    if (valid)
+        split[SPLIT_VALID] = (tree_split){.of = b, .first = n - valid - test, .count = valid};
+    if (test) split[SPLIT_TEST] = (tree_split){.of = b, .first = n - test, .count = test};
+    return finish(d, o, why);
 }

@@ -44,10 +44,11 @@ static bool is_integer(const char *name, long long *value) {
     return end != name && !*end && errno == 0 && *name != ' ';
 }
 
+/* Integers by value, 1 and 01 by bytes. */
 static int by_value(const void *a, const void *b) {
     long long x, y;
     is_integer(a, &x), is_integer(b, &y);
-    return x != y ? (x > y) - (x < y) : strcmp(a, b); /* 1 and 01 */
+    return x != y ? (x > y) - (x < y) : strcmp(a, b);
 }
 
 static int by_bytes(const void *a, const void *b) {
@@ -63,37 +64,19 @@ void label_set_sort(label_set *l) {
 
 /* -- lines */
 
-bool next_line(line_walk *w) {
-    if (w->at >= w->file->size) return false;
-    w->line = (const char *)w->file->byte + w->at;
-    const char *end = memchr(w->line, '\n', w->file->size - w->at);
-    const size_t size = end ? (size_t)(end - w->line) + 1 : w->file->size - w->at;
-    w->length = line_content(w->line, size);
-    w->at += size;
-    w->number++;
-    return true;
-}
-
-static sr_status put_words(sentence_set *s, data_split split, const byte_buffer *text,
-                           sr_failure *why) {
-    const file_bytes f = {.byte = (uint8_t *)text->byte, .size = text->size};
-    text_walk w = {&f, 0};
-    sentence_word word = {0};
-    sr_status status = SR_OK;
-    while (status == SR_OK && text_word(&w, &word.word, &word.length)) {
-        word.spelling = word.word, word.spelling_length = word.length;
-        status = sentence_set_word(s, split, &word, why);
-    }
-    return status;
-}
-
 sr_status sentence_set_line(sentence_set *s, const data_options *o, data_split split,
                             const char *line, size_t length, int32_t label, int64_t number,
                             sr_failure *why) {
     byte_buffer text = {0};
     sr_status status =
         line_steps_apply(o->tokenizer, o->tokenizer ? 1 : 0, 0, line, length, &text, why);
-    if (status == SR_OK) status = put_words(s, split, &text, why);
+    const file_bytes f = {.byte = (uint8_t *)text.byte, .size = text.size};
+    text_walk w = {&f, 0};
+    sentence_word word = {0};
+    while (status == SR_OK && text_word(&w, &word.word, &word.length)) {
+        word.spelling = word.word, word.spelling_length = word.length;
+        status = sentence_set_word(s, split, &word, why);
+    }
     buffer_free(&text);
     return status == SR_OK ? sentence_set_end(s, split, label, number, why) : status;
 }

@@ -8,7 +8,7 @@
 
 enum { LABELS_MAX = 1000, LABEL_BYTES = 64 };
 
-/* Names of the classes; begins as {0}. */
+/* Names of the classes; starts as {0}. */
 typedef struct label_set {
     char (*name)[LABEL_BYTES]; /* [count], zero-terminated */
     int count;
@@ -16,12 +16,11 @@ typedef struct label_set {
 } label_set;
 
 void label_set_free(label_set *l);
-/* Adds a name that is not there yet. SR_FORMAT without a place: longer than LABEL_BYTES - 1 bytes,
- * or one more than LABELS_MAX. */
+/* Adds a new name. SR_FORMAT: longer than LABEL_BYTES - 1 bytes, or more than LABELS_MAX names. */
 sr_status label_set_add(label_set *l, const char *name, size_t length, sr_failure *why);
 /* Integers by value, when all are, else bytes by value. */
 void label_set_sort(label_set *l);
-/* -1: none is called so. */
+/* -1: not found. */
 int label_set_find(const label_set *l, const char *name, size_t length);
 
 /* The words of a line, after the tokenizer of the options, as a sentence. */
@@ -37,18 +36,8 @@ static inline bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* A line of a text, without its end; its number from 1. */
-typedef struct line_walk {
-    const file_bytes *file;
-    size_t at;
-    const char *line;
-    size_t length;
-    int64_t number;
-} line_walk;
-bool next_line(line_walk *w); /* false after the last one */
-
-/* DIR/NAME or DIR/NAME.gz in the options' encoding, noted in the description. *found false: neither
- * is there, and `optional`. */
+/* Reads DIR/NAME or DIR/NAME.gz in the options' encoding and notes it in the description. *found
+ * false: neither exists, and `optional`. */
 sr_status read_text_file(dataset *d, const data_options *o, const char *name, bool optional,
                          file_bytes *f, bool *found, sr_failure *why);
 

@@ -59,7 +59,7 @@ static scene draw_scene(rng *r, int label) {
     return s;
 }
 
-/* Is the place inside the shape? u to the right and v downwards from its centre, in radii. */
+/* True inside the shape. u: to the right of its centre, v: downwards, in radii. */
 static bool is_inside(shape kind, double u, double v) {
     double distance = u * u + v * v, most = fmax(fabs(u), fabs(v)), least = fmin(fabs(u), fabs(v));
     switch (kind) {
@@ -88,10 +88,6 @@ static void shade_pixel(const scene *s, int y, int x, double colour[CHANNELS]) {
                            : s->from[c] + along * (s->to[c] - s->from[c]);
 }
 
-static uint8_t as_byte(double v) {
-    return (uint8_t)(255 * fmin(1, fmax(0, v)) + 0.5);
-}
-
 static void paint(rng *r, int label, uint8_t *pixel) {
     scene s = draw_scene(r, label);
     for (int i = 0; i < SIDE * SIDE; i++) {
@@ -100,7 +96,8 @@ static void paint(rng *r, int label, uint8_t *pixel) {
         uint64_t bits = rng_next(r); /* 16 of them for each channel */
         for (int c = 0; c < CHANNELS; c++, bits >>= 16) {
             double v = (double)(bits & 0xffff) / 0xffff;
-            pixel[i * CHANNELS + c] = as_byte(colour[c] + noise * (2 * v - 1));
+            v = fmin(1, fmax(0, colour[c] + noise * (2 * v - 1)));
+            pixel[i * CHANNELS + c] = (uint8_t)(255 * v + 0.5);
         }
     }
 }

@@ -16,10 +16,10 @@
  * target, and different choices make different sentences,
  *     -log p(target | source) = -sum over words of log p(choice),
  * and </s> costs nothing. The entropy of the data set is this sum over the kept validation pairs,
- * divided by their target tokens with </s>. It is the process's own nll per token on these pairs,
- * the least that a model can be expected to reach. It speaks of the true sources even when they are
- * shuffled. It is unknown when --vocab-size cuts words. Label smoothing keeps a model above it:
- * what is certain costs -log(1 - eps + eps / V) then.
+ * divided by their target tokens with </s>. It is the true nll per token on these pairs, the least
+ * that a model can be expected to reach. It refers to the true sources even when they are shuffled.
+ * It is unknown when --vocab-size cuts words. Label smoothing keeps a model above it:
+ * a certain word costs -log(1 - eps + eps / V) then.
  *
  * Words are spelled by class, topic and rank; the target's in capitals, the second translation
  * with a final b. The dictionary holds every word of the grammar, drawn or not.
@@ -87,7 +87,7 @@ static bool happens(rng *r, double p) {
     return rng_uniform(r) < p;
 }
 
-/* A word of the source; its translation is put where the target has its place. */
+/* Adds a word of the source; its translation has another position. */
 static word add_source(sentence *s, rng *r, kind k) {
     word w = {.kind = k, .topic = s->topic, .rank = draw_zipf(r, kinds[k].words, word_exponent)};
     w.second = happens(r, second_share(w.rank));
@@ -152,19 +152,18 @@ static int spell(word w, int side, char text[SPELLING]) {
     return n;
 }
 
-/* Appends one line to a text with room for it. */
-static void put_line(file_bytes *f, const word *w, int count, int side) {
+/* Appends one line to a text. */
+static sr_status put_line(file_bytes *f, int64_t *capacity, const word *w, int count, int side,
+                          sr_failure *why) {
+    const int64_t wanted = (int64_t)f->size + WORDS_MOST * SPELLING;
+    if (!vector_reserve(&f->byte, capacity, wanted, 1))
+        return sr_fail(why, SR_MEMORY, "synth-pairs: out of memory for %lld bytes",
+                       (long long)wanted);
     for (int i = 0; i < count; i++) {
         f->size += (size_t)spell(w[i], side, (char *)f->byte + f->size);
         f->byte[f->size++] = i + 1 < count ? ' ' : '\n';
     }
-}
-
-static sr_status make_room(file_bytes *f, int64_t *capacity, sr_failure *why) {
-    enum { LINE = WORDS_MOST * SPELLING };
-    const int64_t wanted = (int64_t)f->size + LINE;
-    if (vector_reserve(&f->byte, capacity, wanted, 1)) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "synth-pairs: out of memory for %lld bytes", (long long)wanted);
+    return SR_OK;
 }
 
 /* Writes `count` pairs; nll [count] or NULL. */
@@ -173,19 +172,17 @@ static sr_status generate_split(uint64_t seed, data_split split, int64_t count, 
     rng root = rng_create(seed), uses = rng_split(&root, STREAM_GENERATE);
     rng pairs = rng_split(&uses, split);
     int64_t capacity[SIDES] = {0};
-    for (t->lines = 0; t->lines < count; t->lines++) {
+    sr_status status = SR_OK;
+    for (t->lines = 0; t->lines < count && status == SR_OK; t->lines++) {
         sentence s;
         rng r = rng_split(&pairs, (uint64_t)t->lines);
-        for (int i = 0; i < SIDES; i++) {
-            sr_status status = make_room(&t->side[i], &capacity[i], why);
-            if (status != SR_OK) return status;
-        }
         draw_sentence(&s, &r);
-        put_line(&t->side[SIDE_SOURCE], s.source, s.sources, SIDE_SOURCE);
-        put_line(&t->side[SIDE_TARGET], s.target, s.targets, SIDE_TARGET);
+        status = put_line(&t->side[0], &capacity[0], s.source, s.sources, SIDE_SOURCE, why);
+        if (status == SR_OK)
+            status = put_line(&t->side[1], &capacity[1], s.target, s.targets, SIDE_TARGET, why);
         if (nll) nll[t->lines] = s.nll;
     }
-    return SR_OK;
+    return status;
 }
 
 static bool count_spelling(pair_set *s, word w, int side) {
@@ -209,12 +206,6 @@ static sr_status count_grammar(pair_set *s, sr_failure *why) {
     return done ? SR_OK : sr_fail(why, SR_MEMORY, "synth-pairs: out of memory for the dictionary");
 }
 
-static double mean_nll(const pair_split *p, const double *nll) {
-    double sum = 0;
-    for (int64_t i = 0; i < p->count; i++) sum += nll[p->record[i]];
-    return sum / (double)p->tokens;
-}
-
 static sr_status generate(pair_set *s, const data_options *o, pair_text text[PAIR_SPLITS],
                           sr_failure *why) {
     double nll[VALID_COUNT];
@@ -228,7 +219,11 @@ static sr_status generate(pair_set *s, const data_options *o, pair_text text[PAI
     bool whole = status == SR_OK;
     for (int i = 0; i < SIDES && whole; i++)
         whole = vocab_words(s->dictionary[i]) == vocab_counted(s->dictionary[i]);
-    if (whole) s->entropy = mean_nll(&s->split[SPLIT_VALID], nll);
+    if (!whole) return status;
+    const pair_split *valid = &s->split[SPLIT_VALID];
+    double sum = 0;
+    for (int64_t i = 0; i < valid->count; i++) sum += nll[valid->record[i]];
+    s->entropy = sum / (double)valid->tokens;
     return status;
 }
 

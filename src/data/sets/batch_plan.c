@@ -4,9 +4,8 @@
  * stably by source length. The length of a pair is the longer of its sides. Pairs are taken in this
  * order. The open batch is closed when the candidate would take it over max_tokens. These are
  * padded positions, (count + 1) * longest, or (valid_only) tokens of either side. Closing cuts a
- * batch to a multiple of PLAN_MULTIPLE if it has that many; the rest begins the next batch. A
- * smaller one and the last stay as they are. With rule.pairs instead every batch but the last has
- * so many.
+ * batch to a multiple of PLAN_MULTIPLE if it has that many; the rest starts the next batch. Smaller
+ * batches and the last one stay. With rule.pairs, every batch but the last has that many pairs.
  *
  * Deviation from fairseq: after closing, the rest and the candidate are tested again. So max_tokens
  * holds even where the candidate is much longer.
@@ -53,13 +52,7 @@ static sr_status sort_pairs(batch_plan *p, const int64_t *source_length,
     return done ? SR_OK : SR_MEMORY;
 }
 
-/* How many of `count` open pairs leave when the batch is closed. */
-static int64_t leaving(int64_t count, const batch_rule *rule) {
-    if (rule->pairs > 0) return count;
-    return count < PLAN_MULTIPLE ? count : count - count % PLAN_MULTIPLE;
-}
-
-/* What a batch holds. */
+/* Contents of a batch. */
 typedef struct load {
     int64_t pairs, longest, source, target;
 } load;
@@ -69,22 +62,24 @@ static load load_with(load l, int64_t source, int64_t target) {
                   l.target + target};
 }
 
-static bool fits(load l, const batch_rule *rule) {
-    if (rule->pairs > 0) return l.pairs <= rule->pairs;
-    if (rule->valid_only) return longer(l.source, l.target) <= rule->max_tokens;
-    return l.longest <= rule->max_tokens / l.pairs;
-}
-
 static void cut_batches(batch_plan *p, const int64_t *source_length, const int64_t *target_length,
                         int64_t pairs, const batch_rule *rule) {
     int64_t start = 0; /* of the open batch, pair[start .. i - 1] */
+    const int64_t most = rule->max_tokens;
     load open = {0};
     p->count = 0;
     p->first[0] = 0;
     for (int64_t i = 0; i < pairs; i++) {
         const int64_t source = source_length[p->pair[i]], target = target_length[p->pair[i]];
-        while (i > start && !fits(load_with(open, source, target), rule)) {
-            start += leaving(i - start, rule);
+        while (i > start) {
+            const load with = load_with(open, source, target);
+            const bool fits = rule->pairs > 0    ? with.pairs <= rule->pairs
+                              : rule->valid_only ? longer(with.source, with.target) <= most
+                                                 : with.longest <= most / with.pairs;
+            if (fits) break;
+            const int64_t count = i - start;
+            const bool all = rule->pairs > 0 || count < PLAN_MULTIPLE;
+            start += all ? count : count - count % PLAN_MULTIPLE;
             p->first[++p->count] = start;
             open = (load){0};
             for (int64_t j = start; j < i; j++)

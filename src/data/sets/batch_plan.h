@@ -1,4 +1,4 @@
-/* batch_plan.h -- which pairs go into which batch (docs/models.md 2.7). */
+/* batch_plan.h -- distributes pairs over batches (docs/models.md 2.7). */
 #ifndef DATA_SETS_BATCH_PLAN_H
 #define DATA_SETS_BATCH_PLAN_H
 
@@ -11,7 +11,7 @@
 enum { PLAN_MULTIPLE = 8 }; /* a full batch has a multiple of this many pairs */
 
 typedef enum {
-    BATCHING_BUCKETED, /* pairs of like length together */
+    BATCHING_BUCKETED, /* pairs of similar length together */
     BATCHING_SORTED,   /* the same; training takes the batches in this order, shortest first */
     BATCHING_RANDOM,   /* in the order they were drawn */
 } batching;
@@ -21,9 +21,8 @@ batching batching_named(const char *word);
 typedef struct batch_rule {
     batching batching;
     int64_t max_tokens;
-    bool valid_only; /* max_tokens counts the tokens of a side, not the positions with padding */
-    /* so many in every batch but the last, whatever their tokens; 0: by max_tokens */
-    int64_t pairs;
+    bool valid_only; /* max_tokens counts tokens of a side, without padding */
+    int64_t pairs;   /* pairs of a batch, except the last; 0: by max_tokens */
 } batch_rule;
 
 typedef struct batch_plan {

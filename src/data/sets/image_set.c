@@ -1,12 +1,13 @@
 /* image_set.c -- batches of labelled images.
  *
- * Normalisation (docs/models.md 1.1): with m and s the mean and the standard deviation (over all
- * pixels, divided by their number) of a channel of the training images scaled to [0, 1],
+ * Normalization (docs/models.md 1.1):
  *     x = (byte / 255 - m) / s                        (s = 1 for a channel that is constant)
- * Augmentation of training batches: IMAGE_PAD zero pixels on each side before normalisation, hence
- * (0 - m) / s after it; a crop of the original size at an offset uniform on 0 .. 2 IMAGE_PAD in
- * each direction; mirrored with probability 1/2. The draw is a function of (seed, epoch, image
- * number). The last batch of a pass may be smaller. Output is [image, row, column, channel].
+ * m and s are mean and standard deviation (over all pixels, divided by their number) of a channel
+ * of the training images scaled to [0, 1].
+ * Augmentation of training batches: IMAGE_PAD zero pixels on each side, (0 - m) / s after
+ * normalization. Then a crop of the original size at an offset uniform on 0 .. 2 IMAGE_PAD in each
+ * direction, mirrored with probability 1/2. The draw is a function of (seed, epoch, image number).
+ * The last batch of a pass may be smaller. Output is [image, row, column, channel].
  */
 #include "data/sets/image_set.h"
 
@@ -69,7 +70,7 @@ sr_status image_set_divide(image_set *s, int64_t held_out, int64_t limit, sr_fai
     return SR_OK;
 }
 
-/* Mean and deviation of channel c from the count of each byte value: exact, two passes. */
+/* Exact mean and deviation of channel c from the count of each byte value, in two passes. */
 static void measure_channel(image_set *s, int c, const int64_t count[256]) {
     double total = 0, sum = 0, squares = 0;
     for (int v = 0; v < 256; v++) total += (double)count[v], sum += (double)count[v] * v / 255;
@@ -81,23 +82,18 @@ static void measure_channel(image_set *s, int c, const int64_t count[256]) {
     for (int v = 0; v < 256; v++) s->value[c][v] = (real)((v / 255.0 - mean) / s->deviation[c]);
 }
 
-static void measure(image_set *s) {
-    int64_t count[IMAGE_CHANNELS_MOST][256] = {{0}};
-    const int channels = (int)s->size.channels;
-    const uint8_t *p = s->split[SPLIT_TRAIN].pixel;
-    int64_t places = s->split[SPLIT_TRAIN].count * s->size.height * s->size.width;
-    for (int64_t i = 0; i < places; i++)
-        for (int c = 0; c < channels; c++) count[c][*p++]++;
-    for (int c = 0; c < channels; c++) measure_channel(s, c, count[c]);
-}
-
 sr_status image_set_finish(image_set *s, sr_failure *why) {
     int64_t count = s->split[SPLIT_TRAIN].count, most = 0;
     if (count == 0) return sr_fail(why, SR_FORMAT, "no training images");
     for (int i = 0; i < IMAGE_SPLITS; i++)
         if (s->split[i].count > most) most = s->split[i].count;
     if (s->batch_size < most) most = s->batch_size;
-    measure(s);
+    int64_t counts[IMAGE_CHANNELS_MOST][256] = {{0}};
+    const int channels = (int)s->size.channels;
+    const uint8_t *at = s->split[SPLIT_TRAIN].pixel;
+    for (int64_t i = 0; i < count * s->size.height * s->size.width; i++)
+        for (int c = 0; c < channels; c++) counts[c][*at++]++;
+    for (int c = 0; c < channels; c++) measure_channel(s, c, counts[c]);
     bool made = true;
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
         image_buffers *p = &s->slot[i];
@@ -116,34 +112,17 @@ int64_t image_set_batches(const image_set *s, data_split split) {
     return count / s->batch_size + (count % s->batch_size > 0);
 }
 
-/* out[place] of a row of pixels, in reading order or mirrored; from NULL means black. */
-static void convert_row(const image_set *s, const uint8_t *from, int64_t first, bool mirror,
-                        real *out) {
-    const int64_t width = s->size.width, channels = s->size.channels;
-    for (int64_t x = 0; x < width; x++) {
-        int64_t at = first + (mirror ? width - 1 - x : x);
-        bool inside = from && at >= 0 && at < width;
-        for (int64_t c = 0; c < channels; c++)
-            out[x * channels + c] = s->value[c][inside ? from[at * channels + c] : 0];
-    }
-}
-
-/* One image, its window moved by (down, right) over the padded picture. */
+/* One image, its window moved by (down, right) over the padded image, whose border is 0. */
 static void convert_image(const image_set *s, const uint8_t *pixel, int64_t down, int64_t right,
                           bool mirror, real *out) {
-    int64_t row = s->size.width * s->size.channels;
-    for (int64_t y = 0; y < s->size.height; y++) {
-        int64_t at = y + down;
-        bool inside = at >= 0 && at < s->size.height;
-        convert_row(s, inside ? pixel + at * row : NULL, right, mirror, out + y * row);
-    }
-}
-
-static void augment_image(const image_set *s, uint64_t draw, const uint8_t *pixel, real *out) {
-    const uint64_t offsets = 2 * IMAGE_PAD + 1;
-    int64_t down = (int64_t)(draw % offsets) - IMAGE_PAD;
-    int64_t right = (int64_t)(draw / offsets % offsets) - IMAGE_PAD;
-    convert_image(s, pixel, down, right, draw >> 63, out);
+    const int64_t width = s->size.width, height = s->size.height, channels = s->size.channels;
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++) {
+            const int64_t row = y + down, column = right + (mirror ? width - 1 - x : x);
+            const bool inside = row >= 0 && row < height && column >= 0 && column < width;
+            const uint8_t *from = pixel + (row * width + column) * channels;
+            for (int64_t c = 0; c < channels; c++) *out++ = s->value[c][inside ? from[c] : 0];
+        }
 }
 
 void image_set_batch(image_set *s, int slot, data_split split, int64_t epoch, int64_t index,
@@ -159,10 +138,15 @@ void image_set_batch(image_set *s, int slot, data_split split, int64_t epoch, in
     if (train) epoch_order_set(&to->order, s->seed, epoch, p->count, true);
     for (int64_t i = 0; i < b->count; i++) {
         int64_t n = train ? to->order.item[first + i] : first + i;
-        if (train && s->augment)
-            augment_image(s, rng_at(key, (uint64_t)n), p->pixel + n * size, to->image + i * size);
-        else
-            convert_image(s, p->pixel + n * size, 0, 0, false, to->image + i * size);
+        int64_t down = 0, right = 0;
+        uint64_t draw = 0;
+        if (train && s->augment) {
+            const uint64_t offsets = 2 * IMAGE_PAD + 1;
+            draw = rng_at(key, (uint64_t)n);
+            down = (int64_t)(draw % offsets) - IMAGE_PAD;
+            right = (int64_t)(draw / offsets % offsets) - IMAGE_PAD;
+        }
+        convert_image(s, p->pixel + n * size, down, right, draw >> 63, to->image + i * size);
         to->label[i] = p->label[n];
     }
 }

@@ -1,5 +1,4 @@
-/* image_set.h -- labelled images in memory and the batches made of them; what read_*.c and
- * synth_*.c of images fill. */
+/* image_set.h -- labelled images in memory, filled by read_*.c and synth_*.c, and their batches. */
 #ifndef DATA_SETS_IMAGE_SET_H
 #define DATA_SETS_IMAGE_SET_H
 
@@ -18,7 +17,7 @@ typedef struct image_split {
     uint8_t *label; /* [count] */
 } image_split;
 
-/* What a batch is made in. */
+/* Buffers of a batch. */
 typedef struct image_buffers {
     epoch_order order; /* [training count], shuffled for order_epoch */
     real *image;       /* [batch_size, height, width, channels] */
@@ -30,7 +29,7 @@ typedef struct image_set {
     image_split split[IMAGE_SPLITS];
     /* Of the training pixels scaled to [0, 1], per channel. */
     double mean[IMAGE_CHANNELS_MOST], deviation[IMAGE_CHANNELS_MOST];
-    /* What a byte becomes: (byte / 255 - mean) / deviation. */
+    /* Value of a byte: (byte / 255 - mean) / deviation. */
     real value[IMAGE_CHANNELS_MOST][256];
     int64_t batch_size;
     bool augment;
@@ -41,7 +40,7 @@ typedef struct image_set {
 /* Sizes and options of an empty set. */
 sr_status image_set_create(image_set *s, const data_options *o, image_size size, sr_failure *why);
 void image_set_free(image_set *s);
-/* Memory for `more` further images of a split, contents undefined; they begin at the old count. */
+/* Appends `more` images to a split, contents undefined. */
 sr_status image_set_grow(image_set *s, data_split split, int64_t more, sr_failure *why);
 /* Moves the last `held_out` training images to the validation split, which must be empty. Keeps the
  * first `limit` of the others; 0: all. SR_USAGE when nothing is left to learn from. */

@@ -1,12 +1,11 @@
 /* label_digest.c -- a digest of the names of all ids of a data set, in their order: words,
- * characters, POS tags, labels, tags, classes. A model that was trained with one has learnt nothing
- * of another, whatever their sizes. */
+ * characters, POS tags, labels, tags, classes. A trained model needs data with the same digest. */
 #include <string.h>
 
 #include "base/containers/hash.h"
 #include "data/dataset.h"
 
-/* Behind what the digest has; 0 stays for "nothing". */
+/* Appends a name; 0 means "nothing". */
 static void add_name(int64_t *digest, const char *name) {
     const uint64_t pair[2] = {(uint64_t)*digest, hash_bytes(name, strlen(name) + 1)};
     *digest = (int64_t)(hash_bytes(pair, sizeof pair) | 1);

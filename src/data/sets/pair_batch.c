@@ -27,18 +27,7 @@ static int64_t target_length(const pair_split *p, int64_t pair) {
     return words_of(p, SIDE_TARGET, pair) + 1;
 }
 
-static sr_status permute_sources(pair_split *p, rng random, sr_failure *why) {
-    int64_t *cycle = malloc((size_t)p->count * sizeof *cycle);
-    if (!cycle) return sr_fail(why, SR_MEMORY, "out of memory for shuffled sources");
-    for (int64_t i = 0; i < p->count; i++) cycle[i] = i;
-    rng_shuffle(&random, cycle, p->count);
-    for (int64_t i = 0; i < p->count; i++) p->partner[cycle[i]] = cycle[(i + 1) % p->count];
-    free(cycle);
-    return SR_OK;
-}
-
-/* A pair longer than max_tokens, which only splits for evaluation have, makes their batches
- * larger. */
+/* Pairs longer than max_tokens, which only evaluation splits have, enlarge their batches. */
 static sr_status plan_split(pair_set *s, data_split split, sr_failure *why) {
     pair_split *p = &s->split[split];
     size_t bytes = (size_t)(p->count + 1) * sizeof(int64_t);
@@ -80,17 +69,6 @@ void pair_set_fill(const pair_split *p, int64_t *words, int64_t *positions) {
     for (int64_t i = 0; i < p->count; i++) *words += source_length(p, i);
 }
 
-static bool make_buffers(pair_buffers *b, int64_t source, int64_t target, int64_t batches) {
-    b->source = malloc((size_t)source * sizeof *b->source);
-    b->target_in = malloc((size_t)target * sizeof *b->target_in);
-    b->target_out = malloc((size_t)target * sizeof *b->target_out);
-    b->source_mask = malloc((size_t)source);
-    b->target_mask = malloc((size_t)target);
-    b->order.item = malloc((size_t)(batches + 1) * sizeof *b->order.item);
-    bool made = b->source && b->target_in && b->target_out && b->source_mask && b->target_mask;
-    return made && b->order.item;
-}
-
 /* For the largest batch of all splits. */
 static sr_status allocate_buffers(pair_set *s, sr_failure *why) {
     int64_t source = 1, target = 1;
@@ -103,8 +81,18 @@ static sr_status allocate_buffers(pair_set *s, sr_failure *why) {
             if (count * longest_target > target) target = count * longest_target;
         }
     bool made = true;
-    for (int i = 0; i < PREFETCH_SLOTS; i++)
-        made = made && make_buffers(&s->slot[i], source, target, s->split[SPLIT_TRAIN].plan.count);
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        pair_buffers *b = &s->slot[i];
+        const size_t batches = (size_t)s->split[SPLIT_TRAIN].plan.count + 1;
+        b->source = malloc((size_t)source * sizeof *b->source);
+        b->target_in = malloc((size_t)target * sizeof *b->target_in);
+        b->target_out = malloc((size_t)target * sizeof *b->target_out);
+        b->source_mask = malloc((size_t)source);
+        b->target_mask = malloc((size_t)target);
+        b->order.item = malloc(batches * sizeof *b->order.item);
+        made = made && b->source && b->target_in && b->target_out && b->source_mask &&
+               b->target_mask && b->order.item;
+    }
     return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
 
@@ -113,8 +101,15 @@ sr_status pair_set_plan(pair_set *s, sr_failure *why) {
     for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++) {
         pair_split *p = &s->split[i];
         if (p->count == 0) continue;
-        if (s->shuffle_sources)
-            status = permute_sources(p, data_stream(s->seed, STREAM_SOURCES, (uint64_t)i), why);
+        if (s->shuffle_sources) { /* along one random cycle */
+            rng random = data_stream(s->seed, STREAM_SOURCES, (uint64_t)i);
+            int64_t *cycle = malloc((size_t)p->count * sizeof *cycle);
+            if (!cycle) return sr_fail(why, SR_MEMORY, "out of memory for shuffled sources");
+            for (int64_t k = 0; k < p->count; k++) cycle[k] = k;
+            rng_shuffle(&random, cycle, p->count);
+            for (int64_t k = 0; k < p->count; k++) p->partner[cycle[k]] = cycle[(k + 1) % p->count];
+            free(cycle);
+        }
         if (status == SR_OK) status = plan_split(s, (data_split)i, why);
     }
     return status == SR_OK ? allocate_buffers(s, why) : status;
@@ -129,12 +124,6 @@ static void put_row(const pair_side *side, int64_t sentence, int64_t padded, int
     row[n] = TOKEN_EOS;
     for (int64_t i = n + 1; i < padded; i++) row[i] = TOKEN_PAD;
     for (int64_t i = 0; i < padded; i++) mask[i] = i <= n;
-}
-
-/* </s>, the sentence, padding: the row that put_row made, moved. */
-static void move_row(const int32_t *out, const uint8_t *mask, int64_t padded, int32_t *in) {
-    in[0] = TOKEN_EOS;
-    for (int64_t i = 1; i < padded; i++) in[i] = mask[i] ? out[i - 1] : TOKEN_PAD;
 }
 
 void pair_set_batch(pair_set *s, int slot, data_split split, int64_t epoch, int64_t index,
@@ -159,8 +148,12 @@ void pair_set_batch(pair_set *s, int slot, data_split split, int64_t epoch, int6
                 to->source_mask + at_source);
         put_row(&p->side[SIDE_TARGET], pair, b->target_length, to->target_out + at_target,
                 to->target_mask + at_target);
-        move_row(to->target_out + at_target, to->target_mask + at_target, b->target_length,
-                 to->target_in + at_target);
+        /* </s>, the sentence, padding: the row of put_row, shifted */
+        const int32_t *out = to->target_out + at_target;
+        int32_t *in = to->target_in + at_target;
+        in[0] = TOKEN_EOS;
+        for (int64_t k = 1; k < b->target_length; k++)
+            in[k] = to->target_mask[at_target + k] ? out[k - 1] : TOKEN_PAD;
         b->tokens += target_length(p, pair);
     }
 }

@@ -28,37 +28,33 @@ sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
     return sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
 }
 
-static void free_split(pair_split *p) {
-    for (int i = 0; i < SIDES; i++) {
-        free(p->side[i].id), free(p->side[i].first);
-        free(p->start[i]);
-    }
-    pair_text_free(&p->raw);
-    free(p->record);
-    free(p->partner);
-    batch_plan_free(&p->plan);
-}
-
-static void free_buffers(pair_buffers *b) {
-    free(b->order.item);
-    free(b->source), free(b->target_in), free(b->target_out);
-    free(b->source_mask), free(b->target_mask);
-}
-
 void pair_set_free(pair_set *s) {
-    for (int i = 0; i < PAIR_SPLITS; i++) free_split(&s->split[i]);
+    for (int i = 0; i < PAIR_SPLITS; i++) {
+        pair_split *p = &s->split[i];
+        for (int k = 0; k < SIDES; k++)
+            free(p->side[k].id), free(p->side[k].first), free(p->start[k]);
+        pair_text_free(&p->raw);
+        free(p->record);
+        free(p->partner);
+        batch_plan_free(&p->plan);
+    }
     const bool joint = s->dictionary[SIDE_SOURCE] == s->dictionary[SIDE_TARGET];
     vocab_free(s->dictionary[SIDE_SOURCE]);
     if (!joint) vocab_free(s->dictionary[SIDE_TARGET]);
     for (int i = 0; i < s->steps; i++)
         if (s->step[i].free) s->step[i].free(s->step[i].self);
-    for (int i = 0; i < PREFETCH_SLOTS; i++) free_buffers(&s->slot[i]);
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        pair_buffers *b = &s->slot[i];
+        free(b->order.item);
+        free(b->source), free(b->target_in), free(b->target_out);
+        free(b->source_mask), free(b->target_mask);
+    }
     *s = (pair_set){0};
 }
 
 /* -- dictionaries */
 
-/* In place of an empty one, of both sides where it is joint. */
+/* Replaces an empty dictionary; a joint one for both sides. */
 static sr_status read_dictionary(pair_set *s, data_side side, const char *path, sr_failure *why) {
     vocab *read = vocab_read(path, why);
     if (!read) return why ? why->status : SR_FORMAT;
@@ -70,13 +66,6 @@ static sr_status read_dictionary(pair_set *s, data_side side, const char *path, 
     return SR_OK;
 }
 
-static sr_status add_subwords(pair_set *s, const data_options *o, sr_failure *why) {
-    if (*o->bpe_codes && o->bpe_merges)
-        return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
-    const line_transform step = bpe_step(o->bpe_codes, o->bpe_merges, why);
-    return step.apply ? pair_set_add_step(s, step, why) : SR_MEMORY;
-}
-
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) {
     sr_status status = SR_OK;
     if (o->tokenizer) {
@@ -84,7 +73,12 @@ sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) 
         tokenizer.free = NULL; /* it is the caller's */
         status = pair_set_add_step(s, tokenizer, why);
     }
-    if (status == SR_OK && (*o->bpe_codes || o->bpe_merges)) status = add_subwords(s, o, why);
+    if (status == SR_OK && *o->bpe_codes && o->bpe_merges)
+        return sr_fail(why, SR_USAGE, "bpe-codes and bpe-merges are both given");
+    if (status == SR_OK && (*o->bpe_codes || o->bpe_merges)) {
+        const line_transform step = bpe_step(o->bpe_codes, o->bpe_merges, why);
+        status = step.apply ? pair_set_add_step(s, step, why) : SR_MEMORY;
+    }
     if (status != SR_OK) return status;
     const char *const path[SIDES] = {o->source_dictionary, o->target_dictionary};
     if (!s->separate && *path[SIDE_SOURCE] && *path[SIDE_TARGET])
@@ -95,23 +89,18 @@ sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why) 
     return status;
 }
 
-static bool count_words(vocab *words, const file_bytes *f, int64_t lines) {
-    text_walk w = {f, 0};
-    const char *word;
-    size_t length;
-    for (int64_t i = 0; i < lines; i++)
-        while (text_word(&w, &word, &length))
-            if (!vocab_count(words, word, length, 1)) return false;
-    return true;
-}
-
-/* The words of training, by their frequency; one that was read stays as it is. */
+/* Counts training words, except for dictionaries that were read. */
 static sr_status make_dictionaries(pair_set *s, const pair_text *train, sr_failure *why) {
     int64_t lines = pair_set_lines(s, SPLIT_TRAIN, train);
     bool done = true;
-    for (int i = 0; i < SIDES; i++)
-        if (!s->dictionary_read[i])
-            done = done && count_words(s->dictionary[i], &train->side[i], lines);
+    for (int i = 0; i < SIDES; i++) {
+        text_walk w = {&train->side[i], 0};
+        const char *word;
+        size_t length;
+        for (int64_t k = 0; k < lines && !s->dictionary_read[i]; k++)
+            while (done && text_word(&w, &word, &length))
+                done = vocab_count(s->dictionary[i], word, length, 1);
+    }
     for (int i = 0; i < SIDES; i++)
         if (!s->dictionary_read[i] && (s->separate || i == SIDE_SOURCE))
             done = done && vocab_finish(s->dictionary[i], s->vocab_size);
@@ -120,7 +109,7 @@ static sr_status make_dictionaries(pair_set *s, const pair_text *train, sr_failu
 
 /* -- ids */
 
-/* Room for every word and line of the text: a word and its blank are two bytes. */
+/* Allocates for every word and line of the text: a word and its blank are two bytes. */
 static bool allocate_split(pair_split *p, const pair_text *t, int64_t lines) {
     for (int i = 0; i < SIDES; i++) {
         p->side[i].id = malloc((t->side[i].size / 2 + 1) * sizeof *p->side[i].id);
@@ -166,19 +155,16 @@ static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t
     }
 }
 
-/* Training pairs must fit into a batch, all pairs into the model's positions. So runs with other
- * batches are evaluated on the same pairs. */
-static int64_t longest_kept(const pair_set *s, data_split split) {
-    return split == SPLIT_TRAIN && s->max_tokens < PAIR_LONGEST ? s->max_tokens : PAIR_LONGEST;
-}
-
 static sr_status encode_split(pair_set *s, data_split split, const pair_text *t, sr_failure *why) {
     pair_split *p = &s->split[split];
     if (!t->side[SIDE_SOURCE].byte) return SR_OK;
     int64_t lines = pair_set_lines(s, split, t);
     if (!allocate_split(p, t, lines))
         return sr_fail(why, SR_MEMORY, "%s: out of memory for its tokens", t->side[0].path);
-    const int64_t most = longest_kept(s, split);
+    /* Training pairs must fit into a batch, all pairs into the model's positions. So runs with
+     * other batches are evaluated on the same pairs. */
+    const bool by_batch = split == SPLIT_TRAIN && s->max_tokens < PAIR_LONGEST;
+    const int64_t most = by_batch ? s->max_tokens : PAIR_LONGEST;
     encode_lines(s, p, t, lines, most);
     if (p->count > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
@@ -188,17 +174,13 @@ static sr_status encode_split(pair_set *s, data_split split, const pair_text *t,
                    (long long)p->dropped_long, (long long)most);
 }
 
-static sr_status make_ids(pair_set *s, const pair_text text[PAIR_SPLITS], sr_failure *why) {
-    sr_status status = make_dictionaries(s, &text[SPLIT_TRAIN], why);
-    for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++)
-        status = encode_split(s, (data_split)i, &text[i], why);
-    return status;
-}
-
 sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *why) {
     pair_text ready[PAIR_SPLITS] = {0};
     sr_status status = pair_text_take_steps(s, text, ready, why);
-    if (status == SR_OK) status = make_ids(s, s->steps ? ready : text, why);
+    const pair_text *from = s->steps ? ready : text;
+    if (status == SR_OK) status = make_dictionaries(s, &from[SPLIT_TRAIN], why);
+    for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++)
+        status = encode_split(s, (data_split)i, &from[i], why);
     for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&ready[i]);
     for (int i = SPLIT_TRAIN + 1; status == SR_OK && i < PAIR_SPLITS; i++)
         status = pair_split_keep_raw(&s->split[i], &text[i], why);

@@ -1,5 +1,4 @@
-/* pair_set.h -- sentence pairs in memory and the batches made of them; what read_*.c and synth_*.c
- * of pairs fill. */
+/* pair_set.h -- sentence pairs in memory, filled by read_*.c and synth_*.c, and their batches. */
 #ifndef DATA_SETS_PAIR_SET_H
 #define DATA_SETS_PAIR_SET_H
 
@@ -37,7 +36,7 @@ typedef struct pair_split {
     batch_plan plan;
 } pair_split;
 
-/* What a batch is made in. */
+/* Buffers of a batch. */
 typedef struct pair_buffers {
     epoch_order order; /* [training batches], shuffled for order_epoch */
     int32_t *source, *target_in, *target_out;
@@ -45,9 +44,9 @@ typedef struct pair_buffers {
 } pair_buffers;
 
 typedef struct pair_set {
-    vocab *dictionary[SIDES];         /* the same one where it is joint */
-    bool dictionary_read[SIDES];      /* from a file, no words are counted */
-    line_transform step[CODEC_STEPS]; /* from a line as read to the one whose words are counted */
+    vocab *dictionary[SIDES];         /* twice the same if joint */
+    bool dictionary_read[SIDES];      /* from a file; no words are counted */
+    line_transform step[CODEC_STEPS]; /* applied to a line before its words are counted */
     int steps;
     pair_split split[PAIR_SPLITS];
     int64_t max_tokens, vocab_size, longest, limit; /* as options and data_shape name them */
@@ -60,13 +59,13 @@ typedef struct pair_set {
 
 sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why);
 void pair_set_free(pair_set *s);
-/* Of pairs from files: the steps of a line and the dictionaries that the options name. */
+/* Pairs from files: opens the line steps and dictionaries of the options. */
 sr_status pair_set_prepare(pair_set *s, const data_options *o, sr_failure *why);
-/* The last of the steps; freed with the set, also when there is no room for it. */
+/* Appends a step, which the set owns also after a failure. */
 sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why);
 /* Applies the steps to every text, counts training words, makes dictionaries and ids, and plans the
- * batches. Words counted in s->dictionary beforehand are in it too. Training is cut to the first
- * `limit` lines. Texts of the other splits are taken over, which leaves theirs empty. */
+ * batches. Words counted in s->dictionary before are in it, too. Training is cut to the first
+ * `limit` lines. Moves the texts of the other splits into the set. */
 sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *why);
 
 /* pair_batch.c: plans, permutation of sources, buffers; then batches. */
@@ -78,13 +77,13 @@ void pair_set_batch(pair_set *s, int slot, data_split split, int64_t epoch, int6
 
 void pair_text_free(pair_text *t);
 
-/* pair_text.c: what the texts were and will be. */
+/* pair_text.c: texts as read, and after the steps. */
 sr_status pair_text_take_steps(pair_set *s, const pair_text text[PAIR_SPLITS],
                                pair_text out[PAIR_SPLITS], sr_failure *why);
 sr_status pair_split_keep_raw(pair_split *p, pair_text *t, sr_failure *why);
 data_line pair_split_line(const pair_split *p, data_side side, int64_t line);
 text_codec pair_set_codec(const pair_set *s);
-/* Lines of the split that are looked at. */
+/* Lines of the split that are used. */
 int64_t pair_set_lines(const pair_set *s, data_split split, const pair_text *t);
 
 #endif

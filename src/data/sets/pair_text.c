@@ -1,5 +1,4 @@
-/* pair_text.c -- the texts of sentence pairs: the steps before words are counted, lines as they
- * were read, a line made into ids as the text was. */
+/* pair_text.c -- texts of sentence pairs: steps before words are counted, and lines as read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +24,7 @@ sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why) {
                    CODEC_STEPS);
 }
 
-/* The first lines of a text, where they are; not to be freed. */
+/* The first lines of a text, not copied; do not free. */
 static pair_text first_lines(const pair_text *t, int64_t lines) {
     pair_text first = *t;
     first.lines = lines;
@@ -73,24 +72,20 @@ sr_status pair_text_take_steps(pair_set *s, const pair_text text[PAIR_SPLITS],
 
 /* -- lines as they were read */
 
-static size_t *find_starts(const file_bytes *f, int64_t lines) {
-    size_t *start = malloc((size_t)(lines + 1) * sizeof *start);
-    size_t at = 0;
-    for (int64_t i = 0; start && i <= lines; i++) {
-        const uint8_t *end = at < f->size ? memchr(f->byte + at, '\n', f->size - at) : NULL;
-        start[i] = at;
-        at = end ? (size_t)(end - f->byte) + 1 : f->size;
-    }
-    return start;
-}
-
 sr_status pair_split_keep_raw(pair_split *p, pair_text *t, sr_failure *why) {
     p->raw = *t;
     *t = (pair_text){.lines = t->lines};
     for (int i = 0; i < SIDES && p->raw.side[i].byte; i++) {
-        p->start[i] = find_starts(&p->raw.side[i], p->raw.lines);
+        const file_bytes *f = &p->raw.side[i];
+        size_t at = 0;
+        p->start[i] = malloc((size_t)(p->raw.lines + 1) * sizeof *p->start[i]);
         if (!p->start[i])
-            return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", p->raw.side[i].path);
+            return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", f->path);
+        for (int64_t k = 0; k <= p->raw.lines; k++) {
+            const uint8_t *end = at < f->size ? memchr(f->byte + at, '\n', f->size - at) : NULL;
+            p->start[i][k] = at;
+            at = end ? (size_t)(end - f->byte) + 1 : f->size;
+        }
     }
     return SR_OK;
 }

@@ -1,9 +1,9 @@
 /* running_set.c -- running text cut into windows (docs/models.md 3.2).
  *
  * The N tokens, words and <eos> of every line, are cut into B contiguous sequences of n = N/B
- * tokens. The remainder at the end is left out. Batch i has from each piece the tokens i T .. i T +
- * T - 1 as input and those one further as output: (n - 1)/T whole windows; the rest is left out.
- * The order is never shuffled.
+ * tokens, without the remainder. The input of batch i is tokens i T .. i T + T - 1 of each
+ * sequence. The output is shifted by one token. So there are (n - 1)/T windows, without the
+ * remainder. The order is never shuffled.
  */
 #include "data/sets/running_set.h"
 
@@ -42,7 +42,7 @@ static int64_t lines_used(const running_set *s, data_split split, int64_t lines)
     return split == SPLIT_TRAIN && s->limit > 0 && s->limit < lines ? s->limit : lines;
 }
 
-/* Appends the words of the walk's line and <eos>. False at a word that has no id. */
+/* Appends the words of the walk's line and <eos>. False at a word without id. */
 static bool encode_line(const running_set *s, running_split *p, text_walk *w, const char **word,
                         size_t *length) {
     const int64_t before = p->tokens;
@@ -76,15 +76,6 @@ static sr_status encode_split(running_set *s, running_split *p, const file_bytes
 
 /* -- windows */
 
-static sr_status plan_split(running_split *p, const char *path, sr_failure *why) {
-    p->piece = p->tokens / p->pieces;
-    p->batches = p->piece > 0 ? (p->piece - 1) / p->window : 0;
-    if (p->batches > 0) return SR_OK;
-    return sr_fail(why, SR_FORMAT,
-                   "%s: %lld tokens in %lld sequences are too few for windows of %lld", path,
-                   (long long)p->tokens, (long long)p->pieces, (long long)p->window);
-}
-
 static sr_status allocate_buffers(running_set *s, sr_failure *why) {
     int64_t tokens = 1;
     for (int i = 0; i < RUNNING_SPLITS; i++) {
@@ -102,8 +93,16 @@ static sr_status allocate_buffers(running_set *s, sr_failure *why) {
 
 sr_status running_set_plan(running_set *s, const char *const *path, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int i = 0; i < RUNNING_SPLITS && status == SR_OK; i++)
-        if (*path[i]) status = plan_split(&s->split[i], path[i], why);
+    for (int i = 0; i < RUNNING_SPLITS && status == SR_OK; i++) {
+        running_split *p = &s->split[i];
+        if (!*path[i]) continue;
+        p->piece = p->tokens / p->pieces;
+        p->batches = p->piece > 0 ? (p->piece - 1) / p->window : 0;
+        if (p->batches == 0)
+            status = sr_fail(
+                why, SR_FORMAT, "%s: %lld tokens in %lld sequences are too few for windows of %lld",
+                path[i], (long long)p->tokens, (long long)p->pieces, (long long)p->window);
+    }
     return status == SR_OK ? allocate_buffers(s, why) : status;
 }
 

@@ -29,13 +29,11 @@ typedef struct running_set {
 /* bytes: tokens are bytes, not words. */
 sr_status running_set_create(running_set *s, const data_options *o, bool bytes, sr_failure *why);
 void running_set_free(running_set *s);
-/* Counts the words of the training text, makes the dictionary, turns every text into ids. lines:
- * of each text, whose byte is NULL where there is no such split. The texts are not needed
- * afterwards. */
+/* Counts training words, makes the dictionary, converts every text into ids. lines: of each text;
+ * byte NULL: no such split. The texts may be freed afterwards. */
 sr_status running_set_build(running_set *s, const file_bytes text[RUNNING_SPLITS],
                             const int64_t lines[RUNNING_SPLITS], sr_failure *why);
-/* The last step, when words and ids are there: windows. path [RUNNING_SPLITS], "" where there is no
- * such split. */
+/* The last step: windows. path [RUNNING_SPLITS]; "": no such split. */
 sr_status running_set_plan(running_set *s, const char *const *path, sr_failure *why);
 /* In the buffers of a slot. */
 void running_set_batch(running_set *s, int slot, data_split split, int64_t index, batch *b);

@@ -12,7 +12,7 @@
 #include "base/rng.h"
 #include "data/dataset.h"
 
-/* With its marks. */
+/* Words and marks. */
 static int64_t row_length(const sentence_set *s, const sentence_split *p, int64_t sentence) {
     return p->first[sentence + 1] - p->first[sentence] + s->starts + s->ends;
 }
@@ -23,8 +23,7 @@ static int64_t padded_length(const sentence_set *s, const sentence_split *p, int
 
 /* -- plans */
 
-/* A sentence longer than max_tokens makes the batches of an evaluation larger, in training it is
- * refused. */
+/* A sentence longer than max_tokens enlarges evaluation batches; in training it is an error. */
 static sr_status plan_by_length(const sentence_set *s, data_split split, const int64_t *length,
                                 sentence_split *p, sr_failure *why) {
     batch_rule rule = s->rule;
@@ -68,7 +67,7 @@ static const int64_t *batch_of(const sentence_set *s, const sentence_buffers *fr
     return (is_drawn(s, split) ? from->order.item : p->plan.pair) + first;
 }
 
-/* Row length of batch k; the longest of all where sentences are drawn in each epoch. */
+/* Row length of batch k; the longest of all if sentences are drawn in each epoch. */
 static int64_t longest_row(const sentence_set *s, data_split split, int64_t k) {
     const sentence_split *p = &s->split[split];
     int64_t longest = 0;
@@ -80,41 +79,35 @@ static int64_t longest_row(const sentence_set *s, data_split split, int64_t k) {
     return longest;
 }
 
-/* Rows and positions of the largest batches of a split. */
-static void measure_split(const sentence_set *s, data_split split, int64_t *rows, int64_t *size) {
-    const sentence_split *p = &s->split[split];
-    for (int64_t k = 0; k < p->plan.count; k++) {
-        const int64_t count = p->plan.first[k + 1] - p->plan.first[k];
-        const int64_t longest = longest_row(s, split, k);
-        if (count > *rows) *rows = count;
-        if (count * longest > *size) *size = count * longest;
-    }
-}
-
-static bool make_buffers(const sentence_set *s, sentence_buffers *b, int64_t rows, int64_t size) {
-    const bool tags = s->task == TASK_TAGS;
-    const int64_t letters = s->spelled && s->longest_spelling ? s->longest_spelling : 1;
-    const sentence_split *train = &s->split[SPLIT_TRAIN];
-    const int64_t order = s->drawn ? train->count : train->plan.count;
-    b->order.item = malloc((size_t)(order + 1) * sizeof *b->order.item);
-    b->source = malloc((size_t)size * sizeof *b->source);
-    b->mask = malloc((size_t)size);
-    b->label = malloc((size_t)rows * sizeof *b->label);
-    b->tag = malloc((size_t)(tags ? size : 1) * sizeof *b->tag);
-    b->character = malloc((size_t)(s->spelled ? size * letters : 1) * sizeof *b->character);
-    return b->order.item && b->source && b->mask && b->label && b->tag && b->character;
-}
-
 sr_status sentence_set_plan(sentence_set *s, sr_failure *why) {
     sr_status status = SR_OK;
     int64_t rows = 1, size = 1;
     for (int i = 0; status == SR_OK && i < SENTENCE_SPLITS; i++)
         if (s->split[i].count > 0) status = plan_split(s, (data_split)i, why);
     if (status != SR_OK) return status;
-    for (int i = 0; i < SENTENCE_SPLITS; i++) measure_split(s, (data_split)i, &rows, &size);
+    for (int i = 0; i < SENTENCE_SPLITS; i++) {
+        const batch_plan *plan = &s->split[i].plan;
+        for (int64_t k = 0; k < plan->count; k++) {
+            const int64_t count = plan->first[k + 1] - plan->first[k];
+            const int64_t longest = longest_row(s, (data_split)i, k);
+            if (count > rows) rows = count;
+            if (count * longest > size) size = count * longest;
+        }
+    }
+    const int64_t letters = s->spelled && s->longest_spelling ? s->longest_spelling : 1;
+    const sentence_split *train = &s->split[SPLIT_TRAIN];
+    const int64_t order = s->drawn ? train->count : train->plan.count;
     bool made = true;
-    for (int i = 0; i < PREFETCH_SLOTS; i++)
-        made = made && make_buffers(s, &s->slot[i], rows, size);
+    for (int i = 0; i < PREFETCH_SLOTS; i++) {
+        sentence_buffers *b = &s->slot[i];
+        b->order.item = malloc((size_t)(order + 1) * sizeof *b->order.item);
+        b->source = malloc((size_t)size * sizeof *b->source);
+        b->mask = malloc((size_t)size);
+        b->label = malloc((size_t)rows * sizeof *b->label);
+        b->tag = malloc((size_t)(s->task == TASK_TAGS ? size : 1) * sizeof *b->tag);
+        b->character = malloc((size_t)(s->spelled ? size * letters : 1) * sizeof *b->character);
+        made = made && b->order.item && b->source && b->mask && b->label && b->tag && b->character;
+    }
     return made ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for batches");
 }
 
@@ -142,43 +135,32 @@ static void put_row(const sentence_set *s, const sentence_split *p, int64_t sent
     for (int64_t i = n; i < padded; i++) row[i] = TOKEN_PAD;
 }
 
-/* The place of each word's tag; 0 where there is no word. */
-static void put_tags(const sentence_set *s, const sentence_split *p, int64_t sentence,
-                     int64_t padded, int32_t *row) {
-    const int64_t words = p->first[sentence + 1] - p->first[sentence];
-    memset(row, 0, (size_t)padded * sizeof *row);
-    memcpy(row + s->starts, p->tag + p->first[sentence], (size_t)words * sizeof *row);
-}
-
-static void put_characters(const sentence_set *s, const sentence_split *p, int64_t sentence,
-                           int64_t padded, int64_t letters, int32_t *row) {
-    memset(row, 0, (size_t)(padded * letters) * sizeof *row); /* CHARACTER_PAD */
-    row += s->starts * letters;
-    for (int64_t w = p->first[sentence]; w < p->first[sentence + 1]; w++, row += letters)
-        memcpy(row, p->character + p->letter[w],
-               (size_t)(p->letter[w + 1] - p->letter[w]) * sizeof *row);
-}
-
-static int64_t longest_word(const sentence_split *p, const int64_t *sentence, int64_t count) {
-    int64_t longest = 1;
-    for (int64_t i = 0; i < count; i++)
-        for (int64_t w = p->first[sentence[i]]; w < p->first[sentence[i] + 1]; w++)
-            if (p->letter[w + 1] - p->letter[w] > longest)
-                longest = p->letter[w + 1] - p->letter[w];
-    return longest;
-}
-
 static void put_words(sentence_set *s, const sentence_split *p, sentence_buffers *to, batch *b) {
     const int64_t T = b->source_length;
-    if (s->spelled) b->word_length = longest_word(p, b->pair, b->count);
+    b->word_length = s->spelled;
+    for (int64_t i = 0; i < b->count && s->spelled; i++)
+        for (int64_t w = p->first[b->pair[i]]; w < p->first[b->pair[i] + 1]; w++)
+            if (p->letter[w + 1] - p->letter[w] > b->word_length)
+                b->word_length = p->letter[w + 1] - p->letter[w];
+    const int64_t letters = b->word_length;
     for (int64_t i = 0; i < b->count; i++) {
-        const int64_t sentence = b->pair[i];
+        const int64_t sentence = b->pair[i], first = p->first[sentence];
+        const int64_t words = p->first[sentence + 1] - first;
         to->label[i] = p->label[sentence];
         put_row(s, p, sentence, T, to->source + i * T, to->mask + i * T);
-        if (s->task == TASK_TAGS) put_tags(s, p, sentence, T, to->tag + i * T);
-        if (s->spelled)
-            put_characters(s, p, sentence, T, b->word_length,
-                           to->character + i * T * b->word_length);
+        if (s->task == TASK_TAGS) { /* 0 at positions without a word */
+            int32_t *row = to->tag + i * T;
+            memset(row, 0, (size_t)T * sizeof *row);
+            memcpy(row + s->starts, p->tag + first, (size_t)words * sizeof *row);
+        }
+        if (s->spelled) {
+            int32_t *row = to->character + i * T * letters;
+            memset(row, 0, (size_t)(T * letters) * sizeof *row); /* CHARACTER_PAD */
+            row += s->starts * letters;
+            for (int64_t w = first; w < first + words; w++, row += letters)
+                memcpy(row, p->character + p->letter[w],
+                       (size_t)(p->letter[w + 1] - p->letter[w]) * sizeof *row);
+        }
     }
     b->source = to->source, b->source_mask = to->mask;
     if (s->task == TASK_TAGS) b->tag = to->tag, b->tags = s->tags, b->allowed = s->allowed;

@@ -1,9 +1,8 @@
-/* sentence_set.c -- from words to ids: what a loader gives is kept as text until the words of
- * training are counted.
+/* sentence_set.c -- from words to ids. Words are kept as text until training words are counted.
  *
  * Dictionary: <s>, <pad>, </s>, <unk>, then training words with at least min_count occurrences.
- * Order: count descending, ties by string; nothing pads the dictionary. Characters, of training
- * too: 0 padding, 1 unknown, then by count alike.
+ * Order: count descending, ties by string; nothing pads the dictionary. Training characters: 0
+ * padding, 1 unknown, then the same order.
  */
 #include "data/sets/sentence_set.h"
 
@@ -59,16 +58,15 @@ sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure
                : sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
 }
 
-static void free_split(sentence_split *p) {
-    free(p->first), free(p->label), free(p->line);
-    free(p->id), free(p->tag);
-    free(p->character), free(p->letter);
-    buffer_free(&p->text), buffer_free(&p->spelling);
-    batch_plan_free(&p->plan);
-}
-
 void sentence_set_free(sentence_set *s) {
-    for (int i = 0; i < SENTENCE_SPLITS; i++) free_split(&s->split[i]);
+    for (int i = 0; i < SENTENCE_SPLITS; i++) {
+        sentence_split *p = &s->split[i];
+        free(p->first), free(p->label), free(p->line);
+        free(p->id), free(p->tag);
+        free(p->character), free(p->letter);
+        buffer_free(&p->text), buffer_free(&p->spelling);
+        batch_plan_free(&p->plan);
+    }
     vocab_free(s->dictionary);
     vocab_free(s->characters);
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
@@ -136,7 +134,7 @@ sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int
 
 /* -- dictionaries and ids */
 
-/* A place in a buffer of words; begins as {buffer, 0}. */
+/* A position in a buffer of words; starts as {buffer, 0}. */
 typedef struct word_walk {
     const byte_buffer *buffer;
     size_t at;
@@ -150,42 +148,26 @@ static bool next_word(word_walk *w, const char **word, size_t *length) {
     return true;
 }
 
-/* Of what the bytes are no UTF-8 of, one. */
+/* Bytes of a character; 1 for a byte that is not UTF-8. */
 static size_t character_size(const char *text) {
     const int n = utf8_bytes(text);
     return n > 0 ? (size_t)n : 1;
 }
 
-/* Characters of a word that count. */
-static int64_t count_letters(const sentence_set *s, const char *word, size_t length) {
-    int64_t n = 0;
-    for (size_t at = 0; at < length; at += character_size(word + at)) n++;
-    return s->letters && n > s->letters ? s->letters : n;
-}
-
-static bool count_words(vocab *v, const byte_buffer *b) {
-    word_walk w = {b, 0};
+static sr_status make_dictionaries(sentence_set *s, sr_failure *why) {
+    const sentence_split *train = &s->split[SPLIT_TRAIN];
+    word_walk w = {&train->text, 0};
     const char *word;
     size_t length;
     bool done = true;
-    while (done && next_word(&w, &word, &length)) done = vocab_count(v, word, length, 1);
-    return done;
-}
-
-static bool count_characters(vocab *v, const byte_buffer *b) {
-    bool done = true;
-    for (size_t at = 0; done && at < b->size;) {
+    while (done && next_word(&w, &word, &length))
+        done = vocab_count(s->dictionary, word, length, 1);
+    const byte_buffer *b = &train->spelling;
+    for (size_t at = 0; done && s->spelled && at < b->size;) {
         const size_t n = character_size(b->byte + at);
-        if (b->byte[at] != '\n') done = vocab_count(v, b->byte + at, n, 1);
+        if (b->byte[at] != '\n') done = vocab_count(s->characters, b->byte + at, n, 1);
         at += n;
     }
-    return done;
-}
-
-static sr_status make_dictionaries(sentence_set *s, sr_failure *why) {
-    const sentence_split *train = &s->split[SPLIT_TRAIN];
-    bool done = count_words(s->dictionary, &train->text);
-    if (done && s->spelled) done = count_characters(s->characters, &train->spelling);
     int64_t size = TOKEN_FIRST_WORD + vocab_frequent(s->dictionary, s->min_count);
     if (s->vocab_size && s->vocab_size < size) size = s->vocab_size;
     done = done && vocab_finish_padded(s->dictionary, size, 1) &&
@@ -221,13 +203,13 @@ static bool encode_characters(sentence_set *s, sentence_split *p) {
     if (!p->character || !p->letter) return false;
     p->letter[0] = 0;
     for (int64_t i = 0; next_word(&w, &word, &length); i++) {
-        const int64_t n = count_letters(s, word, length);
-        for (int64_t k = 0; k < n; k++) {
-            const size_t size = character_size(word);
-            const int32_t id = vocab_id(s->characters, word, size);
-            p->character[p->letter[i] + k] =
+        int64_t n = 0;
+        for (size_t at = 0; at < length; n++) {
+            const size_t size = character_size(word + at);
+            const int32_t id = vocab_id(s->characters, word + at, size);
+            p->character[p->letter[i] + n] =
                 id < TOKEN_FIRST_WORD ? CHARACTER_UNKNOWN : id - TOKEN_FIRST_WORD + CHARACTER_FIRST;
-            word += size;
+            at += size;
         }
         p->letter[i + 1] = p->letter[i] + n;
         if (n > s->longest_spelling) s->longest_spelling = n;

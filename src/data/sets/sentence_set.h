@@ -21,13 +21,13 @@ enum {
     CHARACTER_FIRST = 2
 };
 
-/* A word as the loader gives it. */
+/* A word from a loader. */
 typedef struct sentence_word {
     const char *word; /* as the dictionary has it: no newline, not empty */
     size_t length;
-    const char *spelling; /* UTF-8, whose characters are taken; of sets with characters only */
+    const char *spelling; /* UTF-8, the characters; only for sets with characters */
     size_t spelling_length;
-    int32_t tag; /* of sets with tags only */
+    int32_t tag; /* only for sets with tags */
 } sentence_word;
 
 typedef struct sentence_split {
@@ -40,19 +40,19 @@ typedef struct sentence_split {
     int32_t *tag;         /* [words] */
     int32_t *character;   /* of all words, NULL: none */
     int64_t *letter;      /* [words + 1]: word w is character[letter[w]] .. letter[w + 1] - 1 */
-    int64_t empty;        /* sentences without a word, which are left out */
-    int64_t cut;          /* sentences that max_length made shorter */
+    int64_t empty;        /* skipped sentences without a word */
+    int64_t cut;          /* sentences cut to max_length */
     int64_t unknown;      /* words that are <unk> */
     batch_plan plan;      /* one for all epochs, unless s->drawn */
     byte_buffer text;     /* words, each with a newline after it; before the build */
-    byte_buffer spelling; /* the same of spellings */
-    bool open_cut;        /* the sentence that is open is longer than max_length */
+    byte_buffer spelling; /* the same for spellings */
+    bool open_cut;        /* the open sentence is longer than max_length */
     int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
 } sentence_split;
 
-/* What a batch is made in. */
+/* Buffers of a batch. */
 typedef struct sentence_buffers {
-    epoch_order order; /* of batches, or of sentences where they are drawn for each epoch */
+    epoch_order order; /* of batches, or of sentences drawn for each epoch */
     int32_t *source, *label, *tag, *character;
     uint8_t *mask;
 } sentence_buffers;
@@ -63,8 +63,7 @@ typedef struct sentence_set {
     /* Set by the loader after sentence_set_create, before the first sentence. */
     task task;              /* TASK_SENTENCES (default) or TASK_TAGS: label or tag counts */
     bool spelled;           /* words have characters */
-    int64_t letters;        /* characters of a word, the rest left out; 0: all */
-    const uint8_t *allowed; /* handed on with each batch, as it has them */
+    const uint8_t *allowed; /* copied into each batch */
     const struct tag_set *tags;
 
     vocab *dictionary;
@@ -84,12 +83,11 @@ typedef struct sentence_set {
 
 sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure *why);
 void sentence_set_free(sentence_set *s);
-/* The next word of the sentence that is open. */
+/* The next word of the open sentence. */
 sr_status sentence_set_word(sentence_set *s, data_split split, const sentence_word *w,
                             sr_failure *why);
-/* Ends the sentence. Sentences without words are counted and left out, training sentences after the
- * first `limit` too. label: of sets with tags, any. line: its number in its file or set, for the
- * loader's own use. */
+/* Ends the sentence. Sentences without words are counted and skipped, as are training sentences
+ * after the first `limit`. label: any for sets with tags. line: a number for the loader. */
 sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int64_t line,
                            sr_failure *why);
 /* After the last sentence: cuts to max_length, counts training words, makes dictionaries and ids,

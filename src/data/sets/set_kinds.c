@@ -1,11 +1,5 @@
-/* set_kinds.c -- what the set of each task does for a data set: batches, its words. */
-#include <math.h>
-
+/* set_kinds.c -- the functions of each task's set: batches, dictionaries. */
 #include "data/dataset.h"
-
-static double share(int64_t part, int64_t whole) {
-    return whole > 0 ? (double)part / (double)whole : NAN;
-}
 
 static void free_images(dataset *d) {
     image_set_free(&d->images);
@@ -35,11 +29,6 @@ static const vocab *pair_words(const dataset *d, data_side side) {
     return d->pairs.dictionary[side];
 }
 
-static double unknown_of_pairs(const dataset *d, data_split split) {
-    const pair_split *p = &d->pairs.split[split];
-    return share(p->unknown, p->tokens);
-}
-
 static void free_running(dataset *d) {
     running_set_free(&d->running);
 }
@@ -55,11 +44,6 @@ static void make_windows(dataset *d, int slot, batch_place at, batch *b) {
 static const vocab *running_words(const dataset *d, data_side side) {
     (void)side;
     return d->running.words;
-}
-
-static double unknown_of_windows(const dataset *d, data_split split) {
-    const running_split *p = &d->running.split[split];
-    return share(p->unknown, p->tokens);
 }
 
 static void free_trees(dataset *d) {
@@ -79,11 +63,6 @@ static const vocab *tree_words(const dataset *d, data_side side) {
     return d->trees.words;
 }
 
-static double unknown_of_trees(const dataset *d, data_split split) {
-    const tree_split *p = &d->trees.split[split];
-    return share(p->unknown, p->words);
-}
-
 static void free_sentences(dataset *d) {
     sentence_set_free(&d->sentences);
 }
@@ -101,11 +80,6 @@ static const vocab *sentence_words(const dataset *d, data_side side) {
     return d->sentences.dictionary;
 }
 
-static double unknown_of_sentences(const dataset *d, data_split split) {
-    const sentence_split *p = &d->sentences.split[split];
-    return share(p->unknown, p->words);
-}
-
 static void free_tagged(dataset *d) {
     sentence_set_free(&d->sentences);
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&d->tagged_file[i]);
@@ -113,12 +87,10 @@ static void free_tagged(dataset *d) {
 }
 
 const set_kind set_kinds[] = {
-    [TASK_IMAGES] = {free_images, count_images, make_images, NULL, NULL},
-    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs, pair_words, unknown_of_pairs},
-    [TASK_LM] = {free_running, count_windows, make_windows, running_words, unknown_of_windows},
-    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences, sentence_words,
-                        unknown_of_sentences},
-    [TASK_TAGS] = {free_tagged, count_sentences, make_sentences, sentence_words,
-                   unknown_of_sentences},
-    [TASK_TREES] = {free_trees, count_transitions, make_transitions, tree_words, unknown_of_trees},
+    [TASK_IMAGES] = {free_images, count_images, make_images, NULL},
+    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs, pair_words},
+    [TASK_LM] = {free_running, count_windows, make_windows, running_words},
+    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences, sentence_words},
+    [TASK_TAGS] = {free_tagged, count_sentences, make_sentences, sentence_words},
+    [TASK_TREES] = {free_trees, count_transitions, make_transitions, tree_words},
 };

@@ -1,5 +1,5 @@
-/* tree_data.h -- what a data set of trees has for parsing: sentences, ids of their words, labels,
- * rules of the scores.
+/* tree_data.h -- a data set of trees for parsing: sentences, ids of their words, labels, rules of
+ * the scores.
  *
  * Ids of words and POS tags come from dictionaries with the specials of batch.h. TOKEN_BOS is ROOT,
  * TOKEN_PAD none, TOKEN_UNK unknown. Label l is TOKEN_FIRST_WORD + l.

@@ -2,7 +2,7 @@
  *
  * Dictionaries come from the training sentences: words with at least min_count occurrences, every
  * POS tag, every label. Words keep their capitals (Chen and Manning) unless the line step lowers
- * them. By count descending, ties by string ascending; no filler.
+ * them. Order: count descending, ties by string; nothing pads the dictionary.
  *
  * Training batches: the transitions of the static oracle of all sentences, in random order by
  * (seed, epoch). Evaluation batches: sentence by sentence. The last batch of a pass may be smaller.
@@ -45,7 +45,7 @@ void tree_set_free(tree_set *s) {
 
 /* -- dictionaries and ids */
 
-/* The word as the dictionary has it; the text of `made` is good until the next one. */
+/* The word after the line step; `made` keeps its text until the next call. */
 static sr_status spell(const data_options *o, const tree_field *form, byte_buffer *made,
                        tree_field *to, sr_failure *why) {
     *to = *form;
@@ -55,10 +55,6 @@ static sr_status spell(const data_options *o, const tree_field *form, byte_buffe
     /* a word of blanks alone stays as it is */
     if (status == SR_OK && made->size) *to = (tree_field){made->byte, (int32_t)made->size};
     return status;
-}
-
-static bool count_field(vocab *v, const tree_field *f) {
-    return vocab_count(v, f->byte, (size_t)f->size, 1);
 }
 
 static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why) {
@@ -71,9 +67,11 @@ static sr_status count_words(tree_set *s, const data_options *o, sr_failure *why
         const tree_word *w = &t->word[i];
         tree_field form;
         status = spell(o, &w->form, &made, &form, why);
-        if (status == SR_OK && (!count_field(s->words, &form) ||
-                                !count_field(s->pos, tree_pos_of(t, w, s->pos_column)) ||
-                                (s->labels && !count_field(s->labels, &w->label))))
+        if (status != SR_OK) break;
+        const tree_field *pos = tree_pos_of(t, w, s->pos_column), *label = &w->label;
+        if (!vocab_count(s->words, form.byte, (size_t)form.size, 1) ||
+            !vocab_count(s->pos, pos->byte, (size_t)pos->size, 1) ||
+            (s->labels && !vocab_count(s->labels, label->byte, (size_t)label->size, 1)))
             status = sr_fail(why, SR_MEMORY, "out of memory for a dictionary");
     }
     buffer_free(&made);
@@ -122,26 +120,15 @@ static sr_status encode_bank(const tree_set *s, const data_options *o, tree_bank
 
 /* -- transitions */
 
-static bool has_roots(const tree_bank *b, int64_t sentence, int most) {
-    int roots = 0;
-    for (int64_t i = b->bank.start[sentence]; i < b->bank.start[sentence + 1]; i++)
-        roots += b->head[i] == 0;
-    return roots <= most;
-}
-
-static bool has_labels(const tree_bank *b, int64_t sentence) {
-    for (int64_t i = b->bank.start[sentence]; i < b->bank.start[sentence + 1]; i++)
-        if (b->label[i] < 0) return false;
-    return true;
-}
-
 /* Appends the oracle's transitions of a sentence that has them all. */
 static bool plan_sentence(tree_split *p, arc_state *state, int64_t sentence) {
     const tree_bank *b = p->of;
     const int64_t start = b->bank.start[sentence], at = p->start[p->keeps];
     const int32_t words = (int32_t)(b->bank.start[sentence + 1] - start);
     const int64_t made = arc_oracle_run(state, b->head + start, words, p->kind + at);
-    const bool projective = made == 2 * words, labels = has_labels(b, sentence);
+    const bool projective = made == 2 * words;
+    bool labels = true;
+    for (int64_t i = start; i < start + words; i++) labels = labels && b->label[i] >= 0;
     if (made < 0) return false;
     p->crossing += !projective;
     p->unlabelled += projective && !labels;
@@ -208,8 +195,12 @@ sr_status tree_set_build(tree_set *s, const data_options *o, sr_failure *why) {
         if (s->split[i].of) status = plan_split(&s->split[i], why);
     if (status != SR_OK) return status;
     s->one_root = true;
-    for (int64_t i = 0; i < train->count; i++)
-        s->one_root &= has_roots(train->of, train->first + i, 1);
+    for (int64_t i = train->first; i < train->first + train->count; i++) {
+        const int64_t *start = train->of->bank.start;
+        int roots = 0;
+        for (int64_t k = start[i]; k < start[i + 1]; k++) roots += train->of->head[k] == 0;
+        s->one_root &= roots <= 1;
+    }
     return allocate_buffers(s, why);
 }
 
@@ -221,7 +212,7 @@ int64_t tree_set_batches(const tree_set *s, data_split split) {
     return count / s->batch_size + (count % s->batch_size > 0);
 }
 
-/* Which of the kept sentences has this transition. */
+/* The kept sentence with this transition. */
 static int64_t find_sentence(const tree_split *p, int64_t transition) {
     int64_t low = 0, high = p->keeps;
     while (high - low > 1) {
@@ -234,7 +225,7 @@ static int64_t find_sentence(const tree_split *p, int64_t transition) {
     return low;
 }
 
-/* The label of the arc that a transition makes now: that of the word that becomes a dependent. */
+/* The label of a transition's arc, which belongs to the new dependent. */
 static int32_t label_of(const arc_state *s, arc_kind kind, const int32_t *label) {
     if (kind == ARC_SHIFT) return ARC_NONE;
     return label[s->stack[s->depth - (kind == ARC_LEFT ? 2 : 1)] - 1];

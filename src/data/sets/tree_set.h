@@ -1,5 +1,4 @@
-/* tree_set.h -- trees in memory and the batches of transitions made of them; what read_trees.c
- * fills. */
+/* tree_set.h -- trees in memory, filled by read_trees.c, and batches of their transitions. */
 #ifndef DATA_SETS_TREE_SET_H
 #define DATA_SETS_TREE_SET_H
 

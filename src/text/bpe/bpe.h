@@ -1,6 +1,6 @@
-/* bpe.h -- byte-pair encoding of words: learning merges, their file, cutting text into pieces
- * (docs/models.md 10.3). Compatible with subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016; where
- * it differs is said in docs/data.md.
+/* bpe.h -- byte-pair encoding of words: learning merges, their file, splitting text into subwords
+ * (docs/models.md 10.3). Compatible with subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016;
+ * docs/data.md lists the differences.
  *
  *     bpe_counts *counts = bpe_counts_create();
  *     bpe_counts_add_line(counts, "ein hund", 8, &why);          every line of every text
@@ -24,9 +24,9 @@
 #include "base/containers/byte_buffer.h"
 #include "text/file_bytes.h"
 
-enum { BPE_WORD_BYTES = 1 << 20 }; /* longest word that is learned from or cut */
+enum { BPE_WORD_BYTES = 1 << 20 }; /* longest word that is learned or split */
 
-/* -- words and how often they come ------------------------------------------------------------- */
+/* -- words and their counts -------------------------------------------------------------------- */
 
 typedef struct bpe_counts bpe_counts;
 
@@ -49,13 +49,12 @@ typedef struct bpe_codes bpe_codes;
 
 typedef struct bpe_learning {
     int64_t merges;
-    int64_t min_frequency; /* learning stops when no pair is as frequent; at least 1 */
-    bool total_symbols;    /* merges and different characters together are `merges` */
+    int64_t min_frequency; /* stop when every pair is less frequent; at least 1 */
+    bool total_symbols;    /* `merges` includes the different characters */
 } bpe_learning;
 
-/* The most frequent pair of neighbouring symbols becomes one symbol, again and again. Ties: the
- * pair whose left, then right symbol is greater by code points. The end of the word is spelled
- * "</w>". NULL on failure. */
+/* Merges the most frequent pair of adjacent symbols into one symbol, repeatedly. Ties: the greater
+ * left, then right symbol by code points. "</w>" marks the end of a word. NULL on failure. */
 bpe_codes *bpe_learn(const bpe_counts *counts, const bpe_learning *how, sr_failure *why);
 /* Reads the first `merges` (-1: all) merges of a file of version 0.2 or, without a version line,
  * 0.1. Errors carry path:line. NULL on failure. */
@@ -65,37 +64,35 @@ void bpe_codes_free(bpe_codes *codes);
 /* Writes the file that bpe_codes_read reads. */
 sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why);
 
-/* -- pieces that may be written ---------------------------------------------------------------- */
+/* -- allowed subwords -------------------------------------------------------------------------- */
 
 typedef struct bpe_vocabulary bpe_vocabulary;
 
-/* Pieces of lines `piece count` whose count is at least `threshold`. Errors carry path:line. NULL
- * on failure. */
+/* Subwords of lines `subword count` with a count of at least `threshold`. Errors carry path:line.
+ * NULL on failure. */
 bpe_vocabulary *bpe_vocabulary_read(const char *path, int64_t threshold, sr_failure *why);
 bpe_vocabulary *bpe_vocabulary_parse(const file_bytes *file, int64_t threshold, sr_failure *why);
 void bpe_vocabulary_free(bpe_vocabulary *v);
 int64_t bpe_vocabulary_pieces(const bpe_vocabulary *v);
 
-/* -- cutting words into pieces ----------------------------------------------------------------- */
+/* -- splitting words --------------------------------------------------------------------------- */
 
 typedef struct bpe bpe;
 
 typedef struct bpe_settings {
-    const char *separator; /* after every piece of a word but the last: "@@" */
-    /* NULL or without pieces: every piece may be written. A subword outside it (as written, with
-     * separator) is cut back into what it was merged from. */
+    const char *separator; /* after every subword of a word but the last: "@@" */
+    /* NULL or empty: every subword is allowed. Other subwords (as written, with separator) are
+     * split again into the pair that they were merged from. */
     const bpe_vocabulary *vocabulary;
-    const char *const
-        *glossary; /* [glossaries], regular expressions (pattern.h): what fits is not cut */
+    const char *const *glossary; /* [glossaries] regular expressions (pattern.h): kept unsplit */
     int glossaries;
 } bpe_settings;
 
-/* Codes and vocabulary must outlive it. SR_USAGE for a glossary that is not understood. NULL on
- * failure. */
+/* Codes and vocabulary must outlive it. SR_USAGE for an unsupported glossary. NULL on failure. */
 bpe *bpe_create(const bpe_codes *codes, const bpe_settings *settings, sr_failure *why);
 void bpe_free(bpe *b);
-/* Appends the line in pieces to *out. Blanks, CR and LF at the ends stay, runs of
- * blanks inside become one. */
+/* Appends the line in subwords to *out. Blanks, CR and LF at the ends stay; runs of blanks inside
+ * become one. */
 sr_status bpe_apply(bpe *b, const char *line, size_t length, byte_buffer *out, sr_failure *why);
 
 /* Joins subwords to words, in place: removes every `separator` before a blank or the end, and that

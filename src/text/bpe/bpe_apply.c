@@ -1,7 +1,7 @@
-/* bpe_apply.c -- cutting words into pieces; see bpe.h. After apply_bpe.py of subword-nmt 0.3.8.
+/* bpe_apply.c -- splits words into subwords; see bpe.h. After apply_bpe.py of subword-nmt 0.3.8.
  *
- * A word of more than one character begins as its characters. Merges the pair of the lowest rank at
- * all its places from the left, until no neighbours are a pair. */
+ * A word of several characters starts as its characters. The pair of the lowest rank is merged at
+ * all its positions from the left, until no adjacent symbols form a pair. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,10 +32,10 @@ struct bpe {
     byte_buffer key; /* scratch for a text to look up */
 };
 
-/* Where pieces go. */
+/* Output of subwords. */
 typedef struct writer {
     byte_buffer *out;
-    bool inside; /* a piece of the word has been written */
+    bool inside; /* a subword of the word has been written */
     bool line;   /* a word of the line has been written */
 } writer;
 
@@ -103,20 +103,14 @@ static sr_status make_key(bpe *b, const char *text, size_t length, const char *e
     return status == SR_OK ? append(&b->key, end, end_length, why) : status;
 }
 
-static sr_status is_known(bpe *b, const char *text, size_t length, bool final, bool *known,
-                          sr_failure *why) {
-    sr_status status =
-        make_key(b, text, length, b->separator, final ? 0 : b->separator_length, why);
-    if (status == SR_OK) *known = map_find(&b->vocabulary->piece, b->key.byte, b->key.size) >= 0;
-    return status;
-}
-
-/* Writes a piece if it is known, else what it was merged from. Like the original, it writes an
- * empty subword for a last part that is only the end of the word (version 0.1). */
+/* Writes a subword if it is allowed, else the pair that it was merged from. Like the original, it
+ * writes an empty subword for a last part that is only the end of the word (version 0.1). */
 static sr_status write_known(bpe *b, writer *w, const char *text, size_t length, bool final,
                              sr_failure *why) {
-    bool known = false;
-    sr_status status = is_known(b, text, length, final, &known, why);
+    sr_status status =
+        make_key(b, text, length, b->separator, final ? 0 : b->separator_length, why);
+    const bool known =
+        status == SR_OK && map_find(&b->vocabulary->piece, b->key.byte, b->key.size) >= 0;
     if (status == SR_OK)
         status = make_key(b, text, length, BPE_END, final ? BPE_END_BYTES : 0, why);
     if (status != SR_OK) return status;
@@ -159,7 +153,7 @@ static sr_status spell(bpe *b, const char *word, size_t length, sr_failure *why)
     return status;
 }
 
-/* Looks up the pairs that have changed; the lowest rank. */
+/* Looks up changed pairs; returns the lowest rank. */
 static int32_t lowest_rank(bpe *b) {
     int32_t lowest = NO_RANK;
     for (int64_t i = 0; i + 1 < b->parts; i++) {

@@ -1,7 +1,7 @@
 /* bpe_codes.c -- merges and their file; see bpe.h.
  *
  * The file: a line "#version: 0.2", then `left right` per merge, the first one first. Without that
- * line it is of version 0.1, where the end of a word, "</w>", is a symbol of its own. */
+ * line it has version 0.1, where the end of a word, "</w>", is a separate symbol. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +57,8 @@ sr_status bpe_codes_add(bpe_codes *codes, const char *left, size_t left_length, 
     return SR_OK;
 }
 
-/* Of several pairs that become the same symbol the one counts whose last line comes first. (Usually
- * a pair has one line; the original meets them in this order.) */
+/* If several pairs form one symbol, the pair whose last line comes first counts, as in the
+ * original. Usually a pair has one line. */
 sr_status bpe_codes_finish(bpe_codes *codes, sr_failure *why) {
     bool *seen = calloc((size_t)codes->pair.count + 1, sizeof *seen);
     codes->origin = malloc(((size_t)codes->symbol.count + 1) * sizeof *codes->origin);
@@ -95,7 +95,7 @@ static bool begins_with(const file_bytes *f, const char *text) {
     return f->size >= strlen(text) && memcmp(f->byte, text, strlen(text)) == 0;
 }
 
-/* Passes over the line of the version. */
+/* Reads the version line, if any. */
 static sr_status read_version(bpe_fields *f, int *version, sr_failure *why) {
     static const char mark[] = "#version:";
     const char *text = (const char *)f->file->byte + sizeof mark - 1;
@@ -114,30 +114,20 @@ static sr_status read_version(bpe_fields *f, int *version, sr_failure *why) {
                    (int)(length < 40 ? length : 40), text);
 }
 
-/* Empty lines at the very end are none. */
-static bool only_newlines(const bpe_fields *f) {
-    size_t at = f->at;
-    while (at < f->file->size && f->file->byte[at] == '\n') at++;
-    return at == f->file->size;
-}
-
-static sr_status read_merges(bpe_fields *f, int64_t merges, bpe_codes *codes, sr_failure *why) {
-    sr_status status = SR_OK;
-    while (status == SR_OK && (merges < 0 || codes->merges < merges) && !only_newlines(f)) {
-        status = bpe_next_fields(f, "left right", why);
-        if (status == SR_OK)
-            status =
-                bpe_codes_add(codes, f->field[0], f->length[0], f->field[1], f->length[1], why);
-    }
-    return status == SR_OK ? bpe_codes_finish(codes, why) : status;
-}
-
 bpe_codes *bpe_codes_parse(const file_bytes *file, int64_t merges, sr_failure *why) {
     bpe_fields f = {.file = file};
     int version;
     if (read_version(&f, &version, why) != SR_OK) return NULL;
     bpe_codes *codes = bpe_codes_create(version, why);
-    if (codes && read_merges(&f, merges, codes, why) == SR_OK) return codes;
+    sr_status status = codes ? SR_OK : SR_MEMORY;
+    size_t end = file->size; /* without empty lines at the end */
+    while (end > f.at && file->byte[end - 1] == '\n') end--;
+    while (status == SR_OK && (merges < 0 || codes->merges < merges) && f.at < end) {
+        status = bpe_next_fields(&f, "left right", why);
+        if (status == SR_OK)
+            status = bpe_codes_add(codes, f.field[0], f.length[0], f.field[1], f.length[1], why);
+    }
+    if (status == SR_OK && bpe_codes_finish(codes, why) == SR_OK) return codes;
     bpe_codes_free(codes);
     return NULL;
 }

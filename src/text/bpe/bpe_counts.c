@@ -1,4 +1,4 @@
-/* bpe_counts.c -- words of texts and of dictionaries, and how often they come; see bpe.h. */
+/* bpe_counts.c -- counts words of texts and dictionaries; see bpe.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,15 +47,6 @@ static sr_status fail_line(const bpe_fields *f, const char *text, sr_failure *wh
     return sr_fail(why, SR_FORMAT, "%s:%lld: %s", f->file->path, (long long)f->line, text);
 }
 
-static bool is_text(const char *text, size_t length) {
-    for (size_t i = 0; i < length;) {
-        int bytes = utf8_bytes(text + i);
-        if (!bytes) return false;
-        i += (size_t)bytes;
-    }
-    return true;
-}
-
 sr_status bpe_next_fields(bpe_fields *f, const char *what, sr_failure *why) {
     const char *line = (const char *)f->file->byte + f->at;
     size_t left = f->file->size - f->at;
@@ -65,7 +56,11 @@ sr_status bpe_next_fields(bpe_fields *f, const char *what, sr_failure *why) {
     size_t length = newline ? (size_t)(newline - line) + 1 : left;
     f->at += length;
     f->line++;
-    if (!is_text(line, length)) return fail_line(f, "not UTF-8", why);
+    for (size_t i = 0; i < length;) {
+        const int bytes = utf8_bytes(line + i);
+        if (!bytes) return fail_line(f, "not UTF-8", why);
+        i += (size_t)bytes;
+    }
     bpe_words w = bpe_words_of(line, length);
     const char *rest;
     size_t rest_length;

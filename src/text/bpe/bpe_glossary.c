@@ -1,8 +1,8 @@
 /* bpe_glossary.c -- cuts words at matches of glossary expressions, after _isolate_glossaries and
  * isolate_glossary of subword-nmt 0.3.8.
  *
- * Each glossary cuts what earlier ones have left at every match, unless "^GLOSSARY$" matches. In
- * it, of "a|b", ^ belongs to a and $ to b alone. What then fits any glossary from end to end is
+ * Each glossary splits the segments of earlier ones at every match, unless "^GLOSSARY$" matches. In
+ * "^a|b$", ^ belongs to a only and $ to b only. Segments that match any glossary completely are
  * kept. */
 #include "text/bpe/bpe_glossary.h"
 

@@ -1,4 +1,4 @@
-/* bpe_internal.h -- what the files of byte-pair encoding share. */
+/* bpe_internal.h -- declarations shared by the files of byte-pair encoding. */
 #ifndef TEXT_BPE_BPE_INTERNAL_H
 #define TEXT_BPE_BPE_INTERNAL_H
 
@@ -6,7 +6,7 @@
 #include "base/containers/vector.h"
 #include "text/bpe/bpe.h"
 
-/* The end of a word: part of its last symbol, or in version 0.1 a symbol of its own. */
+/* The end of a word: part of its last symbol, or a separate symbol in version 0.1. */
 #define BPE_END "</w>"
 enum { BPE_END_BYTES = 4 };
 
@@ -14,13 +14,13 @@ enum { BPE_END_BYTES = 4 };
 
 typedef struct bpe_words {
     const char *line;
-    size_t start, at, end; /* [start, end) is left when blanks, CR and LF at the ends are cut off */
+    size_t start, at, end; /* [start, end): without blanks, CR and LF at the ends */
 } bpe_words;
 
 bpe_words bpe_words_of(const char *line, size_t length);
 bool bpe_next_word(bpe_words *w, const char **word, size_t *length);
 
-/* Bytes of the first character of a text of at least one byte. Outside UTF-8 each byte is one. */
+/* Bytes of the first character of a text of at least one byte; 1 outside UTF-8. */
 size_t bpe_character(const char *text, size_t left);
 
 /* -- lines of two fields, `word count` or `left right`, ended by '\n' only -- */
@@ -42,7 +42,7 @@ sr_status bpe_read_count(const bpe_fields *f, int64_t *count, sr_failure *why);
 
 /* -- words and codes -- */
 
-/* Two neighbouring symbols, as a key of a map and back. */
+/* Two adjacent symbols, as a key of a map and back. */
 typedef struct symbol_pair {
     int32_t left, right;
 } symbol_pair;
@@ -64,12 +64,12 @@ struct bpe_counts {
 };
 
 struct bpe_codes {
-    int version; /* 1 of 0.1, 2 of 0.2 */
+    int version; /* 1: 0.1; 2: 0.2 */
     map symbol;
-    map pair;        /* of symbols; numbers are ranks, as the first of equal merges decides */
-    int32_t *merged; /* [merged_capacity], symbol that a pair becomes */
-    int32_t *order;  /* [merges], pair of every line of the file */
-    int32_t *origin; /* [symbol.count], pair that a symbol is cut back into, or -1 */
+    map pair;        /* of symbols; its numbers are ranks: the first of equal merges counts */
+    int32_t *merged; /* [merged_capacity] symbol of a pair */
+    int32_t *order;  /* [merges] pair of every line of the file */
+    int32_t *origin; /* [symbol.count] pair that a symbol was merged from, or -1 */
     int64_t merges, merged_capacity, order_capacity;
 };
 

@@ -1,7 +1,7 @@
 /* bpe_learn.c -- learning merges from counted words; see bpe.h.
  *
- * After learn_bpe.py of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016, whose order of things
- * decides which merges come out (bpe_pairs.c). A word is its characters, the last with "</w>". A
+ * After learn_bpe.py of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016, whose order of
+ * operations decides the merges (bpe_pairs.c). A word is its characters, the last with "</w>". A
  * merge replaces the pair from the left without overlap, "a a a" -> "aa a", in all words. Then only
  * pairs around the merges are counted again. */
 #include <stdlib.h>
@@ -32,18 +32,9 @@ typedef struct learner {
     int64_t changed_count, changed_capacity;
 } learner;
 
-static void free_learner(learner *l) {
-    map_free(&l->symbol);
-    bpe_pairs_free(&l->pairs);
-    free(l->word);
-    free(l->letter);
-    free(l->before);
-    free(l->changed);
-}
-
 /* -- words ------------------------------------------------------------------------------------- */
 
-/* Whether a text begins with white space, or ends in it. */
+/* True if a text begins with white space. */
 static bool begins_in_space(const char *text, size_t length) {
     uint8_t first[5] = {0};
     uint32_t code;
@@ -58,20 +49,16 @@ static bool ends_in_space(const char *text, size_t length) {
     return begins_in_space(text + at, length - at);
 }
 
-static int32_t add_last(learner *l, const char *character, size_t bytes) {
-    char text[8 + BPE_END_BYTES];
-    memcpy(text, character, bytes);
-    memcpy(text + bytes, BPE_END, BPE_END_BYTES);
-    return map_add(&l->symbol, text, bytes + BPE_END_BYTES);
-}
-
 static bool spell(learner *l, spelling *w, const char *text, size_t length) {
     w->at = l->letter_count;
     for (size_t i = 0; i < length;) {
         size_t bytes = bpe_character(text + i, length - i);
         w->has_space |= begins_in_space(text + i, bytes);
         bool last = i + bytes == length;
-        int32_t id = last ? add_last(l, text + i, bytes) : map_add(&l->symbol, text + i, bytes);
+        char symbol[8 + BPE_END_BYTES];
+        memcpy(symbol, text + i, bytes);
+        memcpy(symbol + bytes, BPE_END, BPE_END_BYTES);
+        int32_t id = map_add(&l->symbol, symbol, bytes + (last ? BPE_END_BYTES : 0));
         if (id < 0 || !vector_reserve(&l->letter, &l->letter_capacity, l->letter_count + 1,
                                       sizeof *l->letter))
             return false;
@@ -80,16 +67,6 @@ static bool spell(learner *l, spelling *w, const char *text, size_t length) {
     }
     w->length = (int32_t)(l->letter_count - w->at);
     if (w->length > l->longest) l->longest = w->length;
-    return true;
-}
-
-static bool count_pairs(learner *l) {
-    for (int32_t i = 0; i < l->words; i++) {
-        const spelling *w = &l->word[i];
-        const int32_t *s = l->letter + w->at;
-        for (int32_t k = 0; k + 1 < w->length; k++)
-            if (!bpe_pairs_change(&l->pairs, s[k], s[k + 1], i, 1, w->count)) return false;
-    }
     return true;
 }
 
@@ -105,7 +82,14 @@ static bool spell_all(learner *l, const bpe_counts *counts) {
     }
     l->before = malloc(((size_t)l->longest + 1) * sizeof *l->before);
     l->pairs.symbol = &l->symbol;
-    return l->before && count_pairs(l) && bpe_pairs_begin(&l->pairs);
+    if (!l->before) return false;
+    for (int32_t i = 0; i < l->words; i++) {
+        const spelling *w = &l->word[i];
+        const int32_t *s = l->letter + w->at;
+        for (int32_t k = 0; k + 1 < w->length; k++)
+            if (!bpe_pairs_change(&l->pairs, s[k], s[k + 1], i, 1, w->count)) return false;
+    }
+    return bpe_pairs_begin(&l->pairs);
 }
 
 /* -- one merge --------------------------------------------------------------------------------- */
@@ -113,17 +97,6 @@ static bool spell_all(learner *l, const bpe_counts *counts) {
 typedef struct merge {
     int32_t left, right, both;
 } merge;
-
-/* Replaces in a word; its symbols before that are in l->before. */
-static void replace(learner *l, spelling *w, merge m) {
-    int32_t *s = l->letter + w->at, length = w->length, kept = 0;
-    for (int32_t i = 0; i < length; kept++) {
-        bool here = i + 1 < length && l->before[i] == m.left && l->before[i + 1] == m.right;
-        s[kept] = here ? m.both : l->before[i];
-        i += here ? 2 : 1;
-    }
-    w->length = kept;
-}
 
 /* Position of the second text at the end of the first, after white space or at 0, not before
  * `from`; or -1. */
@@ -135,22 +108,18 @@ static int64_t end_after_space(const char *text, size_t length, const char *end,
     return at == 0 || ends_in_space(text, at) ? (int64_t)at : -1;
 }
 
-static bool begins_before_space(const char *text, size_t length, const char *start,
-                                size_t start_length) {
-    if (start_length > length || memcmp(text, start, start_length) != 0) return false;
-    return start_length == length || begins_in_space(text + start_length, length - start_length);
-}
-
 /* The original joins the symbols by blanks and replaces "left right" between white space, also
- * white space of the text. So an end of a symbol and a beginning of the next may count as the pair.
- * `from`: bytes of the first symbol that the replacement before this one has taken. */
+ * white space of the text. So the end of a symbol and the beginning of the next may match the pair.
+ * `from`: bytes of the first symbol that the previous replacement used. */
 static bool fits(const learner *l, int32_t first, int32_t second, merge m, size_t from) {
     size_t a, b, left, right;
     const char *x = map_text(&l->symbol, first, &a);
     const char *y = map_text(&l->symbol, second, &b);
     const char *p = map_text(&l->symbol, m.left, &left);
     const char *q = map_text(&l->symbol, m.right, &right);
-    return end_after_space(x, a, p, left, from) >= 0 && begins_before_space(y, b, q, right);
+    if (right > b || memcmp(y, q, right) != 0) return false;
+    if (right < b && !begins_in_space(y + right, b - right)) return false;
+    return end_after_space(x, a, p, left, from) >= 0;
 }
 
 static bool replace_in_spaced(learner *l, spelling *w, merge m) {
@@ -196,17 +165,6 @@ static bool count_after(learner *l, int32_t word, merge m) {
     return true;
 }
 
-static bool merge_in_word(learner *l, int32_t word, merge m) {
-    spelling *w = &l->word[word];
-    int32_t length = w->length;
-    memcpy(l->before, l->letter + w->at, (size_t)length * sizeof *l->before);
-    if (!w->has_space)
-        replace(l, w, m);
-    else if (!replace_in_spaced(l, w, m))
-        return false;
-    return uncount_before(l, word, length, m) && count_after(l, word, m);
-}
-
 static bool note_words(learner *l, int32_t pair) {
     l->changed_count = 0;
     for (int32_t i = l->pairs.pair[pair].first; i >= 0; i = l->pairs.place[i].next) {
@@ -219,17 +177,26 @@ static bool note_words(learner *l, int32_t pair) {
     return true;
 }
 
-static bool merge_pair(learner *l, int32_t pair, int64_t merges) {
-    symbol_pair key = bpe_pair_of(&l->pairs.key, pair);
-    merge m = {key.left, key.right, bpe_add_joined(&l->symbol, key.left, key.right)};
-    if (m.both < 0 || !note_words(l, pair)) return false;
-    bpe_pairs_forget(&l->pairs, pair);
-    for (int64_t i = 0; i < l->changed_count; i++)
-        if (!merge_in_word(l, l->changed[i], m)) return false;
-    return bpe_pairs_settle(&l->pairs, pair, merges);
+static bool merge_in_word(learner *l, int32_t word, merge m) {
+    spelling *w = &l->word[word];
+    const int32_t length = w->length;
+    int32_t *s = l->letter + w->at, kept = 0;
+    memcpy(l->before, s, (size_t)length * sizeof *l->before);
+    if (w->has_space) {
+        if (!replace_in_spaced(l, w, m)) return false;
+    } else {
+        for (int32_t i = 0; i < length; kept++) {
+            const bool here =
+                i + 1 < length && l->before[i] == m.left && l->before[i + 1] == m.right;
+            s[kept] = here ? m.both : l->before[i];
+            i += here ? 2 : 1;
+        }
+        w->length = kept;
+    }
+    return uncount_before(l, word, length, m) && count_after(l, word, m);
 }
 
-/* -- all of it --------------------------------------------------------------------------------- */
+/* -- all merges -------------------------------------------------------------------------------- */
 
 static sr_status learn_merges(learner *l, const bpe_counts *counts, const bpe_learning *how,
                               bpe_codes *codes, sr_failure *why) {
@@ -247,7 +214,12 @@ static sr_status learn_merges(learner *l, const bpe_counts *counts, const bpe_le
         const char *right = map_text(&l->symbol, key.right, &b);
         sr_status status = bpe_codes_add(codes, left, a, right, b, why);
         if (status != SR_OK) return status;
-        if (!merge_pair(l, best, i)) return bpe_out_of_memory(why);
+        const merge m = {key.left, key.right, bpe_add_joined(&l->symbol, key.left, key.right)};
+        if (m.both < 0 || !note_words(l, best)) return bpe_out_of_memory(why);
+        bpe_pairs_forget(&l->pairs, best);
+        for (int64_t k = 0; k < l->changed_count; k++)
+            if (!merge_in_word(l, l->changed[k], m)) return bpe_out_of_memory(why);
+        if (!bpe_pairs_settle(&l->pairs, best, i)) return bpe_out_of_memory(why);
     }
     return bpe_codes_finish(codes, why);
 }
@@ -261,7 +233,12 @@ bpe_codes *bpe_learn(const bpe_counts *counts, const bpe_learning *how, sr_failu
     }
     bpe_codes *codes = bpe_codes_create(2, why);
     sr_status status = codes ? learn_merges(&l, counts, how, codes, why) : SR_MEMORY;
-    free_learner(&l);
+    map_free(&l.symbol);
+    bpe_pairs_free(&l.pairs);
+    free(l.word);
+    free(l.letter);
+    free(l.before);
+    free(l.changed);
     if (status == SR_OK) return codes;
     bpe_codes_free(codes);
     return NULL;

@@ -2,9 +2,9 @@
  *
  * After the statistics of subword-nmt 0.3.8, Sennrich, Haddow and Birch 2016. It sets rare pairs
  * aside from time to time, so that the search for the greatest count is cheap. It corrects counts
- * around each merge. Both have effects. Where two merges form one symbol, its pairs are counted too
- * high. Counts since a pair was set aside replace the earlier ones. The same is done here at the
- * same moments; only the search is another, a heap:
+ * around each merge. Both change the result. If two merges form one symbol, its pairs are counted
+ * too high. Counts after a pair was set aside replace the earlier ones. The same is done here at
+ * the same moments, but the search uses a heap:
  *   threshold = greatest count / 10 at first
  *   every 100 merges: pairs of count < threshold are set aside
  *   greatest count < threshold: all pairs are set aside and taken back, and
@@ -70,32 +70,20 @@ static bool push(bpe_pairs *p, int32_t pair) {
     return true;
 }
 
-static void drop_top(bpe_pairs *p) {
-    p->queued[0] = p->queued[--p->queued_count];
-    if (p->queued_count) sink(p, 0);
-}
-
-/* The greatest active pair, -1: none. */
+/* The greatest active pair; -1: none. */
 static int32_t top(bpe_pairs *p) {
     while (p->queued_count) {
         bpe_queued *first = &p->queued[0];
         bpe_pair *pair = &p->pair[first->pair];
-        if (first->count != pair->queued) { /* there is a greater one, or there was */
-            drop_top(p);
-        } else if (!pair->active) {
-            pair->queued = -1;
-            drop_top(p);
-        } else if (first->count > pair->count) {
-            if (pair->count < 0) { /* never wanted */
-                pair->queued = -1;
-                drop_top(p);
-                continue;
-            }
+        const bool current = first->count == pair->queued; /* else a greater entry exists or did */
+        if (current && pair->active && first->count <= pair->count) return first->pair;
+        if (current && pair->active && pair->count >= 0) { /* now smaller */
             first->count = pair->queued = pair->count;
-            sink(p, 0);
         } else {
-            return first->pair;
+            if (current) pair->queued = -1;
+            p->queued[0] = p->queued[--p->queued_count];
         }
+        if (p->queued_count) sink(p, 0);
     }
     return -1;
 }
@@ -108,33 +96,16 @@ static bool note(int32_t **list, int64_t *capacity, int64_t *count, int32_t pair
     return true;
 }
 
-static int32_t find_pair(bpe_pairs *p, int32_t left, int32_t right) {
-    if (!vector_reserve(&p->pair, &p->pair_capacity, p->key.count + 1, sizeof *p->pair)) return -1;
-    int64_t before = p->key.count;
-    int32_t pair = map_add_number(&p->key, bpe_key(left, right));
-    if (p->key.count > before) p->pair[pair] = (bpe_pair){.queued = -1, .first = -1};
-    return pair;
-}
-
-static bool change_place(bpe_pairs *p, int32_t pair, int32_t word, int32_t times) {
-    if (!vector_reserve(&p->place, &p->place_capacity, p->at.count + 1, sizeof *p->place))
-        return false;
-    int64_t before = p->at.count;
-    int32_t place = map_add_number(&p->at, bpe_key(pair, word));
-    if (place < 0) return false;
-    if (p->at.count > before) {
-        p->place[place] = (bpe_place){.word = word, .next = p->pair[pair].first};
-        p->pair[pair].first = place;
-    }
-    p->place[place].times += times;
-    return true;
-}
-
 bool bpe_pairs_change(bpe_pairs *p, int32_t left, int32_t right, int32_t word, int32_t times,
                       int64_t count) {
-    int32_t number = find_pair(p, left, right);
+    if (!vector_reserve(&p->pair, &p->pair_capacity, p->key.count + 1, sizeof *p->pair) ||
+        !vector_reserve(&p->place, &p->place_capacity, p->at.count + 1, sizeof *p->place))
+        return false;
+    int64_t before = p->key.count;
+    const int32_t number = map_add_number(&p->key, bpe_key(left, right));
     if (number < 0) return false;
     bpe_pair *pair = &p->pair[number];
+    if (p->key.count > before) *pair = (bpe_pair){.queued = -1, .first = -1};
     if (!pair->active) {
         if (!note(&p->active, &p->active_capacity, &p->active_count, number)) return false;
         pair->active = true;
@@ -145,7 +116,15 @@ bool bpe_pairs_change(bpe_pairs *p, int32_t left, int32_t right, int32_t word, i
         pair->touched = true;
     }
     pair->count += times * count;
-    return change_place(p, number, word, times);
+    before = p->at.count;
+    const int32_t place = map_add_number(&p->at, bpe_key(number, word));
+    if (place < 0) return false;
+    if (p->at.count > before) {
+        p->place[place] = (bpe_place){.word = word, .next = pair->first};
+        pair->first = place;
+    }
+    p->place[place].times += times;
+    return true;
 }
 
 /* Sets aside the active pairs below the threshold. */

@@ -1,4 +1,4 @@
-/* bpe_pairs.h -- how often each pair of neighbouring symbols comes, and in which words. */
+/* bpe_pairs.h -- counts of pairs of adjacent symbols, and the words that contain them. */
 #ifndef TEXT_BPE_BPE_PAIRS_H
 #define TEXT_BPE_BPE_PAIRS_H
 
@@ -6,18 +6,18 @@
 
 #include "base/containers/map.h"
 
-/* Number of a pair in a word; the places of a pair form a list. */
+/* Occurrences of a pair in a word; the places of a pair form a list. */
 typedef struct bpe_place {
     int32_t word, next; /* next: of the same pair, or -1 */
     int32_t times;
 } bpe_place;
 
 typedef struct bpe_pair {
-    int64_t count;     /* while it is looked at */
+    int64_t count;     /* while it is active */
     int64_t set_aside; /* while it is not */
     int64_t queued;    /* count of its entry in the heap, or -1 */
     int32_t first;     /* of its places, or -1 */
-    bool active;       /* looked at */
+    bool active;
     bool touched;
 } bpe_pair;
 
@@ -32,12 +32,12 @@ typedef struct bpe_pairs {
     bpe_pair *pair;     /* [key.count] */
     map at;             /* (pair, word) -> place */
     bpe_place *place;   /* [at.count] */
-    int32_t *active;    /* [active_count] pairs that are looked at */
+    int32_t *active;    /* [active_count] active pairs */
     int32_t *touched;   /* [touched_count] pairs whose count has changed */
     bpe_queued *queued; /* [queued_count] a heap, the greatest first; entries may be out of date */
     int64_t active_count, touched_count, queued_count;
     int64_t pair_capacity, place_capacity, active_capacity, touched_capacity, queued_capacity;
-    double threshold; /* pairs below it are not looked at */
+    double threshold; /* pairs below it are set aside */
 } bpe_pairs;
 
 void bpe_pairs_free(bpe_pairs *p);
@@ -46,9 +46,9 @@ bool bpe_pairs_change(bpe_pairs *p, int32_t left, int32_t right, int32_t word, i
                       int64_t count);
 /* After the pairs of all words have been counted. */
 bool bpe_pairs_begin(bpe_pairs *p);
-/* The pair to merge next, -1 when there is none; `merges` were made. False: out of memory. */
+/* The pair to merge after `merges` merges; -1: none. False: out of memory. */
 bool bpe_pairs_best(bpe_pairs *p, int64_t merges, int32_t *best, int64_t *count);
-/* Before and after the changes that the merge of a pair brings. */
+/* Call before and after the changes of a merge. */
 void bpe_pairs_forget(bpe_pairs *p, int32_t pair);
 bool bpe_pairs_settle(bpe_pairs *p, int32_t pair, int64_t merges);
 

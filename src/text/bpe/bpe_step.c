@@ -20,20 +20,16 @@ static sr_status prepare(bpe_self *b, sr_failure *why) {
     return b->cut ? SR_OK : why->status;
 }
 
-/* Merges from the lines of both sides. */
+/* Learns merges from the lines of both sides. */
 static bpe_codes *learn(int64_t merges, const file_bytes *text, int sides, int64_t lines,
                         sr_failure *why) {
     const bpe_learning how = {.merges = merges, .min_frequency = 2};
     bpe_counts *counts = bpe_counts_create();
     sr_status status = counts ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the words");
     for (int i = 0; i < sides; i++) {
-        const char *at = (const char *)text[i].byte, *end = at + text[i].size;
-        for (int64_t k = 0; k < lines && at < end && status == SR_OK; k++) {
-            const char *stop = memchr(at, '\n', (size_t)(end - at));
-            const size_t length = (size_t)((stop ? stop : end) - at);
-            status = bpe_counts_add_line(counts, at, length, why);
-            at += length + 1;
-        }
+        line_walk w = {.file = &text[i]};
+        while (status == SR_OK && w.number < lines && line_walk_next(&w))
+            status = bpe_counts_add_line(counts, w.line, w.length, why);
     }
     bpe_codes *codes = status == SR_OK ? bpe_learn(counts, &how, why) : NULL;
     bpe_counts_free(counts);

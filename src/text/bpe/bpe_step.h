@@ -5,12 +5,12 @@
 #include "text/bpe/bpe.h"
 #include "text/line_transform.h"
 
-/* Merges from a file of codes; path "": `merges` merges, learnt from the training text of both
- * sides. The codes are read, or learnt, when the step begins. apply NULL: *why. */
+/* Reads merges from a file; path "": learns `merges` merges from the training text of both sides.
+ * Both happen when the step begins. apply NULL: *why. */
 line_transform bpe_step(const char *path, int64_t merges, sr_failure *why);
-/* With merges that are there already; takes them over, also on failure. */
+/* The same with given merges, which it owns, also after a failure. */
 line_transform bpe_step_of(bpe_codes *codes, sr_failure *why);
-/* Its merges; NULL for a step of another kind, or one that has not begun. */
+/* Its merges; NULL for another kind of step, or before begin. */
 const bpe_codes *bpe_step_codes(const line_transform *step);
 
 #endif

@@ -1,7 +1,7 @@
 /* pattern.c -- glossary expressions by PCRE2; see pattern.h. The only file that calls PCRE2.
  *
- * PCRE2 reads more than Python's re does, and some of it otherwise. check_syntax rejects that
- * before it is compiled, so that a glossary means the same here and in subword-nmt. */
+ * PCRE2 accepts more than Python's re, and some of it with another meaning. check_syntax rejects
+ * that, so that a glossary means the same here and in subword-nmt. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "text/bpe/pattern.h"
 
@@ -59,14 +59,6 @@ static sr_status check_syntax(const char *text, sr_failure *why) {
     return SR_OK;
 }
 
-/* "TEXT$" or "TEXT". malloc'd. */
-static char *with_edge(const char *text, bool edge) {
-    const size_t size = strlen(text) + 2;
-    char *whole = malloc(size);
-    if (whole) snprintf(whole, size, "%s%s", text, edge ? "$" : "");
-    return whole;
-}
-
 static sr_status compile(pattern *p, const char *text, sr_failure *why) {
     static const uint32_t options =
         PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_DOLLAR_ENDONLY;
@@ -95,7 +87,9 @@ static sr_status compile(pattern *p, const char *text, sr_failure *why) {
 pattern *pattern_compile(const char *text, bool edge, sr_failure *why) {
     if (check_syntax(text, why) != SR_OK) return NULL;
     pattern *p = calloc(1, sizeof *p);
-    char *whole = with_edge(text, edge);
+    const size_t size = strlen(text) + 2;
+    char *whole = malloc(size); /* "TEXT$" or "TEXT" */
+    if (whole) snprintf(whole, size, "%s%s", text, edge ? "$" : "");
     if (p) p->text = strdup(text);
     sr_status status = p && whole && p->text ? compile(p, whole, why) : out_of_memory(why);
     free(whole);

@@ -5,22 +5,18 @@
 
 #include "text/bpe/bpe.h"
 
-/* The line alone with a zero byte after it, for text_check; without newline. */
-static sr_status check_line(const char *line, size_t length, byte_buffer *b, sr_failure *why) {
-    if (!buffer_put(b, line, length))
-        return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
-    file_bytes f = {.byte = (uint8_t *)b->byte, .size = length};
-    int64_t lines;
-    sr_status status = text_check(&f, &lines, why);
-    if (status != SR_OK || !memchr(line, '\n', length)) return status;
-    return sr_fail(why, SR_USAGE, "a line of text has a newline in it");
-}
-
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
                             byte_buffer *out, sr_failure *why) {
     byte_buffer raw = {0};
     length = line_content(line, length);
-    sr_status status = check_line(line, length, &raw, why);
+    /* text_check needs a zero byte after the line */
+    if (!buffer_put(&raw, line, length))
+        return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
+    file_bytes f = {.byte = (uint8_t *)raw.byte, .size = length};
+    int64_t lines;
+    sr_status status = text_check(&f, &lines, why);
+    if (status == SR_OK && memchr(line, '\n', length))
+        status = sr_fail(why, SR_USAGE, "a line of text has a newline in it");
     if (status == SR_OK)
         status = line_steps_apply(c->step, c->steps, side, raw.byte, length, out, why);
     buffer_free(&raw);

@@ -20,13 +20,13 @@ typedef struct text_codec {
  * end is ignored. SR_FORMAT when the line is not UTF-8. */
 sr_status text_codec_encode(const text_codec *c, int side, const char *line, size_t length,
                             int32_t *id, int64_t room, int64_t *count, sr_failure *why);
-/* Ids of the words of the walk's line, the first `room` of them; how many there are. */
+/* Ids of the words of the walk's line, the first `room` of them; returns the number of words. */
 int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room);
-/* The line after the steps: pieces between blanks. *out is replaced. */
+/* The line after the steps: subwords between blanks. Replaces *out. */
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
                             byte_buffer *out, sr_failure *why);
 
-/* What makes words of pieces again: every "@@ ", and "@@" at the end, goes. In place; the new
+/* Joins subwords to words in place: removes every "@@ ", and "@@" at the end. Returns the new
  * length. */
 #define CODEC_SEPARATOR "@@"
 size_t text_codec_join(char *line, size_t length);

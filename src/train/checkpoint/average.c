@@ -17,24 +17,15 @@ typedef struct sums {
     bool put_back;
 } sums;
 
-static double *place_of(const npz_array *a, int64_t i) {
-    return (double *)a->data + i;
-}
-
 static sr_status visit(void *context, const state_item *item, sr_failure *why) {
     sums *s = context;
     const npz_array *a = &item->array;
-    const bool narrow = a->type == NPZ_FLOAT32;
     (void)why;
-    for (int64_t i = 0; i < npz_count(a); i++, s->at++) {
-        float *single = (float *)a->data + i;
-        if (!s->put_back)
-            s->value[s->at] += narrow ? (double)*single : *place_of(a, i);
-        else if (narrow)
-            *single = (float)(s->value[s->at] * s->scale);
+    for (int64_t i = 0; i < npz_count(a); i++, s->at++)
+        if (s->put_back)
+            weights_put(a, i, s->value[s->at] * s->scale);
         else
-            *place_of(a, i) = s->value[s->at] * s->scale;
-    }
+            s->value[s->at] += weights_get(a, i);
     return SR_OK;
 }
 

@@ -106,28 +106,24 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
 sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape,
                                    sr_failure *why) {
     int64_t meaning = 0;
-    const bool told = array_reader_int(f, "meaning", &meaning, NULL) == SR_OK && meaning != 0;
-    if (!told || meaning == shape->meaning) return SR_OK;
+    const bool stored = array_reader_int(f, "meaning", &meaning, NULL) == SR_OK && meaning != 0;
+    if (!stored || meaning == shape->meaning) return SR_OK;
     sr_fail(why, SR_USAGE, "%s: made with other words or classes than the data have: other data",
             array_reader_path(f));
     sr_hint(why, "its dictionary comes from its own training text");
     return SR_USAGE;
 }
 
-static sr_status check_data(const trainer *r, const array_reader *f, sr_failure *why) {
-    int64_t batches = 0;
-    sr_status status = array_reader_int(f, "training_batches", &batches, why);
-    if (status == SR_OK) status = checkpoint_check_meaning(f, data_get_shape(r->data), why);
-    if (status != SR_OK || batches == r->batches) return status;
-    return sr_fail(why, SR_USAGE,
-                   "%s: made with %lld training batches, the data have %lld now: other data",
-                   array_reader_path(f), (long long)batches, (long long)r->batches);
-}
-
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
-    sr_status status = check_data(r, f, why);
+    int64_t batches = 0;
+    sr_status status = array_reader_int(f, "training_batches", &batches, why);
+    if (status == SR_OK) status = checkpoint_check_meaning(f, data_get_shape(r->data), why);
+    if (status == SR_OK && batches != r->batches)
+        status = sr_fail(why, SR_USAGE,
+                         "%s: made with %lld training batches, the data have %lld now: other data",
+                         path, (long long)batches, (long long)r->batches);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
     if (status == SR_OK) status = shards_reserve(r, why);
     if (status == SR_OK) status = shards_each_replica(r, fill_item, f, why);

@@ -34,9 +34,12 @@ sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why);
 /* Dictionaries and merges of a codec: /text (checkpoint_text.c). */
 void checkpoint_put_text(array_writer *w, const text_codec *codec);
 extern const char *const checkpoint_groups[]; /* by state_kind, NULL ends */
-/* Adds up arrays of a group and the numbers in them, by their shapes. */
-sr_status checkpoint_count(const array_reader *f, const char *group, int64_t *arrays,
+/* Counts arrays of a group and the numbers in them by their shapes; read: reads every value. */
+sr_status checkpoint_count(const array_reader *f, const char *group, bool read, int64_t *arrays,
                            int64_t *numbers, sr_failure *why);
+/* Number i of an array of float32 or float64. */
+double weights_get(const npz_array *a, int64_t i);
+void weights_put(const npz_array *a, int64_t i, double value);
 /* Path of an item of the state: "parameters/embedding". */
 enum { CHECKPOINT_NAME = 2 * PARAM_NAME + 16 };
 void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]);

@@ -12,18 +12,8 @@ bool checkpoint_is_name(const char *path) {
     return length > tail && !strcmp(path + length - tail, end);
 }
 
-static sr_status read_array(const array_reader *f, const char *name, npz_array *a,
-                            sr_failure *why) {
-    a->data = malloc((size_t)npz_count(a) * sizeof(double) + 1);
-    if (!a->data)
-        return sr_fail(why, SR_MEMORY, "%s: out of memory to read it", array_reader_path(f));
-    sr_status status = array_reader_fill(f, name, a, why);
-    free(a->data);
-    return status;
-}
-
-static sr_status walk_group(const array_reader *f, const char *group, bool read, int64_t *arrays,
-                            int64_t *numbers, sr_failure *why) {
+sr_status checkpoint_count(const array_reader *f, const char *group, bool read, int64_t *arrays,
+                           int64_t *numbers, sr_failure *why) {
     int64_t count;
     sr_status status = array_reader_count(f, group, &count, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
@@ -32,16 +22,17 @@ static sr_status walk_group(const array_reader *f, const char *group, bool read,
         status = array_reader_name(f, group, i, member, sizeof member, why);
         snprintf(name, sizeof name, "%s/%s", group, member);
         if (status == SR_OK) status = array_reader_shape(f, name, &a, why);
-        if (status == SR_OK && read) status = read_array(f, name, &a, why);
+        if (status == SR_OK && read) {
+            a.data = malloc((size_t)npz_count(&a) * sizeof(double) + 1);
+            status = a.data ? array_reader_fill(f, name, &a, why)
+                            : sr_fail(why, SR_MEMORY, "%s: out of memory to read it",
+                                      array_reader_path(f));
+            free(a.data);
+        }
         if (status == SR_OK) *numbers += npz_count(&a);
     }
     *arrays += count;
     return status;
-}
-
-sr_status checkpoint_count(const array_reader *f, const char *group, int64_t *arrays,
-                           int64_t *numbers, sr_failure *why) {
-    return walk_group(f, group, false, arrays, numbers, why);
 }
 
 /* Some texts are not in every checkpoint. */
@@ -69,7 +60,7 @@ sr_status checkpoint_info_read(const char *path, checkpoint_card *card, sr_failu
     sr_status status = read_texts(f, card, why);
     for (int i = 0; checkpoint_groups[i] && status == SR_OK; i++) {
         int64_t numbers = 0;
-        status = walk_group(f, checkpoint_groups[i], true, &card->arrays, &numbers, why);
+        status = checkpoint_count(f, checkpoint_groups[i], true, &card->arrays, &numbers, why);
         if (i == STATE_PARAMETER) card->parameters = numbers;
     }
     array_reader_close(f);

@@ -87,16 +87,6 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     return SR_EXISTS;
 }
 
-/* Better before the first step than hours later. */
-static sr_status check_directory(const char *prefix, sr_failure *why) {
-    char directory[CHECKPOINT_PATH];
-    const char *slash = strrchr(prefix, '/');
-    snprintf(directory, sizeof directory, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
-             slash ? prefix : ".");
-    if (access(directory, W_OK | X_OK) == 0) return SR_OK;
-    return sr_fail(why, SR_IO, "--checkpoint: %s: %s", directory, strerror(errno));
-}
-
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     char prefix[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
     r->checkpoint_update = -1;
@@ -107,8 +97,13 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     checkpoint_prefix(r->config, prefix);
     if (status != SR_OK || !*prefix || !trainer_writes(r)) return status;
     status = checkpoint_path(prefix, INT64_MAX, path, why);
-    if (status == SR_OK) status = check_directory(prefix, why);
-    return status == SR_OK && !r->from ? check_others(r, prefix, why) : status;
+    if (status != SR_OK) return status;
+    const char *slash = strrchr(prefix, '/');
+    snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
+             slash ? prefix : ".");
+    if (access(path, W_OK | X_OK) != 0) /* now, not hours later */
+        return sr_fail(why, SR_IO, "--checkpoint: %s: %s", path, strerror(errno));
+    return r->from ? SR_OK : check_others(r, prefix, why);
 }
 
 /* -- writing */

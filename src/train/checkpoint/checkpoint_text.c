@@ -11,37 +11,26 @@
 
 /* -- writing */
 
-/* Adds the text of a memory stream; closes it. */
-static void add_stream(array_writer *w, const char *name, FILE *out, char **text, size_t *size) {
+/* Adds a text: a dictionary, or merges. */
+static void put_text(array_writer *w, const char *name, const vocab *v, const bpe_codes *codes) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out && v) vocab_write(v, out);
+    if (out && codes) bpe_codes_write(codes, out, NULL);
     const bool whole = out && !ferror(out) && fclose(out) == 0;
-    const npz_array a = {NPZ_UINT8, 1, {whole ? (int64_t)*size : 0}, whole ? *text : NULL};
-    if (!whole || *size > 0) array_writer_add(w, name, &a, NULL); /* empty: refused, and kept */
-    free(whole || !out ? *text : NULL);
-}
-
-static void put_dictionary(array_writer *w, const char *name, const vocab *v) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out) vocab_write(v, out);
-    add_stream(w, name, out, &text, &size);
-}
-
-static void put_codes(array_writer *w, const bpe_codes *codes) {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out) bpe_codes_write(codes, out, NULL);
-    add_stream(w, "text/bpe_codes", out, &text, &size);
+    const npz_array a = {NPZ_UINT8, 1, {whole ? (int64_t)size : 0}, whole ? text : NULL};
+    if (!whole || size > 0) array_writer_add(w, name, &a, NULL); /* empty: refused, and kept */
+    free(whole || !out ? text : NULL);
 }
 
 void checkpoint_put_text(array_writer *w, const text_codec *codec) {
     const vocab *source = codec->dictionary[0], *target = codec->dictionary[1];
-    if (source) put_dictionary(w, "text/source_dictionary", source);
-    if (target && target != source) put_dictionary(w, "text/target_dictionary", target);
+    if (source) put_text(w, "text/source_dictionary", source, NULL);
+    if (target && target != source) put_text(w, "text/target_dictionary", target, NULL);
     for (int i = 0; i < codec->steps; i++) {
         const bpe_codes *codes = bpe_step_codes(&codec->step[i]);
-        if (codes) put_codes(w, codes);
+        if (codes) put_text(w, "text/bpe_codes", NULL, codes);
     }
 }
 

@@ -54,16 +54,6 @@ static sr_status compare_options(const char *path, const train_config *of, const
     return SR_OK;
 }
 
-static sr_status check_same_run(const char *path, const char *config, const train_config *c,
-                                sr_failure *why) {
-    train_config *of = malloc(sizeof *of);
-    if (!of) return sr_fail(why, SR_MEMORY, "%s: out of memory for its options", path);
-    sr_status status = train_config_read(of, config, path, why);
-    if (status == SR_OK) status = compare_options(path, of, c, why);
-    free(of);
-    return status;
-}
-
 /* The newest checkpoint with at most `steps` steps. */
 static sr_status choose_checkpoint(const char *prefix, int64_t steps, const train_config *c,
                                    train_resume *from, sr_failure *why) {
@@ -80,7 +70,12 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
         if (checkpoint_info_read(path, &card, &own) == SR_OK && card.steps > steps)
             sr_fail(&own, SR_FORMAT, "%s: after step %lld, but %s ends at step %lld", path,
                     (long long)card.steps, from->rows, (long long)steps);
-        if (own.status == SR_OK) check_same_run(path, card.config, c, &own);
+        train_config *of = own.status == SR_OK ? malloc(sizeof *of) : NULL;
+        if (of && train_config_read(of, card.config, path, &own) == SR_OK)
+            compare_options(path, of, c, &own);
+        else if (!of && own.status == SR_OK)
+            sr_fail(&own, SR_MEMORY, "%s: out of memory for its options", path);
+        free(of);
         if (own.status == SR_OK) {
             snprintf(from->checkpoint, sizeof from->checkpoint, "%.511s", path);
             from->steps = card.steps, from->updates = card.updates;
@@ -99,19 +94,6 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
     return SR_USAGE;
 }
 
-/* "run.h5 step 500; run.h5.part step 700" */
-static sr_status write_parent(train_resume *from, const char *before, int64_t steps,
-                              sr_failure *why) {
-    const char *slash = strrchr(from->rows, '/'), *name = slash ? slash + 1 : from->rows;
-    const size_t size = strlen(before) + strlen(name) + 64;
-    from->parent = malloc(size);
-    if (!from->parent)
-        return sr_fail(why, SR_MEMORY, "%s: out of memory for its lineage", from->rows);
-    snprintf(from->parent, size, "%s%s%s step %lld", before, *before ? "; " : "", name,
-             (long long)steps);
-    return SR_OK;
-}
-
 /* Reads one of the files that the rows may be in. */
 static sr_status try_rows(const char *rows, const char *output, train_resume *from, train_config *c,
                           sr_failure *why) {
@@ -126,7 +108,16 @@ static sr_status try_rows(const char *rows, const char *output, train_resume *fr
         checkpoint_prefix(c, prefix);
         status = choose_checkpoint(prefix, look.last_step, c, from, why);
     }
-    if (status == SR_OK) status = write_parent(from, look.parent, from->steps, why);
+    if (status == SR_OK) { /* "run.h5 step 500; run.h5.part step 700" */
+        const char *slash = strrchr(from->rows, '/'), *name = slash ? slash + 1 : from->rows;
+        const size_t size = strlen(look.parent) + strlen(name) + 64;
+        from->parent = malloc(size);
+        if (from->parent)
+            snprintf(from->parent, size, "%s%s%s step %lld", look.parent, *look.parent ? "; " : "",
+                     name, (long long)from->steps);
+        else
+            status = sr_fail(why, SR_MEMORY, "%s: out of memory for its lineage", from->rows);
+    }
     from->complete = look.complete;
     from->command = look.command;
     look.command = NULL;

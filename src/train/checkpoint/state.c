@@ -29,44 +29,17 @@ static npz_array shaped_like(const tensor *t, real *data) {
     return a;
 }
 
-/* [features], or [rows, features]. */
-static npz_array running_value(const norm_site *s, int k) {
-    const bool rows = s->state_count[k] != s->features;
-    npz_array a = {.type = NPZ_FLOAT64, .rank = rows ? 2 : 1, .data = s->state[k]};
-    if (rows) a.dim[0] = s->state_count[k] / s->features;
-    a.dim[a.rank - 1] = s->features;
-    return a;
-}
-
+/* Values [features], or [rows, features]. */
 static void visit_running(const norm_site *s, state_visit *w) {
     char name[STATE_NAME];
     for (int k = 0; k < NORM_STATE_MAX; k++) {
         if (!s->state[k]) continue;
+        const bool rows = s->state_count[k] != s->features;
+        npz_array a = {.type = NPZ_FLOAT64, .rank = rows ? 2 : 1, .data = s->state[k]};
+        if (rows) a.dim[0] = s->state_count[k] / s->features;
+        a.dim[a.rank - 1] = s->features;
         snprintf(name, sizeof name, "%s.%s", s->name, s->method->state[k].name);
-        visit(w, STATE_RUNNING, name, running_value(s, k));
-    }
-}
-
-static void visit_slots(const param *p, state_visit *w) {
-    char name[STATE_NAME];
-    for (int k = 0; k < 2; k++) {
-        if (!p->slot[k]) continue;
-        snprintf(name, sizeof name, "%s.slot%d", p->name, k);
-        visit(w, STATE_OPTIMIZER, name, shaped_like(&p->t, p->slot[k]));
-    }
-}
-
-/* Sums of the last validation; at the end they decide whether the run diverged. */
-static void visit_validation(const task_row *row, task_sums *last, state_visit *w) {
-    visit_number(w, "valid_loss_sum", NPZ_FLOAT64, &last->loss);
-    visit_number(w, "valid_nll_sum", NPZ_FLOAT64, &last->nll);
-    visit_number(w, "valid_tokens", NPZ_INT64, &last->tokens);
-    visit_number(w, "valid_correct", NPZ_INT64, &last->correct);
-    visit_number(w, "valid_unknown", NPZ_INT64, &last->unknown);
-    for (int i = 0; i < row->counts; i++) {
-        char name[STATE_NAME];
-        snprintf(name, sizeof name, "valid_count%d", i);
-        visit_number(w, name, NPZ_INT64, &last->count[i]);
+        visit(w, STATE_RUNNING, name, a);
     }
 }
 
@@ -91,16 +64,27 @@ static void visit_progress(trainer *r, state_visit *w) {
     visit_number(w, "last_skipped", NPZ_UINT8, &r->last_skipped);
     visit_number(w, "best", NPZ_FLOAT64, &r->best);
     visit_number(w, "random_key", NPZ_INT64, &r->random.key);
-}
-
-static void visit_memory(model_memory *k, state_visit *w) {
-    if (k->rows == 0) return;
-    visit(w, STATE_PROGRESS, "memory",
-          (npz_array){.type = real_type,
-                      .rank = 4,
-                      .dim = {k->layers, k->sequences, k->rows, k->width},
-                      .data = k->value});
-    visit_number(w, "memory_filled", NPZ_INT64, &k->filled);
+    model_memory *k = &r->memory;
+    if (k->rows > 0) {
+        const npz_array a = {.type = real_type,
+                             .rank = 4,
+                             .dim = {k->layers, k->sequences, k->rows, k->width},
+                             .data = k->value};
+        visit(w, STATE_PROGRESS, "memory", a);
+        visit_number(w, "memory_filled", NPZ_INT64, &k->filled);
+    }
+    /* Sums of the last validation: at the end they decide whether the run diverged. */
+    task_sums *last = &result->last.sum;
+    visit_number(w, "valid_loss_sum", NPZ_FLOAT64, &last->loss);
+    visit_number(w, "valid_nll_sum", NPZ_FLOAT64, &last->nll);
+    visit_number(w, "valid_tokens", NPZ_INT64, &last->tokens);
+    visit_number(w, "valid_correct", NPZ_INT64, &last->correct);
+    visit_number(w, "valid_unknown", NPZ_INT64, &last->unknown);
+    for (int i = 0; i < r->task->counts; i++) {
+        char name[STATE_NAME];
+        snprintf(name, sizeof name, "valid_count%d", i);
+        visit_number(w, name, NPZ_INT64, &last->count[i]);
+    }
 }
 
 static void visit_model(const model *m, state_visit *w) {
@@ -121,15 +105,19 @@ sr_status train_state_each(trainer *r, state_visit_fn *visitor, void *context, s
     state_visit w = {visitor, context, why, SR_OK};
     model *m = r->model;
     visit_model(m, &w);
-    for (int i = 0; i < m->params.count; i++) visit_slots(m->params.item[i], &w);
+    char name[STATE_NAME];
+    for (int i = 0; i < m->params.count; i++) {
+        const param *p = m->params.item[i];
+        for (int k = 0; k < 2; k++) {
+            snprintf(name, sizeof name, "%s.slot%d", p->name, k);
+            if (p->slot[k]) visit(&w, STATE_OPTIMIZER, name, shaped_like(&p->t, p->slot[k]));
+        }
+    }
     for (int i = 0; i < m->sites; i++) { /* warm-ups count calls */
-        char name[STATE_NAME];
         snprintf(name, sizeof name, "%s.calls", m->site[i]->name);
         visit_number(&w, name, NPZ_INT64, &m->site[i]->calls);
     }
     visit_progress(r, &w);
-    visit_memory(&r->memory, &w);
-    visit_validation(r->task, &r->result->last.sum, &w);
     if (w.status == SR_OK) w.status = run_record_state_each(r->record, visitor, context, why);
     return w.status;
 }

@@ -10,18 +10,12 @@
 
 /* -- from arrays */
 
-static bool same_shape(const npz_array *a, const npz_array *b) {
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++) same = a->dim[i] == b->dim[i];
-    return same;
-}
-
-static double number_of(const npz_array *a, int64_t i) {
+double weights_get(const npz_array *a, int64_t i) {
     return a->type == NPZ_FLOAT32 ? (double)((const float *)a->data)[i]
                                   : ((const double *)a->data)[i];
 }
 
-static void put_number(const npz_array *a, int64_t i, double value) {
+void weights_put(const npz_array *a, int64_t i, double value) {
     if (a->type == NPZ_FLOAT32)
         ((float *)a->data)[i] = (float)value;
     else
@@ -33,7 +27,9 @@ static sr_status check_array(const char *path, const state_item *item, const npz
                              sr_failure *why) {
     if (from->type != NPZ_FLOAT32 && from->type != NPZ_FLOAT64)
         return sr_fail(why, SR_FORMAT, "%s: %s: neither float32 nor float64", path, item->name);
-    if (!same_shape(from, &item->array))
+    bool same = from->rank == item->array.rank;
+    for (int i = 0; same && i < from->rank; i++) same = from->dim[i] == item->array.dim[i];
+    if (!same)
         return sr_fail(why, SR_FORMAT, "%s: %s: its shape differs from the model's", path,
                        item->name);
     return SR_OK;
@@ -43,13 +39,8 @@ static sr_status take(const char *path, const state_item *item, const npz_array 
                       sr_failure *why) {
     sr_status status = check_array(path, item, from, why);
     if (status != SR_OK) return status;
-    const int64_t count = npz_count(from);
-    if (from->type == item->array.type) {
-        const size_t one = from->type == NPZ_FLOAT32 ? sizeof(float) : sizeof(double);
-        memcpy(item->array.data, from->data, (size_t)count * one);
-        return SR_OK;
-    }
-    for (int64_t i = 0; i < count; i++) put_number(&item->array, i, number_of(from, i));
+    for (int64_t i = 0; i < npz_count(from); i++)
+        weights_put(&item->array, i, weights_get(from, i));
     return SR_OK;
 }
 
@@ -98,7 +89,7 @@ static sr_status look_for(void *context, const state_item *item, sr_failure *why
     return SR_OK;
 }
 
-/* An array that nothing takes is a misspelt name, or of another model. */
+/* An unused array has a misspelt name or belongs to another model. */
 static sr_status refuse_left_over(model *m, const archive *a, sr_failure *why) {
     for (int64_t i = 0; i < npz_arrays(a->reader); i++) {
         name_search s = {npz_name(a->reader, i), false};
@@ -107,15 +98,6 @@ static sr_status refuse_left_over(model *m, const archive *a, sr_failure *why) {
             return sr_fail(why, SR_FORMAT, "%s: %s is no parameter of the model", a->path, s.name);
     }
     return SR_OK;
-}
-
-static sr_status read_npz(model *m, const char *path, sr_failure *why) {
-    archive a = {npz_open(path, why), path, 0};
-    if (!a.reader) return why->status;
-    sr_status status = train_model_each(m, read_item, &a, why);
-    if (status == SR_OK && a.taken < npz_arrays(a.reader)) status = refuse_left_over(m, &a, why);
-    npz_close(a.reader);
-    return status;
 }
 
 /* -- checkpoints */
@@ -139,7 +121,15 @@ static sr_status read_stored(void *context, const state_item *item, sr_failure *
 
 sr_status weights_read(model *m, const char *path, sr_failure *why) {
     const size_t length = strlen(path);
-    if (length > 4 && !strcmp(path + length - 4, ".npz")) return read_npz(m, path, why);
+    if (length > 4 && !strcmp(path + length - 4, ".npz")) {
+        archive a = {npz_open(path, why), path, 0};
+        if (!a.reader) return why->status;
+        sr_status status = train_model_each(m, read_item, &a, why);
+        if (status == SR_OK && a.taken < npz_arrays(a.reader))
+            status = refuse_left_over(m, &a, why);
+        npz_close(a.reader);
+        return status;
+    }
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
     sr_status status = train_model_each(m, read_stored, f, why);

@@ -57,17 +57,14 @@ bool trainer_has_preset(const model_row *row, const char *preset) {
     return false;
 }
 
-static sr_status check_preset(const train_config *c, sr_failure *why) {
-    const model_row *row = model_find(c->model.name);
-    if (!*c->model.preset || trainer_has_preset(row, c->model.preset)) return SR_OK;
-    sr_fail(why, SR_USAGE, "--preset: '%s' is not a preset of %s", c->model.preset, row->name);
-    if (*row->presets) sr_hint(why, "its presets: %s", row->presets);
-    return SR_USAGE;
-}
-
 sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     sr_status status = check_name("model", c->model.name, model_name, "models", why);
-    if (status == SR_OK) status = check_preset(c, why);
+    const model_row *row = model_find(c->model.name);
+    if (status == SR_OK && *c->model.preset && !trainer_has_preset(row, c->model.preset)) {
+        status = sr_fail(why, SR_USAGE, "--preset: '%s' is not a preset of %s", c->model.preset,
+                         row->name);
+        if (*row->presets) sr_hint(why, "its presets: %s", row->presets);
+    }
     if (status == SR_OK) status = check_norm("norm", c->model.norm, why);
     if (status == SR_OK) status = check_norm("decoder-norm", c->model.decoder_norm, why);
     if (status == SR_OK && *c->model.qk_norm) status = check_norm("qk-norm", c->model.qk_norm, why);
@@ -76,7 +73,7 @@ sr_status trainer_check_names(const train_config *c, sr_failure *why) {
     data_shape shape = {0};
     for (int i = 0; data_name(i); i++)
         if (!strcmp(data_name(i), c->data.name)) shape.task = data_task(i);
-    return task_check(model_find(c->model.name), &shape, why);
+    return task_check(row, &shape, why);
 }
 
 sr_status trainer_check_together(const train_config *c, sr_failure *why) {

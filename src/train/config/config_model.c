@@ -32,7 +32,7 @@ static const option rows[] = {
          "set the normalization of a transformer's decoder", .use = &of_model, .value = "NORM",
          .common = true),
     TEXT(MODEL, "norm-at", model.norm_at, "",
-         "set it by site, as in 'encoder.0.*=bn,encoder.*=ln(eps=1e-6),last=none'; the first match "
+         "set the normalization of single sites, as in 'encoder.0.*=bn,last=none'; the first match "
          "wins",
          .value = "GLOB=NORM,...", .common = true),
     REAL(MODEL, "norm-eps", model.norm_eps, "nan", 0, 1, "",
@@ -63,7 +63,7 @@ static const option rows[] = {
     INT(MODEL, "decoder-layers", model.decoder_layers, "0", 1, 64, "",
         "set the layers of a transformer's decoder; 0: the preset's", .use = &of_model),
     CHOICE(MODEL, "placement", model.placement, "", "pre|post|peri|scaled",
-           "place norms: pre: before the sublayer; post: after the residual sum; peri: before and "
+           "pre: normalize before the sublayer; post: after the residual sum; peri: before and "
            "after the sublayer; scaled: pre, divided by the root of the layer's number; empty: the "
            "preset's",
            .use = &of_model),

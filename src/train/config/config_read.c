@@ -34,32 +34,25 @@ sr_status train_config_read(train_config *c, const char *text, const char *where
     return status == SR_OK ? train_config_check(c, why) : status;
 }
 
-/* origin: room for every option's. */
-static sr_status parse(train_config *c, option_origin *origin, int argc, char **argv, int first,
-                       int *positional, sr_failure *why) {
-    memset(c, 0, sizeof *c);
-    options_set_defaults(train_options(), c);
-    sr_status status = options_parse(train_options(), c, argc, argv, first, positional, why);
-    if (status != SR_OK) return status;
-    const model_options wanted = c->model;
-    options_set_defaults(train_options(), c);
-    status = train_preset_apply(c, wanted.name, wanted.preset, why);
-    const train_config base = *c;
-    if (status == SR_OK)
-        status =
-            options_parse_noting(train_options(), c, origin, argc, argv, first, positional, why);
-    if (status == SR_OK) status = trainer_check_names(c, why);
-    if (status == SR_OK) status = options_check_use(train_options(), c, &base, origin, why);
-    if (status == SR_OK) status = trainer_check_together(c, why);
-    copy_seed_and_forms(c);
-    return status;
-}
-
 sr_status train_config_parse(train_config *c, int argc, char **argv, int first, int *positional,
                              sr_failure *why) {
-    option_origin *origin = calloc((size_t)train_options().count, sizeof *origin);
+    const option_table all = train_options();
+    memset(c, 0, sizeof *c);
+    options_set_defaults(all, c);
+    sr_status status = options_parse(all, c, argc, argv, first, positional, why);
+    if (status != SR_OK) return status;
+    const model_options wanted = c->model;
+    options_set_defaults(all, c);
+    status = train_preset_apply(c, wanted.name, wanted.preset, why);
+    const train_config base = *c;
+    option_origin *origin = calloc((size_t)all.count, sizeof *origin);
     if (!origin) return sr_fail(why, SR_MEMORY, "out of memory for the options");
-    const sr_status status = parse(c, origin, argc, argv, first, positional, why);
+    if (status == SR_OK)
+        status = options_parse_noting(all, c, origin, argc, argv, first, positional, why);
+    if (status == SR_OK) status = trainer_check_names(c, why);
+    if (status == SR_OK) status = options_check_use(all, c, &base, origin, why);
+    if (status == SR_OK) status = trainer_check_together(c, why);
+    copy_seed_and_forms(c);
     free(origin);
     return status;
 }

@@ -64,8 +64,8 @@ static const option_use of_run_file = {.with = "output", .holds = has_run_file},
 
 static const option rows[] = {
     TEXT(CHECKPOINT, "checkpoint-every", checkpoint_every, "none",
-         "write checkpoints every N updates (500), seconds (600s) or epochs (1e); end: only then; "
-         "none: after signals",
+         "write checkpoints every N updates (500), seconds (600s) or epochs (1e); end: only after "
+         "the last update; none: only after signals",
          .use = &of_checkpoints, .common = true),
     INT(CHECKPOINT, "keep", keep, "2", 1, BIG, "checkpoints", "keep the N newest checkpoints",
         .use = &of_checkpoints),

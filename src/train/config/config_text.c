@@ -8,17 +8,14 @@
 
 enum { NORM_TEXT = 256 };
 
-static void format_site(const model *m, int site, char text[NORM_TEXT]) {
-    norm_options_format(&m->site[site]->options, m->site[site]->method, text, NORM_TEXT);
-}
-
-/* How many sites have the options of this one; 0 when one before it has them. */
-static int count_like(const model *m, int site) {
-    char own[NORM_TEXT], other[NORM_TEXT];
+/* text: options of the site. Returns the number of sites with the same; 0 if one before has
+   them. */
+static int count_like(const model *m, int site, char own[NORM_TEXT]) {
+    char other[NORM_TEXT];
     int count = 1;
-    format_site(m, site, own);
+    norm_options_format(&m->site[site]->options, m->site[site]->method, own, NORM_TEXT);
     for (int i = 0; i < m->sites; i++) {
-        format_site(m, i, other);
+        norm_options_format(&m->site[i]->options, m->site[i]->method, other, NORM_TEXT);
         if (i == site || strcmp(own, other) != 0) continue;
         if (i < site) return 0;
         count++;
@@ -26,36 +23,28 @@ static int count_like(const model *m, int site) {
     return count;
 }
 
-static void write_sites(const model *m, FILE *out) {
-    char text[NORM_TEXT];
-    for (int i = 0; i < m->sites; i++) {
-        const int count = count_like(m, i);
-        format_site(m, i, text);
-        if (count == 1) fprintf(out, "# %s: %s\n", m->site[i]->name, text);
-        if (count > 1) fprintf(out, "# %s and %d more: %s\n", m->site[i]->name, count - 1, text);
-    }
-}
-
-static char *dump_options(const train_config *c) {
-    train_config *stored = malloc(sizeof *stored);
-    if (!stored) return NULL;
-    *stored = *c;
-    config_fold_norm_params(stored);
-    char *text = options_dump(train_options(), stored);
-    free(stored);
-    return text;
-}
-
 char *trainer_config_text(const trainer *r) {
-    char *text = NULL, *dump = dump_options(r->config);
+    char *text = NULL, *dump = NULL, own[NORM_TEXT];
     size_t size;
+    const model *m = r->model;
+    train_config *stored = malloc(sizeof *stored);
+    if (stored) {
+        *stored = *r->config;
+        config_fold_norm_params(stored);
+        dump = options_dump(train_options(), stored);
+        free(stored);
+    }
     FILE *out = dump ? open_memstream(&text, &size) : NULL;
     if (!out) {
         free(dump);
         return NULL;
     }
     fputs(dump, out);
-    write_sites(r->model, out);
+    for (int i = 0; i < m->sites; i++) {
+        const int count = count_like(m, i, own);
+        if (count == 1) fprintf(out, "# %s: %s\n", m->site[i]->name, own);
+        if (count > 1) fprintf(out, "# %s and %d more: %s\n", m->site[i]->name, count - 1, own);
+    }
     free(dump);
     if (fclose(out) == 0) return text;
     free(text);

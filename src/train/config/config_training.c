@@ -59,7 +59,7 @@ static const option rows[] = {
     REAL(TRAIN, "lr", lr, "0.1", 0, 1e6, "", "set the (peak) learning rate", .common = true),
     CHOICE(TRAIN, "lr-scheduler", scheduler, "step",
            "fixed|step|cosine|linear|inverse_sqrt|inverse_sqrt_xl",
-           "set the learning rate's course after the warm-up", .common = true),
+           "set the learning rate schedule after the warm-up", .common = true),
     TEXT(TRAIN, "lr-steps", lr_steps, "", "step: set the milestones, as in 6,9", .use = &of_steps),
     CHOICE(TRAIN, "lr-steps-in", lr_steps_in, "epochs", "epochs|updates",
            "set the unit of the milestones", .use = &of_milestones),

@@ -37,20 +37,16 @@ char *train_preset_text(const char *name, const char *preset, sr_failure *why) {
     return NULL;
 }
 
-static sr_status read_settings(train_config *c, const char *name, const char *preset,
-                               sr_failure *why) {
-    char path[PRESET_PATH];
-    sr_status status = find_file(name, preset, path, why);
-    return status == SR_OK ? options_read_file(train_options(), c, path, why) : status;
-}
-
 sr_status train_preset_apply(train_config *c, const char *name, const char *preset,
                              sr_failure *why) {
     const model_row *row = model_find(name);
     if (!row) return SR_OK; /* reported with the other names */
-    sr_status status = read_settings(c, name, "", why);
-    if (status != SR_OK || !*preset || !trainer_has_preset(row, preset)) return status;
-    return read_settings(c, name, preset, why);
+    char path[PRESET_PATH];
+    sr_status status = find_file(name, "", path, why);
+    if (status == SR_OK) status = options_read_file(train_options(), c, path, why);
+    if (!*preset || !trainer_has_preset(row, preset)) return status;
+    if (status == SR_OK) status = find_file(name, preset, path, why);
+    return status == SR_OK ? options_read_file(train_options(), c, path, why) : status;
 }
 
 void train_preset_summary(const char *text, char *summary, size_t size) {

@@ -21,7 +21,7 @@ line_transform tokenizer_option_step(const char *tokenize, bool lowercase, bleu_
     if (!strcmp(tokenize, BASIC_ENGLISH)) return basic_english_step(); /* in small letters */
     *form = (bleu_form)BLEU_FORM;
     form->lowercase = lowercase;
-    form->tokenizer = (bleu_tokenizer)(cuts ? bleu_find_word(BLEU_TOKENIZER_WORDS, tokenize)
+    form->tokenizer = (bleu_tokenizer)(cuts ? text_find_word(BLEU_TOKENIZER_WORDS, tokenize)
                                             : BLEU_TOKENIZE_NONE);
     if (!cuts && !lowercase) return (line_transform){0};
     return (line_transform){.name = cuts ? tokenize : "lowercase", .apply = apply, .self = form};

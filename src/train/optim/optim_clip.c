@@ -1,7 +1,7 @@
 /* optim_clip.c -- bounds on gradients (docs/models.md 9.3).
  *
  *   by value  g = max(-bound, min(bound, g)) for every number
- *   by norm   g *= min(1, bound/(norm + 1e-6)), norm that of all parameters together
+ *   by norm   g *= min(1, bound/(norm + 1e-6)), norm over all parameters
  */
 #include <math.h>
 

@@ -5,7 +5,7 @@
 
 #include "train/optim/optim.h"
 
-/* optim_NAME, and its word of --optimizer, behind a bar. */
+/* optim_NAME, and its word of --optimizer after a bar. */
 #define OPTIMIZERS(X)                                                                              \
     X(sgd, "|sgd")                                                                                 \
     X(adam, "|adam")                                                                               \

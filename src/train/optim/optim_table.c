@@ -34,12 +34,8 @@ static int64_t chunks_of(const param *x) {
     return (x->t.count + CHUNK - 1) / CHUNK;
 }
 
-static int64_t within(int64_t k, int64_t chunks) {
-    return k < 0 ? 0 : k < chunks ? k : chunks;
-}
-
-/* What one thread does: chunks that begin among the numbers from .. end-1 of all parameters, one
-   behind the other. */
+/* Work of one thread: chunks that start among the numbers from .. end-1 of all parameters,
+   concatenated. */
 typedef struct share {
     int64_t from, end;
 } share;
@@ -50,16 +46,16 @@ static share own_share(const params *p) {
     return (share){all * thread / threads, all * (thread + 1) / threads};
 }
 
-/* Those of a parameter whose numbers begin at `first`. */
+/* The thread's chunks of a parameter whose numbers start at `first`. */
 static share own_chunks(const share *own, int64_t first, const param *x) {
-    return (share){within((own->from - first + CHUNK - 1) / CHUNK, chunks_of(x)),
-                   within((own->end - first + CHUNK - 1) / CHUNK, chunks_of(x))};
-}
-
-static void update_chunk(const optim_row *row, const optim_step *s, const param *x, int64_t at) {
-    const int64_t n = x->t.count - at < CHUNK ? x->t.count - at : CHUNK;
-    row->update(s, n, x->t.value + at, x->t.grad + at, x->slot[0] ? x->slot[0] + at : NULL,
-                x->slot[1] ? x->slot[1] + at : NULL);
+    const int64_t chunks = chunks_of(x), from = (own->from - first + CHUNK - 1) / CHUNK,
+                  end = (own->end - first + CHUNK - 1) / CHUNK;
+    return (share){from < 0        ? 0
+                   : from < chunks ? from
+                                   : chunks,
+                   end < 0        ? 0
+                   : end < chunks ? end
+                                  : chunks};
 }
 
 void optim_apply(const optim_row *row, const optim_step *s, params *p) {
@@ -67,9 +63,14 @@ void optim_apply(const optim_row *row, const optim_step *s, params *p) {
     {
         const share own = own_share(p);
         for (int64_t i = 0, first = 0; i < p->count; first += p->item[i++]->t.count) {
-            const share chunks = own_chunks(&own, first, p->item[i]);
-            for (int64_t k = chunks.from; k < chunks.end; k++)
-                update_chunk(row, s, p->item[i], k * CHUNK);
+            const param *x = p->item[i];
+            const share chunks = own_chunks(&own, first, x);
+            for (int64_t k = chunks.from; k < chunks.end; k++) {
+                const int64_t at = k * CHUNK, n = x->t.count - at < CHUNK ? x->t.count - at : CHUNK;
+                row->update(s, n, x->t.value + at, x->t.grad + at,
+                            x->slot[0] ? x->slot[0] + at : NULL,
+                            x->slot[1] ? x->slot[1] + at : NULL);
+            }
         }
     }
 }
@@ -102,7 +103,7 @@ static void sum_chunks(const params *p, int threads, double *sum) {
 sr_status optim_grad_norm(const params *p, int threads, double *norm, sr_failure *why) {
     int64_t chunks = 0;
     for (int i = 0; i < p->count; i++) {
-        if (!p->item[i]->t.has_grad) /* its memory holds that of an update before */
+        if (!p->item[i]->t.has_grad) /* its memory has an older gradient */
             return sr_fail(why, SR_USAGE, "the gradient of %s is forgotten and not settled",
                            p->item[i]->name);
         chunks += chunks_of(p->item[i]);
