@@ -1,5 +1,5 @@
-/* raw_statistics.c -- statistics from raw tensors or from a host program's sums (docs/norms.md 2,
- * 10, 11, 18).
+/* raw_statistics.c -- statistics from raw tensors or from a host program's sums
+ * (docs/norms.md 2, 10, 11, 18).
  *
  *   forward   mu_B, sigma2_B, psi2_B of x over valid rows
  *             mu <- alpha mu + (1 - alpha) mu_B, from 0; sigma2 and psi2 (biased) from 1.
