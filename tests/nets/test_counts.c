@@ -296,17 +296,17 @@ static void refusals(void **state) {
     data_shape odd = images;
     odd.height = 30;
     o = options("resnet20", "", "");
-    expect_refusal(&o, &odd, "sides divisible by 4, not 30 x 32");
+    expect_refusal(&o, &odd, "images of 30 x 32; resnet20 needs multiples of 4");
     o.layers = 21;
     expect_refusal(&o, &images, "layers 21 of resnet20 is not one of 20, 32, 44, 56, 110");
     o = options("resnet18", "", "");
-    expect_refusal(&o, &digits, "sides divisible by 8, not 28 x 28");
+    expect_refusal(&o, &digits, "images of 28 x 28; resnet18 needs multiples of 8");
     o = options("resnet18", "tiny", "");
     expect_refusal(&o, &images, "'tiny' of model resnet18 is not one of resnet18|mini");
     o = options("mnist_cnn", "", "");
-    expect_refusal(&o, &odd, "sides divisible by 4, 16 at least, not 30 x 32");
+    expect_refusal(&o, &odd, "images of 30 x 32; mnist_cnn needs multiples of 4, at least 16");
     odd.height = 12;
-    expect_refusal(&o, &odd, "16 at least, not 12 x 32");
+    expect_refusal(&o, &odd, "images of 12 x 32; mnist_cnn needs multiples of 4, at least 16");
 }
 
 static void expect_methods(const model_options *o, const data_shape *shape, const char *first,
