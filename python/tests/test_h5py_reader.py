@@ -91,7 +91,7 @@ class Numbers(Without):
             found = self.by_h5py(path)
             for part, value in wanted.items():
                 with self.subTest(path=os.path.basename(path), part=part):
-                    self.assertEqual(found[part], value)
+                    self.assertTrue(found[part] == value, "differs")  # the texts are too long
         self.assertTrue(any(each["embeddings"] for each in told.values()))
         self.assertTrue(any(each["spectra"] for each in told.values()))
         self.assertTrue(any(each["final"] and "pair_x" in each["final"] for each in told.values()))
