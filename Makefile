@@ -10,7 +10,7 @@ LIBDIR  ?= $(PREFIX)/lib
 DESTDIR ?=
 CC      ?= gcc
 # What is built runs here; what is installed, on any x86-64-v2.
-PORTABLE := $(and $(filter install,$(MAKECMDGOALS)),$(filter release,$(MODE)),$(filter x86_64%,$(shell $(CC) -dumpmachine)))
+PORTABLE := $(and $(filter install install-programs,$(MAKECMDGOALS)),$(filter release,$(MODE)),$(filter x86_64%,$(shell $(CC) -dumpmachine)))
 ARCH    ?= $(if $(PORTABLE),levels,native)
 BUILD   ?= build/$(MODE)$(if $(filter levels,$(ARCH)),-levels)
 JOBS    ?= $(shell nproc 2>/dev/null || echo 1)
@@ -63,6 +63,7 @@ CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERS
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
+RECORDER_LIBS ?= $(HDF5_LIBS) -ldeflate -lm
 LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -ldeflate -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
@@ -99,7 +100,12 @@ all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUIL
 
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) $(LIBS))' > $@.new
+	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(ALL_CFLAGS))' > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+# Other libraries link everything anew, and compile nothing.
+$(BUILD)/link_flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(LDFLAGS) $(LIBS) $(RECORDER_LIBS))' > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
 # Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
@@ -141,9 +147,9 @@ $(foreach l,$(LIBRARIES),$(eval $(call module_rule,$(l))))
 SHARED_DIR := $(BUILD)/lib/statrec
 shareds_of  = $(foreach l,$(filter $(LIBRARIES),$(1)),$(SHARED_DIR)/libstatrec-$(subst /,-,$(l)).so)
 define shared_rule
-$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1))))
+$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1)))) $(BUILD)/link_flags
 	@mkdir -p $$(@D)
-	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $$^ $(LIBS) -o $$@
+	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o %.so,$$^) $(LIBS) -o $$@
 endef
 $(foreach l,$(LIBRARIES),$(eval $(call shared_rule,$(l))))
 shareds: $(call shareds_of,$(LIBRARIES))
@@ -165,10 +171,13 @@ ABI          := 1
 SONAME       := libstatrec.so.$(ABI)
 SO_FILE      := $(SONAME).$(VERSION)
 STATREC_OBJS := $(call objs,$(foreach m,$(filter-out base base/% format,$(CLOSURE_runfile/repair)),$(call srcs_of,$(m))) $(addprefix src/base/,status.c containers/map.c containers/vector.c))
-$(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map
+$(BUILD)/lib/libstatrec.so: $(STATREC_OBJS) src/record/libstatrec.map $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) -shared -Wl,-z,nodelete -Wl,-soname,$(SONAME) -Wl,--version-script=src/record/libstatrec.map \
-	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(HDF5_LIBS) -ldeflate -lm -o $@
+	  $(ALL_CFLAGS) $(LDFLAGS) $(STATREC_OBJS) $(RECORDER_LIBS) -o $@
+	$(Q)ln -sf $(@F) $(@D)/$(SONAME)
+lib: $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a ## build the recorder library alone, which is all that other programs and Python need
+.PHONY: lib
 
 # One object, in which only names of the interface are global: none of ours meets one of the host's.
 OBJCOPY ?= objcopy
@@ -180,7 +189,7 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 
 LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli)
+$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -200,11 +209,11 @@ $(BUILD)/lib/liblinked.a: $(LINKED)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/bin/statplot: $(call objs,src/plot/statplot.c) $(LINKED) $(call program_libs,plot)
+$(BUILD)/bin/statplot: $(call objs,src/plot/statplot.c) $(LINKED) $(call program_libs,plot) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call program_libs,table)
+$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call program_libs,table) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -400,11 +409,15 @@ demo: ## install what is missing, build, train both demo models, draw fig2 and f
 	$(Q)sh sample_runs/demo.sh build/release/bin
 .PHONY: demo
 
-# A wheel that holds for every processor and Python: only what finds and calls the library.
-wheel: ## the Python package as build/wheel/statrec-VERSION-py3-none-any.whl, for pip install
+wheel: ## the Python package with programs and library as build/wheel/statrec-VERSION-*.whl, for pip install
 	@command -v python3 >/dev/null || { echo 'make wheel: no python3' >&2; exit 1; }
-	$(Q)python3 -B python/wheel_backend.py build/wheel
-.PHONY: wheel
+	$(Q)CC='$(CC)' JOBS=$(JOBS) sh tools/wheel.sh build/wheel
+wheel-pure: ## the Python package without them, which reads run files by h5py
+	@command -v python3 >/dev/null || { echo 'make wheel-pure: no python3' >&2; exit 1; }
+	$(Q)STATREC_PURE=1 sh tools/wheel.sh build/wheel
+check-wheel: wheel wheel-pure ## install both wheels where nothing else is, and use them
+	$(Q)sh tests/wheel.sh build/wheel
+.PHONY: wheel wheel-pure check-wheel
 
 lint: ## clang-format, clang and shellcheck over all files; tools that are missing are named
 	$(Q)sh tests/lint.sh $(CPPFLAGS) -Itests -DSTATREC_GIT='""' -std=c11 -fopenmp $(WARN)
@@ -445,8 +458,9 @@ completion: $(BUILD)/completions/statrec ## build the completion for bash from t
 
 SHARE    = $(DESTDIR)$(PREFIX)/share
 PRIVATE  = $(DESTDIR)$(PREFIX)/lib/statrec
-install: all man completion ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs
+# What programs need at run time, and libstatrec; the whole of a wheel.
+install-programs: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR) $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	rm -rf $(PRIVATE)
 	$(if $(LEVELS),install -d $(PRIVATE) $(addprefix $(PRIVATE)/glibc-hwcaps/,$(HIGHER)))
@@ -454,11 +468,13 @@ install: all man completion ## copy programs, libraries, headers, manual, comple
 	install -m 755 $(BUILD)/lib/libstatrec.so $(DESTDIR)$(LIBDIR)/$(SO_FILE)
 	ln -sf $(SO_FILE) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libstatrec.so
-	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)
-	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
 	install -m 644 $(wildcard plots/*.gp plots/*.tsv) $(SHARE)/statrec/plots
 	install -m 644 $(wildcard share/presets/*.conf) $(SHARE)/statrec/presets
 	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
+install: all man completion install-programs ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec
+	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)
+	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/statrec
 	install -d $(SHARE)/bash-completion/completions
 	install -m 644 $(BUILD)/completions/statrec $(SHARE)/bash-completion/completions
 	for i in statplot $(ANALYSES); do ln -sf statrec $(SHARE)/bash-completion/completions/$$i || exit; done
@@ -476,7 +492,7 @@ uninstall: ## remove what install copied
 	rm -rf $(DESTDIR)$(PREFIX)/include/statrec $(SHARE)/statrec $(PRIVATE)
 clean: ## remove build/ and demo/
 	rm -rf build demo
-.PHONY: install uninstall clean
+.PHONY: install install-programs uninstall clean
 
 help: ## print this list
 	@printf 'usage: make [MODE=release|debug|asan|double|coverage|fuzz] [MPI=1] [ARCH=native|levels|x86-64-v2...] [DNNL=0] [V=1] TARGET\n\n'

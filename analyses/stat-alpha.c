@@ -1,32 +1,31 @@
-/* What the distance between batch and running statistics would be with another alpha.
+/* Distances between batch and running statistics for other values of alpha.
  *
  * The batch statistic b of every recorded step (mu_B, sigma2_B or psi2_B of /vectors) is averaged
  * again,
  *
  *     r_1 = the running value recorded at the first step,   r_{t+1} = alpha r_t + (1 - alpha) b_t
- *     distance_t = ||b_t - r_t||_2 / d                      (running value from before the update)
+ *     distance_t = ||b_t - r_t||_2 / d                      (running value before the update)
  *
- * so alpha weighs the OLD value, as everywhere in statrec. A large distance that falls when alpha
- * falls is a running value that lags behind; one that stays is noise of the batches. Training
- * itself is not repeated: BN does not use the running values while it trains, so for BN these are
- * the distances of a run with that alpha; PN does use them, and another alpha would have trained
- * another network. The average counts recorded steps: it is that of the run only when vectors were
- * recorded at every step. Biased variances are averaged; a run whose running variance uses n/(n-1)
- * differs by that factor.
+ * so alpha weighs the OLD value, as everywhere in statrec. If a smaller alpha reduces a large
+ * distance, the running value lags. If it does not, the distance is noise of the batches.
  *
- * Start-up: until r_1 weighs less than 1 % a distance measures what the average began with. That
- * takes longer for a greater alpha, so rows of a table are of different steps. --burn-in same
- * leaves out as many steps for every alpha: the start-up of the greatest one that leaves a third of
- * the recorded steps of the phase; greater ones have no steps then. Distances of different alphas
- * may be compared so.
+ * Training is not repeated. BN does not use running values while it trains: a run with that alpha
+ * has these distances. PN uses them, so another alpha would have trained another network. The
+ * average counts recorded steps. It equals the run's only if every step has vectors. Biased
+ * variances are averaged; a run with n/(n-1) in its running variance differs by that factor.
  *
- * Of independent batch statistics about a fixed mean, E d^2 is (1 + (1 - alpha)/(1 + alpha)) = 2/(1
- * + alpha) times their variance: the distance falls by sqrt 2 from alpha 0 to alpha 1. What is
- * above that is the mean's own way.
+ * Burn-in: until r_1 weighs less than 1 %, a distance measures the initial value. A larger alpha
+ * takes longer, so rows of a table cover different steps. --burn-in same skips the same steps for
+ * every alpha. Their number is the burn-in of the largest alpha that keeps a third of the phase.
+ * Larger alphas have no steps then. Distances of different alphas are comparable this way.
  *
- * --running-dtype: r is rounded to that format behind every update, as a module that keeps its
- * running values in it does. bfloat16 has 8 bits: an update (1 - alpha)(b - r) below half a unit in
- * r's last place is lost.
+ * Independent batch statistics about a fixed mean have E d^2 = 2/(1 + alpha) times their
+ * variance, since 2/(1 + alpha) = 1 + (1 - alpha)/(1 + alpha). The distance falls by sqrt 2 from
+ * alpha 0 to alpha 1. A larger distance shows that the mean itself moves.
+ *
+ * --running-dtype rounds r to that format after every update, like a module that stores its running
+ * values in it. bfloat16 has 8 bits: it loses an update (1 - alpha)(b - r) below half a unit in the
+ * last place of r.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -49,30 +48,19 @@ static const option rows[] = {
     TEXT_OPTION("Choice", "running-dtype", AT(kept_in), "double",
                 "round running values after every update to double, float32 or bf16",
                 .value = "FORMAT,..."),
-    TEXT_OPTION("Steps", "burn-in", AT(startup), "auto",
-                "skip the first N recorded steps; auto: until the initial value weighs less than "
-                "1 %; same: as many for every alpha",
-                .value = "STEPS"),
+    TEXT_OPTION(
+        "Steps", "burn-in", AT(startup), "auto",
+        "skip the first N recorded steps; auto: N of each alpha; same: one N for all alphas",
+        .value = "STEPS"),
     PHASE_OPTION(AT(phase)),
 };
 
 enum { ALPHAS = 32 };
 
-/* Only there to let the frame find the sites that have both vectors. */
-static double has_mu(const vector_row *r) {
-    return r->v[SR_mu_B][0] + r->v[SR_mu][0];
-}
-static double has_sigma2(const vector_row *r) {
-    return r->v[SR_sigma2_B][0] + r->v[SR_sigma2][0];
-}
-static double has_psi2(const vector_row *r) {
-    return r->v[SR_psi2_B][0] + r->v[SR_psi2][0];
-}
-
 static const statistic stats[] = {
-    {"mu", "dist_mu", NULL, NEEDS(mu_B) | NEEDS(mu), has_mu, NULL},
-    {"sigma2", "dist_sigma2", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), has_sigma2, NULL},
-    {"psi2", "dist_psi2", NULL, NEEDS(psi2_B) | NEEDS(psi2), has_psi2, NULL},
+    {"mu", "dist_mu", NULL, NEEDS(mu_B) | NEEDS(mu), first_values, NULL},
+    {"sigma2", "dist_sigma2", NULL, NEEDS(sigma2_B) | NEEDS(sigma2), first_values, NULL},
+    {"psi2", "dist_psi2", NULL, NEEDS(psi2_B) | NEEDS(psi2), first_values, NULL},
 };
 enum { STATS = sizeof stats / sizeof stats[0] };
 static const char *const batch_name[] = {"mu_B", "sigma2_B", "psi2_B"};
@@ -82,21 +70,6 @@ typedef struct alphas {
     double value[ALPHAS];
     int count;
 } alphas;
-
-static sr_status read_alphas(const char *text, alphas *a, sr_failure *why) {
-    a->count = 0;
-    for (const char *at = text;;) {
-        char *end;
-        const double value = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(value >= 0 && value <= 1))
-            return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of numbers from 0 to 1",
-                           text);
-        if (a->count == ALPHAS) return sr_fail(why, SR_USAGE, "--alpha: more than %d", ALPHAS);
-        a->value[a->count++] = value;
-        if (!*end) return SR_OK;
-        at = end + 1;
-    }
-}
 
 /* -- formats that a running value is kept in */
 
@@ -119,8 +92,7 @@ static const kept_format formats[] = {
     {"double", keep_double}, {"float32", keep_float32}, {"bf16", keep_bf16}};
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Which of them the list names, in its order, at most as many as there are. NULL behind the
-   last. */
+/* Reads a list of formats into `wanted`, in its order; NULL after the last. */
 static sr_status read_formats(const char *text, const kept_format *wanted[FORMATS + 1],
                               sr_failure *why) {
     int count = 0;
@@ -192,21 +164,14 @@ static sr_status average(averaging *a, int64_t count, double *const *value, sr_f
 /* Words of --burn-in beside numbers of recorded steps. */
 enum { STARTUP_AUTO = -1, STARTUP_SAME = -2 };
 
-/* Recorded rows first .. end-1 are the phase. What every alpha leaves out: the longest start-up
- * behind which a third of the phase is left. An alpha of 1 never forgets. */
-static int64_t same_startup(const alphas *alpha, int64_t first, int64_t end) {
-    int64_t longest = 0;
-    for (int i = 0; i < alpha->count; i++) {
-        const int64_t here = sr_startup_of(alpha->value[i]);
-        if (alpha->value[i] < 1 && 3 * (end - here) >= end - first && here > longest)
-            longest = here;
-    }
-    return longest;
-}
-
-/* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. */
+/* Rows begin .. end - 1 of /vectors are the phase; startup: in recorded steps, or a word. `same` is
+ * the longest burn-in that keeps a third of the phase; an alpha of 1 never forgets. */
 static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end) {
-    const int64_t same = same_startup(a->alpha, begin, end);
+    int64_t same = 0;
+    for (int i = 0; i < a->alpha->count; i++) {
+        const int64_t own = sr_startup_of(a->alpha->value[i]);
+        if (a->alpha->value[i] < 1 && 3 * (end - own) >= end - begin && own > same) same = own;
+    }
     for (int i = 0; i < a->alpha->count; i++) {
         const double alpha = a->alpha->value[i];
         const int64_t own = sr_startup_of(alpha);
@@ -215,20 +180,6 @@ static void leave_out(averaging *a, int64_t startup, int64_t begin, int64_t end)
         if (left > end) left = end;
         a->left_out[i] = begin > left ? begin : left;
     }
-}
-
-/* of [alphas]; those that are left out were taken for steps without a finite distance. */
-static sr_status averaging_summarise(averaging *a, int64_t end, summary *of, sr_failure *why) {
-    column_block b = {0};
-    sr_status status = columns_create(&b, a->alpha->count, end, why);
-    if (status == SR_OK) status = average(a, end, b.value, why);
-    if (status == SR_OK) columns_summarise(&b, a->alpha->count, end, false, of);
-    for (int i = 0; i < a->alpha->count && status == SR_OK; i++) {
-        of[i].values -= a->left_out[i];
-        of[i].nonfinite -= a->left_out[i];
-    }
-    columns_free(&b);
-    return status;
 }
 
 /* The options as values. */
@@ -257,8 +208,15 @@ static sr_status print_statistic(stat_table *t, const site_choice *at, const sta
     sr_status status = window_rows(phase, &of, &first, &count, why);
     if (status == SR_OK) status = window_spacing(phase, &of, &spacing, why);
     leave_out(&a, q->startup, first, first + count);
-    if (status == SR_OK) status = averaging_summarise(&a, first + count, found, why);
+    column_block b = {0};
+    const int64_t end = first + count;
+    if (status == SR_OK) status = columns_create(&b, q->alpha.count, end, why);
+    if (status == SR_OK) status = average(&a, end, b.value, why);
+    if (status == SR_OK) columns_summarise(&b, q->alpha.count, end, false, found);
+    columns_free(&b);
     for (int i = 0; i < q->alpha.count && status == SR_OK; i++) {
+        found[i].values -= a.left_out[i]; /* counted as not finite so far */
+        found[i].nonfinite -= a.left_out[i];
         site_cells(t, at);
         tsv_text(&t->table, stat->name);
         tsv_real(&t->table, q->alpha.value[i]);
@@ -290,37 +248,14 @@ static sr_status read_startup(const char *word, int64_t *startup, sr_failure *wh
     return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto, same or a number of steps", word);
 }
 
-static void note_startup(int64_t startup, tsv *t) {
-    if (startup == STARTUP_SAME)
-        tsv_note(
-            t, "steps",
-            "the same recorded steps for every alpha: those behind the start-up of the greatest "
-            "one that leaves a third of them; greater ones have none");
-    else if (startup == STARTUP_AUTO)
-        tsv_note(t, "steps",
-                 "start-up left out: the first ceil(ln %g / ln alpha) recorded steps of each alpha "
-                 "(--burn-in 0 keeps them)",
-                 SR_STARTUP_LEFT);
-    else
-        tsv_note(t, "steps", "the first %lld recorded steps are left out", (long long)startup);
-}
-
-static void note_spacing(const run_set *set, tsv *t) {
-    for (int r = 0; r < set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(set->run[r]);
-        if (info->vectors == info->steps) continue;
-        tsv_note(t, "note", "%s: vectors at %lld of %lld steps: alpha counts recorded steps",
-                 set->path[r], (long long)info->vectors, (long long)info->steps);
-    }
-}
-
 static void declare_columns(stat_table *table) {
     tsv *t = &table->table;
     site_columns(t);
-    tsv_column(t, "statistic", "what the columns behind run_alpha summarise over recorded steps");
+    tsv_column(t, "statistic", "the columns after run_alpha summarize it over recorded steps");
     tsv_column(t, "alpha", "weight of the old running value");
-    tsv_column(t, "kept_in", "format that the running value is rounded to behind every update");
-    tsv_column(t, "spacing", "steps from one recorded step to the next; 1: alpha is as in the run");
+    tsv_column(t, "kept_in", "the running value is rounded to this format after every update");
+    tsv_column(t, "spacing",
+               "steps from one recorded step to the next; 1: alpha acts as in the run");
     tsv_column(t, "run_alpha", "alpha of the run itself at this site");
     summary_columns(t);
 }
@@ -330,14 +265,30 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     request *q = t->state;
     const table_choice c = {
         .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
-    sr_status status = read_alphas(s->alpha, &q->alpha, why);
-    if (status == SR_OK) status = read_formats(s->kept_in, q->kept, why);
+    q->alpha.count = numbers_of_list(s->alpha, q->alpha.value, ALPHAS);
+    bool valid = q->alpha.count > 0;
+    for (int i = 0; i < q->alpha.count; i++)
+        valid = valid && q->alpha.value[i] >= 0 && q->alpha.value[i] <= 1;
+    if (!valid)
+        return sr_fail(why, SR_USAGE, "--alpha: '%s' is not a list of up to %d numbers in [0, 1]",
+                       s->alpha, ALPHAS);
+    sr_status status = read_formats(s->kept_in, q->kept, why);
     if (status == SR_OK) status = read_startup(s->startup, &q->startup, why);
     if (status == SR_OK)
         status = choice_set_statistics(&t->chosen, stats, STATS, NULL, s->stat, why);
     if (status != SR_OK) return status;
-    note_spacing(t->set, &t->table);
-    note_startup(q->startup, &t->table);
+    run_set_note_vectors(t->set, "alpha", &t->table);
+    if (q->startup == STARTUP_SAME)
+        tsv_note(&t->table, "steps",
+                 "the same recorded steps for every alpha. The burn-in is the longest that "
+                 "keeps a third");
+    else if (q->startup == STARTUP_AUTO)
+        tsv_note(&t->table, "steps",
+                 "burn-in: skips ceil(ln %g / ln alpha) recorded steps of each alpha (--burn-in 0 "
+                 "keeps them)",
+                 SR_STARTUP_LEFT);
+    else
+        tsv_note(&t->table, "steps", "skips the first %lld recorded steps", (long long)q->startup);
     return table_choose(t, &c, why);
 }
 

@@ -1,26 +1,28 @@
-/* Which steps are outliers in time, by the test of Unified Normalization (Yang et al., ACM MM 2022,
+/* Steps that are outliers in time, by the test of Unified Normalization (Yang et al., ACM MM 2022,
  * arXiv 2208.01313).
  *
  * v_t [d] is a batch statistic of step t (psi2_B, or sigma2_B). The window of the last M recorded
- * steps holds v_{t-M+1} .. v_t; per feature k
+ * steps contains v_{t-M+1} .. v_t. For each feature k
  *
  *     AM_k = mean over the window of v,   GM_k = exp(mean over the window of ln v)
- *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by M
- *     d - 1)
+ *     V    = variance of sqrt(v) over all features of the M steps before, t-M .. t-1 (divided by
+ *            M d - 1)
  *     outlier:   AM_k - GM_k > M V   for any feature k
  *
- * AM >= GM, and AM - GM <= M Var(sqrt v) within one and the same window, so that a step beyond the
- * bound is further from the others than they are among each other. V from before the step and over
- * all features at once, one feature being enough, are those of the released code
- * (unified_normalization.py, UN2dFunction), as is what follows an outlier: its place in the window
- * is taken by the running value r, r <- a r + (1 - a) u, u the geometric mean of the window, or v_t
- * at an outlier and while the window fills. Other than there r begins with the first recorded step,
- * not with 1. Steps with a value that is not finite are counted and passed over, in the window too.
+ * AM >= GM, and AM - GM <= M Var(sqrt v) within one window. So a step beyond the bound is further
+ * from the others than they are from each other.
+ *
+ * The released code (unified_normalization.py, UN2dFunction) takes V from the steps before, over
+ * all features at once, and one feature suffices. It also replaces an outlier in the window by the
+ * running value r, r <- a r + (1 - a) u. u is the geometric mean of the window; it is v_t at an
+ * outlier and while the window fills. This program does the same, with one difference: r starts at
+ * the first recorded step, not at 1. It counts steps with a value that is not finite, and skips
+ * them in the window.
  *
  * ratio: the largest AM_k / GM_k; excess: the largest (AM_k - GM_k) / (M V), above 1 at an outlier.
- * Features that were 0 at all steps of the window are left out. Of one that was 0 at some of them
- * GM is 0 and ratio infinite; excess is so only behind M steps at which all features had one value,
- * V = 0.
+ * Features with 0 at all steps of the window are ignored. A feature with 0 at some steps has GM 0
+ * and an infinite ratio. The excess is infinite only if V = 0: all features had one value at M
+ * steps.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -49,16 +51,10 @@ static const option rows[] = {
                 "print a row for each tested step instead of a summary"),
 };
 
-/* Only there to let the frame find the sites. */
-static double has_psi2(const vector_row *r) {
-    return r->v[SR_psi2_B][0];
-}
-static double has_sigma2(const vector_row *r) {
-    return r->v[SR_sigma2_B][0];
-}
 static const statistic stats[] = {
-    {"psi2_B", "psi2_B", "mean square over valid rows", NEEDS(psi2_B), has_psi2, NULL},
-    {"sigma2_B", "sigma2_B", "biased variance over valid rows", NEEDS(sigma2_B), has_sigma2, NULL},
+    {"psi2_B", "psi2_B", "mean square over valid rows", NEEDS(psi2_B), first_values, NULL},
+    {"sigma2_B", "sigma2_B", "biased variance over valid rows", NEEDS(sigma2_B), first_values,
+     NULL},
 };
 
 /* -- the test -------------------------------------------------------------------------------- */
@@ -103,7 +99,7 @@ static void means_of(const tested *a, int64_t k, double *am, double *gm) {
     *gm = exp(logs / (double)a->window);
 }
 
-/* The window is full, its newest row is the one that is looked at. */
+/* The window is full; its newest row is the tested one. */
 static void compare_means(const tested *a, double bound, finding *f) {
     f->tested = true;
     for (int64_t k = 0; k < a->width; k++) {
@@ -246,7 +242,7 @@ static sr_status print_site(stat_table *table, const site_choice *at, sr_failure
     return SR_OK;
 }
 
-/* In a table per step a run without tested steps has no row: an error if no run has one. */
+/* A table per step has no row for a run without tested steps; fails if no run has one. */
 static sr_status check_recorded(const stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     int64_t first = 0, count = 0;
@@ -260,9 +256,9 @@ static sr_status check_recorded(const stat_table *t, sr_failure *why) {
     const sr_run_info *info = sr_run_get_info(t->set->run[0]);
     const step_window *w = &t->window[0];
     sr_fail(why, SR_FORMAT,
-            "%s: none of steps %lld to %lld has vectors and %lld recorded steps before it: vectors "
-            "are at %lld of %lld steps",
-            t->set->path[0], (long long)w->first, (long long)w->last, (long long)s->window,
+            "%s: no test in steps %lld to %lld: it needs %lld recorded steps, vectors are at %lld "
+            "of %lld steps",
+            t->set->path[0], (long long)w->first, (long long)w->last, (long long)s->window + 1,
             (long long)info->vectors, (long long)info->steps);
     sr_hint(why, "`statrec train --vectors-every 1` records them at every step");
     return SR_FORMAT;
@@ -274,12 +270,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         .source = FROM_VECTORS, .site = s->site, .startup = "0", .phase = s->phase};
     tsv_note(&t->table, "window", "M = %lld recorded steps, alpha %g", (long long)s->window,
              s->alpha);
-    for (int r = 0; r < t->set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
-        if (info->vectors == info->steps) continue;
-        tsv_note(&t->table, "note", "%s: vectors at %lld of %lld steps: M counts recorded steps",
-                 t->set->path[r], (long long)info->vectors, (long long)info->steps);
-    }
+    run_set_note_vectors(t->set, "M", &t->table);
     t->chosen = (choice){.wanted = {&stats[!strcmp(s->stat, "sigma2_B")]}, .statistics = 1};
     sr_status status = table_choose(t, &c, why);
     return status == SR_OK && s->per_step ? check_recorded(t, why) : status;

@@ -1,12 +1,11 @@
 /* A validation metric against the size of the micro-batch (PowerNorm, ICML 2020, figure 5).
  *
  * One row per model, data, normalization and size: mean, smallest and largest value of the metric
- * over the runs of that kind (seeds). The metric of a run is that of its last evaluation with a
- * finite value. The size is what the run was asked for: `max-tokens` of its configuration where its
- * losses are per token, `batch-size` where they are per image, sentence or transition; for a run
- * that has no such option the median of /steps/tokens. An update may be made of several
- * micro-batches: batch statistics see one of them. Runs of one row that differ in more than their
- * seed (batching, schedule) are told in a warning: what they scatter is not the noise of seeds.
+ * over the runs of that kind (seeds). A run contributes its last evaluation with a finite value.
+ * The size is an option of the run: `max-tokens` for losses per token, `batch-size` for losses per
+ * image, sentence or transition. Other runs use the median of /steps/tokens. An update may have
+ * several micro-batches; batch statistics see one of them. A warning reports runs of one row that
+ * differ beyond the seed (batching, schedule).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -43,7 +42,7 @@ static sr_status read_size(sr_runfile *run, double *size, sr_failure *why) {
     const bool tokens = strcmp(counts, "token") == 0;
     *size = counts[0] ? run_option_number(run, tokens ? "max-tokens" : "batch-size") : NAN;
     if (*size > 0) return SR_OK;
-    sr_status status = run_tokens(run, &s, why);
+    sr_status status = run_tokens(run, &s, &(int64_t){0}, why);
     *size = s.median;
     return status;
 }
@@ -68,7 +67,7 @@ static int by_kind_size(const point *a, const point *b) {
     return order ? order : (a->size > b->size) - (a->size < b->size);
 }
 
-/* Replicates of a row stand together. */
+/* Replicates of a row become neighbours. */
 static int by_row_and_group(const void *x, const void *y) {
     const point *a = x, *b = y;
     const int order = by_kind_size(a, b);
@@ -142,8 +141,7 @@ static sr_status read_points(stat_table *t, const char *metric, const run_groups
     qsort(p, (size_t)all->count, sizeof *p, by_row_and_group);
     for (int64_t i = 1; i < all->count; i++) {
         if (by_kind_size(&p[i - 1], &p[i]) || p[i].group == p[i - 1].group) continue;
-        tsv_note(&t->table, "warning",
-                 "runs of one row differ in more than their seed: first at %s, micro-batch %g",
+        tsv_note(&t->table, "warning", "runs of a row differ beyond the seed: %s, size %g",
                  p[i].norm, p[i].size);
         break;
     }

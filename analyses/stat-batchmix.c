@@ -1,8 +1,9 @@
-/* How much of mu_B - mu is what the batches were made of: row positions, sentence lengths, padding.
+/* The fraction of mu_B - mu that depends on the composition of the batches: row positions, sentence
+ * lengths, padding.
  *
- * Where batches hold sentences of like length, the batch mean of the position encoding differs from
- * batch to batch, and so does whatever goes with length: mu_B moves away from mu although no
- * feature of the words does. With delta_t = mu_B - mu of step t, a vector of d features,
+ * If batches hold sentences of similar length, the batch mean of the position encoding differs from
+ * batch to batch. So does every feature that depends on length. mu_B then moves away from mu
+ * without any change of the words. With delta_t = mu_B - mu of step t, a vector of d features,
  *
  *     share = 1 - sum_t ||delta_t - part_t||^2 / sum_t ||delta_t||^2
  *
@@ -10,17 +11,16 @@
  *     length, padding  part_t = B' z_t, the covariates of batchmix_covariates.c by least squares
  *                      out of sample (batchmix_fit.c)
  *
- * A share is negative where subtracting the part makes delta longer: a part that was fitted to
- * noise, or a position part that the rest of the mean cancels. With slope = sum <delta, p>/sum
- * ||p||^2 the position's share is (2 slope - 1) sum ||p||^2/sum ||delta||^2, negative below slope
- * 1/2; slope is 1 where the rest does not go with it.
+ * A share is negative if subtracting the part lengthens delta: a fit to noise, or a position part
+ * that the rest of the mean cancels. With slope = sum <delta, p>/sum ||p||^2 the share of the
+ * position is (2 slope - 1) sum ||p||^2/sum ||delta||^2, negative below slope 1/2. A slope of 1
+ * means that the rest is unrelated to p.
  *
- * Folds: blocks of neighbouring rows, twice as long as the running mean remembers, dealt out in
- * turn to ten folds. Control: the same regression with the covariates moved in time against the
- * vectors, around the end, by `shifts` distances: what a regression finds where there is nothing.
- * Without any relation a share lies outside the range of n shifts with probability 2/(n + 1).
- * Intervals: circular block bootstrap of the ratio of the two sums, with the coefficients as they
- * are; of steps of this run, not of other seeds.
+ * Folds: blocks of neighbouring rows, twice as long as the memory of the running mean, go to ten
+ * folds in turn. Control: the same regression after `shifts` circular shifts of the covariates in
+ * time: its result without any relation. Without a relation, a share lies outside the range of n
+ * shifts with probability 2/(n + 1). Intervals: circular block bootstrap of the ratio of the two
+ * sums, with fixed coefficients. They cover steps of this run, not other seeds.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -40,27 +40,20 @@ static const option rows[] = {
     SITE_OPTION(AT(site)),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     INT_OPTION("Covariates", "length-terms", AT(length_terms), "4", 1, MIX_TERMS, "",
-               "pieces of the line through sentence length"),
+               "fit N terms of sentence length"),
     INT_OPTION("Covariates", "padding-terms", AT(padding_terms), "2", 1, MIX_TERMS, "",
-               "pieces of the line through the padded part"),
+               "fit N terms of the padded fraction"),
     INT_OPTION("Intervals", "shifts", AT(of.shifts), "39", 0, 999, "",
-               "distances in time of the control"),
+               "compute the control from N time shifts of the covariates"),
     LEVEL_OPTION(AT(of.level)),
     RESAMPLES_OPTION(AT(of.resamples)),
     SEED_OPTION(AT(of.seed)),
 };
 
-/* Only there to let the frame find the sites. */
-static double difference(const vector_row *r) {
-    return r->v[SR_mu_B][0] - r->v[SR_mu][0] + r->v[SR_sigma2][0];
-}
-static double position_part(const vector_row *r) {
-    return r->v[SR_position_B][0] - r->v[SR_position][0];
-}
 static const statistic found[] = {
-    {"mu", "mu", "mu_B - mu", NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), difference, NULL},
+    {"mu", "mu", "mu_B - mu", NEEDS(mu_B) | NEEDS(mu) | NEEDS(sigma2), first_values, NULL},
     {"position", "position", "position_B - position", NEEDS(position_B) | NEEDS(position),
-     position_part, NULL},
+     first_values, NULL},
 };
 
 /* -- the table ------------------------------------------------------------------------------- */
@@ -80,29 +73,28 @@ static void declare_columns(stat_table *table) {
     site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "part",
-               "what is taken out of delta = mu_B - mu: none; position: position_B - position, "
-               "exact; length: rows/samples, padding: padded/(rows + padded), by regression");
+               "part subtracted from delta = mu_B - mu. position: position_B - position, exact. "
+               "length: rows/samples, padding: padded/(rows + padded), by regression");
     tsv_column(t, "terms", "coefficients for each feature that the regression has");
     tsv_column(t, "first_step", "first recorded step that is used");
     tsv_column(t, "last_step", "last recorded step that is used");
     tsv_column(t, "steps", "recorded steps from first to last that are finite");
     tsv_column(t, "nonfinite", "the others, in no other column");
     tsv_column(t, "share",
-               "1 - sum_t ||delta - part||^2 / sum_t ||delta||^2, regression out of "
-               "sample; below 0: taking it out makes delta longer");
+               "1 - sum_t ||delta - part||^2 / sum_t ||delta||^2, out of sample. Below 0: "
+               "subtracting the part lengthens delta");
     tsv_column(t, "low", "lower end of the interval of share over blocks of steps of this run");
     tsv_column(t, "high", "upper end");
     tsv_column(t, "control_low",
-               "least share with the covariates moved in time: what a regression "
-               "finds where there is no relation");
+               "least share with the covariates moved in time: the result without any relation");
     tsv_column(t, "control_high", "largest share with the covariates moved in time");
     tsv_column(t, "tid", "mean_t ||delta - part||_2 / ||sigma||_2: mean TID without the part");
     tsv_column(t, "slope",
-               "sum <delta, p> / sum ||p||^2, p the position part: 1 where the rest of "
-               "delta does not go with it; below 1/2 its share is negative");
+               "sum <delta, p> / sum ||p||^2, p the position part. 1: the rest of delta is "
+               "unrelated to p. Below 1/2 the share is negative");
     tsv_column(t, "independent",
-               "share of ||delta||^2 that means over n independent rows would "
-               "have: 2/(1 + alpha) sum_t ||sigma||^2/n / sum_t ||delta||^2");
+               "fraction of ||delta||^2 with n independent rows: 2/(1 + alpha) sum_t ||sigma||^2/n "
+               "/ sum_t ||delta||^2");
 }
 
 static void print_result(const result *r, tsv *t) {
@@ -147,7 +139,7 @@ static void note_covariate(const result *r, int64_t count, int covariate, mix_kn
              (long long)count, example->site->name, sites > 1 ? ", ..." : "");
 }
 
-/* r [count]: the sites of one run. Blocks are told where they are not those of the site before. */
+/* r [count]: the sites of one run. Notes a block length that differs from the site before. */
 static void note_run(const result *r, int64_t count, tsv *t) {
     for (int64_t i = 0; i < count; i++) {
         if (!r[i].rows)
@@ -174,11 +166,10 @@ static void choose_parts(const mix_site *m, result *r, tsv *t) {
         if (m->rows >= MIX_STEPS_PER_TERM * model.count)
             r->outcome.part[part].there = true;
         else
-            tsv_note(
-                t, "note",
-                "%s: %s: %s: %lld recorded steps, fewer than %d for each of %d terms: left out",
-                r->path, r->site->name, mix_part_name[part], (long long)r->rows, MIX_STEPS_PER_TERM,
-                r->terms[part]);
+            tsv_note(t, "note",
+                     "%s: %s: %s: skipped: %lld recorded steps; needs %d for each of %d terms",
+                     r->path, r->site->name, mix_part_name[part], (long long)r->rows,
+                     MIX_STEPS_PER_TERM, r->terms[part]);
     }
 }
 
@@ -220,11 +211,6 @@ static sr_status examine_run(stat_table *t, int64_t first, int64_t *count, resul
     return status;
 }
 
-/* The results of all sites. */
-typedef struct results {
-    result *site; /* [chosen sites] */
-} results;
-
 static sr_status examine_all(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     const table_choice c = {.source = FROM_VECTORS, .site = s->site};
@@ -233,7 +219,7 @@ static sr_status examine_all(stat_table *t, sr_failure *why) {
     sr_status status = windows_make(&t->window, t->set, s->startup, s->phase, &t->table, why);
     if (status == SR_OK) status = table_choose(t, &c, why);
     if (status != SR_OK) return status;
-    result *r = ((results *)t->state)->site = calloc((size_t)t->chosen.sites + 1, sizeof *r);
+    result *r = *(result **)t->state = calloc((size_t)t->chosen.sites + 1, sizeof *r);
     if (!r) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < t->chosen.sites && status == SR_OK; i += some)
         status = examine_run(t, i, &some, r + i, why);
@@ -247,13 +233,12 @@ static sr_status examine_all(stat_table *t, sr_failure *why) {
 
 static sr_status print_results(stat_table *t, sr_failure *why) {
     (void)why;
-    for (int64_t i = 0; i < t->chosen.sites; i++)
-        print_result(&((results *)t->state)->site[i], &t->table);
+    for (int64_t i = 0; i < t->chosen.sites; i++) print_result(*(result **)t->state + i, &t->table);
     return SR_OK;
 }
 
 static void release(stat_table *t) {
-    free(((results *)t->state)->site);
+    free(*(result **)t->state);
 }
 
 int main(int argc, char **argv) {
@@ -264,7 +249,7 @@ int main(int argc, char **argv) {
                 "Keeps up to 21 numbers in memory for each row of vectors.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
-        .state = sizeof(results),
+        .state = sizeof(result *), /* of the chosen sites */
         .head = examine_all,
         .columns = declare_columns,
         .rows = print_results,

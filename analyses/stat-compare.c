@@ -1,24 +1,23 @@
-/* Two or more runs against the first one: is a statistic larger, at the median and in its tail?
+/* Compares two or more runs with the first: is a statistic larger, at the median and in the tail?
  *
- * Runs of one configuration that differ in nothing but the seed are a group (replicates.c).
- * For every site and statistic that the first group and another one share:
+ * Runs that differ only in the seed form a group (replicates.c). For every site and statistic that
+ * the first group shares with another group:
  *
- *     ratio = quantile(other) / quantile(first),   quantile = median, 99 %, maximum over steps,
+ *     ratio = quantile(other) / quantile(first),   quantile: median, 99 % or maximum over steps;
  *                                                  of a group the mean over its runs
  *
- * with a percentile interval from a bootstrap (bootstrap.c) on two levels: first runs are
- * drawn from each group, then blocks of steps from each run, as the steps of a run follow from each
- * other; the two groups independently. From few runs percentiles are too short: with n runs in the
- * smaller group each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n).
- * An interval that contains 1 is `no difference shown`.
+ * with a percentile interval from a bootstrap (bootstrap.c) on two levels. It draws runs from each
+ * group, then blocks of steps from each run. Blocks keep the dependence of steps. It draws the two
+ * groups independently. Percentiles from few runs are too short. With n runs in the smaller group,
+ * each ratio r of a resample becomes ratio (r / ratio)^c, c = bootstrap_widening(n). If the
+ * interval contains 1, the verdict is `no difference shown`.
  *
- * A group of one run has no spread between seeds: the interval covers the steps of these very runs
- * then, and another seed of the same method may lie outside: the verdict says `in these runs`.
- * Steps are taken as stationary: the start-up of running values is left out (--burn-in), --phase
- * and
- * --after choose among the others.
- * Sites are matched by name, by depth (the number stored in the run file), or the first or the last
- * site with the statistic: models without a common name can be compared by place.
+ * A group of one run has no spread between seeds. Its interval covers the steps of this run, and
+ * another seed of the method may lie outside. So the verdict says `in these runs`.
+ *
+ * Steps are assumed stationary: --burn-in skips the first steps, --phase and --after choose among
+ * the others. Sites match by name or by depth (stored in the run file). --match first and last take
+ * the site at that end. Models without common names can be compared this way.
  */
 #include <float.h>
 #include <math.h>
@@ -26,7 +25,6 @@
 #include <string.h>
 
 #include "analysis/compare_sample.h"
-#include "analysis/frame/comparability.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/replicates.h"
 #include "base/containers/hash.h"
@@ -40,25 +38,23 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    TEXT_OPTION("Choice", "site", AT(site), "*", "sites: globs separated by commas",
-                .value = "SITE,..."),
+    TEXT_OPTION("Choice", "site", AT(site), "*", "use these sites: globs", .value = "SITE,..."),
     TEXT_OPTION("Choice", "stat", AT(stat),
                 "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,g_mu_share,"
                 "g_sigma2_share,g_psi2_share",
-                "statistics separated by commas: any name below /scalars, those that the runs "
-                "declare too, or a form of one",
+                "compare these statistics: names below /scalars, forms of them, or custom scalars",
                 .value = "STAT,..."),
     CHOICE_OPTION("Choice", "match", AT(match), "name", "name|depth|first|last",
-                  "which sites of two runs belong together"),
+                  "match sites of two runs by name or depth, or take the first or last of each"),
     CHOICE_OPTION("Choice", "groups", AT(groups), "seed", "seed|none",
-                  "runs that differ in nothing but the seed are one group; none: each run alone"),
+                  "seed: runs that differ only in the seed form one group; none: each run alone"),
     WINDOW_OPTIONS(AT(startup), AT(phase)),
     REAL_OPTION("Steps", "after", AT(after), "0", 0, 99, "percent",
-                "leave out the steps before this part of training"),
+                "skip the first X percent of training"),
     LEVEL_OPTION(AT(level)),
     RESAMPLES_OPTION(AT(resamples)),
     INT_OPTION("Intervals", "block", AT(block), "0", 0, 1000000, "steps",
-               "length of a block; 0: from the autocorrelation of each series"),
+               "draw blocks of N steps; 0: from the autocorrelation of each series"),
     SEED_OPTION(AT(seed)),
 };
 
@@ -78,8 +74,8 @@ static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
     return sr_run_get_site(p->set->run[at->run], at->site);
 }
 
-/* With --match first and last only the site at that end stands for the first run. */
-static bool stands(const comparison *p, const site_choice *at, int stat) {
+/* With --match first and last only the site at that end represents the first run. */
+static bool represents(const comparison *p, const site_choice *at, int stat) {
     if (at->run != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
     return !end || at == site_matching_find(&p->places, NULL, 0, stat);
@@ -95,8 +91,8 @@ static bool same_unit(const comparison *p, int run, int stat) {
     return a && b && strcmp(a->unit, b->unit) == 0;
 }
 
-/* The site that belongs to `first` in the next run of the group from *run on, which moves behind
- * it; NULL past the last. */
+/* The site that matches `first` in the next run of the group, searched from *run, which becomes
+ * the run after it. NULL after the last. */
 static const site_choice *next_member(const comparison *p, const site_choice *first, int group,
                                       int stat, int *run) {
     while (*run < p->set->count) {
@@ -217,39 +213,34 @@ static sr_status interval(const settings *s, const group_sample *x, const group_
     return SR_OK;
 }
 
-static void print_names(const comparison *p, const statistic *stat, const group_sample *x,
-                        const group_sample *y) {
-    tsv *t = p->table;
-    tsv_text(t, p->set->path[y->at->run]);
-    tsv_text(t, site_of(p, y->at)->name);
-    tsv_text(t, p->set->path[x->at->run]);
-    tsv_text(t, site_of(p, x->at)->name);
-    tsv_text(t, stat->name);
-    tsv_int(t, y->runs);
-    tsv_int(t, x->runs);
-    tsv_int(t, y->count);
-    tsv_int(t, y->nonfinite);
-    tsv_int(t, x->count);
-    tsv_int(t, x->nonfinite);
-    tsv_int(t, y->block);
-    tsv_int(t, x->block);
-}
-
 static sr_status print_pair(const comparison *p, const statistic *stat, const group_sample *x,
                             const group_sample *y, sr_failure *why) {
+    tsv *t = p->table;
     const bool enough = x->drawn && y->drawn, replicated = x->runs > 1 && y->runs > 1;
     for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
         double low = NAN, high = NAN;
         sr_status status = enough ? interval(p->s, x, y, i, &low, &high, why) : SR_OK;
         if (status != SR_OK) return status;
-        print_names(p, stat, x, y);
-        tsv_text(p->table, quantity[i]);
-        tsv_real(p->table, y->exact[i]);
-        tsv_real(p->table, x->exact[i]);
-        tsv_real(p->table, y->exact[i] / x->exact[i]);
-        tsv_real(p->table, low);
-        tsv_real(p->table, high);
-        tsv_text(p->table, enough ? verdict(low, high, replicated) : "too few steps");
+        tsv_text(t, p->set->path[y->at->run]);
+        tsv_text(t, site_of(p, y->at)->name);
+        tsv_text(t, p->set->path[x->at->run]);
+        tsv_text(t, site_of(p, x->at)->name);
+        tsv_text(t, stat->name);
+        tsv_int(t, y->runs);
+        tsv_int(t, x->runs);
+        tsv_int(t, y->count);
+        tsv_int(t, y->nonfinite);
+        tsv_int(t, x->count);
+        tsv_int(t, x->nonfinite);
+        tsv_int(t, y->block);
+        tsv_int(t, x->block);
+        tsv_text(t, quantity[i]);
+        tsv_real(t, y->exact[i]);
+        tsv_real(t, x->exact[i]);
+        tsv_real(t, y->exact[i] / x->exact[i]);
+        tsv_real(t, low);
+        tsv_real(t, high);
+        tsv_text(t, enough ? verdict(low, high, replicated) : "too few steps");
     }
     return SR_OK;
 }
@@ -271,7 +262,7 @@ static int64_t count_pairs(const comparison *p) {
     int64_t pairs = 0;
     for (int64_t k = 0; k < p->c->sites; k++)
         for (int i = 0; i < p->c->statistics; i++)
-            for (int g = 1; g < p->groups.count && stands(p, &p->c->site[k], i); g++)
+            for (int g = 1; g < p->groups.count && represents(p, &p->c->site[k], i); g++)
                 pairs += next_member(p, &p->c->site[k], g, i, &(int){0}) != NULL;
     return pairs;
 }
@@ -300,33 +291,13 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "ratio", "value / first_value");
     tsv_column(t, "low", "lower end of the interval of the ratio");
     tsv_column(t, "high",
-               "upper end; a maximum of a resample is never above the series' own, so the interval "
-               "of max tells how much hangs on single steps and is no bound for other runs");
+               "upper end. A resample never exceeds the maximum of its series. So the interval of "
+               "max shows how much depends on single steps. It is no bound for other runs");
     tsv_column(t, "verdict",
-               "larger or smaller: the interval is above or below 1, and it covers other seeds; "
-               "larger or smaller in these runs: one run on a side, so it covers other steps of "
-               "these runs only, another seed may lie outside and nothing is said about the "
-               "methods; no difference shown: it contains 1; too few steps: a run has fewer than "
-               "20; undefined: a ratio is 0/0 or x/0");
-}
-
-/* What the intervals cover, and what they do not. */
-static void note_cover(const comparison *p, int64_t pairs, tsv *t) {
-    const int64_t intervals = BOOTSTRAP_TAILS * pairs;
-    bool single = false;
-    for (int g = 0; g < p->groups.count; g++)
-        single = single || run_groups_size(&p->groups, p->set, g) < 2;
-    if (single)
-        tsv_note(
-            t, "note",
-            "where a side is one run (columns runs, first_runs) the interval covers the "
-            "spread over the steps of these runs, not that between seeds: two seeds of one "
-            "method differ `in these runs` too; to compare methods give three or more of each");
-    else
-        tsv_note(t, "note",
-                 "%lld intervals that cover other seeds: without any difference of the methods "
-                 "about %.3g of them, or fewer, miss 1",
-                 (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
+               "larger or smaller: the interval covers other seeds and is above or below 1. larger "
+               "or smaller in these runs: one side is a single run. Its interval covers other "
+               "steps and does not compare methods. no difference shown: the interval contains 1. "
+               "too few steps: a run has fewer than 20. undefined: a ratio is 0/0 or x/0");
 }
 
 static void note_method(const comparison *p, int64_t pairs, tsv *t) {
@@ -337,18 +308,30 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
              s->level, (long long)s->resamples);
     if (p->groups.count < p->set->count)
         tsv_note(t, "intervals",
-                 "groups: of runs, then of blocks of each; widened to Student's distribution by "
-                 "the number of runs of the smaller group: 2: %.3g times, 3: %.3g, 5: %.3g",
+                 "groups: resamples draw runs, then blocks of each. Few runs widen an interval "
+                 "(Student): 2 runs %.3g times, 3: %.3g, 5: %.3g",
                  bootstrap_widening(2, s->level), bootstrap_widening(3, s->level),
                  bootstrap_widening(5, s->level));
     if (s->block)
         tsv_note(t, "block", "%lld steps, as given", (long long)s->block);
     else
         tsv_note(t, "block",
-                 "length per series by Politis and White 2004, from the autocorrelation of "
-                 "[value > median]: neighbouring steps are alike, and single steps drawn one by "
-                 "one would make the intervals too short");
-    note_cover(p, pairs, t);
+                 "length per series by Politis and White 2004, from the autocorrelation of [value "
+                 "> median]");
+    /* the coverage of the intervals */
+    const int64_t intervals = BOOTSTRAP_TAILS * pairs;
+    bool single = false;
+    for (int g = 0; g < p->groups.count; g++)
+        single = single || run_groups_size(&p->groups, p->set, g) < 2;
+    if (single)
+        tsv_note(t, "note",
+                 "one side is a single run (columns runs, first_runs). Its interval covers other "
+                 "steps and no other seeds. Two seeds of one method differ `in these runs` too. To "
+                 "compare methods, give three runs or more of each");
+    else
+        tsv_note(t, "note",
+                 "%lld intervals cover other seeds. Without a difference about %.3g at most miss 1",
+                 (long long)intervals, (100 - p->s->level) / 100 * (double)intervals);
 }
 
 /* Of runs that declare a number, but in another unit than the first. */
@@ -358,17 +341,16 @@ static void note_units(const comparison *p) {
             if (declared_named(p->set->run[0], p->c->wanted[i]->name, SR_PER_SITE) &&
                 declared_named(p->set->run[r], p->c->wanted[i]->name, SR_PER_SITE) &&
                 !same_unit(p, r, i))
-                tsv_note(p->table, "note", "%s: %s is in another unit than in %s: not compared",
+                tsv_note(p->table, "note", "%s: skipped: %s has another unit than in %s",
                          p->set->path[r], p->c->wanted[i]->name, p->set->path[0]);
 }
 
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
-    sr_fail(why, SR_FORMAT, "%s and the other run%s have no statistic at a common site",
-            p->set->path[0], p->set->count > 2 ? "s" : "");
+    sr_fail(why, SR_FORMAT, "%s shares no statistic with the others", p->set->path[0]);
     for (int i = 0; i < p->c->statistics; i++)
         for (int r = 1; p->c->own[i] && r < p->set->count; r++)
             if (!same_unit(p, r, i)) {
-                sr_hint(why, "the runs do not declare %s alike: `statrec info` tells their units",
+                sr_hint(why, "units of %s differ: `statrec info` prints them",
                         p->c->wanted[i]->name);
                 return SR_FORMAT;
             }
@@ -382,7 +364,7 @@ static sr_status print_pairs(stat_table *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t k = 0; k < p->c->sites; k++)
         for (int i = 0; i < p->c->statistics && status == SR_OK; i++)
-            if (stands(p, &p->c->site[k], i)) status = compare_site(p, &p->c->site[k], i, why);
+            if (represents(p, &p->c->site[k], i)) status = compare_site(p, &p->c->site[k], i, why);
     return status;
 }
 
@@ -400,8 +382,8 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         status = run_groups_make(&p->groups, t->set, strcmp(s->groups, "none") == 0, why);
     if (status == SR_OK && p->groups.count == 1) {
         tsv_note(p->table, "note",
-                 "all runs are of one configuration and differ in nothing but the seed: compared "
-                 "one by one, what differs is what a seed does");
+                 "the runs differ only in the seed. They are compared one by one: differences show "
+                 "the effect of a seed");
         run_groups_free(&p->groups);
         status = run_groups_make(&p->groups, t->set, true, why);
     }

@@ -1,15 +1,15 @@
 /* Condition numbers of site inputs and of their gradients (Regularized BN, NeurIPS 2022, slides;
- * docs/norms.md 18.4), from the recorded spectra (statrec train --spectra-every N).
+ * docs/norms.md 18.4). They come from recorded spectra (statrec train --spectra-every N).
  *
- * X [N, d]: the tensor that a site normalises, valid rows, not centred, or dL/dX;
- * sigma_1 >= ... >= sigma_d its singular values, m = ceil(p d):
+ * X [N, d] is the input of a site, valid rows, not centred, or dL/dX. sigma_1 >= ... >= sigma_d are
+ * its singular values, m = ceil(p d):
  *
  *     slides:     C_max = sigma_1        C_p = sigma_1 / sigma_m
  *     released:   C_max = sigma_1^2 / N  C_p = (sigma_1 / sigma_m)^2     (eigenvalues of X^T X / N)
  *
- * The release counts padded positions in N; here N are the valid rows. A sigma_m of zero (m > N)
- * gives infinity. The spectra come from X^T X in double, which resolves sigma_m down to 5e-7 of
- * sigma_1, though X itself in float32 holds no more than about 1e-7.
+ * The release counts padded positions in N; here N is the number of valid rows. A sigma_m of zero
+ * (m > N) gives infinity. The spectra come from X^T X in double. That resolves sigma_m down to 5e-7
+ * of sigma_1; X itself in float32 has a precision of about 1e-7.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,30 +35,14 @@ typedef struct spectrum_parts {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", AT(site), "*",
-                "sites, separated by commas: globs, first, middle, last, last-bn",
-                .value = "SITE,..."),
+                "use these sites: globs, first, middle, last, last-bn", .value = "SITE,..."),
     TEXT_OPTION("Choice", "p", AT(p), "0.2,0.5,0.8",
-                "parts of the spectrum: numbers above 0, at most 1"),
+                "use these fractions of the spectrum: above 0, at most 1"),
     CHOICE_OPTION("Choice", "form", AT(form), "slides", "slides|released",
                   "slides: of X; released: of X^T X / N"),
     CHOICE_OPTION("Choice", "of", AT(of), "both", "both|input|gradient", "X, dL/dX, or both"),
     CHOICE_OPTION("Choice", "steps", AT(steps), "all", "all|last", "recorded steps"),
 };
-
-static sr_status read_parts(const char *list, spectrum_parts *p, sr_failure *why) {
-    for (const char *at = list; *at;) {
-        char *end;
-        const double value = strtod(at, &end);
-        if (end == at || (*end && *end != ',') || !(value > 0 && value <= 1) ||
-            p->count == PARTS_MAX)
-            return sr_fail(why, SR_USAGE,
-                           "--p: '%s' is not a list of at most %d numbers above 0, at most 1", list,
-                           PARTS_MAX);
-        p->part[p->count++] = value;
-        at = *end ? end + 1 : end;
-    }
-    return p->count ? SR_OK : sr_fail(why, SR_USAGE, "--p: an empty list");
-}
 
 /* -- the table ------------------------------------------------------------------------------- */
 
@@ -86,10 +70,7 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "p", "part of the spectrum; nan for C_max");
     tsv_column(t, "m", "ceil(p d)");
     tsv_column(t, "value", "inf where sigma_m is 0");
-    tsv_column(
-        t, "resolved",
-        "no: sigma_m is under 5e-7 of sigma_1, a rounding error of X^T X, or one of them is not "
-        "finite");
+    tsv_column(t, "resolved", "no: sigma_m is below 5e-7 of sigma_1, or one is not finite");
 }
 
 static void print_row(tsv *t, const spectrum *s, const char *name, double p, int64_t m,
@@ -148,25 +129,45 @@ static sr_status print_site(stat_table *t, int r, int64_t site, sr_failure *why)
     return status;
 }
 
+/* Visits the chosen sites of the runs with spectra: counts them, or prints them. */
+static sr_status each_site(stat_table *t, int64_t *sites, bool print, sr_failure *why) {
+    const settings *o = t->settings;
+    sr_status status = SR_OK;
+    for (int r = 0; r < t->set->count && status == SR_OK; r++) {
+        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
+        bool *chosen = choice_in_run(t->set->run[r], o->site);
+        if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
+        for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++) {
+            *sites += chosen[i];
+            if (print && chosen[i]) status = print_site(t, r, i, why);
+        }
+        free(chosen);
+    }
+    return status;
+}
+
 /* Notes the runs without any; a failure when there is nothing to print. */
 static sr_status find_spectra(stat_table *t, sr_failure *why) {
     const settings *o = t->settings;
     const run_set *set = t->set;
     int64_t records = 0, sites = 0;
-    sr_status status = read_parts(o->p, t->state, why);
+    spectrum_parts *p = t->state;
+    p->count = numbers_of_list(o->p, p->part, PARTS_MAX);
+    bool valid = p->count > 0;
+    for (int i = 0; i < p->count; i++) valid = valid && p->part[i] > 0 && p->part[i] <= 1;
+    if (!valid)
+        return sr_fail(why, SR_USAGE, "--p: '%s' is not a list of up to %d numbers in (0, 1]", o->p,
+                       PARTS_MAX);
+    sr_status status = each_site(t, &sites, false, why);
     if (status != SR_OK) return status;
     for (int r = 0; r < set->count; r++) {
-        const sr_run_info *info = sr_run_get_info(set->run[r]);
-        if (!info->spectra) tsv_note(&t->table, "note", "%s: no spectra: left out", set->path[r]);
-        records += info->spectra;
-        bool *chosen = choice_in_run(set->run[r], o->site);
-        if (!chosen) return sr_fail(why, SR_MEMORY, "out of memory");
-        for (int64_t i = 0; i < info->sites && info->spectra; i++) sites += chosen[i];
-        free(chosen);
+        const int64_t spectra = sr_run_get_info(set->run[r])->spectra;
+        if (!spectra) tsv_note(&t->table, "note", "%s: no spectra: left out", set->path[r]);
+        records += spectra;
     }
     tsv_note(&t->table, "form", "%s", o->form);
     tsv_note(&t->table, "method", "roots of the eigenvalues of X^T X, summed in double");
-    if (records && sites) return SR_OK;
+    if (sites) return SR_OK;
     if (records) return sr_fail(why, SR_USAGE, "--site: '%s' matches no site", o->site);
     sr_fail(why, SR_FORMAT, "%s%s has no spectra of site inputs", set->path[0],
             set->count > 1 ? " (and no other run)" : "");
@@ -175,17 +176,7 @@ static sr_status find_spectra(stat_table *t, sr_failure *why) {
 }
 
 static sr_status print_runs(stat_table *t, sr_failure *why) {
-    const settings *o = t->settings;
-    sr_status status = SR_OK;
-    for (int r = 0; r < t->set->count && status == SR_OK; r++) {
-        const sr_run_info *info = sr_run_get_info(t->set->run[r]);
-        bool *chosen = choice_in_run(t->set->run[r], o->site);
-        if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
-        for (int64_t i = 0; i < info->sites && info->spectra && status == SR_OK; i++)
-            if (chosen[i]) status = print_site(t, r, i, why);
-        free(chosen);
-    }
-    return status;
+    return each_site(t, &(int64_t){0}, true, why);
 }
 
 int main(int argc, char **argv) {

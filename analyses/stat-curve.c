@@ -1,12 +1,10 @@
-/* Training and validation curves: the columns of /steps, those that the runs declare too, or of
- * /evals, with epoch and percent.
+/* Training and validation curves: columns of /steps, with custom scalars, or columns of /evals.
  *
  *     percent = 100 * step / last step of the run
  *
  * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and
- * grad_norm are NaN except in the last pass of an optimizer update.
- *
- * Reduced (--buckets, downsample.c), a run is cut into parts of equal epochs.
+ * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
+ * into parts of equal epochs (downsample.c).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
@@ -16,6 +14,7 @@
 #include "analysis/columns/downsample.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/step_range.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/runs/run_metrics.h"
 #include "analysis/series/custom_statistics.h"
 #include "base/containers/vector.h"
@@ -29,19 +28,16 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     FLAG_OPTION("Output", "evals", AT(evals), "no",
-                "one row per evaluation instead of one per step"),
+                "print a row for each evaluation instead of each step"),
     TEXT_OPTION("Output", "metric", AT(metric), "",
-                "with --evals: only these metrics, names separated by commas, a column for each "
-                "whether a run declares it or not; default: all that the runs declare",
+                "with --evals: print these metrics, also undeclared ones; default: all that the "
+                "runs declare",
                 .value = "METRIC"),
     TEXT_OPTION("Output", "stat", AT(stat), "",
-                "without --evals: beside step and epoch only these columns, names separated by "
-                "commas; default: all",
+                "without --evals: print step, epoch and these columns; default: all",
                 .value = "STAT,..."),
-    INT_OPTION(
-        "Output", "buckets", AT(buckets), "0", 1, 1000000, "",
-        "of each of so many parts of the epochs only the smallest, the median and the largest "
-        "value of every column; 0: every row"),
+    INT_OPTION("Output", "buckets", AT(buckets), "0", 1, 1000000, "",
+               "print smallest, median and largest value of N parts of the epochs; 0: every row"),
     PHASE_OPTION(AT(phase)),
 };
 
@@ -60,11 +56,11 @@ static const column eval_column[] = {
     {"epoch", "passes over the training data at this evaluation", false, NULL, NULL}};
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
-    EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* and those of metrics */
+    EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* before the metrics */
     BLOCK = 4096,
 };
 
-/* One of the two groups of a run file, and the columns of a table: all, or the chosen ones. */
+/* One of the two groups of a run file, and the chosen columns of it. */
 typedef struct group {
     column *column; /* [columns] */
     int columns;
@@ -139,8 +135,7 @@ static sr_status eval_columns_make(group *e, const run_set *set, const char *wor
 static sr_status refuse_step(const run_set *set, const char *name, sr_failure *why) {
     enum { SHOWN = 32 };
     const char *names[STEP_COLUMNS + SHOWN];
-    char text[512];
-    size_t used = 0;
+    char text[512] = "";
     if (declared_find(set, name, SR_PER_SITE)) {
         sr_fail(why, SR_USAGE, "--stat: '%.80s' is a number per site, not per step", name);
         sr_hint(why, "stat-scalar prints it");
@@ -149,8 +144,7 @@ static sr_status refuse_step(const run_set *set, const char *name, sr_failure *w
     for (int i = 0; i < STEP_COLUMNS; i++) names[i] = step_column[i].name;
     const int count = STEP_COLUMNS + declared_list(set, SR_PER_STEP, names + STEP_COLUMNS, SHOWN);
     const char *nearest = tool_nearest(name, names, count);
-    for (int i = 0; i < count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? ", " : "", names[i]);
+    for (int i = 0; i < count; i++) text_append(text, sizeof text, ", ", names[i]);
     sr_fail(why, SR_USAGE, "--stat: no column '%.80s' of steps; there are %s", name, text);
     if (nearest) sr_hint(why, "did you mean '%s'?", nearest);
     return SR_USAGE;
@@ -236,13 +230,11 @@ typedef struct curve {
     int64_t last;            /* step of the run's last row */
     int epoch;               /* its column */
     double *memory, **value; /* [1 + columns][BLOCK] */
-    double *row;             /* [1 + columns] scratch */
 } curve;
 
-/* Of the rows that the table is about; value [1 + columns][count]. */
-static sr_status curve_read(void *context, int64_t first, int64_t count, double *const *value,
-                            sr_failure *why) {
-    const curve *c = context;
+/* Reads rows of the table into c->value. */
+static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_failure *why) {
+    double *const *value = c->value;
     sr_status status = SR_OK;
     for (int i = 0; i < c->g->columns && status == SR_OK; i++)
         status =
@@ -252,84 +244,64 @@ static sr_status curve_read(void *context, int64_t first, int64_t count, double 
     return status;
 }
 
-/* The median of two whole numbers may be none. */
-static void curve_print(const curve *c, const double *row) {
-    tsv_text(c->table, c->path);
-    tsv_real(c->table, row[0]);
-    for (int k = 0; k < c->g->columns; k++) {
-        if (!c->g->column[k].whole || row[1 + k] != floor(row[1 + k]))
-            tsv_real(c->table, row[1 + k]);
-        else
-            tsv_int(c->table, (int64_t)row[1 + k]);
-    }
-}
-
-static sr_status curve_all(curve *c, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
-        const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
-        status = curve_read(c, done, count, c->value, why);
-        for (int64_t i = 0; i < count && status == SR_OK; i++) {
-            for (int k = 0; k < 1 + c->g->columns; k++) c->row[k] = c->value[k][i];
-            curve_print(c, c->row);
+/* Prints the rows that p has so far. */
+static void curve_print(const curve *c, parts *p) {
+    for (int64_t i = 0; i < p->rows; i++) {
+        const double *row = p->row + i * p->columns;
+        tsv_text(c->table, c->path);
+        tsv_real(c->table, row[0]);
+        for (int k = 0; k < c->g->columns; k++) {
+            /* the median of two whole numbers may be none */
+            if (!c->g->column[k].whole || row[1 + k] != floor(row[1 + k]))
+                tsv_real(c->table, row[1 + k]);
+            else
+                tsv_int(c->table, (int64_t)row[1 + k]);
         }
     }
-    return status;
+    p->rows = 0;
 }
 
-static sr_status curve_reduce(curve *c, parts *p, sr_failure *why) {
+/* buckets 0: every row */
+static sr_status curve_rows(curve *c, int64_t buckets, sr_failure *why) {
+    double low = 0, high = 0;
+    parts p;
     sr_status status = SR_OK;
+    if (buckets) status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
+    if (buckets && status == SR_OK)
+        status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
+    parts_begin(&p, 1 + c->g->columns, buckets, low, high);
     for (int64_t done = 0; done < c->rows && status == SR_OK; done += BLOCK) {
         const int64_t count = c->rows - done < BLOCK ? c->rows - done : BLOCK;
-        status = curve_read(c, done, count, c->value, why);
+        status = curve_read(c, done, count, why);
         if (status == SR_OK)
             status =
-                parts_add(p, c->value[1 + c->epoch], (const double *const *)c->value, count, why);
+                parts_add(&p, c->value[1 + c->epoch], (const double *const *)c->value, count, why);
+        if (status == SR_OK) curve_print(c, &p);
     }
-    return status == SR_OK ? parts_end(p, why) : status;
-}
-
-static sr_status curve_parts(curve *c, int64_t buckets, sr_failure *why) {
-    double low, high;
-    parts p;
-    sr_status status = c->g->read(c->run, "epoch", c->first, 1, &low, why);
-    if (status == SR_OK)
-        status = c->g->read(c->run, "epoch", c->first + c->rows - 1, 1, &high, why);
-    if (status != SR_OK) return status;
-    parts_begin(&p, 1 + c->g->columns, buckets, low, high);
-    status = curve_reduce(c, &p, why);
-    for (int64_t i = 0; i < p.rows && status == SR_OK; i++) curve_print(c, p.row + i * p.columns);
+    if (status == SR_OK) status = parts_end(&p, why);
+    if (status == SR_OK) curve_print(c, &p);
     parts_free(&p);
-    return status;
-}
-
-/* First of a run's rows whose step is at or behind `step`. */
-static sr_status row_of_step(const group *g, const sr_runfile *run, int64_t step, int64_t *row,
-                             sr_failure *why) {
-    int64_t low = 0, high = g->rows(sr_run_get_info(run));
-    sr_status status = SR_OK;
-    while (low < high && status == SR_OK) {
-        const int64_t middle = low + (high - low) / 2;
-        double here;
-        status = g->read(run, "step", middle, 1, &here, why);
-        if (status == SR_OK && here < (double)step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *row = low;
     return status;
 }
 
 /* window: NULL for all rows. Evaluations from before the first step, step 0, go with it. */
 static sr_status rows_of_window(const group *g, const sr_runfile *run, const step_window *window,
                                 int64_t *first, int64_t *count, sr_failure *why) {
-    int64_t end = g->rows(sr_run_get_info(run));
+    const series steps = {.run = run, .source = FROM_SCALARS};
+    const int64_t all = g->rows(sr_run_get_info(run));
     sr_status status = SR_OK;
-    *first = 0;
-    if (window && window->first > 1) status = row_of_step(g, run, window->first, first, why);
-    if (window && status == SR_OK) status = row_of_step(g, run, window->last + 1, &end, why);
-    *count = end - *first;
+    *first = 0, *count = all;
+    if (!window) return SR_OK;
+    if (g->rows == step_rows) return window_rows(window, &steps, first, count, why);
+    *count = 0;
+    for (int64_t i = 0; i < all && status == SR_OK; i++) {
+        double step = 0;
+        status = g->read(run, "step", i, 1, &step, why);
+        if (window->first > 1 && step < (double)window->first)
+            ++*first;
+        else
+            *count += step <= (double)window->last;
+    }
     return status;
 }
 
@@ -343,7 +315,7 @@ static sr_status print_curves(curve *c, const stat_table *t, sr_failure *why) {
         if (status == SR_OK) status = run_last_step(c->run, &c->last, why);
         if (status != SR_OK) break;
         const bool reduced = buckets && c->rows > 3 * buckets;
-        status = reduced ? curve_parts(c, buckets, why) : curve_all(c, why);
+        status = curve_rows(c, reduced ? buckets : 0, why);
     }
     return status;
 }
@@ -351,25 +323,15 @@ static sr_status print_curves(curve *c, const stat_table *t, sr_failure *why) {
 static sr_status print_runs(stat_table *t, sr_failure *why) {
     const group *g = t->state;
     const size_t columns = 1 + (size_t)g->columns;
-    curve c = {.g = g, .table = &t->table, .row = malloc(columns * sizeof *c.row)};
+    curve c = {.g = g, .table = &t->table};
     c.memory = malloc(columns * BLOCK * sizeof *c.memory);
     c.value = malloc(columns * sizeof *c.value);
-    sr_status status =
-        c.memory && c.value && c.row ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = c.memory && c.value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (size_t k = 0; k < columns && status == SR_OK; k++) c.value[k] = c.memory + k * BLOCK;
     while (c.epoch + 1 < g->columns && strcmp(g->column[c.epoch].name, "epoch") != 0) c.epoch++;
     if (status == SR_OK) status = print_curves(&c, t, why);
-    free(c.memory), free(c.value), free(c.row);
+    free(c.memory), free(c.value);
     return status;
-}
-
-static void note_column(const column *c, const run_set *set, tsv *table) {
-    if (c->metric) metric_warn(set, c->name, strlen(c->name), table);
-    if (!c->own) return;
-    declared_warn(set, c->name, SR_PER_STEP, table);
-    for (int r = 0; r < set->count; r++)
-        if (!declared_named(set->run[r], c->name, SR_PER_STEP))
-            tsv_note(table, "note", "%s does not declare %s", set->path[r], c->name);
 }
 
 static sr_status check_rows(const stat_table *t, const group *g, sr_failure *why) {
@@ -409,12 +371,18 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     for (int r = 0; r < t->set->count && t->window; r++)
         window_describe(&t->window[r], t->set->path[r], &t->table);
     if (s->buckets)
-        tsv_note(
-            &t->table, "note",
-            "three rows for each 1/%lld of the epochs where there are more: smallest, median and "
-            "largest value",
-            (long long)s->buckets);
-    for (int i = 0; i < g->columns; i++) note_column(&g->column[i], t->set, &t->table);
+        tsv_note(&t->table, "note",
+                 "three rows per 1/%lld of the epochs: smallest, median, largest",
+                 (long long)s->buckets);
+    for (int i = 0; i < g->columns; i++) {
+        const column *c = &g->column[i];
+        if (c->metric) metric_warn(t->set, c->name, strlen(c->name), &t->table);
+        if (!c->own) continue;
+        declared_warn(t->set, c->name, SR_PER_STEP, &t->table);
+        for (int r = 0; r < t->set->count; r++)
+            if (!declared_named(t->set->run[r], c->name, SR_PER_STEP))
+                tsv_note(&t->table, "note", "%s does not declare %s", t->set->path[r], c->name);
+    }
     return SR_OK;
 }
 

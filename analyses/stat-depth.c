@@ -1,10 +1,10 @@
 /* Power, variance, kurtosis and mean direction of the sites' inputs by depth, in parts of training.
  *
- * The statistics of feature_statistics.c, each as its median over the recorded steps of a part, a
- * row per run, part and site: rows of a part stand together in the order of the forward pass, as
- * figures against depth want them (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv
- * 2502.05795). Steps whose value is NaN or infinite are counted in `nonfinite` and are in no
- * median. Batch statistics do not know what running values began with: no start-up is left out.
+ * Prints medians of the statistics of feature_statistics.c over the recorded steps of a part. A row
+ * per run, part and site. The rows of a part are neighbours in forward order, for figures against
+ * depth (Peri-LN, arXiv 2502.02732; The Curse of Depth, arXiv 2502.05795). `nonfinite` counts steps
+ * with a value that is NaN or infinite; no median includes them. Batch statistics do not depend on
+ * initial running values, so no burn-in is skipped.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -72,19 +72,6 @@ static void declare_columns(stat_table *table) {
         tsv_column(t, feature_statistics[i].name, statistic_definition(&feature_statistics[i]));
 }
 
-static void print_cell(stat_table *table, const site_choice *at, int64_t part, const cell *c) {
-    const sr_run_site *site = sr_run_get_site(table->set->run[at->run], at->site);
-    tsv *t = &table->table;
-    tsv_text(t, table->set->path[at->run]);
-    window_part_cells(t, ((const settings *)table->settings)->parts, part);
-    tsv_text(t, site->name);
-    tsv_int(t, site->depth);
-    tsv_text(t, site->norm);
-    tsv_int(t, c->steps);
-    tsv_int(t, c->nonfinite);
-    for (int i = 0; i < FEATURE_STATISTICS; i++) tsv_real(t, c->median[i]);
-}
-
 /* at[sites] of one run. */
 static sr_status print_run(stat_table *t, const site_choice *at, int64_t sites, sr_failure *why) {
     const int64_t parts = ((const settings *)t->settings)->parts;
@@ -97,7 +84,18 @@ static sr_status print_run(stat_table *t, const site_choice *at, int64_t sites, 
             status = measure_part(t->set->run[at->run], &at[k], &here, &all[k * parts + p], why);
         }
     for (int64_t p = 0; p < parts && status == SR_OK; p++)
-        for (int64_t k = 0; k < sites; k++) print_cell(t, &at[k], p, &all[k * parts + p]);
+        for (int64_t k = 0; k < sites; k++) {
+            const sr_run_site *site = sr_run_get_site(t->set->run[at->run], at[k].site);
+            const cell *c = &all[k * parts + p];
+            tsv_text(&t->table, t->set->path[at->run]);
+            window_part_cells(&t->table, parts, p);
+            tsv_text(&t->table, site->name);
+            tsv_int(&t->table, site->depth);
+            tsv_text(&t->table, site->norm);
+            tsv_int(&t->table, c->steps);
+            tsv_int(&t->table, c->nonfinite);
+            for (int i = 0; i < FEATURE_STATISTICS; i++) tsv_real(&t->table, c->median[i]);
+        }
     free(all);
     return status;
 }
@@ -118,8 +116,8 @@ static sr_status choose(stat_table *t, sr_failure *why) {
                             .site = s->site,
                             .startup = "0",
                             .phase = s->phase,
-                            .hint = "methods without batch statistics have them only with `statrec "
-                                    "train --observe batch`, vectors only with --record all",
+                            .hint = "without batch statistics, add `statrec train --observe "
+                                    "batch`; vectors need --record all",
                             .compares = true};
     t->chosen.statistics = FEATURE_STATISTICS;
     for (int i = 0; i < FEATURE_STATISTICS; i++) t->chosen.wanted[i] = &feature_statistics[i];

@@ -1,6 +1,6 @@
 /* Distance between batch and running statistics (PowerNorm, ICML 2020, figures 2 and 4).
  *
- * With d the width of the site, B the batch of one step, running values from before their update:
+ * With d the width of the site, B the batch of one step, running values before their update:
  *
  *     dist_mu     = ||mu_B - mu||_2 / d
  *     dist_sigma2 = ||sigma2_B - sigma2||_2 / d
@@ -8,12 +8,12 @@
  *     dist_psi2   = ||psi2_B - psi2||_2 / d
  *     dist_psi    = ||sqrt(psi2_B) - sqrt(psi2)||_2 / d
  *
- * The division is by d, not sqrt(d), as in the paper, and the scale of the activations stays in:
- * runs of different width or scale are not comparable in this form. Roots without eps. --form
- * per-root divides by sqrt(d) instead (root mean square over features), --form relative by the
- * length of the running statistic, of mu by that of the running deviation: neither width nor scale
- * is left.
- * --ranks has nothing of running values: how far the shares of one batch are apart
+ * The paper divides by d, not by sqrt(d), and keeps the scale of the activations. So this form does
+ * not compare runs of different width or scale. Roots have no eps. --form per-root divides by
+ * sqrt(d) (root mean square over features). --form relative divides by the length of the running
+ * statistic; for mu, by the length of the running standard deviation. It depends on neither width
+ * nor scale.
+ * --ranks uses no running values: it prints the spread between the shards of a batch
  * (shard_spread.c).
  */
 #include <math.h>
@@ -90,11 +90,10 @@ int main(int argc, char **argv) {
         .default_stat = "mu,sigma,sigma2,psi,psi2",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint =
-            "methods without batch statistics have them only with `statrec train --observe batch`",
+        .hint = "without batch statistics, add `statrec train --observe batch`",
         .form_option = "form",
-        .form_help = "divided by d as in the paper, by sqrt(d), or by the running statistic; only "
-                     "the last may be compared between widths and scales",
+        .form_help = "paper: divide by d; per-root: by sqrt(d); relative: by the running "
+                     "statistic, comparable between widths",
         .form = {{"paper", stats, false},
                  {"per-root", per_root, false},
                  {"relative", relative, false}},

@@ -1,6 +1,6 @@
-/* What the power of a site's input is made of: kurtosis over features, share of the mean direction,
- * power and variance, the largest variance, dead features (feature_statistics.c has the formulas
- * and their sources). By depth: stat-depth.
+/* Power of a site's input over its features: kurtosis, mean direction, power and variance, largest
+ * variance, dead features. feature_statistics.c has formulas and sources; stat-depth orders by
+ * depth.
  */
 #include "analysis/frame/statistics_table.h"
 
@@ -14,8 +14,8 @@ int main(int argc, char **argv) {
         .default_stat = "kurtosis,mean_share,power,variance,largest,dead",
         .site = "*",
         .source = FROM_VECTORS,
-        .hint = "methods without batch statistics have them only with `statrec train --observe "
-                "batch`, vectors only with --record all",
+        .hint = "without batch statistics, add `statrec train --observe batch`; vectors need "
+                "--record all",
     };
     return analysis_main(&a, argc, argv);
 }

@@ -28,13 +28,9 @@ static const option rows[] = {
                 "print a row for each feature instead of each site and step"),
 };
 
-/* Only there to let the frame find the sites with both vectors. */
-static double has_both(const vector_row *r) {
-    return r->v[SR_gamma][0] + r->v[SR_psi2_B][0];
-}
 static const statistic ratio = {
-    "ratio",  "gamma/psi_B", "|gamma| / sqrt(psi2_B + eps)", NEEDS(gamma) | NEEDS(psi2_B),
-    has_both, NULL};
+    "ratio",      "gamma/psi_B", "|gamma| / sqrt(psi2_B + eps)", NEEDS(gamma) | NEEDS(psi2_B),
+    first_values, NULL};
 
 static const double decile[] = {0, 0.1, 0.25, 0.5, 0.75, 0.9, 1};
 static const char *const decile_name[] = {"min", "q10", "q25", "median", "q75", "q90", "max"};
@@ -57,31 +53,17 @@ static void declare_columns(stat_table *table) {
     }
 }
 
-/* One site at one step. */
-typedef struct site_step {
-    stat_table *t;
-    const site_choice *at;
-    const sr_run_site *site;
-    int64_t step;
-} site_step;
-
-static void begin_row(const site_step *p) {
-    site_cells(p->t, p->at);
-    tsv_int(&p->t->table, p->step);
-}
-
-static void print_deciles(const site_step *p, double *value) {
-    tsv *t = &p->t->table;
+/* value [width] is reordered. */
+static void print_deciles(tsv *t, double *value, int64_t width) {
     int64_t n = 0, above = 0;
-    for (int64_t k = 0; k < p->site->width; k++) {
+    for (int64_t k = 0; k < width; k++) {
         if (!isfinite(value[k])) continue;
         above += value[k] > 1;
         value[n++] = value[k];
     }
     sort_reals(value, n);
-    begin_row(p);
-    tsv_int(t, p->site->width);
-    tsv_int(t, p->site->width - n);
+    tsv_int(t, width);
+    tsv_int(t, width - n);
     for (int i = 0; i < DECILES; i++) tsv_real(t, quantile_of_sorted(value, n, decile[i]));
     tsv_real(t, n ? (double)above / (double)n : NAN);
 }
@@ -89,24 +71,29 @@ static void print_deciles(const site_step *p, double *value) {
 static sr_status print_site(stat_table *t, const site_choice *at, sr_failure *why) {
     const settings *s = t->settings;
     const sr_runfile *run = t->set->run[at->run];
-    site_step p = {t, at, sr_run_get_site(run, at->site), 0};
-    const int64_t d = p.site->width, rows_of_run = sr_run_get_info(run)->vectors;
+    const sr_run_site *site = sr_run_get_site(run, at->site);
+    const int64_t d = site->width, end = sr_run_get_info(run)->vectors;
     float *raw = malloc((size_t)(2 * d) * sizeof *raw);
     double *value = malloc((size_t)d * sizeof *value);
     sr_status status = raw && value ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int64_t row = strcmp(s->steps, "all") == 0 ? 0 : rows_of_run - 1;
-         row < rows_of_run && status == SR_OK; row++) {
-        status = sr_run_vector_steps(run, row, 1, &p.step, why);
+    for (int64_t row = strcmp(s->steps, "all") == 0 ? 0 : end - 1; row < end && status == SR_OK;
+         row++) {
+        int64_t step = 0;
+        status = sr_run_vector_steps(run, row, 1, &step, why);
         if (status == SR_OK) status = sr_run_vector(run, "gamma", at->site, row, 1, raw, why);
         if (status == SR_OK) status = sr_run_vector(run, "psi2_B", at->site, row, 1, raw + d, why);
         if (status != SR_OK) break;
-        for (int64_t k = 0; k < d; k++) value[k] = fabs(raw[k]) / sqrt(raw[d + k] + p.site->eps);
+        for (int64_t k = 0; k < d; k++) value[k] = fabs(raw[k]) / sqrt(raw[d + k] + site->eps);
         for (int64_t k = 0; k < d && s->per_feature; k++) {
-            begin_row(&p);
+            site_cells(t, at);
+            tsv_int(&t->table, step);
             tsv_int(&t->table, k);
             tsv_real(&t->table, value[k]);
         }
-        if (!s->per_feature) print_deciles(&p, value);
+        if (s->per_feature) continue;
+        site_cells(t, at);
+        tsv_int(&t->table, step);
+        print_deciles(&t->table, value, d);
     }
     free(raw);
     free(value);

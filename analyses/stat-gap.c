@@ -1,23 +1,21 @@
 /* Runs against the reference of their task: gap of a validation metric, discrepancy of the last
- * batch-normalised site, and how many sites take statistics over the batch (Regularized BN, NeurIPS
- * 2022: discrepancy against gap across tasks; gap against the number of replaced layers).
+ * batch-normalized site, and number of sites with statistics over the batch (Regularized BN,
+ * NeurIPS 2022: discrepancy against gap across tasks; gap against the number of replaced layers).
  *
- *     gap = value - reference, or reference - value where less is better:
- *           positive where the run is better than its reference; NaN where the metric has no
- *           direction
+ *     gap = value - reference, or reference - value if less is better:
+ *           positive if the run is better than its reference; NaN if the metric has no direction
  *
  * A task: runs of one model and one data set (data, data-dir, source and target of the
- * configuration). Its references: the runs with the fewest batch sites (an LN run has none). The
- * reference of a run is the one whose configuration differs from its own in the fewest lines, so
- * that pre-norm goes with pre-norm and seed with seed; of several, the first given. The value is
- * that of the last evaluation with a finite one. The discrepancy is that of the last BN layer
- * (--site last-bn of the other analyses: a stack's final norm is none), of the final pass where the
- * run made one, else the mean over the last tenth of the steps; --phase takes the mean over the
- * steps of a phase or half of training instead, without the start-up of the running values.
+ * configuration). References are the runs with the fewest batch sites (an LN run has none). A run
+ * uses the reference whose configuration differs in the fewest lines; the first given one of
+ * several. So pre-norm goes with pre-norm and seed with seed. The value is the last finite one of
+ * the evaluations. The discrepancy is of the last BN layer (--site last-bn of the other analyses).
+ * It comes from the final pass, else it is the mean over the last tenth of the steps. --phase takes
+ * the mean over the steps of a phase or half of training instead, without the burn-in.
  *
- * Intervals are over replicates, runs that differ in their seed alone (replicates.c): Student's
- * for the mean of the group, the gaps paired by the references that the runs have. A single run has
- * none: how an evaluation or a gap varies from run to run is not in it.
+ * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
+ * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
+ * interval: its file does not show the variation between runs.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -37,13 +35,11 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
-                "names of metrics, separated by commas: the first that a run has",
-                .value = "METRIC"),
+                "use the first of these metrics that a run has", .value = "METRIC"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
-        "discrepancies: auto (the final pass, else the last tenth of the steps), or their mean "
-        "over a phase: all, first-half, second-half, FROM:TO, or a phase of the learning rate, "
-        "its number from 1 or last",
+        "auto: discrepancies of the final pass, else of the last tenth of the steps; or use these "
+        "steps: all, first-half, second-half, FROM:TO, or learning-rate phase N or last",
         .value = "PHASE"),
     TEXT_OPTION("Steps", "burn-in", AT(startup), "auto", "with a phase: " WINDOW_STARTUP_HELP,
                 .value = "STEPS"),
@@ -145,14 +141,10 @@ static int find_reference(const result *r, int count, int of) {
 
 typedef enum { OF_TID, OF_VALUE, OF_GAP, INTERVALS } interval_of;
 
-typedef struct interval {
-    double low, high;
-} interval;
-
 /* Of group g: each quantity's interval, and how many runs there are. */
 typedef struct replicates {
     int runs;
-    interval of[INTERVALS];
+    double low[INTERVALS], high[INTERVALS];
 } replicates;
 
 /* scratch [set->count] */
@@ -170,7 +162,7 @@ static replicates replicates_of(const run_groups *groups, const run_set *set, co
                                     : q == OF_TID ? r->tid[0] + r->tid[1]
                                                   : r->value;
         }
-        student_interval(scratch, found.runs, &found.of[q].low, &found.of[q].high);
+        student_interval(scratch, found.runs, &found.low[q], &found.high[q]);
     }
     return found;
 }
@@ -188,8 +180,8 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "batch_sites",
                "recorded sites whose normalization has statistics over the batch");
     tsv_column(t, "tid_site",
-               "the last of them with a discrepancy that is no stack's final norm (NAME.final), as "
-               "--site last-bn; - without one");
+               "last of them with a discrepancy, without final norms of stacks (as --site "
+               "last-bn); -: none");
     tsv_column(t, "tid_from",
                "final: mean over the final pass; steps: over the last tenth of them");
     tsv_column(t, "tid_mean", "its ||mu_B - mu||_2 / ||sqrt(sigma2)||_2, percent");
@@ -201,8 +193,7 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "better", "which of two values is better: less, more, - for neither");
     tsv_column(t, "value", "at the last evaluation with a finite value");
     tsv_column(t, "reference",
-               "run of the same task with the fewest batch sites, nearest in "
-               "configuration; the run itself where it is that");
+               "run of this task with the fewest batch sites and the nearest configuration");
     tsv_column(t, "gap", "metric against the reference, positive where the run is better");
     tsv_column(t, "replicates", "runs that differ from this one in their seed alone, and itself");
     tsv_column(t, "tid_low", "95 % interval of the mean tid_total of the replicates; NaN for one");
@@ -236,8 +227,8 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i,
     tsv_real(t, r->gap);
     tsv_int(t, group->runs);
     for (int q = 0; q < INTERVALS; q++) {
-        tsv_real(t, group->of[q].low);
-        tsv_real(t, group->of[q].high);
+        tsv_real(t, group->low[q]);
+        tsv_real(t, group->high[q]);
     }
 }
 

@@ -1,24 +1,23 @@
 /* Gradient norms that the batch statistics contribute (PowerNorm, ICML 2020, figures 3 and 4).
  *
- * Batch statistics are functions of the input, so the input gradient dx of a site has a part
- * through each of them. With g = dL/dy, xhat the normalised input, s = sqrt(statistic + eps), n
- * valid rows, d features:
+ * Batch statistics are functions of the input, so each contributes a part of the input gradient dx.
+ * With g = dL/dy, xhat the normalized input, s = sqrt(statistic + eps), n valid rows, d features:
  *
  *     c_mu  = gamma/s * sum_g / n       part of dx through mu_B:     -c_mu              (every row)
  *     c_sig = gamma/s * sum_gx / n      part of dx through sigma2_B: -c_sig * xhat_i    (row i)
  *     g_mu     = ||c_mu||_2 / d
  *     g_sigma2 = sqrt(sum c_sig^2 Q) / d,  Q = mean of xhat^2 = sigma2_B / (sigma2_B + eps)
- *     g_psi2   = the same with psi2_B for sigma2_B; PN: || |nu|/psi * sqrt(Gamma) ||_2 / d
+ *     g_psi2   = g_sigma2 with psi2_B for sigma2_B; PN: || |nu|/psi * sqrt(Gamma) ||_2 / d
  *     *_rowmean: mean over rows of ||c * xhat_i||_2, divided by d; needs the rows, so never from
  *                /vectors
  *
- * g is the gradient of the loss as the run reduced it, which is the sum over the tokens of a pass
- * in `statrec train`. --loss sum and mean give either whatever the run did; --loss share divides
- * the Frobenius norm of a part, sqrt(n) d g, by that of the whole dx: neither loss, tokens, width
- * nor scale is left (statistic_forms.c).
+ * g is the gradient of the loss as the run reduced it: in `statrec train` the sum over the tokens
+ * of a pass. --loss sum and mean convert it to either. --loss share divides the Frobenius norm of a
+ * part, sqrt(n) d g, by the norm of the whole dx. It depends on neither loss, tokens, width nor
+ * scale (statistic_forms.c).
  *
- * From /vectors only where /sites/family says that these formulas hold as printed: sigma for the
- * first two, psi for the third. Files from before it was there say so of bn and rbn, pnv and mabn.
+ * /vectors suffice only if /sites/family says that these formulas hold: sigma for the first two,
+ * psi for the third. In older files they hold for bn and rbn, pnv and mabn.
  */
 #include <math.h>
 
@@ -81,13 +80,12 @@ int main(int argc, char **argv) {
         .default_stat = "g_mu,g_sigma2,g_psi2,g_sigma2_rowmean,g_psi2_rowmean",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint =
-            "methods without batch statistics have them only with `statrec train --observe batch`; "
-            "shares need ||dx||, which files of older versions lack",
+        .hint = "without batch statistics, add `statrec train --observe batch`; old files lack "
+                "||dx|| for fractions",
         .form_option = "loss",
-        .form_help = "of the loss as the run reduced it (sum, in `statrec train`), of its sum or "
-                     "mean over tokens or images, or as a share of the whole gradient; only the "
-                     "last may be compared between batch sizes, widths and scales",
+        .form_help = "recorded: the run's loss (a sum in `statrec train`); sum, mean: over tokens "
+                     "or images; share: fraction of the whole gradient, comparable between batch "
+                     "sizes and widths",
         .form = {{"recorded", stats, false},
                  {"sum", of_sum, false},
                  {"mean", of_mean, false},

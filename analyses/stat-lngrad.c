@@ -1,25 +1,26 @@
 /* Gradients of layer normalization (Understanding and Improving LayerNorm, NeurIPS 2019, Theorem
  * 1), measured against the exact values.
  *
- * Per row, over its d features, with g = dL/dy and gain gamma; then averaged over the valid rows:
+ * For each row, over its d features, with g = dL/dy and gain gamma; then averaged over valid rows:
  *
  *     row_grad_mean, row_grad_var   = mean and biased variance of dx, as measured
- *     row_exact_mean, row_exact_var = the same by the closed form, from g, xhat and s of the row
- *     row_g_mean, row_g_var         = the same of gamma * g
- *     row_free_var                  = variance of dx if mean and deviation were constants: D/s^2
+ *     row_exact_mean, row_exact_var = mean and variance by the closed form, from g, xhat and s of
+ *                                     the row
+ *     row_g_mean, row_g_var         = mean and variance of gamma * g
+ *     row_free_var                  = variance of dx with constant mean and deviation: D/s^2
  *
- * The theorem has four cases, by what the backward pass takes for a constant. With q = gamma g,
- * qbar and D its mean and biased variance, m = mean[q xhat], Q = sigma^2/(sigma^2 + eps):
+ * The theorem has four cases, by the constants of the backward pass. With q = gamma g, qbar and D
+ * its mean and biased variance, m = mean[q xhat], Q = sigma^2/(sigma^2 + eps):
  *
  *     a  mean and deviation   qbar/s   D/s^2                     detach-both
  *     b  neither              0        (D - (2-Q) m^2)/s^2       ln-simple, ln, adanorm
  *     c  mean                 qbar/s   (D - (2-Q) m^2)/s^2       detach-mean
  *     d  deviation            0        D/s^2                     detach-std
  *
- * Per site: medians over the steps, and the largest distance between measured and exact values of
- * the steps where both are finite (the others are counted), which float32 in the file keeps above
- * about 1e-7. The row gradients themselves are not stored, so nothing can be computed again from
- * /vectors. docs/definitions.md has the released variants.
+ * For each site: medians over the steps, and the largest distance between measured and exact
+ * values. Distances use steps with finite values and count the others. float32 in the file keeps
+ * them above about 1e-7. Files do not store row gradients, so /vectors do not suffice.
+ * docs/definitions.md has the released variants.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +43,8 @@ static const statistic stats[STATISTICS] = {
     {"free_var", "row_free_var", NULL, 0, NULL, NULL},
 };
 
-/* By what the method uses of a row, and what of it its backward pass takes for a constant. */
+/* The case follows from the statistics that the method uses, and those that its backward pass keeps
+ * constant. */
 static const char *case_of(const sr_run_site *site) {
     const bool mean = sr_run_is_constant(site, "mu");
     const bool deviation = sr_run_is_constant(site, "sigma2");
@@ -55,13 +57,12 @@ static void declare_columns(tsv *t) {
     site_columns(t);
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "case",
-               "of Theorem 1: a mean and deviation constant in the backward pass, b neither, c the "
-               "mean, d the deviation; -: no statement");
+               "case of Theorem 1. Constants in the backward pass: a mean and deviation, b none, c "
+               "mean, d deviation. -: no statement");
     tsv_column(t, "steps", "recorded steps");
     tsv_column(
         t, "nonfinite",
-        "steps at which a recorded statistic is NaN or infinite: such values are in no median "
-        "and no difference");
+        "steps with a statistic that is NaN or infinite; no median or difference includes it");
     tsv_column(t, "grad_mean", "median over the steps of row_grad_mean");
     tsv_column(t, "exact_mean", "the same of row_exact_mean; nan: not recorded, or no statement");
     tsv_column(t, "mean_diff", "largest of the steps: |grad_mean - exact_mean| / sqrt(exact_var)");
@@ -134,7 +135,7 @@ static sr_status read_medians(gradients *g, sr_failure *why) {
     return status;
 }
 
-/* The largest finite |a - b| / unit, or what it was. */
+/* The largest finite |a - b| / unit; `most` if that is larger. */
 static double largest_difference(double most, const double *a, const double *b,
                                  const double *square, const double *unit, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
@@ -142,17 +143,6 @@ static double largest_difference(double most, const double *a, const double *b,
         if (isfinite(difference) && !(difference <= most)) most = difference;
     }
     return most;
-}
-
-/* v [STATISTICS][count] */
-static void distances_add(distances *d, double *const *v, const bool *look, int64_t count) {
-    d->mean = largest_difference(d->mean, v[GRAD_MEAN], v[EXACT_MEAN], v[EXACT_VAR], NULL, count);
-    d->var = largest_difference(d->var, v[GRAD_VAR], v[EXACT_VAR], NULL, v[EXACT_VAR], count);
-    for (int64_t i = 0; i < count; i++) {
-        bool finite = true;
-        for (int k = 0; k < STATISTICS; k++) finite = finite && (!look[k] || isfinite(v[k][i]));
-        d->nonfinite += !finite;
-    }
 }
 
 static sr_status read_distances(gradients *g, sr_failure *why) {
@@ -166,8 +156,19 @@ static sr_status read_distances(gradients *g, sr_failure *why) {
     for (int64_t at = 0; at < g->rows && status == SR_OK; at += BLOCK) {
         const int64_t count = g->rows - at < BLOCK ? g->rows - at : BLOCK;
         status = series_read_all(g->s, g->have, g->first + at, count, into, NULL, why);
-        for (int64_t i = 0; i < g->sites && status == SR_OK; i++)
-            distances_add(&g->distance[i], value + i * STATISTICS, g->look + i * STATISTICS, count);
+        for (int64_t i = 0; i < g->sites && status == SR_OK; i++) {
+            distances *d = &g->distance[i];
+            double *const *v = value + i * STATISTICS; /* [STATISTICS][count] */
+            const double *mean = v[EXACT_MEAN], *var = v[EXACT_VAR];
+            d->mean = largest_difference(d->mean, v[GRAD_MEAN], mean, var, NULL, count);
+            d->var = largest_difference(d->var, v[GRAD_VAR], var, NULL, var, count);
+            for (int64_t row = 0; row < count; row++) {
+                bool finite = true;
+                for (int k = 0; k < STATISTICS; k++)
+                    finite = finite && (!g->look[i * STATISTICS + k] || isfinite(v[k][row]));
+                d->nonfinite += !finite;
+            }
+        }
     }
     free(memory);
     free(value);

@@ -1,19 +1,19 @@
-/* How heavy the tails of a statistic are, over training.
+/* Tails of a statistic over training.
  *
- * Of the finite values v of a run, site, statistic and part of training, by their exact median:
+ * For the finite values v of a run, site, statistic and part of training, with their exact median:
  *
  *     mad       = median of |v - median|                        (median absolute deviation)
  *     deviation = (v - median) / mad
  *     outlier:    |v - median| > k mad
  *
- * on both sides, so that signed statistics count too. Of normally distributed values
- * mad = 0.6745 sigma: beyond k = 10 lie 2e-11 of them, none among a million steps. Where mad is 0
- * (more than half of the values are equal) every other value is beyond, with a deviation of plus or
- * minus infinity; the deviation of the median itself is 0. Steps with NaN or infinity are counted
- * in `nonfinite` and are in nothing else.
+ * on both sides, so signed statistics count too. For normally distributed values mad = 0.6745
+ * sigma: a fraction of 2e-11 lies beyond k = 10, none among a million steps. mad is 0 if more than
+ * half of the values are equal. Then every other value is an outlier, with an infinite deviation;
+ * the deviation of the median is 0. `nonfinite` counts steps with NaN or infinity; nothing else
+ * uses them.
  *
- * --parts N cuts the steps into N equal parts, each with a median and a mad of its own:
- * what is usual changes during training, and only what is unusual for its time is an outlier.
+ * --parts N cuts the steps into N equal parts with a median and a mad each. Usual values change
+ * during training, so an outlier is a value that is unusual for its time.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -45,26 +45,24 @@ static const option rows[] = {
 /* -- one run, site and statistic ------------------------------------------------------------- */
 
 typedef struct column {
-    int64_t count;    /* rows in the window */
-    int64_t last;     /* step of the run */
-    int64_t from, to; /* steps of the window */
-    double *value;    /* [count] */
-    double *scratch;  /* [count] */
-    int64_t *step;    /* [count] */
+    int64_t first, count; /* rows in the window */
+    int64_t last;         /* step of the run */
+    column_block block;   /* values, and as many numbers of scratch */
+    double *value, *scratch;
+    int64_t *step; /* [count] */
 } column;
 
 static sr_status column_read(column *c, const series *s, const step_window *w, sr_failure *why) {
-    int64_t first = 0;
-    *c = (column){.from = w->first > 1 ? w->first : 1, .to = w->last};
-    sr_status status = window_rows(w, s, &first, &c->count, why);
+    *c = (column){.first = 0};
+    sr_status status = window_rows(w, s, &c->first, &c->count, why);
     if (status == SR_OK) status = run_last_step(s->run, &c->last, why);
+    if (status == SR_OK) status = columns_create(&c->block, 2, c->count, why);
     if (status != SR_OK) return status;
-    c->value = malloc(2 * (size_t)(c->count + 1) * sizeof *c->value);
+    c->value = c->block.value[0], c->scratch = c->block.value[1];
     c->step = malloc((size_t)(c->count + 1) * sizeof *c->step);
-    if (!c->value || !c->step)
+    if (!c->step)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld steps", (long long)c->count);
-    c->scratch = c->value + c->count;
-    return series_read(s, first, c->count, c->value, c->step, why);
+    return series_read(s, c->first, c->count, c->value, c->step, why);
 }
 
 /* -- one part of it -------------------------------------------------------------------------- */
@@ -88,26 +86,9 @@ static bool is_outlier(const segment *p, double value, double k) {
     return isfinite(value) && fabs(value - p->of.median) > k * p->mad;
 }
 
-static void part_search(segment *p, const column *c, double k) {
-    double most = -1;
-    p->farthest_step = -1;
-    p->outliers = 0;
-    for (int64_t i = p->first; i < p->end; i++) {
-        const double value = c->value[i], from = fabs(value - p->of.median);
-        if (!isfinite(value)) continue;
-        if (from > most) p->farthest = value, p->farthest_step = c->step[i];
-        most = from > most ? from : most;
-        p->outliers += is_outlier(p, value, k);
-    }
-}
-
-static void part_measure(segment *p, const column *c, const settings *s) {
-    const double length = (double)(c->to - c->from + 1);
-    /* the first step of the window is in part 1, the last one in the last part */
-    for (p->end = p->first; p->end < c->count; p->end++) {
-        const int64_t after = c->step[p->end] - c->from;
-        if (after > 0 && (int64_t)((double)after * (double)s->parts / length) >= p->number) break;
-    }
+/* last: step */
+static void part_measure(segment *p, const column *c, int64_t last, double k) {
+    for (p->end = p->first; p->end < c->count && c->step[p->end] <= last;) p->end++;
     const int64_t count = p->end - p->first;
     const double *value = c->value + p->first;
     summary from;
@@ -116,7 +97,15 @@ static void part_measure(segment *p, const column *c, const settings *s) {
     for (int64_t i = 0; i < count; i++) c->scratch[i] = fabs(value[i] - p->of.median);
     summary_range(c->scratch, count, &from);
     p->mad = from.median;
-    part_search(p, c, s->k);
+    double most = -1;
+    p->farthest_step = -1;
+    for (int64_t i = p->first; i < p->end; i++) {
+        const double here = c->value[i], distance = fabs(here - p->of.median);
+        if (!isfinite(here)) continue;
+        if (distance > most) p->farthest = here, p->farthest_step = c->step[i];
+        most = distance > most ? distance : most;
+        p->outliers += is_outlier(p, here, k);
+    }
 }
 
 /* -- rows of the table ----------------------------------------------------------------------- */
@@ -151,18 +140,6 @@ static void part_row(const row_key *key, const segment *p, int64_t cuts) {
     tsv_int(t, p->farthest_step);
 }
 
-static void list_rows(const row_key *key, const column *c, const segment *p, double k) {
-    tsv *t = &key->t->table;
-    for (int64_t i = p->first; i < p->end; i++) {
-        if (!is_outlier(p, c->value[i], k)) continue;
-        begin_row(key, p);
-        tsv_int(t, c->step[i]);
-        tsv_real(t, 100.0 * (double)c->step[i] / (double)c->last);
-        tsv_real(t, c->value[i]);
-        tsv_real(t, deviation(p, c->value[i]));
-    }
-}
-
 static void declare_parts(tsv *t) {
     tsv_column(t, "to", "percent of training at which the part ends");
     tsv_column(t, "steps", "recorded steps");
@@ -177,10 +154,9 @@ static void declare_parts(tsv *t) {
     tsv_column(t, "max", "largest value");
     tsv_column(t, "outliers", "steps with |value - median| > k mad");
     tsv_column(t, "share", "outliers / (steps - nonfinite)");
-    tsv_column(
-        t, "largest",
-        "(value - median) / mad of the value farthest from the median; infinite where mad is "
-        "0, 0 where all values are equal");
+    tsv_column(t, "largest",
+               "largest |value - median| / mad with its sign; infinite if mad is 0, 0 if all "
+               "values are equal");
     tsv_column(t, "largest_step", "first step with it; -1: no finite value");
 }
 
@@ -203,18 +179,25 @@ static sr_status print_column(const row_key *key, const statistic *stat, sr_fail
     const site_choice *at = key->at;
     const settings *s = key->t->settings;
     const series of = {key->t->set->run[at->run], at->site, stat, FROM_SCALARS};
+    const step_window *window = &key->t->window[at->run];
+    tsv *t = &key->t->table;
     column c;
-    const sr_status status = column_read(&c, &of, &key->t->window[at->run], why);
+    const sr_status status = column_read(&c, &of, window, why);
     segment p = {0};
     for (int64_t k = 1; k <= s->parts && status == SR_OK; k++) {
         p = (segment){.number = k, .first = p.end};
-        part_measure(&p, &c, s);
-        if (s->list)
-            list_rows(key, &c, &p, s->k);
-        else
-            part_row(key, &p, s->parts);
+        part_measure(&p, &c, window_part(window, s->parts, k - 1).last, s->k);
+        if (!s->list) part_row(key, &p, s->parts);
+        for (int64_t i = p.first; i < p.end && s->list; i++) {
+            if (!is_outlier(&p, c.value[i], s->k)) continue;
+            begin_row(key, &p);
+            tsv_int(t, c.step[i]);
+            tsv_real(t, 100.0 * (double)c.step[i] / (double)c.last);
+            tsv_real(t, c.value[i]);
+            tsv_real(t, deviation(&p, c.value[i]));
+        }
     }
-    free(c.value);
+    columns_free(&c.block);
     free(c.step);
     return status;
 }

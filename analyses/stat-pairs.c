@@ -1,11 +1,11 @@
-/* Pairs of a normalization's input and output, as they were drawn in the final pass (statrec train
- * --final-tid --pairs K): the points of figure 2 of Zhu et al., Transformers without Normalization,
+/* Pairs of a normalization's input and output, drawn in the final pass (statrec train --final-tid
+ * --pairs K). They are the points of figure 2 of Zhu et al., Transformers without Normalization,
  * CVPR 2025 (arXiv 2503.10622).
  *
- *     x       an entry of the tensor that the site normalises, of a valid row
- *     xhat    (y - beta)/gamma, the output there before gain and bias; NaN where gamma is 0
+ *     x       an entry of the input of the site, of a valid row
+ *     xhat    (y - beta)/gamma, the output there before gain and bias; NaN if gamma is 0
  *
- * In the order of their drawing; float32 as recorded.
+ * In the order in which they were drawn; float32 as recorded.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,7 @@ typedef struct settings {
 
 static const option rows[] = {
     TEXT_OPTION("Choice", "site", offsetof(settings, site), "*",
-                "sites, separated by commas: globs, first, middle, last, last-bn",
-                .value = "SITE,..."),
+                "use these sites: globs, first, middle, last, last-bn", .value = "SITE,..."),
 };
 
 static void declare_columns(stat_table *table) {
@@ -28,11 +27,8 @@ static void declare_columns(stat_table *table) {
     site_columns(t);
     tsv_column(t, "feature", "of the entry, from 0");
     tsv_column(t, "x",
-               "entry of the tensor that the site normalises, drawn at random from the "
-               "valid rows and all features of one batch");
-    tsv_column(t, "y",
-               "the output at that entry before gain and bias, (y - beta)/gamma; nan where "
-               "gamma is 0");
+               "entry of the site's input, drawn at random from the valid rows of one batch");
+    tsv_column(t, "y", "output there before gain and bias, (y - beta)/gamma; nan if gamma is 0");
 }
 
 /* Visits each chosen site of a run that has pairs: counts it, or prints them. */
@@ -97,7 +93,7 @@ int main(int argc, char **argv) {
     static const stat_program p = {
         .name = "stat-pairs",
         .usage = "RUN.h5... [--site LIST]",
-        .does = "Pairs of a site's input and of its output before gain and bias, a row each.",
+        .does = "Pairs of a site's input and its output before gain and bias.",
         .options = {rows, sizeof rows / sizeof rows[0]},
         .settings = sizeof(settings),
         .head = find_pairs,

@@ -1,21 +1,20 @@
 /* Singular values of the embedding matrix (PowerNorm, ICML 2020, figure 6; docs/norms.md 18.7).
  *
  * For each recorded matrix: sigma_1 >= sigma_2 >= ... >= sigma_d, and sigma_i / sigma_1. Default:
- * the last recorded step of every embedding; --all: every recorded step. The values are in the run
- * file; nothing is decomposed here. --summary: a row for every recorded step instead,
+ * the last recorded step of every embedding; --all: every recorded step. The run file contains the
+ * values; this program decomposes nothing. --summary prints a row for every recorded step instead,
  *
  *     effective_rank = exp(-sum_i p_i ln p_i),  p_i = sigma_i / sum_j sigma_j,  0 ln 0 = 0
  *                      (Roy and Vetterli, EUSIPCO 2007: 1 .. d; d for a flat spectrum)
  *     stable_rank    = sum_i sigma_i^2 / sigma_1^2
  *     decay          = -b of the least-squares line  ln sigma_i = a + b ln i,  first <= i <= last:
  *                      sigma_i falls like i^-decay
- *     r2             = share of the variance of ln sigma_i over that range that the line explains
+ *     r2             = fraction of the variance of ln sigma_i in that range that the line explains
  *     condition      = sigma_1 / sigma_m
  *
- * m counts the resolved values, those above SVD_RESOLUTION of sigma_1; first is 2 by default, as
- * sigma_1 is mostly the mean of the rows, and last is m. A spectrum that is not finite, and one of
- * zeros, resolves nothing: all of these are NaN. A flat spectrum has no variance to explain: r2 is
- * NaN.
+ * m counts the resolved values, above SVD_RESOLUTION of sigma_1. first is 2 by default, since
+ * sigma_1 is mostly the mean of the rows; last is m. A spectrum that is not finite, or zero,
+ * resolves nothing: all results are NaN. A flat spectrum has no variance to explain: r2 is NaN.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -32,13 +31,13 @@ typedef struct settings {
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
-    FLAG_OPTION("Output", "all", AT(all), "no", "every recorded step instead of the last"),
+    FLAG_OPTION("Output", "all", AT(all), "no", "print every recorded step instead of the last"),
     FLAG_OPTION("Output", "summary", AT(summary), "no",
-                "one row for every recorded step: effective rank, decay exponent, condition"),
+                "print a row for each recorded step: effective rank, decay exponent, condition"),
     INT_OPTION("Summary", "fit-first", AT(fit_first), "2", 1, 1000000, "index",
-               "where the fit of the decay exponent begins"),
+               "begin the fit of the decay exponent at index N"),
     INT_OPTION("Summary", "fit-last", AT(fit_last), "0", 0, 1000000, "index",
-               "where it ends; 0: at the last resolved value"),
+               "end it at index N; 0: at the last resolved value"),
 };
 
 enum { LEAST_FIT = 3 };
@@ -200,7 +199,7 @@ static sr_status count_records(const run_set *set, int r, tsv *t, int64_t *recor
         *records += e.records;
         if (e.records)
             tsv_note(t, "method", "%s: %s: %s", set->path[r], name,
-                     *e.method ? e.method : "not told by the program that recorded it");
+                     *e.method ? e.method : "the recording program does not name it");
     }
     return SR_OK;
 }
@@ -212,25 +211,13 @@ static bool is_waiting(const run_set *set, int r) {
            sr_run_name(set->run[r], "embeddings", 0);
 }
 
-static sr_status nothing_found(const run_set *set, sr_failure *why) {
-    bool waiting = false;
-    for (int r = 0; r < set->count; r++) waiting = waiting || is_waiting(set, r);
-    sr_fail(why, SR_FORMAT, "%s%s has no singular values of an embedding", set->path[0],
-            set->count > 1 ? " (and no other run)" : "");
-    if (waiting)
-        sr_hint(why, "the run has not ended, and --svd-every was not given or not reached: "
-                     "`statrec train --svd-every N` records them before the end too");
-    else
-        sr_hint(why, "`statrec train` records them for models with word embeddings");
-    return SR_FORMAT;
-}
-
 /* Notes the runs without any; a failure when there is no other. */
 static sr_status find_records(stat_table *table, sr_failure *why) {
     const settings *s = table->settings;
     const run_set *set = table->set;
     tsv *t = &table->table;
     int64_t total = 0;
+    bool waiting = false;
     if (s->fit_last && s->fit_last < s->fit_first)
         return sr_fail(why, SR_USAGE, "--fit-last is before --fit-first");
     for (int r = 0; r < set->count; r++) {
@@ -240,9 +227,17 @@ static sr_status find_records(stat_table *table, sr_failure *why) {
         if (!records)
             tsv_note(t, "note", "%s: no singular values of an embedding%s: left out", set->path[r],
                      is_waiting(set, r) ? " before its end" : "");
+        waiting = waiting || is_waiting(set, r);
         total += records;
     }
-    return total ? SR_OK : nothing_found(set, why);
+    if (total) return SR_OK;
+    sr_fail(why, SR_FORMAT, "%s%s has no singular values of an embedding", set->path[0],
+            set->count > 1 ? " (and no other run)" : "");
+    if (waiting)
+        sr_hint(why, "the run has not ended: `statrec train --svd-every N` records them earlier");
+    else
+        sr_hint(why, "`statrec train` records them for models with word embeddings");
+    return SR_FORMAT;
 }
 
 static sr_status print_runs(stat_table *t, sr_failure *why) {

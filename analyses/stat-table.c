@@ -1,11 +1,11 @@
-/* Runs side by side: one row per run with its end; or, with --layout, a result table of a paper
- * with the runs' values beside the printed ones (table.h, plots/layouts.tsv).
+/* Runs side by side: one row per run with its last results. With --layout, a result table of a
+ * paper with values of the runs beside the printed ones (table.h, plots/layouts.tsv).
  *
- * Loss and discrepancy are means over the last tenth of the recorded steps (at least one step), the
- * discrepancy in percent at the last site of all that has it, a stack's final norm too; layouts
- * take the last BN layer instead (--site last-bn), as Regularized BN's tables do. Validation
- * numbers are those of the last evaluation, and of the one with the smallest valid_loss; further
- * metrics that the runs declare have a column each where one has a value.
+ * Loss and discrepancy are means over the last tenth of the recorded steps (at least one step). The
+ * discrepancy is in percent, at the last of all sites that have one, final norms of stacks
+ * included. Layouts use the last BN layer (--site last-bn), as the tables of Regularized BN do.
+ * Validation numbers come from the last evaluation, and from the one with the smallest valid_loss.
+ * Other declared metrics have a column each if a run has a value.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -14,9 +14,10 @@
 #include "analysis/frame/stat_program.h"
 #include "analysis/runs/run_metrics.h"
 #include "base/containers/vector.h"
+#include "base/globs.h"
 #include "table/table.h"
 
-enum { OWN_COLUMNS = 24 }; /* at most, without those of metrics */
+enum { OWN_COLUMNS = 24 }; /* at most, without metrics */
 
 typedef struct settings {
     option_text layout, layouts, format, pick, published, published_table;
@@ -25,21 +26,20 @@ typedef struct settings {
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Tables of the papers", "layout", AT(layout), "",
-                "table to print: pn-table1, rbn-table1, ...; list names them", .value = "TABLE"),
+                "print this table: pn-table1, rbn-table1, ...; list: name them", .value = "TABLE"),
+    CHOICE_OPTION("Tables of the papers", "format", AT(format), "tsv",
+                  TSV_FORMATS "|latex|markdown",
+                  "print in this format; latex (needs booktabs) and markdown need --layout"),
     CHOICE_OPTION(
-        "Tables of the papers", "format", AT(format), "tsv", TSV_FORMATS "|latex|markdown",
-        "of the table; latex needs the package booktabs; latex and markdown need --layout"),
-    CHOICE_OPTION("Tables of the papers", "pick", AT(pick), "best", "best|last",
-                  "best: the evaluation with the smallest valid_loss among those that have the "
-                  "metric; last: the last one that has it"),
+        "Tables of the papers", "pick", AT(pick), "best", "best|last",
+        "take the metric at the evaluation with the smallest valid_loss, or at the last one"),
     TEXT_OPTION("Tables of the papers", "layouts", AT(layouts), "",
-                "file with layouts of your own; default: plots/layouts.tsv, whose head says how",
+                "read layouts from FILE; default: plots/layouts.tsv, which explains its syntax",
                 .value = "FILE"),
     TEXT_OPTION("Published values", "published", AT(published), "",
-                "file with the papers' values; default: plots/published.tsv", .value = "FILE"),
+                "read the papers' values from FILE; default: plots/published.tsv", .value = "FILE"),
     TEXT_OPTION("Published values", "published-table", AT(published_table), "",
-                "without --layout: its table that stands beside the runs, as in rbn-iwslt14-pre; "
-                "matched by norm",
+                "without --layout: add the values of this table, as rbn-iwslt14-pre, by norm",
                 .value = "PUBLISHED"),
 };
 
@@ -51,11 +51,6 @@ typedef struct other_metrics {
     int64_t capacity;
     int count;
 } other_metrics;
-
-static bool is_usual(const char *name) {
-    return !strcmp(name, "valid_loss") || !strcmp(name, "valid_ppl") ||
-           !strcmp(name, "valid_accuracy");
-}
 
 static sr_status add_other(other_metrics *o, const sr_runfile *run, const sr_run_metric *m,
                            sr_failure *why) {
@@ -76,7 +71,8 @@ static sr_status find_others(other_metrics *o, const run_set *set, sr_failure *w
     sr_status status = SR_OK;
     for (int r = 0; r < set->count; r++)
         for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
-            if (!is_usual(m->name)) status = add_other(o, set->run[r], m, why);
+            if (!globs_match("valid_loss,valid_ppl,valid_accuracy", m->name))
+                status = add_other(o, set->run[r], m, why);
     if (status == SR_OK && OWN_COLUMNS + o->count > TSV_COLUMNS)
         status = sr_fail(why, SR_FORMAT, "%d metrics are too many for one table", o->count);
     return status;
@@ -164,17 +160,18 @@ static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *wh
     return status;
 }
 
-/* -- published values ------------------------------------------------------------------------ */
+/* -- rows ------------------------------------------------------------------------------------ */
 
-/* p: empty without --published-table. */
-static sr_status read_published(const settings *s, published_values *p, sr_failure *why) {
-    *p = (published_values){.count = 0};
-    if (!s->published_table[0] && !s->published[0]) return SR_OK;
-    if (!s->published_table[0])
-        return sr_fail(why, SR_USAGE, "--published needs --published-table or --layout");
-    sr_status status = published_read(p, s->published, why);
-    if (status != SR_OK || published_has_table(p, s->published_table)) return status;
-    return sr_fail(why, SR_FORMAT, "%s has no table %s", p->path, s->published_table);
+/* "bn", or "bn,ln" in the order of their first sites. */
+static void list_norms(const sr_runfile *run, char *text, size_t size) {
+    const sr_run_site *site, *before;
+    text[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
+        bool seen = false;
+        for (int64_t k = 0; k < i && (before = sr_run_get_site(run, k)); k++)
+            seen = seen || strcmp(before->called, site->called) == 0;
+        if (!seen) text_append(text, size, ",", site->called);
+    }
 }
 
 /* Runs of a Transformer may have their norm in the encoder only: that one counts. */
@@ -189,34 +186,6 @@ static void published_cells(const settings *s, const published_values *p, const 
     tsv_text(t, v ? v->text : "nan");
     tsv_text(t, v ? v->metric : "-");
     tsv_text(t, v ? v->source : "-");
-}
-
-/* -- rows ------------------------------------------------------------------------------------ */
-
-/* "bn", or "bn,ln" in the order of their first sites. */
-static void list_norms(const sr_runfile *run, char *text, size_t size) {
-    const sr_run_site *site, *before;
-    text[0] = 0;
-    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
-        bool seen = false;
-        for (int64_t k = 0; k < i && (before = sr_run_get_site(run, k)); k++)
-            seen = seen || strcmp(before->called, site->called) == 0;
-        const size_t used = strlen(text);
-        if (!seen) snprintf(text + used, size - used, "%s%s", used ? "," : "", site->called);
-    }
-}
-
-static void name_cells(tsv *t, const run_set *set, int r) {
-    const sr_run_info *info = sr_run_get_info(set->run[r]);
-    char norms[256];
-    list_norms(set->run[r], norms, sizeof norms);
-    tsv_text(t, set->path[r]);
-    tsv_text(t, info->model);
-    tsv_text(t, norms);
-    tsv_text(t, info->data);
-    tsv_int(t, (int64_t)info->seed);
-    tsv_text(t, info->status);
-    tsv_int(t, info->steps);
 }
 
 static sr_status print_run(stat_table *table, int r, sr_failure *why) {
@@ -234,7 +203,16 @@ static sr_status print_run(stat_table *table, int r, sr_failure *why) {
     if (status == SR_OK) status = table_tid_site(run, false, &site, why);
     if (status == SR_OK) status = table_tid_of_steps(run, site, discrepancy, why);
     if (status != SR_OK) return status;
-    name_cells(t, table->set, r);
+    const sr_run_info *info = sr_run_get_info(run);
+    char norms[256];
+    list_norms(run, norms, sizeof norms);
+    tsv_text(t, table->set->path[r]);
+    tsv_text(t, info->model);
+    tsv_text(t, norms);
+    tsv_text(t, info->data);
+    tsv_int(t, (int64_t)info->seed);
+    tsv_text(t, info->status);
+    tsv_int(t, info->steps);
     const double real[] = {epoch, seconds, loss, e.loss, e.ppl, e.accuracy, e.best};
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
     tsv_int(t, (int64_t)e.best_step);
@@ -246,7 +224,7 @@ static sr_status print_run(stat_table *table, int r, sr_failure *why) {
         status = table_last_value(run, c->others.metric[i]->name, &value, why);
         tsv_real(t, value);
     }
-    published_cells(table->settings, &c->published, run, t);
+    if (status == SR_OK) published_cells(table->settings, &c->published, run, t);
     return status;
 }
 
@@ -258,8 +236,15 @@ static sr_status print_rows(stat_table *t, sr_failure *why) {
 
 static sr_status find_columns(stat_table *t, sr_failure *why) {
     static const char *const usual[] = {"valid_loss", "valid_ppl", "valid_accuracy"};
+    const settings *s = t->settings;
     columns *c = t->state;
-    sr_status status = read_published(t->settings, &c->published, why);
+    sr_status status = SR_OK;
+    if (!s->published_table[0] && s->published[0])
+        return sr_fail(why, SR_USAGE, "--published needs --published-table or --layout");
+    if (s->published_table[0]) status = published_read(&c->published, s->published, why);
+    if (status == SR_OK && s->published_table[0] &&
+        !published_has_table(&c->published, s->published_table))
+        return sr_fail(why, SR_FORMAT, "%s has no table %s", c->published.path, s->published_table);
     if (status == SR_OK) status = find_others(&c->others, t->set, why);
     if (status != SR_OK) return status;
     table_note_steps(t->set, &t->table);
@@ -276,30 +261,25 @@ static void release(stat_table *t) {
     published_free(&c->published);
 }
 
-static sr_status print_layout(const settings *s, const run_set *set, const char *command,
-                              sr_failure *why) {
-    grid g = {.pick = strcmp(s->pick, "last") == 0 ? PICK_LAST : PICK_BEST};
-    if (s->published_table[0])
-        return sr_fail(why, SR_USAGE, "--published-table does not go with --layout");
-    if (strcmp(s->layout, "list") == 0) return layout_list(s->layouts, command, why);
-    sr_status status = layout_read(&g.layout, s->layouts, s->layout, why);
-    if (status == SR_OK) status = published_read(&g.published, s->published, why);
-    if (status == SR_OK) status = grid_make(&g, set, why);
-    if (status == SR_OK) status = grid_print(&g, s->format, set, command, why);
-    grid_free(&g);
-    return status;
-}
-
 static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
     const settings *s = t->settings;
     const bool text = !strcmp(s->format, "latex") || !strcmp(s->format, "markdown");
     tsv_set_format(s->format);
     *done = s->layout[0] != 0;
-    if (*done) return print_layout(s, t->set, command, why);
-    if (text || s->layouts[0])
+    if (!*done && (text || s->layouts[0]))
         return sr_fail(why, SR_USAGE, "--format and --layouts need --layout");
     run_set none;
-    return t->set->count ? SR_OK : run_set_open(&none, 0, NULL, why);
+    if (!*done) return t->set->count ? SR_OK : run_set_open(&none, 0, NULL, why);
+    if (s->published_table[0])
+        return sr_fail(why, SR_USAGE, "--published-table does not go with --layout");
+    if (strcmp(s->layout, "list") == 0) return layout_list(s->layouts, command, why);
+    grid g = {.pick = strcmp(s->pick, "last") == 0 ? PICK_LAST : PICK_BEST};
+    sr_status status = layout_read(&g.layout, s->layouts, s->layout, why);
+    if (status == SR_OK) status = published_read(&g.published, s->published, why);
+    if (status == SR_OK) status = grid_make(&g, t->set, why);
+    if (status == SR_OK) status = grid_print(&g, s->format, t->set, command, why);
+    grid_free(&g);
+    return status;
 }
 
 int main(int argc, char **argv) {

@@ -1,26 +1,26 @@
 /* Training-inference discrepancy (Regularized BN, NeurIPS 2022, section 3; docs/norms.md 18.3).
  *
- * Per step, with running values from before their update and roots without eps:
+ * Per step, with running values before their update and roots without eps:
  *
  *     tid_mean = ||mu_B - mu||_2 / ||sqrt(sigma2)||_2
  *     tid_var  = ||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2
  *
  *     tid_total = tid_mean + tid_var
  *
- * The paper's Mean, Var and Total TID are expectations over training batches: the column `mean` of
- * the summary, times 100 for percent; its tables give the last BN layer (--site last). Here the
- * running values move during the run, while the paper takes them as those of the population;
- * --final prints what a pass with frozen values found after training, averaged over its batches.
+ * Mean, Var and Total TID of the paper are expectations over training batches. The column `mean` of
+ * the summary has them (times 100: percent). Its tables use the last BN layer (--site last). Here
+ * running values move during the run; the paper treats them as population values. --final prints
+ * the average over the batches of a pass after training with frozen values.
  *
- * --definition released is what the paper's code logs instead, in each training pass: with running
- * values AFTER the update (alpha old + (1 - alpha) batch, of biased variances) and the BATCH
- * deviation below, per feature,
+ * --definition released follows the code of the paper, which logs in each training pass the
+ * following per feature. It uses running values AFTER the update (alpha old + (1 - alpha) batch, of
+ * biased variances) and divides by the BATCH deviation:
  *
  *     tid_mean = mean over features of |mu - mu_B| / sigma_B
  *     tid_var  = mean over features of |sigma / sigma_B - 1|
  *
- * and, which the code does not log, tid_total is their sum.
- * A feature that is constant over the batch (sigma_B = 0) makes them infinite or NaN.
+ * The code does not log their sum, tid_total. A feature that is constant over the batch (sigma_B =
+ * 0) makes them infinite or NaN.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +28,6 @@
 
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/statistics_table.h"
-#include "base/globs.h"
 #include "statrec/moments.h"
 
 #define V(row, name) ((row)->v[SR_##name])
@@ -98,25 +97,6 @@ typedef struct final_pass {
     double *value[SR_FINAL_COUNT];
 } final_pass;
 
-static bool measured(const final_pass *p, int64_t site) {
-    return p->batches >= 0 && !isnan(p->value[SR_FINAL_tid_mean][site]);
-}
-
-/* A run and its pass. */
-typedef struct measured_run {
-    const final_pass *pass;
-    const sr_runfile *run;
-} measured_run;
-
-static const char *name_of_site(const void *context, int64_t i) {
-    return sr_run_get_site(((const measured_run *)context)->run, i)->name;
-}
-
-static bool may_be_meant(const void *context, int64_t i, bool bn) {
-    const measured_run *m = context;
-    return measured(m->pass, i) && (!bn || choice_is_bn_layer(sr_run_get_site(m->run, i)));
-}
-
 static void declare_final(tsv *t) {
     site_columns(t);
     tsv_column(t, "norm", "its normalization");
@@ -139,14 +119,14 @@ static sr_status final_run(const run_set *set, int r, const char *sites, tsv *t,
     if (!p.value[0]) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 1; i < SR_FINAL_COUNT; i++) p.value[i] = p.value[i - 1] + p.sites;
     sr_status status = sr_run_final(set->run[r], &p.batches, p.value, why);
-    const measured_run m = {&p, set->run[r]};
-    const globs_sites all = {p.sites, &m, name_of_site, may_be_meant};
-    char unused[GLOBS_WORD]; /* a run without any is told as such */
-    bool *chosen = calloc((size_t)p.sites + 1, sizeof *chosen);
+    char unused[GLOBS_WORD]; /* print_final reports a run without any */
+    bool *chosen = calloc(2 * (size_t)p.sites + 1, sizeof *chosen), *measured = chosen + p.sites;
     if (!chosen) status = sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) globs_choose(sites, &all, chosen, unused);
+    for (int64_t i = 0; i < p.sites && status == SR_OK; i++)
+        measured[i] = p.batches >= 0 && !isnan(p.value[SR_FINAL_tid_mean][i]);
+    if (status == SR_OK) choice_match(set->run[r], measured, sites, chosen, unused);
     for (int64_t i = 0; i < p.sites && status == SR_OK; i++) {
-        if (!chosen[i] || !measured(&p, i)) continue;
+        if (!chosen[i] || !measured[i]) continue;
         ++*count;
         if (!t) continue;
         const double mean = p.value[SR_FINAL_tid_mean][i], var = p.value[SR_FINAL_tid_var][i];
@@ -179,8 +159,9 @@ static sr_status print_final(const run_set *set, const char *sites, const char *
     if (status == SR_OK && !total) {
         status = sr_fail(why, SR_FORMAT, "%s%s has no final pass at a site '%s'", set->path[0],
                          set->count > 1 ? " (and no other run)" : "", sites);
-        sr_hint(why, "`statrec train --final-tid` makes one; methods without batch statistics have "
-                     "it only with --observe batch too");
+        sr_hint(
+            why,
+            "`statrec train --final-tid` makes one; without batch statistics also --observe batch");
     }
     status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) declare_final(&table);
@@ -198,8 +179,7 @@ int main(int argc, char **argv) {
         .default_stat = "mean,var,total",
         .site = "*",
         .source = FROM_SCALARS,
-        .hint =
-            "methods without batch statistics have it only with `statrec train --observe batch`",
+        .hint = "without batch statistics, add `statrec train --observe batch`",
         .form_option = "definition",
         .form_help = "that of the paper, or of its released code (computed from /vectors)",
         .form = {{"paper", stats, false}, {"released", released, true}},

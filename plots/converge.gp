@@ -24,7 +24,7 @@ pad_left = 0.68
 stats t using t_x nooutput name 'EPOCH'
 from = steps eq 'all' ? EPOCH_min + 0.1 * (EPOCH_max - EPOCH_min) : EPOCH_min
 late(c) = $1 >= from ? column(c) : NaN
-set xlabel 'epoch' offset 0,0.7
+set xlabel t_over offset 0,0.7
 if (v_valid_loss_finite > 0) {
     stats v using v_x nooutput name 'EVAL'
     EPOCH_max = EVAL_max > EPOCH_max ? EVAL_max : EPOCH_max

@@ -29,7 +29,7 @@ do for [k=1:t_curves] {
 lines = legend_count
 band = lines > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
-set xlabel 'epoch' offset 0,0.7
+set xlabel t_over offset 0,0.7
 
 eval span('t', 't_x')
 first = span_low

@@ -69,7 +69,7 @@ do for [k=1:v_curves] {
 }
 do for [r=1:runs] { if (low[r] > high[r]) { low[r] = 0; high[r] = 1 } }
 
-set xlabel 'epoch' offset 0,0.7
+set xlabel t_over offset 0,0.7
 eval epoch_x(first, last, int(panel_width(runs) / 0.4))
 set title noenhanced font ',7' offset 0,-0.7
 set multiplot

@@ -68,7 +68,7 @@ if (v_curves > 0) {
 set xrange [0:last > 0 ? last * 1.01 : 1] noextend
 
 set multiplot
-set xlabel 'epoch' offset 0,0.7
+set xlabel t_over offset 0,0.7
 eval panel(1, columns, 1, rows)
 set title 'loss (nats)' offset 0,-0.7
 low(a, b) = a < b ? a : b

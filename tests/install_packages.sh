@@ -4,8 +4,8 @@
 # `make lint` or `make MPI=1 check-mpi`. Names them first and asks nothing. NO_INSTALL=1 only names them. Silent
 # when nothing is missing.
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev libdeflate-dev zlib1g-dev libzip-dev libunistring-dev libpcre2-dev gnuplot-nox help2man"
-check="libcmocka-dev hdf5-tools python3 python3-h5py mandoc groff-base"
-lint="clang-format clang libomp-dev shellcheck"
+check="libcmocka-dev hdf5-tools python3 python3-h5py python3-venv mandoc groff-base"
+lint="clang-format clang libomp-dev shellcheck mypy"
 mpi="openmpi-bin libopenmpi-dev procps"
 
 case ${1-} in
@@ -62,6 +62,8 @@ is_there() {
     mandoc) command -v mandoc ;;
     groff-base) command -v groff ;;
     python3-h5py) python3 -c 'import h5py' ;;
+    mypy) command -v mypy ;;
+    python3-venv) python3 -c 'import ensurepip, venv' ;;
     clang-format) command -v clang-format-14 || command -v clang-format ;;
     clang) command -v clang ;;
     libomp-dev) CC=clang has_header omp.h ;;

@@ -81,6 +81,13 @@ check_width() {
     ended $? "no line of src, include and analyses is longer than 100 columns"
 }
 
+# Annotations of the Python package, everything public among them.
+check_types() {
+    command -v mypy >/dev/null || { skip "mypy is not installed"; return; }
+    (cd python && mypy --config-file ../pyproject.toml --no-incremental --cache-dir=/dev/null -p statrec)
+    ended $? "mypy $(mypy --version | cut -d' ' -f2): the Python package"
+}
+
 check_architecture() {
     [ -f src/MODULES ] || return
     sh tools/architecture.sh --check
@@ -92,4 +99,5 @@ check_width
 check_architecture
 check_clang "$@"
 check_shell
+check_types
 exit $faults

@@ -8,6 +8,7 @@ Importing it loads neither libstatrec nor any other package; they are loaded at 
 """
 import sys
 import types
+from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
 from ._file import File, check, open
 from ._library import Error
@@ -15,9 +16,18 @@ from ._plot import diagnose, plot, table
 from ._recorder import Recorder
 from ._version import version
 
+if TYPE_CHECKING:
+    import os
+
+    import torch
+
+    from .watch import Watch
+
+_Tensor = TypeVar("_Tensor")
+
 __version__ = version
 __all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
-           "tap", "version", "watch"]
+           "tap", "to_tensorboard", "version", "watch"]
 
 
 def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
@@ -27,9 +37,9 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
           alpha: float = 0.9, eps: float = 1e-5, repeat: "str | None" = None,
           phases: "list[str] | tuple[str, ...]" = (), ranks: "str | None" = None,
           process_group: "torch.distributed.ProcessGroup | None" = None, every: int = 1,
-          on_error: str = "warn", gradient_norms: bool = True,
+          activations_every: int = 0, on_error: str = "warn", gradient_norms: bool = True,
           kind: "str | Callable[[str], str] | None" = None, start: int = 0, verbose: bool = True,
-          **options) -> "Watch":
+          **options: Any) -> "Watch":
     """Records the normalization sites of a PyTorch model from its own training loop.
 
         run = statrec.watch(model, "run.h5")
@@ -48,7 +58,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     modules. repeat: "last" records the last of several passes in a step, "merge" all of them as one
     batch; None: the last, with a warning. phases: names of passes that are kept apart
     (`with run.phase("real"):`). ranks: "merge" or "own" with torch.distributed (None: merge if
-    there is a SyncBatchNorm), over process_group. every=N: records the sites in every N-th step. on_error: "warn"
+    there is a SyncBatchNorm), over process_group. every=N: records the sites in every N-th step.
+    activations_every=K: also the size of each site's input in every K-th of these. on_error: "warn"
     continues without recording, "raise" stops the training. gradient_norms=False: without dx_norm
     and direct_norm, which cost a pass over the gradient. kind: a text, or a function of a site's
     name. start: steps before this run. verbose: prints the number of sites, and the classes that
@@ -61,11 +72,12 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     from .watch import watch as begin
     return begin(model, path, sites=sites, observe=observe, observe_output=observe_output,
                  alpha=alpha, eps=eps, repeat=repeat, phases=phases, ranks=ranks,
-                 process_group=process_group, every=every, on_error=on_error,
+                 process_group=process_group, every=every,
+                 activations_every=activations_every, on_error=on_error,
                  gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose, **options)
 
 
-def tap(x, name, features=-1):
+def tap(x: _Tensor, name: str, features: int = -1) -> _Tensor:
     """Records a tensor and its gradient as the site `name` of every open run; returns x.
 
     For functional norms and for any other tensor: statistics as a BN in this place would have them.
@@ -79,7 +91,18 @@ def tap(x, name, features=-1):
     return record(x, name, features)
 
 
-def register(cls, like="none", **options):
+def to_tensorboard(path: "str | os.PathLike", directory: str, sites: "str | list[str]" = "*",
+                   scalars: "list[str] | None" = None) -> None:
+    """Writes the scalars of a run file and its diagnosis for TensorBoard into a directory.
+
+    sites: globs over their names; scalars: names; default: all with values. Raises ImportError
+    without one of the packages tensorboard (with torch) and tensorboardX.
+    """
+    from ._trackers import to_tensorboard as write
+    write(path, directory, sites, scalars)
+
+
+def register(cls: type, like: str = "none", **options: Any) -> None:
     """Records a class of your own in every watch() from now on; see docs/python-watch.md."""
     from ._adapters.custom import register as add
     add(cls, like, **options)

@@ -13,6 +13,7 @@ NAME_SIZE, KIND_SIZE, METHOD_SIZE = 64, 16, 192  # SR_NAME_SIZE and so on
 BETTER = {"less": -1, "": 0, "more": 1}  # sr_better
 SCOPES = ("site", "step")  # sr_scope
 REPEATS = ("last", "merge")  # sr_repeat
+STEP_INTS = ("step", "update", "tokens")  # SR_STEP_INTS
 SPECTRA = ("input", "gradient")  # sr_spectrum
 FINALS = ("tid_mean", "tid_var")  # sr_final
 PAIRS = ("pair_x", "pair_y", "pair_feature")  # sr_pair, behind "pair_"

@@ -1,5 +1,8 @@
 """Columns of a run file. Indexing reads the requested rows."""
+from __future__ import annotations
+
 import operator
+from typing import Any
 
 from . import _arrays
 
@@ -20,21 +23,21 @@ class Column:
         self._shape, self._typecode, self._fill = shape, typecode, fill
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         """(rows,) or (rows, columns); a file that was reopened may have more rows."""
         return self._shape()
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         """1 or 2."""
         return len(self.shape)
 
     @property
-    def dtype(self):
+    def dtype(self) -> str:
         """"float32", "float64" or "int64"."""
         return _arrays.DTYPES[self._typecode]
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
     def __repr__(self):

@@ -1,25 +1,34 @@
 """statrec.open("run.h5"): a run file, finished or growing, as arrays by site and statistic."""
+from __future__ import annotations
+
 import ctypes
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _abi, _arrays, _frames
+from . import _abi, _arrays, _frames, _html
 from ._columns import Column, Statistic
-from ._library import (Error, Handle, NameMissing, copy_of, decoded, encoded, error_of, library,
-                       locked, path_bytes, recorded_here)
+from ._library import Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes
 
-_COLUMNS = 32  # of /final, at most
-_STEP_INTS = ("step", "update", "tokens")  # the columns of /steps that are whole numbers
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from ._plot import Diagnosis
+
+Path = Union[str, bytes, "os.PathLike[str]"]
+Array = Any  # numpy.ndarray where NumPy is installed, else array.array or a list of them
+Which = Union[str, int, "Site"]  # a site
 
 
-def open(path):  # noqa: A001 - statrec.open, as h5py.File
+def open(path: Path) -> File:  # noqa: A001 - statrec.open, as h5py.File
     """Opens a run file; PATH.part if PATH does not exist yet. Returns a File."""
     return File(path)
 
 
-def check(path):
+def check(path: Path) -> list[str]:
     """Verifies a complete run file. Returns a list of faults, one line each."""
     faults, why = [], _abi.Failure()
     tell = _abi.TELL(lambda _, fault: faults.append(str(error_of(fault.contents))))
@@ -45,16 +54,9 @@ class Site(SimpleNamespace):
         return self.name
 
 
-def _site(number, struct):
-    fields = {name: _plain(getattr(struct, name)) for name, _ in struct._fields_[1:]}
-    fields["family"] = decoded(library().sr_family_name(struct.family))
-    for flag in ("observed", "layer_scale_own", "merged"):
-        fields[flag] = bool(fields[flag])
-    return Site(number=number, **fields)
-
-
-def _plain(value):
-    return decoded(value) if isinstance(value, bytes) or value is None else value
+def _site(number, fields):
+    flags = {flag: bool(fields[flag]) for flag in ("observed", "layer_scale_own", "merged")}
+    return Site(number=number, **{**fields, **flags})
 
 
 class Named(Mapping):
@@ -91,11 +93,11 @@ class Columns(Named):
     def __getitem__(self, name):
         return super().__getitem__(name)[:]
 
-    def lazy(self, name):
+    def lazy(self, name: str) -> Column:
         """The Column, which reads only requested slices."""
         return super().__getitem__(name)
 
-    def frame(self):
+    def frame(self) -> pandas.DataFrame:
         """All of them as a pandas DataFrame, by step."""
         return _frames.of_columns(self, self._index)
 
@@ -117,8 +119,13 @@ class Embedding(SimpleNamespace):
 
 # -- the file ---------------------------------------------------------------------------------
 
-def _forgotten(handle):
-    library().sr_run_close(handle.release())
+def _reader(path):
+    """A reader of libstatrec, or where that does not load of h5py."""
+    if loads():
+        from ._native_reader import Reader
+    else:
+        from ._h5py_reader import Reader
+    return Reader(path)
 
 
 class File:
@@ -136,11 +143,14 @@ class File:
     statrec.Error, which then is a KeyError too.
     """
 
-    def __init__(self, path):
-        self._path, self._handle = os.fspath(path), None
+    def __init__(self, path: Path) -> None:
+        self._path = os.fspath(path)
+        self._open: Any = None
+        self._sites: Any = None
+        self._about: Any = None
         self.reopen()
 
-    def reopen(self):
+    def reopen(self) -> File:
         """Opens the same path again, with the later rows of a growing file. Returns self.
 
         PATH.part becomes PATH when its run ends, so open a growing file as PATH. Arrays read before
@@ -148,41 +158,38 @@ class File:
         open in the process, so close all others first. If opening fails the file is closed.
         """
         self.close()
-        why = _abi.Failure()
-        with locked():
-            pointer = library().sr_run_open(path_bytes(self._path), ctypes.byref(why))
-        if not pointer:
-            raise self._not_opened(error_of(why))
-        self._handle = Handle(self, pointer, self._path, _forgotten)
+        self._open = _reader(self._path)
         self._sites = self._about = None
         return self
 
-    def _not_opened(self, error):
-        if not recorded_here(self._path):
-            return error
-        return Error(f"{os.fsdecode(self._path)}: a recorder of this process writes it, and no step "
-                     "is in it yet", "state", "flush() puts the steps so far into the file")
-
-    def close(self):
+    def close(self) -> None:
         """Closes the file; closing it again does nothing."""
-        if self._handle and self._handle.own and self._handle.pointer:
-            with locked():
-                library().sr_run_close(self._handle.release())
+        reader, self._open = self._open, None
+        if reader:
+            reader.close()
 
-    def __enter__(self):
+    def __enter__(self) -> File:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self):
-        if not (self._handle and self._handle.pointer):
+        if not self._open:
             return f"<statrec.File of {self._path}, closed>"
         info = self.info
         return f"<statrec.File of {info['path']}, {info['status']}, {info['steps']} steps>"
 
+    def _repr_html_(self):
+        if not self._open:
+            return _html.preformatted(repr(self))
+        shown = ("model", "data", "status", "reason", "steps", "vectors", "evals", "program", "created")
+        sites = [{name: getattr(site, name) for name in ("name", "norm", "kind", "width")}
+                 for site in self.sites.values()]
+        return _html.table(self.info["path"], {name: self.info[name] for name in shown}, sites)
+
     @property
-    def path(self):
+    def path(self) -> Union[str, bytes]:
         """The path that was given."""
         return self._path
 
@@ -192,30 +199,10 @@ class File:
     # -- calls --------------------------------------------------------------------------------
 
     @property
-    def _pointer(self):
-        if not (self._handle and self._handle.pointer):
+    def _reader(self):
+        if not self._open:
             raise Error(f"{os.fsdecode(self._path)}: the file is closed", "state")
-        return self._handle.pointer
-
-    def _call(self, name, *arguments):
-        """What the function of this name returns for this file."""
-        with locked():
-            return getattr(library(), name)(self._pointer, *arguments)
-
-    def _read(self, name, *arguments):
-        """The same of functions that return a status."""
-        why = _abi.Failure()
-        if self._call(name, *arguments, ctypes.byref(why)):
-            raise error_of(why)
-
-    def _several(self, ask):
-        """What ask(0), ask(1), ... return, until it is None."""
-        found = []
-        while True:
-            thing = ask(len(found))
-            if thing is None:
-                return found
-            found.append(thing)
+        return self._open
 
     def _told(self, what):
         return f"{os.fsdecode(self._path)}: {what}"
@@ -224,13 +211,12 @@ class File:
         return Named(self._told(what), things)
 
     def _names(self, group):
-        return [decoded(name) for name in self._several(
-            lambda i: self._call("sr_run_name", group.encode(), i))]
+        return self._reader.names(group)
 
     # -- what the run is ----------------------------------------------------------------------
 
     @property
-    def info(self):
+    def info(self) -> dict[str, Any]:
         """dict: path, program, version, command, config, host, created, git, model, data, task,
         loss_reduction, parent, seed, threads, sites, width, steps, vectors, evals, status, reason,
         weights_digest, finished, wall_seconds, spectra, ranks, pairs.
@@ -238,91 +224,81 @@ class File:
         status: "running" (or its program died), "complete", "diverged", "interrupted", "failed",
         "damaged".
         """
-        if self._pointer and self._about is None:
-            with locked():
-                struct = copy_of(self._call("sr_run_get_info"), _abi.RunInfo)
-                self._about = {name: _plain(getattr(struct, name))
-                               for name, _ in _abi.RunInfo._fields_[1:]}
+        reader = self._reader
+        if self._about is None:
+            self._about = reader.info()
         return dict(self._about)
 
     @property
-    def damage(self):
+    def damage(self) -> list[str]:
         """Damage found when the file was opened, one line each."""
-        return [decoded(line) for line in self._several(
-            lambda i: self._call("sr_run_damage", i))]
+        return self._reader.damage()
 
     @property
-    def sites(self):
+    def sites(self) -> Mapping[str, Site]:
         """Site by name (or number), in the order of the forward pass."""
-        if self._pointer and self._sites is None:
-            structs = self._several(
-                lambda i: copy_of(self._call("sr_run_get_site", i), _abi.RunSite))
-            sites = [_site(i, struct) for i, struct in enumerate(structs)]
+        reader = self._reader
+        if self._sites is None:
+            sites = [_site(i, fields) for i, fields in enumerate(reader.sites())]
             self._sites = self._named("sites", {site.name: site for site in sites})
         return self._sites
 
-    def site(self, which):
+    def site(self, which: Which) -> Site:
         """The Site of a name, a number or a Site."""
-        return self.sites[getattr(which, "name", which)]
+        return self.sites[which.name if isinstance(which, Site) else which]  # type: ignore[index]
 
     @property
-    def metrics(self):
+    def metrics(self) -> Mapping[str, SimpleNamespace]:
         """Metrics of evaluations by name: name, unit, definition, better ("less", "more" or "")."""
-        words = {number: word for word, number in _abi.BETTER.items()}
-        found = self._several(
-            lambda i: copy_of(self._call("sr_run_get_metric", i), _abi.RunMetric))
-        return self._named("metrics", {decoded(m.name): SimpleNamespace(
-            name=decoded(m.name), unit=decoded(m.unit), definition=decoded(m.definition),
-            better=words[m.better]) for m in found})
+        return self._named("metrics", {metric["name"]: SimpleNamespace(**metric)
+                                       for metric in self._reader.metrics()})
 
     @property
-    def declared(self):
+    def declared(self) -> Mapping[str, SimpleNamespace]:
         """Custom scalars by name: name, unit, definition, scope ("site", "step")."""
-        found = self._several(
-            lambda i: copy_of(self._call("sr_run_get_declared", i), _abi.RunDeclared))
-        return self._named("declared scalars", {decoded(d.name): SimpleNamespace(
-            name=decoded(d.name), unit=decoded(d.unit), definition=decoded(d.definition),
-            scope=_abi.SCOPES[d.scope]) for d in found})
+        return self._named("declared scalars", {scalar["name"]: SimpleNamespace(**scalar)
+                                                for scalar in self._reader.declared()})
 
-    def definition(self, name):
+    def definition(self, name: str) -> str:
         """Definition of "scalars/dist_mu", or of a plain name; "" without one."""
         groups = [""] if "/" in name else ["scalars/", "vectors/", "steps/", "evals/"]
         for group in groups:
-            text = self._call("sr_run_definition", encoded(group + name, "name"))
+            encoded(name, "name")
+            text = self._reader.definition(group + name)
             if text:
-                return decoded(text)
+                return text
         return ""
 
     # -- statistics ---------------------------------------------------------------------------
 
     @property
-    def scalars(self):
+    def scalars(self) -> list[str]:
         """Names of the scalars with values, custom ones included."""
-        return [name for name in self._names("scalars")
-                if self._call("sr_run_has_scalar", name.encode())]
+        return [name for name in self._names("scalars") if self._reader.has("scalars", name)]
 
     @property
-    def vectors(self):
+    def vectors(self) -> list[str]:
         """Names of the vectors with values."""
-        return [name for name in self._names("vectors")
-                if self._call("sr_run_has_vector", name.encode())]
+        return [name for name in self._names("vectors") if self._reader.has("vectors", name)]
 
-    def __contains__(self, name):
+    def __contains__(self, name: object) -> bool:
         return name in self._names("scalars") or name in self._names("vectors")
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter([*self.scalars, *self.vectors])
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Statistic:
         """Statistic of every site; [name][site]: of one site. Indexing its rows reads them."""
         if name in self._names("scalars"):
-            return self._statistic(name, "sr_run_scalar", "steps", "sites")
+            self._must_have(name, "scalars")
+            return self._statistic(name, "scalars", "steps", "sites")
         if name in self._names("vectors"):
-            return self._statistic(name, "sr_run_vector", "vectors", "width")
+            self._must_have(name, "vectors")
+            return self._statistic(name, "vectors", "vectors", "width")
         raise missing(self._told("statistics"), str(name),
                       [*self._names("scalars"), *self._names("vectors")])
 
-    def _statistic(self, name, function, rows, columns):
+    def _statistic(self, name, group, rows, columns):
         def of_site(which):
             site = self.site(which)
             shape = ((lambda: (self.info[rows],)) if columns == "sites"
@@ -330,19 +306,18 @@ class File:
             return Column(f"{name} of {site.name}", shape, "f", fill(site.number), definition)
 
         def fill(number):
-            return lambda first, count, where: self._read(
-                function, name.encode(), number, first, count, where)
+            return lambda *part: self._reader.read(group, name, number, *part)
 
         definition = self.definition(name)
         return Statistic(name, lambda: (self.info[rows], self.info[columns]), "f", fill(-1),
                          definition, of_site=of_site)
 
-    def scalar(self, name, site=None):
+    def scalar(self, name: str, site: Optional[Which] = None) -> Array:
         """Array [T] of a site; [T, S] without one."""
         self._must_have(name, "scalars")
         return self[name][:] if site is None else self[name][self.site(site)][:]
 
-    def vector(self, name, site=None):
+    def vector(self, name: str, site: Optional[Which] = None) -> Array:
         """Array [V, width] of a site; [V, W] without one."""
         self._must_have(name, "vectors")
         return self[name][:] if site is None else self[name][self.site(site)][:]
@@ -350,91 +325,83 @@ class File:
     def _must_have(self, name, group):
         if name not in self._names(group):
             raise missing(self._told(group), str(name), self._names(group))
+        if name not in (self.scalars if group == "scalars" else self.vectors):
+            raise NameMissing(self._told(f"{name} was not recorded: no site has a value of it"))
 
     @property
-    def vector_steps(self):
+    def vector_steps(self) -> Array:
         """int64 [V]: the steps that the rows of vectors belong to."""
         return self._vector_steps()[:]
 
     def _vector_steps(self):
         return Column("vector_steps", lambda: (self.info["vectors"],), "q",
-                      lambda *rows: self._read("sr_run_vector_steps", *rows))
+                      lambda *rows: self._reader.read("vectors", "step", -1, *rows))
 
     @property
-    def steps(self):
+    def steps(self) -> Columns:
         """Columns [T] by name: step, update, tokens (int64), epoch, loss, lr, ... (float64)."""
-        return self._columns("steps", self._names("steps"), self._step_reader)
+        return self._columns("steps", self._names("steps"))
 
     @property
-    def evals(self):
+    def evals(self) -> Columns:
         """Columns [E] by name: step, epoch, and every metric; float64."""
-        return self._columns("evals", ["step", *self._names("evals")],
-                             lambda name: ("sr_run_eval", "d"))
+        return self._columns("evals", ["step", *self._names("evals")])
 
-    @staticmethod
-    def _step_reader(name):
-        whole = name in _STEP_INTS
-        return ("sr_run_step_ints", "q") if whole else ("sr_run_step_reals", "d")
-
-    def _columns(self, group, names, reader):
+    def _columns(self, group, names):
         def column(name):
-            function, typecode = reader(name)
-            return Column(name, lambda: (self.info[group],), typecode,
-                          lambda *rows: self._read(function, name.encode(), *rows),
+            whole = group == "steps" and name in _abi.STEP_INTS
+            return Column(name, lambda: (self.info[group],), "q" if whole else "d",
+                          lambda *rows: self._reader.read(group, name, -1, *rows),
                           self.definition(f"{group}/{name}"))
         return Columns(self._told(group), {name: column(name) for name in names}, "step")
 
     # -- spectra ------------------------------------------------------------------------------
 
     @property
-    def embeddings(self):
+    def embeddings(self) -> list[str]:
         """Names of the embeddings whose singular values are recorded."""
         return self._names("embeddings")
 
-    def embedding(self, name):
+    def embedding(self, name: str) -> Embedding:
         """The Embedding of a name, its singular values read."""
-        about, code = _abi.RunEmbedding(), encoded(name, "name")
-        self._read("sr_run_get_embedding", code, ctypes.byref(about))
-        steps = (ctypes.c_int64 * max(about.records, 1))()
+        if name not in self.embeddings:
+            raise NameMissing(self._told(f"no embedding '{name:.80}'"))
+        reader, steps = self._reader, []
+        rows, cols, width, records, method = reader.embedding(name)
 
         def fill(where):
-            for i in range(about.records):
-                self._read("sr_run_singular_values", code, i, _element(steps, i),
-                           where + 8 * i * about.values)
-        values = _arrays.read(fill, "d", (about.records, about.values))
-        return Embedding(name=name, rows=about.rows, cols=about.cols, method=_plain(about.method),
-                         step=_integers(steps, about.records), values=values)
+            for i in range(records):
+                steps.append(reader.singular_values(name, i, where + 8 * i * width))
+        values = _arrays.read(fill, "d", (records, width))
+        return Embedding(name=name, rows=rows, cols=cols, method=method, step=_integers(steps),
+                         values=values)
 
-    def spectrum(self, which, site):
+    def spectrum(self, which: str, site: Which) -> Spectrum:
         """The Spectrum of a site's "input" or "gradient"."""
         if which not in _abi.SPECTRA:
             raise missing(self._told("spectra"), str(which), _abi.SPECTRA)
         site, count = self.site(site), self.info["spectra"]
-        steps, rows = ((ctypes.c_int64 * max(count, 1))() for _ in range(2))
+        places = []
 
         def fill(where):
             for i in range(count):
-                self._read("sr_run_spectrum", _abi.SPECTRA.index(which), site.number, i,
-                           _element(steps, i), _element(rows, i), where + 8 * i * site.width)
+                places.append(self._reader.spectrum(which, site.number, i,
+                                                    where + 8 * i * site.width))
         values = _arrays.read(fill, "d", (count, site.width))
-        return Spectrum(step=_integers(steps, count), rows=_integers(rows, count), values=values)
+        return Spectrum(step=_integers([step for step, _ in places]),
+                        rows=_integers([rows for _, rows in places]), values=values)
 
     @property
-    def final(self):
+    def final(self) -> Optional[dict[str, Any]]:
         """dict of the final pass over training batches: batches, and tid_mean, tid_var
         [S]; with pairs of input and output pair_x, pair_y, pair_feature [S, K], NaN and -1 at sites
         without pairs. None for a run without a final pass."""
-        batches, sites = ctypes.c_int64(-1), self.info["sites"]
-
-        def fill(where):
-            # More columns than have a name here, for a library that has more of them.
-            columns = (ctypes.c_void_p * _COLUMNS)(*(where + 8 * i * sites
-                                                     for i in range(_COLUMNS)))
-            self._read("sr_run_final", ctypes.byref(batches), columns)
-        values = _arrays.read(fill, "d", (_COLUMNS, sites))
-        if batches.value < 0:
+        batches = []
+        values = _arrays.read(lambda where: batches.append(self._reader.final(where)), "d",
+                              (len(_abi.FINALS), self.info["sites"]))
+        if batches[0] < 0:
             return None
-        return {"batches": batches.value,
+        return {"batches": batches[0],
                 **{name: values[i] for i, name in enumerate(_abi.FINALS)}, **self._pairs()}
 
     def _pairs(self):
@@ -443,23 +410,21 @@ class File:
 
         def part(which, typecode):
             def fill(where):
-                other = (ctypes.c_char * (4 * count))()
                 for site in range(sites):
-                    columns = [ctypes.addressof(other)] * len(_abi.PAIRS)
-                    columns[which] = where + 4 * count * site
-                    self._read("sr_run_pairs", site, *columns)
+                    self._reader.pairs(which, site, where + 4 * count * site)
             return _arrays.read(fill, typecode, (sites, count))
         return {name: part(i, code) for i, (name, code) in enumerate(zip(_abi.PAIRS, "ffi"))
                 if count}
 
     # -- other libraries ----------------------------------------------------------------------
 
-    def diagnose(self):
+    def diagnose(self) -> Diagnosis:
         """Diagnoses the run's normalization (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self)
 
-    def frame(self, scalars=None, sites=None, tidy=False):
+    def frame(self, scalars: Optional[list[str]] = None, sites: Optional[list[Which]] = None,
+              tidy: bool = False) -> pandas.DataFrame:
         """pandas DataFrame of scalars (default: all with values), index step.
 
         Columns (site, statistic); tidy: one row per step and site, columns step, site and each
@@ -468,7 +433,7 @@ class File:
         """
         return _frames.frame(self, scalars, sites, tidy)
 
-    def dataset(self):
+    def dataset(self) -> xarray.Dataset:
         """xarray.Dataset with dimensions step, site, vector_step and column; read when used.
 
         Scalars [step, site], vectors [vector_step, column], columns of steps [step]. Coordinates:
@@ -478,11 +443,8 @@ class File:
         return _frames.dataset(self)
 
 
-def _element(values, i):
-    """Pointer to element i of an array of ctypes."""
-    return ctypes.cast(ctypes.byref(values, i * ctypes.sizeof(values._type_)),
-                       ctypes.POINTER(values._type_))
-
-
-def _integers(values, count):
-    return _arrays.read(lambda where: ctypes.memmove(where, values, 8 * count), "q", (count,))
+def _integers(values):
+    """int64 array of a list."""
+    numbers = (ctypes.c_int64 * max(len(values), 1))(*values)
+    return _arrays.read(lambda where: ctypes.memmove(where, numbers, 8 * len(values)), "q",
+                        (len(values),))

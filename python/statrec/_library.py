@@ -4,7 +4,10 @@ It is loaded RTLD_LOCAL: with RTLD_GLOBAL its HDF5 would serve the calls of any 
 process, as the one inside h5py, and break it. No two threads may be in one HDF5: every call into
 the library is made holding `locked()`.
 """
+from __future__ import annotations
+
 import ctypes
+import importlib.util
 import os
 import sys
 import threading
@@ -27,13 +30,17 @@ class Error(Exception):
     "exists", "state" or "library", as sr_status_name.
     """
 
-    def __init__(self, text, status="usage", hint=""):
+    def __init__(self, text: str, status: str = "usage", hint: str = "") -> None:
         hint = _in_python(hint)
         super().__init__(f"{text} ({hint})" if hint else text)
         self.text, self.status, self.hint = text, status, hint
 
     def __reduce__(self):
         return type(self), (self.text, self.status, self.hint)
+
+
+class NotThere(Error):
+    """There is no libstatrec on this machine."""
 
 
 class NameMissing(Error, KeyError):
@@ -80,13 +87,32 @@ def library():
         return _loaded
 
 
+def loads():
+    """Whether run files are read by the library: False where it is not, and h5py is."""
+    try:
+        library()
+    except NotThere as why:
+        if os.environ.get("STATREC_LIBRARY"):
+            raise
+        if "h5py" not in sys.modules and importlib.util.find_spec("h5py") is None:
+            raise NotThere(why.text, why.status, f"{why.hint}; to read run files without it, pip "
+                           "install h5py") from None
+        return False
+    return True
+
+
 def _places():
     """Where to look, in this order: (what to tell of it, name for dlopen)."""
     chosen = os.environ.get("STATREC_LIBRARY")
     if chosen:
         return [(f"$STATREC_LIBRARY = {chosen}", chosen)]
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), NAME)
-    return [(beside, beside), (f"{NAME} by the loader", NAME)]
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside, inside = os.path.join(here, NAME), os.path.join(here, "_tree", "lib", NAME)
+    top = os.path.dirname(os.path.dirname(here))
+    built = os.path.join(top, "build", "release", "lib", NAME)
+    checkout = os.path.exists(os.path.join(top, "src", "record", "libstatrec.map"))
+    return [(beside, beside), (inside, inside), *([(built, built)] if checkout else []),
+            (f"{NAME} by the loader", NAME)]
 
 
 def _load():
@@ -101,8 +127,8 @@ def _load():
             seen.append(f"{told}: {reason}")
     if not os.environ.get("STATREC_LIBRARY"):
         seen.insert(0, "$STATREC_LIBRARY: not set")
-    raise Error(f"libstatrec does not load; looked at {'; '.join(seen)}", "library",
-                "set STATREC_LIBRARY to the file, or run ldconfig after `make install`")
+    raise NotThere(f"libstatrec does not load; looked at {'; '.join(seen)}", "library",
+                   "set STATREC_LIBRARY to the file, or run ldconfig after `make install`")
 
 
 def _checked(handle, name):
@@ -193,7 +219,7 @@ def copy_of(pointer, kind):
 
 # -- handles ----------------------------------------------------------------------------------
 
-_handles = weakref.WeakSet()  # of recorders
+_handles: weakref.WeakSet[Handle] = weakref.WeakSet()  # of recorders
 
 
 def recorded_here(path):

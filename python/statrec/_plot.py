@@ -1,4 +1,6 @@
 """The programs beside the library: statplot and stat-*, with Python's options and results."""
+from __future__ import annotations
+
 import atexit
 import json
 import os
@@ -6,7 +8,9 @@ import shutil
 import subprocess
 import tempfile
 import warnings
+from typing import Any, Optional, Union
 
+from . import _html
 from ._library import Error, library, path_of
 
 
@@ -16,7 +20,7 @@ class Figure(str):
     messages: warnings of statplot, one line each.
     """
 
-    messages = ()
+    messages: Union[list[str], tuple[()]] = ()
 
     def _shown(self, ending):
         if not self.endswith(ending):
@@ -32,7 +36,7 @@ class Figure(str):
         return self._shown(".png")
 
 
-def plot(figure, *files, output=None, **options):
+def plot(figure: str, *files: Any, output: Optional[Any] = None, **options: Any) -> Figure:
     """Draws a figure of `statplot list` or a template file. Returns its path.
 
         statrec.plot("fig2", "cv.h5", "nlp.h5", output="fig2.svg", form="relative")
@@ -50,7 +54,7 @@ def plot(figure, *files, output=None, **options):
     return drawn
 
 
-def table(program, *files, **options):
+def table(program: str, *files: Any, **options: Any) -> Any:
     """Runs an analysis. Returns a dict of its --format json; with format="tsv" or "csv" its text.
 
         statrec.table("stat-gap", "bn.h5", "ln.h5", metric="valid_ppl")["rows"]
@@ -69,16 +73,21 @@ class Diagnosis(list):
     page = ""
 
     @property
-    def findings(self):
+    def findings(self) -> list[dict[str, Any]]:
         """The rows with a finding, the most severe of each run first."""
         found = [row for row in self if row["verdict"] == "found"]
         return sorted(found, key=lambda row: row["rank"])
 
     def __str__(self):
-        return self.page
+        return self.page or "\n".join(f"{row['question']}: {row['verdict']}" for row in self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        return _html.preformatted(str(self))
 
 
-def diagnose(*files):
+def diagnose(*files: Any) -> Diagnosis:
     """Diagnoses the normalization of runs (docs/diagnose.md). Returns a Diagnosis.
 
         print(statrec.diagnose("run.h5"))                  # a page

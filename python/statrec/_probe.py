@@ -26,7 +26,7 @@ Finding = collections.namedtuple("Finding", "norm family axis uses first trailin
 
 _TOLERANCE = 3e-5
 _EPS = (1e-5, 1e-6, 1e-8, 1e-12, 1e-3, float(torch.finfo(torch.float32).eps), 0.0)
-_known = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 _by_kind = {}
 
 
@@ -130,7 +130,7 @@ def features_first(module):
 def _probe(module):
     try:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
-            torch.manual_seed(1)
+            torch.default_generator.manual_seed(1)  # torch.manual_seed seeds GPUs, too
             return _ask(_random_copy(module))
     except Exception:  # a module that cannot be copied, or is on the meta device
         return None
@@ -218,7 +218,9 @@ class _Gain:
 
     def __call__(self, module):
         value = getattr(module, self.name).detach().reshape(-1)
-        return value + self.more if self.more else value
+        if not self.more:
+            return value
+        return value.to(torch.promote_types(value.dtype, torch.float32)) + self.more  # 1 + p in bfloat16 rounds
 
 
 def _frozen(twin, before, x, y, own):

@@ -15,7 +15,7 @@ def kept(taps):
         module = tap.module()
         buffers = {} if module is None else module._buffers
         mean, variance = buffers.get("running_mean"), buffers.get("running_var")
-        if mean is None or variance is None or is_lazy(mean):
+        if mean is None or variance is None or is_lazy(mean) or mean.is_meta:
             continue
         if mean.device.type != "cpu":
             found[tap.site] = torch.stack([mean.detach(), variance.detach()])

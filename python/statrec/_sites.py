@@ -32,6 +32,7 @@ class Site:
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
         self.gain, self.calls, self.stock, self.groups = weight, False, True, None
+        self.sync = isinstance(module, nn.SyncBatchNorm)
 
     def declaration(self, depth, repeat):
         """Arguments of Recorder.add_site."""

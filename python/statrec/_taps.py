@@ -27,7 +27,7 @@ import weakref
 
 import torch
 
-from . import _calls, _nodes, _sums, _traced
+from . import _activations, _calls, _nodes, _sums, _traced
 from ._say import warn
 
 
@@ -38,7 +38,9 @@ class Shared:
         self.on, self.repeat, self.failure, self.norms = True, repeat, None, norms
         self.phase = ""  # of Watch.phase(); taps of other phases do not listen
         self.again = self.outside = None  # a site with a second pass in a step, or one in no phase
+        self.activations = False  # whether this step has Counts
         self.saves = True  # Functions are applied; changes between steps only, unlike `on`
+        self.idle, self.cards = False, None  # nothing of this step is recorded; _cards.Cards
         self.serial, self.order, self.seconds = 0, itertools.count(), 0.0
 
     def guarded(self, work, *given):
@@ -117,6 +119,12 @@ def _no_module():
     return None
 
 
+def _is_wrapped(output):
+    """Whether a transform of torch.func (vmap, grad) made the tensor: it has no data of its own."""
+    return _wrapped is not None and torch.is_tensor(output) and _wrapped(output)
+
+
+_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 _is_compiling = torch.compiler.is_compiling
 _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
 
@@ -170,6 +178,8 @@ class Tap:
         self.device, self.stored, self.running = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
+        self.activations = None  # (serial, Counts) of this step
+        self.card = None  # what _cards keeps of it
         self.module = _no_module if site.module is None else weakref.ref(site.module)
         self.fast = _nodes.plain_batch_norm(site, site.module)
         site.module = None  # the model must not be held by its own hooks
@@ -191,6 +201,7 @@ class Tap:
         for handle in self.handles:
             handle.remove()
         self.passes.clear()
+        self.card = None
         self.leaf = self.mask = self.valid = self.last = self.usual = None
 
     def set_mask(self, mask):
@@ -201,16 +212,18 @@ class Tap:
     def prepare(self, device):
         """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
         here = self.leaf is not None and self.leaf.device == device
-        if self.width is None or device is None or here:
+        if self.width is None or device is None or device.type == "meta" or here:
             return
-        self.leaf = torch.zeros(_traced.LEAF_ROWS, self.width, dtype=_sums.wide(device),
-                                device=device, requires_grad=True)
+        one = torch.zeros((), dtype=_sums.wide(device), device=device)  # only its gradient is large
+        self.leaf = one.expand(_traced.LEAF_ROWS, self.width).requires_grad_()
         here = weakref.ref(self)
         self.leaf.register_post_accumulate_grad_hook(lambda leaf: _leaf_arrived(here(), leaf))
 
     # -- forward ------------------------------------------------------------------------------
 
     def __call__(self, module, args, kwargs, output):
+        if not _is_compiling() and self.shared.idle:  # the compiler must not guard on it
+            return None
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not module.training or not torch.is_grad_enabled():
@@ -221,10 +234,15 @@ class Tap:
             return None
         if _is_compiling():
             return self._compiled(args, output) if self.shared.on else None
+        if _is_wrapped(output):
+            self.misfit = "torch.func and vmap hide the rows and the gradient of its tensors"
+            return None
         return self._ran(module, args, output)
 
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
+        if self.shared.activations and self.shared.on:
+            self.shared.guarded(self._measure, args, output)
         if not self.observed and _saving_hooks():
             return self._through(args, output) if self.shared.saves else None
         self.shared.guarded(self._eager, module, args, output)
@@ -233,7 +251,7 @@ class Tap:
     def tensor(self, x):
         """The host gave a tensor to statrec.tap."""
         if torch.is_grad_enabled():
-            self.shared.guarded(self._eager, None, (x,), x)
+            self._ran(None, (x,), x)
 
     def called(self, module, call):
         """A functional norm ran within the module."""
@@ -256,6 +274,8 @@ class Tap:
         return x.shape[:-self.trailing], math.prod(x.shape[-self.trailing:])
 
     def _eager(self, module, args, output):
+        if self.shared.cards is not None and self.shared.cards.forward(self, module, args, output):
+            return
         if self.fast and self.mask is None and self._by_node(module, output):
             return
         x = self._input(args, output)
@@ -324,6 +344,31 @@ class Tap:
             return _traced.ThroughCopy.apply(output, x.detach(), self.leaf, valid, form)
         return _traced.Through.apply(output, x, self.leaf, valid, form)
 
+    def _measure(self, args, output):
+        """Counts of this forward pass; its node hands them over when the backward pass comes."""
+        x = self._input(args, output)
+        if x is None or output.grad_fn is None:
+            return
+        shape, width = self._shapes(x)
+        if width != (self.width or width):
+            return
+        index = None if self.mask is None else self.mask.index(shape, x.device)
+        with torch.no_grad():
+            rows = _activations.as_rows(x.detach(), self.first, width, index)
+            y = _activations.as_rows(output.detach(), self.first, width, index)
+            if rows.shape[0] > 0:
+                counts = _activations.Counts(
+                    rows, *_activations.normalized(self.module(), self.gain(), y))
+                source_of(output, self.observed).grad_fn.register_prehook(
+                    _activations.Waiting(self, counts, next(self.shared.order)))
+
+    def activated(self, counts, serial):
+        """The backward pass of Counts came."""
+        if self.activations is not None and self.shared.repeat == "merge":
+            self.activations[1].add(counts)
+        elif self.activations is None or self.activations[0] < serial:
+            self.activations = serial, counts
+
     # -- backward -----------------------------------------------------------------------------
 
     def gain(self):
@@ -348,7 +393,9 @@ class Tap:
         else:
             *known, last = tensors
             known.append(torch.zeros_like(known[0]) if last is None else last)
-            self.arrived(Pass(self.site, kind, [tensor.detach() for tensor in known], counts,
+            # the node's gradients may become .grad, which the host changes in place
+            own = torch.Tensor.clone if kind == "batch_norm" else torch.Tensor.detach
+            self.arrived(Pass(self.site, kind, [own(tensor.detach()) for tensor in known], counts,
                               None if gamma is None else gamma.detach().clone(), serial))
 
     def note_again(self, serial):
@@ -382,7 +429,8 @@ class _Enter:
             self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
                                "to; it is recorded outside of it")
             return
-        shared, wanted = self.tap.shared, module.training and torch.is_grad_enabled()
+        shared = self.tap.shared
+        wanted = module.training and torch.is_grad_enabled() and not shared.idle
         if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
             self.tap.misfit, wanted = "its forward has been replaced", False
         if wanted and not shared.phase and self.tap.phase:
@@ -405,6 +453,14 @@ class _Leave(_Enter):
             mode.__exit__(None, None, None)
 
 
+def source_of(output, observed):
+    """The tensor whose node stays: what is done in place to a view replaces the view's node."""
+    base = output._base if output._is_view() and not observed else None
+    whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
+             and base.is_contiguous() and output.is_contiguous())
+    return base if whole else output
+
+
 class _Catch:
     """A forward pass that waits for its backward pass."""
 
@@ -423,18 +479,11 @@ class _Catch:
 
     def listen(self, output):
         """Waits at the node that made the output."""
-        source = self._source(output)
+        source = source_of(output, self.tap.observed)
+        self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
         self.measure()
         node.register_prehook(self.before)
-
-    def _source(self, output):
-        """The tensor whose node stays: what is done in place to a view replaces the view's node."""
-        base = output._base if output._is_view() and not self.tap.observed else None
-        whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
-                 and base.is_contiguous() and output.is_contiguous())
-        self.shape = output.shape
-        return base if whole else output
 
     def before(self, grads):
         """Prehook of the node: g is there, x still is as it was."""
@@ -503,9 +552,10 @@ def _leaf_arrived(tap, leaf):
 
 
 def warn_misfits(taps, told):
-    """One warning for each site whose tensors could not be recorded; told: names warned of."""
+    """One warning for each site whose tensors could not be recorded; told: {name:
+    reason} of those warned of."""
     for tap in taps:
         if tap.misfit is not None and tap.site.name not in told:
-            told.add(tap.site.name)
+            told[tap.site.name] = tap.misfit
             warn(f"{tap.site.name} is not recorded: {tap.misfit}")
         tap.misfit = None

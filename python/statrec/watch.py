@@ -11,6 +11,7 @@ docs/python-watch.md describes the recorded statistics, _taps.py the hooks.
 """
 import atexit
 import contextlib
+import functools
 import inspect
 import math
 import os
@@ -21,11 +22,11 @@ import weakref
 import torch
 from torch import nn
 
-from . import _nodes, _passes, _ranks, _running, _sites, _taps
+from . import _activations, _cards, _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
 from ._say import warn
 
 _NAN = math.nan
-_open = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
+_open: "weakref.WeakSet[Watch]" = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
 
 
 def _close_all():
@@ -38,7 +39,7 @@ def _forked():
         run._shared.on = False
 
 
-_at_exit = []
+_at_exit: list = []
 
 
 def _register():
@@ -56,6 +57,7 @@ def _recorder(path, **options):
 
 def _number(value):
     """A float of a number or of a tensor with one element; nan of None."""
+    value = value.detach() if torch.is_tensor(value) else value
     return _NAN if value is None else float(value)
 
 
@@ -81,11 +83,12 @@ class Watch:
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
-                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1, on_error="warn",
+                 eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1,
+                 activations_every=0, on_error="warn",
                  gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
                  **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, on_error)
+        _check(model, repeat, phases, every, activations_every, on_error)
         _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
         self.phases = tuple(phases)
@@ -95,13 +98,20 @@ class Watch:
         self._ranks = _ranks.choose(ranks, sync, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
         self._repeat = "merge" if self._ranks.merge else repeat
+        self._activations_every = activations_every
         self._every, self._on_error, self._number = every, on_error, start
         self._resume = bool(options.get("resume"))
         self._numbers, self._gathered, self._scalars = {}, None, {}
-        self._told, self.failure, self._seconds = set(), None, 0.0
+        self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._declared = self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
+        self._own_rows, self._followers, self._early = None, [], ""
+        if self._repeat == "merge" and self._recorder is not None:
+            self._own_rows = _own_rows.OwnRows(self._resume)
+            _own_rows.declare(self._recorder)
+        if activations_every and self._recorder is not None:
+            _activations.declare(self._recorder)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
         if verbose and self._ranks.writes:
@@ -126,7 +136,7 @@ class Watch:
             self._recorder = recorder(self.path, **{**told, **options})
 
     def _make_taps(self, model, found):
-        self._taps = []
+        self._taps, self._cards = [], None
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
             return
@@ -141,6 +151,8 @@ class Watch:
             for phase, one in _sites.of_phases(site, self.phases):
                 self._taps.append(_taps.Tap(one, self._shared, phase))
                 self._taps[-1].prepare(device if near is None else near.device)
+        devices = {tensor.device for tensor in tensors}
+        self._cards = self._shared.cards = _cards.make(self._shared, devices, self._ranks)
         self._keep_running()
 
     def _tap(self, x, name, features):
@@ -214,13 +226,17 @@ class Watch:
             return
         start, before = time.perf_counter(), self._recorder_seconds()
         self._number = self._number + 1 if step is None else int(step)
-        scale = scaler.get_scale() if scaler is not None else float(grad_scale)
+        if self._cards is not None:
+            scale = _cards.scale_of(scaler, grad_scale)
+        else:
+            scale = scaler.get_scale() if scaler is not None else float(grad_scale)
         row = dict(update=update, tokens=tokens, epoch=epoch, lr=lr)
         try:
             self._step(row, [loss, grad_norm], scale, scalars)
         except Exception as error:
             self._fail(error)
             return
+        self._follow()
         spent = time.perf_counter() - start - (self._recorder_seconds() - before)
         self._seconds += max(0.0, spent)
 
@@ -229,16 +245,68 @@ class Watch:
         self._warn(passes)
         if self._gathered is None:
             self._settle()
+        if self._cards is not None:
+            self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()})
+            return
         hosts, told, running, norms = self._fetched(passes, numbers, scale)
         _nodes.trust(self._taps, hosts)
-        hosts = self._from_ranks(hosts)
+        own, hosts = hosts, self._from_ranks(hosts)
         if self._shared.failure is not None:
             raise self._shared.failure
         row["loss"], row["grad_norm"] = told
         self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
+        if self._own_rows is not None:
+            scalars = {**scalars, **self._own_rows.scalars(own, hosts, running)}
+        scalars = {**scalars, **norms, **self._activations()}
         if self._recorder is not None:
-            self._write(hosts, running, row, {**scalars, **norms})
+            self._write(hosts, running, row, scalars)
         self._next()
+
+    def _activations(self):
+        """{scalar: {site name: number}} of the inputs' sizes in this step."""
+        found = {}
+        for tap in self._taps:
+            if tap.activations is not None and tap.width is not None:
+                for name, value in tap.activations[1].numbers().items():
+                    found.setdefault(name, {})[tap.site.name] = value
+        return found
+
+    def _send(self, passes, numbers, row, scalars):
+        """Ends a step on a GPU without waiting for it; another thread writes it."""
+        if self._shared.failure is not None:
+            raise self._shared.failure
+        names = [*row, *((name, site) for name, one in scalars.items()
+                         for site in (one if isinstance(one, dict) else (None,)))]
+        values = [*row.values(), *(value for one in scalars.values()
+                                   for value in (one.values() if isinstance(one, dict) else (one,)))]
+        sent = self._cards.send(passes, [*numbers, *values], self._running)
+        self._next()
+        job = functools.partial(self._received, sent, dict(number=self._number), names)
+        self._cards.put(job)
+        if self._cards.writer.waited > _LONG:
+            self._once("slow", f"{self.path} is written more slowly than the steps: step() waits for it")
+
+    def _received(self, sent, begun, names):
+        """In the thread that writes: the step is on the host now."""
+        hosts, values, running, norms = sent.received(2)
+        loss, grad_norm, _, *values = values
+        row, scalars = dict(loss=loss, grad_norm=grad_norm, **begun), norms
+        for name, value in zip(names, values):
+            if not isinstance(name, tuple):
+                row[name] = value
+            elif name[1] is None:
+                scalars[name[0]] = value
+            else:
+                scalars.setdefault(name[0], {})[name[1]] = value
+        self._diverged = loss is not None and not math.isfinite(loss)
+        if self._own_rows is not None:
+            scalars.update(self._own_rows.scalars(hosts, hosts, running))
+        self._write(hosts, running, row, scalars)
+
+    def _drain(self):
+        """What was sent is in the recorder; raises what its thread has raised."""
+        if self._cards is not None:
+            self._cards.writer.drain()
 
     def _from_ranks(self, hosts):
         """The passes of all ranks on rank 0; all of them stop when one of them has failed."""
@@ -279,6 +347,7 @@ class Watch:
         """Everything as it has to be before the next forward pass."""
         for tap in self._taps:
             tap.passes.clear()
+            tap.activations = None
             tap.set_mask(None)
             tap.prepare(tap.device)
         self._records()
@@ -286,11 +355,21 @@ class Watch:
 
     def _records(self):
         """Whether the next step is recorded."""
-        self._shared.on = self._shared.saves = (self._number + 1) % self._every == 0
+        due, rest = divmod(self._number + 1, self._every)
+        self._shared.on = self._shared.saves = rest == 0
+        self._shared.idle = not self._shared.on and self._gathered is not None
+        wanted = self._activations_every
+        self._shared.activations = (self._recorder is not None and wanted > 0 and rest == 0
+                                    and due % wanted == 0)
 
     def _keep_running(self):
         """Running statistics of the modules' own, from before the next step."""
-        self._running = _running.kept([tap for tap in self._taps if tap.site.own_running])
+        taps = [tap for tap in self._taps if tap.site.own_running]
+        if self._cards is not None:
+            if not self._shared.on:
+                return
+            taps = self._cards.keep_running(taps)
+        self._running = _running.kept(taps)
 
     # -- to the file --------------------------------------------------------------------------
 
@@ -304,7 +383,7 @@ class Watch:
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         self._running.update(_running.initial(lazy))
 
-    def _declare(self):
+    def _declare(self, number=0):
         """Sites, in the order of the first forward pass."""
         seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
         seen.sort(key=lambda tap: last if tap.order is None else tap.order)
@@ -314,28 +393,28 @@ class Watch:
                 **tap.site.declaration(depth, self._repeat))
         self._declared = True
         if self._resume:
-            self._recorder.copy_rows(self.path, self._number - 1)
+            self._recorder.copy_rows(self.path, (number or self._number) - 1)
 
     def _write(self, hosts, running, row, scalars):
-        recorder = self._recorder
+        recorder, number = self._recorder, row.get("number", self._number)
         if not self._declared:
-            self._declare()
+            self._declare(number)
         recorder.add_seconds(self._seconds + self._shared.seconds)
         self._seconds = self._shared.seconds = 0.0
-        recorder.begin_step(self._number)
+        recorder.begin_step(number)
         known = [one for one in hosts if one.site in self._numbers]
         recorder.put_passes([(self._numbers[one.site], one.rows, one.samples, one.padded,
                               *one.place(), one.has_gamma) for one in known if one.rows > 0],
                             self._shared.norms)
         self._put_running({one.site for one in known}, running)
         self._put_scalars(scalars)
-        update = self._number if row["update"] is None else row["update"]
+        update = number if row["update"] is None else row["update"]
         recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
                           **{name: _number(row[name])
                              for name in ("epoch", "loss", "lr", "grad_norm")})
 
     def _put_running(self, sites, running):
-        places = [(self._numbers[site], values.data_ptr(), 8 * values.shape[1])
+        places = [(self._numbers[site], values.data_ptr(), 8 * values.stride(0))
                   for site, values in running.items() if site in sites]
         self._recorder.put_vectors("mu", [(number, at) for number, at, _ in places])
         self._recorder.put_vectors("sigma2", [(number, at + row) for number, at, row in places])
@@ -348,6 +427,8 @@ class Watch:
                 self._recorder.put_step_scalar(which, _number(value))
                 continue
             for site, one in value.items():
+                if site not in named and name not in self._scalars:
+                    continue  # its width was not known at the first step
                 if site not in named:
                     raise ValueError(f"{name}: no site {site!r:.80}")
                 self._recorder.put_scalar(named[site], which, _number(one))
@@ -364,6 +445,7 @@ class Watch:
         if not self._live:
             return
         try:
+            self._drain()
             self._recorder.evaluate(self._number, _number(epoch),
                                     **{name: _number(value) for name, value in metrics.items()})
         except Exception as error:
@@ -373,6 +455,7 @@ class Watch:
         """Writes all buffered rows to the file. Call it when you save a checkpoint."""
         if self._live:
             try:
+                self._drain()
                 self._recorder.flush()
             except Exception as error:
                 self._fail(error)
@@ -386,6 +469,33 @@ class Watch:
         """Diagnoses the normalization up to the last step (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self._readable())
+
+    def log_to(self, writer, sites="*", scalars=None, every=100):
+        """Sends scalars of sites to a tracker every so many steps, and the diagnosis at the end.
+
+        writer: wandb, trackio, mlflow, or a tensorboard SummaryWriter. sites: globs; scalars: names
+        as in the file; default: tid_mean, tid_var, dx_norm, g_mu, g_sigma2. What the tracker raises
+        becomes one warning.
+        """
+        from ._trackers import SCALARS, Follower
+        follower = Follower(writer, sites, scalars or SCALARS, every)
+        if self._live:
+            self._followers.append(follower)
+
+    def _follow(self, end=False):
+        """The trackers get the rows that they lack; at the end the findings too."""
+        for follower in list(self._followers):
+            if not end and self._number % follower.every:
+                continue
+            try:
+                from ._file import open as open_file
+                with open_file(self._readable()) as file:
+                    follower.send(file)
+                if end:
+                    follower.conclude(self.diagnose(), self._number)
+            except Exception as error:  # the training goes on without the tracker
+                self._followers.remove(follower)
+                warn(f"log_to: {type(error).__name__}: {error}")
 
     def _readable(self):
         """The path of the file, with everything up to now in it."""
@@ -407,6 +517,7 @@ class Watch:
     @property
     def recorder(self):
         """The Recorder, on rank 0."""
+        self._drain()
         return self._recorder
 
     @property
@@ -419,7 +530,8 @@ class Watch:
         return not self._closed and self.failure is None and self._pid == os.getpid()
 
     def _recorder_seconds(self):
-        return self._recorder.own_seconds if self._recorder is not None else 0.0
+        known = self._recorder is not None and self._cards is None  # its lock is not waited for
+        return self._recorder.own_seconds if known else 0.0
 
     def _warn(self, passes):
         _taps.warn_misfits(self._taps, self._told)
@@ -430,11 +542,16 @@ class Watch:
                        "keeps them apart")
         if shared.outside:
             self._once("outside", f"a pass of {shared.outside} outside of run.phase() is not recorded")
+        if passes:
+            self._early = ""
         if passes or self._told:
             return
         if self._shared.on and self._taps:
-            self._once("", "no backward pass of any site was seen before this step(): is the model "
-                       "in training mode, and was it compiled after watch()?")
+            self._early = ("no backward pass of any site was seen: is the model in training mode, and "
+                           "was it compiled after watch()? A graph that torch.compile made of another "
+                           "model of this shape is used again: torch.compiler.reset() before")
+            self._once("", self._early)
+
 
     def _once(self, subject, text):
         if subject not in self._warned:
@@ -447,6 +564,7 @@ class Watch:
         """The recorder cannot go on; the training can."""
         self.failure = f"{type(error).__name__}: {error}"
         self._shared.failure = None  # its traceback would hold this run
+        self._part()
         self.detach()
         try:
             if self._recorder is not None:
@@ -456,6 +574,13 @@ class Watch:
         if self._on_error == "raise":
             raise error
         warn(f"{self.path} is not recorded any further: {self.failure}")
+
+    def _part(self):
+        """Ends the thread that writes, after what was sent."""
+        cards, self._cards, self._shared.cards = self._cards, None, None
+        if cards is not None:
+            cards.writer.stop()
+        return cards
 
     def detach(self):
         """Removes the hooks from the model. close() does it too."""
@@ -467,9 +592,18 @@ class Watch:
     def close(self, status=None, reason=""):
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
-        if status is None:
-            status = "diverged" if self._diverged else "complete"
-        self._end(status, reason)
+        self._end(status, reason or self._not_recorded())
+
+    def _not_recorded(self):
+        """Which sites lack passes and why, for the file: "not recorded: NAME and 3 more: REASON"."""
+        if self._early:
+            return f"nothing is recorded: {self._early}"
+        by_reason = {}
+        for name, why in self._told.items():
+            by_reason.setdefault(why, []).append(name)
+        return "; ".join(
+            f"not recorded: {names[0]}{f' and {len(names) - 1} more' if names[1:] else ''}: {why}"
+            for why, names in by_reason.items())
 
     def _end(self, status, reason):
         if self._closed or self._pid != os.getpid():
@@ -480,10 +614,16 @@ class Watch:
             self.detach()
             return
         try:
+            cards = self._part()
+            if cards is not None:
+                cards.writer.check()
+            if status is None:
+                status = "diverged" if self._diverged else "complete"
             if not self._declared:
                 self._declare()
             self.detach()
             self._recorder.close(status, reason)
+            self._follow(end=True)
         except Exception as error:
             self._fail(error)
 
@@ -502,12 +642,22 @@ class Watch:
         if not getattr(self, "_closed", True):
             self._end("interrupted", "the run was dropped without close()")
 
+    def _repr_html_(self):
+        from . import _html
+        facts = {"steps": self._number, "state": "closed" if self._closed else "open",
+                 "failure": self.failure,
+                 "not recorded": _sites.counted(self.sites_left_out)}
+        sites = [{"name": tap.site.name, "norm": tap.site.norm, "kind": tap.site.kind,
+                  "width": tap.width} for tap in self._taps]
+        return _html.table(self.path, facts, sites)
+
     def __repr__(self):
         state = "failed" if self.failure else "closed" if self._closed else "open"
         return (f"<statrec.watch of {len(self._taps)} sites, {self.path}, step {self._number}, "
                 f"{state}>")
 
 
+_LONG = 1.0  # seconds that steps have waited for the file before a warning
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
                    "grad_scale")
 
@@ -518,7 +668,7 @@ def _check_options(options):
     check_options([name for name in options if name != "quiet"], "watch", own)
 
 
-def _check(model, repeat, phases, every, on_error):
+def _check(model, repeat, phases, every, activations_every, on_error):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
     if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
@@ -529,6 +679,9 @@ def _check(model, repeat, phases, every, on_error):
         raise ValueError(f'on_error: "warn" or "raise" is wanted, got {on_error!r:.80}')
     if not isinstance(every, int) or every < 1:
         raise ValueError(f"every: a number of steps from 1 is wanted, got {every!r:.80}")
+    if not isinstance(activations_every, int) or activations_every < 0:
+        raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
+                         f"{activations_every!r:.80}")
 
 
 class _Late:

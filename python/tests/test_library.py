@@ -15,12 +15,13 @@ from support import (PACKAGE, TOP, InDirectory, compiled, needs_compiler, python
 
 LIBRARY = os.environ["STATREC_LIBRARY"]
 OPEN = "import statrec; statrec.open('nosuch.h5')"
+CREATE = "import statrec; statrec.Recorder('nosuch.h5', program='tests')"
 
 
 class Finding(InDirectory):
-    def told(self, **env):
+    def told(self, script=OPEN, **env):
         """The last line of what opening a file raises."""
-        result = python(OPEN, env=env)
+        result = python(script, env=env)
         self.assertNotEqual(result.returncode, 0)
         return result.stderr.splitlines()[-1]
 
@@ -41,7 +42,7 @@ class Finding(InDirectory):
         self.assertIn("set STATREC_LIBRARY", line)
 
     def test_no_library_tells_every_place(self):
-        line = self.told(STATREC_LIBRARY="", LD_LIBRARY_PATH="", PYTHONPATH=self.copy())
+        line = self.told(CREATE, STATREC_LIBRARY="", LD_LIBRARY_PATH="", PYTHONPATH=self.copy())
         self.assertIn("$STATREC_LIBRARY: not set", line)
         self.assertIn(os.path.join(self.directory, "copy", "statrec", "libstatrec.so.1"), line)
         self.assertIn("libstatrec.so.1 by the loader", line)

@@ -35,7 +35,7 @@ def facts(path):
     """A row of FILES."""
     with statrec.open(path) as run:
         largest = None
-        for site in run.sites:
+        for site in run.sites if "dist_mu" in run.scalars else ():
             values = [float(v) for v in run.scalar("dist_mu", site) if v == v]
             if values:
                 largest = float(f"{max(values):.3g}")

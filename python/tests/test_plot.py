@@ -1,5 +1,6 @@
 """plot and table: the programs found, called and understood."""
 import os
+import re
 import stat
 import unittest
 import warnings
@@ -7,7 +8,7 @@ from unittest import mock
 
 import statrec
 from statrec import _plot
-from support import SAMPLES, InDirectory, module
+from support import SAMPLES, InDirectory, module, record
 
 CV, NLP = (os.path.join(SAMPLES, name) for name in ("cv_bn.h5", "nlp_bn.h5"))
 
@@ -153,6 +154,21 @@ class Drawn(InDirectory):
         self.assertEqual(drawn, "fig2.svg")
         self.assertIn("<svg", drawn._repr_svg_())
         self.assertTrue(any("not comparable" in str(one.message) for one in told))
+
+    def axes(self, figure, *files):
+        """The words "step" and "epoch" that the figure's axes have."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            drawn = statrec.plot(figure, *files, output=f"{figure}.svg")
+        return set(re.findall(r">(step|epoch)<", drawn._repr_svg_()))
+
+    def test_over_steps_without_epochs(self):
+        """A run that was given no epoch is drawn over steps, and every run beside it."""
+        record("run.h5", steps=30)
+        for figure in ("overview", "curves", "modes"):
+            self.assertEqual(self.axes(figure, "run.h5"), {"step"}, figure)
+            self.assertEqual(self.axes(figure, CV), {"epoch"}, figure)
+        self.assertEqual(self.axes("modes", "run.h5", CV), {"step"})
 
     def test_no_figure(self):
         error = self.fails("usage", "no figure or table 'fig99'|fig99", statrec.plot, "fig99", CV)

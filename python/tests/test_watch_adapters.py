@@ -3,6 +3,7 @@ import contextlib
 import io
 import unittest
 import warnings
+from unittest import mock
 
 from watch_help import WatchCase, fake_watch, reference
 from watch_models import same_weights, train
@@ -374,6 +375,18 @@ class Probes(WatchCase):
         self.assertTrue(same_weights(plain, model))
         self.assertIn("1 is not recorded: its forward has been replaced", str(caught[0].message))
 
+
+    def test_random_state_of_the_host(self):
+        """Neither the CPU's nor a GPU's moves: torch.manual_seed would seed both."""
+        class SeededNorm(RootNorm):
+            pass
+
+        before = torch.get_rng_state()
+        with mock.patch("torch.cuda.manual_seed_all") as seeded:
+            (site,), _ = _sites.find_sites(nn.Sequential(SeededNorm(8)))
+        self.assertEqual(site.norm, "rmsnorm")
+        self.assertTrue(torch.equal(before, torch.get_rng_state()))
+        seeded.assert_not_called()
 
     def test_parameters_without_values(self):
         """On the meta device a module has shapes alone."""

@@ -107,6 +107,19 @@ class File(unittest.TestCase):
         self.assertLessEqual(len(told), 1)
         self.assertFalse(any(module._forward_hooks for module in model.modules()))
 
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_figures_over_steps(self):
+        """step() without an epoch: figures are over steps, evaluations too."""
+        model = model_of()
+        with watch(model, self.path) as run:
+            run.metric("valid_loss", "nats", "", "less")
+            for _ in range(30):
+                weigh(model(torch.randn(9, 5))).backward()
+                run.step(loss=1.0, lr=0.1)
+            run.evaluate(valid_loss=2.0)
+            for figure in ("overview", "curves", "modes"):
+                self.assertIn(">step<", run.plot(figure)._repr_svg_(), figure)
+
     def test_file_exists(self):
         open(self.path, "w").close()
         model = model_of()

@@ -1,4 +1,4 @@
-/* One series of stat-compare: median and tails of what is in the window, and resamples of them
+/* One series of stat-compare: median and tails of its values in the window, and resamples of them
  * (bootstrap.c). */
 
 #include "analysis/compare_sample.h"
@@ -25,17 +25,6 @@ static sr_status window_after(step_window *w, const series *of, double after, sr
     return SR_OK;
 }
 
-/* finite [x->count] */
-static sr_status sample_draw(sample *x, const sample_plan *s, const double *finite, rng random,
-                             sr_failure *why) {
-    x->block = s->block ? s->block : bootstrap_block(finite, x->count, x->exact[0], why);
-    if (!x->block) return why->status;
-    if (x->block > x->count) x->block = x->count;
-    x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
-    if (!x->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    return bootstrap_tails(finite, x->count, x->block, random, s->resamples, x->drawn, why);
-}
-
 sr_status sample_make(sample *x, const sample_plan *s, const series *of, const step_window *w,
                       rng random, sr_failure *why) {
     step_window later = *w;
@@ -54,8 +43,17 @@ sr_status sample_make(sample *x, const sample_plan *s, const series *of, const s
         summary_make(b.value[0], rows, &found);
         x->exact[0] = found.median, x->exact[1] = found.q99, x->exact[2] = found.max;
     }
-    if (status == SR_OK && x->count >= LEAST_STEPS)
-        status = sample_draw(x, s, b.value[1], random, why);
+    if (status == SR_OK && x->count >= LEAST_STEPS) {
+        const double *finite = b.value[1];
+        x->drawn = malloc((size_t)(BOOTSTRAP_TAILS * s->resamples) * sizeof *x->drawn);
+        if (!x->drawn) status = sr_fail(why, SR_MEMORY, "out of memory");
+        x->block = s->block ? s->block : bootstrap_block(finite, x->count, x->exact[0], why);
+        if (!x->block) status = why->status;
+        if (x->block > x->count) x->block = x->count;
+        if (status == SR_OK)
+            status =
+                bootstrap_tails(finite, x->count, x->block, random, s->resamples, x->drawn, why);
+    }
     columns_free(&b);
     return status;
 }

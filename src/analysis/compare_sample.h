@@ -22,14 +22,14 @@ typedef struct sample {
     double exact[BOOTSTRAP_TAILS]; /* of the series itself */
 } sample;
 
-/* To be freed after a failure too. */
+/* Free it after a failure too. */
 sr_status sample_make(sample *x, const sample_plan *plan, const series *of, const step_window *w,
                       rng random, sr_failure *why);
 void sample_free(sample *x);
 
 typedef struct compare_place {
     const site_choice *at;
-    uint64_t key; /* what it is matched by */
+    uint64_t key; /* hash of the name, depth, or 0 */
 } compare_place;
 
 typedef struct compare_places {
@@ -42,8 +42,8 @@ typedef struct compare_places {
 sr_status site_matching_make(compare_places *p, const choice *c, const run_set *set,
                              const char *match, sr_failure *why);
 void site_matching_free(compare_places *p);
-/* The chosen site of `run` with this statistic that belongs to `first`; with --match first and last
- * the one at that end. NULL when there is none. */
+/* The chosen site of `run` with this statistic that matches `first`. With --match first and last,
+ * the one at that end. NULL if there is none. */
 const site_choice *site_matching_find(const compare_places *p, const site_choice *first, int run,
                                       int stat);
 

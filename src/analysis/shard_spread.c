@@ -1,25 +1,23 @@
-/* Scatter of batch statistics between the shares of a batch (statrec train --record-shards): how
- * far apart are what the processes of plain data parallel training normalise with.
+/* Spread of batch statistics between the shards of a batch (statrec train --record-shards). The
+ * processes of plain data-parallel training normalize with statistics that differ this much.
  *
- * Of one site and step, with R shares, n_r the valid rows of share r, mu_r and sigma_r =
- * sqrt(sigma2_B) its statistics, and bars for means over the shares:
+ * For one site and step, with R shards, n_r the valid rows of shard r, mu_r and sigma_r =
+ * sqrt(sigma2_B) its statistics, and bars for means over the shards:
  *
  *     spread_mean = sqrt(1/R sum_r ||mu_r - mubar||_2^2) / ||sigmabar||_2
  *     spread_std  = sqrt(1/R sum_r ||sigma_r - sigmabar||_2^2) / ||sigmabar||_2
  *
- * TID (stat-tid) with the mean over the shares in the place of the running values.
+ * This is TID (stat-tid) with the mean over the shards in place of the running values.
  *
- * Of independent rows with the deviation sigma, var mu_r = sigma^2 / n_r and var mubar =
- * sum_r sigma^2 / n_r / R^2, and the mean square about the mean is the mean of the squares less the
+ * Independent rows with the deviation sigma have var mu_r = sigma^2 / n_r and var mubar =
+ * sum_r sigma^2 / n_r / R^2. The mean square about the mean is the mean of the squares less the
  * square of the mean:
  *
  *     E 1/R sum_r (mu_r - mubar)^2 = 1/R sum_r var mu_r - var mubar = sigma^2/R sum_r (1 - 1/R)/n_r
  *     expected_mean = sqrt(1/R sum_r (1 - 1/R)/n_r),   ratio = spread_mean / expected_mean
  *
- * A step at which a share has no rows has no value. Share K > 0 of site NAME is the site NAME@K
- * (globs.h).
- *
- * As many sites as fit in memory are read together.
+ * A step with an empty shard has no value. Shard K > 0 of site NAME is the site NAME@K (globs.h).
+ * The program reads as many sites together as fit in memory.
  */
 
 #include "analysis/shard_spread.h"
@@ -32,7 +30,7 @@
 #include "analysis/frame/stat_program.h"
 #include "analysis/shard_values.h"
 
-/* So many sites at once. */
+/* Number of sites to read at once. */
 static int64_t sites_together(const shared_run *r) {
     const int sites = columns_together(r->count, VALUES * r->sites) / VALUES;
     return sites < 1 ? 1 : sites;
@@ -50,8 +48,7 @@ static void declare_summary(tsv *t) {
     tsv_column(t, "norm", "its normalization");
     tsv_column(t, "shares", "R: shares of each batch, with batch statistics of their own");
     tsv_column(t, "steps", "steps with vectors");
-    tsv_column(t, "nonfinite",
-               "those where a share has no rows or a value is not finite, not part of the spreads");
+    tsv_column(t, "nonfinite", "steps at which a shard has no rows or a value is not finite");
     tsv_column(t, "rows", "median over the steps of the mean n_r");
     tsv_column(t, "spread_mean", "median over the steps of " OF_SPREAD_MEAN);
     tsv_column(t, "spread_mean_q25", "its 25 % quantile");
@@ -117,35 +114,26 @@ static void declare_steps(tsv *t) {
     tsv_header(t);
 }
 
-static void print_step(const shared_run *r, const char *name, const double *row, tsv *t) {
-    const double step = floor(row[0]);
-    tsv_text(t, r->path);
-    tsv_text(t, name);
-    tsv_int(t, (int64_t)step);
-    tsv_real(t, r->last ? 100 * step / (double)r->last : NAN);
-    for (int v = 0; v < VALUES; v++) tsv_real(t, row[1 + v]);
-}
-
-/* Every row, or those of a figure. value [1 + VALUES]: steps, then the values of a site or their
+/* Every row, or the reduced ones. value [1 + VALUES]: steps, then the values of a site or their
    medians. */
 static sr_status print_steps(const shared_run *r, const char *name, double *const *value,
                              int64_t buckets, tsv *t, sr_failure *why) {
-    if (buckets && r->count > 3 * buckets) {
-        parts p;
-        parts_begin(&p, 1 + VALUES, buckets, value[0][0], value[0][r->count - 1]);
-        sr_status status = parts_add(&p, value[0], (const double *const *)value, r->count, why);
-        if (status == SR_OK) status = parts_end(&p, why);
-        for (int64_t i = 0; i < p.rows && status == SR_OK; i++)
-            print_step(r, name, p.row + i * p.columns, t);
-        parts_free(&p);
-        return status;
+    const bool reduced = buckets && r->count > 3 * buckets;
+    parts p;
+    parts_begin(&p, 1 + VALUES, reduced ? buckets : 0, reduced ? value[0][0] : 0,
+                reduced ? value[0][r->count - 1] : 0);
+    sr_status status = parts_add(&p, value[0], (const double *const *)value, r->count, why);
+    if (status == SR_OK) status = parts_end(&p, why);
+    for (int64_t i = 0; i < p.rows && status == SR_OK; i++) {
+        const double *row = p.row + i * p.columns, step = floor(row[0]);
+        tsv_text(t, r->path);
+        tsv_text(t, name);
+        tsv_int(t, (int64_t)step);
+        tsv_real(t, r->last ? 100 * step / (double)r->last : NAN);
+        for (int v = 1; v <= VALUES; v++) tsv_real(t, row[v]);
     }
-    for (int64_t i = 0; i < r->count; i++) {
-        double row[1 + VALUES];
-        for (int v = 0; v <= VALUES; v++) row[v] = value[v][i];
-        print_step(r, name, row, t);
-    }
-    return SR_OK;
+    parts_free(&p);
+    return status;
 }
 
 /* Medians over the sites that have a value: value [sites, VALUES][count], median [VALUES][count] */
@@ -165,7 +153,7 @@ static sr_status take_medians(int64_t sites, double *const *value, int64_t count
     return SR_OK;
 }
 
-/* value [VALUES]: those of each row over all sites. Sites that do not fit in memory together are
+/* median [VALUES]: of each row over all sites. Sites that do not fit in memory together are
  * read again, as many rows at once as fit. */
 static sr_status read_medians(const shared_run *r, double *const *median, sr_failure *why) {
     const int64_t columns = VALUES * r->sites;
@@ -218,40 +206,31 @@ static sr_status print_run_steps(const shared_run *r, int64_t buckets, tsv *t, s
 
 /* -- the table ------------------------------------------------------------------------------- */
 
-static sr_status nothing_left(const run_set *set, const shared_run *runs, const char *sites,
-                              sr_failure *why) {
-    int64_t replicas = 0, vectors = 0;
-    for (int r = 0; r < set->count; r++) {
-        replicas += runs[r].replicas;
-        vectors += sr_run_get_info(set->run[r])->vectors;
-    }
-    const char *more = set->count > 1 ? " (and no other run)" : "";
-    if (!replicas) {
-        sr_fail(why, SR_FORMAT, "%s%s has statistics of one share alone", set->path[0], more);
-        sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
-        return SR_FORMAT;
-    }
-    sr_fail(why, SR_FORMAT, "%s%s has no mu_B and sigma2_B of several shares at a site '%s'",
-            set->path[0], more, sites);
-    sr_hint(why, vectors ? "methods without batch statistics have them only with `statrec train "
-                           "--observe batch`"
-                         : "`statrec train --vectors-every N` records vectors");
-    return SR_FORMAT;
-}
-
 static sr_status find_sites(const shards_request *q, const run_set *set, shared_run *runs, tsv *t,
                             sr_failure *why) {
-    int64_t total = 0;
+    int64_t total = 0, replicas = 0, vectors = 0;
     for (int r = 0; r < set->count; r++) {
         runs[r] = (shared_run){.run = set->run[r], .path = set->path[r]};
         sr_status status = shared_choose_sites(&runs[r], q->sites, why);
         if (status != SR_OK) return status;
         if (!runs[r].sites)
-            tsv_note(t, "note", "%s: no statistics of several shares at these sites: left out",
-                     set->path[r]);
+            tsv_note(t, "note", "%s: skipped: no statistics of several shards", set->path[r]);
         total += runs[r].sites;
+        replicas += runs[r].replicas;
+        vectors += sr_run_get_info(set->run[r])->vectors;
     }
-    return total ? SR_OK : nothing_left(set, runs, q->sites, why);
+    if (total) return SR_OK;
+    const char *more = set->count > 1 ? " (and no other run)" : "";
+    if (!replicas) {
+        sr_fail(why, SR_FORMAT, "%s%s has statistics of one shard alone", set->path[0], more);
+        sr_hint(why, "`statrec train --shards R --record-shards` records those of all");
+        return SR_FORMAT;
+    }
+    sr_fail(why, SR_FORMAT, "%s%s lacks mu_B and sigma2_B of several shards at '%s'", set->path[0],
+            more, q->sites);
+    sr_hint(why, vectors ? "without batch statistics, add `statrec train --observe batch`"
+                         : "`statrec train --vectors-every N` records vectors");
+    return SR_FORMAT;
 }
 
 /* Run after run, each forgotten when it is printed. */
@@ -288,10 +267,9 @@ sr_status shards_print(const shards_request *q, const run_set *set, const char *
     }
     status = find_sites(q, set, runs, &table, why);
     if (status == SR_OK) status = windows_make(&windows, set, q->startup, q->phase, &table, why);
-    tsv_note(
-        &table, "shares",
-        "share 0 is the site itself, share K NAME@K; mu_r and sigma_r = sqrt(sigma2_B) of share "
-        "r, n_r its valid rows, bars: means over the R shares");
+    tsv_note(&table, "shares",
+             "shard 0 is the site itself, shard K is NAME@K. mu_r, sigma_r = sqrt(sigma2_B): of "
+             "shard r. n_r: its valid rows. Bars: means over the R shards");
     status = table_head_end(&head, &table, status, why);
     if (status == SR_OK) status = print_runs(q, set, runs, windows, &table, why);
     for (int r = 0; r < set->count; r++) shared_free(&runs[r]);

@@ -15,28 +15,14 @@ enum { PIECE_BYTES = 4 << 20 }; /* of rows that are read at once */
 /* -- which sites ----------------------------------------------------------------------------- */
 
 /* A site has batch statistics where this has a value. */
-static double any_value(const vector_row *r) {
-    return r->v[SR_mu_B][0] + r->v[SR_sigma2_B][0];
-}
-
-static const statistic batch_statistics = {"mu_B",    "mu_B", "", NEEDS(mu_B) | NEEDS(sigma2_B),
-                                           any_value, NULL};
+static const statistic batch_statistics = {"mu_B",       "mu_B", "", NEEDS(mu_B) | NEEDS(sigma2_B),
+                                           first_values, NULL};
 
 /* The number of share k of the site; -1 when there is none. */
 static int64_t share_of(const sr_runfile *run, int64_t site, int k) {
     char name[SR_NAME_SIZE + 16];
     snprintf(name, sizeof name, "%s@%d", sr_run_get_site(run, site)->name, k);
     return k ? sr_run_find_site(run, name) : site;
-}
-
-static const char *name_of_site(const void *context, int64_t i) {
-    return sr_run_get_site(((const shared_run *)context)->run, i)->name;
-}
-
-static bool may_be_meant(const void *context, int64_t i, bool bn) {
-    const shared_run *r = context;
-    return r->recorded[i] && share_of(r->run, i, 1) >= 0 &&
-           (!bn || choice_is_bn_layer(sr_run_get_site(r->run, i)));
 }
 
 static sr_status add_site(shared_run *r, int64_t number, sr_failure *why) {
@@ -59,28 +45,28 @@ static sr_status add_site(shared_run *r, int64_t number, sr_failure *why) {
 
 sr_status shared_choose_sites(shared_run *r, const char *list, sr_failure *why) {
     const int64_t count = sr_run_get_info(r->run)->sites;
-    const globs_sites sites = {count, r, name_of_site, may_be_meant};
-    char unused[GLOBS_WORD]; /* a run without any is told as such */
+    char unused[GLOBS_WORD]; /* find_sites reports a run without any */
     bool *chosen = calloc((size_t)count + 1, sizeof *chosen);
-    r->recorded = calloc((size_t)count + 1, sizeof *r->recorded);
+    bool *shared = calloc((size_t)count + 1, sizeof *shared);
     r->site = calloc((size_t)count + 1, sizeof *r->site);
-    sr_status status =
-        chosen && r->recorded && r->site
-            ? series_recorded(r->run, &batch_statistics, FROM_VECTORS, r->recorded, why)
-            : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK) globs_choose(list, &sites, chosen, unused);
+    sr_status status = chosen && shared && r->site
+                           ? series_recorded(r->run, &batch_statistics, FROM_VECTORS, shared, why)
+                           : sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
-        r->replicas += globs_is_replica(name_of_site(r, i));
-        if (chosen[i] && may_be_meant(r, i, false)) status = add_site(r, i, why);
+        shared[i] = shared[i] && share_of(r->run, i, 1) >= 0;
+        r->replicas += globs_is_replica(sr_run_get_site(r->run, i)->name);
     }
+    if (status == SR_OK) choice_match(r->run, shared, list, chosen, unused);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        if (chosen[i] && shared[i]) status = add_site(r, i, why);
     free(chosen);
+    free(shared);
     return status;
 }
 
 void shared_free(shared_run *r) {
     for (int64_t i = 0; i < r->sites; i++) free(r->site[i].of);
     free(r->site);
-    free(r->recorded);
 }
 
 /* -- rows ------------------------------------------------------------------------------------ */
@@ -143,7 +129,7 @@ static double mean_of(const double *value, int shares) {
 }
 
 /* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value
- * [VALUES], of which row i is filled. */
+ * [VALUES]; fills row i. */
 static void measure_row(const shared_site *s, float *const *raw, int64_t from, int64_t width,
                         double *one, double *const *value, int64_t i) {
     double means = 0, deviations = 0, length = 0;

@@ -1,6 +1,6 @@
-/* site_matching.c -- which sites of runs belong together, for stat-compare: the chosen sites in the
- * order of their run and of what they are matched by, so that one is found among 100,000 without a
- * look at all. */
+/* site_matching.c -- matches the sites of runs for stat-compare. Sorts the chosen sites by run and
+ * key, so that one is found among 100,000 by bisection.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ void site_matching_free(compare_places *p) {
     p->place = NULL;
 }
 
-/* The first place that is not in front of this run and key. */
+/* The first place with this run and key, or after them. */
 static int64_t begin_of(const compare_places *p, int run, uint64_t key) {
     int64_t low = 0, high = p->count;
     while (low < high) {

@@ -1,4 +1,4 @@
-/* arena.c -- a list of blocks filled front to back, one block after a reset; see arena.h. */
+/* arena.c -- a list of blocks filled front to back, one block after a reset. */
 #include "base/arena.h"
 
 #include <stdbool.h>
@@ -69,33 +69,24 @@ void arena_free(arena *a) {
     free(a);
 }
 
-/* Makes a new block the current, last one. */
-static block *add_block(arena *a, size_t need) {
-    block *b = block_create(need > a->block_bytes ? need : a->block_bytes);
-    if (!b) return NULL;
-    if (a->current)
-        a->current->next = b;
-    else
-        a->first = b;
-    return a->current = b;
-}
-
 void *arena_alloc(arena *a, size_t bytes) {
     a->asked++;
     if (bytes > SIZE_MAX / 2 || (a->granted >= 0 && a->asked > a->granted)) return NULL;
     size_t need = round_up(bytes ? bytes : 1) + REDZONE;
-    bool fits = a->current && a->current->size - a->current->used >= need;
-    if (!fits && !add_block(a, need)) return NULL;
+    if (!a->current || a->current->size - a->current->used < need) {
+        block *b = block_create(need > a->block_bytes ? need : a->block_bytes);
+        if (!b) return NULL;
+        *(a->current ? &a->current->next : &a->first) = b;
+        a->current = b;
+    }
     void *p = a->current->bytes + a->current->used;
     a->current->used += need;
     UNPOISON(p, bytes);
     return p;
 }
 
-/* Steps differ, so a list of blocks would leave a hole at each border. It would also grow with the
- * number of different steps. One block of the used size has none. Out of memory: the next step
- * starts anew.
- */
+/* One block of the used size has no gaps. A list has one at the end of each block, and grows with
+ * the number of different steps. Out of memory: the next step allocates new blocks. */
 static void merge_blocks(arena *a) {
     size_t used = arena_used(a);
     for (block *b = a->first, *next; b; b = next) {

@@ -1,4 +1,4 @@
-/* arena.h -- memory of one step: allocated piece by piece, given back all at once.
+/* arena.h -- memory of one step: many allocations, released all at once.
  *
  * arena_reset keeps the memory as one block of the size that the largest step used. So a training
  * loop allocates from the system in its first steps only. The address sanitizer sees a reset arena

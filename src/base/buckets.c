@@ -61,7 +61,7 @@ int64_t gather_finite(double *to, const double *from, int64_t count, double *lea
     return n;
 }
 
-/* As those of the axis itself. */
+/* As the values of the axis. */
 static bool is_sorted(const double *value, int64_t n) {
     for (int64_t i = 1; i < n; i++)
         if (value[i] < value[i - 1]) return false;

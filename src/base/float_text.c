@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLACES = 9, POWERS = 28, READ_POWERS = 23 };
+enum { FLOAT_TEXT_SIZE = 24, PLACES = 9, POWERS = 28, READ_POWERS = 23 };
 
 #define TEN(k) 1e##k##L
 static const long double ten[POWERS] = {
@@ -55,14 +55,6 @@ static bool decimal_of(double v, decimal *d) {
     return true;
 }
 
-/* digit [PLACES]; how many there are without the zeros at the end, at least one. */
-static int spread(uint32_t digits, char digit[PLACES]) {
-    for (int i = PLACES; i-- > 0; digits /= 10) digit[i] = (char)('0' + digits % 10);
-    int count = PLACES;
-    while (count > 1 && digit[count - 1] == '0') count--;
-    return count;
-}
-
 /* d.ddde-07 */
 static char *write_power(char *to, const char *digit, int count, int power) {
     const int size = power < 0 ? -power : power;
@@ -85,22 +77,20 @@ static char *write_plain(char *to, const char *digit, int count, int power) {
     return to;
 }
 
-int float_text_write(char text[FLOAT_TEXT_SIZE], double value) {
-    char digit[PLACES], *to = text;
+void float_text_print(FILE *out, double value) {
+    char digit[PLACES], text[FLOAT_TEXT_SIZE], *to = text;
     decimal d;
-    if (LDBL_MANT_DIG < 64 || !isfinite(value) || value == 0 || !decimal_of(fabs(value), &d))
-        return snprintf(text, FLOAT_TEXT_SIZE, "%.9g", value);
-    const int count = spread(d.digits, digit);
+    if (LDBL_MANT_DIG < 64 || !isfinite(value) || value == 0 || !decimal_of(fabs(value), &d)) {
+        fprintf(out, "%.9g", value);
+        return;
+    }
+    for (int i = PLACES; i-- > 0; d.digits /= 10) digit[i] = (char)('0' + d.digits % 10);
+    int count = PLACES;
+    while (count > 1 && digit[count - 1] == '0') count--;
     if (value < 0) *to++ = '-';
     const bool plain = d.power >= -4 && d.power < PLACES;
     to = (plain ? write_plain : write_power)(to, digit, count, d.power);
-    *to = 0;
-    return (int)(to - text);
-}
-
-void float_text_print(FILE *out, double value) {
-    char text[FLOAT_TEXT_SIZE];
-    fwrite(text, 1, (size_t)float_text_write(text, value), out);
+    fwrite(text, 1, (size_t)(to - text), out);
 }
 
 /* -- reading --------------------------------------------------------------------------------- */

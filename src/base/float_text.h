@@ -5,10 +5,7 @@
 
 #include <stdio.h>
 
-enum { FLOAT_TEXT_SIZE = 24 };
-
-/* As snprintf with "%.9g"; returns the length. */
-int float_text_write(char text[FLOAT_TEXT_SIZE], double value);
+/* As fprintf with "%.9g". */
 void float_text_print(FILE *out, double value);
 /* As strtod in the C locale. */
 double float_text_read(const char *text, char **end);

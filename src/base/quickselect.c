@@ -32,8 +32,8 @@ static double choose_pivot(const double *x, int64_t count) {
                   middle(x[6 * s], x[7 * s], x[last]));
 }
 
-/* Brings those below the pivot to the front, and its equals too where told; returns how many. No
- * jump depends on a value: of random values the CPU guesses half of them wrong. */
+/* Moves the values below the pivot (equals: and those equal to it) to the front; returns their
+ * number. No jump depends on a value, since the CPU mispredicts half of such jumps. */
 static inline __attribute__((always_inline)) int64_t gather(double *x, int64_t count, double pivot,
                                                             bool equals) {
     int64_t front = 0;
@@ -46,8 +46,8 @@ static inline __attribute__((always_inline)) int64_t gather(double *x, int64_t c
     return front;
 }
 
-/* x[0 .. *left] < pivot <= x[*right .. count - 1], what is between is equal to the pivot. Where few
- * are below, many may be equal, and are set apart. */
+/* Partitions x: x[0 .. *left] < pivot <= x[*right .. count - 1]; values between equal the pivot. If
+ * few are below it, many may be equal, and are separated. */
 static void part(double *x, int64_t count, int64_t *left, int64_t *right) {
     const double pivot = choose_pivot(x, count);
     const int64_t below = gather(x, count, pivot, false);

@@ -10,7 +10,7 @@
 
 typedef struct rng {
     uint64_t key;
-    uint64_t counter; /* values drawn so far with rng_next and what is built on it */
+    uint64_t counter; /* values drawn so far */
 } rng;
 
 #define RNG_GOLDEN 0x9e3779b97f4a7c15ull
@@ -34,7 +34,7 @@ double rng_uniform(rng *r);             /* [0, 1), 53 bits */
 double rng_normal(rng *r);              /* mean 0, standard deviation 1 (Box-Muller, two draws) */
 uint64_t rng_below(rng *r, uint64_t n); /* 0 .. n-1, unbiased; n >= 1 */
 
-/* For who draws below one n many times: what rng_below draws, without its divisions. */
+/* For many draws below one n: the values of rng_below, without its divisions. */
 typedef struct rng_range {
     uint64_t n, limit; /* limit: 2^64 mod n; values below it would be drawn once too often */
     uint64_t inverse;  /* floor((2^64 - 1) / n) */

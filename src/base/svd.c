@@ -1,4 +1,4 @@
-/* svd.c -- singular values of a float matrix, in double, without a second copy of it.
+/* svd.c -- singular values of a float matrix, in double, without a copy of it.
  *
  * A [rows x cols], m = max, n = min of both; when A is wide its transpose is read (same values).
  *
@@ -12,9 +12,9 @@
  * is an orthogonal transformation (5.2, 5.4) and costs four times as much. So: Gram first, and QR
  * over everything when a value is under SVD_RESOLUTION of the largest.
  *
- * Same bytes for any number of threads: m alone cuts the work into at most PIECES runs of whole
- * blocks. One thread sums each run; the sums are added in order. BLAS is held at one thread
- * meanwhile. Memory: PIECES half matrices n x n, and one block of doubles a thread.
+ * Bit-identical for any number of threads: m alone divides the work into at most PARTS parts of
+ * whole blocks. One thread sums each part; the sums are added in order. BLAS uses one thread
+ * meanwhile. Memory: PARTS half matrices n x n, and one block of doubles per thread.
  */
 #include "base/svd.h"
 
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-enum { BLOCK_ROWS = 512, PANEL = 32, PIECES = 8 };
+enum { BLOCK_ROWS = 512, PANEL = 32, PARTS = 8 };
 
 /* OpenBLAS has these, the reference BLAS has not. */
 void openblas_set_num_threads(int count) __attribute__((weak));
@@ -100,33 +100,20 @@ static lapack_int add_rows(const matrix_view *v, int64_t first, int64_t end, dou
     return 0;
 }
 
-/* What the pieces of a Gram matrix leave. */
-typedef struct gram_piece {
+/* The Gram matrix of some rows. */
+typedef struct gram_sum {
     double *half; /* [n (n + 1) / 2] */
     lapack_int info;
-    bool finite, whole; /* whole: memory was there */
-} gram_piece;
+    bool finite, allocated;
+} gram_sum;
 
-static void sum_piece(const matrix_view *v, int64_t first, int64_t end, gram_piece *p) {
+static void sum_rows(const matrix_view *v, int64_t first, int64_t end, gram_sum *s) {
     double *block = malloc((size_t)(BLOCK_ROWS * v->n) * sizeof *block);
-    p->half = calloc((size_t)(v->n * (v->n + 1) / 2), sizeof *p->half);
-    p->whole = block && p->half;
-    p->finite = true;
-    if (p->whole) p->info = add_rows(v, first, end, block, p->half, &p->finite);
+    s->half = calloc((size_t)(v->n * (v->n + 1) / 2), sizeof *s->half);
+    s->allocated = block && s->half;
+    s->finite = true;
+    if (s->allocated) s->info = add_rows(v, first, end, block, s->half, &s->finite);
     free(block);
-}
-
-/* Adds the pieces to the first, in order; *finite as in add_rows. */
-static sr_status merge_pieces(const matrix_view *v, gram_piece *piece, int64_t pieces, bool *finite,
-                              sr_failure *why) {
-    int64_t packed = v->n * (v->n + 1) / 2;
-    for (int64_t p = 0; p < pieces; p++) {
-        if (!piece[p].whole) return fail_memory(v, why);
-        if (piece[p].info) return fail_lapack(v, "dsfrk", piece[p].info, why);
-        *finite &= piece[p].finite;
-        for (int64_t i = 0; p > 0 && i < packed; i++) piece[0].half[i] += piece[p].half[i];
-    }
-    return SR_OK;
 }
 
 /* values [n], descending: roots of the eigenvalues; one that rounding made negative is 0. */
@@ -147,22 +134,29 @@ static sr_status take_roots(const matrix_view *v, const double *half, double *fu
 
 static sr_status gram_values(const matrix_view *v, double *values, sr_failure *why) {
     if (v->n > INT32_MAX / BLOCK_ROWS) return fail_memory(v, why);
-    int64_t blocks = (v->m + BLOCK_ROWS - 1) / BLOCK_ROWS,
-            pieces = blocks < PIECES ? blocks : PIECES;
-    gram_piece piece[PIECES] = {0};
+    int64_t blocks = (v->m + BLOCK_ROWS - 1) / BLOCK_ROWS, parts = blocks < PARTS ? blocks : PARTS;
+    gram_sum sum[PARTS] = {0};
     double *full = malloc((size_t)(v->n * v->n) * sizeof *full);
 #pragma omp parallel for num_threads(omp_get_max_threads()) schedule(static)
-    for (int64_t p = 0; p < pieces; p++) {
-        int64_t first = blocks * p / pieces * BLOCK_ROWS;
-        int64_t end = blocks * (p + 1) / pieces * BLOCK_ROWS;
-        sum_piece(v, first, end < v->m ? end : v->m, &piece[p]);
+    for (int64_t p = 0; p < parts; p++) {
+        int64_t first = blocks * p / parts * BLOCK_ROWS;
+        int64_t end = blocks * (p + 1) / parts * BLOCK_ROWS;
+        sum_rows(v, first, end < v->m ? end : v->m, &sum[p]);
     }
     bool finite = true;
     sr_status status = full ? SR_OK : fail_memory(v, why);
-    if (status == SR_OK) status = merge_pieces(v, piece, pieces, &finite, why);
-    if (status == SR_OK && finite) status = take_roots(v, piece[0].half, full, values, why);
+    for (int64_t p = 0; p < parts && status == SR_OK; p++) { /* in order, into the first */
+        if (!sum[p].allocated)
+            status = fail_memory(v, why);
+        else if (sum[p].info)
+            status = fail_lapack(v, "dsfrk", sum[p].info, why);
+        finite &= sum[p].finite;
+        for (int64_t i = 0; p > 0 && status == SR_OK && i < v->n * (v->n + 1) / 2; i++)
+            sum[0].half[i] += sum[p].half[i];
+    }
+    if (status == SR_OK && finite) status = take_roots(v, sum[0].half, full, values, why);
     for (int64_t i = 0; !finite && i < v->n; i++) values[i] = NAN;
-    for (int64_t p = 0; p < pieces; p++) free(piece[p].half);
+    for (int64_t p = 0; p < parts; p++) free(sum[p].half);
     free(full);
     return status;
 }
@@ -175,26 +169,14 @@ typedef struct workspace {
     double *t;     /* [PANEL, n] factors of the block reflectors */
 } workspace;
 
-static bool workspace_init(workspace *w, int64_t n) {
-    *w = (workspace){0};
-    w->r = calloc((size_t)(n * n), sizeof *w->r);
-    w->block = malloc((size_t)(BLOCK_ROWS * n) * sizeof *w->block);
-    w->t = malloc((size_t)(PANEL * n) * sizeof *w->t);
-    return w->r && w->block && w->t;
-}
-
-static void copy_columns(const matrix_view *v, int64_t first, int64_t count, double *block) {
-    for (int64_t j = 0; j < v->n; j++)
-        for (int64_t i = 0; i < count; i++)
-            block[j * count + i] = v->a[(first + i) * v->row_stride + j * v->column_stride];
-}
-
 /* Leaves the triangle in w->r. */
 static lapack_int reduce_to_triangle(const matrix_view *v, workspace *w) {
     lapack_int n = (lapack_int)v->n, panel = n < PANEL ? n : PANEL;
     for (int64_t first = 0; first < v->m; first += BLOCK_ROWS) {
         int64_t count = v->m - first < BLOCK_ROWS ? v->m - first : BLOCK_ROWS;
-        copy_columns(v, first, count, w->block);
+        for (int64_t j = 0; j < v->n; j++)
+            for (int64_t i = 0; i < count; i++)
+                w->block[j * count + i] = v->a[(first + i) * v->row_stride + j * v->column_stride];
         lapack_int info = LAPACKE_dtpqrt(LAPACK_COL_MAJOR, (lapack_int)count, n, 0, panel, w->r, n,
                                          w->block, (lapack_int)count, w->t, panel);
         if (info) return info;
@@ -203,11 +185,14 @@ static lapack_int reduce_to_triangle(const matrix_view *v, workspace *w) {
 }
 
 static sr_status qr_values(const matrix_view *v, double *values, sr_failure *why) {
-    workspace w;
+    const size_t columns = (size_t)v->n;
+    workspace w = {.r = calloc(columns * columns, sizeof *w.r),
+                   .block = malloc(BLOCK_ROWS * columns * sizeof *w.block),
+                   .t = malloc(PANEL * columns * sizeof *w.t)};
     sr_status status = SR_OK;
     lapack_int n = (lapack_int)v->n, info;
     double unused;
-    if (!workspace_init(&w, v->n)) {
+    if (!w.r || !w.block || !w.t) {
         status = fail_memory(v, why);
     } else if ((info = reduce_to_triangle(v, &w))) {
         status = fail_lapack(v, "dtpqrt", info, why);

@@ -1,5 +1,6 @@
 /* tsv.c -- writes tables as TSV, CSV or JSON. Write errors stay in the stream; tool_finish reports
    them. */
+#define _GNU_SOURCE /* vasprintf */
 #include "base/tsv.h"
 
 #include <inttypes.h>
@@ -131,18 +132,13 @@ static void write_note(tsv *t, const char *key, const char *text) {
 }
 
 void tsv_note(tsv *t, const char *key, const char *format, ...) {
-    char text[2048], *longer = NULL;
+    char *text;
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(text, sizeof text, format, args);
+    const int length = vasprintf(&text, format, args);
     va_end(args);
-    if (length >= (int)sizeof text && (longer = malloc((size_t)length + 1))) {
-        va_start(args, format);
-        vsnprintf(longer, (size_t)length + 1, format, args);
-        va_end(args);
-    }
-    write_note(t, key, longer ? longer : text);
-    free(longer);
+    write_note(t, key, length < 0 ? "out of memory" : text);
+    if (length >= 0) free(text);
 }
 
 void tsv_column(tsv *t, const char *name, const char *definition) {
@@ -203,21 +199,19 @@ void tsv_finish(FILE *out) {
 /* -- rows -------------------------------------------------------------------------------------- */
 
 static void begin_cell(tsv *t) {
-    if (t->format != TSV_JSON) return;
-    if (t->at == 0) fputs(t->rows ? ",\n  [" : "\n  [", t->out);
-    t->rows += t->at == 0;
+    if (t->format != TSV_JSON || t->at > 0) return;
+    fputs(t->rows++ ? ",\n  [" : "\n  [", t->out);
 }
 
 /* After a cell: the separator, or the end of the line. */
 static void end_cell(tsv *t) {
     static const char *const between[] = {"\t", ",", ", "};
-    t->at++;
-    bool last = t->at >= t->columns;
-    if (last) t->at = 0;
-    if (!last)
+    if (++t->at < t->columns) {
         fputs(between[t->format], t->out);
-    else
-        fputs(t->format == TSV_JSON ? "]" : end_of_line(t), t->out);
+        return;
+    }
+    t->at = 0;
+    fputs(t->format == TSV_JSON ? "]" : end_of_line(t), t->out);
 }
 
 void tsv_text(tsv *t, const char *text) {

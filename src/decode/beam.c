@@ -1,7 +1,7 @@
 /* beam.c -- beam search as in fairseq's sequence generator (docs/models.md 2.8).
  *
  * Live hypotheses of a sentence: at most B, each with its sum s of log probabilities. Step t = 0,
- * 1, ..., every live hypothesis (place b among those of its sentence) with every next word w:
+ * 1, ... extends every live hypothesis (index b in its sentence) by every next word w:
  *
  *   s' = s + log p(w)      <pad>: -inf      <unk>: less unk_penalty
  *                          t < min_len: </s> -inf      t = longest: all but </s> -inf
@@ -12,7 +12,7 @@
  * when B hypotheses are finished, at t = longest, or when nothing lives on.
  *
  * Candidates of -inf do not count: with fewer than B left the beam is narrower, as in fairseq's
- * current generator. Deviation: decode.h.
+ * current generator. Deviation: beam.h.
  *
  * A hypothesis is a path of nodes from its last word backwards, so that none is copied.
  */
@@ -110,23 +110,17 @@ void translation_free(translation *t) {
     *t = (translation){0};
 }
 
-/* One block: log_p, token, source_at. */
-static bool hypothesis_make(hypothesis *h, int64_t length) {
-    *h = (hypothesis){.length = length};
-    h->log_p = malloc((size_t)length * (sizeof *h->log_p + 2 * sizeof *h->token));
-    if (!h->log_p) return false;
-    h->token = (int32_t *)(h->log_p + length);
-    h->source_at = h->token + length;
-    return true;
-}
-
 static sr_status finish(search *s, const candidate *c) {
     const row *from = &s->live[c->row];
     translation *out = &s->out[from->sentence];
     hypothesis *h = &out->item[out->count];
-    if (!hypothesis_make(h, s->t + 1))
+    *h = (hypothesis){.length = s->t + 1};
+    h->log_p = malloc((size_t)h->length * (sizeof *h->log_p + 2 * sizeof *h->token));
+    if (!h->log_p)
         return sr_fail(s->why, SR_MEMORY, "out of memory for a hypothesis of %lld words",
                        (long long)s->t + 1);
+    h->token = (int32_t *)(h->log_p + h->length); /* in the same block */
+    h->source_at = h->token + h->length;
     out->count++;
     h->score = c->sum / pow((double)h->length, s->o->lenpen);
     node last = {from->node, c->log_p, c->token, s->source_at[c->row]};
@@ -139,7 +133,7 @@ static sr_status finish(search *s, const candidate *c) {
     }
 }
 
-/* Best first, of equal ones the one finished first, and only so many as are wanted. */
+/* Sorts best first, equal ones in the order of finishing, and keeps the wanted number. */
 static void rank(const beam_options *o, translation *t) {
     for (int64_t i = 1; i < t->count; i++)
         for (int64_t k = i; k > 0 && t->item[k].score > t->item[k - 1].score; k--) {
@@ -172,8 +166,8 @@ static double allowed(const search *s, int64_t longest, int32_t w, double log_p)
     return w == TOKEN_UNK ? log_p - s->o->unk_penalty : log_p;
 }
 
-/* Inserts into the best `count` of at most 2B, after equal ones: they come in the order of b V +
-   w. */
+/* Inserts into the best `count` of at most 2B, after equal ones: candidates come in the order of
+ * b V + w. */
 static int64_t insert(const search *s, candidate *best, int64_t count, candidate c) {
     const int64_t most = 2 * s->o->beam;
     if (count == most && !(c.sum > best[count - 1].sum)) return count;
@@ -220,14 +214,6 @@ static int64_t select_best(const search *s, int64_t first, int64_t end, candidat
     return count;
 }
 
-/* Sentences do not need one another. */
-static void select_all(search *s) {
-    const int64_t most = 2 * s->o->beam;
-#pragma omp parallel for num_threads(s->scorer->threads) schedule(static)
-    for (int64_t i = 0; i < s->active; i++)
-        s->found[i] = select_best(s, s->first[i], s->first[i + 1], s->best + i * most);
-}
-
 static sr_status live_on(search *s, const candidate *c) {
     const row *from = &s->live[c->row];
     if (!vector_reserve(&s->node, &s->capacity, s->nodes + 1, sizeof *s->node))
@@ -268,7 +254,10 @@ static sr_status step(search *s) {
     for (int64_t r = 0; r < s->rows; r++)
         if (r == 0 || s->live[r].sentence != s->live[r - 1].sentence) s->first[s->active++] = r;
     s->first[s->active] = s->rows;
-    if (status == SR_OK) select_all(s);
+    const int64_t sentences = status == SR_OK ? s->active : 0;
+#pragma omp parallel for num_threads(s->scorer->threads) schedule(static)
+    for (int64_t i = 0; i < sentences; i++)
+        s->found[i] = select_best(s, s->first[i], s->first[i + 1], s->best + i * 2 * s->o->beam);
     s->next_rows = 0;
     for (int64_t i = 0; i < s->active && status == SR_OK; i++) status = extend(s, i);
     row *spent = s->live;
@@ -279,7 +268,7 @@ static sr_status step(search *s) {
     return status;
 }
 
-/* Every sentence begins with one hypothesis, which is empty. */
+/* Starts every sentence with one empty hypothesis. */
 static sr_status begin(search *s) {
     const int64_t B = s->o->beam, most = s->sentences * B;
     if (s->sentences > INT32_MAX / B)

@@ -17,12 +17,13 @@
 
 /* One hypothesis. The arrays belong to the translation it is in. */
 typedef struct hypothesis {
-    double score;       /* sum of log_p, divided by length^lenpen */
-    int64_t length;     /* </s> included, the start symbol not */
-    int32_t *token;     /* [length] ends in </s> */
-    double *log_p;      /* [length] natural log; penalty of an unknown word taken off */
-    int32_t *source_at; /* [length] place of the source word that the model looked at most while it
-                           chose this word, </s> left out; -1: none, or not known */
+    double score;   /* sum of log_p, divided by length^lenpen */
+    int64_t length; /* </s> included, the start symbol not */
+    int32_t *token; /* [length] ends in </s> */
+    double *log_p;  /* [length] natural log; penalty of an unknown word taken off */
+    /* [length] index of the source word with the most attention for this word, </s> excluded; -1:
+     * none, or unknown */
+    int32_t *source_at;
 } hypothesis;
 
 /* The best hypotheses of a sentence, best first. count 0: none could be finished. */
@@ -36,7 +37,7 @@ void translation_free(translation *t); /* t[0] alone; zeros are fine */
 typedef enum {
     UNKNOWN_KEEP, /* <unk> stays in the text */
     UNKNOWN_DROP,
-    /* replaced by the source word of most attention; kept where there is none */
+    /* replaced by the source word with the most attention; kept without one */
     UNKNOWN_COPY,
 } unknown_words;
 
@@ -61,19 +62,19 @@ sr_status beam_options_check(const beam_options *o, sr_failure *why);
 /* Words before </s> must come in a translation of a source of this length. */
 int64_t beam_longest(const beam_options *o, int64_t source_length);
 
-/* What gives the next word's probabilities. */
+/* Source of the next word's probabilities. */
 typedef struct scorer {
     void *context;
     int64_t vocabulary;
-    int threads; /* that candidates are looked for with */
+    int threads; /* of the search for candidates */
     /* Scores the next word. Row i extends row parent[i] of the last call by token[i]. In the first
      * call parent[i] = i is the number of the sentence and token[i] </s>. Rows of a sentence are
      * neighbours, in the order of sentences; a finished sentence has none. Writes source_at [rows]
      * as in hypothesis. */
     sr_status (*score)(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
                        int32_t *source_at, sr_failure *why);
-    /* Of a row of that call, as a model_decoder has them (models.h); -inf allowed. Any thread calls
-     * them. A NaN among the words has to be the largest. */
+    /* For a row of that call, as in model_decoder (model_decoder.h); -inf is allowed. Any thread
+     * may call them. A NaN must be the largest. */
     void (*log_p)(const void *context, int64_t row, int64_t first, int64_t count, double *log_p);
     void (*largest)(const void *context, int64_t row, double *log_p);
 } scorer;

@@ -29,7 +29,7 @@ typedef struct translator {
     sr_failure *why;
 } translator;
 
-/* One decoder, and who works with it. */
+/* One decoder and its thread. */
 typedef struct worker {
     translator *t;
     void *decoder;
@@ -44,7 +44,7 @@ translate_options translate_options_default(void) {
 
 /* -- checks */
 
-/* Positions that a sentence may take (decode.h). */
+/* Positions that a sentence may take (translate.h). */
 static int64_t positions_of(const translate_options *o, int64_t length) {
     return length + o->beam.beam * (beam_longest(&o->beam, length) + 1);
 }
@@ -74,7 +74,7 @@ static sr_status check_source(const translator *t, int64_t number, sr_failure *w
     return SR_USAGE;
 }
 
-/* The number of a source at fault goes into *refused. */
+/* Writes the number of a rejected source to *refused. */
 static sr_status check(const translator *t, int64_t *refused, sr_failure *why) {
     const translate_options *o = t->o;
     if (!t->m->row->decoder || !t->m->embedding || !t->m->target_embedding)
@@ -103,42 +103,31 @@ static int longer_first(const void *a, const void *b) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static sr_status make_order(translator *t, sr_failure *why) {
-    sentence_length *p = malloc((size_t)t->count * sizeof *p);
-    t->order = malloc((size_t)t->count * sizeof *t->order);
-    if (p && t->order) {
-        for (int64_t i = 0; i < t->count; i++) p[i] = (sentence_length){t->source[i].length, i};
-        qsort(p, (size_t)t->count, sizeof *p, longer_first);
-        for (int64_t i = 0; i < t->count; i++) t->order[i] = p[i].number;
-        free(p);
-        return SR_OK;
-    }
-    free(p);
-    return sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)t->count);
-}
-
-/* How many sentences from the first-th of the order on make a batch. */
-static int64_t batch_size(const translator *t, int64_t first) {
-    const int64_t most = t->o->max_sentences ? t->o->max_sentences : INT64_MAX;
-    int64_t count = 0, positions = 0;
-    while (first + count < t->count && count < most) {
-        positions += positions_of(t->o, t->source[t->order[first + count]].length);
-        if (positions > t->o->max_tokens) break;
-        count++;
-    }
-    return count;
-}
-
+/* Orders the sources and cuts batches: as many sentences as fit. */
 static sr_status make_batches(translator *t, sr_failure *why) {
-    sr_status status = make_order(t, why);
-    t->begin = malloc((size_t)(t->count + 1) * sizeof *t->begin);
-    if (status == SR_OK && !t->begin)
-        status = sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)t->count);
-    for (int64_t first = 0; first < t->count && status == SR_OK; first += batch_size(t, first))
-        t->begin[t->batches++] = first;
-    if (status == SR_OK) t->begin[t->batches] = t->count;
+    const int64_t n = t->count, most = t->o->max_sentences ? t->o->max_sentences : INT64_MAX;
+    sentence_length *p = malloc((size_t)n * sizeof *p);
+    t->order = malloc((size_t)n * sizeof *t->order);
+    t->begin = malloc((size_t)(n + 1) * sizeof *t->begin);
+    if (!p || !t->order || !t->begin) {
+        free(p);
+        return sr_fail(why, SR_MEMORY, "out of memory for %lld sentences", (long long)n);
+    }
+    for (int64_t i = 0; i < n; i++) p[i] = (sentence_length){t->source[i].length, i};
+    qsort(p, (size_t)n, sizeof *p, longer_first);
+    int64_t count = 0, positions = 0;
+    for (int64_t i = 0; i < n; i++, count++) {
+        t->order[i] = p[i].number;
+        positions += positions_of(t->o, p[i].length);
+        if (i > 0 && count < most && positions <= t->o->max_tokens) continue;
+        t->begin[t->batches++] = i;
+        count = 0;
+        positions = positions_of(t->o, p[i].length);
+    }
+    t->begin[t->batches] = n;
     t->failed = t->batches;
-    return status;
+    free(p);
+    return SR_OK;
 }
 
 static sr_status score(void *context, int64_t rows, const int32_t *parent, const int32_t *token,
@@ -186,16 +175,6 @@ static sr_status run_batch(worker *w, int64_t turn, sr_failure *why) {
 
 /* -- all of them */
 
-static void tell(const translator *t, int64_t turn) {
-    translate_report *r = t->report;
-    for (int64_t i = t->begin[turn]; i < t->begin[turn + 1]; i++) {
-        const translation *one = &t->out[t->order[i]];
-        if (one->count) r->words += one->item[0].length;
-    }
-    r->sentences += t->begin[turn + 1] - t->begin[turn];
-    if (t->o->progress) t->o->progress(t->o->context, r->sentences, r->words);
-}
-
 /* Batches are taken in order, so all before the first failure are done for any number of
  * threads. */
 static void work(worker *w) {
@@ -209,7 +188,13 @@ static void work(worker *w) {
         const sr_status status = run_batch(w, turn, &why);
 #pragma omp critical(translate)
         {
-            if (status == SR_OK) tell(t, turn);
+            for (int64_t i = t->begin[turn]; i < t->begin[turn + 1] && status == SR_OK; i++) {
+                const translation *one = &t->out[t->order[i]];
+                if (one->count) t->report->words += one->item[0].length;
+                t->report->sentences++;
+            }
+            if (status == SR_OK && t->o->progress)
+                t->o->progress(t->o->context, t->report->sentences, t->report->words);
             if (status != SR_OK && turn < t->failed) t->failed = turn, *t->why = why;
             t->report->stopped |= w->stopped;
         }
@@ -221,8 +206,8 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* The first one in this thread. Where a thread cannot be had the others do its batches; signals are
- * this thread's business. */
+/* Runs the first worker in this thread. Without a thread for a worker the others do its batches.
+ * Only this thread gets signals. */
 static void work_together(worker *w, int workers) {
     sigset_t all, before;
     int begun = 1;
@@ -235,8 +220,7 @@ static void work_together(worker *w, int workers) {
     for (int i = 1; i < begun; i++) pthread_join(w[i].thread, NULL);
 }
 
-/* So many as there are decoders for: memory may end before the last. 0: not even one, and
- * *t->why. */
+/* Opens a decoder per worker until memory ends; returns their number. 0: none, and *t->why. */
 static int open_workers(translator *t, worker *w, int workers) {
     sr_failure why = {0};
     for (int i = 0; i < workers; i++) {

@@ -255,6 +255,9 @@ static sr_status not_asked(const subject *s, const answer *tid, answer *a) {
     if (s->batch_sites == 0)
         return answer_not_asked(a, "no batch statistics%s",
                                 subject_how(s, ": --observe batch takes them"));
+    if (s->merged_sites == s->sites)
+        return answer_not_asked(a, "the rows of several passes are merged, and no discrepancy of "
+                                   "single passes (pass_tid_mean) is recorded");
     return answer_not_asked(a, "no tid_mean, tid_var or rel_psi, and no evaluation in pairs (NAME, "
                                "NAME_batch)");
 }

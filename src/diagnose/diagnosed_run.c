@@ -12,7 +12,26 @@
 #include "base/globs.h"
 #include "diagnose/diagnosis.h"
 
-static const statistic *find_statistic(const char *name) {
+/* Of single passes, where the passes of a step are merged: scalars of the host's own. */
+static const struct {
+    const char *name;
+    statistic of_pass;
+} of_passes[] = {
+    {"tid_mean", {.word = "pass_tid_mean", .name = "pass_tid_mean"}},
+    {"tid_var", {.word = "pass_tid_var", .name = "pass_tid_var"}},
+    {"samples", {.word = "pass_samples", .name = "pass_samples"}},
+    {"pass_rows", {.word = "pass_rows", .name = "pass_rows"}},
+};
+
+/* The statistic of the site's own batches; NULL: the file has it of merged rows alone. A batch
+ * norm's rows are those of a pass, and merged ones make its discrepancy too small. */
+static const statistic *find_statistic(const subject *s, int64_t site, const char *name) {
+    const bool merged = sr_run_get_site(s->run, site)->merged == 1;
+    for (size_t i = 0; i < sizeof of_passes / sizeof of_passes[0]; i++)
+        if (merged && strcmp(of_passes[i].name, name) == 0)
+            return sr_run_has_scalar(s->run, of_passes[i].of_pass.name) ? &of_passes[i].of_pass
+                                                                        : NULL;
+    if (merged && (strncmp(name, "rel_", 4) == 0 || strstr(name, "_excess"))) return NULL;
     for (int i = 0; i < RECORDED_STATISTICS; i++)
         if (strcmp(recorded_statistics[i].name, name) == 0) return &recorded_statistics[i];
     return NULL;
@@ -46,6 +65,7 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
         s->sites++;
         s->batch_sites += sr_run_over_batch(site);
         s->observed_sites += site->observed == 1;
+        s->merged_sites += site->merged == 1;
     }
     const series any = {run, 0, &recorded_statistics[0], FROM_SCALARS};
     sr_status status = window_make(&s->window, run, path, "auto", "all", why);
@@ -84,9 +104,11 @@ int64_t subject_judged(const subject *s, const char *name) {
 
 sr_status subject_column(const subject *s, int64_t site, const char *name, double *value,
                          sr_failure *why) {
-    const series of = {s->run, site, find_statistic(name), FROM_SCALARS};
+    const series of = {s->run, site, find_statistic(s, site, name), FROM_SCALARS};
     const int64_t judged = subject_judged(s, name);
-    sr_status status = series_read(&of, s->first, s->count, value, NULL, why);
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < s->count && !of.stat; i++) value[i] = NAN;
+    if (of.stat) status = series_read(&of, s->first, s->count, value, NULL, why);
     for (int64_t i = 0; i < s->count && status == SR_OK; i++)
         if (!s->usual[i] || i < judged) value[i] = NAN;
     return status;
@@ -94,8 +116,9 @@ sr_status subject_column(const subject *s, int64_t site, const char *name, doubl
 
 sr_status subject_history(const subject *s, int64_t site, const char *name, double *value,
                           sr_failure *why) {
-    const series of = {s->run, site, find_statistic(name), FROM_SCALARS};
-    return series_read(&of, 0, s->info->steps, value, NULL, why);
+    const series of = {s->run, site, find_statistic(s, site, name), FROM_SCALARS};
+    for (int64_t i = 0; i < s->info->steps && !of.stat; i++) value[i] = NAN;
+    return of.stat ? series_read(&of, 0, s->info->steps, value, NULL, why) : SR_OK;
 }
 
 bool subject_is_replica(const subject *s, int64_t site) {

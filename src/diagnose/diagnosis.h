@@ -35,6 +35,7 @@ typedef struct subject {
     bool *usual;          /* [count]: passes with at least half of the usual tokens */
     int64_t shorter;      /* passes that are not */
     int64_t sites, batch_sites, observed_sites; /* of the model: no replicas */
+    int64_t merged_sites;                       /* whose passes of a step are one batch */
     int64_t begin;                              /* first step of the run, in the burn-in or not */
     bool trained; /* by statrec train: what is advised may be an option of it */
     diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
@@ -48,7 +49,9 @@ bool subject_has(const subject *s, const char *statistic);
 /* The first row of the window at which the statistic is judged. Discrepancies are judged in the
  * second half of training, as gaps are, since evaluation uses the last running statistics. */
 int64_t subject_judged(const subject *s, const char *name);
-/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. */
+/* value [count]: NaN where the file has none, in shorter passes, and before subject_judged. Where
+ * the passes of a step are merged, discrepancies and samples are those of single passes: NaN where
+ * the file has none of them. */
 sr_status subject_column(const subject *s, int64_t site, const char *statistic, double *value,
                          sr_failure *why);
 /* The same for all steps of the run, burn-in and shorter passes too: value [info->steps]. */

@@ -101,6 +101,13 @@ tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, in
     return &x->t;
 }
 
+tensor *params_add_part(params *p, const char *owner, const char *part, int rank,
+                        const int64_t *dim, init_kind kind, double a) {
+    char name[2 * PARAM_NAME];
+    snprintf(name, sizeof name, "%s.%s", owner, part);
+    return params_add(p, name, rank, dim, kind, a);
+}
+
 param *params_find(const params *p, const char *name) {
     for (int i = 0; i < p->count; i++)
         if (!strcmp(p->item[i]->name, name)) return p->item[i];

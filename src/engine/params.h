@@ -44,6 +44,9 @@ typedef enum { INIT_CONSTANT, INIT_UNIFORM /* U(a): [-a, a] */, INIT_NORMAL /* N
 /* Adds a parameter; NULL after a failure. */
 tensor *params_add(params *p, const char *name, int rank, const int64_t *dim, init_kind kind,
                    double a);
+/* params_add with the name OWNER.PART. */
+tensor *params_add_part(params *p, const char *owner, const char *part, int rank,
+                        const int64_t *dim, init_kind kind, double a);
 param *params_find(const params *p, const char *name); /* NULL when absent */
 int64_t params_total(const params *p);                 /* trainable values of all parameters */
 void params_zero_grad(params *p);                      /* clears every block */

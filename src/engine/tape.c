@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/program/progress.h"
+#include "engine/work_chunks.h"
 
 tape *tape_create(int threads, sr_failure *why) {
     if (threads < 1) {
@@ -104,16 +105,13 @@ static tape_profile *profile_row(tape *t, const char *op) {
     return &t->profile[i];
 }
 
-static void profile_forward(tape *t, const char *op) {
-    if (!t->profiling) return;
-    tape_profile *row = profile_row(t, op);
-    row->forward += profile_lap(t);
-    row->calls++;
-}
-
 tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, tensor *out,
                           tensor *const *in, void *kept, unsigned reads) {
-    profile_forward(t, op);
+    if (t->profiling) {
+        tape_profile *row = profile_row(t, op);
+        row->forward += profile_lap(t);
+        row->calls++;
+    }
     if (!out || !t->recording) return out;
     tape_node node = {.op = op,
                       .backward = backward,
@@ -331,13 +329,22 @@ real *tape_grad_zeroed(tape *t, tensor *x) {
     return g;
 }
 
+void tape_pass_grad(tape *t, tensor *x, const real *dy) {
+    bool add;
+    real *dx = tape_grad(t, x, &add);
+    if (!dx) return;
+    const int64_t chunks = chunk_count(x->count);
+#pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
+    for (int64_t p = 0; p < chunks; p++) {
+        const int64_t end = p * CHUNK + chunk_length(p, x->count);
+        for (int64_t i = p * CHUNK; add && i < end; i++) dx[i] += dy[i];
+        for (int64_t i = p * CHUNK; !add && i < end; i++) dx[i] = dy[i];
+    }
+}
+
 /* A view shares the value. Its gradient moves to x, or is added. */
 static void reshape_backward(tape *t, const tape_node *node) {
-    if (tape_move_grad(node->out, node->in[0])) return;
-    bool add;
-    real *g = tape_grad(t, node->in[0], &add);
-    for (int64_t i = 0; g && i < node->out->count; i++)
-        g[i] = add ? g[i] + node->out->grad[i] : node->out->grad[i];
+    if (!tape_move_grad(node->out, node->in[0])) tape_pass_grad(t, node->in[0], node->out->grad);
 }
 
 tensor *tape_reshape(tape *t, tensor *x, int rank, const int64_t *dim) {

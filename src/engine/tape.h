@@ -178,6 +178,8 @@ bool tape_alias_grad(tensor *a, tensor *b);
 /* tape_grad that returns the memory of dL/dy if tape_move_grad succeeds. Read each number of dL/dy
  * before writing dL/dx. */
 real *tape_grad_in_place(tape *t, tensor *y, tensor *x, bool *add);
+/* dL/dx = dy, or dL/dx += dy; dy [count of x]. */
+void tape_pass_grad(tape *t, tensor *x, const real *dy);
 /* tape_grad for scattered contributions: zeroed when fresh, always add. */
 real *tape_grad_zeroed(tape *t, tensor *x);
 

@@ -1,4 +1,4 @@
-/* array_file.c -- see array_file.h. */
+/* array_file.c -- writes and reads checkpoints as HDF5 files of arrays and texts. */
 #include "hdf5/array_file.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "hdf5/h5.h"
 #include "journal/file_sync.h"
 
-enum { NAME_SIZE = 256 };
+enum { SHAPE_TEXT = 256 };
 
 static const h5_type type_of[NPZ_TYPES] = {
     [NPZ_FLOAT32] = H5_FLOAT32, [NPZ_FLOAT64] = H5_FLOAT64, [NPZ_INT32] = H5_INT32,
@@ -28,11 +28,20 @@ struct array_writer {
     sr_failure failure;
 };
 
-/* Keeps the first failure, and hands on the one kept. */
+/* Keeps the first failure and returns it. */
 static sr_status keep(array_writer *w, sr_status status, sr_failure *why) {
     if (status != SR_OK && w->file) h5_divert(w->file);
     if (w->failure.status != SR_OK && why) *why = w->failure;
     return w->failure.status;
+}
+
+static void abandon(array_writer *w) {
+    if (w->file) {
+        h5_divert(w->file);
+        h5_close(w->file, NULL);
+    }
+    if (*w->part) unlink(w->part);
+    free(w);
 }
 
 array_writer *array_writer_create(const char *path, const char *format, int64_t version,
@@ -48,23 +57,22 @@ array_writer *array_writer_create(const char *path, const char *format, int64_t 
         status = sr_fail(why, SR_USAGE, "%.80s...: the path is too long", path);
     if (status == SR_OK) {
         snprintf(w->part, sizeof w->part, "%.*s.part", length, w->path);
-        unlink(w->part); /* of a writer that died */
+        unlink(w->part); /* left by a writer that died */
         status = h5_create(w->part, false, &w->file, why);
     }
     if (status == SR_OK) status = array_writer_put_text(w, "format", format, why);
     if (status == SR_OK) status = array_writer_put_int(w, "format_version", version, why);
     if (status == SR_OK) return w;
-    array_writer_abandon(w);
+    abandon(w);
     return NULL;
 }
 
-/* The groups on the way to a name. */
+/* Creates the groups that a name is in. */
 static sr_status add_groups(array_writer *w, const char *name) {
-    char group[NAME_SIZE];
     for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
-        snprintf(group, sizeof group, "/%.*s", (int)(slash - name), name);
-        if (h5_has(w->file, group)) continue;
-        sr_status status = h5_add_group(w->file, group, &w->failure);
+        const h5_path group = h5_path_of("/%.*s", (int)(slash - name), name);
+        if (h5_has(w->file, group.text)) continue;
+        sr_status status = h5_add_group(w->file, group.text, &w->failure);
         if (status != SR_OK) return status;
     }
     return SR_OK;
@@ -72,35 +80,36 @@ static sr_status add_groups(array_writer *w, const char *name) {
 
 sr_status array_writer_add(array_writer *w, const char *name, const npz_array *a, sr_failure *why) {
     if (w->failure.status != SR_OK) return keep(w, SR_OK, why);
-    char path[NAME_SIZE + 1];
     h5_shape shape = {.type = type_of[a->type], .rank = a->rank, .summed = true};
     h5_id set = 0;
     int64_t count = 1;
     for (int i = 0; i < a->rank; i++) count *= shape.dims[i] = a->dim[i];
-    if (shape.type == H5_OTHER || strlen(name) >= NAME_SIZE || count < 1)
+    if (shape.type == H5_OTHER || strlen(name) >= H5_PATH_SIZE || count < 1)
         return keep(w, sr_fail(&w->failure, SR_USAGE, "%s: %s cannot be stored", w->path, name),
                     why);
-    snprintf(path, sizeof path, "/%s", name);
     sr_status status = add_groups(w, name);
-    if (status == SR_OK) status = h5_add_dataset(w->file, path, &shape, &set, &w->failure);
+    if (status == SR_OK)
+        status = h5_add_dataset(w->file, h5_path_of("/%s", name).text, &shape, &set, &w->failure);
     if (status == SR_OK) status = h5_write_all(set, shape.type, 0, a->data, &w->failure);
     keep(w, status, NULL);
     h5_close_dataset(set);
     return keep(w, SR_OK, why);
 }
 
-sr_status array_writer_put_text(array_writer *w, const char *name, const char *text,
-                                sr_failure *why) {
+static sr_status put_attribute(array_writer *w, const char *name, h5_type type, size_t text,
+                               const void *value, sr_failure *why) {
     if (w->failure.status == SR_OK)
-        keep(w, h5_put_attribute(w->file, "/", name, H5_TEXT, strlen(text), -1, text, &w->failure),
-             NULL);
+        keep(w, h5_put_attribute(w->file, "/", name, type, text, -1, value, &w->failure), NULL);
     return keep(w, SR_OK, why);
 }
 
+sr_status array_writer_put_text(array_writer *w, const char *name, const char *text,
+                                sr_failure *why) {
+    return put_attribute(w, name, H5_TEXT, strlen(text), text, why);
+}
+
 sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value, sr_failure *why) {
-    if (w->failure.status == SR_OK)
-        keep(w, h5_put_attribute(w->file, "/", name, H5_INT64, 0, -1, &value, &w->failure), NULL);
-    return keep(w, SR_OK, why);
+    return put_attribute(w, name, H5_INT64, 0, &value, why);
 }
 
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {
@@ -116,22 +125,13 @@ sr_status array_writer_finish(array_writer *w, sr_failure *why) {
             file_sync_directory(w->path, &w->failure);
     }
     const sr_failure own = w->failure;
-    if (own.status == SR_OK)
+    if (own.status == SR_OK) {
         free(w);
-    else
-        array_writer_abandon(w);
-    if (own.status != SR_OK && why) *why = own;
-    return own.status;
-}
-
-void array_writer_abandon(array_writer *w) {
-    if (!w) return;
-    if (w->file) {
-        h5_divert(w->file);
-        h5_close(w->file, NULL);
+        return SR_OK;
     }
-    if (*w->part) unlink(w->part);
-    free(w);
+    abandon(w);
+    if (why) *why = own;
+    return own.status;
 }
 
 /* -- reading --------------------------------------------------------------------------------- */
@@ -141,28 +141,29 @@ struct array_reader {
     h5_id file;
 };
 
-/* What h5.c hints at helps with run files alone. */
-static void forget_recovery(sr_status status, sr_failure *why) {
+/* Drops the hint of h5.c, which is for run files. */
+static sr_status without_hint(sr_status status, sr_failure *why) {
     if (status == SR_FORMAT && why) why->hint[0] = 0;
+    return status;
 }
 
 static sr_status check_format(const array_reader *r, const char *format, int64_t newest,
                               sr_failure *why) {
-    void *said = NULL;
+    void *found = NULL;
     int64_t version = 0;
     sr_failure unread = {0};
-    sr_status status = h5_get_attribute(r->file, "/", "format", H5_TEXT, &said, NULL, &unread);
-    const bool same = status == SR_OK && !strcmp(said, format);
-    free(said);
+    sr_status status = h5_get_attribute(r->file, "/", "format", H5_TEXT, &found, NULL, &unread);
+    const bool same = status == SR_OK && !strcmp(found, format);
+    free(found);
     if (status == SR_MEMORY) return sr_fail(why, status, "%s: no memory to read it", r->path);
     if (!same) return sr_fail(why, SR_FORMAT, "%s: not a %s file", r->path, format);
     status = array_reader_int(r, "format_version", &version, why);
     if (status != SR_OK || (version >= 1 && version <= newest)) return status;
-    return sr_fail(why, SR_FORMAT, "%s: %s version %lld, this program knows 1 to %lld", r->path,
-                   format, (long long)version, (long long)newest);
+    return sr_fail(why, SR_FORMAT, "%s: %s version %lld, not 1 to %lld", r->path, format,
+                   (long long)version, (long long)newest);
 }
 
-/* HDF5 would say "unable to open file" of all of these. */
+/* HDF5 would report "unable to open file" for each of these faults. */
 static sr_status check_file(const char *path, sr_failure *why) {
     static const char signature[] = "\x89HDF\r\n\x1a\n";
     char first[8] = "";
@@ -191,7 +192,7 @@ array_reader *array_reader_open(const char *path, const char *format, int64_t ne
     sr_status status = h5_open(path, H5_CLOSED, NULL, &r->file, why);
     if (status == SR_OK) status = check_format(r, format, newest, why);
     if (status == SR_OK) return r;
-    forget_recovery(status, why);
+    without_hint(status, why);
     array_reader_close(r);
     return NULL;
 }
@@ -206,33 +207,23 @@ const char *array_reader_path(const array_reader *r) {
     return r->path;
 }
 
-static void path_of(const char *name, char path[NAME_SIZE]) {
-    snprintf(path, NAME_SIZE, "/%s", name);
-}
-
 bool array_reader_has(const array_reader *r, const char *name) {
-    char path[NAME_SIZE];
-    path_of(name, path);
-    return h5_has(r->file, path);
+    return h5_has(r->file, h5_path_of("/%s", name).text);
 }
 
 static sr_status open_array(const array_reader *r, const char *name, h5_id *set, npz_array *a,
                             sr_failure *why) {
-    char path[NAME_SIZE];
     h5_shape shape;
-    path_of(name, path);
     *set = 0;
-    sr_status status = h5_open_dataset(r->file, path, -1, set, NULL, why);
+    sr_status status = h5_open_dataset(r->file, h5_path_of("/%s", name).text, -1, set, NULL, why);
     if (status == SR_OK) status = h5_get_shape(*set, &shape, why);
-    forget_recovery(status, why);
-    if (status != SR_OK) return status;
+    if (status != SR_OK) return without_hint(status, why);
     *a = (npz_array){.type = NPZ_TYPES, .rank = shape.rank};
     for (int i = 0; i < NPZ_TYPES; i++)
         if (type_of[i] == shape.type && shape.type != H5_OTHER) a->type = (npz_type)i;
     for (int i = 0; i < shape.rank; i++) a->dim[i] = shape.dims[i];
     if (shape.rank >= 0 && a->type != NPZ_TYPES) return SR_OK;
-    return sr_fail(why, SR_FORMAT, "%s: %s: of a type or rank that is not known here", r->path,
-                   name);
+    return sr_fail(why, SR_FORMAT, "%s: %s: unknown type or rank", r->path, name);
 }
 
 sr_status array_reader_shape(const array_reader *r, const char *name, npz_array *a,
@@ -243,13 +234,13 @@ sr_status array_reader_shape(const array_reader *r, const char *name, npz_array 
     return status;
 }
 
-static void format_shape(const npz_array *a, char text[NAME_SIZE]) {
+static void format_shape(const npz_array *a, char text[SHAPE_TEXT]) {
     size_t used = 0;
     text[0] = 0;
     for (int i = 0; i < a->rank; i++)
-        used += (size_t)snprintf(text + used, NAME_SIZE - used, "%s%lld", i ? " x " : "",
+        used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%lld", i ? " x " : "",
                                  (long long)a->dim[i]);
-    if (a->rank == 0) snprintf(text, NAME_SIZE, "one value");
+    if (a->rank == 0) snprintf(text, SHAPE_TEXT, "one value");
 }
 
 static sr_status check_same(const array_reader *r, const char *name, const npz_array *found,
@@ -257,7 +248,7 @@ static sr_status check_same(const array_reader *r, const char *name, const npz_a
     bool same = found->rank == wanted->rank && found->type == wanted->type;
     for (int i = 0; same && i < found->rank; i++) same = found->dim[i] == wanted->dim[i];
     if (same) return SR_OK;
-    char has[NAME_SIZE], wants[NAME_SIZE];
+    char has[SHAPE_TEXT], wants[SHAPE_TEXT];
     format_shape(found, has), format_shape(wanted, wants);
     return sr_fail(why, SR_FORMAT, "%s: %s is %s%s, not %s", r->path, name, has,
                    found->type == wanted->type ? "" : " of another type", wants);
@@ -271,41 +262,31 @@ sr_status array_reader_fill(const array_reader *r, const char *name, const npz_a
     if (status == SR_OK) status = check_same(r, name, &found, into, why);
     if (status == SR_OK) status = h5_read_all(set, type_of[into->type], 0, into->data, why);
     h5_close_dataset(set);
-    forget_recovery(status, why);
-    return status;
+    return without_hint(status, why);
 }
 
 sr_status array_reader_text(const array_reader *r, const char *name, char **text, sr_failure *why) {
     void *at = NULL;
     sr_status status = h5_get_attribute(r->file, "/", name, H5_TEXT, &at, NULL, why);
     *text = at;
-    forget_recovery(status, why);
-    return status;
+    return without_hint(status, why);
 }
 
 sr_status array_reader_int(const array_reader *r, const char *name, int64_t *value,
                            sr_failure *why) {
-    sr_status status = h5_get_attribute(r->file, "/", name, H5_INT64, NULL, value, why);
-    forget_recovery(status, why);
-    return status;
+    return without_hint(h5_get_attribute(r->file, "/", name, H5_INT64, NULL, value, why), why);
 }
 
 sr_status array_reader_count(const array_reader *r, const char *group, int64_t *count,
                              sr_failure *why) {
-    char path[NAME_SIZE];
-    path_of(group, path);
+    const h5_path path = h5_path_of("/%s", group);
     *count = 0;
-    if (!h5_has(r->file, path)) return SR_OK;
-    sr_status status = h5_count_members(r->file, path, count, why);
-    forget_recovery(status, why);
-    return status;
+    if (!h5_has(r->file, path.text)) return SR_OK;
+    return without_hint(h5_count_members(r->file, path.text, count, why), why);
 }
 
 sr_status array_reader_name(const array_reader *r, const char *group, int64_t i, char *name,
                             size_t size, sr_failure *why) {
-    char path[NAME_SIZE];
-    path_of(group, path);
-    sr_status status = h5_member(r->file, path, i, name, size, why);
-    forget_recovery(status, why);
-    return status;
+    const h5_path path = h5_path_of("/%s", group);
+    return without_hint(h5_member(r->file, path.text, i, name, size, why), why);
 }

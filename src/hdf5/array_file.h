@@ -1,10 +1,10 @@
-/* array_file.h -- named arrays and texts in an HDF5 file that is whole or not there: what a
- * checkpoint is made of.
+/* array_file.h -- an HDF5 file of named arrays and texts, which is complete or absent; used for
+ * checkpoints.
  *
- * While it is written the file is PATH.part; array_writer_finish gives it its name when every byte
- * is on the disk, in place of a file that had it. All values lie under checksums of HDF5's, so that
- * a damaged file is seen when it is read. Nothing in the file tells the time: the same arrays make
- * the same bytes. Names are paths, "parameters/embedding.weight"; the groups on the way are made.
+ * The file is PATH.part while it is written. array_writer_finish renames it to PATH when all bytes
+ * are durable, and replaces an older file. HDF5's checksums cover all values, so reading detects
+ * damage. The file has no time stamps: the same arrays make the same bytes. Names are paths, as
+ * "parameters/embedding.weight"; their groups are created.
  */
 #ifndef HDF5_ARRAY_FILE_H
 #define HDF5_ARRAY_FILE_H
@@ -14,11 +14,11 @@
 
 #include "base/npz/npz.h"
 
-/* -- writing: a failure stays, and the calls behind it return it */
+/* -- writing: the first failure is kept, and all later calls return it */
 
 typedef struct array_writer array_writer;
 
-/* format: what the file says that it is, with a version. NULL on failure. */
+/* format, version: stored in the file, and checked by readers. NULL on failure. */
 array_writer *array_writer_create(const char *path, const char *format, int64_t version,
                                   sr_failure *why);
 sr_status array_writer_add(array_writer *w, const char *name, const npz_array *a, sr_failure *why);
@@ -26,10 +26,9 @@ sr_status array_writer_add(array_writer *w, const char *name, const npz_array *a
 sr_status array_writer_put_text(array_writer *w, const char *name, const char *text,
                                 sr_failure *why);
 sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value, sr_failure *why);
-/* Writes, synchronises, renames; frees w always. After a failure no file of this writer is left,
- * and what was at the path still is. */
+/* Writes, syncs, renames, and always frees w. A failure leaves no file of this writer, and the
+ * older file at the path unchanged. */
 sr_status array_writer_finish(array_writer *w, sr_failure *why);
-void array_writer_abandon(array_writer *w); /* NULL is fine */
 
 /* -- reading */
 
@@ -44,15 +43,14 @@ bool array_reader_has(const array_reader *r, const char *name);
 /* Type and shape; data is NULL. */
 sr_status array_reader_shape(const array_reader *r, const char *name, npz_array *a,
                              sr_failure *why);
-/* Fills into->data, whose type and shape must be those of the file. */
+/* Fills into->data; its type and shape must equal the stored ones. */
 sr_status array_reader_fill(const array_reader *r, const char *name, const npz_array *into,
                             sr_failure *why);
 /* A root attribute; the caller frees the text. */
 sr_status array_reader_text(const array_reader *r, const char *name, char **text, sr_failure *why);
 sr_status array_reader_int(const array_reader *r, const char *name, int64_t *value,
                            sr_failure *why);
-/* Members of a group; name of the i-th in alphabetic order, cut to size. 0 members where there is
- * no such group. */
+/* Members of a group, 0 without such a group; name of the i-th in alphabetic order, cut to size. */
 sr_status array_reader_count(const array_reader *r, const char *group, int64_t *count,
                              sr_failure *why);
 sr_status array_reader_name(const array_reader *r, const char *group, int64_t i, char *name,

@@ -1,11 +1,11 @@
-/* dimension_scales.c -- what HDF5's high-level library calls H5DSattach_scale, for all datasets at
- * once: a scale has the attributes CLASS, NAME and REFERENCE_LIST, its users have
+/* dimension_scales.c -- does the work of H5DSattach_scale of HDF5's high-level library, for all
+ * datasets at once. A scale has the attributes CLASS, NAME and REFERENCE_LIST; its users have
  * DIMENSION_LIST. */
 #include "hdf5/dimension_scales.h"
 
 #include <string.h>
 
-/* The i-th scale path that a dataset names; NULL: none. */
+/* The path of a dimension's scale; NULL: none. */
 static const char *scale_of(const scaled *s, int dimension) {
     return dimension ? s->column : s->row;
 }
@@ -48,7 +48,7 @@ static sr_status write_user(h5_id file, const scaled *s, sr_failure *why) {
                             list, why);
 }
 
-/* True when an entry before list[i] (or its first dimension) names the same scale. */
+/* True if an entry before list[i], or its first dimension, has the same scale. */
 static bool seen_before(const scaled *list, int i, int dimension) {
     const char *scale = scale_of(&list[i], dimension);
     for (int k = 0; k <= i; k++)

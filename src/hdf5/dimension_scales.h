@@ -1,6 +1,4 @@
-/* dimension_scales.h -- dimension scales (HDF5 Dimension Scale Specification) of the growing
- * columns.
- * */
+/* dimension_scales.h -- dimension scales (HDF5 Dimension Scale Specification) of datasets. */
 #ifndef HDF5_DIMENSION_SCALES_H
 #define HDF5_DIMENSION_SCALES_H
 
@@ -15,7 +13,8 @@ typedef struct scaled {
     const char *row, *column;
 } scaled;
 
-/* Writes the attributes of all of them, once: a scale lists its users. At most SCALED_MAX. */
+/* Writes the attributes of all datasets and of their scales; at most SCALED_MAX datasets. A scale
+ * lists its users, so call it once. */
 sr_status dimension_scales_write(h5_id file, const scaled *list, int count, sr_failure *why);
 
 #endif

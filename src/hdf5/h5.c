@@ -1,6 +1,6 @@
-/* h5.c -- see h5.h: files, rows, reading. Handles that an operation opens are closed by it.
- */
+/* h5.c -- opens, writes and reads HDF5 files. Each operation closes the handles that it opens. */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,21 @@
 
 enum { REASON_SIZE = 400 };
 
-/* Has an effect only as the first call of HDF5 in the process: no h5_quiet here. */
+h5_path h5_path_of(const char *format, ...) {
+    h5_path path;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(path.text, sizeof path.text, format, args);
+    va_end(args);
+    return path;
+}
+
+/* No h5_quiet: this must be the first call of HDF5 in the process. */
 void h5_disown_exit(void) {
     H5dont_atexit();
 }
 
-/* Of a file that this process writes; NULL: it does not. */
+/* The outcome of a file that this process writes; NULL: it only reads it. */
 static h5_outcome *outcome_of(hid_t file) {
     unsigned intent = 0;
     void *at = NULL;
@@ -26,7 +35,7 @@ static h5_outcome *outcome_of(hid_t file) {
     return H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? at : NULL;
 }
 
-/* After what HDF5 thinks of it: whether all writes were made. */
+/* HDF5 does not learn of failed writes (h5_write_driver.c); this reports them. */
 static sr_status check_outcome(sr_status status, const h5_outcome *o, const char *path,
                                sr_failure *why) {
     if (status != SR_OK || !o || !o->failed) return status;
@@ -44,15 +53,16 @@ static sr_status end_written(h5_errors q, bool ok, hid_t file, const char *actio
 
 /* -- files ----------------------------------------------------------------------------------- */
 
-/* Attempts at a checksum that does not fit, while a writer may be half way. HDF5 sleeps 1, 2, 4 ...
- * ns in between: 20 are 1 ms; its own 100 would be for ever. */
+/* Reads of metadata with a wrong checksum, while a writer may be changing it. HDF5 waits 1, 2, 4
+ * ... ns in between. 20 reads take 1 ms; HDF5's default of 100 would never end. */
 enum { READ_ATTEMPTS = 20 };
 
 static hid_t file_access(unsigned attempts /* 0: a writer */) {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     if (access < 0) return access;
-    /* Contiguous datasets (committed_*) bypass the sieve buffer, so that they reach the file after
-     * the rows that were flushed before them. A reader takes no lock: it must not stop a writer. */
+    /* Contiguous datasets (committed_*) bypass the sieve buffer. So they reach the file after the
+     * rows that were flushed before them. A reader takes no lock, since it must not stop a
+     * writer. */
     if (H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110) >= 0 &&
         H5Pset_fclose_degree(access, H5F_CLOSE_STRONG) >= 0 &&
         H5Pset_sieve_buf_size(access, 0) >= 0 &&
@@ -117,8 +127,8 @@ sr_status h5_flush(h5_id file, sr_failure *why) {
     return end_written(q, H5Fflush(file, H5F_SCOPE_LOCAL) >= 0, file, "flush", why);
 }
 
-/* What the log of a file that is written does, between h5_quiet and the end. */
-static sr_status log_does(h5_id file, bool begin, bool sync, sr_failure *why) {
+/* Begins or commits the journal. */
+static sr_status run_journal(h5_id file, bool begin, bool sync, sr_failure *why) {
     char path[REASON_SIZE] = "";
     h5_errors q = h5_quiet();
     h5_outcome *o = outcome_of(file);
@@ -130,11 +140,11 @@ static sr_status log_does(h5_id file, bool begin, bool sync, sr_failure *why) {
 }
 
 sr_status h5_begin_journal(h5_id file, bool sync, sr_failure *why) {
-    return log_does(file, true, sync, why);
+    return run_journal(file, true, sync, why);
 }
 
 sr_status h5_commit(h5_id file, sr_failure *why) {
-    return log_does(file, false, false, why);
+    return run_journal(file, false, false, why);
 }
 
 void h5_hold(h5_id file, bool hold) {
@@ -177,8 +187,8 @@ sr_status h5_extend(h5_id set, int64_t rows, sr_failure *why) {
     return h5_end(q, ok, why, SR_LIBRARY, set, NULL, "extend");
 }
 
-/* Moves rows between file and memory; direction by `write`. Spaces of the same rank: else HDF5
- * takes a slow path that needs 100 bytes for each element. */
+/* Moves rows between file and memory. Both spaces have the same rank: otherwise HDF5 takes a slow
+ * path that needs 100 bytes for each element. */
 static herr_t move_rows(hid_t set, const h5_rows *rows, h5_type type, void *buffer, bool write) {
     hid_t in_file = H5Dget_space(set), memory = -1, in_memory = -1;
     int rank = in_file < 0 ? -1 : H5Sget_simple_extent_ndims(in_file);
@@ -272,8 +282,7 @@ void h5_close_dataset(h5_id set) {
     h5_unquiet(q);
 }
 
-/* Fills *shape; a rank above H5_RANK or an extent beyond int64 is left as rank -1 and type
-   H5_OTHER. */
+/* A rank above H5_RANK, or an extent beyond int64, gives rank -1 and H5_OTHER. */
 sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
     h5_errors q = h5_quiet();
     *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
@@ -312,7 +321,7 @@ int64_t h5_stored_bytes(h5_id set) {
 
 int64_t h5_stored_bytes_or(h5_id set, sr_failure *why) {
     h5_errors q = h5_quiet();
-    H5Eclear2(H5E_DEFAULT); /* its result does not tell nothing from a failure */
+    H5Eclear2(H5E_DEFAULT); /* H5Dget_storage_size returns 0 for a failure, too */
     hsize_t bytes = H5Dget_storage_size(set);
     bool ok = bytes <= INT64_MAX && H5Eget_num(H5E_DEFAULT) == 0;
     sr_status status = h5_end(q, ok, why, SR_FORMAT, set, NULL, "read the index of chunks");
@@ -322,12 +331,11 @@ int64_t h5_stored_bytes_or(h5_id set, sr_failure *why) {
 /* Chunks of a dataset in the order of their rows. */
 typedef struct chunk_list {
     hid_t set, space;
-    hsize_t count, end; /* end: bytes of the file that are there */
-    hsize_t row, bytes; /* of the chunk that was looked at last */
+    hsize_t count, end; /* end: bytes of the file */
+    hsize_t row, bytes; /* of the last chunk of chunk_is_whole */
 } chunk_list;
 
-/* HDF5 goes through all earlier chunks to find one: ask for few. What cannot be told is not whole.
- */
+/* Slow, since HDF5 goes through all earlier chunks. An unreadable chunk is not whole. */
 static bool chunk_is_whole(chunk_list *l, hsize_t i) {
     hsize_t first[2] = {0, 0};
     haddr_t address = 0;
@@ -337,7 +345,7 @@ static bool chunk_is_whole(chunk_list *l, hsize_t i) {
     return address + l->bytes <= l->end;
 }
 
-/* A chunk that is not whole behind a whole one, or the last or the first. */
+/* An incomplete chunk after a complete one, or the last or the first chunk. */
 static hsize_t find_border(chunk_list *l) {
     hsize_t low = 0, high = l->count - 1;
     while (low < high) {
@@ -350,10 +358,10 @@ static hsize_t find_border(chunk_list *l) {
     return high;
 }
 
-/* Files grow at their end, and a writer flushes bands of rows one after the other. Within a flush
- * chunks get their places in another order: all bands of some columns first, and the cache of
- * chunks shuffles what it holds. So the walk back from the border ends only when as many chunks in
- * a row were whole as a band and the cache have. */
+/* Files grow at their end, and a writer flushes its rows in order. Within a flush the order of
+ * chunks differs: some columns come first, and the cache of chunks mixes its content. So the search
+ * goes back from the border until enough chunks in a row are complete: one flush of all columns,
+ * and the cache. */
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
     enum { CACHE_BYTES = 1 << 20 };
     h5_errors q = h5_quiet();
@@ -374,7 +382,7 @@ int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
     return rows;
 }
 
-/* Opens an attribute that must be one value of the class; size in bytes to *size. */
+/* Opens an attribute of one value of this class. *size: its bytes. */
 static hid_t open_attribute(hid_t file, const char *object, const char *name, H5T_class_t class,
                             size_t *size) {
     if (h5_reach(file, object) < 0) return -1;
@@ -393,10 +401,9 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
     void *at = number;
     if (text) *text = at = memory < 0 ? NULL : calloc(size + 1, 1);
     bool ok = memory >= 0 && at && H5Aread(id, memory, at) >= 0;
-    char what[H5_NAME_SIZE];
-    snprintf(what, sizeof what, "%s attribute %s", object, name);
+    const h5_path what = h5_path_of("%s attribute %s", object, name);
     sr_status otherwise = memory >= 0 && !at ? SR_MEMORY : SR_FORMAT;
-    sr_status status = h5_end(q, ok, why, otherwise, file, what, "read");
+    sr_status status = h5_end(q, ok, why, otherwise, file, what.text, "read");
     h5_release(memory), h5_release(stored), h5_release(id);
     if (!ok && text) free(*text), *text = NULL;
     return status;

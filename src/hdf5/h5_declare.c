@@ -1,11 +1,11 @@
-/* h5_declare.c -- groups, datasets, attributes and links of a new file; see h5.h. */
+/* h5_declare.c -- creates groups, datasets, attributes and links of a new file. */
 #include <math.h>
 #include <stdio.h>
 
 #include "hdf5/h5_private.h"
 
-/* Links stay in the group's header: denser storage makes HDF5 1.10 crash when one byte of it is
- * damaged and the names are listed. */
+/* Links stay in the group's header. With denser storage HDF5 1.10 crashes when it lists the names
+ * after one byte was damaged. */
 sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
     h5_errors q = h5_quiet();
     hid_t properties = H5Pcreate(H5P_GROUP_CREATE), group = -1;
@@ -18,15 +18,8 @@ sr_status h5_add_group(h5_id file, const char *path, sr_failure *why) {
     return status;
 }
 
-static herr_t set_fill(hid_t properties, h5_type type) {
-    const double nan = NAN, none = -1;
-    bool real = type == H5_FLOAT32 || type == H5_FLOAT64;
-    if (!real && type != H5_INT32 && type != H5_INT64) return 0;
-    return H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, real ? &nan : &none);
-}
-
-/* Chunks of whole rows, up to 64 MiB, each with its checksum; a single value goes into the object's
- * header, which has one. */
+/* Chunks of whole rows, up to 64 MiB, each with a checksum. A single value is stored in the
+ * object's header, which has a checksum. */
 static herr_t set_sums(hid_t properties, const h5_shape *shape) {
     enum { CHUNK_VALUES = 8 << 20 };
     hsize_t chunk[H5_RANK];
@@ -48,12 +41,16 @@ static herr_t set_layout(hid_t properties, const h5_shape *shape) {
 }
 
 static hid_t creation_properties(const h5_shape *shape) {
+    const double nan = NAN, none = -1;
+    const bool real = shape->type == H5_FLOAT32 || shape->type == H5_FLOAT64;
+    const bool filled = real || shape->type == H5_INT32 || shape->type == H5_INT64;
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
     if (properties < 0) return properties;
-    /* more than the default 8 attributes in the object header: a heap for each dataset is 1 KB */
+    /* Up to 16 attributes, not 8, stay in the object header: a heap takes 1 KB for each dataset. */
     if (H5Pset_obj_track_times(properties, false) >= 0 &&
         H5Pset_attr_phase_change(properties, 16, 12) >= 0 &&
-        set_fill(properties, shape->type) >= 0 && set_layout(properties, shape) >= 0)
+        (!filled || H5Pset_fill_value(properties, H5T_NATIVE_DOUBLE, real ? &nan : &none) >= 0) &&
+        set_layout(properties, shape) >= 0)
         return properties;
     h5_release(properties);
     return -1;
@@ -94,9 +91,8 @@ sr_status h5_put_attribute(h5_id file, const char *object, const char *name, h5_
                                H5P_DEFAULT);
     bool ok = id >= 0 && H5Awrite(id, memory, value) >= 0;
     ok = h5_release(id) && ok;
-    char at[H5_NAME_SIZE];
-    snprintf(at, sizeof at, "%s attribute %s", object, name);
-    sr_status status = h5_end(q, ok, why, SR_LIBRARY, file, at, "write");
+    const h5_path at = h5_path_of("%s attribute %s", object, name);
+    sr_status status = h5_end(q, ok, why, SR_LIBRARY, file, at.text, "write");
     h5_release(stored), h5_release(memory), h5_release(space);
     return status;
 }
@@ -123,6 +119,6 @@ sr_status h5_link(h5_id file, const char *object, const char *name, sr_failure *
 
 sr_status h5_refer(h5_id file, const char *object, uint64_t *reference, sr_failure *why) {
     h5_errors q = h5_quiet();
-    bool ok = H5Rcreate(reference, file, object, H5R_OBJECT, -1) >= 0; /* hobj_ref_t: uint64_t */
+    bool ok = H5Rcreate(reference, file, object, H5R_OBJECT, -1) >= 0; /* a hobj_ref_t */
     return h5_end(q, ok, why, SR_LIBRARY, file, object, "refer to");
 }

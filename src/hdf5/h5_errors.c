@@ -1,4 +1,4 @@
-/* h5_errors.c -- what HDF5 says of a failure, in one line. */
+/* h5_errors.c -- turns HDF5's error stack into one line of text. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ typedef struct reason {
     char text[REASON_SIZE]; /* the innermost description */
     int system;             /* errno, or 0 */
     bool memory;
-    bool refused; /* by h5_guard.c */
+    bool refused; /* rejected by h5_guard.c */
 } reason;
 
 static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) {
@@ -28,7 +28,7 @@ static herr_t keep_reason(unsigned n, const H5E_error2_t *error, void *context) 
     if (n == 0)
         snprintf(r->text, sizeof r->text, "%s", error->desc ? error->desc : "no description");
     if (error->func_name && strcmp(error->func_name, h5_guard_name) == 0) r->refused = true;
-    /* a file driver writes "..., errno = 28, error message = 'No space left on device', ..." */
+    /* "..., errno = 28, error message = 'No space left on device', ..." */
     const char *at = error->desc ? strstr(error->desc, "errno = ") : NULL;
     int system = at ? atoi(at + strlen("errno = ")) : 0;
     if (!r->system && system) snprintf(r->text, sizeof r->text, "%s", strerror(system));
@@ -62,7 +62,7 @@ static sr_status fail_from_stack(sr_failure *why, sr_status otherwise, hid_t id,
     sr_fail(why, status, "%s%s%s%s%s%s: %s", file, *file && *name ? ": " : "", name,
             *file || *name ? ": " : "", status == SR_FORMAT && !r.refused ? "damaged: " : "",
             action, r.text);
-    if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies what is readable");
+    if (status == SR_FORMAT) sr_hint(why, "`statrec recover` copies the readable data");
     return status;
 }
 

@@ -1,8 +1,7 @@
-/* h5_types.c -- HDF5's types of what a run file holds, and letting go of its objects; see
-   h5_private.h. */
+/* h5_types.c -- HDF5's types for the values of a run file, and how its handles are released. */
 #include "hdf5/h5_private.h"
 
-/* A call of HDF5 that succeeds forgets what an earlier one failed for. */
+/* A successful call of HDF5 clears the error stack, so it is saved. */
 bool h5_release(hid_t id) {
     if (id < 0) return true;
     hid_t stack = H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : -1;

@@ -1,14 +1,12 @@
-/* h5_write_driver.c -- the file under what is being written: plain reads and writes at places, as
- * HDF5's own driver makes them, or by way of a log (journal.c), but
+/* h5_write_driver.c -- the file driver for writing: plain reads and writes, or writes by way of the
+ * journal (journal.h). It differs from HDF5's own driver in two points.
  *
- * - only by the process that created it. A process forked from it has the library's state of the
- * file
- *   too, and the library's exit handler would write that over what the first one has written since;
- * - HDF5 does not hear of a write that failed: it would be left in a state in which its exit
- * handler
- *   crashes. The first failure is kept here for h5.c to ask for, and nothing is written after it.
+ * - Only the process that created a file writes to it. A forked process has a copy of HDF5's state.
+ *   The exit handler of HDF5 would write this old state over later changes of the parent.
+ * - HDF5 does not learn of a failed write, since its exit handler would crash then. The driver
+ *   keeps the first failure for h5.c, and drops all later writes.
  *
- * So how HDF5 handles the process's exit is left to the host. See h5_private.h.
+ * So the host program may exit in any way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,26 +20,16 @@
 #include "journal/positional_io.h"
 
 typedef struct driver_file {
-    H5FD_t open; /* of HDF5; first */
-    hid_t driver;
+    h5_file base; /* first */
     h5_outcome *outcome;
     pid_t owner;
-    haddr_t end_of_space, end_of_file;
 } driver_file;
-
-/* In the words of HDF5's own driver: h5.c looks for them. */
-static herr_t push(const char *action) {
-    const int failed = errno;
-    H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_VFL, H5E_WRITEERROR,
-             "file %s failed: errno = %d, error message = '%s'", action, failed, strerror(failed));
-    return -1;
-}
 
 static bool is_ours(const driver_file *f) {
     return f->owner == getpid() && !f->outcome->failed;
 }
 
-/* Returns success whatever happened. An allocation need not leave an errno. */
+/* Keeps the failure and returns success. A failed allocation may not set errno. */
 static herr_t lose(driver_file *f) {
     f->outcome->failed = errno ? errno : ENOMEM;
     return 0;
@@ -54,7 +42,7 @@ void h5_outcome_release(h5_outcome *o) {
 }
 
 void h5_outcome_leave(h5_outcome *o) {
-    if (o->users == 1) return; /* ours alone: the driver has closed it */
+    if (o->users == 1) return; /* the driver has closed it */
     if (!o->failed) o->failed = EIO;
     close(o->fd);
     o->fd = -1;
@@ -72,7 +60,7 @@ static driver_file *allocate(void) {
 
 static void release(driver_file *f) {
     h5_outcome_release(f->outcome);
-    h5_release(f->driver);
+    h5_release(f->base.driver);
     H5free_memory(f);
 }
 
@@ -86,9 +74,10 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
     if (!f) return NULL;
     const bool *logged = H5Pget_driver_info(access);
     *f->outcome = (h5_outcome){.fd = open(name, how | O_CLOEXEC, 0666), .users = 1};
-    f->driver = h5_hold_driver(access);
-    if (f->outcome->fd < 0 || f->driver < 0 || fstat(f->outcome->fd, &s) != 0) {
-        push("open");
+    f->base.driver = h5_hold_driver(access);
+    f->base.descriptor = &f->outcome->fd;
+    if (f->outcome->fd < 0 || f->base.driver < 0 || fstat(f->outcome->fd, &s) != 0) {
+        h5_driver_fail(true, "open");
         if (f->outcome->fd >= 0) close(f->outcome->fd);
         release(f);
         return NULL;
@@ -102,16 +91,14 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
         journal_init(log, f->outcome->fd);
     }
     f->owner = getpid();
-    f->end_of_file = (haddr_t)s.st_size;
-    return &f->open;
+    f->base.end_of_file = (haddr_t)s.st_size;
+    return &f->base.open;
 }
 
 static herr_t driver_close(H5FD_t *file) {
     driver_file *f = (driver_file *)file;
     journal *l = is_ours(f) ? f->outcome->log : NULL;
-    if (l &&
-        !(l->finalize ? journal_finalize(l, f->end_of_space) : journal_commit(l, f->end_of_space)))
-        lose(f);
+    if (l && !(l->finalize ? journal_finalize : journal_commit)(l, f->base.end_of_space)) lose(f);
     if (f->outcome->fd >= 0 && close(f->outcome->fd) != 0 && is_ours(f)) lose(f);
     release(f);
     return 0;
@@ -121,43 +108,21 @@ static herr_t driver_query(const H5FD_t *file, unsigned long *flags) {
     *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA |
              H5FD_FEAT_POSIX_COMPAT_HANDLE | H5FD_FEAT_SUPPORTS_SWMR_IO |
              H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
-    /* of a file with a log each piece of structure comes by itself */
+    /* The journal needs each block of metadata by itself. */
     const driver_file *f = (const driver_file *)file;
     if (!f || !f->outcome->log) *flags |= H5FD_FEAT_ACCUMULATE_METADATA;
     return 0;
 }
 
-static haddr_t driver_get_eoa(const H5FD_t *file, H5FD_mem_t type) {
-    (void)type;
-    return ((const driver_file *)file)->end_of_space;
-}
-
-static herr_t driver_set_eoa(H5FD_t *file, H5FD_mem_t type, haddr_t end) {
-    (void)type;
-    ((driver_file *)file)->end_of_space = end;
-    return 0;
-}
-
-static haddr_t driver_get_eof(const H5FD_t *file, H5FD_mem_t type) {
-    (void)type;
-    return ((const driver_file *)file)->end_of_file;
-}
-
-static herr_t driver_handle(H5FD_t *file, hid_t access, void **handle) {
-    (void)access;
-    *handle = &((driver_file *)file)->outcome->fd;
-    return 0;
-}
-
-/* Zeros behind the end, where a log may be. */
+/* Reads zeros after the end, where the journal may be. */
 static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
                           void *buffer) {
     const driver_file *f = (const driver_file *)file;
-    const haddr_t left = at < f->end_of_file ? f->end_of_file - at : 0;
+    const haddr_t left = at < f->base.end_of_file ? f->base.end_of_file - at : 0;
     const size_t there = size < left ? size : (size_t)left;
     (void)type, (void)transfer;
     if (f->outcome->fd < 0 || !positional_io_read(f->outcome->fd, at, buffer, there))
-        return push("read");
+        return h5_driver_fail(false, "read");
     memset((char *)buffer + there, 0, size - there);
     if (f->outcome->log) journal_patch(f->outcome->log, at, buffer, size);
     return 0;
@@ -166,41 +131,36 @@ static herr_t driver_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
 static herr_t driver_write(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
                            const void *buffer) {
     driver_file *f = (driver_file *)file;
-    const char *from = buffer;
+    journal *log = f->outcome->log;
     (void)transfer;
-    if (at + size > f->end_of_file) f->end_of_file = at + size;
-    if (f->outcome->log && is_ours(f))
-        return journal_write(f->outcome->log, type != H5FD_MEM_DRAW, at, buffer, size) ? 0
-                                                                                       : lose(f);
-    while (size > 0 && is_ours(f)) {
-        const ssize_t put = pwrite(f->outcome->fd, from, size, (off_t)at);
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return lose(f);
-        from += put, at += (haddr_t)put, size -= (size_t)put;
-    }
-    return 0;
+    if (at + size > f->base.end_of_file) f->base.end_of_file = at + size;
+    if (!is_ours(f)) return 0;
+    const bool written = log ? journal_write(log, type != H5FD_MEM_DRAW, at, buffer, size)
+                             : positional_io_write(f->outcome->fd, at, buffer, size);
+    return written ? 0 : lose(f);
 }
 
 static herr_t driver_truncate(H5FD_t *file, hid_t transfer, hbool_t closing) {
     driver_file *f = (driver_file *)file;
     (void)transfer, (void)closing;
-    if (f->end_of_space == f->end_of_file || f->outcome->log) return 0;
-    if (is_ours(f) && ftruncate(f->outcome->fd, (off_t)f->end_of_space) != 0) return lose(f);
-    f->end_of_file = f->end_of_space;
+    h5_file *base = &f->base;
+    if (base->end_of_space == base->end_of_file || f->outcome->log) return 0;
+    if (is_ours(f) && ftruncate(f->outcome->fd, (off_t)base->end_of_space) != 0) return lose(f);
+    base->end_of_file = base->end_of_space;
     return 0;
 }
 
-/* A lock of this kind is shared with the processes that were forked. */
+/* Forked processes share such a lock. */
 static herr_t driver_lock(H5FD_t *file, hbool_t write) {
     const driver_file *f = (const driver_file *)file;
     if (!is_ours(f) || flock(f->outcome->fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0) return 0;
-    return errno == ENOSYS ? 0 : push("lock");
+    return errno == ENOSYS ? 0 : h5_driver_fail(true, "lock");
 }
 
 static herr_t driver_unlock(H5FD_t *file) {
     const driver_file *f = (const driver_file *)file;
     if (!is_ours(f) || flock(f->outcome->fd, LOCK_UN) == 0 || errno == ENOSYS) return 0;
-    return push("unlock");
+    return h5_driver_fail(true, "unlock");
 }
 
 static const H5FD_class_t driver = {
@@ -211,10 +171,10 @@ static const H5FD_class_t driver = {
     .open = driver_open,
     .close = driver_close,
     .query = driver_query,
-    .get_eoa = driver_get_eoa,
-    .set_eoa = driver_set_eoa,
-    .get_eof = driver_get_eof,
-    .get_handle = driver_handle,
+    .get_eoa = h5_driver_get_eoa,
+    .set_eoa = h5_driver_set_eoa,
+    .get_eof = h5_driver_get_eof,
+    .get_handle = h5_driver_handle,
     .read = driver_read,
     .write = driver_write,
     .truncate = driver_truncate,

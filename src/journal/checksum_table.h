@@ -16,10 +16,10 @@ typedef struct checksum_table {
     unsigned char *verified;
 } checksum_table;
 
-/* Reads count entries at offset `at`. False when an entry is impossible (extents are in the order
- * of their offsets, do not overlap, and end before `end`), or the table does not have this
- * checksum. *memory: false when out of memory. *copies: bytes of the backup copies. Free the table
- * in any case. */
+/* Reads count entries at offset `at`. False if the table has another checksum, or if an entry is
+ * impossible. Extents are in the order of their offsets, do not overlap, and end before `end`.
+ * *memory: false if out of memory. *copies: bytes of the backup copies. Free the table in any
+ * case. */
 bool checksum_table_open(checksum_table *t, int fd, uint64_t at, size_t count, uint64_t end,
                          uint32_t checksum, uint64_t *copies, bool *memory);
 void checksum_table_free(checksum_table *t);

@@ -5,8 +5,7 @@
  *     journal      writes the changed metadata and the counts to the end of the file
  *     fdatasync    from here on this flush counts
  *     metadata     goes to its place, in HDF5's order; the next commit's first fdatasync makes it
- *     durable,
- *                  before the journal is overwritten
+ *                  durable, before the journal is overwritten
  * Torn rows are not counted yet. Torn metadata is read from the journal. A torn journal leaves the
  * flush before it, which is in its place. Without sync this holds for a killed process, at any
  * point.
@@ -51,16 +50,6 @@ static bool set_size(const journal *l, uint64_t size) {
 
 /* -- queued writes ----------------------------------------------------------------------------- */
 
-static bool enqueue(journal *l, uint64_t at, const void *bytes, size_t size) {
-    if (!vector_reserve(&l->queue, &l->queue_capacity, (int64_t)l->queued + 1, sizeof *l->queue) ||
-        !vector_reserve(&l->bytes, &l->capacity, (int64_t)(l->used + size), 1))
-        return false;
-    l->queue[l->queued++] = (queued_write){at, size, l->used};
-    memcpy(l->bytes + l->used, bytes, size);
-    l->used += size;
-    return true;
-}
-
 void journal_patch(const journal *l, uint64_t at, void *bytes, size_t size) {
     for (size_t i = 0; i < l->queued; i++) {
         const queued_write *w = &l->queue[i];
@@ -99,8 +88,16 @@ bool journal_write(journal *l, bool metadata, uint64_t at, const void *bytes, si
     if (!unsettle(l, at, at + size)) return false;
     if (!extent_map_put(&l->map, kind, at, (uint32_t)size, bytes)) return errno = ENOMEM, false;
     if (at + size > l->end) l->end = at + size;
-    if (l->begun && kind != EXTENT_VALUES)
-        return enqueue(l, at, bytes, size) || (errno = ENOMEM, false);
+    if (l->begun && kind != EXTENT_VALUES) {
+        if (!vector_reserve(&l->queue, &l->queue_capacity, (int64_t)l->queued + 1,
+                            sizeof *l->queue) ||
+            !vector_reserve(&l->bytes, &l->capacity, (int64_t)(l->used + size), 1))
+            return errno = ENOMEM, false;
+        l->queue[l->queued++] = (queued_write){at, size, l->used};
+        memcpy(l->bytes + l->used, bytes, size);
+        l->used += size;
+        return true;
+    }
     if (l->at && at + size > l->at && !drop_journal(l)) return false;
     return positional_io_write(l->fd, at, bytes, size);
 }

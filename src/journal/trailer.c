@@ -1,12 +1,13 @@
 /* trailer.c -- builds, writes, loads and verifies trailers.
  *
- * A trailer is: backup copies, one after the other; the table; the footer. All numbers are
- * little-endian.
+ * A trailer has consecutive backup copies, the table, and the footer. Numbers are little-endian.
  *
- * A table entry has offset and, in its highest byte, kind [8], length [4], checksum [4]; entries
- * are in the order of their offsets. The footer has: mark [16], version [4], kind [4], bytes of the
- * trailer [8], end of the HDF5 data [8], number of entries [4], checksum of the gaps [4], 0 [8],
- * checksum of the table [4], checksum of the 60 bytes before it [4].
+ *   table entry  offset and, in its highest byte, kind [8]; length [4]; checksum [4]
+ *   footer       mark [16]; version [4]; kind [4]; bytes of the trailer [8]; end of the HDF5 data
+ *                [8]; number of entries [4]; checksum of the gaps [4]; 0 [8]; checksum of the table
+ *                [4]; checksum of the first 60 bytes [4]
+ *
+ * Entries are in the order of their offsets.
  */
 #include "journal/trailer.h"
 
@@ -63,11 +64,11 @@ static void put_footer(unsigned char footer[FOOTER], const totals *t) {
 }
 
 unsigned char *trailer_build_journal(const extent_map *m, uint64_t end, size_t *size) {
-    size_t structure = 0;
+    size_t metadata = 0;
     totals t = {.kind = TRAILER_JOURNAL, .end = end};
     for (size_t i = 0; i < m->count; i++)
-        if (m->e[i].kind == EXTENT_METADATA) structure += m->e[i].length;
-    const bool all = structure <= JOURNAL_BYTES;
+        if (m->e[i].kind == EXTENT_METADATA) metadata += m->e[i].length;
+    const bool all = metadata <= JOURNAL_BYTES;
     for (size_t i = 0; i < m->count; i++)
         if (belongs(&m->e[i], all)) t.count++, t.copies += m->e[i].length;
     *size = (size_t)size_of(&t);
@@ -199,21 +200,16 @@ static bool final_copies(finalizing *z, const extent_map *m) {
     return ok;
 }
 
-static bool checksum_of_extent(const finalizing *z, const extent *e, uint64_t at,
-                               uint32_t *checksum) {
-    *checksum = extent_is_settled(e) ? e->checksum : 0;
-    if (e->copy) *checksum = crc32_add(0, e->copy, e->length);
-    return e->kind != EXTENT_VALUES || checksum_of(z->w, at, e->length, checksum);
-}
-
-/* Writes an entry for each of the extents that `e` stands for. */
+/* Writes an entry for each of the equal extents of `e`. */
 static bool final_entries(finalizing *z, const extent *e) {
     bool ok = true;
     for (uint64_t k = 0; k <= e->more && ok; k++) {
         unsigned char entry[ENTRY];
         const extent one = {.at = e->at + k * e->length, .length = e->length};
-        uint32_t checksum = 0;
-        ok = gaps_pass(&z->between, &one) && checksum_of_extent(z, e, one.at, &checksum);
+        uint32_t checksum = extent_is_settled(e) ? e->checksum : 0;
+        if (e->copy) checksum = crc32_add(0, e->copy, e->length);
+        ok = gaps_pass(&z->between, &one) &&
+             (e->kind != EXTENT_VALUES || checksum_of(z->w, one.at, e->length, &checksum));
         put_entry(entry, e, one.at, checksum);
         ok = ok && stream_put(z->s, entry, ENTRY);
         z->t.checksum = crc32_add(z->t.checksum, entry, ENTRY);
@@ -246,17 +242,6 @@ bool trailer_finalize(const extent_map *m, int fd, uint64_t end) {
 }
 
 /* -- loading --------------------------------------------------------------------------------- */
-
-/* Loads the table before the footer. The copies must fill the rest of the trailer [length]. */
-static bool load_table(trailer *e, int fd, const unsigned char *footer, uint64_t length,
-                       bool *memory) {
-    const uint64_t count = positional_io_number(footer + 40, 4);
-    uint64_t copies;
-    if (count * ENTRY > length - FOOTER) return false;
-    return checksum_table_open(&e->entries, fd, e->size - FOOTER - count * ENTRY, count, e->end,
-                               (uint32_t)positional_io_number(footer + 56, 4), &copies, memory) &&
-           copies == length - FOOTER - count * ENTRY;
-}
 
 /* Compares an extent of metadata with its copy [length]. */
 static void compare(extent *x, const unsigned char *copy, const unsigned char *here) {
@@ -295,22 +280,17 @@ static bool compare_copy(extent *x, window *w, window *copies, uint64_t copy_at,
 }
 
 /* Copies are consecutive, from `at` on. False: unreadable, or an incomplete journal. */
-static bool compare_copies(trailer *e, window *w, window *copies, uint64_t at, bool *memory) {
-    for (size_t i = 0; i < e->entries.count; i++) {
-        extent x = checksum_table_get(&e->entries, i);
-        if (x.kind == EXTENT_VALUES) continue;
-        bool ok = compare_copy(&x, w, copies, at, memory);
-        if (x.bad && !extent_map_add(&e->map, &x)) free(x.copy), ok = *memory = false;
-        if (!ok || (e->kind == TRAILER_JOURNAL && x.bad && !x.changed)) return false;
-        at += x.length;
-    }
-    return true;
-}
-
 static bool load_copies(trailer *e, int fd, uint64_t at, bool *memory) {
     window w = window_open(fd, WINDOW), copies = window_open(fd, WINDOW);
-    *memory = w.bytes && copies.bytes;
-    const bool ok = *memory && compare_copies(e, &w, &copies, at, memory);
+    bool ok = *memory = w.bytes && copies.bytes;
+    for (size_t i = 0; i < e->entries.count && ok; i++) {
+        extent x = checksum_table_get(&e->entries, i);
+        if (x.kind == EXTENT_VALUES) continue;
+        ok = compare_copy(&x, &w, &copies, at, memory);
+        if (x.bad && !extent_map_add(&e->map, &x)) free(x.copy), ok = *memory = false;
+        if (e->kind == TRAILER_JOURNAL && x.bad && !x.changed) ok = false;
+        at += x.length;
+    }
     free(w.bytes), free(copies.bytes);
     return ok;
 }
@@ -329,8 +309,12 @@ static sr_status load(trailer *e, int fd, const char *path, sr_failure *why) {
     bool ok = crc32_add(0, footer, 60) == positional_io_number(footer + 60, 4) &&
               length >= FOOTER && length <= e->size && e->end <= e->size - length &&
               positional_io_number(footer + 16, 4) == VERSION;
-    ok = ok && load_table(e, fd, footer, length, &memory) &&
-         load_copies(e, fd, e->size - length, &memory);
+    const uint64_t count = positional_io_number(footer + 40, 4), table = count * ENTRY + FOOTER;
+    uint64_t copies; /* bytes; they must fill the rest of the trailer */
+    ok = ok && table <= length &&
+         checksum_table_open(&e->entries, fd, e->size - table, count, e->end,
+                             (uint32_t)positional_io_number(footer + 56, 4), &copies, &memory) &&
+         copies == length - table && load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;
     extent_map_free(&e->map), checksum_table_free(&e->entries);
     if (!memory) return sr_fail(why, SR_MEMORY, "%s: out of memory for the trailer", path);

@@ -1,8 +1,9 @@
 /* trailer.h -- the trailer: bytes after the HDF5 data, which HDF5 ignores.
  *
- * While a run is recorded the trailer is a journal: each flush first writes its metadata changes
- * there, so that readers can repair a torn write. After the run closes it is the final trailer:
- * checksums of all values and a backup copy of the metadata. Byte layout: docs/file-format.md. */
+ * While a run is recorded the trailer is a journal. Each flush first writes its metadata changes
+ * there, so that readers can repair a torn write. When the run closes, the final trailer replaces
+ * it: checksums of all values and a backup copy of the metadata. Byte layout:
+ * docs/file-format.md. */
 #ifndef JOURNAL_TRAILER_H
 #define JOURNAL_TRAILER_H
 

@@ -6,27 +6,28 @@
  *
  *   rel_q = ||q_B - q||_2 / ||q||_2      q = sigma2, psi, psi2; for mu and sigma the two above
  *
- * (sigma = sqrt(sigma2), no eps; running values from before the update.) The batch statistics'
- * parts of dL/dx, from equation 3 of the PowerNorm paper (ICML 2020), as root mean square over rows
- * divided by d; n valid rows, s = sqrt(batch statistic + eps), Q = statistic / (statistic + eps) =
- * mean of xhat^2:
+ * sigma = sqrt(sigma2), without eps. Running values are from before the update.
+ *
+ * The g_* are the parts of dL/dx due to the batch statistics (PowerNorm paper, ICML 2020, equation
+ * 3). They are root mean squares over rows, divided by d. With n valid rows, s = sqrt(batch
+ * statistic + eps), Q = statistic / (statistic + eps) = mean of xhat^2:
  *
  *   SIGMA  c_mu  = gamma / s * sum_g / n           g_mu     = ||c_mu||_2 / d
  *          c_sig = gamma / s * sum_gx / n          g_sigma2 = sqrt(sum c_sig^2 Q) / d
  *   PSI    c_psi = gamma / s * sum_gx / n          g_psi2   = sqrt(sum c_psi^2 Q) / d
  *   PN     |nu| / psi * sqrt(Gamma_t)              g_psi2   = its Euclidean norm / d,
- *          psi = sqrt(psi2 + eps): what PN subtracts instead (docs/norms.md 11, 18.2)
+ *          psi = sqrt(psi2 + eps): PN subtracts this instead (docs/norms.md 11, 18.2)
  *
- * Where batch statistics are only observed, sum_g and sum_gx are those of SIGMA's xhat whatever the
- * family: c_mu and c_sig as above, and with psi = sqrt(psi2_B + eps), s = sqrt(sigma2_B + eps)
+ * At sites whose batch statistics are observed, sum_g and sum_gx use SIGMA's xhat for any family.
+ * c_mu and c_sig are as above. With psi = sqrt(psi2_B + eps), s = sqrt(sigma2_B + eps):
  *
  *          c_psi = gamma / psi * sum g (x/psi) / n,    sum g x = s sum_gx + mu_B sum_g
  *
- * Exact with eps inside the root, and for a method that does what its family says: each formula
- * takes s for the divisor, sum_gx for the sum with x/s (or (x - mu_B)/s) and the backward pass for
- * the derivative. What differs in any of these is OWN, of which nothing is derived but distances:
- * its host puts the g_* (MABN with its averages, PN as released with its second divisor). A factor
- * in front, as BRN's r, may stand in gamma. Without gamma: gamma = 1.
+ * These formulas are exact with eps inside the root, for methods that follow their family. Such a
+ * method divides by s, its sum_gx has x/s or (x - mu_B)/s, and its backward pass is the derivative.
+ * Other methods have family OWN and only distances are derived; their host program puts the g_*.
+ * Examples are MABN with its averages and the released PN with its second divisor. gamma may
+ * include a factor, as BRN's r. Without gamma: gamma = 1.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -34,8 +35,8 @@
 
 #include "statrec/moments.h"
 
-/* Sums over features run in LANES partial sums, feature k in lane k mod LANES, which are then added
- * by halves: an order that does not depend on the machine, and that its vector units can take. */
+/* Sums over features use LANES partial sums, feature k in lane k mod LANES, and then add halves.
+ * This order does not depend on the machine and suits its vector units. */
 enum { LANES = 32 };
 
 static double add_lanes(double lane[LANES]) {
@@ -44,7 +45,7 @@ static double add_lanes(double lane[LANES]) {
     return lane[0];
 }
 
-/* Plain sums of squares: what float32 tensors lead to stays far inside the range of double. */
+/* Plain sums of squares: values from float32 tensors are far inside the range of double. */
 static double distance(const double *a, const double *b, int64_t d) {
     double lane[LANES] = {0};
     const int64_t whole = d - d % LANES;
@@ -57,18 +58,9 @@ static double distance(const double *a, const double *b, int64_t d) {
     return sqrt(add_lanes(lane));
 }
 
-static double distance_root_plain(const double *a, const double *b, int64_t d) {
-    double sum = 0;
-    for (int64_t k = 0; k < d; k++) {
-        const double delta = sqrt(a[k]) - sqrt(b[k]);
-        sum += delta * delta;
-    }
-    return sqrt(sum);
-}
-
-/* (sqrt a - sqrt b)^2 = (a - b)^2 / (a + b + 2 sqrt(a b)) has one root instead of two, and nothing
- * cancels in it. TINY keeps 0 / 0 away; infinities, and products out of range, end as NaN or
- * infinity and are left to the plain formula. */
+/* (sqrt a - sqrt b)^2 = (a - b)^2 / (a + b + 2 sqrt(a b)) has one root instead of two, without
+ * cancellation. tiny avoids 0 / 0. Infinities and products out of range give NaN or infinity; the
+ * plain formula is used then. */
 static double distance_root(const double *a, const double *b, int64_t d) {
     double lane[LANES] = {0};
     const double tiny = 1e-300;
@@ -82,8 +74,14 @@ static double distance_root(const double *a, const double *b, int64_t d) {
         const double delta = sqrt(a[k]) - sqrt(b[k]);
         lane[k - whole] += delta * delta;
     }
-    const double sum = add_lanes(lane);
-    return isfinite(sum) ? sqrt(sum) : distance_root_plain(a, b, d);
+    double sum = add_lanes(lane);
+    if (isfinite(sum)) return sqrt(sum);
+    sum = 0;
+    for (int64_t k = 0; k < d; k++) {
+        const double delta = sqrt(a[k]) - sqrt(b[k]);
+        sum += delta * delta;
+    }
+    return sqrt(sum);
 }
 
 double sr_dist(const double *a, const double *b, int64_t d) {
@@ -129,26 +127,27 @@ static double part_of_gradient(const double *gamma, const double *statistic, con
 }
 
 static void derive_distances(int64_t d, const double *const v[SR_VECTOR_COUNT], double *out) {
-    if (v[SR_mu_B] && v[SR_mu]) out[SR_SCALAR_dist_mu] = sr_dist(v[SR_mu_B], v[SR_mu], d);
-    if (v[SR_sigma2_B] && v[SR_sigma2]) {
-        double root = distance_root(v[SR_sigma2_B], v[SR_sigma2], d);
-        double square = distance(v[SR_sigma2_B], v[SR_sigma2], d);
-        double sigma = length_of_root(v[SR_sigma2], d);
-        out[SR_SCALAR_dist_sigma] = root / (double)d;
-        out[SR_SCALAR_dist_sigma2] = square / (double)d;
-        out[SR_SCALAR_rel_sigma2] = square / length(v[SR_sigma2], d);
-        out[SR_SCALAR_tid_var] = root / sigma;
-        if (v[SR_mu_B] && v[SR_mu])
-            out[SR_SCALAR_tid_mean] = distance(v[SR_mu_B], v[SR_mu], d) / sigma;
+    static const struct {
+        sr_vector batch, running;
+        sr_scalar root, square, relative_root, relative_square;
+    } rows[] = {{SR_sigma2_B, SR_sigma2, SR_SCALAR_dist_sigma, SR_SCALAR_dist_sigma2,
+                 SR_SCALAR_tid_var, SR_SCALAR_rel_sigma2},
+                {SR_psi2_B, SR_psi2, SR_SCALAR_dist_psi, SR_SCALAR_dist_psi2, SR_SCALAR_rel_psi,
+                 SR_SCALAR_rel_psi2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const double *batch = v[rows[i].batch], *running = v[rows[i].running];
+        if (!batch || !running) continue;
+        const double root = distance_root(batch, running, d), square = distance(batch, running, d);
+        out[rows[i].root] = root / (double)d;
+        out[rows[i].square] = square / (double)d;
+        out[rows[i].relative_root] = root / length_of_root(running, d);
+        out[rows[i].relative_square] = square / length(running, d);
     }
-    if (v[SR_psi2_B] && v[SR_psi2]) {
-        double root = distance_root(v[SR_psi2_B], v[SR_psi2], d);
-        double square = distance(v[SR_psi2_B], v[SR_psi2], d);
-        out[SR_SCALAR_dist_psi] = root / (double)d;
-        out[SR_SCALAR_dist_psi2] = square / (double)d;
-        out[SR_SCALAR_rel_psi] = root / length_of_root(v[SR_psi2], d);
-        out[SR_SCALAR_rel_psi2] = square / length(v[SR_psi2], d);
-    }
+    if (!v[SR_mu_B] || !v[SR_mu]) return;
+    const double mean = distance(v[SR_mu_B], v[SR_mu], d);
+    out[SR_SCALAR_dist_mu] = mean / (double)d;
+    if (v[SR_sigma2_B] && v[SR_sigma2])
+        out[SR_SCALAR_tid_mean] = mean / length_of_root(v[SR_sigma2], d);
 }
 
 static void derive_sigma(int64_t d, double eps, int64_t rows,

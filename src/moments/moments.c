@@ -8,14 +8,15 @@
  *
  * x, g: element (o, c, i) of [outer, channels, inner]; a row is one (o, i), valid [outer * inner]
  * or NULL. Memory is read once. A block of n_b valid values is added by its deviations from the
- * mean of the n_a before it, the pairwise update of Chan, Golub and LeVeque (1979) in another form:
+ * mean of the n_a earlier values. This is the pairwise update of Chan, Golub and LeVeque (1979) in
+ * another form:
  *
  *   S = sum (x - mean), Q = sum (x - mean)^2, n = n_a + n_b:   mean += S / n;  M2 += Q - S^2 / n
  *
- * S^2 <= n_b Q, so at most n_b / n of Q is taken away again: half of it once as many values came
- * before. The first block, which nothing came before, deviates from one of its own values where it
- * is of ROWS rows, and from its own mean where it is longer. mean_square = M2 / n + mean^2, a sum
- * of what is positive. Everything is added in double, whatever the elements.
+ * S^2 <= n_b Q, so at most n_b / n of Q cancels: half of it for n_a = n_b. The first
+ * block has no earlier mean. It uses deviations from its first row if it has ROWS rows, and from
+ * its own mean if it is longer. mean_square = M2 / n + mean^2 is a sum of positive terms. All sums
+ * are in double, for any type of element.
  */
 #include "statrec/moments.h"
 
@@ -25,22 +26,21 @@
 
 #include "moments/simd_load.h"
 
-/* ROWS rows, or PAIRS of gradients and inputs, of at most TILE features, or RUN values of one
- * feature are taken at once; rows and values are asked for when as many bytes are still before
- * them. */
+/* A block has ROWS rows, or PAIRS of gradients and inputs of at most TILE features, or RUN values
+ * of one feature. Later rows and values are prefetched the last two numbers of bytes ahead. */
 enum { ROWS = 8, PAIRS = 4, TILE = 512, RUN = 2048, AHEAD_BYTES = 16384, PLANE_AHEAD = 4096 };
 
-/* Where the backward pass adds: sum g, sum g (x - center), sum g^2, each [channels]. */
+/* The sums of the backward pass: g, g (x - center), g^2, each [channels]. */
 typedef struct gradient_sums {
     double *g, *gc, *gg;
 } gradient_sums;
 
-/* Rows of gradients and of inputs, and those that come later. */
+/* Rows of gradients and inputs, and later rows to prefetch. */
 typedef struct row_pairs {
     const void *g[PAIRS], *x[PAIRS], *g_later[PAIRS], *x_later[PAIRS];
 } row_pairs;
 
-/* What is done with elements of one type. */
+/* The inner loops for elements of one type. */
 typedef struct kernels {
     size_t size; /* of an element */
     void (*read)(const void *x, int64_t n, double *to);
@@ -52,10 +52,6 @@ typedef struct kernels {
     void (*sum_gradients)(const void *g, const void *x, int64_t n, double center, double sums[3]);
     int64_t (*keep_valid)(const void *x, int64_t n, const uint8_t *valid, void *kept);
 } kernels;
-
-static int64_t least(int64_t a, int64_t b) {
-    return a < b ? a : b;
-}
 
 #define ELEMENT float
 #define NAME(x) x##_float
@@ -86,7 +82,7 @@ static const void *element_at(const sr_tensor *t, int64_t i) {
 
 /* -- features innermost (inner = 1) ------------------------------------------------------------ */
 
-/* Valid rows in their order, and ahead of them those whose turn comes AHEAD_BYTES later. */
+/* Valid rows in their order, and the rows AHEAD_BYTES later. */
 typedef struct row_cursor {
     const sr_tensor *t;
     int most; /* rows at once */
@@ -101,7 +97,7 @@ static int next_rows(const sr_tensor *t, int64_t *at, int most, int64_t *row) {
     return n;
 }
 
-static row_cursor walk_rows(const sr_tensor *t, int most) {
+static row_cursor open_rows(const sr_tensor *t, int most) {
     row_cursor w = {.t = t, .most = most};
     const int64_t bytes = t->channels * (int64_t)kernels_of(t->element)->size;
     for (int64_t ahead = 0; ahead < AHEAD_BYTES && w.later_at < t->outer; ahead += most * bytes)
@@ -109,10 +105,10 @@ static row_cursor walk_rows(const sr_tensor *t, int most) {
     return w;
 }
 
-static int walk_on(row_cursor *w) {
+static int advance(row_cursor *w) {
     const int n = next_rows(w->t, &w->at, w->most, w->row);
-    const int there = next_rows(w->t, &w->later_at, w->most, w->later);
-    for (int r = there; r < n; r++) w->later[r] = w->row[r];
+    const int later = next_rows(w->t, &w->later_at, w->most, w->later);
+    for (int r = later; r < n; r++) w->later[r] = w->row[r];
     return n;
 }
 
@@ -123,9 +119,9 @@ static const void *row_at(const sr_tensor *t, int64_t row, int64_t c) {
 static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) {
     const kernels *kernel = kernels_of(t->element);
     const void *x[ROWS], *later[ROWS];
-    row_cursor w = walk_rows(t, ROWS);
+    row_cursor w = open_rows(t, ROWS);
     int64_t before = 0;
-    for (int n; (n = walk_on(&w)) > 0; before += n) {
+    for (int n; (n = advance(&w)) > 0; before += n) {
         for (int r = 0; r < n; r++)
             x[r] = row_at(t, w.row[r], 0), later[r] = row_at(t, w.later[r], 0);
         if (before == 0) kernel->read(x[0], t->channels, mean);
@@ -136,24 +132,8 @@ static int64_t moments_of_columns(const sr_tensor *t, double *mean, double *m2) 
 
 /* -- features outermost or in the middle (inner > 1) ------------------------------------------- */
 
-/* Mean of n values, the first ones of a feature. */
-static double first_mean(const kernels *kernel, const void *x, int64_t n) {
-    double first, sum, square;
-    kernel->read(x, 1, &first);
-    kernel->sum_values(x, n, first, &sum, &square);
-    return first + sum / (double)n;
-}
-
-/* Merges n values of one feature; share = 1 / (values before + n). */
-static void merge_values(const kernels *kernel, const void *x, int64_t n, double share,
-                         double *mean, double *m2) {
-    double sum, square;
-    kernel->sum_values(x, n, *mean, &sum, &square);
-    const double step = sum * share;
-    *mean += step, *m2 += square - sum * step;
-}
-
-/* At most RUN neighbouring places, of which n are valid; the first at `at` of the first feature. */
+/* At most RUN neighbouring positions, n of them valid. at: index of the first, in the first
+   feature. */
 typedef struct run {
     int64_t at, length, n;
     const uint8_t *valid;
@@ -168,7 +148,7 @@ static run run_of(const sr_tensor *t, int64_t o, int64_t i) {
     return r;
 }
 
-/* The run's valid values of a feature; they are where they were or in scratch. */
+/* The run's valid values of a feature, in the tensor or in scratch. */
 static const void *valid_of(const sr_tensor *t, const run *r, int64_t c, double *scratch) {
     const void *x = element_at(t, r->at + c * t->inner);
     if (!r->valid) return x;
@@ -176,14 +156,21 @@ static const void *valid_of(const sr_tensor *t, const run *r, int64_t c, double 
     return scratch;
 }
 
+/* Merges a run into the moments of `before` earlier values. */
 static void merge_run(const sr_tensor *t, const run *r, int64_t before, double *mean, double *m2) {
-    double scratch[RUN];
+    double scratch[RUN], sum, square;
     const kernels *kernel = kernels_of(t->element);
     const double share = 1 / (double)(before + r->n);
     for (int64_t c = 0; c < t->channels && r->n > 0; c++) {
         const void *x = valid_of(t, r, c, scratch);
-        if (before == 0) mean[c] = first_mean(kernel, x, r->n);
-        merge_values(kernel, x, r->n, share, mean + c, m2 + c);
+        if (before == 0) { /* the mean of these values, by deviations from the first */
+            kernel->read(x, 1, &mean[c]);
+            kernel->sum_values(x, r->n, mean[c], &sum, &square);
+            mean[c] += sum / (double)r->n;
+        }
+        kernel->sum_values(x, r->n, mean[c], &sum, &square);
+        const double step = sum * share;
+        mean[c] += step, m2[c] += square - sum * step;
     }
 }
 
@@ -212,7 +199,7 @@ int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *m
 
 /* -- backward ---------------------------------------------------------------------------------- */
 
-/* Elements of one type are added as they are stored, those of two as double. */
+/* Gradients and inputs. Of one type they are read as stored, of two types as double. */
 typedef struct pair {
     const sr_tensor *g, *x;
     bool alike;
@@ -221,7 +208,7 @@ typedef struct pair {
     gradient_sums to;
 } pair;
 
-/* n elements of t from x on, as the pair's kernels want them. */
+/* n elements of t from x on, in the type of the pair's kernels. */
 static const void *as_alike(const pair *p, const sr_tensor *t, const void *x, int64_t n,
                             double *scratch) {
     if (p->alike) return x;
@@ -243,10 +230,12 @@ static void add_tile(const pair *p, const row_cursor *w, int n, int64_t c, int64
 }
 
 static void sums_of_columns(const pair *p) {
-    row_cursor w = walk_rows(p->x, PAIRS);
-    for (int n; (n = walk_on(&w)) > 0;)
-        for (int64_t c = 0; c < p->x->channels; c += TILE)
-            add_tile(p, &w, n, c, least(p->x->channels - c, TILE));
+    row_cursor w = open_rows(p->x, PAIRS);
+    for (int n; (n = advance(&w)) > 0;)
+        for (int64_t c = 0; c < p->x->channels; c += TILE) {
+            const int64_t left = p->x->channels - c;
+            add_tile(p, &w, n, c, left < TILE ? left : TILE);
+        }
 }
 
 static void sums_of_run(const pair *p, const run *r) {

@@ -1,6 +1,6 @@
-/* moments_kernels.h -- the inner loops of moments.c for one type of element, which the includer
- * defines: ELEMENT, and NAME(x) for the names, of which value and load are in simd_load.h. No
- * guard: it is included once per type. */
+/* moments_kernels.h -- the inner loops of moments.c for one type of element. The includer defines
+ * ELEMENT and NAME(x); simd_load.h has NAME(value) and NAME(load). There is no include guard, since
+ * the file is included once per type. */
 
 /* n elements as double. */
 static void NAME(read)(const void *x, int64_t n, double *to) {
@@ -20,7 +20,7 @@ INLINE void NAME(merge_feature)(const ELEMENT *const *row, int n, int64_t k, dou
     mean[k] += step, m2[k] += square - sum * step;
 }
 
-/* The same of ROWS rows and the features k .. k + LANES - 1. */
+/* merge_feature for ROWS rows and the features k .. k + LANES - 1. */
 INLINE void NAME(merge_lanes)(const ELEMENT *const *row, const ELEMENT *const *later, int64_t k,
                               double share, double *mean, double *m2) {
     lanes sum = {0}, square = {0}, delta, center, m;
@@ -86,7 +86,7 @@ static void NAME(add_pairs)(const row_pairs *rows, int n, int64_t width, const d
 
 /* -- features outermost or in the middle: n values of one feature ------------------------------ */
 
-/* Value i goes to lane i mod LANES of accumulator i / LANES mod 2, the last ones to one sum. */
+/* Adds value i to lane i mod LANES of accumulator i / LANES mod 2, the last ones to one sum. */
 static void NAME(sum_values)(const void *values, int64_t n, double pivot, double *sum,
                              double *square) {
     const ELEMENT *x = values;
@@ -94,7 +94,7 @@ static void NAME(sum_values)(const void *values, int64_t n, double pivot, double
     int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
         __builtin_prefetch(
-            (const void *)((uintptr_t)(x + i) + PLANE_AHEAD)); /* may be no address */
+            (const void *)((uintptr_t)(x + i) + PLANE_AHEAD)); /* may be past the end */
         NAME(load)(&v, x + i), NAME(load)(&w, x + i + LANES);
         v -= pivot, w -= pivot;
         a += v, b += v * v, c += w, d += w * w;
@@ -123,7 +123,7 @@ static void NAME(sum_gradients)(const void *gradients, const void *inputs, int64
     }
 }
 
-/* Those of n values that are valid, in order; their number. */
+/* Copies the valid ones of n values in order; returns their number. */
 static int64_t NAME(keep_valid)(const void *values, int64_t n, const uint8_t *valid, void *kept) {
     const ELEMENT *x = values;
     ELEMENT *to = kept;

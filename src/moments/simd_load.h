@@ -1,6 +1,6 @@
-/* simd_load.h -- the elements of a host's tensor as doubles, one and eight at once. GCC and Clang
- * vector types: any CPU, as wide as it has. Vectors go by pointer, so that no calling convention
- * depends on the CPU. */
+/* simd_load.h -- loads one or eight elements of a tensor as doubles. The vector types of GCC and
+ * Clang work on any CPU. Vectors are passed by pointer, so that no calling convention depends on
+ * the CPU. */
 #ifndef MOMENTS_SIMD_LOAD_H
 #define MOMENTS_SIMD_LOAD_H
 
@@ -42,8 +42,8 @@ INLINE double value_bfloat16(const uint16_t *x) {
     return from_bits((uint32_t)*x << 16);
 }
 
-/* binary16: the exponent's bias grows from 15 to 127 by a multiplication, which also makes
- * subnormal numbers right; all ones stay all ones. */
+/* binary16: a multiplication changes the exponent's bias from 15 to 127, also for subnormal
+ * numbers. An exponent of all ones (NaN, infinity) stays so. */
 INLINE double value_half(const uint16_t *x) {
     const uint32_t magnitude = (uint32_t)(*x & 0x7fffu) << 13, sign = (uint32_t)(*x & 0x8000u)
                                                                       << 16;
@@ -60,7 +60,7 @@ INLINE void load_double(lanes *to, const double *x) {
     memcpy(to, x, sizeof *to);
 }
 
-#if defined(SIMD_LOAD_AVX512) /* what the conversions below mean; GCC 12 makes two halves of them */
+#if defined(SIMD_LOAD_AVX512) /* as the conversions below, which GCC 12 splits into halves */
 INLINE void load_float(lanes *to, const float *x) {
     *to = (lanes)_mm512_cvtps_pd(_mm256_loadu_ps(x));
 }

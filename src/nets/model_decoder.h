@@ -1,7 +1,7 @@
 /* model_decoder.h -- how a model decodes: a translator word by word, a parser state by state.
  *
  * Both use running statistics and no dropout. A result depends on its own sentence or state alone,
- * to the last bit: not on others in the same call and not on the number of threads.
+ * to the last bit. Other sentences of the call and the number of threads do not change it.
  */
 #ifndef NETS_MODEL_DECODER_H
 #define NETS_MODEL_DECODER_H

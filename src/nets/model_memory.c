@@ -1,4 +1,4 @@
-/* model_memory.c -- what a recurrent model carries from batch to batch (docs/models.md 4). */
+/* model_memory.c -- the memory of a recurrent model between batches (docs/models.md 4). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,16 +37,6 @@ void model_memory_empty(model_memory *k) {
     k->filled = 0;
 }
 
-/* [sequences, filled, width] */
-static tensor *rows_there(const model_memory *k, tape *t, int64_t layer) {
-    tensor *front = tape_tensor(t, 3, (int64_t[]){k->sequences, k->filled, k->width});
-    const int64_t there = k->filled * k->width, step = k->rows * k->width;
-    for (int64_t b = 0; front && b < k->sequences; b++)
-        memcpy(front->value + b * there, k->value + (layer * k->sequences + b + 1) * step - there,
-               (size_t)there * sizeof(real));
-    return front;
-}
-
 tensor *model_memory_prepend(model_memory *k, tape *t, int64_t layer, tensor *x) {
     if (!x || !k || k->rows == 0) return x;
     if (x->dim[0] != k->sequences || x->dim[2] != k->width)
@@ -54,10 +44,19 @@ tensor *model_memory_prepend(model_memory *k, tape *t, int64_t layer, tensor *x)
                          "memory of %lld sequences of width %lld, a batch of %lld of %lld",
                          (long long)k->sequences, (long long)k->width, (long long)x->dim[0],
                          (long long)x->dim[2]);
+    const int64_t step = k->rows * k->width;
     tensor *all = x;
-    if (k->filled > 0) all = op_concat(t, (tensor *[]){rows_there(k, t, layer), x}, 2, 1);
+    if (k->filled > 0) {
+        tensor *front = tape_tensor(t, 3, (int64_t[]){k->sequences, k->filled, k->width});
+        const int64_t there = k->filled * k->width;
+        for (int64_t b = 0; front && b < k->sequences; b++)
+            memcpy(front->value + b * there,
+                   k->value + (layer * k->sequences + b + 1) * step - there,
+                   (size_t)there * sizeof(real));
+        all = op_concat(t, (tensor *[]){front, x}, 2, 1);
+    }
     /* The older rows move to the front; what falls out there is forgotten. */
-    const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows, step = k->rows * k->width;
+    const int64_t T = x->dim[1], fresh = T < k->rows ? T : k->rows;
     const size_t old = (size_t)((k->rows - fresh) * k->width);
     for (int64_t b = 0; b < k->sequences; b++) {
         real *to = k->value + (layer * k->sequences + b) * step;

@@ -1,4 +1,4 @@
-/* model_memory.h -- what a recurrent model carries from batch to batch (docs/models.md 4). */
+/* model_memory.h -- the memory of a recurrent model between batches (docs/models.md 4). */
 #ifndef NETS_MODEL_MEMORY_H
 #define NETS_MODEL_MEMORY_H
 

@@ -17,7 +17,7 @@ typedef struct model_options {
     int64_t layer_scale; /* groups; 0: of METHOD+ls or the method */
     char norm_param[NORM_OPTION_MAX]
                    [MODEL_TEXT]; /* of norm_option_at(i); "": the method's default */
-    bool count_padding;          /* transformer: control, padded rows take part in normalizations */
+    bool count_padding;          /* transformer, control: normalizations include padded rows */
     char init[MODEL_TEXT];       /* images: "he" or "pytorch"; "" = he */
     char conv[MODEL_TEXT];       /* images: "winograd" (or ""), "direct": how op_conv2d sums */
     bool conv_norms;             /* mnist_cnn: norms after the convolutions too */
@@ -42,12 +42,12 @@ typedef struct model_options {
     /* parsers; 0 or "": of the preset */
     int64_t hidden_dim;
     char activation[MODEL_TEXT];   /* "relu", "cube", "tanh" */
-    char word_vectors[MODEL_TEXT]; /* tener: file that the word embedding begins with, or "" */
+    char word_vectors[MODEL_TEXT]; /* tener: file of the initial word embedding, or "" */
     int64_t word_dim;              /* tener: width of a word's vector; 0: the preset's */
     char char_encoder[MODEL_TEXT]; /* tener: "cnn", "transformer", "none" or "" = the preset's */
     uint64_t seed;
-    int64_t most_parameters; /* numbers in them that there may be, as a file has from which the
-                                values are then read (params.h); 0: any */
+    int64_t
+        most_parameters; /* limit on their values, from the file to be read (params.h); 0: none */
 } model_options;
 
 #endif

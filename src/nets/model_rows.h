@@ -20,11 +20,11 @@
 MODELS(MODEL_DECLARE)
 #undef MODEL_DECLARE
 
-/* The row of a table of presets that is called `name`, "" the first one; NULL: there is none. */
+/* Finds the preset `name` in a table, "" the first one. NULL and *why when unknown. */
 #define MODEL_PRESET(model, name, table, why)                                                      \
     model_preset_find(&(model), name, table, sizeof(table) / sizeof(table)[0], sizeof(table)[0],   \
                       why)
-/* table [count], rows of `size` bytes that begin with the name. */
+/* table [count], rows of `size` bytes, the name first. */
 const void *model_preset_find(const model_row *m, const char *name, const void *table, size_t count,
                               size_t size, sr_failure *why);
 /* `given` unless it is NaN. */
@@ -36,12 +36,12 @@ const char *lm_mask_condition(bool causal);
 /* Sines and cosines of distances [n, d], malloc'd: row n-1-D is [sin(D w) ..., cos(D w) ...],
  * w_i = 10000^(-2i/d). NULL: out of memory. */
 real *model_distances(int64_t n, int64_t d, sr_failure *why);
-/* Every gain begins at 1 + N(deviation), whatever the normalization. */
+/* Initializes every gain with 1 + N(deviation), for any normalization. */
 void model_vary_gains(model *m, double deviation);
-/* Fills m->assigned by the names of the sites of `named`, the same model without norm_at, which
- * does not change them. Refuses words that mean no site, or none that is left. */
+/* Fills m->assigned by the site names of `named`, the same model without norm_at. Rejects patterns
+ * that match no site, or no remaining site. */
 sr_status model_assign_norms(model *m, const model *named, const model_options *o, sr_failure *why);
-/* Refuses a parameter that no site's method has. */
+/* Rejects a parameter that no site's method has. */
 sr_status model_check_norm_params(const model *m, const model_options *o, sr_failure *why);
 
 #endif

@@ -121,9 +121,9 @@ double model_norm_alpha(const model *m, const model_options *o, const norm_metho
     return model_default(o->norm_alpha, own ? m->row->alpha : method->alpha);
 }
 
-/* The method's defaults, then the options, then the parameters in the value of --norm. A layer
- * scale that METHOD+ls or pn-released asks for has as many groups as there are heads, one in an
- * image network (docs/norms.md 12, 13). */
+/* The method's defaults, then the options, then the parameters in the value of --norm. The layer
+ * scale of METHOD+ls and pn-released has one group per head, in image networks one group
+ * (docs/norms.md 12, 13). */
 static sr_status options_at(const model *m, const model_options *o, const norm_method *method,
                             const norm_value *v, norm_options *n, sr_failure *why) {
     *n = norm_options_default(method);
@@ -150,7 +150,7 @@ static const norm_method *next_norm(const model *m, const model_options *o, cons
         if (next_assignment(&at, &a, &malformed)) memcpy(value, a.method, sizeof a.method);
     const norm_method *method = norm_named(value, &v);
     if (!method)
-        sr_fail(&refused, SR_USAGE, "normalization '%s' is not known", value);
+        sr_fail(&refused, SR_USAGE, "unknown normalization '%s'", value);
     else if (options_at(m, o, method, &v, n, &refused) == SR_OK)
         return method;
     sr_fail(why, refused.status, "%s%s", strcmp(value, norm) ? "--norm-at: " : "", refused.text);

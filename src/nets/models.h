@@ -1,5 +1,5 @@
-/* models.h -- models: one file model_*.c and one row of the table each. A model owns its
- * parameters and normalization sites and turns a batch into what its task takes a loss of. */
+/* models.h -- models: one file model_*.c and one row of the table each. A model owns its parameters
+ * and normalization sites. It turns a batch into the input of its task's loss. */
 #ifndef NETS_MODELS_H
 #define NETS_MODELS_H
 
@@ -19,22 +19,21 @@ typedef struct model_row {
     const char *name, *citation, *summary;
     task task;
     const char *presets; /* "mini|transformer|..." or "" */
-    const char *options; /* keys of the options of models that it obeys, between blanks; those of
-                            normalizations it always does */
+    const char *options; /* keys of the model options that it uses, between blanks; it uses all
+                            options of normalizations */
     sr_status (*build)(model *m, const model_options *o, const data_shape *shape, sr_failure *why);
-    /* What the task takes its loss of: logits [rows, classes], or of a model with gives_nll the
-     * negative log-likelihood of each token [rows]. NULL after a failure of the tape. */
+    /* Returns the input of the loss: logits [rows, classes], or with gives_nll the negative
+     * log-likelihood of each token [rows]. NULL after a failure of the tape. */
     tensor *(*forward)(model *m, pass *p);
-    void (*free)(model *m);
-    /* Condition that results of this model mention, static: "mask causal"; NULL: none */
-    const char *(*condition)(const model *m);
+    void (*free)(model *m);       /* frees what `self` owns; NULL: nothing */
+    size_t size;                  /* of `self` */
     double alpha;                 /* instead of the 0.95 of methods made for text; 0: theirs */
     const model_decoder *decoder; /* NULL: it writes no sentences */
     const model_scorer *scorer;   /* NULL: it parses none */
 } model_row;
 
-/* An attention of a model: what whoever watches it learns of its weights in a pass of mode
- * NORM_TRAIN (attention_report in ops.h). Arrays live as long as the call. */
+/* Called with the statistics of an attention's weights in a pass of mode NORM_TRAIN
+ * (attention_report in attention_ops.h). The arrays are valid during the call. */
 typedef void attention_hook_fn(void *context, const model_attention *a,
                                const attention_report *found);
 struct model_attention {
@@ -53,15 +52,17 @@ struct model {
     model_attention **attention; /* owned, in the order of the forward pass */
     int attentions;
     int64_t attention_capacity;
-    /* of each site that is to come, which of norm_at's assignments decides; -1: none; NULL: there
-       are none */
+    /* for each future site, the assignment of norm_at that decides; -1: none; NULL: no norm_at */
     int *assigned;
     tensor *embedding;        /* word embedding [V, d] or NULL; of the source's words */
     tensor *target_embedding; /* of the target's words, the same one where they have no other */
     bool gives_nll;           /* set by build */
     /* Set by build: sizes of the memory of a pass, rows in training and in evaluation. */
     int64_t memory_layers, memory_width, memory_rows, memory_eval_rows;
-    void *self; /* the model's own struct */
+    void *self; /* the model's own struct, initially zero */
+    /* Condition that results of this model mention, static, set by build: "mask causal"; NULL:
+       none */
+    const char *condition;
 };
 
 const model_row *model_find(const char *name);
@@ -71,7 +72,7 @@ bool model_obeys(const char *name, const char *key);
 
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why);
 void model_free(model *m);
-/* The row's condition, "" when there is none. */
+/* The model's condition, "" when there is none. */
 const char *model_condition(const model *m);
 
 /* For model files: a new site at the next depth, normalized as norm_at assigns to its name, else
@@ -81,10 +82,10 @@ norm_site *model_add_site(model *m, const model_options *o, const char *name, co
 /* For model files: a new attention in the branch of `site`. NULL on failure. */
 model_attention *model_add_attention(model *m, const norm_site *site, int64_t heads,
                                      sr_failure *why);
-/* Weight of the OLD running value of a method that has one: what the options say, else the method's
- * or the model's instead of the text methods' 0.95. */
+/* Weight of the OLD value in the method's running averages: the option, else the method's. A
+ * model's own value replaces the 0.95 of the text methods. */
 double model_norm_alpha(const model *m, const model_options *o, const norm_method *method);
-/* The rows as this site's method wants them: every token its own sample where it asks for that.
+/* The rows for this site's method: with token_samples every token is a sample of its own.
  * NULL when out of memory. */
 const norm_rows *model_rows_for(const norm_site *s, tape *t, const norm_rows *rows);
 

@@ -3,17 +3,13 @@
 
 #include <string.h>
 
-static const uint8_t *nothing_valid(tape *t, int64_t rows) {
-    uint8_t *mask = tape_alloc(t, (size_t)rows);
-    return mask ? memset(mask, 0, (size_t)rows) : NULL;
-}
-
 norm_rows *pass_rows(pass *p, int64_t samples, int64_t length, const uint8_t *mask) {
     const int64_t rows = samples * length;
     norm_rows *r = tape_alloc(p->tape, sizeof *r);
     int32_t *sample = tape_alloc(p->tape, (size_t)rows * sizeof *sample);
-    if (p->absent) mask = nothing_valid(p->tape, rows);
-    if (!r || !sample || (p->absent && !mask)) return NULL;
+    uint8_t *none = p->absent ? tape_alloc(p->tape, (size_t)rows) : NULL;
+    if (!r || !sample || (p->absent && !none)) return NULL;
+    if (none) mask = memset(none, 0, (size_t)rows);
     if (norm_rows_init(r, p->tape, rows, mask, p->mode) != SR_OK) return NULL;
     for (int64_t i = 0; i < rows; i++) sample[i] = (int32_t)(i / length);
     r->sample = sample;

@@ -48,12 +48,6 @@ struct bn_observer_call {
 
 /* -- the site ---------------------------------------------------------------------------------- */
 
-/* Vectors of BN and PN-V that the method does not fill. */
-static uint32_t missing_vectors(const norm_method *m) {
-    uint32_t missing = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
-    return m->family == NORM_FAMILY_SIGMA ? missing : missing | SUMS;
-}
-
 const norm_method *norm_observer(void) {
     return &norm_bn;
 }
@@ -72,7 +66,9 @@ sr_status norm_site_observe_batch(norm_site *s, double alpha, sr_failure *why) {
     }
     observer->eps = m->eps > 0 || s->options.eps > 0 ? s->options.eps : norm_bn.eps;
     observer->alpha = m->alpha > 0 ? s->options.alpha : alpha;
-    observer->vectors = missing_vectors(m);
+    /* vectors of BN and PN-V that the method does not fill */
+    observer->vectors = (BATCH | RUNNING | NORM_BIT(gamma)) & ~m->vectors;
+    if (m->family != NORM_FAMILY_SIGMA) observer->vectors |= SUMS;
     observer->mu = state, observer->sigma2 = state + d, observer->psi2 = state + 2 * d;
     for (int64_t k = 0; k < d; k++)
         observer->mu[k] = 0, observer->sigma2[k] = observer->psi2[k] = 1;
@@ -86,23 +82,18 @@ uint32_t norm_site_vectors(const norm_site *s) {
 
 /* -- one call ---------------------------------------------------------------------------------- */
 
-static batch_kept *start_kept(bn_observer_call *k) {
-    size_t bytes = batch_kept_bytes(&k->call);
-    k->call.kept = tape_alloc(k->call.tape, bytes);
-    if (!k->call.kept) return NULL;
-    memset(k->call.kept, 0, bytes);
-    return batch_kept_start(&k->call);
-}
-
 static bn_observer_call *start_call(const norm_site *site, const norm_call *c) {
     bn_observer_call *k = tape_alloc(c->tape, sizeof *k);
+    const size_t bytes = batch_kept_bytes(c);
     double *sums = tape_alloc(c->tape, 2 * (size_t)c->features * sizeof *sums);
-    if (!k || !sums) return NULL;
+    void *kept = tape_alloc(c->tape, bytes);
+    if (!k || !sums || !kept) return NULL;
     *k = (bn_observer_call){
         .observer = site->observer, .call = *c, .rows = *c->rows, .options = *c->options};
     k->options.eps = site->observer->eps;
     k->options.alpha = site->observer->alpha;
     if (site->method->padded) k->rows.gather = NULL;
+    k->call.kept = memset(kept, 0, bytes);
     k->call.options = &k->options;
     k->call.rows = &k->rows;
     k->call.stat[NORM_sum_g] = sums;
@@ -124,8 +115,8 @@ sr_status bn_observer_forward(const norm_site *site, norm_call *c, const real *x
     *kept = NULL;
     if (!s || c->rows->mode != NORM_TRAIN) return SR_OK;
     bn_observer_call *k = start_call(site, c);
-    batch_kept *b = k ? start_kept(k) : NULL;
-    if (!b) return SR_MEMORY;
+    if (!k) return SR_MEMORY;
+    batch_kept *b = batch_kept_start(&k->call);
     sr_status status =
         s->vectors & NORM_BIT(mu_B) ? batch_statistics(&k->call, b, x) : sync_rows(&k->call, &b->n);
     if (status != SR_OK) return status;

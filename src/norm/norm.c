@@ -21,15 +21,8 @@ _Static_assert(NORM_VECTOR_COUNT <= 32 && NORM_SCALAR_COUNT <= 32, "sets are bit
 
 static void zero_padded(const norm_call *c, real *y) {
     const norm_rows *r = c->rows;
-    size_t bytes = (size_t)c->features * sizeof *y;
-    int64_t next = 0;
-    if (!r->index) return;
-    for (int64_t i = 0; i < r->rows; i++) {
-        if (next < r->valid && r->index[next] == i)
-            next++;
-        else
-            memset(y + i * c->features, 0, bytes);
-    }
+    for (int64_t i = 0; r->mask && i < r->rows; i++)
+        if (!r->mask[i]) memset(y + i * c->features, 0, (size_t)c->features * sizeof *y);
 }
 
 /* -- forward ----------------------------------------------------------------------------------- */
@@ -72,6 +65,7 @@ static sr_status make_call(applied *a, norm_site *s, tape *t, const norm_rows *r
     const bool counts = rows->mode == NORM_TRAIN;
     a->site = s;
     a->call = (norm_call){
+        .method = s->method,
         .rows = rows,
         .features = s->features,
         .options = &s->options,
@@ -149,10 +143,17 @@ static const real *hook_input(applied *a) {
     return a->site->want_input ? scaled_input(a) : NULL;
 }
 
-/* Computes the batch statistics that the method does not need itself. */
-static sr_status observe_batch(applied *a) {
-    batch_kept k = {0};
-    return batch_statistics(&a->call, &k, a->x);
+/* Records the state from before the call, where it is one of the vectors. */
+static void record_state(norm_call *c) {
+    static const char *const vector[] = {
+#define VECTOR_NAME(name) #name,
+        NORM_VECTORS(VECTOR_NAME)
+#undef VECTOR_NAME
+    };
+    for (int i = 0; i < NORM_STATE_MAX && c->method->state[i].name; i++)
+        for (int v = 0; v < NORM_VECTOR_COUNT; v++)
+            if (!strcmp(vector[v], c->method->state[i].name))
+                memcpy(c->stat[v], c->state[i], (size_t)c->features * sizeof(double));
 }
 
 static sr_status run_forward(applied *a, const tensor *x, real *y) {
@@ -163,7 +164,10 @@ static sr_status run_forward(applied *a, const tensor *x, real *y) {
         a->x = x->value;
     } else {
         sr_status status = scale_input(a, x);
-        if (status == SR_OK && c->rows->frozen && c->has_hook) status = observe_batch(a);
+        batch_kept unused = {0}; /* statistics that the frozen method does not need itself */
+        if (status == SR_OK && c->rows->frozen && c->has_hook)
+            status = batch_statistics(c, &unused, a->x);
+        record_state(c);
         if (status == SR_OK) status = s->method->forward(c, a->x, y);
         a->scale.made = true;
         if (status == SR_OK) status = bn_observer_forward(s, c, a->x, &a->observer);
@@ -186,13 +190,7 @@ static void norm_recompute(tape *t, const tape_node *node) {
     a->x = node->in[0]->value;
     sr_status status = a->site->method->recompute(c, a->x, y);
     if (!a->site->method->padded) zero_padded(c, y);
-    if (status != SR_OK) tape_fail(t, status, "%s failed when made again", a->site->name);
-}
-
-/* Whether y can be recomputed. With a layer scale it cannot: what the scale keeps of x is not
- * considered. */
-static bool can_recompute(const applied *a) {
-    return a->site->method->recompute && !a->scale.groups && !empty(a->site, &a->call);
+    if (status != SR_OK) tape_fail(t, status, "%s: recomputing failed", a->site->name);
 }
 
 /* -- backward ---------------------------------------------------------------------------------- */
@@ -262,15 +260,6 @@ static sr_status input_gradient(applied *a, tape *t, const tensor *x, const real
     return status;
 }
 
-static void parameter_gradients(const applied *a, tape *t) {
-    const norm_site *s = a->site;
-    if (empty(s, &a->call)) return;
-    if (s->gamma) add_parameter_gradient(t, s->gamma, a->call.dgamma);
-    if (s->beta) add_parameter_gradient(t, s->beta, a->call.dbeta);
-    for (int i = 0; i < NORM_OWN_MAX; i++)
-        if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
-}
-
 static void norm_backward(tape *t, const tape_node *node) {
     applied *a = node->kept;
     tensor *x = node->in[0];
@@ -286,10 +275,12 @@ static void norm_backward(tape *t, const tape_node *node) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) a->call.own[i] = s->own[i]->value;
     sr_status status = input_gradient(a, t, x, node->out->grad, grad, add);
-    if (status == SR_OK)
-        parameter_gradients(a, t);
-    else
-        tape_fail(t, status, "%s (%s): backward failed", a->site->name, a->site->method->name);
+    if (status != SR_OK) tape_fail(t, status, "%s (%s): backward failed", s->name, s->method->name);
+    if (status != SR_OK || empty(s, &a->call)) return;
+    if (s->gamma) add_parameter_gradient(t, s->gamma, a->call.dgamma);
+    if (s->beta) add_parameter_gradient(t, s->beta, a->call.dbeta);
+    for (int i = 0; i < NORM_OWN_MAX; i++)
+        if (s->own[i]) add_parameter_gradient(t, s->own[i], a->call.own_grad[i]);
 }
 
 /* -- the op ------------------------------------------------------------------------------------ */
@@ -310,12 +301,13 @@ bool norm_site_has_running(const norm_site *s) {
     return s->method->vectors & (NORM_BIT(mu) | NORM_BIT(sigma2) | NORM_BIT(psi2));
 }
 
-/* The same rows with batch statistics instead of running ones. */
-static const norm_rows *rows_of_batch(tape *t, const norm_rows *rows) {
+/* The same rows in another mode; NULL when out of memory. */
+static const norm_rows *rows_in_mode(tape *t, const norm_rows *rows, norm_mode mode, bool frozen) {
     norm_rows *own = tape_alloc(t, sizeof *own);
     if (!own) return NULL;
     *own = *rows;
-    if (own->mode == NORM_RUNNING) own->mode = NORM_BATCH;
+    own->mode = mode;
+    own->frozen = frozen;
     return own;
 }
 
@@ -325,21 +317,14 @@ void norm_site_freeze(norm_site *s, bool frozen) {
     s->frozen = frozen && norm_site_has_running(s);
 }
 
-static const norm_rows *frozen_rows(tape *t, const norm_rows *rows) {
-    norm_rows *own = tape_alloc(t, sizeof *own);
-    if (!own) return NULL;
-    *own = *rows;
-    own->mode = NORM_RUNNING;
-    own->frozen = true;
-    return own;
-}
-
 tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     if (!x || check_input(s, t, x, rows) != SR_OK) return NULL;
     applied *a = tape_alloc(t, sizeof *a);
     tensor *y = a ? tape_like(t, x) : NULL;
-    if (y && s->never_running && !rows->outside) rows = rows_of_batch(t, rows);
-    if (y && rows && s->frozen && rows->mode == NORM_TRAIN) rows = frozen_rows(t, rows);
+    if (s->never_running && !rows->outside && rows->mode == NORM_RUNNING)
+        rows = rows_in_mode(t, rows, NORM_BATCH, false);
+    else if (s->frozen && rows->mode == NORM_TRAIN)
+        rows = rows_in_mode(t, rows, NORM_RUNNING, true);
     if (!y || !rows) return NULL;
     *a = (applied){0};
     sr_status status = make_call(a, s, t, rows);
@@ -352,5 +337,7 @@ tensor *norm_apply(norm_site *s, tape *t, tensor *x, const norm_rows *rows) {
     for (int i = 0; i < NORM_OWN_MAX; i++)
         if (s->own[i]) in[inputs++] = s->own[i];
     y = tape_push_reading(t, "norm", norm_backward, y, in, a, READS_INPUTS);
-    return can_recompute(a) ? tape_set_recompute(t, y, norm_recompute) : y;
+    /* not with a layer scale: what it keeps of x would have to be considered */
+    if (!s->method->recompute || a->scale.groups || empty(s, &a->call)) return y;
+    return tape_set_recompute(t, y, norm_recompute);
 }

@@ -23,19 +23,17 @@ int norm_option_param(const norm_option *o, const norm_method *m) {
 
 /* -- help ------------------------------------------------------------------------------------ */
 
-static void append(norm_option *o, const char *before, const char *text) {
-    const size_t used = strlen(o->help);
-    snprintf(o->help + used, sizeof o->help - used, "%s%s", before, text);
-}
-
+/* "set lambda of rbn, rbn-released" */
 static void write_help(norm_option *o) {
-    const char *before = NULL;
     for (int i = 0; norm_at(i); i++) {
         const int k = norm_option_param(o, norm_at(i));
+        const size_t used = strlen(o->help);
         if (k < 0) continue;
-        if (!before) append(o, "set ", norm_at(i)->param[k].name);
-        append(o, before ? before : " of ", norm_at(i)->name);
-        before = ", ";
+        if (used)
+            snprintf(o->help + used, sizeof o->help - used, ", %s", norm_at(i)->name);
+        else
+            snprintf(o->help, sizeof o->help, "set %s of %s", norm_at(i)->param[k].name,
+                     norm_at(i)->name);
     }
 }
 
@@ -54,17 +52,14 @@ static void add(const norm_param_row *p) {
     if (p->place && (!table[i].place || p->place < table[i].place)) table[i].place = p->place;
 }
 
-static bool comes_before(const norm_option *a, const norm_option *b) {
-    return a->place && (!b->place || a->place < b->place);
-}
-
 static void gather(void) {
     for (int i = 0; norm_at(i); i++)
         for (int k = 0; k < NORM_PARAM_MAX && norm_at(i)->param[k].name; k++)
             add(&norm_at(i)->param[k]);
     for (int i = 1; i < options; i++)
-        for (int k = i; k > 0 && comes_before(&table[k], &table[k - 1]); k--) {
+        for (int k = i; k > 0; k--) { /* options without a place come last */
             const norm_option moved = table[k];
+            if (!moved.place || (table[k - 1].place && table[k - 1].place <= moved.place)) break;
             table[k] = table[k - 1];
             table[k - 1] = moved;
         }

@@ -135,19 +135,11 @@ sr_status norm_options_read(norm_options *o, const norm_method *m, const norm_va
     return SR_OK;
 }
 
-/* The k-th of the words of a parameter. */
-static int word_at(const char *words, int k, const char **word) {
-    for (; k > 0; k--) words += strcspn(words, " ") + 1;
-    *word = words;
-    return (int)strcspn(words, " ");
-}
-
 static void append(char *text, size_t size, const char *name, double value, const char *words) {
-    size_t used = strlen(text);
-    const char *word;
-    int length = words ? word_at(words, (int)value, &word) : 0;
+    const size_t used = strlen(text);
+    for (int k = (int)value; words && k > 0; k--) words += strcspn(words, " ") + 1;
     if (words)
-        snprintf(text + used, size - used, " %s=%.*s", name, length, word);
+        snprintf(text + used, size - used, " %s=%.*s", name, (int)strcspn(words, " "), words);
     else
         snprintf(text + used, size - used, " %s=%.9g", name, value);
 }

@@ -60,13 +60,6 @@ static sr_status make_state(norm_site *s, sr_failure *why) {
     return whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for the state of %s", s->name);
 }
 
-static tensor *make_parameter(const norm_site *s, params *p, const char *suffix, int64_t count,
-                              double initial) {
-    char name[2 * PARAM_NAME];
-    snprintf(name, sizeof name, "%s.%s", s->name, suffix);
-    return params_add(p, name, 1, &count, INIT_CONSTANT, initial);
-}
-
 static bool has_own(const norm_site *s, const norm_own_row *own) {
     return !own->when || s->options.param[norm_param_find(s->method, own->when)] != 0;
 }
@@ -74,14 +67,18 @@ static bool has_own(const norm_site *s, const norm_own_row *own) {
 static sr_status make_parameters(norm_site *s, params *p, sr_failure *why) {
     const norm_own_row *own = s->method->own;
     if (s->method->affine) {
-        s->gamma = make_parameter(s, p, "gamma", s->features, 1);
-        s->beta = make_parameter(s, p, "beta", s->features, 0);
+        s->gamma = params_add_part(p, s->name, "gamma", 1, &s->features, INIT_CONSTANT, 1);
+        s->beta = params_add_part(p, s->name, "beta", 1, &s->features, INIT_CONSTANT, 0);
         if (!s->beta) return sr_fail(why, p->failure.status, "%s", p->failure.text);
     }
     for (int i = 0; i < NORM_OWN_MAX && own[i].name; i++) {
         if (!has_own(s, &own[i])) continue;
-        s->own[i] = make_parameter(s, p, own[i].name, own[i].wide ? s->features : 1,
-                                   own[i].first(&s->options, s->features));
+        const double initial = own[i].first ? own[i].first(&s->options, s->features)
+                               : own[i].from
+                                   ? s->options.param[norm_param_find(s->method, own[i].from)]
+                                   : own[i].initial;
+        const int64_t count = own[i].wide ? s->features : 1;
+        s->own[i] = params_add_part(p, s->name, own[i].name, 1, &count, INIT_CONSTANT, initial);
         if (!s->own[i]) return sr_fail(why, p->failure.status, "%s", p->failure.text);
     }
     return SR_OK;

@@ -149,12 +149,25 @@ static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, s
     return status == SR_OK ? plot_process_run_all(l->process, l->count, l->each, why) : status;
 }
 
+/* Whether a table that is drawn over epochs has a row without one. */
+static bool lacks_epochs(const plot_sources *from) {
+    const plot_template *t = from->template;
+    for (int i = 0; i < t->tables; i++) {
+        const plot_table *table = &t->table[i];
+        const int first = plot_table_of_each(table) ? 1 : 0;
+        if (plot_data_lacks_epochs(table, from->directory, first, first + jobs_of(from, table) - 1))
+            return true;
+    }
+    return false;
+}
+
 /* The first failure in the order of the tables. */
 sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure *why) {
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};
     sr_failure first = {0};
     sr_status status = list_run(&l[0], from, false, why);
+    const bool over_steps = status == SR_OK && lacks_epochs(from);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const plot_table *table = &t->table[i];
         const bool waits = table_waits(from, table);
@@ -165,7 +178,7 @@ sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const int each = plot_table_of_each(&t->table[i]) ? 1 : 0;
         status = plot_data_make(&data[i], &t->table[i], from->directory, each,
-                                each + jobs_of(from, &t->table[i]) - 1, why);
+                                each + jobs_of(from, &t->table[i]) - 1, over_steps, why);
     }
     list_free(&l[0]), list_free(&l[1]);
     return status;

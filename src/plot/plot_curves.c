@@ -38,14 +38,14 @@ static void table_path(char path[2 * PLOT_PATH], const plot_table *t, const char
     snprintf(path, 2 * PLOT_PATH, "%s/%s.%d.tsv", dir, t->name, run);
 }
 
-static sr_status reader_open(reader *r, const plot_table *t, const char *directory, int run,
-                             sr_failure *why) {
+static sr_status reader_open(reader *r, const plot_table *t, const char *x, const char *directory,
+                             int run, sr_failure *why) {
     table_path(r->path, t, directory, run);
     r->run = run;
     sr_status status = plot_tsv_open(&r->tsv, r->path, why);
     for (int i = 0; i < t->keys && status == SR_OK; i++)
         status = want_column(r, t, t->key[i], &r->key[i], why);
-    if (t->curves && status == SR_OK) status = want_column(r, t, t->x, &r->x, why);
+    if (t->curves && status == SR_OK) status = want_column(r, t, x, &r->x, why);
     for (int i = 0; i < t->values && status == SR_OK; i++)
         status = want_column(r, t, t->y[i], &r->y[i], why);
     if (status != SR_OK) plot_tsv_close(&r->tsv);
@@ -90,7 +90,7 @@ static sr_status count_row(plot_data *d, const reader *r, sr_failure *why) {
     }
     if (!(x >= now->high))
         return sr_fail(why, SR_FORMAT, "%s:%lld: %s falls or is no number", r->path,
-                       (long long)r->tsv.at, d->table->x);
+                       (long long)r->tsv.at, d->x);
     now->high = x;
     now->rows++;
     return SR_OK;
@@ -270,7 +270,7 @@ static sr_status copy_rows(plot_data *d, reader *r, FILE *out, sr_failure *why) 
 static sr_status convert_run(plot_data *d, const char *directory, int run, FILE *out,
                              sr_failure *why) {
     reader r;
-    sr_status status = reader_open(&r, d->table, directory, run, why);
+    sr_status status = reader_open(&r, d->table, d->x, directory, run, why);
     if (status != SR_OK) return status;
     if (!d->table->curves) {
         status = copy_rows(d, &r, out, why);
@@ -286,7 +286,7 @@ static sr_status convert_run(plot_data *d, const char *directory, int run, FILE 
         status = run ? sr_fail(why, SR_FORMAT, "%s: the table of run %d has no rows",
                                d->table->word[0], run)
                      : sr_fail(why, SR_FORMAT, "%s: the table has no rows", d->table->word[0]);
-    if (status == SR_OK) status = reader_open(&r, d->table, directory, run, why);
+    if (status == SR_OK) status = reader_open(&r, d->table, d->x, directory, run, why);
     if (status != SR_OK) return status;
     for (int i = before; i < d->curves && status == SR_OK; i++)
         status = reduce_curve(d, &d->curve[i], &r, out, why);
@@ -303,10 +303,39 @@ static sr_status check_values(const plot_data *d, sr_failure *why) {
     return sr_fail(why, SR_FORMAT, "table %s: no finite value of %s in any run", t->name, t->y[0]);
 }
 
-sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
-                         int first_run, int last_run, sr_failure *why) {
+/* -- epochs, or steps ------------------------------------------------------------------------ */
+
+static const char epoch_name[] = "epoch";
+
+/* A table that cannot be read lacks none: the failure is told when it is drawn. */
+static bool run_lacks_epochs(const plot_table *t, const char *directory, int run) {
+    reader r;
+    sr_failure unread = {0};
+    bool more = true, lacks = false;
+    double x = 0;
+    if (reader_open(&r, t, t->x, directory, run, &unread) != SR_OK) return false;
+    while (!lacks && plot_tsv_next(&r.tsv, &more, &unread) == SR_OK && more)
+        lacks = plot_tsv_real(&r.tsv, r.x, &x, &unread) == SR_OK && isnan(x);
+    plot_tsv_close(&r.tsv);
+    return lacks;
+}
+
+bool plot_data_lacks_epochs(const plot_table *table, const char *directory, int first_run,
+                            int last_run) {
     char path[2 * PLOT_PATH];
-    *d = (plot_data){.table = table};
+    if (!table->curves || strcmp(table->x, epoch_name) != 0) return false;
+    for (int run = first_run; run <= last_run; run++) {
+        table_path(path, table, directory, run);
+        if (access(path, F_OK) == 0 && run_lacks_epochs(table, directory, run)) return true;
+    }
+    return false;
+}
+
+sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
+                         int first_run, int last_run, bool over_steps, sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    *d = (plot_data){.table = table, .x = table->x};
+    if (over_steps && strcmp(table->x, epoch_name) == 0) d->x = "step";
     for (int i = 0; i < PLOT_VALUES; i++) d->least[i] = d->positive[i] = d->largest[i] = NAN;
     snprintf(path, sizeof path, "%s/%s.dat", directory, table->name);
     FILE *out = fopen(path, "w");

@@ -15,6 +15,7 @@ typedef struct plot_curve {
 
 typedef struct plot_data {
     const plot_table *table;
+    const char *x; /* column of x: the table's; "step" in place of epochs that no one gave */
     plot_curve *curve;
     int curves;
     int64_t capacity;        /* of curve */
@@ -24,10 +25,13 @@ typedef struct plot_data {
     int columns;
 } plot_data;
 
+/* Whether a row of the table has no epoch, which its x is. The figure is then over steps. */
+bool plot_data_lacks_epochs(const plot_table *table, const char *directory, int first_run,
+                            int last_run);
 /* Reads DIRECTORY/NAME.RUN.tsv of runs first_run .. last_run (those that exist) and writes
  * DIRECTORY/NAME.dat: one block per curve, x and (low, median, high) of every value per bucket. */
 sr_status plot_data_make(plot_data *d, const plot_table *table, const char *directory,
-                         int first_run, int last_run, sr_failure *why);
+                         int first_run, int last_run, bool over_steps, sr_failure *why);
 void plot_data_free(plot_data *d);
 
 #endif

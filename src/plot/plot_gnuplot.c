@@ -120,6 +120,7 @@ static void write_columns(const plot_data *d, FILE *out) {
     for (int i = 0; i < d->curves; i++)
         if (d->curve[i].rows > rows) rows = d->curve[i].rows;
     if (rows > t->buckets) rows = t->buckets;
+    fprintf(out, "%s_over = '%s'\n", t->name, d->x);
     fprintf(out, "%s_x = 1\n%s_rows = %lld\n", t->name, t->name, (long long)rows);
     for (int i = 0; i < t->values; i++) {
         char number[16];

@@ -1,8 +1,9 @@
-/* flush_policy.c -- when rows that wait in memory go to the file: after options.flush_steps of
- * them, and none later than options.flush_seconds after it was put, however long the step,
- * evaluation or pass takes that follows it. There is no thread and no signal, as HDF5 is the host's
- * too: every call of the recorder looks at the clock, and the end of a step looks ahead by as long
- * as the last one took. What calls nothing for longer than that is preceded by sr_flush_rows.
+/* flush_policy.c -- when buffered rows are flushed: after options.flush_steps rows, and at the
+ * latest options.flush_seconds after a row was put, however long the next step or evaluation takes.
+ *
+ * There is no thread and no signal, since the host program may use HDF5, too. Every call of the
+ * recorder checks the clock. The end of a step also counts the duration of the last step. Before
+ * longer work without such calls the host program calls sr_flush_rows.
  */
 #include "record/flush_policy.h"
 
@@ -31,7 +32,7 @@ sr_status sr_flush_rows(sr_recorder *r) {
     return flush_policy_now(r);
 }
 
-/* Where nothing waited the clock starts with what comes. */
+/* The first buffered row starts the clock. */
 static void begin_waiting(sr_recorder *r) {
     if (!r->waits) r->clock_flush = recorder_clock();
     r->waits = true;
@@ -44,9 +45,8 @@ void flush_policy_ended(sr_recorder *r) {
     r->row_seconds = now - r->clock_row, r->clock_row = now;
 }
 
-/* Short steps do not wait for the disk after each flush_steps of them, as it may take longer than
- * they do: FLUSH_SHARE of the time at most, if that is soon enough for flush_seconds. Who asks for
- * fewer steps than the default gets them. */
+/* With SR_SYNC_FLUSH, flushes after flush_steps steps take at most FLUSH_SHARE of the time, since a
+ * sync may take longer than short steps. A flush_steps below the default is always obeyed. */
 static bool steps_are_due(const sr_recorder *r) {
     const int64_t steps = r->options.flush_steps;
     if (r->unflushed < steps) return false;

@@ -1,4 +1,4 @@
-/* part_file.c -- PATH.part while recording, PATH afterwards, without replacing anybody's file. */
+/* part_file.c -- PATH.part while recording, PATH afterwards; replaces no other file. */
 #define _GNU_SOURCE /* renameat2 */
 #include "record/part_file.h"
 
@@ -20,7 +20,7 @@ static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
     return status;
 }
 
-/* PATH when it is there and may not be replaced. */
+/* Rejects an existing PATH that may not be replaced. */
 static sr_status check_old(const char *path, bool force, sr_failure *why) {
     struct stat s;
     if (lstat(path, &s) != 0) return SR_OK;
@@ -30,15 +30,15 @@ static sr_status check_old(const char *path, bool force, sr_failure *why) {
     return SR_OK;
 }
 
-/* A file that somebody writes is nobody else's, whatever force says. */
+/* Rejects a file that another process is writing, even with force. */
 static sr_status check_writer(const char *part, sr_failure *why) {
     if (!writer_lock_is_held(part)) return SR_OK;
-    sr_fail(why, SR_EXISTS, "%s: a living program is writing it", part);
-    sr_hint(why, "another name, or end that program first");
+    sr_fail(why, SR_EXISTS, "%s: another process is writing this file", part);
+    sr_hint(why, "use another name, or end that process");
     return SR_EXISTS;
 }
 
-/* Whether PATH.part can be made: its directory is there and takes files. */
+/* Checks that the directory of PATH exists and is writable. */
 static sr_status check_directory(const char *path, const char *part, sr_failure *why) {
     const char *slash = strrchr(path, '/');
     const int length = slash == path ? 1 : slash ? (int)(slash - path) : 1;
@@ -70,20 +70,18 @@ sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
                               : check_directory(path, part, why);
 }
 
-/* PATH.part; PATH.part.new while a run that goes on is still read from PATH.part. */
+/* Uses PATH.part, or PATH.part.new while a resumed run is still read from PATH.part. */
 static sr_status name_part(sr_recorder *r, const char *path, sr_failure *why) {
     const size_t length = strlen(path), size = length + sizeof ".part.new";
     struct stat s;
-    r->path = malloc(length + 1), r->part = malloc(size);
+    r->path = strdup(path), r->part = malloc(size);
     if (!r->path || !r->part) return sr_fail(why, SR_MEMORY, "%zu bytes for a path", length);
-    memcpy(r->path, path, length + 1);
     snprintf(r->part, size, "%s.part", path);
     r->resuming = r->options.resume;
     if (r->resuming && lstat(r->part, &s) == 0) strcat(r->part, ".new");
     return SR_OK;
 }
 
-/* Fills r->path and r->part; refuses or makes room for what is there. */
 sr_status part_file_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     sr_status status = sr_check_path(path, r->options.force || r->options.resume, why);
     if (status == SR_OK) status = name_part(r, path, why);
@@ -91,17 +89,16 @@ sr_status part_file_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     struct stat s;
     if (stat(".", &s) == 0) r->home_device = s.st_dev, r->home_inode = s.st_ino;
     if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
-    status = check_writer(r->part, why); /* .part.new of another that resumes the run */
+    status = check_writer(r->part, why); /* another process may resume the run, too */
     if (status != SR_OK || unlink(r->part) == 0 || errno == ENOENT) return status;
     return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
 }
 
 sr_status part_file_take_over(sr_recorder *r, sr_failure *why) {
     const size_t length = strlen(r->path) + sizeof ".part" - 1;
-    char *old = malloc(strlen(r->part) + 1);
-    if (!old) return sr_fail(why, SR_MEMORY, "%s: no memory for its name", r->part);
-    strcpy(old, r->part);
-    r->part[length] = 0; /* the writer knows the file by this text */
+    char *old = strdup(r->part);
+    if (!old) return sr_fail(why, SR_MEMORY, "%s: out of memory for its name", r->part);
+    r->part[length] = 0; /* the writer has a pointer to this text */
     int failed = strcmp(old, r->part) && rename(old, r->part) != 0 ? errno : 0;
     if (failed) strcpy(r->part, old);
     free(old);
@@ -109,14 +106,14 @@ sr_status part_file_take_over(sr_recorder *r, sr_failure *why) {
     return failed ? sr_fail(why, SR_IO, "%s: rename: %s", r->part, strerror(failed)) : SR_OK;
 }
 
-/* True when `path` is still the file that was there at the start. */
+/* True if `path` is still the same file as at the start. */
 static bool same_file(const char *path, dev_t device, ino_t inode) {
     struct stat s;
     return lstat(path, &s) == 0 && s.st_dev == device && s.st_ino == inode;
 }
 
-/* rename(2) replaces; these do not. File systems without hard links have renameat2 or, at the last,
- * an empty file of our own at PATH that rename may replace. */
+/* Renames without replacing a file, unlike rename(2). On file systems without hard links it uses
+ * renameat2 or, last, creates an empty file that rename may replace. */
 static int rename_new(const char *from, const char *to) {
     if (link(from, to) == 0) {
         unlink(from);
@@ -136,7 +133,7 @@ sr_status part_file_check(const sr_recorder *r, sr_failure *why) {
     if (same_file(r->part, r->device, r->inode)) return SR_OK;
     const int fd = h5_descriptor(r->writer.file);
     const bool left = fd >= 0 && fstat(fd, &s) == 0 && s.st_nlink > 0;
-    /* the host has gone to another directory, and PATH.part is relative */
+    /* PATH.part is relative, and the host program changed the working directory. */
     if (left && *r->part != '/' && !same_file(".", r->home_device, r->home_inode)) return SR_OK;
     return sr_fail(why, SR_IO, "%s: %s while recording", r->part,
                    left ? "moved or replaced" : "removed or replaced");

@@ -12,11 +12,11 @@
 typedef struct raw_pass {
     int64_t rows, samples, padded;
     sr_tensor x;
-    bool of_sums;                            /* the host made the sums: x is nothing */
+    bool of_sums;                            /* moments from the host program; x is unused */
     double *mean, *variance, *square, *gain; /* one block */
 } raw_pass;
 
-/* The passes that count, merged. */
+/* The merged passes that count. */
 typedef struct raw_total {
     int passes; /* with a backward pass */
     bool has_gg;
@@ -25,7 +25,7 @@ typedef struct raw_total {
     double *sum_g, *sum_gc, *sum_gg, *reference; /* sum_gc = sum of g (x - reference) */
 } raw_total;
 
-/* What is kept between calls, and from step to step. */
+/* State of a site that lasts from call to call and from step to step. */
 typedef struct raw_state {
     double *mu, *sigma2, *psi2, *nu; /* running values; NULL until first observed, one block with */
     double *work;                    /* [RAW_WORK, width] scratch */

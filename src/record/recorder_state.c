@@ -1,4 +1,4 @@
-/* recorder_state.c -- what every call into the recorder asks first: may it go on. */
+/* recorder_state.c -- whether a call of the recorder may proceed. */
 #include "record/recorder_state.h"
 
 #include <string.h>

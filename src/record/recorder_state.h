@@ -1,4 +1,4 @@
-/* recorder_state.h -- what every call of the recorder checks first, and its clock. */
+/* recorder_state.h -- checks that every call of the recorder makes first, and its clock. */
 #ifndef RECORD_RECORDER_STATE_H
 #define RECORD_RECORDER_STATE_H
 
@@ -13,6 +13,9 @@ bool recorder_too_late(sr_recorder *r, const char *call);
 /* Checks the name, unit and definition of a metric or custom scalar. */
 sr_status recorder_check_label(sr_recorder *r, const char *kind, const char *name, const char *unit,
                                const char *definition);
+/* Declares the file, if that was not done. The first row causes it. */
+sr_status recorder_start(sr_recorder *r);
+bool recorder_has_metric(const sr_recorder *r, const char *name);
 /* Seconds of a monotonic clock. */
 double recorder_clock(void);
 

@@ -1,5 +1,5 @@
-/* site_arguments.c -- what every call about a site of the current step asks first. Rows that have
- * waited for long enough go to the file on the way. */
+/* site_arguments.c -- checks the site argument of a call within a step; flushes rows that are
+   due. */
 #include "record/site_arguments.h"
 
 #include "record/flush_policy.h"

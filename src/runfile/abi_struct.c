@@ -1,9 +1,9 @@
-/* abi_struct.c -- see abi_struct.h. */
+/* abi_struct.c -- copies structs of callers that were built with another version. */
 #include "runfile/abi_struct.h"
 
 #include <string.h>
 
-/* A size that nobody filled in may be anything; no version of a struct comes near this one. */
+/* Larger than any version of a struct: an uninitialized size. */
 enum { SIZE_MOST = 1 << 16 };
 
 static sr_status check_size(const void *from, const char *name, size_t *size, sr_failure *why) {
@@ -22,10 +22,8 @@ sr_status abi_struct_take(void *to, size_t size, const void *from, const char *n
     const unsigned char *bytes = from;
     for (size_t i = size; i < given; i++)
         if (bytes[i] != 0)
-            return sr_fail(why, SR_USAGE,
-                           "%s: of %zu bytes, byte %zu is not 0, but the library knows %zu: it is "
-                           "older than the program",
-                           name, given, i, size);
+            return sr_fail(why, SR_USAGE, "%s: byte %zu of %zu is set; the older library has %zu",
+                           name, i, given, size);
     memcpy(to, from, given < size ? given : size);
     memcpy(to, &size, sizeof size);
     return SR_OK;

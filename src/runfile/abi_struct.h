@@ -1,5 +1,5 @@
-/* abi_struct.h -- structs that begin with their size (statrec/base.h), across the border between
- * programs and library. */
+/* abi_struct.h -- copies structs whose first member is their size (statrec/base.h) between programs
+ * and the library. */
 #ifndef RUNFILE_ABI_STRUCT_H
 #define RUNFILE_ABI_STRUCT_H
 
@@ -7,12 +7,12 @@
 
 #include "statrec/base.h"
 
-/* The caller's struct into ours [size]: what an older one lacks stays as it is there. SR_USAGE,
- * naming the struct, where it is NULL, has no size, or says something that we do not know. */
+/* Copies a caller's struct to the library's [size]; members that an older caller lacks keep their
+ * values. SR_USAGE with the struct's name if it is NULL, has no size, or sets unknown members. */
 sr_status abi_struct_take(void *to, size_t size, const void *from, const char *name,
                           sr_failure *why);
 
-/* Ours into the caller's, as much as it has room for. */
+/* Copies the library's struct to the caller's, cut to the caller's size. */
 sr_status abi_struct_give(void *to, const void *ours, size_t size, const char *name,
                           sr_failure *why);
 

@@ -1,7 +1,7 @@
-/* dataset_layout.c -- see dataset_layout.h.
+/* dataset_layout.c -- tables of datasets, their chunk shapes and sizes.
  *
- * Columns of /vectors are cut where sites begin whenever the widths allow it, so that a site that
- * never puts a vector leaves its chunks unallocated: they take no space and read as the fill value.
+ * If the widths of the sites allow it, chunks of /vectors end where sites end. A site that never
+ * puts a vector then has no chunks: they take no space and read as the fill value.
  */
 #include "runfile/dataset_layout.h"
 
@@ -12,8 +12,7 @@
 #define SCALAR(name, definition)          {"scalars", #name, "1", definition, H5_FLOAT32},
 #define VECTOR(name, definition)          {"vectors", #name, "1", definition, H5_FLOAT32},
 
-const run_column run_step_ints[RUN_STEP_INTS] = {SR_STEP_INTS(STEP_INT)};
-const run_column run_step_reals[RUN_STEP_REALS] = {SR_STEP_REALS(STEP_REAL)};
+const run_column run_steps[RUN_STEPS] = {SR_STEP_INTS(STEP_INT) SR_STEP_REALS(STEP_REAL)};
 const run_column run_scalars[SR_SCALAR_COUNT] = {SR_SCALARS(SCALAR)};
 const run_column run_vectors[SR_VECTOR_COUNT] = {SR_VECTORS(VECTOR)};
 const run_column run_vector_step = {"vectors", "step", "1", "step of each row, one of /steps/step",
@@ -47,7 +46,7 @@ const run_column run_running_step = {"running", "step", "1", "step of each row; 
 const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
                                                           "committed_evals"};
 
-_Static_assert(SR_VECTOR_COUNT <= 32 && SR_SCALAR_COUNT <= 32, "sets of them are bits of uint32_t");
+_Static_assert(SR_VECTOR_COUNT <= 32 && SR_SCALAR_COUNT <= 32, "sets are bits of uint32_t");
 
 #define V(name) (1u << SR_##name)
 #define C(name) (1u << SR_SCALAR_##name)
@@ -64,7 +63,7 @@ uint32_t run_family_vectors(sr_family family) {
         return batch | affine | V(psi2) | V(nu) | V(Gamma_t) | V(Lambda_t);
     case SR_FAMILY_ROW:
         return affine;
-    case SR_FAMILY_OWN: /* sr_expect_vectors tells the rest */
+    case SR_FAMILY_OWN: /* the rest by sr_expect_vectors */
         return batch | affine;
     case SR_FAMILY_NONE:
     case SR_FAMILY_COUNT:
@@ -88,7 +87,7 @@ uint32_t run_family_scalars(sr_family family) {
     case SR_FAMILY_ROW:
         return any | C(row_grad_mean) | C(row_grad_var) | C(row_g_mean) | C(row_g_var) |
                C(row_exact_mean) | C(row_exact_var) | C(row_free_var);
-    case SR_FAMILY_OWN: /* those of what it uses */
+    case SR_FAMILY_OWN: /* the rest by its uses */
     case SR_FAMILY_NONE:
     case SR_FAMILY_COUNT:
         break;
@@ -106,8 +105,7 @@ static int64_t divide_up(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Rows of a chunk of about `bytes`, cut down so that `planned` rows (0: unknown) fill whole chunks.
- */
+/* Rows of a chunk of about `bytes`, so that `planned` rows (0: unknown) fill whole chunks. */
 static int64_t chunk_rows(int64_t bytes, int64_t row_bytes, int64_t most, int64_t planned) {
     int64_t rows = clamp(bytes / row_bytes, 1, most);
     if (planned <= 0) return rows;
@@ -140,11 +138,11 @@ void run_chunk_vectors(const run_layout *l, int64_t chunk[2]) {
     chunk[0] = chunk_rows(65536, 4 * columns, 64, rows), chunk[1] = columns;
 }
 
-#define RUN_BYTES_MAX 4e18 /* as many as need not be told from more */
+#define RUN_BYTES_MAX 4e18 /* above all disks, and within int64_t */
 
 /* -- sizes ----------------------------------------------------------------------------------- */
 
-/* Columns of /vectors/<v> in chunks that some site will write to. */
+/* Columns of /vectors/<v> in chunks to which a site will write. */
 static int64_t allocated_columns(const run_layout *l, int v, int64_t columns) {
     int64_t total = 0, done = 0; /* chunks below `done` are counted */
     for (int64_t i = 0; i < l->sites; i++) {
@@ -162,7 +160,7 @@ int64_t run_vector_bytes(const run_layout *l) {
     if (!l->vectors || l->width == 0) return 0;
     run_chunk_vectors(l, chunk);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) columns += allocated_columns(l, v, chunk[1]);
-    /* the step twice; of each chunk the entry of the index, twice, and its sum */
+    /* the step and its backup copy; for each chunk two entries of indexes, and its checksum */
     return 4 * columns + 16 + 32 * columns / (chunk[0] * chunk[1]);
 }
 
@@ -179,19 +177,19 @@ int64_t run_bytes(double bytes) {
     return bytes < RUN_BYTES_MAX ? (int64_t)bytes : (int64_t)RUN_BYTES_MAX;
 }
 
-/* In double: a host may plan as many steps as there are numbers. */
+/* In double, since a host program may plan any number of steps. */
 int64_t run_project(const run_layout *l, int64_t every) {
-    /* groups, headers, attributes, first index blocks, 13 metrics; and the second copy of these
-     * (journal.h), as of all that is declared and of steps */
+    /* groups, headers, attributes, first index blocks, 13 metrics; twice, since metadata and steps
+     * have a backup copy (journal.h) */
     const double fixed = 2 * 50000;
     const double steps = (double)l->planned_steps, sites = (double)l->sites;
     double bytes = fixed + 2 * (4 * (double)l->width + 300 * sites);
     if (l->metrics > 13) bytes += 4000 * (double)(l->metrics - 13);
-    bytes += steps * (double)(8 * (1 + RUN_STEP_INTS + RUN_STEP_REALS) + scalar_bytes(l));
+    bytes += steps * (double)(8 * (1 + RUN_STEPS) + scalar_bytes(l));
     bytes += (2000 + 8 * steps) * (double)l->declared_steps;
     bytes += (2000 + 4 * steps * sites) * (double)l->declared_sites;
     if (l->running) bytes += SR_RUNNING_KEPT * 8 * (1 + RUN_RUNNING * (double)l->width);
-    bytes += 2 * 4 * SR_PAIR_COUNT * sites * (double)l->pairs; /* held: there is a second copy */
+    bytes += 2 * 4 * SR_PAIR_COUNT * sites * (double)l->pairs; /* with a backup copy */
     if (every > 0)
         bytes += (double)divide_up(l->planned_steps, every) * (double)run_vector_bytes(l);
     return run_bytes(bytes);

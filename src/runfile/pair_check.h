@@ -1,4 +1,4 @@
-/* pair_check.h -- whether the pairs of a site are possible. Writer and reader check them alike. */
+/* pair_check.h -- whether the pairs of a site are possible; used by writer and reader. */
 #ifndef RUNFILE_PAIR_CHECK_H
 #define RUNFILE_PAIR_CHECK_H
 

@@ -1,7 +1,7 @@
-/* site_method.c -- what the method of a site is: its family, the axis of its statistics, which of
- * them it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). A host says it, or leaves it to
- * follow from the family; of files from before it was stored the name of the method tells, here
- * alone.
+/* site_method.c -- the method of a site: its family, the axis of its statistics, the statistics
+ * that it uses (SR_FAMILIES, SR_METHOD_TEXTS of statrec/format.h). The host program declares them,
+ * or they follow from the family. For older files, which lack them, they follow from the method's
+ * name, in this file only.
  */
 #include <stdio.h>
 #include <string.h>
@@ -52,8 +52,7 @@ bool sr_run_over_batch(const sr_run_site *site) {
 
 /* -- older files ----------------------------------------------------------------------------- */
 
-/* The methods that were there before files told. OWN: their g_* were never computed again from
- * vectors, whatever the formula. */
+/* The methods of files without descriptions. OWN: their g_* are never derived from vectors. */
 static const struct {
     const char *norm, *axis, *uses, *constants;
     sr_family family;
@@ -79,25 +78,25 @@ static const struct {
     {"instancenorm", "sample", "mu,sigma2", "", SR_FAMILY_ROW, false},
 };
 
-static void copy(char to[SR_KIND_SIZE], const char *from) {
+void method_copy(char to[SR_KIND_SIZE], const char *from) {
     snprintf(to, SR_KIND_SIZE, "%.*s", SR_KIND_SIZE - 1, from);
 }
 
-/* What is said in parts is not taken for the whole. */
+/* A partly known method is treated as unknown. */
 void method_forget(sr_run_site *site) {
     site->family = SR_FAMILY_NONE;
-    copy(site->axis, "-");
-    copy(site->uses, "");
-    copy(site->constants, "");
+    method_copy(site->axis, "-");
+    method_copy(site->uses, "");
+    method_copy(site->constants, "");
 }
 
 void method_guess(sr_run_site *site) {
     method_forget(site);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(known[i].norm, site->norm) != 0) continue;
-        copy(site->axis, known[i].axis);
-        copy(site->uses, known[i].uses);
-        copy(site->constants, known[i].constants);
+        method_copy(site->axis, known[i].axis);
+        method_copy(site->uses, known[i].uses);
+        method_copy(site->constants, known[i].constants);
         site->family = known[i].family;
         site->layer_scale_own = known[i].layer_scale_own;
     }

@@ -10,6 +10,8 @@ bool method_has_word(const char *words, const char *word, size_t length);
 bool method_has_words(const char *words, const char *some);
 /* Fills what the method is from its name, for files that do not store it. */
 void method_guess(sr_run_site *site);
-void method_forget(sr_run_site *site); /* to: it is not known */
+void method_forget(sr_run_site *site); /* makes the method unknown */
+/* Copies a text of a method, cut to size. */
+void method_copy(char to[SR_KIND_SIZE], const char *from);
 
 #endif

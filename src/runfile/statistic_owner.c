@@ -1,7 +1,7 @@
-/* Whose statistic is it: the method's that normalises at a site, or only the observer's (`statrec
- * train --observe batch`, /sites/observed)? What of mu, sigma2 and psi2 the method uses over the
- * batch is its own; everything else about batches at an observed site is the observer's. Row
- * statistics and counts are always of the site itself.
+/* statistic_owner.c -- whether a statistic belongs to a site's method or to the observer (`statrec
+ * train --observe batch`, /sites/observed). The method owns mu, sigma2 and psi2 if it uses them
+ * over the batch. The observer owns all other batch statistics of an observed site. The site owns
+ * row statistics and counts.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static bool begins_with_one(const char *text, const char *const *word) {
     return false;
 }
 
-/* A name without any of the three, as tid_mean, is about mean and deviation. */
+/* A name without any of the three, as tid_mean, is about mean and standard deviation. */
 static bool is_own(const sr_run_site *site, const char *statistic) {
     if (!sr_run_over_batch(site)) return false;
     if (strstr(statistic, "psi")) return sr_run_uses(site, "psi2");

@@ -33,7 +33,7 @@ typedef struct table_lines {
     int cells;
 } table_lines;
 
-/* given: a path, or "" for the file of this name in plots/. path takes what was opened. */
+/* given: a path, or "" for the file of this name in plots/. path receives the opened file. */
 sr_status table_lines_open(table_lines *l, const char *given, const char *name,
                            char path[TABLE_PATH], sr_failure *why);
 void table_lines_close(table_lines *l);
@@ -47,7 +47,7 @@ sr_status table_lines_wrong(const table_lines *l, sr_failure *why, const char *f
 
 typedef struct published_value {
     run_word table, norm, metric, text; /* text: as printed, "Div." where the paper diverged */
-    table_text source, note;            /* note: what is doubtful about it, "" for nothing */
+    table_text source, note;            /* note: a doubt about it, or "" */
     double number;                      /* NaN where the paper diverged */
 } published_value;
 
@@ -68,7 +68,7 @@ const published_value *published_find(const published_values *p, const char *tab
 /* -- layouts: table_layout.c ----------------------------------------------------------------- */
 
 typedef enum {
-    SHOW_METRIC, /* what the column says */
+    SHOW_METRIC, /* the metric of the column */
     SHOW_TID_MEAN,
     SHOW_TID_VAR,
     SHOW_TID_TOTAL,
@@ -79,14 +79,14 @@ const char *table_quantity_name(table_quantity q);
 
 typedef struct layout_row {
     run_word label, norm, placement, suffix;
-    run_word against; /* norm that a gap is taken to, in any form; TABLE_AGAINST unless told */
-    table_text also;  /* other forms of the norm that may stand here */
+    run_word against; /* norm of the references of a gap, in any form; default TABLE_AGAINST */
+    table_text also;  /* other forms of the norm in this row */
     table_quantity quantity;
 } layout_row;
 
 typedef struct layout_column {
     run_word label, table, metric;
-    run_word better;            /* of the published metric: "less", "more", "": not told */
+    run_word better;            /* of the published metric: "less", "more", "": unknown */
     table_text measured, tasks; /* names and globs, separated by commas */
     table_quantity quantity;
 } layout_column;
@@ -105,7 +105,7 @@ typedef struct layout {
 /* given: a file of layouts, or "" for plots/layouts.tsv. An unknown name is a failure. */
 sr_status layout_read(layout *l, const char *given, const char *name, sr_failure *why);
 void layout_free(layout *l);
-/* Calls visit with what each layout of the file says of itself, without rows and columns. */
+/* Calls visit for each layout of the file, without its rows and columns. */
 typedef void layout_visit_fn(void *context, const layout *l);
 sr_status layout_each(const char *given, layout_visit_fn *visit, void *context, sr_failure *why);
 /* True when a run's task belongs to this column of the layout; -1: to none of them. */
@@ -129,8 +129,8 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
 /* metric: a name below /evals, or bpc. */
 sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
                             measurement *m, sr_failure *why);
-/* Of the evaluations after the last step that has any, of validation and test splits, the last
- * finite value; NaN without. */
+/* The last finite value among the evaluations of the last evaluated step (validation and test
+ * splits); NaN without. */
 sr_status table_last_value(const sr_runfile *run, const char *name, double *value, sr_failure *why);
 /* Mean and variance TID in percent. */
 sr_status table_run_tid(const run_identity *r, measurement m[2], sr_failure *why);
@@ -148,32 +148,30 @@ void table_note_steps(const run_set *set, tsv *table);
 /* The last site with a discrepancy; last_bn: as --site last-bn, the one that the tables of the RBN
  * paper mean. -1 without one. */
 sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_failure *why);
-/* Mean and variance TID of a site in percent, over recorded rows first .. first + count - 1, over
- * those of a window, or over the last tenth of the steps; NaN at site -1 and of no rows. */
-sr_status table_tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
-                            double value[2], sr_failure *why);
+/* Mean and variance TID of a site in percent, over the steps of a window or the last tenth of all
+ * steps. NaN at site -1 and without steps. */
 sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
                               double value[2], const char **from, sr_failure *why);
 sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2], sr_failure *why);
-/* The same of the final pass where there is one; *from: "final", "steps", or "-" at site -1. */
+/* TID of the final pass, else of steps; *from: "final", "steps", or "-" at site -1. */
 sr_status table_tid(const sr_runfile *run, int64_t site, double value[2], const char **from,
                     sr_failure *why);
 
 /* -- rows and columns: table_grid.c, table_cells.c ------------------------------------------- */
 
-/* Of a column of the layout, its published values or those of its runs of one task and metric. */
+/* Published values of a column of the layout, or values of its runs of one task and metric. */
 typedef struct grid_column {
     int of; /* column of the layout, -1: a task that the layout has not */
     bool published;
-    bool other; /* stands among the others: of another task, or in another metric than the paper */
+    bool other;            /* after the columns of the paper: another task or metric */
     run_word task, metric; /* of the runs */
     table_quantity quantity;
 } grid_column;
 
 typedef struct grid_row {
-    int of;           /* row of the layout, -1: a method that the layout has not */
-    bool first;       /* of the lines of its row: published values stand here */
-    table_text label; /* "PN", or of a method that the paper lacks what it is: "pn+ls, post-norm" */
+    int of;                  /* row of the layout, -1: a method that the layout has not */
+    bool first;              /* first line of its row, with the published values */
+    table_text label;        /* "PN"; "pn+ls, post-norm" for a method that the paper lacks */
     table_settings settings; /* in which its runs differ from others of the label */
     table_quantity quantity;
     int *member; /* [members] numbers of its runs */
@@ -207,7 +205,7 @@ void grid_free(grid *g);
 const grid_cell *grid_at(const grid *g, int row, int column);
 /* How the first run in a measured column declares its metric; NULL for tid_* and gaps of none. */
 const sr_run_metric *grid_metric(const grid *g, const grid_column *c);
-/* cell [rows, columns] of a grid whose rows and columns are there. */
+/* Fills cell [rows, columns] of a grid with rows and columns. */
 sr_status grid_fill(grid *g, sr_failure *why);
 
 /* -- printing: table_print.c, table_text.c --------------------------------------------------- */

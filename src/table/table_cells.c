@@ -1,9 +1,9 @@
 /* Cells of a result table: published values, and means over the runs of a row, task and metric.
  *
- * The gap of a run is its metric against the mean of its references, positive where the run is
- * better: of the runs of the row's `against` norm (ln in any form, unless told) of its task and
- * placement those whose settings differ least from its own. Where a paper has no gap of its own,
- * the published one is the difference of its values, with their digits.
+ * The gap of a run is its metric against the mean of its references, positive if the run is better.
+ * References have the norm `against` of the row (default: ln in any form). Their task and placement
+ * are the same, their settings the nearest. If a paper prints no gap, the published one is the
+ * difference of its values, with their digits.
  */
 #include <limits.h>
 #include <math.h>
@@ -17,8 +17,8 @@ static int decimals_of(const char *text) {
     return point ? (int)strspn(point + 1, "0123456789") : 0;
 }
 
-/* Of two values as printed; false when one of them is none, diverged or infinite, or when nobody
- * says which is better. */
+/* The difference of two printed values. False if one is missing, diverged or infinite, or if the
+ * direction is unknown. */
 static bool published_gap(const published_value *a, const published_value *b, const char *better,
                           char text[24]) {
     if (!a || !b || !better[0]) return false;
@@ -54,7 +54,7 @@ static void fill_published(const grid *g, const grid_row *row, const grid_column
 /* -- measured -------------------------------------------------------------------------------- */
 
 static bool is_reference(const run_identity *r, const run_identity *of, const char *against) {
-    const size_t length = strcspn(r->norm, "/"); /* behind it are forms */
+    const size_t length = strcspn(r->norm, "/"); /* then come forms */
     return strlen(against) == length && memcmp(r->norm, against, length) == 0 &&
            strcmp(r->task, of->task) == 0 && strcmp(r->placement, of->placement) == 0;
 }

@@ -1,12 +1,10 @@
-/* Rows and columns of a result table: those of the layout, and behind them what the runs have
- * beyond it.
+/* Rows and columns of a result table: those of the layout, then further ones of the runs.
  *
- * A run stands in every row of the layout whose norm it has (or one of its other forms), with the
- * placement and the decoder that belong to it; else in a row of its own kind. Runs of one row and
- * task whose settings differ in more than the seed get a line each, behind one with the published
- * values. A column of the layout becomes
- * its published values and one measured column per task of its runs in the same metric; runs
- * without that metric, and other tasks, have columns behind those of the paper.
+ * A run belongs to every row of the layout with its norm (in any form), placement and decoder.
+ * Other runs get rows by their kind. Runs of one row and task with different settings get a line
+ * each, after a line with the published values. A column of the layout becomes its published values
+ * and one measured column per task with runs in this metric. Runs without that metric, and other
+ * tasks, have columns after the paper's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +45,7 @@ static const char *placement_words(const char *placement) {
     return "placement unknown";
 }
 
-/* Of a run that the layout has no row for: the words that say why. */
+/* Label of a run that the layout has no row for: names the reason. */
 static void describe(const layout *l, const run_identity *r, table_text label) {
     snprintf(label, sizeof(table_text), "%s", r->norm);
     size_t used = strlen(label);
@@ -71,7 +69,7 @@ static grid_row *add_row(grid *g, int of, const char *label, table_quantity quan
     return row;
 }
 
-/* Settings of one of the runs of a row, against those of its task. */
+/* Settings in which a run of a row differs from other runs of its task. */
 static sr_status settings_of(const grid *g, const bool *chosen, int run, const char *plain,
                              table_settings settings, sr_failure *why) {
     const run_identity *r = &g->run[run];
@@ -106,7 +104,7 @@ static bool has_published(const grid *g, int row, int column) {
     return false;
 }
 
-/* What the paper prints stands in a line without settings, if some of the others have them. */
+/* Published values get a line without settings if other lines have settings. */
 static sr_status add_plain_line(grid *g, int first, sr_failure *why) {
     int plain = first;
     while (plain < g->rows && g->row[plain].settings[0]) plain++;
@@ -144,16 +142,6 @@ static sr_status add_lines(grid *g, int of, const char *label, const char *plain
     if (of >= 0 && g->rows > first + 1 && has_published(g, of, -1))
         status = add_plain_line(g, first, why);
     g->row[first].first = true;
-    return status;
-}
-
-static sr_status add_layout_rows(grid *g, bool *chosen, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int i = 0; i < g->layout.rows && status == SR_OK; i++) {
-        const layout_row *row = &g->layout.row[i];
-        for (int k = 0; k < g->runs; k++) chosen[k] = fits_row(&g->layout, row, &g->run[k]);
-        status = add_lines(g, i, row->label, row->norm, row->quantity, chosen, why);
-    }
     return status;
 }
 
@@ -215,7 +203,7 @@ const sr_run_metric *grid_metric(const grid *g, const grid_column *c) {
     return m;
 }
 
-/* other: those that stand behind the paper's columns, or the rest. */
+/* other: the columns after the paper's, or the rest. */
 static sr_status add_measured(grid *g, int of, bool other, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < g->runs && status == SR_OK; i++) {
@@ -254,7 +242,11 @@ sr_status grid_make(grid *g, const run_set *set, sr_failure *why) {
     sr_status status = chosen && g->run ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (g->run) g->runs = set->count;
     for (int i = 0; i < g->runs; i++) run_identify(&g->run[i], set->run[i], set->path[i]);
-    if (status == SR_OK) status = add_layout_rows(g, chosen, why);
+    for (int i = 0; i < g->layout.rows && status == SR_OK; i++) {
+        const layout_row *row = &g->layout.row[i];
+        for (int k = 0; k < g->runs; k++) chosen[k] = fits_row(&g->layout, row, &g->run[k]);
+        status = add_lines(g, i, row->label, row->norm, row->quantity, chosen, why);
+    }
     if (status == SR_OK) status = add_other_rows(g, chosen, why);
     if (status == SR_OK) status = add_columns(g, why);
     free(chosen);

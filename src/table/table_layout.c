@@ -1,4 +1,4 @@
-/* Rows and columns of the papers' tables: plots/layouts.tsv, whose head has its grammar. */
+/* Rows and columns of the papers' tables: plots/layouts.tsv, whose first lines have its grammar. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ static sr_status next_line(table_lines *l, bool *more, sr_failure *why) {
         status = table_lines_next(l, more, why);
         if (status != SR_OK || !*more) return status;
         if (l->cells <= LABEL)
-            return table_lines_wrong(l, why, "%d cells instead of a layout, a part and a label",
+            return table_lines_wrong(l, why, "%d cells instead of layout, part and label",
                                      l->cells);
     } while (strcmp(l->cell[NAME], "layout") == 0 && strcmp(l->cell[PART], "part") == 0);
     return SR_OK;
@@ -117,9 +117,8 @@ static sr_status read_lines(layout *t, table_lines *l, char *names, size_t size,
         status = next_line(l, &more, why);
         if (status != SR_OK || !more) break;
         const char *part = l->cell[PART];
-        const size_t used = strlen(names); /* for the hint, all names */
-        if (strcmp(part, "table") == 0)
-            snprintf(names + used, size - used, "%s%s", used ? ", " : "", l->cell[NAME]);
+        /* for the hint, all names */
+        if (strcmp(part, "table") == 0) text_append(names, size, ", ", l->cell[NAME]);
         if (strcmp(l->cell[NAME], t->name) != 0) continue;
         if (strcmp(part, "table") == 0)
             status = read_table(t, l, why);
@@ -176,7 +175,7 @@ sr_status layout_each(const char *given, layout_visit_fn *visit, void *context, 
     return status;
 }
 
-/* The table that lists layouts; it begins with the first one, so that a failure before it prints
+/* The table that lists layouts. Its head waits for the first one: an earlier failure prints
  * nothing. */
 typedef struct listing {
     tsv table;

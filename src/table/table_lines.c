@@ -1,5 +1,6 @@
-/* Lines of the data files behind stat-table: tab-separated cells, `#` comments, failures that name
- * file and line. */
+/* Lines of the data files of stat-table: tab-separated cells, `#` comments, failures with file and
+ * line.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>

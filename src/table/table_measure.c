@@ -1,20 +1,20 @@
-/* What a run measured, for a cell of a result table.
+/* Measured values of a run, for a cell of a result table.
  *
- *     best   the metric at the evaluation with the smallest valid_loss among those that have it; of
- *     a
- *            run without valid_loss the metric's own best by its direction, or the last
- *     last   the metric of the last evaluation that has it
+ *     best   the metric at the evaluation with the smallest valid_loss among those with the metric;
+ *            without valid_loss the metric's best by its direction, or the last
+ *     last   the metric of the last evaluation with it
  *     bpc    valid_nll / ln 2
  *
- * A run has diverged where no valid_loss (best) or not the last one (last) is finite. TID is the
- * mean over the final pass where the run made one, else over the last tenth of the recorded steps
- * (at least one), in percent, at the last BN layer that has it (--site last-bn).
+ * A run has diverged if no valid_loss (best) or not the last one (last) is finite. TID is the mean
+ * over the final pass, else over the last tenth of the recorded steps (at least one). It is in
+ * percent, at the last BN layer with a value (--site last-bn).
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/frame/site_selection.h"
+#include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
 
@@ -34,16 +34,11 @@ bool table_metric_agrees(const char *metric, const char *papers) {
     return strcmp(papers, "metric") == 0 || strcmp(plain, papers) == 0;
 }
 
-/* A run may declare metrics that nobody measured: they are NaN. */
+/* A run may declare metrics without a finite value. */
 static sr_status has_metric(const run_identity *r, const char *metric, bool *has, sr_failure *why) {
-    const int64_t evals = r->info->evals;
-    *has = false;
-    if (!evals || !sr_run_has_eval(r->run, dataset_of(metric))) return SR_OK;
-    double *value = malloc((size_t)evals * sizeof *value);
-    if (!value) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = sr_run_eval(r->run, dataset_of(metric), 0, evals, value, why);
-    for (int64_t i = 0; i < evals && status == SR_OK; i++) *has = *has || isfinite(value[i]);
-    free(value);
+    double value;
+    sr_status status = metric_read_last(r->run, dataset_of(metric), &value, why);
+    *has = status == SR_OK && isfinite(value);
     return status;
 }
 
@@ -162,12 +157,9 @@ void table_note_steps(const run_set *set, tsv *table) {
     for (int r = 0; r < set->count; r++) {
         const int64_t steps = sr_run_get_info(set->run[r])->steps, last = table_last_tenth(steps);
         if (steps == 0) continue;
-        tsv_note(table, "steps",
-                 "%s: losses and discrepancies of steps over the last %lld of %lld%s", set->path[r],
-                 (long long)last, (long long)steps,
-                 steps - last < sr_run_startup(set->run[r])
-                     ? "; among them the start-up of running values"
-                     : "");
+        tsv_note(table, "steps", "%s: losses and discrepancies over the last %lld of %lld steps%s",
+                 set->path[r], (long long)last, (long long)steps,
+                 steps - last < sr_run_startup(set->run[r]) ? "; includes the burn-in" : "");
     }
 }
 
@@ -185,8 +177,8 @@ sr_status table_tid_site(const sr_runfile *run, bool last_bn, int64_t *site, sr_
     return status;
 }
 
-sr_status table_tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
-                            double value[2], sr_failure *why) {
+static sr_status tid_of_rows(const sr_runfile *run, int64_t site, int64_t first, int64_t count,
+                             double value[2], sr_failure *why) {
     value[0] = value[1] = NAN;
     if (site < 0 || count < 1) return SR_OK;
     double *column = malloc((size_t)count * sizeof *column);
@@ -207,7 +199,7 @@ sr_status table_tid_of_steps(const sr_runfile *run, int64_t site, double value[2
                              sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     const int64_t count = steps ? table_last_tenth(steps) : 0;
-    return table_tid_of_rows(run, site, steps - count, count, value, why);
+    return tid_of_rows(run, site, steps - count, count, value, why);
 }
 
 sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_window *w,
@@ -216,7 +208,7 @@ sr_status table_tid_of_window(const sr_runfile *run, int64_t site, const step_wi
     int64_t first = 0, count = 0;
     sr_status status = site < 0 ? SR_OK : window_rows(w, &s, &first, &count, why);
     *from = site < 0 ? "-" : "steps";
-    return status == SR_OK ? table_tid_of_rows(run, site, first, count, value, why) : status;
+    return status == SR_OK ? tid_of_rows(run, site, first, count, value, why) : status;
 }
 
 /* NaN where the run made no final pass. */

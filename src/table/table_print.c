@@ -1,5 +1,4 @@
-/* A result table as TSV, LaTeX or Markdown, provenance and definitions in front of it as comments.
- */
+/* A result table as TSV, LaTeX or Markdown, after comments with provenance and definitions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +7,7 @@
 #include "analysis/runs/run_metrics.h"
 #include "table/table.h"
 
-/* -- what is said about a table --------------------------------------------------------------- */
+/* -- notes on a table ------------------------------------------------------------------------- */
 
 static const layout_column *layout_of(const grid *g, const grid_column *c) {
     return c->of >= 0 ? &g->layout.column[c->of] : NULL;
@@ -66,23 +65,21 @@ static void note_members(const grid *g, const grid_row *row, tsv *t) {
     }
 }
 
-/* A run that is in no row must not vanish unseen; nor one of the paper's task without the paper's
- * metric. */
+/* Notes runs in no row, and runs of the paper's task without the paper's metric. */
 static void note_other_runs(const grid *g, tsv *t) {
     for (int r = 0; r < g->runs; r++) {
         bool found = false;
         for (int i = 0; i < g->rows; i++)
             for (int k = 0; k < g->row[i].members; k++) found = found || g->row[i].member[k] == r;
         if (!found)
-            tsv_note(t, "note", "%s (%s, task %s) has no row of its own in this table",
-                     g->run[r].path, g->run[r].norm, g->run[r].task);
+            tsv_note(t, "note", "%s (%s, task %s) has no row in this table", g->run[r].path,
+                     g->run[r].norm, g->run[r].task);
     }
     for (int k = 0; k < g->columns; k++) {
         const grid_column *c = &g->column[k];
         if (!c->other || c->of < 0) continue;
-        tsv_note(t, "note",
-                 "task %s has no %s, the metric of %s: its %s stands behind the paper's columns",
-                 c->task, layout_of(g, c)->metric, layout_of(g, c)->label, c->metric);
+        tsv_note(t, "note", "task %s has no %s, the metric of %s: its %s comes last", c->task,
+                 layout_of(g, c)->metric, layout_of(g, c)->label, c->metric);
     }
 }
 
@@ -96,9 +93,8 @@ static void note_cells(const grid *g, bool published, tsv *t) {
                 tsv_note(t, "note", "%s, %s, published %s: %s", g->row[i].label,
                          layout_of(g, c)->label, cell->published, cell->note);
             if (!published && cell->diverged && cell->runs)
-                tsv_note(t, "note", "%s, %s %s: %d of %d runs diverged and are left out",
-                         g->row[i].label, c->task, c->metric, cell->diverged,
-                         cell->diverged + cell->runs);
+                tsv_note(t, "note", "%s, %s %s: skipped %d of %d runs: diverged", g->row[i].label,
+                         c->task, c->metric, cell->diverged, cell->diverged + cell->runs);
         }
 }
 
@@ -108,7 +104,7 @@ static void note_tid_sites(const grid *g, tsv *t) {
     for (int i = 0; i < g->rows; i++) shown = shown || is_tid(g->row[i].quantity);
     for (int k = 0; k < g->columns; k++) shown = shown || is_tid(g->column[k].quantity);
     for (int i = 0; i < g->runs && shown; i++) {
-        sr_failure ignored = {0}; /* the cells tell */
+        sr_failure ignored = {0}; /* the cells report it */
         int64_t site = -1;
         if (table_tid_site(g->run[i].run, true, &site, &ignored) != SR_OK || site < 0) continue;
         tsv_note(t, "note", "%s: tid_* of %s", g->run[i].path,
@@ -132,25 +128,24 @@ static void warn_of_units(const grid *g, const run_set *set, tsv *t) {
 static void note_all(const grid *g, const run_set *set, tsv *t) {
     tsv_note(t, "layout", "%s: %s", g->layout.name, g->layout.title);
     tsv_note(t, "source", "%s", g->layout.source);
-    tsv_note(t, "definition", "behind the name of a metric: ↑ more is better, ↓ less is better");
+    tsv_note(t, "definition", "↑ more is better, ↓ less is better");
     for (int k = 0; k < g->columns; k++)
         if (g->column[k].published) note_source(g, &g->column[k], t);
     note_cells(g, true, t);
     if (!g->runs) return;
     tsv_note(t, "definition", "%s",
-             g->pick == PICK_LAST
-                 ? "a measured value is that of the last evaluation that has it"
-                 : "a measured value is that of the evaluation with the smallest valid_loss among "
-                   "those that have it; without any valid_loss, the metric's own best");
+             g->pick == PICK_LAST ? "measured values: from the last evaluation with the metric"
+                                  : "measured values: from the evaluation with the smallest "
+                                    "valid_loss. Without valid_loss: the metric's best");
     tsv_note(t, "definition",
-             "several runs that differ in the seed only: mean and standard deviation (n - 1); "
-             "settings are what else differs between runs of a row");
+             "runs that differ only in the seed: mean and standard deviation (n - 1). settings: "
+             "other differences between runs of a row");
     tsv_note(
         t, "definition",
-        "tid_*: percent, at the last BN layer (--site last-bn of the analyses: no stack's final "
-        "norm), of the final pass or else mean over the last tenth of the steps; gap: to the runs "
-        "of norm ln, or of the one that the row names, of the task with the nearest settings, + is "
-        "better; published gaps that the paper does not print are differences of its values");
+        "tid_*: percent, at the last BN layer (--site last-bn). It comes from the final pass, else "
+        "it is a mean over the last tenth of the steps. gap: difference to norm ln, or to the "
+        "row's norm. The reference runs have the same task and the nearest settings; + is "
+        "better. A gap that the paper does not print is a difference of its values");
     warn_of_units(g, set, t);
     note_tid_sites(g, t);
     for (int i = 0; i < g->rows; i++)
@@ -201,18 +196,6 @@ static void declare_columns(const grid *g, column_name *name, tsv *t) {
     tsv_header(t);
 }
 
-static void measured_cells(const grid_cell *cell, tsv *t) {
-    if (cell->runs)
-        tsv_real(t, cell->mean);
-    else
-        tsv_text(t, cell->diverged ? "Div." : "-");
-    if (cell->runs > 1)
-        tsv_real(t, cell->deviation);
-    else
-        tsv_text(t, "-");
-    tsv_int(t, cell->runs);
-}
-
 static sr_status print_tsv(const grid *g, tsv *t, sr_failure *why) {
     column_name *name = malloc((size_t)(OF_MEASURED * g->columns + 1) * sizeof *name);
     if (!name) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -222,10 +205,19 @@ static sr_status print_tsv(const grid *g, tsv *t, sr_failure *why) {
         tsv_text(t, g->row[i].settings[0] ? g->row[i].settings : "-");
         for (int k = 0; k < g->columns; k++) {
             const grid_cell *cell = grid_at(g, i, k);
-            if (!g->column[k].published)
-                measured_cells(cell, t);
-            else
+            if (g->column[k].published) {
                 tsv_text(t, cell->published ? cell->published : "-");
+                continue;
+            }
+            if (cell->runs)
+                tsv_real(t, cell->mean);
+            else
+                tsv_text(t, cell->diverged ? "Div." : "-");
+            if (cell->runs > 1)
+                tsv_real(t, cell->deviation);
+            else
+                tsv_text(t, "-");
+            tsv_int(t, cell->runs);
         }
     }
     free(name);
@@ -311,7 +303,7 @@ static void print_label(const grid_row *row, const style *s) {
     fputs(")", stdout);
 }
 
-/* Names its metric and its direction, whichever column of the paper it stands in. */
+/* Prints its metric and its direction, in any column of the paper. */
 static void print_heading(const grid *g, const grid_column *c, const style *s) {
     s->escape(stdout, c->published ? "published" : c->task);
     fputs(", ", stdout);
@@ -320,7 +312,7 @@ static void print_heading(const grid *g, const grid_column *c, const style *s) {
     if (better != SR_BETTER_NEITHER) printf(" %s", better == SR_BETTER_LESS ? s->less : s->more);
 }
 
-/* The column of the layout that it stands in; -1: behind them. */
+/* Its column of the layout; -1: after them. */
 static int group_of(const grid_column *c) {
     return c->other ? -1 : c->of;
 }
@@ -361,7 +353,9 @@ static bool begins_block(const grid *g, int row) {
     return strcmp(g->layout.row[a->of].placement, g->layout.row[b->of].placement) != 0;
 }
 
-static void print_caption(const grid *g) {
+static void print_latex(const grid *g) {
+    printf("%% needs \\usepackage{booktabs,textcomp}\n"
+           "\\begin{table}\n\\centering\n");
     printf("\\caption{");
     table_latex(stdout, g->layout.title);
     printf(". Published: ");
@@ -370,14 +364,7 @@ static void print_caption(const grid *g) {
         printf(". Measured: %s evaluation; mean $\\pm$ standard deviation (number of runs) over "
                "seeds",
                g->pick == PICK_LAST ? "last" : "best");
-    printf(".}\n");
-}
-
-static void print_latex(const grid *g) {
-    printf("%% needs \\usepackage{booktabs,textcomp}\n"
-           "\\begin{table}\n\\centering\n");
-    print_caption(g);
-    printf("\\begin{tabular}{l");
+    printf(".}\n\\begin{tabular}{l");
     for (int k = 0; k < g->columns; k++) printf("r");
     printf("}\n\\toprule\n");
     print_headings(g);

@@ -1,6 +1,7 @@
-/* What the papers print: plots/published.tsv, one value a line (table, source, norm, metric,
- * value). A line whose metric is METRIC.note has a text in the place of the value: what is doubtful
- * about the value of that table, norm and metric, which stands above it. */
+/* Values of the papers: plots/published.tsv, one value a line (table, source, norm, metric, value).
+ * A line with the metric METRIC.note has a text: a doubt about an earlier value of that table, norm
+ * and metric.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,42 +4,31 @@
 #include "base/utf8.h"
 #include "table/table.h"
 
-/* What stands for a character; NULL: itself. */
+/* The LaTeX of a character; NULL: itself. */
 static const char *latex_of(char c) {
-    switch (c) {
-    case '\\':
-        return "\\textbackslash{}";
-    case '{':
-        return "\\{";
-    case '}':
-        return "\\}";
-    case '$':
-        return "\\$";
-    case '&':
-        return "\\&";
-    case '#':
-        return "\\#";
-    case '%':
-        return "\\%";
-    case '_':
-        return "\\_";
-    case '^':
-        return "\\textasciicircum{}";
-    case '~':
-        return "\\textasciitilde{}";
-    case '<':
-        return "\\textless{}";
-    case '>':
-        return "\\textgreater{}";
-    case '|':
-        return "\\textbar{}";
-    case '\'':
-        return "\\textquotesingle{}";
-    case '`':
-        return "\\textasciigrave{}";
-    default:
-        return NULL;
-    }
+    static const struct {
+        char c;
+        const char *text;
+    } special[] = {
+        {'\\', "\\textbackslash{}"},
+        {'{', "\\{"},
+        {'}', "\\}"},
+        {'$', "\\$"},
+        {'&', "\\&"},
+        {'#', "\\#"},
+        {'%', "\\%"},
+        {'_', "\\_"},
+        {'^', "\\textasciicircum{}"},
+        {'~', "\\textasciitilde{}"},
+        {'<', "\\textless{}"},
+        {'>', "\\textgreater{}"},
+        {'|', "\\textbar{}"},
+        {'\'', "\\textquotesingle{}"},
+        {'`', "\\textasciigrave{}"},
+    };
+    for (size_t i = 0; i < sizeof special / sizeof special[0]; i++)
+        if (special[i].c == c) return special[i].text;
+    return NULL;
 }
 
 void table_latex(FILE *out, const char *text) {

@@ -370,8 +370,8 @@ static void too_few_steps(void **state) {
     program_result r = program_run("stat-batchmix short.h5");
     assert_int_equal(table_rows(r.out), 2);
     check_text(&r, 1, "part", "padding");
-    check_note(&r, "length: 35 recorded steps, fewer than 10 for each of 4 terms: left out");
-    check_note(&r, "length+padding: 35 recorded steps, fewer than 10 for each of 6 terms");
+    check_note(&r, "length: skipped: 35 recorded steps; needs 10 for each of 4 terms");
+    check_note(&r, "length+padding: skipped: 35 recorded steps; needs 10 for each of 6 terms");
     program_free(&r);
     r = program_run("stat-batchmix short.h5 --length-terms 1 --shifts 0");
     assert_int_equal(table_rows(r.out), 4);

@@ -189,7 +189,7 @@ static void programs_print_the_same(void **state) {
     check_cell(&r, 2, "nonfinite", 6);
     check_text(&r, 0, "g_var", "nan");
     assert_non_null(strstr(r.out, "11 of 5000 passes have less than half of the usual 10 "));
-    assert_non_null(strstr(r.out, "3 phases of the learning rate"));
+    assert_non_null(strstr(r.out, "includes 3 learning-rate phases"));
     program_free(&r);
     r = program_run("stat-lngrad --startup 0 --phase last long.h5");
     assert_non_null(strstr(r.out, ": 4098 to 5000 of 5000; phase 3 of 3, learning rate 2"));

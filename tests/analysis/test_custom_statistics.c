@@ -108,7 +108,7 @@ static void test_one_declares(void **state) {
     check_text(&r, 0, "run", "a.h5");
     program_free(&r);
     check_refused("stat-compare a.h5 none.h5 --stat g_clip", 1,
-                  "have no statistic at a common site", "do not declare g_clip alike");
+                  "shares no statistic with the others", "units of g_clip differ");
 }
 
 static void test_units(void **state) {
@@ -121,13 +121,13 @@ static void test_units(void **state) {
     check_silent(r.out, "# warning");
     program_free(&r);
     r = run_well("stat-compare a.h5 b.h5 m.h5 --stat g_clip --groups none");
-    check_says(r.out, "# note: m.h5: g_clip is in another unit than in a.h5: not compared\n");
+    check_says(r.out, "# note: m.h5: skipped: g_clip has another unit than in a.h5\n");
     check_says(r.out, "# statistic: g_clip: what was cut off (mm)\n");
     assert_int_equal(table_rows(r.out), 6); /* two sites, three quantities, b.h5 alone */
     check_text(&r, 0, "run", "b.h5"), check_cell(&r, 0, "ratio", 2);
     program_free(&r);
-    check_refused("stat-compare a.h5 m.h5 --stat g_clip", 1, "no statistic at a common site",
-                  "do not declare g_clip alike");
+    check_refused("stat-compare a.h5 m.h5 --stat g_clip", 1, "shares no statistic with the others",
+                  "units of g_clip differ");
 }
 
 /* The resamples of a number do not depend on what else is asked for. */
@@ -178,7 +178,7 @@ static void test_name_of_a_form(void **state) {
     write_declared_run(&(declared_run){
         .path = "form.h5", .unit = "mm", .another = "tid_total", .scale = 1, .width = 2});
     program_result r = run_well("stat-scalar form.h5 --stat tid_total,g_clip");
-    check_says(r.out, "# warning: form.h5 declares a tid_total of its own; this is another: "
+    check_says(r.out, "# warning: form.h5 declares another tid_total; this one is "
                       "tid_mean + tid_var\n");
     assert_int_equal(table_rows(r.out), 2);
     program_free(&r);

@@ -322,8 +322,8 @@ static void test_too_few_recorded(void **state) {
     program_result r = program_run("stat-amgm powers.h5 --window 12 --per-step");
     assert_int_equal(r.status, 1);
     assert_string_equal(r.out, "");
-    assert_non_null(strstr(r.err, "powers.h5: none of steps 1 to 12 has vectors and 12 recorded "
-                                  "steps before it: vectors are at 12 of 12 steps"));
+    assert_non_null(strstr(r.err, "powers.h5: no test in steps 1 to 12: it needs 13 recorded "
+                                  "steps, vectors are at 12 of 12 steps"));
     program_free(&r);
     r = program_run("stat-amgm powers.h5 --window 11 --per-step --site first");
     assert_int_equal(r.status, 0);

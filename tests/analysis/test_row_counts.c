@@ -114,7 +114,7 @@ static void counts_are_those_of_the_step(void **state) {
     sr_runfile *f = open_run("any.h5", STEPS / 2, WIDE);
     const int64_t rows = sr_run_get_info(f)->vectors;
     rng random = rng_create(3);
-    assert_true(rows * WIDE * (int64_t)sizeof(float) > PIECE_BYTES);
+    assert_true(rows * WIDE * (int64_t)sizeof(float) > CHUNK_BYTES);
     expect_counts(f, 0, rows);
     expect_counts(f, rows - 1, 1);
     for (int i = 0; i < PLACES; i++) {

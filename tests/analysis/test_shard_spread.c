@@ -165,7 +165,7 @@ static void steps_and_medians(void **state) {
     check_cell(&r, 0, "steps", 5);
     check_cell(&r, 0, "nonfinite", 1);
     check_cell(&r, 0, "spread_mean", 0); /* 0, apart, 0, 0 */
-    assert_non_null(strstr(r.out, "small.h5: no statistics of several shares"));
+    assert_non_null(strstr(r.out, "small.h5: skipped: no statistics of several shards"));
     program_free(&r);
 }
 
@@ -178,11 +178,11 @@ static void refuses(const char *command, int status, const char *first, const ch
 
 static void refusals(void **state) {
     (void)state;
-    refuses("stat-distance --ranks small.h5", 1, "small.h5 has statistics of one share alone",
+    refuses("stat-distance --ranks small.h5", 1, "small.h5 has statistics of one shard alone",
             "--record-shards");
-    refuses("stat-distance --ranks shared.h5 --site rows", 1, "at a site 'rows'",
+    refuses("stat-distance --ranks shared.h5 --site rows", 1, "several shards at 'rows'",
             "--observe batch");
-    refuses("stat-distance --ranks shared.h5 --site 'stem@*'", 1, "at a site 'stem@*'", "");
+    refuses("stat-distance --ranks shared.h5 --site 'stem@*'", 1, "several shards at 'stem@*'", "");
     refuses("stat-distance --ranks uneven.h5", 1, "site stem@1 has 1 features, not 2 as stem", "");
     refuses("stat-distance --ranks shared.h5 --stat mu", 2, "--ranks has no other", "");
     refuses("stat-distance --ranks shared.h5 --form relative", 2, "--ranks has no other", "");

@@ -170,7 +170,7 @@ static void test_run_that_has_not_ended(void **state) {
     program_result r = program_run("stat-svd waiting.h5");
     assert_int_equal(r.status, 1);
     assert_string_equal(r.out, "");
-    assert_non_null(strstr(r.err, "has not ended, and --svd-every was not given"));
+    assert_non_null(strstr(r.err, "has not ended: `statrec train --svd-every N`"));
     program_free(&r);
     r = program_run("stat-svd power.h5 waiting.h5");
     assert_int_equal(r.status, 0);

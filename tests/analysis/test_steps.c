@@ -99,11 +99,9 @@ static void startup_follows_alpha(void **state) {
 static void tables_say_their_steps(void **state) {
     (void)state;
     program_result r = program_run("stat-scalar half.h5 slow.h5 --stat dist_mu");
-    assert_non_null(strstr(r.out,
-                           "# steps: half.h5: 8 to 40 of 40; start-up left out: until step 7 "
-                           "running values hold more than 1 % of what they began with"));
-    assert_non_null(
-        strstr(r.out, "# steps: slow.h5: none of 40; start-up left out: until step 90"));
+    assert_non_null(strstr(r.out, "# steps: half.h5: 8 to 40 of 40; burn-in skipped: until step 7 "
+                                  "running values hold over 1 % of initial ones"));
+    assert_non_null(strstr(r.out, "# steps: slow.h5: none of 40; burn-in skipped: until step 90"));
     check_cell(&r, 1, "steps", 0);
     check_text(&r, 1, "median", "nan");
     program_free(&r);

@@ -252,7 +252,7 @@ static void config_errors_name_the_line(void **state) {
         {"--lr = 1\n", 1, "unknown key '--lr'", "did you mean 'lr'?"},
         {"name = \"open\n", 1, "value of name: the closing quote is missing", ""},
         {"name = \"open\\\n", 1, "value of name: the closing quote is missing", ""},
-        {"name = \"a\" b\n", 1, "value of name: there is text behind the closing quote", ""},
+        {"name = \"a\" b\n", 1, "value of name: there is text after the closing quote", ""},
         {"name = \"\\x\"\n", 1,
          "value of name: a backslash in quotes is followed by none of \" \\ n r t", ""},
         {"lr = 1\nconfig = other.conf\n", 2, "a config file cannot name another config file", ""},

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "hdf5/v1_10/h5_checksum.h"
+#include "hdf5/v1_10/h5_checks.h"
 #include "statrec/record.h"
 #include "statrec/runfile.h"
 #include "train/train.h"

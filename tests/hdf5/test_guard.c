@@ -299,7 +299,7 @@ static const hostile files[] = {
     {"own_link", spoil_own_link, "/steps/loss: refused: a link of a kind", true},
     {"deflated", spoil_deflated, "/sites/name: refused: under a filter", false},
     {"plugin", spoil_plugin, "/steps/loss: refused: under a filter", true},
-    {"committed", spoil_committed, "/steps/loss: refused: of a type that is an object", true},
+    {"committed", spoil_committed, "/steps/loss: refused: of a committed type", true},
     {"order_of_bytes", spoil_order_of_bytes, "/steps/loss: refused: of a type that no", true},
     {"variable", spoil_variable, "/sites/name: refused: a text of variable length", false},
     {"references", spoil_references, "/steps/loss: refused: of a type that no run file", true},
@@ -308,7 +308,7 @@ static const hostile files[] = {
     {"width", spoil_width, "/sites: 100000015 columns in a file of", false},
     {"unwritten", spoil_width_unwritten, "/sites: 100000015 columns in a file of", false},
     {"width_alone", spoil_width_alone, "/sites: 100000015 columns in a file of", false},
-    {"sites", spoil_sites, "/sites/name: refused: larger than what is stored of it", false},
+    {"sites", spoil_sites, "/sites/name: refused: larger than its stored bytes", false},
     {"chunk", spoil_chunk, "/steps/loss: refused: in chunks larger than the file", true},
     {"far", spoil_far, "/steps/loss: refused: of more rows than the file has bytes", true},
 };

@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hdf5/v1_10/h5_checksum.h"
-#include "hdf5/v1_10/h5_heaps.h"
-#include "hdf5/v1_10/h5_trees.h"
+#include "hdf5/v1_10/h5_checks.h"
 #include "journal/positional_io.h"
 #include "testing/check.h"
 #include "testing/damage.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hdf5/v1_10/h5_headers.h"
+#include "hdf5/v1_10/h5_checks.h"
 #include "testing/check.h"
 #include "testing/damage.h"
 #include "testing/run_builder.h"

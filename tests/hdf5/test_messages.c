@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "hdf5/v1_10/h5_messages.h"
+#include "hdf5/v1_10/h5_checks.h"
 #include "testing/check.h"
 
 #define ZERO4       "\0\0\0\0"

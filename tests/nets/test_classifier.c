@@ -128,8 +128,8 @@ static void heads_of_other_widths(void **state) {
     (void)state;
     params p;
     params_init(&p, 1);
-    const attention_layer a = attention_init_sized(&p, "a", 32, 4, 16, 8, 0.1),
-                          b = attention_init(&p, "b", 32, 4, 0.1);
+    const attention_layer a = attention_init(&p, "a", 32, 4, 16, 8, 0.1),
+                          b = attention_init(&p, "b", 32, 4, 8, 8, 0.1);
     assert_true(a.q.w->dim[0] == 64 && a.k.w->dim[0] == 64 && a.v.w->dim[0] == 32);
     assert_true(a.o.w->dim[0] == 32 && a.o.w->dim[1] == 32 && a.heads == 4);
     check_equals(a.scale, 0.25);

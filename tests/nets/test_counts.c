@@ -281,7 +281,7 @@ static void refusals(void **state) {
     strcpy(o.norm_at, "encoder.9.*=bn");
     expect_refusal(&o, &text, "'encoder.9.*' matches no site");
     strcpy(o.norm_at, "encoder.*=bm");
-    expect_refusal(&o, &text, "--norm-at: normalization 'bm'");
+    expect_refusal(&o, &text, "--norm-at: unknown normalization 'bm'");
     *o.norm_at = 0;
     strcpy(text_of(&o, "adanorm-c"), "2");
     expect_refusal(&o, &text, "--adanorm-c: no site's");

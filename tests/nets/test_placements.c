@@ -408,7 +408,7 @@ static void refusals(void **state) {
     model_options o = options_of("transformer", "pre", "lm");
     sr_failure why = {0};
     assert_null(model_create(&o, &shape, &why));
-    check_failure(&why, SR_USAGE, "normalization 'lm' is not known");
+    check_failure(&why, SR_USAGE, "unknown normalization 'lm'");
     static const char *const without[] = {"tensorized", "mlp_parser", "resnet20", "mnist_cnn"};
     for (int i = 0; i < 4; i++) assert_false(model_obeys(without[i], "qk-norm"));
     static const char *const with[] = {"transformer", "transformer_lm", "transformer_classifier",

@@ -100,9 +100,7 @@ static void refusals(void **state) {
     why = (sr_failure){0};
     o.heads = 8;
     assert_null(model_create(&o, &shape, &why));
-    check_failure(&why, SR_USAGE,
-                  "embed-dim 8 is not heads 8 of an even width: positions are pairs of sine and "
-                  "cosine");
+    check_failure(&why, SR_USAGE, "embed-dim 8 is not divisible by heads 8 into even widths");
     why = (sr_failure){0};
     strcpy(o.preset, "large");
     assert_null(model_create(&o, &shape, &why));

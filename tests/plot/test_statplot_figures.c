@@ -431,7 +431,7 @@ static void test_scatter_of_ranks(void **state) {
     check_run("run=$STATREC_SAMPLES/shares_bn.h5; statplot ranks $run $run --labels a,b -o two.svg "
               "&& grep -q '>a (median of the sites)<' two.svg && ! grep -q 'each site' two.svg",
               0, "");
-    check_run("statplot ranks pre_bn.h5 -o told.svg", 1, "has statistics of one share alone");
+    check_run("statplot ranks pre_bn.h5 -o told.svg", 1, "has statistics of one shard alone");
 }
 
 /* The data file of fig4's left panel is that of the reading. */

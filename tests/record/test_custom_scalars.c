@@ -170,7 +170,7 @@ static void test_refused_names(void **state) {
             expect_refused(names[i], "1", "", scope, "a name has");
     for (int i = 0; i < 9; i++)
         for (int scope = 0; scope < 2; scope++)
-            expect_refused(taken[i], "1", "", scope, "there is one of this name");
+            expect_refused(taken[i], "1", "", scope, "declared twice");
     expect_refused(NULL, "1", "", 0, "a name has");
     memset(text, 'n', sizeof text), text[SR_NAME_SIZE] = '\0';
     expect_refused(text, "1", "", 0, "a name has");
@@ -271,7 +271,7 @@ static void test_copies(void **state) {
         sr_recorder *r = sample_create(to, &o, &why);
         sr_declare_scalar(r, own[0].name, i ? own[0].unit : "m", "", i ? SR_PER_STEP : SR_PER_SITE);
         assert_int_equal(sr_copy_rows(r, path, -1, -1, NULL), SR_USAGE);
-        check_failure(sr_failed(r), SR_USAGE, "its scalar update_ratio has another unit or scope");
+        check_failure(sr_failed(r), SR_USAGE, "scalar update_ratio has another unit or scope");
         sr_abandon(r);
     }
 }
@@ -360,15 +360,16 @@ static void test_damaged(void **state) {
     expect_rest("scalars", NULL, "scalars", NULL);
     expect_rest("scalars", "update_ratio\t", "not a line", NULL);
     expect_rest("scalars", "\x7fupdate_ratio", "not a line", NULL);
-    expect_rest("scalars", "update_ratio\na/b\nnever_put", "'a/b' is no name", "never_put");
-    expect_rest("scalars", "update_ratio\n\nnever_put", "'' is no name", "never_put");
-    expect_rest("scalars", ".x\nnever_put", "'.x' is no name", "never_put");
-    expect_rest("scalars", "never_put\nnever_put", "'never_put' is no name", "never_put");
-    expect_rest("scalars", "rows\nnever_put", "'rows' is no name", "never_put");
+    expect_rest("scalars", "update_ratio\na/b\nnever_put", "'a/b' is not a name", "never_put");
+    expect_rest("scalars", "update_ratio\n\nnever_put", "'' is not a name", "never_put");
+    expect_rest("scalars", ".x\nnever_put", "'.x' is not a name", "never_put");
+    expect_rest("scalars", "never_put\nnever_put", "'never_put' is not a name", "never_put");
+    expect_rest("scalars", "rows\nnever_put", "'rows' is not a name", "never_put");
     expect_rest("scalars", "update_ratio\nnothing", "/scalars/nothing", "update_ratio");
     expect_rest("scalars", "tokens_seen\nnever_put", "/scalars/tokens_seen", "tokens_seen");
-    expect_rest("steps", "loss\ntokens_seen", "'loss' is no name", "tokens_seen");
-    expect_rest("steps", "update_ratio\ntokens_seen", "'update_ratio' is no name", "tokens_seen");
+    expect_rest("steps", "loss\ntokens_seen", "'loss' is not a name", "tokens_seen");
+    expect_rest("steps", "update_ratio\ntokens_seen", "'update_ratio' is not a name",
+                "tokens_seen");
     expect_rest("ranks", "rank\n0", "ranks", NULL);
     for (int i = 0; i < 70; i++) sprintf(many + 4 * i, "a%02d\n", i);
     expect_rest("steps", many, "/steps/a00", NULL);

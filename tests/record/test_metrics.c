@@ -115,7 +115,7 @@ static void test_before_steps(void **state) {
     r = run_create(sample_path("early.h5"), run_options());
     sr_add_metric(r, "early", "1", "", SR_BETTER_NEITHER);
     for (int i = 0; i < 17; i++) put_eval(r, i);
-    check_failure(sr_failed(r), SR_STATE, "too many evaluations before a step");
+    check_failure(sr_failed(r), SR_STATE, "at most 16 before the first step");
     sr_abandon(r);
 }
 
@@ -213,7 +213,7 @@ static void test_mistakes(void **state) {
     expect_mistake("no metric 'f2' was declared", SR_USAGE, put_unknown);
     expect_mistake("f1 put twice at step 1", SR_STATE, put_twice);
     expect_mistake("'f1' outside an evaluation", SR_STATE, put_outside);
-    expect_mistake("step 2 begun inside that of 1", SR_STATE, begin_inside);
+    expect_mistake("step 2 begun inside the one at 1", SR_STATE, begin_inside);
     expect_mistake("evaluation at step -1", SR_USAGE, begin_negative);
     expect_mistake("sr_end_eval outside", SR_STATE, end_outside);
     assert_int_equal(sr_add_metric(NULL, "a", "1", "", SR_BETTER_MORE), SR_STATE);

@@ -58,7 +58,7 @@ static void test_order(void **state) {
     for (int repeat = 0; repeat < 2; repeat++) {
         expect_refused("B0", (sr_repeat)repeat, SR_STATE, "no forward at site site in step 1");
         expect_refused("b0", (sr_repeat)repeat, SR_STATE, "sr_put_backward: no forward");
-        expect_refused("F0B1", (sr_repeat)repeat, SR_STATE, "shape of dy is not that of x");
+        expect_refused("F0B1", (sr_repeat)repeat, SR_STATE, "dy and x differ in shape");
         expect_refused("f0B0", (sr_repeat)repeat, SR_STATE, "the forward pass was sums");
     }
     sr_recorder *r = create("refused.h5", &base.site); /* no step; passes of the step before */
@@ -130,7 +130,7 @@ static void test_many_passes(void **state) {
         sr_begin_step(r, 3);
         for (int i = 0; i <= WAITING; i++) script_call(r, 0, &c, 3, "f0");
         if (merge) {
-            end_refused(r, SR_STATE, "4096 forward passes in step 3");
+            end_refused(r, SR_STATE, "4096 forward passes without a backward pass in step 3");
             continue;
         }
         check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));

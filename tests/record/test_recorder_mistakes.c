@@ -163,7 +163,7 @@ static void test_mistakes(void **state) {
     expect_mistake("no embedding 'other'", SR_USAGE, unknown_embedding);
     expect_mistake("tensor [2, 4, 1]", SR_USAGE, observe_wrong_width);
     expect_mistake("no forward", SR_STATE, observe_backward_first);
-    expect_mistake("shape of dy", SR_STATE, observe_other_shape);
+    expect_mistake("dy and x differ in shape", SR_STATE, observe_other_shape);
     expect_mistake("no forward", SR_STATE, observe_backward_alone);
 }
 

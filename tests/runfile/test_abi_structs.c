@@ -270,7 +270,7 @@ static void test_newer(void **state) {
             if (more % 8 == 0) expect_same((input)kind, &given, &as, size + more);
             given.byte[size + more - 1] = 1;
             char part[64];
-            snprintf(part, sizeof part, "of %zu bytes, byte %zu", size + more, size + more - 1);
+            snprintf(part, sizeof part, "byte %zu of %zu", size + more - 1, size + more);
             expect_refused((input)kind, &given, part);
             given.byte[size + more - 1] = 0;
         }

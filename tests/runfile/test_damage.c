@@ -34,7 +34,7 @@ static void test_truncated(void **state) {
     assert_true(damage_exercise(path));
     sr_failure why = {0};
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
-    check_failure(&why, SR_FORMAT, "end matter");
+    check_failure(&why, SR_FORMAT, "trailer");
     free(bytes);
 }
 

@@ -107,13 +107,13 @@ static void test_spoilt(void **state) {
     expect_spoilt("/evals/foreign: refused", true, add_matrix);
     expect_spoilt("/evals/foreign", true, add_bare);
     expect_spoilt("/evals/foreign", true, add_group);
-    expect_spoilt("/evals: a name that no metric has", true, add_long);
+    expect_spoilt("/evals: invalid name of a metric", true, add_long);
     expect_spoilt("/evals/f1 attribute better: 'upwards'", true, spoil_better);
     expect_spoilt("/evals/f1 attribute unit: not a line", true, spoil_unit);
     expect_spoilt("/evals/f1 attribute better", true, drop_better);
     expect_spoilt("/evals declares 1000000 metrics", true, spoil_number);
-    expect_spoilt("/evals/f1: at place 2, expected at 1", true, spoil_place);
-    expect_spoilt("/evals/f1: at place 1, expected at 0", true, drop_first);
+    expect_spoilt("/evals/f1: at place 2 instead of 1", true, spoil_place);
+    expect_spoilt("/evals/f1: at place 1 instead of 0", true, drop_first);
     expect_spoilt("/evals: 2 metrics, 3 were declared", true, drop_last);
     expect_spoilt("/evals/epoch", true, drop_epoch);
 }

@@ -241,7 +241,7 @@ static void unknown_family(void **state) {
     expect_site(sr_run_get_site(f, 0), SR_FAMILY_NONE, "-", "", "", "bn");
     sr_run_close(f);
     assert_int_equal(sr_run_check(path, &why), SR_FORMAT);
-    check_failure(&why, SR_FORMAT, "/sites/family: 'phi' at site 0");
+    check_failure(&why, SR_FORMAT, "/sites/family: unknown 'phi' at site 0");
 }
 
 /* A recovered file says what the broken one said, or what is known of its names. */

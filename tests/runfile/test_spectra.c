@@ -239,7 +239,7 @@ static void checked(void **state) {
         {"/spectra/step", "/spectra/step: not increasing, or not among", 1, -1, 3},
         {"/spectra/step", "no dataset /spectra/step", DELETE, 0, 0},
         {"/spectra/rows", "no dataset /spectra/rows", DELETE, 0, 0},
-        {"/spectra/rows", "/spectra/rows: rows that are not whole", LENGTHEN, SAMPLE_SITES, 0},
+        {"/spectra/rows", "/spectra/rows: incomplete rows", LENGTHEN, SAMPLE_SITES, 0},
         {"/spectra/rows", "/spectra/rows: a count below -1", 0, 3, -4},
         {"/spectra/rows", "/spectra/input: values of a site that was not measured", 1, 0, -1},
         {"/spectra/input", "/spectra/input: singular values that do not descend", 0, 2, 1e6},

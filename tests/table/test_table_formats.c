@@ -98,8 +98,7 @@ static void test_latex(void **state) {
                         "\\end{table}\n");
     for (const char *line = r.out; *line; line += strcspn(line, "\n") + 1)
         if (line < strstr(r.out, "\\begin{table}")) assert_int_equal(line[0], '%');
-    assert_non_null(
-        strstr(r.out, "% definition: a measured value is that of the evaluation with "));
+    assert_non_null(strstr(r.out, "% definition: measured values: from the evaluation with "));
     assert_non_null(strstr(r.out, "% source: Shen et al., ICML 2020, table 1\n"));
     program_free(&r);
 }

@@ -66,7 +66,7 @@ static void check_layouts(const char *lines, const char *want) {
 
 static void test_damaged_layouts(void **state) {
     (void)state;
-    check_layouts("a\\ttable\\n", "l.tsv:2: 2 cells instead of a layout, a part and a label");
+    check_layouts("a\\ttable\\n", "l.tsv:2: 2 cells instead of layout, part and label");
     check_layouts("a\\trow\\tR\\tnorm=ln\\n", "l.tsv:2: a row of a before its table");
     check_layouts(TABLE TABLE, "l.tsv:3: a second table a");
     check_layouts(TABLE "a\\tcell\\tR\\n", "l.tsv:3: 'cell' is neither table, row nor column");

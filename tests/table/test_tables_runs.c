@@ -141,13 +141,11 @@ static void test_site_of_discrepancy(void **state) {
     check_text(&r, 0, "tid_from", "steps");
     check_cell(&r, 0, "tid_mean", 10);
     check_cell(&r, 0, "tid_var", 30);
-    assert_non_null(
-        strstr(r.out, "# steps: observed.h5: losses and discrepancies of steps over the "));
+    assert_non_null(strstr(r.out, "# steps: observed.h5: losses and discrepancies over the "));
     program_free(&r);
     r = program_run("stat-table observed.h5");
     check_text(&r, 0, "tid_site", "late");
-    assert_non_null(
-        strstr(r.out, "# steps: observed.h5: losses and discrepancies of steps over the "));
+    assert_non_null(strstr(r.out, "# steps: observed.h5: losses and discrepancies over the "));
     check_cell(&r, 0, "tid_var", 60);
     program_free(&r);
 }

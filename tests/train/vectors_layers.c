@@ -113,7 +113,7 @@ static void run_encoder(layer_case *l) {
     layer_size size;
     if (!read_size(l, &size)) return;
     site_builder b = {l->m, &l->options, &l->why};
-    encoder_layer layer = encoder_layer_init(&b, &size, 0);
+    encoder_layer layer = encoder_layer_init(&b, &size, "encoder", 0);
     layer_case_set(l, encoder_names);
     tensor *x = read_rows(l, "in/x", &size);
     uint8_t *mask = x ? case_mask(c, "in/mask", x->dim[0] * x->dim[1]) : NULL;

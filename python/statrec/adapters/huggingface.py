@@ -6,7 +6,8 @@
 A row is one update; repeat="merge", the default, merges its micro-batches. The trainer passes the
 loss, the learning rate and the norm of the gradients to a callback when it logs. With
 logging_steps=1 each row has them, otherwise only rows of logged updates; the loss is then the mean
-since the last log.
+since the last log. tokens are those that the trainer counts (include_num_input_tokens_seen), and the
+scale of the loss under fp16 is the optimizer's.
 """
 from . import _metrics
 
@@ -19,6 +20,7 @@ class _Run:
     def __init__(self, path, metrics, options):
         self.path, self.metrics, self.options = path, metrics, options
         self.run, self.declared, self.waiting = None, frozenset(), None
+        self.scale, self.seen = 1.0, 0
 
     def begin(self, args, state, model):
         from ..watch import watch
@@ -26,10 +28,19 @@ class _Run:
                    "planned_steps": max(0, state.max_steps), **self.options}
         self.run = watch(model, self.path, **options)
         self.declared = _metrics.declare(self.run, self.metrics)
+        self.seen = getattr(state, "num_input_tokens_seen", 0) or 0
 
     def step_ended(self, state):
         """The row waits for what is logged of it, up to the next step, evaluation or end."""
-        self.waiting = {"update": state.global_step, "epoch": state.epoch}
+        seen = getattr(state, "num_input_tokens_seen", 0) or 0
+        self.waiting = {"update": state.global_step, "epoch": state.epoch,
+                        "grad_scale": self.scale, "tokens": int(seen - self.seen)}
+        self.seen = seen
+
+    def before_update(self, optimizer):
+        """The scale that this update's gradients have; it changes after it."""
+        scaler = getattr(optimizer, "scaler", None)
+        self.scale = scaler.get_scale() if scaler is not None else 1.0
 
     def logged(self, logs):
         if self.waiting is not None:
@@ -67,6 +78,9 @@ def callback(path, metrics=(), **options):
 
         def on_step_begin(self, args, state, control, **_):
             self.recording.settle()
+
+        def on_pre_optimizer_step(self, args, state, control, optimizer=None, **_):
+            self.recording.before_update(optimizer)
 
         def on_step_end(self, args, state, control, **_):
             self.recording.step_ended(state)

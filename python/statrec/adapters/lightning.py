@@ -5,6 +5,7 @@
 
 A row is one update (trainer.global_step); repeat="merge", the default, merges the micro-batches of
 accumulate_grad_batches. loss is the value that training_step returned for the last micro-batch.
+tokens: a function of the batch that counts its tokens; those of an update add up.
 """
 from . import _metrics
 
@@ -23,10 +24,10 @@ def _rate(trainer):
 class _Run:
     """What happens at each event; the callback hands over."""
 
-    def __init__(self, path, metrics, options):
+    def __init__(self, path, metrics, options, tokens=None):
         self.path, self.metrics, self.options = path, metrics, options
         self.run, self.declared, self.seen = None, frozenset(), 0
-        self.rate, self.scale = None, 1.0
+        self.rate, self.scale, self.count, self.tokens = None, 1.0, tokens, 0
 
     def begin(self, trainer, module):
         from ..watch import watch
@@ -44,12 +45,14 @@ class _Run:
         self.scale = scaler.get_scale() if scaler is not None else 1.0
         self.rate = _rate(trainer)
 
-    def batch_ended(self, trainer, outputs):
+    def batch_ended(self, trainer, outputs, batch=None):
+        self.tokens += int(self.count(batch)) if self.count else 0
         if trainer.global_step == self.seen:  # within an accumulation
             return
         self.seen = trainer.global_step
         self.run.step(loss=_loss(outputs), lr=self.rate, grad_scale=self.scale, step=self.seen,
-                      update=self.seen, epoch=trainer.current_epoch)
+                      update=self.seen, epoch=trainer.current_epoch, tokens=self.tokens)
+        self.tokens = 0
 
     def validated(self, trainer):
         values = _metrics.chosen(self.declared, trainer.callback_metrics)
@@ -69,13 +72,13 @@ def _library():
     return Callback
 
 
-def callback(path, metrics=(), **options):
+def callback(path, metrics=(), tokens=None, **options):
     """A Callback that records to path. metrics: names that the module logs in validation, or
-    {name: (unit, definition, better)}; options as in statrec.watch."""
+    {name: (unit, definition, better)}; tokens: a function of a batch; options as in statrec.watch."""
 
     class StatrecCallback(_library()):
         """One row for each update; see statrec.adapters.lightning."""
-        recording = _Run(path, metrics, options)
+        recording = _Run(path, metrics, options, tokens)
 
         def on_train_start(self, trainer, module):
             self.recording.begin(trainer, module)
@@ -84,7 +87,7 @@ def callback(path, metrics=(), **options):
             self.recording.before_update(trainer)
 
         def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
-            self.recording.batch_ended(trainer, outputs)
+            self.recording.batch_ended(trainer, outputs, batch)
 
         def on_validation_end(self, trainer, module):
             self.recording.validated(trainer)

@@ -25,24 +25,24 @@ typedef struct mix_wanted {
     int length_terms, padding_terms;
 } mix_wanted;
 
-/* Of a covariate: whether it says anything. */
+/* Whether a covariate varies. */
 typedef enum { MIX_VARIES, MIX_CONSTANT, MIX_UNKNOWN } mix_known;
 
 typedef struct mix_site {
     const sr_runfile *run;
     const sr_run_site *at;
     int64_t site;
-    bool position;       /* position_B and position are there */
+    bool position;       /* the file has position_B and position */
     int64_t first, rows; /* of /vectors, in the window */
     int64_t block;       /* rows that stay together */
-    int length, padding; /* terms of the two covariates, which stand in this order */
+    int length, padding; /* terms of the two covariates, in this order */
     mix_known known[2];  /* the same order */
     double *z;           /* [rows, length + padding] terms less their running means */
     double *n;           /* [rows] valid rows of the batch */
     int64_t *step;       /* [rows] */
 } mix_site;
 
-/* Which terms explain a part, of which vector. */
+/* The terms that explain a part, and their vector. */
 typedef struct mix_model {
     int target, first, count; /* row.y[target]; terms first .. first + count - 1 */
 } mix_model;
@@ -50,7 +50,7 @@ typedef struct mix_model {
 mix_model mix_model_of(const mix_site *m, mix_part part);
 extern const char *const mix_part_name[MIX_PARTS];
 
-/* m->run, at, site, position: given. To be freed after a failure too. */
+/* m->run, at, site, position: given. Free it after a failure too. */
 sr_status mix_site_read(mix_site *m, const mix_wanted *wanted, sr_failure *why);
 void mix_site_free(mix_site *m);
 
@@ -95,7 +95,7 @@ typedef struct mix_intervals {
 
 typedef struct mix_share {
     bool there;
-    double share, low, high, control_low, control_high, tid; /* NaN where there is none */
+    double share, low, high, control_low, control_high, tid; /* NaN if undefined */
 } mix_share;
 
 typedef struct mix_outcome {
@@ -105,7 +105,7 @@ typedef struct mix_outcome {
     double independent; /* the share that the means of independent rows would have */
 } mix_outcome;
 
-/* part[].there says what is wanted. */
+/* part[].there: wanted. */
 sr_status mix_explain(const mix_site *m, const mix_intervals *of, mix_outcome *o, sr_failure *why);
 
 #endif

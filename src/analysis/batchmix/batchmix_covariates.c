@@ -1,17 +1,17 @@
-/* Covariates of the batches of a site, as mu_B - mu sees them.
+/* Covariates of the batches of a site, as mu_B - mu depends on them.
  *
  *     length  = rows / samples               valid rows of a sentence, mean over the batch
  *     padding = padded / (rows + padded)
  *
- * Each is bent at its quantiles 1/K .. (K-1)/K over the steps, K terms in all: the covariate itself
- * and max(covariate - quantile, 0). If mu_B = a + sum_j b_j z_j, and mu is the running mean of mu_B
- * from before the update with weight alpha of its old value, then
+ * Each has K terms: the covariate itself, and max(covariate - quantile, 0) for its quantiles 1/K ..
+ * (K-1)/K over the steps. If mu_B = a + sum_j b_j z_j, and mu is the running mean of mu_B before
+ * the update with weight alpha of its old value, then
  *
  *     mu_B - mu = sum_j b_j (z_j - running z_j),   running z_j <- alpha running z_j + (1-alpha) z_j
  *
- * once a is forgotten (mu starts at 0): the constant cancels, and the running means of the terms
- * have to go through every step, also those whose vectors are not recorded. They start at the mean
- * of the term. Steps without valid rows leave them as they are, as the layer does.
+ * once a is forgotten (mu starts at 0): the constant cancels. The running means of the terms need
+ * every step, also steps without recorded vectors. They start at the mean of the term. Steps
+ * without valid rows leave them unchanged, as the layer does.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -45,61 +45,33 @@ static sr_status read_column(const mix_site *m, const char *name, int64_t first,
     return status;
 }
 
-/* value [count]: a covariate where so many rows are known. */
-static sr_status read_covariate(const mix_site *m, int covariate, const double *rows, int64_t first,
-                                int64_t count, double *value, sr_failure *why) {
-    sr_status status = read_column(m, beside_rows[covariate], first, count, value, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++) {
-        const double part =
-            covariate == LENGTH ? rows[i] / value[i] : value[i] / (rows[i] + value[i]);
-        value[i] = rows[i] > 0 ? part : NAN;
-    }
-    return status;
-}
-
 /* The steps from the first-th on. */
 static sr_status block_read(step_block *b, const mix_site *m, int64_t first, sr_failure *why) {
     const int64_t left = sr_run_get_info(m->run)->steps - first;
     b->count = left < BLOCK ? left : BLOCK;
     sr_status status = sr_run_step_ints(m->run, "step", first, b->count, b->step, why);
     if (status == SR_OK) status = read_column(m, "rows", first, b->count, b->rows, why);
-    for (int c = 0; c < COVARIATES && status == SR_OK; c++)
-        status = read_covariate(m, c, b->rows, first, b->count, b->value[c], why);
+    for (int c = 0; c < COVARIATES && status == SR_OK; c++) {
+        double *value = b->value[c];
+        status = read_column(m, beside_rows[c], first, b->count, value, why);
+        for (int64_t i = 0; i < b->count && status == SR_OK; i++) {
+            const double rows = b->rows[i];
+            const double part = c == LENGTH ? rows / value[i] : value[i] / (rows + value[i]);
+            value[i] = rows > 0 ? part : NAN;
+        }
+    }
     return status;
 }
 
 /* -- one covariate --------------------------------------------------------------------------- */
 
-/* Rows first .. first + count - 1 of /scalars. */
-static sr_status read_window(const mix_site *m, int covariate, int64_t first, int64_t count,
-                             double *value, sr_failure *why) {
-    double rows[BLOCK];
-    sr_status status = SR_OK;
-    for (int64_t at = 0; at < count && status == SR_OK; at += BLOCK) {
-        const int64_t some = count - at < BLOCK ? count - at : BLOCK;
-        status = read_column(m, "rows", first + at, some, rows, why);
-        if (status == SR_OK)
-            status = read_covariate(m, covariate, rows, first + at, some, value + at, why);
-    }
-    return status;
-}
-
-/* knot [MIX_TERMS] */
-static sr_status find_knots(mix_site *m, const step_window *w, int covariate, int wanted,
-                            double *knot, int *terms, sr_failure *why) {
-    const series steps = {.run = m->run, .site = m->site, .source = FROM_SCALARS};
-    int64_t from = 0, rows = 0;
-    column_block b = {0};
-    column_quantiles found = {0};
+/* knot [MIX_TERMS]; value [rows]: the covariate, reordered */
+static void find_knots(mix_site *m, double *value, int64_t rows, int covariate, int wanted,
+                       double *knot, int *terms) {
     double quantile[MIX_TERMS] = {0.5}; /* to have one where no knot is wanted */
     for (int i = 1; i < wanted; i++) quantile[i - 1] = (double)i / wanted;
-    sr_status status = window_rows(w, &steps, &from, &rows, why);
-    if (status == SR_OK) status = columns_create(&b, 1, rows, why);
-    if (status == SR_OK) status = read_window(m, covariate, from, rows, b.memory, why);
-    if (status == SR_OK)
-        found = quantiles_make(b.memory, rows, quantile, wanted > 1 ? wanted - 1 : 1);
-    columns_free(&b);
-    if (status != SR_OK) return status;
+    const column_quantiles found =
+        quantiles_make(value, rows, quantile, wanted > 1 ? wanted - 1 : 1);
     *terms = found.finite && found.largest - found.least > CONSTANT * fabs(found.largest);
     knot[0] = -INFINITY; /* the first term has no knot */
     for (int i = 1; i < wanted && *terms; i++) {
@@ -107,7 +79,6 @@ static sr_status find_knots(mix_site *m, const step_window *w, int covariate, in
         if (at > found.least && at < found.largest && at > knot[*terms - 1]) knot[(*terms)++] = at;
     }
     m->known[covariate] = *terms ? MIX_VARIES : found.finite ? MIX_CONSTANT : MIX_UNKNOWN;
-    return SR_OK;
 }
 
 /* -- the terms, through all steps ------------------------------------------------------------ */
@@ -182,8 +153,8 @@ static sr_status filter_terms(const mix_site *m, term_list *l, step_block *b, sr
 
 /* -- the site -------------------------------------------------------------------------------- */
 
-/* The rows of /vectors in the window, and how many of them stay together: twice the memory
- * of the running mean, at most what leaves a block for every fold. */
+/* Finds the rows of /vectors in the window. Their blocks have twice the memory of the running mean,
+   but leave one for every fold. */
 static sr_status find_rows(mix_site *m, const step_window *w, sr_failure *why) {
     const series vectors = {.run = m->run, .site = m->site, .source = FROM_VECTORS};
     sr_status status = window_rows(w, &vectors, &m->first, &m->rows, why);
@@ -200,18 +171,29 @@ static sr_status find_rows(mix_site *m, const step_window *w, sr_failure *why) {
     return SR_OK;
 }
 
-static sr_status choose_terms(mix_site *m, const mix_wanted *wanted, term_list *l,
+static sr_status choose_terms(mix_site *m, const mix_wanted *wanted, term_list *l, step_block *b,
                               sr_failure *why) {
+    const series steps = {.run = m->run, .site = m->site, .source = FROM_SCALARS};
     const int most[COVARIATES] = {wanted->length_terms, wanted->padding_terms};
     int *const terms[COVARIATES] = {&m->length, &m->padding};
-    sr_status status = SR_OK;
+    int64_t from = 0, rows = 0;
+    column_block of = {0};
     *l = (term_list){0};
+    sr_status status = window_rows(wanted->window, &steps, &from, &rows, why);
+    if (status == SR_OK) status = columns_create(&of, COVARIATES, rows, why);
+    for (int64_t at = 0; at < rows && status == SR_OK; at += BLOCK) {
+        const size_t some = (size_t)(rows - at < BLOCK ? rows - at : BLOCK);
+        status = block_read(b, m, from + at, why);
+        for (int c = 0; c < COVARIATES && status == SR_OK; c++)
+            memcpy(of.value[c] + at, b->value[c], some * sizeof *b->value[c]);
+    }
     for (int c = 0; c < COVARIATES && status == SR_OK; c++) {
         double knot[MIX_TERMS];
-        status = find_knots(m, wanted->window, c, most[c], knot, terms[c], why);
+        find_knots(m, of.value[c], rows, c, most[c], knot, terms[c]);
         for (int j = 0; j < *terms[c]; j++)
             l->term[l->count++] = (term){.covariate = c, .knot = knot[j]};
     }
+    columns_free(&of);
     return status;
 }
 
@@ -219,12 +201,12 @@ sr_status mix_site_read(mix_site *m, const mix_wanted *wanted, sr_failure *why) 
     term_list l;
     sr_status status = find_rows(m, wanted->window, why);
     if (status != SR_OK || !m->rows) return status;
-    status = choose_terms(m, wanted, &l, why);
-    if (status != SR_OK) return status;
     step_block *b = malloc(sizeof *b);
+    if (!b) return sr_fail(why, SR_MEMORY, "out of memory");
+    status = choose_terms(m, wanted, &l, b, why);
     m->n = calloc((size_t)m->rows, sizeof *m->n);
     m->z = calloc((size_t)(m->rows * l.count) + 1, sizeof *m->z);
-    status = b && m->n && m->z ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && (!m->n || !m->z)) status = sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = start_running(m, &l, b, why);
     if (status == SR_OK) status = filter_terms(m, &l, b, why);
     free(b);

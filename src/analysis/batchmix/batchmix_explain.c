@@ -1,5 +1,6 @@
-/* Shares of the parts of one site: two passes through its vectors. The first one sums products for
- * the regressions, those of the control too; the second one takes each part out of every row. */
+/* Shares of the parts of one site, by two passes through its vectors. The first sums products for
+ * the regressions and their control; the second subtracts each part from every row.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ static int fold_of(const work *w, int64_t row) {
 
 /* -- first pass ------------------------------------------------------------------------------ */
 
-/* Distances are spread evenly over what is at least two blocks away from none. */
+/* Distances are spread evenly, at least two blocks from 0. */
 static int64_t distance(const work *w, int64_t i) {
     const double rows = (double)w->m->rows;
     const double least = fmin(2 * (double)w->m->block, rows / 4);

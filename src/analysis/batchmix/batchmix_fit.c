@@ -6,10 +6,10 @@
  *     B_f = (sum_{t not in f} z_t z_t')^-1 sum_{t not in f} z_t y_t'        [k, d]
  *     left = sum_f sum_{t in f} ||y_t - B_f' z_t||^2
  *
- * Squares that are left in the rows that B was made from would shrink with every term, be it noise.
- * Both sums over t follow from the sums of each fold, so y is needed once and not kept. Normal
- * equations by Cholesky's method in double: k is small, the terms are scaled to a mean square of 1.
- * A term that is linear in those before it, to 1e-9 of its square, gets no coefficient.
+ * In the rows that B was fitted to, the squares would shrink with every term, even with noise. Both
+ * sums over t follow from the sums of each fold, so y is needed once and not kept. Normal equations
+ * by Cholesky's method in double suffice: k is small, and the terms have a mean square of 1. A term
+ * that is linear in earlier ones, to 1e-9 of its square, gets no coefficient.
  */
 #include <math.h>
 #include <stdlib.h>

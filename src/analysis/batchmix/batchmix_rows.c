@@ -1,4 +1,4 @@
-/* mu_B - mu of one site, row after row, in pieces: memory does not grow with the file. */
+/* mu_B - mu of one site, row after row, in chunks: memory does not grow with the file. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,11 +13,6 @@ typedef struct delta_block {
     float *raw[READ];     /* [rows, width]; NULL: not read */
     double *delta, *rest; /* [width] */
 } delta_block;
-
-static void piece_free(delta_block *p) {
-    for (int v = 0; v < READ; v++) free(p->raw[v]);
-    free(p->delta);
-}
 
 static sr_status piece_create(delta_block *p, const mix_site *m, sr_failure *why) {
     const int64_t width = m->at->width;
@@ -35,7 +30,7 @@ static sr_status piece_create(delta_block *p, const mix_site *m, sr_failure *why
     return whole ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
 }
 
-/* Row i of the piece. */
+/* Row i of the block. */
 static mix_row make_row(const delta_block *p, const mix_site *m, int64_t i, int64_t at) {
     const int64_t d = m->at->width;
     mix_row r = {.at = at, .y = {p->delta, m->position ? p->rest : NULL}};
@@ -70,6 +65,7 @@ sr_status mix_each_row(const mix_site *m, mix_visitor visit, void *context, sr_f
             visit(context, &row);
         }
     }
-    piece_free(&p);
+    for (int v = 0; v < READ; v++) free(p.raw[v]);
+    free(p.delta);
     return status;
 }

@@ -1,24 +1,24 @@
 /* Block bootstrap of the median, the 99 % quantile and the maximum of an autocorrelated series.
  *
- * Circular block bootstrap (Politis and Romano 1992): a resample of x_0 .. x_{n-1} is made of
- * ceil(n / l) blocks of l consecutive values, each beginning at a place drawn uniformly and
- * wrapping around at the end, cut to n values. Blocks keep the dependence of neighbouring steps,
- * which single values drawn one by one would lose: the intervals would be too short.
+ * Circular block bootstrap (Politis and Romano 1992): a resample of x_0 .. x_{n-1} consists of
+ * ceil(n / l) blocks of l consecutive values. Each block starts at a uniformly drawn index and
+ * wraps around at the end; the resample is cut to n values. Blocks keep the dependence of
+ * neighbouring steps. Single values lose it and give intervals that are too short.
  *
- * How long blocks are: bootstrap_block_length.c. How quantiles of resamples are found:
- * bootstrap_resample.c. The maximum of a resample cannot exceed the maximum of the series: its
- * interval says how much hangs on single steps, and its upper end is the value itself.
+ * bootstrap_block_length.c chooses l, bootstrap_resample.c finds quantiles of resamples. The
+ * maximum of a resample cannot exceed the maximum of the series. So its interval shows how much
+ * depends on single steps, and its upper end is the maximum itself.
  *
- * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is n
- * runs drawn with replacement, each with a resample of its blocks of its own, and their mean. Such
- * a mean varies less than that of n new runs: drawing from the n runs themselves takes the variance
- * with n instead of n - 1, and percentiles are those of a normal distribution where n runs leave
- * Student's with n - 1 degrees of freedom. Intervals are made wider by (Hesterberg 2015, expanded
- * percentiles; there at their level, which n = 3 runs cannot reach)
+ * Several runs (two levels: Davison and Hinkley, Bootstrap Methods, 3.8): a resample of n runs is
+ * the mean of n runs drawn with replacement, each with its own resample of blocks. Such a mean
+ * varies less than the mean of n new runs, for two reasons. Drawing from the n runs divides the
+ * variance by n instead of n - 1. Percentiles assume a normal distribution; n runs give Student's
+ * with n - 1 degrees of freedom. So intervals are widened (Hesterberg 2015, expanded percentiles;
+ * there at their level, which n = 3 runs cannot reach) by
  *
  *     c = t_{n-1, level} / z_level  sqrt(n / (n - 1)):   9.2 at n = 2, 2.7 at 3, 1.6 at 5
  *
- * (95 %). The distribution function of Student is Abramowitz and Stegun 26.7.3 and 26.7.4.
+ * (95 %). Student's distribution function is Abramowitz and Stegun 26.7.3 and 26.7.4.
  */
 
 #include "analysis/bootstrap/bootstrap.h"
@@ -79,28 +79,21 @@ static double student(double angle, int freedom) {
     return odd ? (angle + s * sum) / acos(0) : s * sum;
 }
 
-/* Both distribution functions rise; 80 halvings are more than a double resolves. */
-static double student_quantile(double part, int freedom) {
-    double low = 0, high = acos(0);
+/* Bound of the part of a distribution around 0: Student's, or the normal one for no freedom. The
+ * distribution functions rise; 80 halvings are more than a double resolves. */
+static double two_sided_quantile(double part, int freedom) {
+    double low = 0, high = freedom ? acos(0) : 40;
     for (int i = 0; i < 80; i++) {
         const double middle = (low + high) / 2;
-        *(student(middle, freedom) < part ? &low : &high) = middle;
+        const double here = freedom ? student(middle, freedom) : erf(middle / sqrt(2));
+        *(here < part ? &low : &high) = middle;
     }
-    return sqrt(freedom) * tan(low);
-}
-
-static double normal_quantile(double part) {
-    double low = 0, high = 40;
-    for (int i = 0; i < 80; i++) {
-        const double middle = (low + high) / 2;
-        *(erf(middle / sqrt(2)) < part ? &low : &high) = middle;
-    }
-    return low;
+    return freedom ? sqrt(freedom) * tan(low) : low;
 }
 
 double bootstrap_widening(int runs, double level) {
     if (runs < 2) return 1;
-    return student_quantile(level / 100, runs - 1) / normal_quantile(level / 100) *
+    return two_sided_quantile(level / 100, runs - 1) / two_sided_quantile(level / 100, 0) *
            sqrt((double)runs / (runs - 1));
 }
 
@@ -110,7 +103,7 @@ void student_interval(const double *value, int n, double *low, double *high) {
     if (n < 2) return;
     for (int i = 0; i < n; i++) mean += value[i] / n;
     for (int i = 0; i < n; i++) squares += (value[i] - mean) * (value[i] - mean);
-    const double half = student_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
+    const double half = two_sided_quantile(0.95, n - 1) * sqrt(squares / (n - 1) / n);
     *low = mean - half;
     *high = mean + half;
 }

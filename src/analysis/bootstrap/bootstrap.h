@@ -16,12 +16,12 @@ int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failur
  * for any number of threads. */
 sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why);
-/* Percentile interval (95 %) of the median of the finite ones of value [count], from a block
- * bootstrap; NaN for fewer than 20. */
+/* Percentile interval (95 %) of the median of the finite values in value [count], from a block
+ * bootstrap. NaN for fewer than 20. */
 sr_status bootstrap_median(const double *value, int64_t count, double median, double *low,
                            double *high, sr_failure *why);
-/* Two levels: result [BOOTSTRAP_TAILS, resamples] are means over as many runs as there are, drawn
- * with replacement, each with one of its resamples, drawn[r] [BOOTSTRAP_TAILS, resamples]. */
+/* Two levels: each resample draws `runs` runs with replacement, and one resample of each. result
+ * [BOOTSTRAP_TAILS, resamples] are their means; drawn[r] [BOOTSTRAP_TAILS, resamples]. */
 void bootstrap_runs(double *const *drawn, int runs, rng random, int64_t resamples, double *result);
 /* Factor by which to widen an interval from few runs; 1 for one run, which has no spread. */
 double bootstrap_widening(int runs, double level);

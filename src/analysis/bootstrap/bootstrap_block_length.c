@@ -1,20 +1,20 @@
-/* How long the blocks of a bootstrap are (Politis and White 2004, with the correction of Patton,
+/* Length of the blocks of a bootstrap (Politis and White 2004, with the correction of Patton,
  * Politis and White 2009):
  *
  *     l = ceil((2 G^2 / D)^(1/3) n^(1/3)),  D = 4/3 g^2,
  *     G = sum_{|k| <= M} w(k/M) |k| R(k),   g = sum_{|k| <= M} w(k/M) R(k),
  *     w(t) = 1 for |t| <= 1/2, 2 (1 - |t|) for |t| <= 1,
  *
- * R the autocovariance, M = 2 m, m the smallest lag after which K = max(5, ceil(sqrt(log10 n)))
- * lags in a row have |R(k) / R(0)| < 2 sqrt(log10 n / n); l is at most min(3 sqrt n, n / 3). R is
- * that of the indicator y_i = [x_i > median], not of x: this is what the error of a median depends
- * on, and it exists however heavy the tails are.
+ * R is the autocovariance, M = 2 m. m is the smallest lag after which K = max(5, ceil(sqrt(log10
+ * n))) lags in a row have |R(k) / R(0)| < 2 sqrt(log10 n / n). l is at most min(3 sqrt n, n / 3). R
+ * belongs to the indicator y_i = [x_i > median], not to x. The error of a median depends on it, and
+ * it exists for any tails.
  *
- * An indicator takes one bit of a step, so that its covariances follow from counts of 64 steps at
- * once (of a million steps up to 2,000 lags are needed): with p the mean of y,
+ * An indicator takes one bit of a step. So counts of 64 steps at once give its covariances; a
+ * million steps need up to 2,000 lags. With p the mean of y,
  *
- *     n R(k) = #{i: y_i = y_{i-k} = 1} - p (#{i >= k: y_i = 1} + #{i < n - k: y_i = 1}) + (n - k)
- *     p^2
+ *     n R(k) = #{i: y_i = y_{i-k} = 1}
+ *              - p (#{i >= k: y_i = 1} + #{i < n - k: y_i = 1}) + (n - k) p^2
  *
  * Lags after M, and after the K small ones, are not computed.
  */

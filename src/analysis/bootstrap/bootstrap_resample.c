@@ -1,20 +1,20 @@
 /* Quantiles of block resamples of a series: exact, without sorting a resample.
  *
- * A resample (bootstrap.c) consists of blocks of steps. Six of its order statistics are wanted: two
- * around the median, two around the 99 % quantile, and the two largest. They vary little between
- * resamples: the number of drawn values below a quantile p has a variance of about n l p (1 - p) or
- * less, with n values and blocks of l. So only values near them are sorted, in two windows of
- * ranks; the upper window includes the largest value. Windows that overlap become one.
+ * A resample (bootstrap.c) consists of blocks of steps. Six order statistics are wanted: two around
+ * the median, two around the 99 % quantile, and the two largest. They vary little between
+ * resamples. The number of drawn values below a quantile p has a variance of at most about n l p (1
+ * - p). So only values near them are sorted, in two windows of ranks; the upper window includes the
+ * largest value. Windows that overlap become one.
  *
  * Prefix sums over the steps count the values below each window and the members of both windows. A
- * block then costs two look-ups however long it is; and each member of a window gets the number of
- * its draws. An order statistic outside its window is rare. Such a resample is drawn again with one
- * window of all values.
+ * block then costs two look-ups, whatever its length, and each member of a window gets the number
+ * of its draws. An order statistic outside its window is rare. Such a resample is drawn again with
+ * one window of all values.
  *
- * Each resample is the work of one thread, and depends only on its first random number. Resamples
- * follow each other in the stream: a number for each block, and one more for each number that
- * rng_in_range rejects, which is at most one of 2^32. All resamples start as if none were rejected;
- * if one was, they are drawn again one after the other.
+ * One thread makes a resample, which depends only on its first random number. Resamples follow each
+ * other in the stream. Each takes a number for each block, and one more for each number that
+ * rng_in_range rejects (at most one of 2^32). All resamples start as if none were rejected. If one
+ * was, they are drawn again one after the other.
  */
 #include <math.h>
 #include <omp.h>
@@ -58,12 +58,6 @@ typedef struct resampler {
     int64_t members;
     int threads;
 } resampler;
-
-static void resampler_free(resampler *r) {
-    free(r->before);
-    free(r->sorted);
-    free(r->times);
-}
 
 static int by_value(const void *a, const void *b) {
     const double x = ((const ranked *)a)->value, y = ((const ranked *)b)->value;
@@ -216,7 +210,9 @@ sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng ran
                        .threads = n * resamples < MANY ? 1 : omp_get_max_threads()};
         status = resampler_make(&r, pass == 1, why);
         if (status == SR_OK) draw_all(&r, random, resamples, result, &missed);
-        resampler_free(&r);
+        free(r.before);
+        free(r.sorted);
+        free(r.times);
     }
     return status;
 }

@@ -2,8 +2,8 @@
  * the median and the largest finite value of every column, in three rows.
  *
  * No extreme value is lost: a spike of one step among a million stays. Only medians between two
- * values are new. Columns that grow with x (steps, epochs) keep their order, so cutting the three
- * rows into the same parts again finds the same three values in each.
+ * values are new. Columns that grow with x (steps, epochs) keep their order. So cutting the three
+ * rows into the same parts again finds the same three values.
  */
 
 #include "analysis/columns/downsample.h"
@@ -69,8 +69,18 @@ static int64_t rows_of_part(const parts *p, const double *x, int64_t count) {
     return low;
 }
 
+static sr_status keep_rows(parts *p, const double *const *value, int64_t count, sr_failure *why) {
+    if (!vector_reserve(&p->row, &p->row_capacity, p->rows + count,
+                        (size_t)p->columns * sizeof *p->row))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; i < count; i++, p->rows++)
+        for (int c = 0; c < p->columns; c++) p->row[p->rows * p->columns + c] = value[c][i];
+    return SR_OK;
+}
+
 sr_status parts_add(parts *p, const double *x, const double *const *value, int64_t count,
                     sr_failure *why) {
+    if (!p->buckets) return keep_rows(p, value, count, why);
     sr_status status = SR_OK;
     for (int64_t at = 0, n; at < count && status == SR_OK; at += n) {
         const int64_t number = bucket_of(x[at], p->low, p->high, p->buckets);

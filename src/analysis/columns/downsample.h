@@ -8,12 +8,14 @@
 
 typedef struct parts {
     int columns;
-    int64_t buckets;
+    int64_t buckets;                 /* 0: every row is kept as it is */
     double low, high;                /* of x */
     int64_t number, count, capacity; /* the part that is being filled: its number, its rows */
     double *value;                   /* [columns, capacity] */
-    int64_t rows, row_capacity;      /* output: three rows for each part that has any */
-    double *row; /* [rows, columns] smallest, median, largest; NaN if no value is finite */
+    int64_t rows, row_capacity;      /* output; a reader may take rows early and set rows to 0 */
+    /* [rows, columns]: three rows for each part that has any, smallest, median, largest; NaN if no
+     * value is finite */
+    double *row;
 } parts;
 
 void parts_begin(parts *p, int columns, int64_t buckets, double low, double high);

@@ -1,7 +1,7 @@
 /* memory_limit.c -- how much of a file's columns the analyses keep in memory at once.
  *
  * 25 columns of a million steps: a table of 61 sites reads its file three times and stays below 256
- * MiB. A file of its own, so that a test can link a smaller limit. */
+ * MiB. Tests link a smaller limit instead of this file. */
 #include "analysis/columns/column_summary.h"
 
 int64_t column_memory_limit(void) {

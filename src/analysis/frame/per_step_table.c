@@ -15,20 +15,16 @@ static series series_of(const step_table *t, const site_choice *at, int stat) {
     return (series){t->set->run[at->run], at->site, t->chosen->wanted[stat], t->source};
 }
 
-/* Rows of the run that the table is about. */
-static sr_status rows_of(const step_table *t, const site_choice *at, int64_t *first, int64_t *count,
-                         sr_failure *why) {
-    const series s = series_of(t, at, 0);
-    return window_rows(&t->window[at->run], &s, first, count, why);
-}
-
-static void print_row(const step_table *t, const site_choice *at, double step, int64_t last,
-                      const double *value, int64_t stride) {
-    tsv_text(t->table, t->set->path[at->run]);
-    tsv_text(t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
-    tsv_int(t->table, (int64_t)step);
-    tsv_real(t->table, last ? 100 * floor(step) / (double)last : NAN);
-    for (int i = 0; i < t->chosen->statistics; i++) tsv_real(t->table, value[i * stride]);
+static void print_rows(const step_table *t, const site_choice *at, int64_t last, parts *p) {
+    for (int64_t i = 0; i < p->rows; i++) {
+        const double *row = p->row + i * p->columns, step = floor(row[0]);
+        tsv_text(t->table, t->set->path[at->run]);
+        tsv_text(t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
+        tsv_int(t->table, (int64_t)step);
+        tsv_real(t->table, last ? 100 * step / (double)last : NAN);
+        for (int c = 1; c < p->columns; c++) tsv_real(t->table, row[c]);
+    }
+    p->rows = 0;
 }
 
 /* -- blocks of rows of some sites ------------------------------------------------------------ */
@@ -42,7 +38,7 @@ typedef struct step_block {
     int have;      /* their number */
     int64_t *step; /* [BLOCK] */
     double *x;     /* [BLOCK] the same, for parts */
-    double *value; /* [sites, statistics, BLOCK]; NaN where there is none */
+    double *value; /* [sites, statistics, BLOCK]; NaN if not recorded */
 } step_block;
 
 static void block_free(step_block *b) {
@@ -81,41 +77,23 @@ static sr_status block_create(step_block *b, const step_table *t, const site_cho
     return SR_OK;
 }
 
-/* -- every step ------------------------------------------------------------------------------ */
+/* -- the rows of some sites ------------------------------------------------------------------ */
 
-static sr_status print_site(const step_table *t, const site_choice *at, sr_failure *why) {
-    int64_t last, begin = 0, length = 0;
-    step_block b;
-    sr_status status = run_last_step(t->set->run[at->run], &last, why);
-    if (status == SR_OK) status = rows_of(t, at, &begin, &length, why);
-    if (status == SR_OK) status = block_create(&b, t, at, 1, why);
-    if (status != SR_OK) return status;
-    for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
-        const int64_t count = length - first < BLOCK ? length - first : BLOCK;
-        status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
-        for (int64_t k = 0; k < count && status == SR_OK; k++)
-            print_row(t, at, (double)b.step[k], last, b.value + k, BLOCK);
-    }
-    block_free(&b);
-    return status;
-}
-
-/* -- reduced --------------------------------------------------------------------------------- */
-
-/* The sites go through the file together. */
-static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_t sites, parts *p,
-                              sr_failure *why) {
+/* The sites go through the file together. One site's rows are printed as they come. */
+static sr_status read_sites(const step_table *t, const site_choice *at, int64_t sites,
+                            int64_t buckets, parts *p, int64_t last, sr_failure *why) {
     const series s = series_of(t, at, 0);
     const double *column[1 + ANALYSIS_STATISTICS];
-    int64_t begin, length, ends[2]; /* steps of the first and the last row */
+    int64_t begin, length, ends[2] = {0}; /* steps of the first and the last row */
     step_block b;
-    sr_status status = rows_of(t, at, &begin, &length, why);
-    if (status == SR_OK) status = series_read_steps(&s, begin, 1, &ends[0], why);
-    if (status == SR_OK) status = series_read_steps(&s, begin + length - 1, 1, &ends[1], why);
+    sr_status status = window_rows(&t->window[at->run], &s, &begin, &length, why);
+    if (status == SR_OK && buckets) status = series_read_steps(&s, begin, 1, &ends[0], why);
+    if (status == SR_OK && buckets)
+        status = series_read_steps(&s, begin + length - 1, 1, &ends[1], why);
     if (status == SR_OK) status = block_create(&b, t, at, sites, why);
     if (status != SR_OK) return status;
     for (int64_t k = 0; k < sites; k++)
-        parts_begin(&p[k], 1 + t->chosen->statistics, t->buckets, (double)ends[0], (double)ends[1]);
+        parts_begin(&p[k], 1 + t->chosen->statistics, buckets, (double)ends[0], (double)ends[1]);
     for (int64_t first = 0; first < length && status == SR_OK; first += BLOCK) {
         const int64_t count = length - first < BLOCK ? length - first : BLOCK;
         status = series_read_all(b.s, b.have, begin + first, count, b.into, b.step, why);
@@ -125,6 +103,7 @@ static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_
             for (int c = 0; c < t->chosen->statistics; c++) column[1 + c] = block_value(&b, k, c);
             status = parts_add(&p[k], b.x, column, count, why);
         }
+        if (status == SR_OK && sites == 1) print_rows(t, at, last, p);
     }
     for (int64_t k = 0; k < sites && status == SR_OK; k++) status = parts_end(&p[k], why);
     block_free(&b);
@@ -132,31 +111,18 @@ static sr_status reduce_sites(const step_table *t, const site_choice *at, int64_
 }
 
 static sr_status print_sites(const step_table *t, const site_choice *at, int64_t sites,
-                             sr_failure *why) {
+                             int64_t buckets, sr_failure *why) {
     int64_t last;
     parts *p = calloc((size_t)sites, sizeof *p);
     if (!p) return sr_fail(why, SR_MEMORY, "out of memory");
     sr_status status = run_last_step(t->set->run[at->run], &last, why);
-    if (status == SR_OK) status = reduce_sites(t, at, sites, p, why);
+    if (status == SR_OK) status = read_sites(t, at, sites, buckets, p, last, why);
     for (int64_t k = 0; k < sites; k++) {
-        for (int64_t i = 0; i < p[k].rows && status == SR_OK; i++) {
-            const double *row = p[k].row + i * p[k].columns;
-            print_row(t, &at[k], row[0], last, row + 1, 1);
-        }
+        if (status == SR_OK) print_rows(t, &at[k], last, &p[k]);
         parts_free(&p[k]);
     }
     free(p);
     return status;
-}
-
-/* Sites of one run that may go through the file together: their blocks, parts and rows fit. */
-static int64_t sites_together(const step_table *t, int64_t k, int64_t length) {
-    const site_choice *at = &t->chosen->site[k];
-    const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
-    const int64_t fit = column_memory_limit() / (8 * rows * (1 + t->chosen->statistics));
-    int64_t n = 1;
-    while (n < fit && k + n < t->chosen->sites && at[n].run == at->run) n++;
-    return n;
 }
 
 sr_status step_table_print(const step_table *t, sr_failure *why) {
@@ -170,11 +136,17 @@ sr_status step_table_print(const step_table *t, sr_failure *why) {
     sr_status status = SR_OK;
     for (int64_t k = 0, n; k < t->chosen->sites && status == SR_OK; k += n) {
         const site_choice *at = &t->chosen->site[k];
+        const series s = series_of(t, at, 0);
         int64_t begin, length = 0;
-        status = rows_of(t, at, &begin, &length, why);
+        status = window_rows(&t->window[at->run], &s, &begin, &length, why);
         const bool reduced = t->buckets && length > 3 * t->buckets;
-        n = reduced ? sites_together(t, k, length) : 1;
-        if (status == SR_OK) status = reduced ? print_sites(t, at, n, why) : print_site(t, at, why);
+        n = 1;
+        if (reduced) { /* sites of one run whose blocks, parts and rows fit in memory together */
+            const int64_t rows = BLOCK + 3 * (length / t->buckets + 64) + 4 * t->buckets;
+            const int64_t fit = column_memory_limit() / (8 * rows * (1 + t->chosen->statistics));
+            while (n < fit && k + n < t->chosen->sites && at[n].run == at->run) n++;
+        }
+        if (status == SR_OK) status = print_sites(t, at, n, reduced ? t->buckets : 0, why);
     }
     return status;
 }

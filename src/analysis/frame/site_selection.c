@@ -1,4 +1,4 @@
-/* Which statistics and which sites a table holds. */
+/* Selects the statistics and the sites of a table. */
 
 #include "analysis/frame/site_selection.h"
 
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_config.h"
 #include "base/containers/vector.h"
-#include "base/globs.h"
 #include "base/options/options.h"
 
 /* -- statistics ------------------------------------------------------------------------------ */
@@ -20,23 +20,14 @@ static const statistic *statistic_find(const statistic *stats, int count, const 
 
 enum { FEW = 12, DECLARED = 32 }; /* names that fit into a message */
 
-/* "a, b" */
-static void list_names(const char *const *names, int count, char *text, size_t size) {
-    text[0] = 0;
-    for (int i = 0; i < count; i++) {
-        const size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", i ? ", " : "", names[i]);
-    }
-}
-
 static sr_status unknown_statistic(const statistic *stats, int count, const run_set *set,
                                    const char *word, sr_failure *why) {
     const char *names[ANALYSIS_STATISTICS + DECLARED];
-    char known[1024], own[256];
-    for (int i = 0; i < count; i++) names[i] = stats[i].word;
-    list_names(names, count, known, sizeof known);
+    char known[1024] = "", own[256] = "";
     const int more = set ? declared_list(set, SR_PER_SITE, names + count, DECLARED) : 0;
-    list_names(names + count, more, own, sizeof own);
+    for (int i = 0; i < count; i++)
+        text_append(known, sizeof known, ", ", names[i] = stats[i].word);
+    for (int i = count; i < count + more; i++) text_append(own, sizeof own, ", ", names[i]);
     if (count <= FEW)
         return sr_fail(why, SR_USAGE, "--stat: unknown statistic '%s'; known: %s", word, known);
     if (set && declared_find(set, word, SR_PER_STEP)) {
@@ -104,8 +95,8 @@ void choice_note_own(const choice *c, const run_set *set, bool define, tsv *tabl
         }
         for (int r = 0; r < set->count; r++)
             if (declared_named(set->run[r], name, SR_PER_SITE))
-                tsv_note(table, "warning", "%s declares a %s of its own; this is another: %s",
-                         set->path[r], name, statistic_definition(c->wanted[i]));
+                tsv_note(table, "warning", "%s declares another %s; this one is %s", set->path[r],
+                         name, statistic_definition(c->wanted[i]));
     }
 }
 
@@ -116,11 +107,13 @@ typedef struct site_search {
     int run;
     int64_t sites;
     bool *matched;                       /* [sites] by the pattern */
+    bool *any;                           /* [sites] has one of the statistics */
     bool *recorded[ANALYSIS_STATISTICS]; /* [sites] each */
 } site_search;
 
 static void search_free(site_search *s) {
     free(s->matched);
+    free(s->any);
     for (int i = 0; i < ANALYSIS_STATISTICS; i++) free(s->recorded[i]);
 }
 
@@ -129,22 +122,18 @@ static sr_status search_create(site_search *s, const choice *c, const run_set *s
     *s = (site_search){.set = set, .run = run, .sites = sr_run_get_info(set->run[run])->sites};
     sr_status status = SR_OK;
     s->matched = calloc((size_t)s->sites + 1, sizeof *s->matched);
-    if (!s->matched) status = sr_fail(why, SR_MEMORY, "out of memory");
+    s->any = calloc((size_t)s->sites + 1, sizeof *s->any);
+    if (!s->matched || !s->any) status = sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < c->statistics && status == SR_OK; i++) {
         s->recorded[i] = calloc((size_t)s->sites + 1, sizeof *s->recorded[i]);
         if (!s->recorded[i])
             status = sr_fail(why, SR_MEMORY, "out of memory");
         else
             status = series_recorded(set->run[run], c->wanted[i], source, s->recorded[i], why);
+        for (int64_t k = 0; k < s->sites && status == SR_OK; k++) s->any[k] |= s->recorded[i][k];
     }
     if (status != SR_OK) search_free(s);
     return status;
-}
-
-static bool has_any(const site_search *s, const choice *c, int64_t site) {
-    for (int i = 0; i < c->statistics; i++)
-        if (s->recorded[i][site]) return true;
-    return false;
 }
 
 static void list_sites(const sr_runfile *run, char *text, size_t size) {
@@ -152,12 +141,11 @@ static void list_sites(const sr_runfile *run, char *text, size_t size) {
     text[0] = 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if (globs_is_replica(site->name)) continue;
-        const size_t used = strlen(text);
-        if (used + strlen(site->name) + 8 > size) {
-            snprintf(text + used, size - used, " ...");
+        if (strlen(text) + strlen(site->name) + 8 > size) {
+            text_append(text, size, " ", "...");
             return;
         }
-        snprintf(text + used, size - used, "%s%s", used ? ", " : "", site->name);
+        text_append(text, size, ", ", site->name);
     }
 }
 
@@ -165,54 +153,36 @@ bool choice_is_bn_layer(const sr_run_site *site) {
     return (site->observed || sr_run_over_batch(site)) && !globs_is_final(site->name);
 }
 
-static const char *name_in_run(const void *run, int64_t i) {
-    return sr_run_get_site(run, i)->name;
-}
-
-static bool may_be_in_run(const void *run, int64_t i, bool bn) {
-    return !bn || choice_is_bn_layer(sr_run_get_site(run, i));
-}
-
-bool *choice_in_run(const sr_runfile *run, const char *pattern) {
-    const globs_sites sites = {sr_run_get_info(run)->sites, run, name_in_run, may_be_in_run};
-    char unused[GLOBS_WORD];
-    bool *chosen = calloc((size_t)sites.count + 1, sizeof *chosen);
-    if (chosen) globs_choose(pattern, &sites, chosen, unused);
-    return chosen;
-}
-
-/* A site search and the statistics that its places are about. */
+/* The sites that places such as "last" may mean. */
 typedef struct place_search {
-    const site_search *search;
-    const choice *chosen;
+    const sr_runfile *run;
+    const bool *may; /* NULL: all */
 } place_search;
 
 static const char *name_of_site(const void *context, int64_t i) {
-    const site_search *s = ((const place_search *)context)->search;
-    return sr_run_get_site(s->set->run[s->run], i)->name;
+    return sr_run_get_site(((const place_search *)context)->run, i)->name;
 }
 
 static bool may_be_meant(const void *context, int64_t i, bool bn) {
     const place_search *p = context;
-    const site_search *s = p->search;
-    return has_any(s, p->chosen, i) &&
-           (!bn || choice_is_bn_layer(sr_run_get_site(s->set->run[s->run], i)));
+    return (!p->may || p->may[i]) && (!bn || choice_is_bn_layer(sr_run_get_site(p->run, i)));
 }
 
-/* A place without a site is told by what is left in the end, a glob at once. */
-static sr_status match_sites(site_search *s, const choice *c, const char *pattern,
-                             sr_failure *why) {
-    const place_search places = {s, c};
-    const globs_sites sites = {s->sites, &places, name_of_site, may_be_meant};
-    char missed[GLOBS_WORD], names[200];
-    if (globs_choose(pattern, &sites, s->matched, missed) || globs_is_place(missed)) return SR_OK;
-    list_sites(s->set->run[s->run], names, sizeof names);
-    sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", s->set->path[s->run], missed);
-    sr_hint(why, "its sites are %s", names);
-    return SR_FORMAT;
+bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, bool *chosen,
+                  char missed[GLOBS_WORD]) {
+    const place_search places = {run, may};
+    const globs_sites sites = {sr_run_get_info(run)->sites, &places, name_of_site, may_be_meant};
+    return globs_choose(pattern, &sites, chosen, missed);
 }
 
-/* Tells once per statistic where it is missing among the sites asked for. */
+bool *choice_in_run(const sr_runfile *run, const char *pattern) {
+    char unused[GLOBS_WORD];
+    bool *chosen = calloc((size_t)sr_run_get_info(run)->sites + 1, sizeof *chosen);
+    if (chosen) choice_match(run, NULL, pattern, chosen, unused);
+    return chosen;
+}
+
+/* One note per statistic that is missing at some of the chosen sites. */
 static void note_missing(const site_search *s, const choice *c, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         int64_t matched = 0, missing = 0;
@@ -230,12 +200,12 @@ static void note_missing(const site_search *s, const choice *c, tsv *table) {
     }
 }
 
-/* Tells once per statistic where it is not that of the method. */
+/* One note per statistic that is the observer's, not the method's. */
 static void note_observed(const site_search *s, const choice *c, tsv *table) {
     for (int i = 0; i < c->statistics; i++) {
         int64_t sites = 0;
         const sr_run_site *example = NULL, *site;
-        if (c->own[i]) continue; /* its program says what it is */
+        if (c->own[i]) continue; /* its program defines it */
         for (int64_t k = 0; (site = sr_run_get_site(s->set->run[s->run], k)); k++) {
             if (!s->matched[k] || !s->recorded[i][k]) continue;
             if (!sr_run_only_observed(site, c->wanted[i]->name)) continue;
@@ -243,8 +213,7 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
         }
         if (!sites) continue;
         tsv_note(table, "note",
-                 "%s: %s is the observer's at %lld site%s (%s%s): what bn or pnv would find there, "
-                 "not used by norm %s",
+                 "%s: %s is the observer's at %lld site%s (%s%s), not used by norm %s",
                  s->set->path[s->run], c->wanted[i]->name, (long long)sites, sites > 1 ? "s" : "",
                  example->name, sites > 1 ? ", ..." : "", example->norm);
     }
@@ -252,7 +221,7 @@ static void note_observed(const site_search *s, const choice *c, tsv *table) {
 
 static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     for (int64_t k = 0; k < s->sites; k++) {
-        if (!s->matched[k] || !has_any(s, c, k)) continue;
+        if (!s->matched[k] || !s->any[k]) continue;
         if (!vector_reserve(&c->site, &c->capacity, c->sites + 1, sizeof *c->site))
             return sr_fail(why, SR_MEMORY, "out of memory");
         site_choice *added = &c->site[c->sites++];
@@ -265,8 +234,9 @@ static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
 /* "ln at 3 sites, bn at 1 site", as many as fit. */
 static void list_norms(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site, *other;
-    size_t used = text[0] = 0;
-    for (int64_t i = 0; used + 1 < size && (site = sr_run_get_site(run, i)); i++) {
+    char one[SR_NAME_SIZE + 40];
+    text[0] = 0;
+    for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         int64_t before = 0, same = 0;
         for (int64_t k = 0; (other = sr_run_get_site(run, k)); k++) {
             if (strcmp(other->norm, site->norm) != 0) continue;
@@ -274,18 +244,16 @@ static void list_norms(const sr_runfile *run, char *text, size_t size) {
             same += k >= i && !globs_is_replica(other->name);
         }
         if (globs_is_replica(site->name) || before) continue;
-        snprintf(text + used, size - used, "%s%s at %lld site%s", used ? ", " : "", site->norm,
-                 (long long)same, same == 1 ? "" : "s");
-        used = strlen(text);
+        snprintf(one, sizeof one, "%s at %lld site%s", site->norm, (long long)same,
+                 same == 1 ? "" : "s");
+        text_append(text, size, ", ", one);
     }
 }
 
 static sr_status nothing_left(const choice *c, const run_set *set, sr_failure *why) {
     char names[256] = "", norms[256], sites[128];
-    for (int i = 0; i < c->statistics; i++) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "", c->wanted[i]->name);
-    }
+    for (int i = 0; i < c->statistics; i++)
+        text_append(names, sizeof names, " or ", c->wanted[i]->name);
     list_norms(set->run[0], norms, sizeof norms);
     list_sites(set->run[0], sites, sizeof sites);
     return sr_fail(why, SR_FORMAT, "%s%s has no %s at these sites; it has norm %s (%s)",
@@ -299,7 +267,15 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         site_search s;
         sr_status status = search_create(&s, c, set, i, source, why);
         if (status != SR_OK) return status;
-        status = match_sites(&s, c, pattern, why);
+        char missed[GLOBS_WORD], names[200];
+        /* a place without a site is no failure: nothing_left reports it in the end */
+        if (!choice_match(set->run[i], s.any, pattern, s.matched, missed) &&
+            !globs_is_place(missed)) {
+            list_sites(set->run[i], names, sizeof names);
+            status =
+                sr_fail(why, SR_FORMAT, "--site: no site of %s matches '%s'", set->path[i], missed);
+            sr_hint(why, "its sites are %s", names);
+        }
         if (status == SR_OK) note_missing(&s, c, table);
         if (status == SR_OK) note_observed(&s, c, table);
         if (status == SR_OK) status = choice_add(c, &s, why);
@@ -307,6 +283,25 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         if (status != SR_OK) return status;
     }
     return c->sites ? SR_OK : nothing_left(c, set, why);
+}
+
+void comparable_warn(const choice *c, const run_set *set, tsv *table) {
+    for (int i = 0; i < c->statistics; i++) {
+        const site_choice *first = NULL;
+        unsigned differences = 0;
+        int run = -1;
+        char text[512];
+        for (int64_t k = 0; k < c->sites; k++) {
+            const site_choice *here = &c->site[k];
+            if (!here->has[i] || here->run == run) continue; /* one site of each run */
+            run = here->run;
+            if (!first) first = here;
+            differences |=
+                sr_differences(set->run[first->run], first->site, set->run[here->run], here->site);
+        }
+        if (!sr_comparable(c->wanted[i]->name, differences, text, sizeof text))
+            tsv_note(table, "warning", "%s", text);
+    }
 }
 
 void choice_free(choice *c) {

@@ -4,6 +4,7 @@
 
 #include "analysis/series/custom_statistics.h"
 #include "analysis/series/series.h"
+#include "base/globs.h"
 
 /* One site of one run, and which of the wanted statistics it has. */
 typedef struct site_choice {
@@ -27,17 +28,24 @@ sr_status choice_set_statistics(choice *c, const statistic *stats, int count, co
 /* Notes on custom scalars: declared_warn, and a warning where one has the name of another
  * statistic. define: also writes a `# statistic:` line for each. */
 void choice_note_own(const choice *c, const run_set *set, bool define, tsv *table);
-/* True for a site that "last-bn" may mean: batch statistics, and not the final norm of a stack
- * (NAME.final), which is no BN in the models of the RBN paper. */
+/* True for a site that "last-bn" may mean: it has batch statistics and is not the final norm of a
+ * stack (NAME.final). In the models of the RBN paper that norm is no BN. */
 bool choice_is_bn_layer(const sr_run_site *site);
+/* globs_choose for the sites of a run: "first", "middle", "last" and "last-bn" mean sites with
+ * may[i]; NULL: any site. */
+bool choice_match(const sr_runfile *run, const bool *may, const char *pattern, bool *chosen,
+                  char missed[GLOBS_WORD]);
 /* Sites of one run that match the pattern, whatever they record; [sites], the caller frees it.
  * Skips words without a site. NULL: out of memory. */
 bool *choice_in_run(const sr_runfile *run, const char *pattern);
-/* pattern: comma-separated words, each a glob of site names, or "first", "middle", "last" or
- * "last-bn" (site with any of the wanted statistics). Fails if a glob matches no site of a run, or
+/* pattern: words as globs_choose takes them. Places such as "last" mean sites with any of the
+ * wanted statistics. Fails if a glob matches no site of a run, or
  * if no site is left. Writes `# note:` lines for sites that it leaves out. */
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why);
+/* Writes a `# warning:` line for each wanted statistic that depends on a setting in which a run
+ * differs from the first run that has it. The line names a statistic that may be compared. */
+void comparable_warn(const choice *c, const run_set *set, tsv *table);
 void choice_free(choice *c);
 
 #endif

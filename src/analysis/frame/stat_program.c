@@ -5,35 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame/comparability.h"
 #include "analysis/runs/run_metrics.h"
 
 /* -- options --------------------------------------------------------------------------------- */
 
-/* Every program has --format; one with formats of its own parses it itself. */
+/* Every program has --format; one with formats of its own declares and reads it itself. */
 typedef struct all_options {
     option_text format;
-    option *row; /* the program's, then these */
-    option_table all, own;
+    option_table all; /* the program's, then --format */
+    bool added;
 } all_options;
 
-static bool has_option(option_table table, const char *key) {
-    for (int i = 0; i < table.count; i++)
-        if (strcmp(table.row[i].key, key) == 0) return true;
-    return false;
-}
-
+/* Free a->all.row. */
 static sr_status all_options_make(all_options *a, option_table program, sr_failure *why) {
     const option format =
         CHOICE_OPTION("Every table", "format", 0, "tsv", TSV_FORMATS,
                       "print csv without `#` lines, or json with all", .place = a->format);
-    const int count = program.count, more = !has_option(program, "format");
-    a->row = malloc((size_t)(count + 1) * sizeof *a->row);
-    if (!a->row) return sr_fail(why, SR_MEMORY, "out of memory");
-    if (count) memcpy(a->row, program.row, (size_t)count * sizeof *a->row);
-    if (more) a->row[count] = format;
-    a->all = (option_table){a->row, count + more};
-    a->own = (option_table){a->row + count, more};
+    const int count = program.count;
+    option *row = malloc((size_t)(count + 1) * sizeof *row);
+    if (!row) return sr_fail(why, SR_MEMORY, "out of memory");
+    a->added = true;
+    for (int i = 0; i < count; i++) {
+        row[i] = program.row[i];
+        if (strcmp(row[i].key, "format") == 0) a->added = false;
+    }
+    row[count] = format;
+    a->all = (option_table){row, count + a->added};
     return SR_OK;
 }
 
@@ -55,8 +52,11 @@ static void print_usage(const stat_program *p) {
     }
 }
 
-static void print_statistics(const stat_program *p) {
-    printf("\nStatistics:\n");
+static int print_help(const stat_program *p, const tool *t) {
+    all_options a = {.all = {0}};
+    print_usage(p);
+    printf("\n%s\nWrites a tab-separated table with its definitions in `#` lines.\n", p->does);
+    if (p->stat) printf("\nStatistics:\n");
     for (int i = 0; i < p->statistics; i++) {
         const statistic *stat = &p->stat[i];
         const bool renamed = strcmp(stat->word, stat->name) != 0;
@@ -64,25 +64,14 @@ static void print_statistics(const stat_program *p) {
                statistic_definition(stat));
     }
     if (p->custom) printf("  and the custom scalars of the runs, which statrec info lists\n");
-}
-
-static int print_help(const stat_program *p, const tool *t) {
-    all_options a = {.row = NULL};
-    print_usage(p);
-    printf("\n%s\nWrites a tab-separated table with its definitions in `#` lines.\n", p->does);
-    if (p->stat) print_statistics(p);
     putchar('\n');
     if (p->more_help) p->more_help();
     if (p->metrics)
         printf("Metrics: those that the runs declare, with units and directions. `statrec info "
                "RUN.h5`\nlists them, `statrec list stats` those of statrec train. \"" METRIC_LEADING
                "\" is the metric\nthat each run declares first, that of its task.\n\n");
-    options_help(p->options, stdout);
-    if (all_options_make(&a, p->options, NULL) == SR_OK && a.own.count) {
-        putchar('\n');
-        options_help(a.own, stdout);
-    }
-    free(a.row);
+    if (all_options_make(&a, p->options, NULL) == SR_OK) options_help(a.all, stdout);
+    free((void *)a.all.row);
     if (p->environment) printf("\nEnvironment: %s\n", p->environment);
     return tool_finish(t, TOOL_DONE);
 }
@@ -99,6 +88,18 @@ sr_status table_choose(stat_table *t, const table_choice *c, sr_failure *why) {
     return status;
 }
 
+int numbers_of_list(const char *list, double *value, int most) {
+    int count = 0;
+    for (const char *at = list;; at++) {
+        char *end;
+        if (count == most) return -1;
+        value[count++] = strtod(at, &end);
+        if (end == at || (*end && *end != ',')) return -1;
+        if (!*end) return count;
+        at = end;
+    }
+}
+
 void site_columns(tsv *table) {
     tsv_column(table, "run", "run file as given");
     tsv_column(table, "site", "normalization site");
@@ -107,18 +108,6 @@ void site_columns(tsv *table) {
 void site_cells(stat_table *t, const site_choice *at) {
     tsv_text(&t->table, t->set->path[at->run]);
     tsv_text(&t->table, sr_run_get_site(t->set->run[at->run], at->site)->name);
-}
-
-static sr_status print_rows(stat_table *t, sr_failure *why) {
-    const stat_program *p = t->program;
-    sr_status status = SR_OK;
-    if (p->columns) {
-        p->columns(t);
-        tsv_header(&t->table);
-    }
-    for (int64_t k = 0; p->site && k < t->chosen.sites && status == SR_OK; k++)
-        status = p->site(t, &t->chosen.site[k], why);
-    return status == SR_OK && p->rows ? p->rows(t, why) : status;
 }
 
 static sr_status print_table(stat_table *t, const char *command, sr_failure *why) {
@@ -131,7 +120,13 @@ static sr_status print_table(stat_table *t, const char *command, sr_failure *why
     if (status == SR_OK && !done) {
         status = table_head_begin(&head, &t->table, p->name, command, t->set, why);
         if (status == SR_OK) status = table_head_end(&head, &t->table, p->head(t, why), why);
-        if (status == SR_OK) status = print_rows(t, why);
+        if (status == SR_OK && p->columns) {
+            p->columns(t);
+            tsv_header(&t->table);
+        }
+        for (int64_t k = 0; p->site && k < t->chosen.sites && status == SR_OK; k++)
+            status = p->site(t, &t->chosen.site[k], why);
+        if (status == SR_OK && p->rows) status = p->rows(t, why);
     }
     if (p->release && t->state) p->release(t);
     choice_free(&t->chosen);
@@ -143,7 +138,7 @@ static sr_status print_table(stat_table *t, const char *command, sr_failure *why
 static sr_status run_program(const stat_program *p, const tool *t, const char *command,
                              sr_failure *why) {
     run_set set = {0};
-    all_options a = {.row = NULL};
+    all_options a = {.all = {0}};
     int positional = 0;
     void *settings = calloc(1, p->settings + 1);
     sr_status status = settings ? all_options_make(&a, p->options, why)
@@ -152,7 +147,7 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
         options_set_defaults(a.all, settings);
         status = options_parse(a.all, settings, t->argc, t->argv, 1, &positional, why);
     }
-    if (status == SR_OK && a.own.count) tsv_set_format(a.format);
+    if (status == SR_OK && a.added) tsv_set_format(a.format);
     if (status == SR_OK && (positional || !p->without_runs))
         status = run_set_open(&set, positional, t->argv + 1, why);
     for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
@@ -160,7 +155,7 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
     if (status == SR_OK) status = print_table(&table, command, why);
     if (status == SR_OK) tsv_finish(stdout);
     run_set_close(&set);
-    free(a.row);
+    free((void *)a.all.row);
     free(settings);
     return status;
 }

@@ -65,6 +65,9 @@ sr_status table_choose(stat_table *t, const table_choice *c, sr_failure *why);
 void site_columns(tsv *table);
 void site_cells(stat_table *t, const site_choice *at);
 
+/* Numbers of a comma-separated list, at most `most`; returns how many, -1 if it is no such list. */
+int numbers_of_list(const char *list, double *value, int most);
+
 /* Rows of options that several programs have. */
 #define SITE_OPTION(site)                                                                          \
     TEXT_OPTION("Choice", "site", site, "*",                                                       \

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
-#include "analysis/frame/comparability.h"
 #include "analysis/frame/stat_program.h"
+#include "analysis/runs/run_config.h"
 #include "analysis/series/series_summaries.h"
 
 typedef struct settings {
@@ -20,15 +20,6 @@ typedef struct settings {
 enum { OPTIONS = 12, WORDS_SIZE = 128 };
 
 #define AT(field) offsetof(settings, field)
-
-/* "paper|per-root|relative" */
-static void form_words(const analysis *a, char words[WORDS_SIZE]) {
-    words[0] = 0;
-    for (int i = 0; i < ANALYSIS_FORMS && a->form[i].word; i++) {
-        const size_t used = strlen(words);
-        snprintf(words + used, WORDS_SIZE - used, "%s%s", i ? "|" : "", a->form[i].word);
-    }
-}
 
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
@@ -61,9 +52,9 @@ static int make_options(const analysis *a, const char *words, option *row) {
                                            "print a last pass after training (statrec train "
                                            "--final-tid)");
     if (a->print_shards)
-        row[count++] = (option)FLAG_OPTION("Definition", "ranks", AT(ranks), "no",
-                                           "how far the batch statistics of the shares of a batch "
-                                           "are apart (statrec train --record-shards)");
+        row[count++] = (option)FLAG_OPTION(
+            "Definition", "ranks", AT(ranks), "no",
+            "print the spread of batch statistics between shards (statrec train --record-shards)");
     return count;
 }
 
@@ -78,9 +69,9 @@ static void declare_summary(const step_table *j) {
     tsv_column(t, "statistic", "what the other columns summarise over the steps of the run");
     summary_columns(t);
     if (!j->intervals) return;
-    tsv_column(t, "median_low",
-               "lower end of a 95 % interval of the median over other steps of "
-               "this run: circular block bootstrap, 1000 resamples");
+    tsv_column(
+        t, "median_low",
+        "lower end of the median's 95 % bootstrap confidence interval over steps of this run");
     tsv_column(t, "median_high", "its upper end");
 }
 
@@ -157,7 +148,7 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     for (int r = 0; r < set->count; r++) {
         for (int i = 0; i < c->statistics; i++) {
             char dataset[96];
-            if (c->own[i]) continue; /* declared_warn tells */
+            if (c->own[i]) continue; /* declared_warn reports it */
             snprintf(dataset, sizeof dataset, "scalars/%s", c->wanted[i]->name);
             const char *theirs = sr_run_definition(set->run[r], dataset);
             if (!theirs[0] || strcmp(theirs, statistic_definition(c->wanted[i])) == 0) continue;
@@ -167,44 +158,7 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
     }
 }
 
-static sr_status prepare(stat_table *t, step_table *j, sr_failure *why) {
-    const analysis *a = t->program->self;
-    const settings *s = t->settings;
-    /* every step is printed: the burn-in stays, unless a number was given */
-    const bool keep = s->per_step && strcmp(s->startup, "auto") == 0;
-    choice *c = &t->chosen;
-    if (j->source == FROM_SCALARS) note_other_definitions(c, t->set, j->table);
-    choice_note_own(c, t->set, false, j->table);
-    tsv_note(j->table, "source", "/%s", j->source == FROM_VECTORS ? "vectors" : "scalars");
-    sr_status status = choice_set_sites(c, t->set, s->site, j->source, j->table, why);
-    if (status == SR_FORMAT && j->source == FROM_VECTORS && form_find(c->wanted[0]->name))
-        sr_hint(why, "/vectors have no tokens and no ||dx||: this form is computed from /scalars");
-    else if (status == SR_FORMAT && a->hint)
-        sr_hint(why, "%s", a->hint);
-    if (s->per_step && j->buckets)
-        tsv_note(j->table, "note",
-                 "three rows for each 1/%lld of training where there are more: smallest, median "
-                 "and largest value",
-                 (long long)j->buckets);
-    /* a summary has a cell for the statistic and no column with its definition */
-    for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
-        tsv_note(j->table, "statistic", "%s: %s", c->wanted[i]->name,
-                 statistic_definition(c->wanted[i]));
-    if (status == SR_OK)
-        status = windows_make(&t->window, t->set, keep ? "0" : s->startup, s->phase, j->table, why);
-    if (status == SR_OK) comparable_warn(c, t->set, j->table);
-    j->window = t->window;
-    return status;
-}
-
-static sr_status print_final(const analysis *a, const settings *s, bool other_form,
-                             const run_set *set, const char *command, sr_failure *why) {
-    if (other_form || s->per_step || strcmp(s->phase, "all") || strcmp(s->startup, "auto"))
-        return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
-    return a->print_final(set, s->site, command, why);
-}
-
-/* Batch statistics do not know what running values began with: no start-up is left out. */
+/* Keeps the burn-in: batch statistics do not depend on initial running values. */
 static sr_status print_ranks(const analysis *a, const settings *s, bool other_form,
                              const run_set *set, const char *command, sr_failure *why) {
     const shards_request q = {.program = a->program,
@@ -233,23 +187,24 @@ static sr_status check_summary(const analysis *a, const settings *s, sr_failure 
                         : a->print_sites ? a->program
                                          : NULL;
     if (other && s->intervals)
-        return sr_fail(why, SR_USAGE, "--intervals are of the medians of a summary: not with %s",
-                       other);
+        return sr_fail(why, SR_USAGE, "--intervals need a summary: not with %s", other);
     if (other && s->parts > 1)
         return sr_fail(why, SR_USAGE, "--parts are summaries: not with %s", other);
     return SR_OK;
 }
 
-/* --final and --ranks print tables of their own. */
+/* --final and --ranks print other tables. */
 static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
     const analysis *a = t->program->self;
     const settings *s = t->settings;
     const bool other_form = form_chosen(a, s->form).stat != a->stat;
     *done = s->final || s->ranks;
     sr_status status = check_summary(a, s, why);
-    if (status == SR_OK && s->final) return print_final(a, s, other_form, t->set, command, why);
-    if (status == SR_OK && s->ranks) return print_ranks(a, s, other_form, t->set, command, why);
-    return status;
+    if (status != SR_OK || !*done) return status;
+    if (!s->final) return print_ranks(a, s, other_form, t->set, command, why);
+    if (other_form || s->per_step || strcmp(s->phase, "all") || strcmp(s->startup, "auto"))
+        return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
+    return a->print_final(t->set, s->site, command, why);
 }
 
 static sr_status choose(stat_table *t, sr_failure *why) {
@@ -257,18 +212,41 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     const analysis_form form = form_chosen(a, s->form);
     const bool vectors = form.from_vectors || strcmp(s->from, "vectors") == 0;
+    /* every step is printed: the burn-in stays, unless a number was given */
+    const bool keep = s->per_step && strcmp(s->startup, "auto") == 0;
+    const run_set *own = form.stat == recorded_statistics ? t->set : NULL;
+    choice *c = &t->chosen;
     step_table *j = t->state;
     *j = (step_table){.set = t->set,
-                      .chosen = &t->chosen,
+                      .chosen = c,
                       .source = vectors ? FROM_VECTORS : FROM_SCALARS,
                       .table = &t->table,
                       .buckets = s->buckets,
                       .intervals = s->intervals,
                       .parts = s->parts};
-    const run_set *own = form.stat == recorded_statistics ? t->set : NULL;
-    sr_status status =
-        choice_set_statistics(&t->chosen, form.stat, a->statistics, own, s->stat, why);
-    return status == SR_OK ? prepare(t, j, why) : status;
+    sr_status status = choice_set_statistics(c, form.stat, a->statistics, own, s->stat, why);
+    if (status != SR_OK) return status;
+    if (!vectors) note_other_definitions(c, t->set, j->table);
+    choice_note_own(c, t->set, false, j->table);
+    tsv_note(j->table, "source", "/%s", vectors ? "vectors" : "scalars");
+    status = choice_set_sites(c, t->set, s->site, j->source, j->table, why);
+    if (status == SR_FORMAT && vectors && form_find(c->wanted[0]->name))
+        sr_hint(why, "/vectors lack tokens and ||dx||: this form needs /scalars");
+    else if (status == SR_FORMAT && a->hint)
+        sr_hint(why, "%s", a->hint);
+    if (s->per_step && j->buckets)
+        tsv_note(j->table, "note",
+                 "three rows for each 1/%lld of training: smallest, median, largest",
+                 (long long)j->buckets);
+    /* a summary has a cell for the statistic and no column with its definition */
+    for (int i = 0; i < c->statistics && status == SR_OK && !s->per_step; i++)
+        tsv_note(j->table, "statistic", "%s: %s", c->wanted[i]->name,
+                 statistic_definition(c->wanted[i]));
+    if (status == SR_OK)
+        status = windows_make(&t->window, t->set, keep ? "0" : s->startup, s->phase, j->table, why);
+    if (status == SR_OK) comparable_warn(c, t->set, j->table);
+    j->window = t->window;
+    return status;
 }
 
 static sr_status print_rows(stat_table *t, sr_failure *why) {
@@ -282,8 +260,9 @@ static sr_status print_rows(stat_table *t, sr_failure *why) {
 
 int analysis_main(const analysis *a, int argc, char **argv) {
     option row[OPTIONS];
-    char words[WORDS_SIZE];
-    form_words(a, words);
+    char words[WORDS_SIZE] = ""; /* "paper|per-root|relative" */
+    for (int i = 0; i < ANALYSIS_FORMS && a->form[i].word; i++)
+        text_append(words, sizeof words, "|", a->form[i].word);
     const int options = make_options(a, words, row);
     const stat_program p = {
         .name = a->program,

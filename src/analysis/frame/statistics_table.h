@@ -17,7 +17,7 @@ typedef struct analysis_form {
     bool from_vectors; /* always computed from /vectors */
 } analysis_form;
 
-/* What `--shards` prints instead of the statistics: the spread between the shards of a batch. */
+/* A request for the spread between the shards of a batch: `--ranks`. */
 typedef struct shards_request {
     const char *program, *sites, *startup, *phase; /* words as choice_set_sites and windows_make */
     bool per_step;
@@ -33,8 +33,8 @@ typedef struct analysis {
     const char *site;         /* default of --site */
     series_source source;     /* default of --from */
     const char *hint;         /* if no run has any of the statistics, or NULL */
-    /* Where there are several forms of the same statistics: an option of this name, whose words are
-     * those of `form`; form[i].stat [statistics] replaces `stat`, word for word. */
+    /* For several forms of the statistics: an option of this name with the words of `form`.
+     * form[i].stat [statistics] replaces `stat`, word for word. */
     const char *form_option, *form_help;
     analysis_form form[ANALYSIS_FORMS]; /* word NULL ends; the first has `stat` */
     /* Not NULL: `--final`, which prints results of a last pass instead of the steps. */
@@ -43,7 +43,7 @@ typedef struct analysis {
     /* Not NULL: `--ranks`. */
     sr_status (*print_shards)(const shards_request *q, const run_set *set, const char *command,
                               sr_failure *why);
-    /* Not NULL: prints columns and rows in place of the summary if --stat has its default value;
+    /* Not NULL: prints columns and rows in place of the summary if --stat has its default value.
      * chosen->wanted is that list then. */
     sr_status (*print_sites)(const step_table *j, sr_failure *why);
 } analysis;

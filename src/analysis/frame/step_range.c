@@ -1,12 +1,11 @@
-/* step_range.c -- which steps of a run a summary is about.
+/* step_range.c -- the steps of a run that a summary uses.
  *
- * --burn-in: the first steps, in which running values still hold what they began with, are left out
- * (sr_run_startup of statrec/runfile.h: so many that it weighs less than 1 % at every site).
+ * --burn-in skips the first steps, where running values still depend on initial ones: until these
+ * weigh less than 1 % at every site (sr_run_startup of statrec/runfile.h).
  *
- * --phase: a half of training, or a phase of the learning rate. With r_u the rate of update u, a
- * phase is a longest piece in which the change to the next update has one sign: r rises, falls or
- * stays. The update before a jump (a milestone) is the last of its piece. Steps without an update
- * have the rate of the update that they belong to.
+ * --phase: a half of training, or a phase of the learning rate. A phase is a longest run of updates
+ * over which the rate changes in one direction: it rises, falls or stays. The update before a jump
+ * (a milestone) is the last of its phase. Steps without an update have the rate of their update.
  */
 
 #include "analysis/frame/step_range.h"
@@ -29,7 +28,7 @@ typedef struct phase {
     char text[96];
 } phase;
 
-/* Updates one after the other; those of the phase that is going on are first to last. */
+/* Updates one after the other; first to last belong to the current phase. */
 typedef struct phase_walk {
     int64_t wanted; /* its number from 1; 0: the last one */
     int64_t phases; /* that have begun */
@@ -94,10 +93,9 @@ static sr_status set_phase(step_window *w, const sr_runfile *run, const char *pa
     const bool last = strcmp(word, "last") == 0;
     const long number = last ? 0 : strtol(word, &end, 10);
     if (!last && (*end || end == word || number < 1 || number > PHASES_MOST))
-        return sr_fail(
-            why, SR_USAGE,
-            "--phase: '%s' is not all, first-half, second-half, last, a number from 1 or FROM:TO",
-            word);
+        return sr_fail(why, SR_USAGE,
+                       "--phase: '%s' is not all, first-half, second-half, last, N or FROM:TO",
+                       word);
     phase p = {0};
     int64_t phases;
     sr_status status = phase_find(run, number, &p, &phases, why);
@@ -123,26 +121,17 @@ static bool set_steps(step_window *w, const char *word) {
     return true;
 }
 
-static sr_status set_startup(step_window *w, const sr_runfile *run, const char *word,
-                             sr_failure *why) {
-    char *end;
-    if (strcmp(word, "auto") == 0) {
-        w->startup = sr_run_startup(run);
-        return SR_OK;
-    }
-    w->startup = strtoll(word, &end, 10);
-    w->given = true;
-    if (!*end && end != word && w->startup >= 0 && w->startup < STARTUP_MOST) return SR_OK;
-    return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", word);
-}
-
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase_word, sr_failure *why) {
     int64_t last;
+    char *end;
     *w = (step_window){0};
     sr_status status = run_last_step(run, &last, why);
-    if (status == SR_OK) status = set_startup(w, run, startup, why);
     if (status != SR_OK) return status;
+    w->given = strcmp(startup, "auto") != 0;
+    w->startup = w->given ? strtoll(startup, &end, 10) : sr_run_startup(run);
+    if (w->given && (*end || end == startup || w->startup < 0 || w->startup >= STARTUP_MOST))
+        return sr_fail(why, SR_USAGE, "--burn-in: '%s' is not auto or a number of steps", startup);
     w->last = w->end = last;
     if (strcmp(phase_word, "first-half") == 0)
         w->last = last / 2, snprintf(w->what, sizeof w->what, "first half");
@@ -165,8 +154,8 @@ void window_describe(const step_window *w, const char *path, tsv *table) {
                  (long long)w->startup);
     else if (w->cut)
         snprintf(startup, sizeof startup,
-                 "; start-up left out: until step %lld running values hold more than %g %% of "
-                 "what they began with (--burn-in 0 keeps it)",
+                 "; burn-in skipped: until step %lld running values hold over %g %% of initial "
+                 "ones (--burn-in 0 keeps it)",
                  (long long)w->startup, 100 * SR_STARTUP_LEFT);
     if (w->first > w->last)
         tsv_note(table, "steps", "%s: none of %lld%s%s%s", path, (long long)w->end,
@@ -226,48 +215,40 @@ static sr_status note_phases(const sr_runfile *run, const char *path, tsv *table
     int64_t phases;
     sr_status status = phase_find(run, 0, &unused, &phases, why);
     if (status == SR_OK && phases > 1 && phases <= PHASES_MOST)
-        tsv_note(table, "note",
-                 "%s: %lld phases of the learning rate are taken together; --phase "
-                 "chooses one, or a half",
-                 path, (long long)phases);
+        tsv_note(table, "note", "%s: includes %lld learning-rate phases; --phase chooses one", path,
+                 (long long)phases);
     return status;
 }
 
-/* count: the passes with less than half of the median. */
-static sr_status read_tokens(const sr_runfile *run, summary *s, int64_t *count, sr_failure *why) {
+sr_status run_tokens(const sr_runfile *run, summary *s, int64_t *few, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     column_block b = {0};
-    *count = 0;
+    *few = 0;
     sr_status status = columns_create(&b, 1, steps, why);
     if (status == SR_OK && steps)
         status = sr_run_step_reals(run, "tokens", 0, steps, b.memory, why);
     if (status == SR_OK) summary_range(b.memory, steps, s);
-    for (int64_t i = 0; i < steps && status == SR_OK; i++) *count += b.memory[i] < s->median / 2;
+    for (int64_t i = 0; i < steps && status == SR_OK; i++) *few += b.memory[i] < s->median / 2;
     columns_free(&b);
     return status;
 }
 
-sr_status run_tokens(const sr_runfile *run, summary *s, sr_failure *why) {
-    int64_t unused;
-    return read_tokens(run, s, &unused, why);
-}
-
-/* Passes with far fewer tokens than the others, such as the last of an epoch, have noisier batch
- * statistics: the largest values are often theirs. */
+/* Passes with far fewer tokens, such as the last of an epoch, have noisier batch statistics and
+ * often the largest values. */
 static sr_status note_short_passes(sr_runfile *run, const char *path, tsv *table, sr_failure *why) {
     const int64_t steps = sr_run_get_info(run)->steps;
     summary s;
     int64_t count;
-    sr_status status = read_tokens(run, &s, &count, why);
+    sr_status status = run_tokens(run, &s, &count, why);
     if (status == SR_OK && count)
         tsv_note(table, "note",
-                 "%s: %lld of %lld passes have less than half of the usual %g tokens or "
-                 "images: the largest values may be theirs",
+                 "%s: %lld of %lld passes have less than half of the usual %g tokens or images. "
+                 "They may cause the largest values",
                  path, (long long)count, (long long)steps, s.median);
     return status;
 }
 
-/* A note that cannot be made is no reason to have no table: its column is not the table's. */
+/* A note that fails does not stop the table, which does not use its column. */
 static sr_status without_note(const sr_failure *why_not, tsv *table, sr_failure *why) {
     if (why_not->status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", why_not->text);
     if (why_not->status != SR_OK) tsv_note(table, "warning", "%s", why_not->text);

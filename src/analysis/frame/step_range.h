@@ -16,8 +16,8 @@ typedef struct step_window {
     char what[160];           /* "second half", "" for all of training */
 } step_window;
 
-/* startup: "auto" or a number of steps; phase: "all", "first-half", "second-half", steps "FROM:TO",
- * "last" or the number, from 1, of a phase of the learning rate. */
+/* startup: "auto" or a number of steps. phase: "all", "first-half", "second-half", steps "FROM:TO",
+ * or a phase of the learning rate: its number from 1, or "last". */
 sr_status window_make(step_window *w, const sr_runfile *run, const char *path, const char *startup,
                       const char *phase, sr_failure *why);
 /* Writes a `# steps:` line: every table lists the steps it used. */
@@ -34,11 +34,12 @@ sr_status window_spacing(const step_window *w, const series *s, double *spacing,
  * failure too. */
 sr_status windows_make(step_window **windows, const run_set *set, const char *startup,
                        const char *phase, tsv *table, sr_failure *why);
-/* Summary of /steps/tokens, as summary_range. */
-sr_status run_tokens(const sr_runfile *run, summary *result, sr_failure *why);
+/* Summary of /steps/tokens, as summary_range, and the number of passes with less than half of the
+ * median. */
+sr_status run_tokens(const sr_runfile *run, summary *result, int64_t *few, sr_failure *why);
 
 #define WINDOW_STARTUP_HELP                                                                        \
-    "skip the first N steps; auto: until running values hold less than 1 % of initial ones"
+    "skip the first N steps; auto: while running values hold over 1 % of initial ones"
 #define WINDOW_PHASE_HELP                                                                          \
     "use these steps: all, first-half, second-half, FROM:TO, or learning-rate phase N or last"
 #define PARTS_OPTION(parts, usual)                                                                 \

@@ -1,8 +1,8 @@
-/* Runs that are replicates of each other: the same configuration, another seed.
+/* Replicates: runs with the same configuration and different seeds.
  *
- * As in the result tables (run_identity.c) two configurations are the same when they agree in all
- * settings but those that change no result (threads, output, recording). Runs of one seed are no
- * replicates, nor are runs whose files do not tell their configuration.
+ * Two configurations are the same if they agree in all settings that change results
+ * (run_identity.c). Threads, output and recording do not change results. Runs of one seed are no
+ * replicates, nor are runs without a stored configuration.
  */
 
 #include "analysis/runs/replicates.h"
@@ -46,7 +46,7 @@ sr_status run_groups_make(run_groups *g, const run_set *set, bool alone, sr_fail
     }
     for (int r = 0; r < set->count; r++) {
         run_identify(&run[r], set->run[r], set->path[r]);
-        /* joins the first group of which it is a replicate of every run */
+        /* joins the first group whose runs are all its replicates */
         for (g->of[r] = alone ? r : 0; g->of[r] < g->count; g->of[r]++) {
             bool fits = true;
             for (int i = 0; i < r && fits; i++)

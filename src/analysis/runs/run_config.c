@@ -1,9 +1,8 @@
-/* run_config.c -- what a run says of its options, of its data and of what its passes count.
+/* run_config.c -- options, data set and counted units of a run.
  *
- * A configuration of statrec train has the options that had a use in the run, so that one that is
- * there tells what the run was made of: with `source` it translates, with `decoder-norm` it has a
- * decoder. Those of the first files have all options (options_left_out): there the table below says
- * which had none.
+ * A configuration of statrec train lists the options with an effect in the run. So the presence of
+ * an option describes the run: with `source` it translates, with `decoder-norm` it has a decoder.
+ * The first files list all options (options_left_out); the table below lists those without effect.
  */
 
 #include "analysis/runs/run_config.h"
@@ -15,14 +14,19 @@
 #include "base/globs.h"
 #include "base/options/options.h"
 
-/* What the losses of a run are divided by, and options that then had no use, of those that are
- * asked for. Whole configurations are of images or of sentence pairs. */
+/* The unit that losses are divided by, and options without effect then. Configurations with all
+ * options are of images or of sentence pairs. */
 static const struct {
     const char *counts, *unused;
 } whole[] = {
     {"image", "decoder-norm,placement,source,target,max-tokens,max-tokens-of,batching"},
     {"token", "batch-size"},
 };
+
+void text_append(char *text, size_t size, const char *separator, const char *more) {
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", used ? separator : "", more);
+}
 
 void run_counts(const sr_runfile *run, run_word what) {
     static const char begin[] = "nats per ";

@@ -10,14 +10,17 @@
 enum { RUN_WORD = 96 }; /* names and labels */
 typedef char run_word[RUN_WORD];
 
-/* What /steps/tokens counts, from the units of the metrics: "image" where the first loss is in nats
- * per image; "" where no metric has such a unit. */
+/* Appends to a text, after the separator if it is not empty; cuts what does not fit. */
+void text_append(char *text, size_t size, const char *separator, const char *more);
+
+/* The unit of /steps/tokens, from the units of the metrics: "image" if the first loss is in nats
+ * per image; "" if no metric has such a unit. */
 void run_counts(const sr_runfile *run, run_word what);
 /* True if the run had this option and used it. */
 bool run_has_option(const sr_runfile *run, const char *key);
 /* Its value without quotes and escapes, cut to size; "" where the run has none. */
 void run_option(const sr_runfile *run, const char *key, char *value, size_t size);
-double run_option_number(const sr_runfile *run, const char *key); /* NaN where there is none */
+double run_option_number(const sr_runfile *run, const char *key); /* NaN if the run has none */
 /* Name of the data set: the last part of data-dir, with the direction of a translation,
  * "multi30k-de-en"; else `data`. */
 void run_data_name(const sr_runfile *run, char *name, size_t size);

@@ -1,8 +1,7 @@
-/* What a run is, for a row and a column of a result table: normalization, placement, task, and the
- * settings in which it differs from others.
+/* Row and column of a run in a result table: normalization, placement, task and differing settings.
  *
- * A run of statrec train says it in its configuration (the sites of the file may be a choice of
- * all); one of another program by its sites and its data.
+ * A run of statrec train has them in its configuration, since the file may have only some of the
+ * sites. A run of another program has them in its sites and its data.
  */
 
 #include "analysis/runs/run_identity.h"
@@ -22,15 +21,6 @@ static bool config_is(const char *config, const char *key, const char *value) {
 }
 
 /* -- identity -------------------------------------------------------------------------------- */
-
-/* Cuts what does not fit. */
-static void append(char *text, size_t size, const char *separator, const char *more) {
-    const char *const part[] = {separator, more};
-    size_t used = strlen(text);
-    for (int i = 0; i < 2; i++)
-        for (const char *c = part[i]; *c && used + 1 < size; c++) text[used++] = *c;
-    text[used] = 0;
-}
 
 /* The parts of the stored --norm; none where it is missing. */
 static norm_value norm_of(const sr_run_info *info) {
@@ -54,11 +44,11 @@ static void add_form(const char *config, const norm_value *v, run_word norm) {
     const bool given = options_find_line(config, "layer-scale", (int)strlen("layer-scale"), &l);
     const bool scaled = (given && !(l.value_length == 1 && l.value[0] == '0')) ||
                         norm_value_find(v, "layer_scale", (int)strlen("layer_scale"), &l);
-    if (scaled || v->layer_scale) append(norm, sizeof(run_word), "", "+ls");
+    if (scaled || v->layer_scale) text_append(norm, sizeof(run_word), "", "+ls");
     if (config_is(config, "norm-unbiased", "1") || norm_has(v, "unbiased", "1"))
-        append(norm, sizeof(run_word), "/", "unbiased");
+        text_append(norm, sizeof(run_word), "/", "unbiased");
     if (config_is(config, "norm-placement", "outside") || norm_has(v, "placement", "outside"))
-        append(norm, sizeof(run_word), "/", "outside");
+        text_append(norm, sizeof(run_word), "/", "outside");
 }
 
 /* Methods of the sites that are of the decoder, or that are not: "bn", or "bn,ln". */
@@ -69,7 +59,7 @@ static void norm_of_sites(const sr_runfile *run, bool decoder, run_word norm) {
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if ((strcmp(site->kind, "decoder") == 0) != decoder) continue;
         snprintf(word, sizeof word, "%s", site->called);
-        if (!globs_match(norm, word)) append(norm, sizeof(run_word), norm[0] ? "," : "", word);
+        if (!globs_match(norm, word)) text_append(norm, sizeof(run_word), ",", word);
     }
 }
 
@@ -79,7 +69,7 @@ static void set_norms(run_identity *r) {
     snprintf(r->norm, sizeof r->norm, "%.*s", v.method_length, v.method_length ? v.method : "");
     options_line_value(r->info->config, "norm-at", at, sizeof at);
     if (r->norm[0]) add_form(r->info->config, &v, r->norm);
-    if (r->norm[0] && at[0]) append(r->norm, sizeof r->norm, " with", " norm-at");
+    if (r->norm[0] && at[0]) text_append(r->norm, sizeof r->norm, " with", " norm-at");
     if (!r->norm[0]) norm_of_sites(r->run, false, r->norm);
     norm_of_sites(r->run, true, r->decoder);
     if (r->decoder[0]) return;
@@ -90,7 +80,7 @@ static void set_norms(run_identity *r) {
                  d.layer_scale ? "+ls" : "");
 }
 
-/* Only pre-norm has a norm behind the last layer; it may be left out of the recorded sites. */
+/* Only pre-norm has a norm after the last layer; the recorded sites may lack it. */
 static void set_placement(run_identity *r) {
     const char *config = r->info->config;
     const sr_run_site *site;
@@ -117,7 +107,7 @@ void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
 
 /* -- settings that differ -------------------------------------------------------------------- */
 
-/* Those that are part of the identity, and those that leave the result what it is. */
+/* Options that are part of the identity, and options that do not change results. */
 static const char ignored[] =
     "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
     "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
@@ -126,8 +116,8 @@ static const char ignored[] =
     "final-tid,final-batches,pairs,validate-batch,validate-train,test,dump-weights,dump-batches,"
     "dump-steps";
 
-/* Nothing is known of a run without any configuration; a key that others lack is a difference,
- * unless it had no effect there: then what took it away is one. */
+/* Skips runs without a configuration. A key that others lack is a difference, unless it had no
+ * effect there. */
 static bool differs(const option_line *a, const run_identity *const *runs, int count) {
     option_line b;
     for (int i = 0; i < count; i++) {
@@ -144,7 +134,7 @@ static bool differs(const option_line *a, const run_identity *const *runs, int c
     return false;
 }
 
-/* Parameters of the decoder's normalization are no part of the identity. */
+/* The identity excludes parameters of the decoder's normalization. */
 static bool is_ignored(const option_line *l) {
     run_word key;
     snprintf(key, sizeof key, "%.*s", l->key_length, l->key);
@@ -208,13 +198,13 @@ void run_settings(const run_identity *r, const run_identity *const *runs, int co
         if (is_ignored(&l) || (!mixed && !differs(&l, runs, count))) continue;
         if (!l.value_length) l = (option_line){l.key, "default", l.key_length, 7};
         snprintf(setting, sizeof setting, "%s=%.*s", key, l.value_length, l.value);
-        append(text, size, text[0] ? " " : "", setting);
+        text_append(text, size, " ", setting);
     }
     const norm_value v = norm_of(r->info);
     for (const char *params = NULL; next_param(&v, &params, runs, count, &l);) {
         char setting[640];
         snprintf(setting, sizeof setting, "%.*s=%.*s", l.key_length, l.key, l.value_length,
                  l.value_length ? l.value : "");
-        append(text, size, text[0] ? " " : "", setting);
+        text_append(text, size, " ", setting);
     }
 }

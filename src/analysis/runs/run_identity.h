@@ -13,7 +13,7 @@ typedef struct run_identity {
     const char *path;
     run_word norm;      /* "bn", "pn+ls", "ln/unbiased"; of a transformer, its encoder's */
     run_word decoder;   /* the decoder's, "" without one */
-    run_word placement; /* of --placement, "?" when it cannot be told, "" of models without */
+    run_word placement; /* of --placement, "?" if unknown, "" of models without */
     run_word task;      /* "multi30k-de-en", "cifar10" */
 } run_identity;
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/runs/run_config.h"
+
 /* The first that is declared and was measured. */
 static const sr_run_metric *first_with_values(const sr_runfile *run) {
     const sr_run_metric *m;
@@ -64,8 +66,7 @@ static sr_status refuse(const run_set *set, const char *words, sr_failure *why) 
         return sr_fail(why, SR_FORMAT, "%s%s declares no metric of evaluations", set->path[0],
                        set->count > 1 ? " (and no other run)" : "");
     sr_fail(why, SR_USAGE, "--metric: no run declares '%.80s'", words);
-    for (int i = 0; i < count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "", names[i]);
+    for (int i = 0; i < count; i++) text_append(text, sizeof text, ", ", names[i]);
     if (nearest)
         sr_hint(why, "did you mean '%s'?", nearest);
     else
@@ -102,8 +103,8 @@ void metric_warn(const run_set *set, const char *word, size_t length, tsv *table
             return;
         }
         if (m->better != first->better) {
-            tsv_note(table, "warning", "%s: %s and %s do not agree on which value is better",
-                     m->name, set->path[of], set->path[r]);
+            tsv_note(table, "warning", "%s: %s and %s declare different directions", m->name,
+                     set->path[of], set->path[r]);
             return;
         }
     }

@@ -53,23 +53,32 @@ static const char *word(const char *text) {
     return text && text[0] ? text : "?";
 }
 
-static void describe_run(const run_set *set, int i, tsv *table) {
-    const sr_run_info *info = sr_run_get_info(set->run[i]);
-    tsv_note(table, "run", "%s  model %s, norm %s, data %s, seed %llu, %lld steps, %s, by %s %s",
-             set->path[i], word(info->model), sr_run_main_norm(set->run[i]), word(info->data),
-             (unsigned long long)info->seed, (long long)info->steps, word(info->status),
-             word(info->program), word(info->version));
-    if (strcmp(info->path, set->path[i]) != 0)
-        tsv_note(table, "note", "%s does not exist yet: read from %s", set->path[i], info->path);
-    if (strcmp(info->status, "diverged") == 0)
-        tsv_note(table, "note", "%s diverged: %s", set->path[i], word(info->reason));
-    else if (strcmp(info->status, "complete") != 0)
-        tsv_note(table, "note", "%s is %s: percent counts from its last recorded step",
-                 set->path[i], word(info->status));
+void run_set_describe(const run_set *set, tsv *table) {
+    for (int i = 0; i < set->count; i++) {
+        const sr_run_info *info = sr_run_get_info(set->run[i]);
+        tsv_note(table, "run",
+                 "%s  model %s, norm %s, data %s, seed %llu, %lld steps, %s, by %s %s",
+                 set->path[i], word(info->model), sr_run_main_norm(set->run[i]), word(info->data),
+                 (unsigned long long)info->seed, (long long)info->steps, word(info->status),
+                 word(info->program), word(info->version));
+        if (strcmp(info->path, set->path[i]) != 0)
+            tsv_note(table, "note", "%s does not exist yet: read from %s", set->path[i],
+                     info->path);
+        if (strcmp(info->status, "diverged") == 0)
+            tsv_note(table, "note", "%s diverged: %s", set->path[i], word(info->reason));
+        else if (strcmp(info->status, "complete") != 0)
+            tsv_note(table, "note", "%s is %s: percent counts from its last recorded step",
+                     set->path[i], word(info->status));
+    }
 }
 
-void run_set_describe(const run_set *set, tsv *table) {
-    for (int i = 0; i < set->count; i++) describe_run(set, i, table);
+void run_set_note_vectors(const run_set *set, const char *what, tsv *table) {
+    for (int r = 0; r < set->count; r++) {
+        const sr_run_info *info = sr_run_get_info(set->run[r]);
+        if (info->vectors == info->steps) continue;
+        tsv_note(table, "note", "%s: %lld of %lld steps have vectors; %s counts these",
+                 set->path[r], (long long)info->vectors, (long long)info->steps, what);
+    }
 }
 
 sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why) {

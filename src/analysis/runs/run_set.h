@@ -27,6 +27,10 @@ void run_warn_mended_paths(const tool *t, int count, char **paths);
 /* Writes `# run:` lines, and a `# note:` line for each run that is not complete. */
 void run_set_describe(const run_set *set, tsv *table);
 
+/* Writes a `# note:` line for each run with vectors at some of its steps only; what: counts those
+ * steps. */
+void run_set_note_vectors(const run_set *set, const char *what, tsv *table);
+
 /* Last step of the run, 0 for an empty run. Percent of training is 100 * step / last step. */
 sr_status run_last_step(const sr_runfile *run, int64_t *last, sr_failure *why);
 

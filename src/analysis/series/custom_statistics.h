@@ -6,7 +6,7 @@
 #include "analysis/runs/run_set.h"
 #include "analysis/series/statistic.h"
 
-/* The declaration of a name in a run, NULL if there is none; and in the first run that has one. */
+/* The declaration of a name in a run, or in the first run that has one. NULL: none. */
 const sr_run_declared *declared_named(const sr_runfile *run, const char *name, sr_scope scope);
 const sr_run_declared *declared_find(const run_set *set, const char *name, sr_scope scope);
 /* Their names, each once, in the order of the runs, at most `most`; returns how many. */
@@ -14,7 +14,7 @@ int declared_list(const run_set *set, sr_scope scope, const char **names, int mo
 enum { DECLARED_TEXT = SR_DEFINITION_SIZE + SR_NAME_SIZE + 8 };
 /* "definition (unit)" */
 void declared_text(const sr_run_declared *d, char text[DECLARED_TEXT]);
-/* Writes a `# warning:` line if runs declare one name with different units, and a `# note:` line
+/* Writes a `# warning:` line if runs declare one name with different units. Writes a `# note:` line
  * for each run whose definition differs from the first. */
 void declared_warn(const run_set *set, const char *name, sr_scope scope, tsv *table);
 

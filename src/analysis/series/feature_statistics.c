@@ -1,5 +1,5 @@
-/* What the power of a site's input is made of, feature by feature: outlier features, the share of
- * the mean direction, power and variance, dead features.
+/* Power of a site's input, feature by feature: outlier features, mean direction, power and
+ * variance, dead features.
  *
  * With d the width of the site, mu_B, sigma2_B, psi2_B of the batch over its valid rows, s_j =
  * sqrt(psi2_B[j]) the root mean square of feature ("neuron") j:
@@ -9,16 +9,17 @@
  *     power      = mean_j psi2_B[j]
  *     variance   = mean_j sigma2_B[j]
  *     largest    = max_j sigma2_B[j]
- *     dead       = share of the features with sigma2_B[j] < eps, that of the site
+ *     dead       = fraction of the features with sigma2_B[j] < eps of the site
  *
  * kurtosis: He et al., Understanding and Minimising Outlier Features in Transformer Training,
- * NeurIPS 2024 (arXiv 2405.19279), section 2: moments about 0, not about the mean of s. From 1, all
- * features of one size, to d, one feature with all of the power. Their released code computes
- * another number (docs/definitions.md). power and variance by depth: Kim et al., Peri-LN, ICML 2025
- * (arXiv 2502.02732); Sun et al., The Curse of Depth (arXiv 2502.05795). mean_share is the part of
- * the power that every row has in common: 1 - mean_share of it is variance. kurtosis and mean_share
- * are 0/0, NaN, at a site whose rows are all zero. largest and dead are what `statrec diagnose`
- * asks about.
+ * NeurIPS 2024 (arXiv 2405.19279), section 2. Its moments are about 0, not about the mean of s. It
+ * is 1 if all features have one size, and d if one feature has all of the power. The released code
+ * computes another number (docs/definitions.md).
+ *
+ * power and variance by depth: Kim et al., Peri-LN, ICML 2025 (arXiv 2502.02732); Sun et al., The
+ * Curse of Depth (arXiv 2502.05795). mean_share is the part of the power that all rows share;
+ * 1 - mean_share of it is variance. At a site whose rows are all zero, kurtosis and mean_share are
+ * 0/0, NaN. `statrec diagnose` uses largest and dead.
  */
 #include <math.h>
 

@@ -25,8 +25,8 @@ int64_t series_length(const series *s);
 /* Values and steps of rows first .. first + count - 1; step may be NULL. */
 sr_status series_read(const series *s, int64_t first, int64_t count, double *value, int64_t *step,
                       sr_failure *why);
-/* The same for several series of one run and source: series of one site side by side, sites in
- * forward order; value [series]. */
+/* Reads several series of one run and source into value [series]. Series of one site are
+ * neighbours, sites in forward order. */
 sr_status series_read_all(const series *s, int series_count, int64_t first, int64_t count,
                           double *const *value, int64_t *step, sr_failure *why);
 /* Steps alone. */

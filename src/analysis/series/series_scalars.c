@@ -1,5 +1,5 @@
-/* A statistic of one site over the steps of a run: as recorded in /scalars, or computed again from
- * the rows of /vectors (series_vectors.c). Reads in blocks: memory does not grow with the file.
+/* A statistic of one site over the steps of a run. It comes from /scalars, or from /vectors
+ * (series_vectors.c). Reads in blocks: memory does not grow with the file.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static sr_status read_column(const series *s, const char *name, int64_t first, i
     return status;
 }
 
-/* Reads all sites, and keeps those of s[n]. */
+/* Reads all sites, and keeps the sites of s[n]. */
 static sr_status read_rows(const series *s, int n, const char *name, int64_t first, int64_t count,
                            double *const *value, sr_failure *why) {
     const int64_t sites = sr_run_get_info(s->run)->sites, block = 1 + ROWS_BYTES / (4 * sites);
@@ -166,8 +166,8 @@ static sr_status scalars_recorded(const sr_runfile *run, const char *name, bool 
 
 enum { LOOK = 16 }; /* rows */
 
-/* What a method records is the same in every step, so the first rows tell; a run that has diverged
- * by then shows infinities or NaN in the values, and its first row is still from before that. */
+/* A method records the same statistics at every step, so the first rows suffice. A run may diverge
+ * within them; its first row is still finite. */
 static sr_status look_at_rows(const series *s, int count, bool *recorded, sr_failure *why) {
     const int64_t length = series_length(s), rows = length < LOOK ? length : LOOK;
     double *memory = malloc((size_t)(count * LOOK + 1) * sizeof *memory);
@@ -205,7 +205,7 @@ static sr_status vectors_recorded(const sr_runfile *run, const statistic *stat, 
     return status;
 }
 
-/* In the file, be it without values; older files lack what came later. */
+/* True if the file has the dataset, with or without values. */
 static bool is_declared(const sr_runfile *run, const char *term) {
     const char *name;
     if (strcmp(term, "tokens") == 0) return true;
@@ -214,7 +214,7 @@ static bool is_declared(const sr_runfile *run, const char *term) {
     return false;
 }
 
-/* A form is where its first rows have a value, and where its first term is. */
+/* A site has a form if it has the first term, and a value of the form in the first rows. */
 static sr_status form_recorded(const sr_runfile *run, const statistic *stat, const stat_form *f,
                                bool *recorded, sr_failure *why) {
     const int64_t sites = sr_run_get_info(run)->sites;

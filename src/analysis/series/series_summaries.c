@@ -1,6 +1,7 @@
-/* Summaries of many series of a run, in the order that reads the file the fewest times: from
- * /scalars one statistic after the other, as a dataset contains all sites; from /vectors site by
- * site. */
+/* Summaries of many series of a run, in the order that reads the file the fewest times. A dataset
+ * of /scalars contains all sites, so it takes one statistic after the other. From /vectors it takes
+ * one site after the other.
+ */
 
 #include "analysis/series/series_summaries.h"
 
@@ -18,13 +19,6 @@ static int by_dataset(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* How many of the next ones are read together. */
-static int count_together(const placed *next, int left, int64_t rows) {
-    int alike = next->s.source == FROM_SCALARS ? 1 : left;
-    while (alike < left && next[alike].s.stat == next->s.stat) alike++;
-    return columns_together(rows, alike);
-}
-
 sr_status series_summaries(const series *s, int count, int64_t first, int64_t rows, bool range,
                            summary *result, sr_failure *why) {
     placed *order = malloc((size_t)(count + 1) * sizeof *order);
@@ -38,7 +32,9 @@ sr_status series_summaries(const series *s, int count, int64_t first, int64_t ro
     for (int i = 0; i < count && status == SR_OK; i++) order[i] = (placed){s[i], i};
     if (status == SR_OK) qsort(order, (size_t)count, sizeof *order, by_dataset);
     for (int at = 0, n; at < count && status == SR_OK; at += n) {
-        n = count_together(order + at, count - at, rows);
+        int alike = order[at].s.source == FROM_SCALARS ? 1 : count - at; /* are read together */
+        while (at + alike < count && order[at + alike].s.stat == order[at].s.stat) alike++;
+        n = columns_together(rows, alike);
         for (int i = 0; i < n; i++) together[i] = order[at + i].s;
         status = series_read_all(together, n, first, rows, b.value, NULL, why);
         if (status == SR_OK) columns_summarise(&b, n, rows, range, found);

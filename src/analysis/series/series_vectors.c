@@ -1,12 +1,10 @@
-/* Statistics computed again from the rows of /vectors, of any sites in one pass through the file.
+/* Statistics computed from the rows of /vectors, of any sites in one pass through the file.
  *
- * The file is read in the order in which it lies: a band of rows after the other, of each band one
- * site after the other (or neighbours together, where a block of the file holds several), all
- * vectors that are needed. Such a piece stays in the cache between reading and computing. Two
- * threads take turns: while one reads its piece (HDF5: one thread at a time) the other computes on
- * its own. A value depends on its own row alone, so it does not matter how many threads there are.
- * Rows are turned into double one at a time, where they stay in the first-level cache for all
- * statistics.
+ * The file is read in its order: one band of rows after the other, within a band site after site.
+ * Sites that share a block of the file are read together. Such a chunk stays in the cache between
+ * reading and computing. Two threads alternate: while one reads its chunk (HDF5: one thread at a
+ * time), the other computes. A value depends only on its row, so the number of threads does not
+ * matter. Rows become double one at a time and stay in the first-level cache for all statistics.
  */
 #include <math.h>
 #include <omp.h>
@@ -19,7 +17,14 @@
 
 const char *const vector_names[] = {SR_VECTORS(NAME_OF)};
 
-enum { PIECE_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
+double first_values(const vector_row *row) {
+    double sum = 0;
+    for (int v = 0; v < SR_VECTOR_COUNT; v++)
+        if (row->v[v]) sum += row->v[v][0];
+    return sum;
+}
+
+enum { CHUNK_BYTES = 4 << 20, THREADS = 2, WINDOW = 2048 };
 
 /* -- row counts ------------------------------------------------------------------------------ */
 
@@ -31,22 +36,6 @@ typedef struct row_counts {
     int64_t *step;                   /* [WINDOW] */
     float *rows;                     /* [WINDOW, sites] */
 } row_counts;
-
-static void row_counts_free(row_counts *c) {
-    free(c->step);
-    free(c->rows);
-}
-
-static sr_status row_counts_create(row_counts *c, const sr_runfile *run, bool wanted,
-                                   sr_failure *why) {
-    *c = (row_counts){.run = run, .sites = sr_run_get_info(run)->sites};
-    if (!wanted || !sr_run_has_scalar(run, "rows")) return SR_OK;
-    c->step = malloc(WINDOW * sizeof *c->step);
-    c->rows = malloc((size_t)(WINDOW * c->sites) * sizeof *c->rows);
-    if (c->step && c->rows) return SR_OK;
-    row_counts_free(c);
-    return sr_fail(why, SR_MEMORY, "out of memory");
-}
 
 static sr_status row_counts_move(row_counts *c, int64_t step, sr_failure *why) {
     const int64_t steps = sr_run_get_info(c->run)->steps;
@@ -105,10 +94,10 @@ typedef struct pass {
 
     pthread_mutex_t turn; /* sleeps; locks of OpenMP may spin */
     /* under way, whose turn it is */
-    int64_t at; /* row of the next piece */
-    int next;   /* panel of the next piece */
+    int64_t at; /* row of the next chunk */
+    int next;   /* panel of the next chunk */
     row_counts counts;
-    int64_t *step_of_band; /* [rows]; both NULL when nobody asks */
+    int64_t *step_of_band; /* [rows]; both NULL if not needed */
     double *rows_of_band;  /* [rows, sites of the run] */
     sr_status status;
     sr_failure *why;
@@ -119,25 +108,14 @@ static void pass_free(pass *p) {
     free(p->panel);
     free(p->step_of_band);
     free(p->rows_of_band);
-    row_counts_free(&p->counts);
+    free(p->counts.step);
+    free(p->counts.rows);
 }
 
 static int vectors_in(unsigned needs) {
     int count = 0;
     for (int v = 0; v < SR_VECTOR_COUNT; v++) count += needs >> v & 1;
     return count;
-}
-
-/* Of how many rows a block of the file is, and whether its columns are those of the site. */
-static sr_status find_block(const series *s, unsigned needs, int64_t *rows, bool *whole,
-                            sr_failure *why) {
-    int64_t columns = 0;
-    sr_status status = SR_OK;
-    for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK && !columns; v++)
-        if (needs >> v & 1)
-            status = sr_run_vector_block(s->run, vector_names[v], rows, &columns, why);
-    *whole = columns == sr_run_get_site(s->run, s->site)->width;
-    return status;
 }
 
 static void add_part(pass *p, const site_part *part, unsigned needs, bool whole) {
@@ -156,20 +134,25 @@ static void add_part(pass *p, const site_part *part, unsigned needs, bool whole)
 
 static sr_status pass_plan(pass *p, int series_count, unsigned *all, sr_failure *why) {
     int64_t block = 1;
-    bool whole = false;
     for (int i = 0, next; i < series_count; i = next) {
         const int64_t number = p->s[i].site;
         unsigned needs = 0;
         for (next = i; next < series_count && p->s[next].site == number; next++)
             needs |= p->s[next].stat->needs;
         const site_part part = {sr_run_get_site(p->s->run, number), number, i, next - i};
-        sr_status status = find_block(&p->s[i], needs, &block, &whole, why);
+        /* the rows of a block of the file, and whether it has the columns of one site */
+        int64_t columns = 0;
+        sr_status status = SR_OK;
+        for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK && !columns; v++)
+            if (needs >> v & 1)
+                status = sr_run_vector_block(p->s->run, vector_names[v], &block, &columns, why);
         if (status != SR_OK) return status;
+        const bool whole = columns == part.site->width;
         add_part(p, &part, needs, whole);
         *all |= needs;
     }
     p->block = block < 1 ? 1 : block;
-    p->rows = PIECE_BYTES / (4 * vectors_in(*all) * p->widest + 1);
+    p->rows = CHUNK_BYTES / (4 * vectors_in(*all) * p->widest + 1);
     if (p->rows < p->block) p->rows = p->block;
     p->rows -= p->rows % p->block;
     if (p->rows > p->count) p->rows = p->count;
@@ -182,19 +165,22 @@ static sr_status pass_create(pass *p, int series_count, sr_failure *why) {
     p->panel = calloc((size_t)series_count, sizeof *p->panel);
     sr_status status = p->part && p->panel ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) status = pass_plan(p, series_count, &all, why);
-    if (status == SR_OK) status = row_counts_create(&p->counts, p->s->run, all & NEEDS_ROWS, why);
-    if (status == SR_OK && p->counts.rows) {
+    p->counts = (row_counts){.run = p->s->run, .sites = sr_run_get_info(p->s->run)->sites};
+    if (status == SR_OK && (all & NEEDS_ROWS) && sr_run_has_scalar(p->s->run, "rows")) {
+        p->counts.step = malloc(WINDOW * sizeof *p->counts.step);
+        p->counts.rows = malloc((size_t)(WINDOW * p->counts.sites) * sizeof *p->counts.rows);
         p->step_of_band = malloc((size_t)p->rows * sizeof *p->step_of_band);
         p->rows_of_band = malloc((size_t)(p->rows * p->counts.sites) * sizeof *p->rows_of_band);
-        if (!p->step_of_band || !p->rows_of_band) status = sr_fail(why, SR_MEMORY, "out of memory");
+        if (!p->counts.step || !p->counts.rows || !p->step_of_band || !p->rows_of_band)
+            status = sr_fail(why, SR_MEMORY, "out of memory");
     }
     if (status != SR_OK) pass_free(p);
     return status;
 }
 
-/* -- pieces ---------------------------------------------------------------------------------- */
+/* -- chunks ---------------------------------------------------------------------------------- */
 
-/* A panel of a band, in the hands of one thread. */
+/* A chunk: a panel of a band, owned by one thread. */
 typedef struct block_buffer {
     const panel *of;
     int64_t at, count;           /* rows, from the first one wanted */
@@ -204,7 +190,7 @@ typedef struct block_buffer {
     float *memory;
 } block_buffer;
 
-static bool piece_create(block_buffer *w, const pass *p) {
+static bool chunk_create(block_buffer *w, const pass *p) {
     int64_t most = 0, sites = 0;
     for (int k = 0; k < p->panels; k++) {
         const int64_t values = p->panel[k].columns * vectors_in(p->panel[k].needs);
@@ -218,7 +204,7 @@ static bool piece_create(block_buffer *w, const pass *p) {
     return w->memory && w->row && w->rows;
 }
 
-static sr_status piece_read(pass *p, block_buffer *w) {
+static sr_status chunk_read(pass *p, block_buffer *w) {
     float *to = w->memory;
     const bool first = p->rows_of_band && p->next == 0; /* n once for all panels of the band */
     sr_status status = SR_OK;
@@ -242,15 +228,15 @@ static sr_status piece_read(pass *p, block_buffer *w) {
     return status;
 }
 
-/* Takes the next piece and reads it; false when there is none, or after a failure. */
-static bool piece_take(pass *p, block_buffer *w) {
+/* Takes the next chunk and reads it; false if there is none, or after a failure. */
+static bool chunk_take(pass *p, block_buffer *w) {
     if (p->status != SR_OK || p->at >= p->count) return false;
     const int64_t within = (p->first + p->at) % p->block, left = p->count - p->at;
     const int64_t rows = within < p->rows ? p->rows - within : p->rows; /* of the band */
     w->of = &p->panel[p->next];
     w->at = p->at;
     w->count = left < rows ? left : rows;
-    p->status = piece_read(p, w);
+    p->status = chunk_read(p, w);
     p->next++;
     if (p->next == p->panels) p->next = 0, p->at += w->count;
     return p->status == SR_OK;
@@ -278,25 +264,22 @@ static vector_row row_of(const pass *p, const block_buffer *w, const site_part *
     return row;
 }
 
-static void piece_compute(const pass *p, const block_buffer *w) {
-    for (int k = w->of->first; k < w->of->first + w->of->parts; k++) {
-        const site_part *part = &p->part[k];
-        for (int64_t i = 0; i < w->count; i++) {
-            const vector_row row = row_of(p, w, part, i);
-            for (int j = part->first; j < part->first + part->count; j++)
-                p->value[j][w->at + i] = p->s[j].stat->recompute(&row);
-        }
-    }
-}
-
 /* -- a pass ---------------------------------------------------------------------------------- */
 
 static void work(pass *p, block_buffer *w) {
-    for (bool more = true; more;) {
+    for (;;) {
         pthread_mutex_lock(&p->turn);
-        more = piece_take(p, w);
+        const bool more = chunk_take(p, w);
         pthread_mutex_unlock(&p->turn);
-        if (more) piece_compute(p, w);
+        if (!more) return;
+        for (int k = w->of->first; k < w->of->first + w->of->parts; k++) {
+            const site_part *part = &p->part[k];
+            for (int64_t i = 0; i < w->count; i++) {
+                const vector_row row = row_of(p, w, part, i);
+                for (int j = part->first; j < part->first + part->count; j++)
+                    p->value[j][w->at + i] = p->s[j].stat->recompute(&row);
+            }
+        }
     }
 }
 
@@ -309,7 +292,7 @@ sr_status vectors_read(const series *s, int series_count, int64_t first, int64_t
     sr_status status = pass_create(&p, series_count, why);
     if (status != SR_OK) return status;
     for (int i = 0; i < threads; i++)
-        if (!piece_create(&w[i], &p)) p.status = sr_fail(why, SR_MEMORY, "out of memory");
+        if (!chunk_create(&w[i], &p)) p.status = sr_fail(why, SR_MEMORY, "out of memory");
     if (p.rows * p.panels >= count) {
         work(&p, &w[0]);
     } else {

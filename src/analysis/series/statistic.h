@@ -26,6 +26,10 @@ typedef struct statistic {
     const char *family;
 } statistic;
 
+/* A recompute that has a value wherever the needed vectors have one: finds the sites of programs
+ * that read /vectors themselves. */
+double first_values(const vector_row *row);
+
 #define NEEDS(vector) (1u << SR_##vector)
 #define NEEDS_ROWS    (1u << 31)
 enum { ANALYSIS_STATISTICS = 64 };

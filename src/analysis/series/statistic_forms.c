@@ -1,30 +1,28 @@
-/* statistic_forms.c -- statistics that no file holds, computed from recorded ones step by step.
+/* statistic_forms.c -- statistics that no file contains, computed from recorded ones step by step.
  *
- * The papers print distances divided by d and gradient norms of a summed loss. The same quantities
- * in forms that do not depend on width, scale or batch size (docs/definitions.md, "Forms of a
+ * The papers print distances divided by d and gradient norms of a summed loss. These forms of the
+ * same quantities do not depend on width, scale or batch size (docs/definitions.md, "Forms of a
  * quantity"):
  *
  *     dist_q_per_root = ||q_B - q||_2 / sqrt(d)      root mean square over features
- *     dist_q_relative = ||q_B - q||_2 / ||q||_2      of mu: / ||sigma||_2, which is TID
- *     g_q_sum, g_q_mean: of the loss summed over, or averaged over, the tokens or images of the
- *     pass
- *     g_q_share = sqrt(n) d g_q / ||dx||_F           share of the whole input gradient
+ *     dist_q_relative = ||q_B - q||_2 / ||q||_2      for mu: / ||sigma||_2, which is TID
+ *     g_q_sum, g_q_mean: of the loss summed, or averaged, over the tokens or images of the pass
+ *     g_q_share = sqrt(n) d g_q / ||dx||_F           fraction of the whole input gradient
  *
- * What is left in all of these is the number n of rows: of n independent rows a mean has the
- * deviation sigma/sqrt(n), and the running mean has its own part of that. Against this null, in
- * which rows are independent (and normal, for sigma) and gradients have mean 0 and do not depend on
- * x,
+ * All of these still depend on the number n of rows. The mean of n independent rows has the
+ * deviation sigma/sqrt(n), and the running mean adds its own part. The null: rows are independent
+ * (and normal, for sigma), gradients have mean 0 and do not depend on x. Against it
  *
  *     dist_mu_excess    = TID mean / sqrt(2/((1 + alpha) n))
  *     dist_sigma_excess = TID var / sqrt(1/((1 + alpha) n))
  *     g_q_excess        = n d g_q / ||gamma/s g||_F
  *
- * are about 1; rows of one image or sentence are not independent, which is what they show.
+ * are about 1. Rows of one image or sentence are not independent, and a larger excess shows that.
  *
- * sqrt(n) d g_q is the Frobenius norm over the n rows of the part of dx that goes through q. Parts
- * are subtracted from the direct part: shares of one site do not add up to 1 and may exceed it.
- * Where batch statistics are only observed ||dx||_F is the one that bn would give there; for psi no
- * such norm is recorded, and the share is NaN.
+ * sqrt(n) d g_q is the Frobenius norm over the n rows of the part of dx through q. Parts are
+ * subtracted from the direct part: fractions of one site do not add up to 1 and may exceed it. At
+ * observed sites ||dx||_F is the norm that bn would give. For psi no such norm is recorded, so the
+ * fraction is NaN.
  */
 
 #include "analysis/series/statistic_forms.h"

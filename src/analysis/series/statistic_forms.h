@@ -41,12 +41,12 @@ enum { FORM_TERMS = 4 };
     X(g_mu_excess)                                                                                 \
     X(g_sigma2_excess)
 
-/* What the formula needs to know of a site. */
+/* The properties of a site that formulas use. */
 typedef struct form_site {
     int64_t width;
     double alpha;      /* weight of the OLD running value */
     bool observed;     /* the first term is only the observer's there */
-    bool loss_is_mean; /* gradients are those of the mean loss */
+    bool loss_is_mean; /* gradients belong to the mean loss */
 } form_site;
 
 typedef struct stat_form {

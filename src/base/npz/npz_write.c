@@ -18,14 +18,9 @@
 #include "base/containers/vector.h"
 #include "base/npz/npz_format.h"
 
-enum {
-    NPZ_PART = NPZ_PATH + 8,
-    SHORT_MOST = 0xffff,
-    STORED_VERSION = 10,
-    LONG_VERSION = 45,
-    UTF8 = 1 << 11
-};
-enum { DAY = 1 << 5 | 1 }; /* the first that a zip file can name: 1 January 1980 */
+enum { NPZ_PART = NPZ_PATH + 8, SHORT_MOST = 0xffff };
+/* Versions and a flag of zip files; the first day that they can store, 1 January 1980. */
+enum { STORED_VERSION = 10, LONG_VERSION = 45, UTF8 = 1 << 11, DAY = 1 << 5 | 1 };
 static const uint64_t long_most = 0xffffffff;
 
 typedef struct entry {
@@ -133,7 +128,7 @@ int64_t npz_added(const npz_writer *w) {
 
 /* -- the file -------------------------------------------------------------------------------- */
 
-/* Bytes on their way, little-endian. */
+/* A file in progress; numbers are little-endian. */
 typedef struct output {
     FILE *file;
     uint64_t at;
@@ -199,12 +194,7 @@ static void put_end(output *o, uint64_t count, uint64_t directory) {
     put(o, 4, short_of(size, long_most)), put(o, 4, short_of(directory, long_most)), put(o, 2, 0);
 }
 
-/* Flushes the file to the disk, on file systems that can. */
-static bool synchronise(FILE *file) {
-    return fdatasync(fileno(file)) == 0 || errno == EINVAL || errno == ENOSYS;
-}
-
-/* All of it, before it gets its name. False with errno. */
+/* Writes and syncs the whole archive. False with errno. */
 static bool put_archive(const npz_writer *w, FILE *file) {
     output o = {file, 0};
     const int64_t count = w->names.count;
@@ -212,10 +202,11 @@ static bool put_archive(const npz_writer *w, FILE *file) {
     const uint64_t directory = o.at;
     for (int64_t i = 0; i < count && !ferror(file); i++) put_directory_entry(&o, w->entry[i]);
     put_end(&o, (uint64_t)count, directory);
-    return !ferror(file) && fflush(file) == 0 && synchronise(file);
+    if (ferror(file) || fflush(file) != 0) return false;
+    return fdatasync(fileno(file)) == 0 || errno == EINVAL || errno == ENOSYS;
 }
 
-/* A new file beside the archive's place; its name to part. */
+/* Creates a new file beside the archive. part: its name. */
 static int open_part(const npz_writer *w, char part[NPZ_PART]) {
     for (int i = 0;; i++) {
         snprintf(part, NPZ_PART, "%s.%06ld", w->path, ((long)getpid() + i) % 1000000);

@@ -1,5 +1,5 @@
-/* options.c -- rows of an option table: finding, setting, writing. See options.h; the command
- * line and the config file are read in options_read.c, --help is options_help.c. */
+/* options.c -- finds, sets and writes the rows of an option table. options_read.c reads command
+ * lines and config files; options_help.c writes --help. */
 #include "base/options/options.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "base/options/options_internal.h"
 #include "base/program/tool.h"
 
-/* One value while it is checked, before it goes to its place. */
+/* A value before it is stored. */
 typedef struct parsed {
     bool flag;
     int64_t integer;
@@ -99,20 +99,11 @@ static const char *parse_flag(const char *text, parsed *value) {
 }
 
 static const char *parse_value(const option *row, const char *text, parsed *value) {
-    switch (row->type) {
-    case OPTION_INT:
-        return parse_int(text, value);
-    case OPTION_REAL:
-        return parse_real(text, value);
-    case OPTION_FLAG:
-        return parse_flag(text, value);
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
-    case OPTION_LIST:
-        value->text = text;
-        return strlen(text) < OPTION_TEXT_SIZE ? NULL : "is too long";
-    }
-    return "has no type";
+    if (row->type == OPTION_INT) return parse_int(text, value);
+    if (row->type == OPTION_REAL) return parse_real(text, value);
+    if (row->type == OPTION_FLAG) return parse_flag(text, value);
+    value->text = text;
+    return strlen(text) < OPTION_TEXT_SIZE ? NULL : "is too long";
 }
 
 /* A bound of a whole number is written out: the seed's is 9007199254740992. */
@@ -151,20 +142,12 @@ void options_range_text(const option *row, char *text, size_t size) {
 static bool is_default(const option *row, const parsed *value) {
     parsed fallback = {0};
     if (parse_value(row, row->default_text, &fallback)) return false;
-    switch (row->type) {
-    case OPTION_INT:
-        return fallback.integer == value->integer;
-    case OPTION_REAL:
+    if (row->type == OPTION_INT) return fallback.integer == value->integer;
+    if (row->type == OPTION_REAL)
         return fallback.real == value->real || (isnan(fallback.real) && isnan(value->real));
-    case OPTION_FLAG:
-        return fallback.flag == value->flag;
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
-        return strcmp(fallback.text, value->text) == 0;
-    case OPTION_LIST:
-        return value->list && value->list->count == 0;
-    }
-    return false;
+    if (row->type == OPTION_FLAG) return fallback.flag == value->flag;
+    if (row->type == OPTION_LIST) return value->list && value->list->count == 0;
+    return strcmp(fallback.text, value->text) == 0;
 }
 
 static const char *check_value(const option *row, const parsed *value) {
@@ -180,57 +163,32 @@ static const char *check_value(const option *row, const parsed *value) {
     return NULL;
 }
 
-/* There is room: options_set has looked. */
-static void append(option_list *list, const char *text) {
-    if (list->count < OPTION_LIST_MOST) memcpy(list->text[list->count++], text, strlen(text) + 1);
-}
-
 static void *place_of(const option *row, void *values) {
     return row->place ? row->place : (char *)values + row->offset;
 }
 
 static void store_value(const option *row, void *values, const parsed *value) {
-    char *place = place_of(row, values);
-    switch (row->type) {
-    case OPTION_FLAG:
-        memcpy(place, &value->flag, sizeof value->flag);
-        break;
-    case OPTION_INT:
-        memcpy(place, &value->integer, sizeof value->integer);
-        break;
-    case OPTION_REAL:
-        memcpy(place, &value->real, sizeof value->real);
-        break;
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
+    void *place = place_of(row, values);
+    option_list *list = place;
+    if (row->type == OPTION_FLAG)
+        *(bool *)place = value->flag;
+    else if (row->type == OPTION_INT)
+        *(int64_t *)place = value->integer;
+    else if (row->type == OPTION_REAL)
+        *(double *)place = value->real;
+    else if (row->type != OPTION_LIST)
         memmove(place, value->text, strlen(value->text) + 1);
-        break;
-    case OPTION_LIST:
-        append((option_list *)(void *)place, value->text);
-        break;
-    }
+    else if (list->count < OPTION_LIST_MOST)
+        memcpy(list->text[list->count++], value->text, strlen(value->text) + 1);
 }
 
-static void load_value(const option *row, const void *values, parsed *value) {
-    const char *place = row->place ? row->place : (const char *)values + row->offset;
-    switch (row->type) {
-    case OPTION_FLAG:
-        memcpy(&value->flag, place, sizeof value->flag);
-        break;
-    case OPTION_INT:
-        memcpy(&value->integer, place, sizeof value->integer);
-        break;
-    case OPTION_REAL:
-        memcpy(&value->real, place, sizeof value->real);
-        break;
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
-        value->text = place;
-        break;
-    case OPTION_LIST:
-        value->list = (const option_list *)(const void *)place;
-        break;
-    }
+static parsed load_value(const option *row, const void *values) {
+    const void *place = place_of(row, (void *)(uintptr_t)values);
+    parsed value = {.text = place, .list = place};
+    if (row->type == OPTION_FLAG) value.flag = *(const bool *)place;
+    if (row->type == OPTION_INT) value.integer = *(const int64_t *)place;
+    if (row->type == OPTION_REAL) value.real = *(const double *)place;
+    return value;
 }
 
 void options_set_defaults(option_table table, void *values) {
@@ -303,8 +261,7 @@ sr_status options_set(option_table table, void *values, const char *key, const c
 }
 
 bool options_changed(const option *row, const void *values) {
-    parsed value = {0};
-    load_value(row, values, &value);
+    const parsed value = load_value(row, values);
     return !is_default(row, &value);
 }
 
@@ -321,24 +278,15 @@ static void format_real(double value, char *text, size_t size) {
 }
 
 void options_format(const option *row, const void *values, char *text, size_t size) {
-    parsed value = {0};
-    load_value(row, values, &value);
-    switch (row->type) {
-    case OPTION_FLAG:
+    const parsed value = load_value(row, values);
+    if (row->type == OPTION_FLAG)
         snprintf(text, size, "%s", value.flag ? "yes" : "no");
-        break;
-    case OPTION_INT:
+    else if (row->type == OPTION_INT)
         snprintf(text, size, "%" PRId64, value.integer);
-        break;
-    case OPTION_REAL:
+    else if (row->type == OPTION_REAL)
         format_real(value.real, text, size);
-        break;
-    case OPTION_TEXT:
-    case OPTION_CHOICE:
-        snprintf(text, size, "%s", value.text);
-        break;
-    case OPTION_LIST:
+    else if (row->type == OPTION_LIST)
         snprintf(text, size, "%d values", value.list->count);
-        break;
-    }
+    else
+        snprintf(text, size, "%s", value.text);
 }

@@ -24,7 +24,7 @@ typedef struct cursor {
 static sr_status read_file(option_table table, void *values, option_origin *origin,
                            const char *path, sr_failure *why);
 
-/* `row` may be of no table that is noted. */
+/* origin may be NULL, and row NULL. */
 static void note_origin(option_table table, option_origin *origin, const option *row,
                         option_origin where) {
     if (origin && row) origin[row - table.row] = where;
@@ -163,21 +163,11 @@ static void cut_comment(char *text) {
         }
 }
 
+static const char escaped[] = "\"\\\n\r\t", letters[] = "\"\\nrt";
+
 char options_unescape(char letter) {
-    switch (letter) {
-    case '"':
-        return '"';
-    case '\\':
-        return '\\';
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    default:
-        return 0;
-    }
+    const char *at = letter ? strchr(letters, letter) : NULL;
+    return at ? escaped[at - letters] : 0;
 }
 
 /* Reads a quoted value in place; *text is at the opening quote. Returns the fault, or NULL. */
@@ -192,20 +182,18 @@ static const char *unquote(char **text) {
         if (!*to++) return "a backslash in quotes is followed by none of \" \\ n r t";
     }
     char *rest = skip_blanks(from + 1);
-    if (*rest && *rest != '#') return "there is text behind the closing quote";
+    if (*rest && *rest != '#') return "there is text after the closing quote";
     *to = 0;
     return NULL;
 }
 
-/* Obeys one line. `where` is path:line. */
+/* Sets the option of one line. `where` is path:line. */
 static sr_status take_line(option_table table, void *values, option_origin *origin, char *line,
                            const char *where, sr_failure *why) {
     char *key = skip_blanks(line), *equals = strchr(key, '=');
     if (!*key || *key == '#') return SR_OK;
-    if (!equals || equals == key || memchr(key, '#', (size_t)(equals - key))) {
-        sr_fail(why, SR_USAGE, "%s: '%.80s' is not of the form 'key = value'", where, key);
-        return SR_USAGE;
-    }
+    if (!equals || equals == key || memchr(key, '#', (size_t)(equals - key)))
+        return sr_fail(why, SR_USAGE, "%s: '%.80s' is not of the form 'key = value'", where, key);
     *equals = 0;
     cut_blanks_at_end(key);
     char *value = skip_blanks(equals + 1);
@@ -250,7 +238,7 @@ static sr_status read_lines(option_table table, void *values, option_origin *ori
 
 enum { CONFIG_BYTES = 1 << 20 };
 
-/* Before it is opened: a pipe would wait for a writer, a device has no end. */
+/* Before it is opened, since a pipe would wait for a writer, and a device has no end. */
 static sr_status check_config(const char *path, sr_failure *why) {
     struct stat s;
     if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
@@ -298,12 +286,11 @@ static bool needs_quotes(const char *text) {
 
 /* Writes the value between quotes; `out` has room for twice the text and the quotes. */
 static void quote(const char *text, char *out) {
-    static const char from[] = "\"\\\n\r\t", to[] = "\"\\nrt";
     *out++ = '"';
     for (; *text; text++) {
-        const char *special = strchr(from, *text);
+        const char *special = strchr(escaped, *text);
         if (special) *out++ = '\\';
-        *out++ = special ? to[special - from] : *text;
+        *out++ = special ? letters[special - escaped] : *text;
     }
     *out++ = '"';
     *out = 0;

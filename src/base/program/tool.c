@@ -2,6 +2,7 @@
 #define _XOPEN_SOURCE 700 /* sigaltstack */
 #include "base/program/tool.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,23 +38,25 @@ void tool_hint(const tool *t, const char *text) {
     write_line(t, "hint: ", text);
 }
 
-int tool_error(const tool *t, int exit_status, const char *format, ...) {
+static void write_formatted(const tool *t, const char *label, const char *format, va_list args) {
     char text[SR_FAILURE_TEXT];
+    vsnprintf(text, sizeof text, format, args);
+    write_line(t, label, text);
+}
+
+int tool_error(const tool *t, int exit_status, const char *format, ...) {
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    write_formatted(t, "", format, args);
     va_end(args);
-    write_line(t, "", text);
     return exit_status;
 }
 
 void tool_warn(const tool *t, const char *format, ...) {
-    char text[SR_FAILURE_TEXT];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    write_formatted(t, "warning: ", format, args);
     va_end(args);
-    write_line(t, "warning: ", text);
 }
 
 int tool_finish(const tool *t, int exit_status) {
@@ -73,16 +76,18 @@ int tool_finish(const tool *t, int exit_status) {
 
 /* -- the command line -------------------------------------------------------------------------- */
 
-bool tool_wants_help(const tool *t) {
+static bool has_argument(const tool *t, const char *argument) {
     for (int i = 1; i < t->argc && strcmp(t->argv[i], "--") != 0; i++)
-        if (strcmp(t->argv[i], "--help") == 0 || strcmp(t->argv[i], "-h") == 0) return true;
+        if (strcmp(t->argv[i], argument) == 0) return true;
     return false;
 }
 
+bool tool_wants_help(const tool *t) {
+    return has_argument(t, "--help") || has_argument(t, "-h");
+}
+
 bool tool_wants_version(const tool *t) {
-    for (int i = 1; i < t->argc && strcmp(t->argv[i], "--") != 0; i++)
-        if (strcmp(t->argv[i], "--version") == 0) return true;
-    return false;
+    return has_argument(t, "--version");
 }
 
 int tool_print_version(const tool *t) {
@@ -90,27 +95,17 @@ int tool_print_version(const tool *t) {
     return tool_finish(t, TOOL_DONE);
 }
 
-static bool needs_quotes(const char *text) {
+/* Appends one argument, quoted for a shell; `out` has room for it. Returns the new end. */
+static char *append_argument(char *out, const char *text) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                 "_-./:=,+@%";
-    return !*text || text[strspn(text, plain)];
-}
-
-/* Appends one argument as a shell would want it; `out` has room for it. Returns the new end. */
-static char *append_argument(char *out, const char *text) {
-    if (!needs_quotes(text)) {
-        size_t length = strlen(text);
-        memcpy(out, text, length);
-        return out + length;
-    }
+    if (*text && !text[strspn(text, plain)]) return stpcpy(out, text);
     *out++ = '\'';
     for (; *text; text++) {
-        if (*text == '\'') {
-            memcpy(out, "'\\''", 4);
-            out += 4;
-        } else {
+        if (*text == '\'')
+            out = stpcpy(out, "'\\''");
+        else
             *out++ = *text;
-        }
     }
     *out++ = '\'';
     return out;
@@ -140,15 +135,11 @@ char *tool_command(const tool *t) {
 
 enum { NAME_MAX_LENGTH = 63 };
 
-static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
 static int least(int a, int b) {
     return a < b ? a : b;
 }
 
-/* Levenshtein distance, capital letters equal to small ones; both at most NAME_MAX_LENGTH. */
+/* Levenshtein distance without case; both at most NAME_MAX_LENGTH bytes. */
 static int edit_distance(const char *a, const char *b) {
     int row[NAME_MAX_LENGTH + 1], length = (int)strlen(b);
     for (int j = 0; j <= length; j++) row[j] = j;
@@ -156,7 +147,8 @@ static int edit_distance(const char *a, const char *b) {
         int diagonal = row[0];
         row[0] = i;
         for (int j = 1; j <= length; j++) {
-            int replaced = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
+            int replaced =
+                diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
             diagonal = row[j];
             row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
         }
@@ -182,37 +174,32 @@ const char *tool_nearest(const char *given, const char *const *names, int count)
 /* -- signals ----------------------------------------------------------------------------------- */
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};
-static volatile sig_atomic_t arrived; /* a handler has no other place to leave its news */
+static volatile sig_atomic_t arrived; /* a handler can only set a global variable */
 static struct timespec arrived_at;
 
-/* `timeout` signals us and then our process group, and means it once. A second key press takes
-   longer. */
+/* `timeout` signals the process and then its group: two signals for one. A second key press takes
+ * longer. */
 enum { AS_ONE = 250 }; /* milliseconds */
 
-static bool is_the_same_again(void) {
+/* The other caught signals are blocked meanwhile. */
+static void note_signal(int number) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1000.0 * (double)(now.tv_sec - arrived_at.tv_sec) +
-               1e-6 * (double)(now.tv_nsec - arrived_at.tv_nsec) <
-           AS_ONE;
-}
-
-/* The others that are caught wait meanwhile. */
-static void note_signal(int number) {
-    if (arrived && is_the_same_again()) return;
-    if (arrived) {
-        signal(number, SIG_DFL);
-        raise(number);
+    if (!arrived) {
+        arrived_at = now, arrived = number;
         return;
     }
-    clock_gettime(CLOCK_MONOTONIC, &arrived_at);
-    arrived = number;
+    const double passed = 1000.0 * (double)(now.tv_sec - arrived_at.tv_sec) +
+                          1e-6 * (double)(now.tv_nsec - arrived_at.tv_nsec);
+    if (passed < AS_ONE) return;
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 /* A signal during dnnl_sgemm (oneDNN 2.6) needs a stack of its own. Otherwise the heap was
    corrupted in one of fifteen trials; the library seems to keep data below the red zone. */
-static void give_handlers_a_stack(void) {
-    static char memory[64 * 1024]; /* the CPU's whole state goes there, some ten KiB with AMX */
+static void set_signal_stack(void) {
+    static char memory[64 * 1024]; /* the kernel saves the CPU's state there: ten KiB with AMX */
     stack_t present, own = {.ss_sp = memory, .ss_size = sizeof memory};
     if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
 }
@@ -236,7 +223,7 @@ void tool_catch_signals(void) {
     for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)
         sigaddset(&catch.sa_mask, caught[i]);
     sigemptyset(&ignore.sa_mask);
-    give_handlers_a_stack();
+    set_signal_stack();
     for (unsigned i = 0; i < sizeof caught / sizeof caught[0]; i++)
         /* nohup and `command &` start us with signals ignored on purpose */
         if (sigaction(caught[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)

@@ -223,15 +223,6 @@ static void thread_part(const plan *k, int thread, int threads) {
         for (int64_t column = 0; column < k->n; column += k->one->n) row_merge(k, row, column);
 }
 
-static void threads_run(const plan *k) {
-    if (k->threads == 1) {
-        thread_part(k, 0, 1);
-        return;
-    }
-#pragma omp parallel num_threads(k->threads)
-    thread_part(k, omp_get_thread_num(), omp_get_num_threads());
-}
-
 /* -- odd numbers: those without parts */
 
 static float number(const float *x, bool transposed, int64_t stride, int64_t i, int64_t j) {
@@ -377,26 +368,20 @@ bool amx_takes_together(gemm_group_sides sides, const gemm_group *one) {
     return amx_takes(one) && side % SIDE == 0;
 }
 
-static sr_status plan_run(plan *k, scratch_memory *scratch, amx_parts parts, int threads,
-                          sr_failure *why) {
-    set_sizes(k, parts, threads);
-    if (!set_scratch(k, scratch, why)) return SR_MEMORY;
-    for (int i = 0; i < (k->sides == SIDES_DEPTH ? 1 : k->count); i++) scale(&k->one[i]);
-    threads_run(k);
-    for (int i = 0; i < k->count && k->odd; i++) product_add_odd(&k->one[i], threads);
-    return SR_OK;
-}
-
-sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
-                      sr_failure *why) {
-    plan k = {.sides = SIDES_ROWS, .count = 1, .one = p};
-    return plan_run(&k, scratch, parts, threads, why);
-}
-
 sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
-                       const gemm_group *one, int threads, sr_failure *why) {
+                       const gemm_group *one, amx_parts parts, int threads, sr_failure *why) {
     plan k = {.sides = sides, .count = count, .one = one};
-    return plan_run(&k, scratch, AMX_WHOLE, threads, why);
+    set_sizes(&k, parts, threads);
+    if (!set_scratch(&k, scratch, why)) return SR_MEMORY;
+    for (int i = 0; i < (sides == SIDES_DEPTH ? 1 : count); i++) scale(&one[i]);
+    if (k.threads == 1) {
+        thread_part(&k, 0, 1);
+    } else {
+#pragma omp parallel num_threads(k.threads)
+        thread_part(&k, omp_get_thread_num(), omp_get_num_threads());
+    }
+    for (int i = 0; i < count && k.odd; i++) product_add_odd(&one[i], threads);
+    return SR_OK;
 }
 #else
 bool amx_native(void) {
@@ -408,20 +393,14 @@ bool amx_takes(const gemm_group *p) {
     return false;
 }
 
-sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
-                      sr_failure *why) {
-    (void)scratch, (void)p, (void)parts, (void)threads;
-    return sr_fail(why, SR_USAGE, "this engine has no products by AMX");
-}
-
 bool amx_takes_together(gemm_group_sides sides, const gemm_group *one) {
     (void)sides, (void)one;
     return false;
 }
 
 sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
-                       const gemm_group *one, int threads, sr_failure *why) {
-    (void)scratch, (void)sides, (void)count, (void)one, (void)threads;
+                       const gemm_group *one, amx_parts parts, int threads, sr_failure *why) {
+    (void)scratch, (void)sides, (void)count, (void)one, (void)parts, (void)threads;
     return sr_fail(why, SR_USAGE, "this engine has no products by AMX");
 }
 #endif

@@ -21,14 +21,13 @@ bool amx_native(void);
 /* Whether AMX is native and all sides of the product fill tiles. */
 bool amx_takes(const gemm_group *p);
 
-/* AMX_WHOLE: the product of floats. AMX_ROUNDED: of operands rounded to bfloat16, without a bias.
- * Bit-identical for any number of threads. Requires amx_takes. SR_MEMORY: c is unchanged. */
-sr_status amx_product(scratch_memory *scratch, const gemm_group *p, amx_parts parts, int threads,
-                      sr_failure *why);
-
 /* Whether the products can run as one: concatenated sides have whole panels. */
 bool amx_takes_together(gemm_group_sides sides, const gemm_group *one);
+
+/* AMX_WHOLE: products of floats. AMX_ROUNDED: of operands rounded to bfloat16, without a bias.
+ * Bit-identical for any number of threads. Requires amx_takes, and for several products
+ * amx_takes_together. SR_MEMORY: c is unchanged. */
 sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
-                       const gemm_group *one, int threads, sr_failure *why);
+                       const gemm_group *one, amx_parts parts, int threads, sr_failure *why);
 
 #endif

@@ -28,10 +28,6 @@ bool gemm_amx_rows_pack(int64_t out, int64_t in, const real *w, char *packed) {
     return !odd;
 }
 
-static void bias_copy(const real *b, int64_t columns, float bias[SIDE]) {
-    for (int64_t j = 0; j < SIDE; j++) bias[j] = j < columns ? b[j] : 0;
-}
-
 /* A group of rows, a weight, and the buffer for the rows of a k-block. */
 typedef struct rows_gemm {
     /* block, panel: bytes of AMX_ROWS packed rows and of a panel of the weight */
@@ -48,7 +44,7 @@ static void panel_multiply(const rows_gemm *k, int64_t j, int64_t from, int64_t 
     const int64_t columns = lesser(k->out - j, SIDE);
     const char *w = k->packed + j / SIDE * k->panel + from / DEPTH * AMX_WHOLE * PART;
     const bool biased = k->b && from == 0;
-    if (biased) bias_copy(k->b + j, columns, bias);
+    for (int64_t i = 0; biased && i < SIDE; i++) bias[i] = i < columns ? k->b[j + i] : 0;
     for (int64_t r = 0; r < k->rows; r += AMX_ROWS) {
         const tile_sums to = {k->y + r * k->out + j, k->out, lesser(k->rows - r, AMX_ROWS), columns,
                               from > 0};

@@ -56,46 +56,35 @@ static void add_col_to_image(const conv_shape *s, const real *col, real *dx) {
     }
 }
 
-static void forward_image(const work *k, const conv_arrays *a, int64_t n, real *col) {
-    image_to_col(&k->s, a->x + n * k->x_size, col);
-    gemm_chunk(false, true, k->positions, k->s.out, k->patch, 1, col, k->patch, a->w, k->patch, 0,
-               a->y + n * k->y_size, k->s.out);
-}
-
-static void data_image(const work *k, const conv_arrays *a, int64_t n, real *col) {
-    real *dx = a->x + n * k->x_size;
-    gemm_chunk(false, false, k->positions, k->patch, k->s.out, 1, a->y + n * k->y_size, k->s.out,
-               a->w, k->patch, 0, col, k->patch);
-    if (!a->add) memset(dx, 0, (size_t)k->x_size * sizeof *dx);
-    add_col_to_image(&k->s, col, dx);
-}
-
 static void run_images(const work *k, int threads, conv_pass pass, const conv_arrays *a) {
+    const int64_t P = k->positions, K = k->patch, out = k->s.out;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t n = 0; n < k->s.images; n++) {
-        real *col = k->col + omp_get_thread_num() * k->positions * k->patch;
-        if (pass == CONV_FORWARD)
-            forward_image(k, a, n, col);
-        else
-            data_image(k, a, n, col);
-    }
-}
-
-static void weights_chunk(const work *k, const conv_arrays *a, int64_t chunk, real *col) {
-    int64_t from = chunk * CONV_CHUNK, to = from + CONV_CHUNK;
-    if (to > k->s.images) to = k->s.images;
-    for (int64_t n = from; n < to; n++) {
-        image_to_col(&k->s, a->x + n * k->x_size, col);
-        gemm_chunk(true, false, k->s.out, k->patch, k->positions, 1, a->y + n * k->y_size, k->s.out,
-                   col, k->patch, n > from, k->partial + chunk * k->w_size, k->patch);
+        real *col = k->col + omp_get_thread_num() * P * K;
+        real *x = a->x + n * k->x_size, *y = a->y + n * k->y_size;
+        if (pass == CONV_FORWARD) {
+            image_to_col(&k->s, x, col);
+            gemm_chunk(false, true, P, out, K, 1, col, K, a->w, K, 0, y, out);
+        } else {
+            gemm_chunk(false, false, P, K, out, 1, y, out, a->w, K, 0, col, K);
+            if (!a->add) memset(x, 0, (size_t)k->x_size * sizeof *x);
+            add_col_to_image(&k->s, col, x);
+        }
     }
 }
 
 static void run_weights(const work *k, int threads, const conv_arrays *a) {
-    int64_t chunks = conv_chunks(&k->s);
+    const int64_t chunks = conv_chunks(&k->s), P = k->positions, K = k->patch, out = k->s.out;
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < chunks; i++)
-        weights_chunk(k, a, i, k->col + omp_get_thread_num() * k->positions * k->patch);
+    for (int64_t i = 0; i < chunks; i++) {
+        real *col = k->col + omp_get_thread_num() * P * K;
+        const int64_t from = i * CONV_CHUNK, end = from + CONV_CHUNK;
+        for (int64_t n = from; n < end && n < k->s.images; n++) {
+            image_to_col(&k->s, a->x + n * k->x_size, col);
+            gemm_chunk(true, false, out, K, P, 1, a->y + n * k->y_size, out, col, K, n > from,
+                       k->partial + i * k->w_size, K);
+        }
+    }
     for (int64_t j = 0; j < k->w_size; j++) {
         real sum = a->add ? a->w[j] : 0;
         for (int64_t i = 0; i < chunks; i++) sum += k->partial[i * k->w_size + j];

@@ -160,13 +160,6 @@ static void prefetch_next(const work *k, const real *x, int64_t channels, int64_
 
 /* -- forward and dx ---------------------------------------------------------------------------- */
 
-/* w [out, 3, 3, in] -> taps [9, in, out] */
-static void transpose_weights(const work *k) {
-    for (int64_t tap = 0; tap < 9; tap++)
-        small_transpose(k->out, k->in, k->a.w + tap * k->in, 9 * k->in,
-                        k->taps + tap * k->in * k->out, k->out);
-}
-
 /* U of one input channel. dx reads w itself, its last tap first. */
 static void transform_weights(const work *k, int64_t row) {
     const int64_t size = k->read * k->written;
@@ -193,7 +186,10 @@ static void run_block(const work *k, int64_t first, int64_t count, const thread_
 
 static void run_blocks(const work *k) {
     const int64_t tile_rows = k->images * k->tile_rows;
-    if (k->pass == CONV_FORWARD) transpose_weights(k);
+    for (int64_t tap = 0; k->pass == CONV_FORWARD && tap < 9;
+         tap++) /* [out, 9, in] -> [9, in, out] */
+        small_transpose(k->out, k->in, k->a.w + tap * k->in, 9 * k->in,
+                        k->taps + tap * k->in * k->out, k->out);
 #pragma omp parallel num_threads(k->threads)
     {
         thread_scratch l = scratch_of(k);

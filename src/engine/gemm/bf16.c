@@ -56,7 +56,7 @@ sr_status gemm_bf16(scratch_memory *scratch, int threads, bool ta, bool tb, int6
                     int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
                     real *c, int64_t ldc, sr_failure *why) {
     const gemm_group p = {ta, tb, m, n, k, a, lda, b, ldb, beta, c, ldc, NULL};
-    if (amx_takes(&p)) return amx_product(scratch, &p, AMX_ROUNDED, threads, why);
+    if (amx_takes(&p)) return amx_products(scratch, SIDES_ROWS, 1, &p, AMX_ROUNDED, threads, why);
 #ifdef BF16_AVX512
     if (avx512_native()) {
         void *packed = scratch_memory_of(scratch, bf16_avx512_scratch_bytes(&p), why);

@@ -14,6 +14,8 @@
 #ifdef BF16_AVX512
 #include <immintrin.h>
 
+#include "engine/work_chunks.h"
+
 #define NATIVE __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
 enum {
@@ -40,14 +42,6 @@ static int64_t a_size(const gemm_group *p) {
 
 size_t bf16_avx512_scratch_bytes(const gemm_group *p) {
     return (size_t)(a_size(p) + up(p->n, COLUMNS) * ((p->k + 1) / 2)) * sizeof(uint32_t);
-}
-
-static packing layout(const gemm_group *p, void *scratch) {
-    packing k = {.pairs = (p->k + 1) / 2, .a = scratch};
-    k.row_step = p->ta ? 1 : up(k.pairs, LANES);
-    k.pair_step = p->ta ? ROWS : 1;
-    k.b = k.a + a_size(p);
-    return k;
 }
 
 static __mmask16 first_lanes(int64_t n) {
@@ -118,13 +112,6 @@ static NATIVE void pack_panel_transposed(const gemm_group *p, const packing *k, 
         }
 }
 
-static void pack_b(const gemm_group *p, const packing *k, int64_t column) {
-    if (p->tb)
-        pack_panel_transposed(p, k, column);
-    else
-        pack_panel(p, k, column);
-}
-
 /* -- products */
 
 /* Adds the sums of the tile at (row, column) to c; c may end inside the tile. */
@@ -159,17 +146,16 @@ static NATIVE void tile(const gemm_group *p, const packing *k, int64_t row, int6
     store_tile(p, sum, row, column);
 }
 
-static void block(const gemm_group *p, const packing *k, int64_t row, int64_t column) {
-    for (int64_t r = row; r < row + ROW_BLOCK && r < p->m; r += ROWS) tile(p, k, r, column);
-}
-
 void bf16_avx512(const gemm_group *p, int threads, void *scratch) {
-    const packing k = layout(p, scratch);
+    packing k = {.pairs = (p->k + 1) / 2, .a = scratch, .b = (uint32_t *)scratch + a_size(p)};
+    k.row_step = p->ta ? 1 : up(k.pairs, LANES);
+    k.pair_step = p->ta ? ROWS : 1;
     const int64_t panels = up(p->n, COLUMNS) / COLUMNS, blocks = up(p->m, ROW_BLOCK) / ROW_BLOCK;
 #pragma omp parallel num_threads(threads) if (p->m * p->n * p->k > PARALLEL_WORK)
     {
 #pragma omp for schedule(static) nowait
-        for (int64_t i = 0; i < panels; i++) pack_b(p, &k, i * COLUMNS);
+        for (int64_t i = 0; i < panels; i++)
+            (p->tb ? pack_panel_transposed : pack_panel)(p, &k, i * COLUMNS);
         if (p->ta) {
 #pragma omp for schedule(static)
             for (int64_t c = 0; c < p->m; c += LANES) pack_transposed(p, &k, c);
@@ -179,7 +165,9 @@ void bf16_avx512(const gemm_group *p, int threads, void *scratch) {
         }
 #pragma omp for schedule(static)
         for (int64_t i = 0; i < blocks * panels; i++)
-            block(p, &k, i / panels * ROW_BLOCK, i % panels * COLUMNS);
+            for (int64_t r = i / panels * ROW_BLOCK; r < lesser((i / panels + 1) * ROW_BLOCK, p->m);
+                 r += ROWS)
+                tile(p, &k, r, i % panels * COLUMNS);
     }
 }
 #endif

@@ -45,49 +45,37 @@ typedef struct cut {
     int64_t chunks, width; /* the last chunk may be narrower */
 } cut;
 
-static void blas_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
-                       int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
-    CBLAS_TRANSPOSE opa = ta ? CblasTrans : CblasNoTrans, opb = tb ? CblasTrans : CblasNoTrans;
-#ifdef REAL_DOUBLE
-    cblas_dgemm(CblasRowMajor, opa, opb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb,
-                beta, c, (int)ldc);
-#else
-    cblas_sgemm(CblasRowMajor, opa, opb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b, (int)ldb,
-                beta, c, (int)ldc);
-#endif
-}
-
-static void library_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha,
-                          const real *a, int64_t lda, const real *b, int64_t ldb, real beta,
-                          real *c, int64_t ldc) {
-#ifdef USE_DNNL
-    if (m * n * k >= SMALL_WORK && gemm_dnnl(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc))
-        return;
-#endif
-    blas_chunk(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
-}
-
 void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, const real *a,
                 int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc) {
     /* Both libraries ask OpenMP how many threads they may use. To them, a region of one thread is
      * not parallel. */
     int allowed = omp_get_max_threads();
     if (allowed != 1) omp_set_num_threads(1);
-    library_chunk(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+    bool done = false;
+#ifdef USE_DNNL
+    done =
+        m * n * k >= SMALL_WORK && gemm_dnnl(ta, tb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+#endif
+    CBLAS_TRANSPOSE opa = ta ? CblasTrans : CblasNoTrans, opb = tb ? CblasTrans : CblasNoTrans;
+#ifdef REAL_DOUBLE
+    if (!done)
+        cblas_dgemm(CblasRowMajor, opa, opb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
+                    (int)ldb, beta, c, (int)ldc);
+#else
+    if (!done)
+        cblas_sgemm(CblasRowMajor, opa, opb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
+                    (int)ldb, beta, c, (int)ldc);
+#endif
     if (allowed != 1) omp_set_num_threads(allowed);
-}
-
-static void add_bias(const gemm_group *p) {
-    for (int64_t i = 0; i < p->m; i++) {
-        real *restrict c = p->c + i * p->ldc;
-        for (int64_t j = 0; j < p->n; j++) c[j] += p->bias[j];
-    }
 }
 
 static void product_run(const gemm_group *p) {
     gemm_chunk(p->ta, p->tb, p->m, p->n, p->k, 1, p->a, p->lda, p->b, p->ldb, p->beta, p->c,
                p->ldc);
-    if (p->bias) add_bias(p);
+    for (int64_t i = 0; p->bias && i < p->m; i++) {
+        real *restrict c = p->c + i * p->ldc;
+        for (int64_t j = 0; j < p->n; j++) c[j] += p->bias[j];
+    }
 }
 
 /* Blocks of equal width, rounded up to a multiple of `grain`, along `length`. */
@@ -187,7 +175,8 @@ void gemm_group_by_libraries(const gemm_group *p, int threads) {
 
 static void product_any(scratch_memory *scratch, const gemm_group *p, int threads) {
     sr_failure none;
-    if (!amx_takes(p) || amx_product(scratch, p, AMX_WHOLE, threads, &none) != SR_OK)
+    if (!amx_takes(p) ||
+        amx_products(scratch, SIDES_ROWS, 1, p, AMX_WHOLE, threads, &none) != SR_OK)
         gemm_group_by_libraries(p, threads);
 }
 
@@ -195,7 +184,7 @@ void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, co
                   int threads) {
     sr_failure none;
     if (count > 1 && amx_takes_together(sides, one) &&
-        amx_products(scratch, sides, count, one, threads, &none) == SR_OK)
+        amx_products(scratch, sides, count, one, AMX_WHOLE, threads, &none) == SR_OK)
         return;
     for (int i = 0; i < count; i++) {
         gemm_group p = one[i];

@@ -8,9 +8,10 @@
 #include "base/real.h"
 #include "engine/scratch.h"
 
-/* c = op(a) op(b) + beta c, row-major. op(a) is [m x k] (stored [k x m] when ta), op(b) [k x n]
- * (stored [n x k] when tb), c [m x n]; lda, ldb, ldc are row strides. c is not read when beta is 0.
- * Results are bit-identical for any number of threads. `scratch` may hold packed operands. */
+/* c = op(a) op(b) + beta c, row-major. op(a) is [m x k], stored [k x m] when ta; op(b) is
+ * [k x n], stored [n x k] when tb; c is [m x n]. lda, ldb and ldc are row strides. c is not read
+ * when beta is 0. Results are bit-identical for any number of threads. `scratch` may hold packed
+ * operands. */
 void gemm(scratch_memory *scratch, int threads, bool ta, bool tb, int64_t m, int64_t n, int64_t k,
           const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c, int64_t ldc);
 

@@ -75,13 +75,6 @@ static void linear_block(int64_t rows, const real *x, const row_weight *w, int64
             y[r * w->out + first + j] = sum[r * PANEL + j] + (b ? b[first + j] : 0);
 }
 
-/* Recomputes rows with numbers that tiles cannot split, as any other CPU computes them. */
-static void odd_rows(int64_t rows, const real *x, const row_weight *w, const real *b, real *y) {
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; gemm_amx_rows_odd(w->in, x + r * w->in) && j < w->out; j += PANEL)
-            linear_block(1, x + r * w->in, w, j, b, y + r * w->out);
-}
-
 static void linear_by_tiles(int threads, int64_t rows, const real *x, const row_weight *w,
                             const real *b, real *y) {
     const int64_t each = (rows + threads - 1) / threads;
@@ -92,7 +85,10 @@ static void linear_by_tiles(int threads, int64_t rows, const real *x, const row_
         const real *in = x + from * w->in;
         real *out = y + from * w->out;
         if (!gemm_amx_rows(count, in, w->out, w->in, w->packed, b, out))
-            odd_rows(count, in, w, b, out);
+            for (int64_t r = 0; r < count; r++) /* recomputes rows with numbers without parts */
+                for (int64_t j = 0; gemm_amx_rows_odd(w->in, in + r * w->in) && j < w->out;
+                     j += PANEL)
+                    linear_block(1, in + r * w->in, w, j, b, out + r * w->out);
     }
 }
 
@@ -141,21 +137,17 @@ static void weigh(int64_t at, int64_t width, int64_t n, const real *weight,
     }
 }
 
-static void head_attention(int64_t at, int64_t width, int64_t n, const real *q,
-                           const real *const *key, const real *const *value, real *weight,
-                           real *y) {
-    row_attention_weights(n, width, q + at, key, at, weight);
-    weigh(at, width, n, weight, value, y);
-}
-
 int64_t row_attention_scratch(int64_t n) {
     return round_up(n);
 }
 
 void row_attention(int64_t d, int heads, int64_t n, const real *q, const real *const *key,
                    const real *const *value, real *weight, real *y) {
-    for (int h = 0; h < heads; h++)
-        head_attention(h * (d / heads), d / heads, n, q, key, value, weight, y);
+    const int64_t width = d / heads;
+    for (int64_t at = 0; at < heads * width; at += width) {
+        row_attention_weights(n, width, q + at, key, at, weight);
+        weigh(at, width, n, weight, value, y);
+    }
 }
 
 /* -- attention of many queries to the same keys */

@@ -120,18 +120,16 @@ static dnnl_status_t create_desc(dnnl_engine_t engine, const plan *p, conv_pass 
     return bad;
 }
 
-/* Whether the library would write beyond its scratchpad. In oneDNN 2.6.3 jit_1x1:avx2 copies
- * strided pixels there, eight channels at a time, and overruns when the count is no multiple of
- * eight. */
-static bool writes_too_far(const conv_shape *s, const char *name) {
-    return strncmp(name, "jit_1x1", 7) == 0 && s->stride > 1 && (s->in % 8 || s->out % 8);
-}
-
-/* The library's fallback is a hundred times slower than im2col. */
+/* False for the library's fallback, a hundred times slower than im2col, and for code that would
+ * write beyond its scratchpad: in oneDNN 2.6.3 jit_1x1:avx2 copies strided pixels there, eight
+ * channels at a time, and overruns when the count is no multiple of eight. */
 static bool is_usable(const conv_shape *s, const_dnnl_primitive_desc_t desc) {
     const char *name = NULL;
-    return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
-           name && strncmp(name, "ref", 3) != 0 && !writes_too_far(s, name);
+    if (dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) != dnnl_success ||
+        !name)
+        return false;
+    if (!strncmp(name, "jit_1x1", 7) && s->stride > 1 && (s->in % 8 || s->out % 8)) return false;
+    return strncmp(name, "ref", 3) != 0;
 }
 
 static dnnl_status_t create_reorder(dnnl_engine_t engine, plan *p) {
@@ -242,14 +240,6 @@ static size_t call_layout(conv_call *j, char *memory) {
     used += aligned(data && j->a.add ? threads * j->x_size * sizeof(float) : 0);
     j->scratch = memory + used;
     return used + threads * j->scratch_bytes;
-}
-
-static sr_status call_memory(conv_call *j, sr_failure *why) {
-    static char none;
-    char *memory = scratch_memory_of(j->c->memory, call_layout(j, &none), why);
-    if (!memory) return SR_MEMORY;
-    call_layout(j, memory);
-    return SR_OK;
 }
 
 /* Runs p->reorder from `from` to `to`, on this thread. */
@@ -372,8 +362,10 @@ static sr_status run_plan(conv_plans *c, const plan *p, int threads, const conv_
     j.w_size = (size_t)(s->out * s->kernel_h * s->kernel_w * s->in);
     j.block_size = aligned(dnnl_memory_desc_get_size(&p->block)) / sizeof(float);
     j.scratch_bytes = aligned(dnnl_memory_desc_get_size(&p->scratch));
-    sr_status status = call_memory(&j, why);
-    if (status != SR_OK) return status;
+    static char none;
+    char *memory = scratch_memory_of(c->memory, call_layout(&j, &none), why);
+    if (!memory) return SR_MEMORY;
+    call_layout(&j, memory);
     dnnl_status_t bad = call_run(&j);
     return bad ? fail(bad, s, why) : SR_OK;
 }

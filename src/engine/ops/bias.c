@@ -3,13 +3,6 @@
 
 enum { BIAS_BLOCK = 256 }; /* rows of a block */
 
-/* Sums one block of rows. */
-static void sum_block(const real *dy, int64_t rows, int64_t out, double *sum) {
-    for (int64_t j = 0; j < out; j++) sum[j] = 0;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t j = 0; j < out; j++) sum[j] += (double)dy[r * out + j];
-}
-
 void bias_gradient(tape *t, const real *dy, int64_t rows, int64_t out, tensor *b) {
     bool add;
     real *db = tape_grad(t, b, &add);
@@ -21,7 +14,10 @@ void bias_gradient(tape *t, const real *dy, int64_t rows, int64_t out, tensor *b
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (blocks > 1)
     for (int64_t i = 0; i < blocks; i++) {
         int64_t from = i * BIAS_BLOCK, count = rows - from < BIAS_BLOCK ? rows - from : BIAS_BLOCK;
-        sum_block(dy + from * out, count, out, sum + i * out);
+        double *restrict to = sum + i * out;
+        for (int64_t j = 0; j < out; j++) to[j] = 0;
+        for (int64_t r = from; r < from + count; r++)
+            for (int64_t j = 0; j < out; j++) to[j] += (double)dy[r * out + j];
     }
     for (int64_t i = 1; i < blocks; i++)
         for (int64_t j = 0; j < out; j++) sum[j] += sum[i * out + j];

@@ -75,4 +75,13 @@ static inline void dropout_mask_apply(const dropout_mask *m, uint64_t word, int6
     }
 }
 
+/* Dropout of chunk number `chunk` of P [chunks, size] into R. Without m returns the chunk of P. */
+static inline const real *dropout_mask_chunk(const dropout_mask *m, int64_t chunk, int64_t size,
+                                             const real *P, real *R) {
+    P += chunk * size;
+    if (!m) return P;
+    dropout_mask_apply(m, (uint64_t)(chunk * size / MASK_PER_WORD), size, false, P, R);
+    return R;
+}
+
 #endif

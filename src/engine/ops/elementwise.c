@@ -14,8 +14,7 @@ static void elementwise_backward(tape *t, const tape_node *node) {
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (chunks > 1)
     for (int64_t p = 0; p < chunks; p++) {
         const int64_t at = p * CHUNK;
-        (add ? op->add : op->write)(chunk_length(p, y->count), z->value + at, y->grad + at,
-                                    dx + at);
+        op->backward(chunk_length(p, y->count), add, z->value + at, y->grad + at, dx + at);
     }
 }
 

@@ -17,22 +17,10 @@ static void add_rows(int64_t from, int64_t to, int64_t channels, const real *res
         for (int64_t c = 0; c < channels; c++) y[r * channels + c] = x[r * channels + c] + b[c];
 }
 
-/* dx = dy, or dx += dy. */
-static void pass_rows_on(int64_t from, int64_t to, int64_t channels, const real *restrict dy,
-                         bool add, real *restrict dx) {
-    for (int64_t i = from * channels; i < to * channels; i++) dx[i] = add ? dx[i] + dy[i] : dy[i];
-}
-
 static void add_bias_backward(tape *t, const tape_node *node) {
     tensor *x = node->in[0];
-    const real *dy = node->out->grad;
-    const int64_t rows = tensor_rows(x), channels = tensor_features(x), step = chunk_rows(channels);
-    bool add;
-    real *dx = tape_grad(t, x, &add);
-#pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > step)
-    for (int64_t r = 0; r < (dx ? rows : 0); r += step)
-        pass_rows_on(r, rows - r < step ? rows : r + step, channels, dy, add, dx);
-    bias_gradient(t, dy, rows, channels, node->in[1]);
+    tape_pass_grad(t, x, node->out->grad);
+    bias_gradient(t, node->out->grad, tensor_rows(x), tensor_features(x), node->in[1]);
 }
 
 tensor *op_add_bias(tape *t, tensor *x, tensor *b) {

@@ -10,17 +10,15 @@ static void forward_chunk(int64_t n, const real *restrict x, real *restrict y) {
     for (int64_t i = 0; i < n; i++) y[i] = x[i] * x[i] * x[i];
 }
 
-static void write_chunk(int64_t n, const real *restrict x, const real *restrict dy,
-                        real *restrict dx) {
-    for (int64_t i = 0; i < n; i++) dx[i] = 3 * x[i] * x[i] * dy[i];
-}
-
-static void add_chunk(int64_t n, const real *restrict x, const real *restrict dy,
-                      real *restrict dx) {
-    for (int64_t i = 0; i < n; i++) dx[i] += 3 * x[i] * x[i] * dy[i];
+static void backward_chunk(int64_t n, bool add, const real *restrict x, const real *restrict dy,
+                           real *restrict dx) {
+    for (int64_t i = 0; i < n; i++) {
+        const real d = 3 * x[i] * x[i] * dy[i];
+        dx[i] = add ? dx[i] + d : d;
+    }
 }
 
 tensor *op_cube(tape *t, tensor *x) {
-    static const elementwise op = {"cube", forward_chunk, write_chunk, add_chunk, true};
+    static const elementwise op = {"cube", forward_chunk, backward_chunk, true};
     return elementwise_apply(&op, t, x);
 }

@@ -22,21 +22,16 @@ typedef struct embedding {
     int32_t pad;
 } embedding;
 
-static void row_chunk(int64_t d, real scale, const real *restrict row,
-                      const real *restrict position, real *restrict y) {
-    if (position)
-        for (int64_t j = 0; j < d; j++) y[j] = scale * row[j] + position[j];
-    else
-        for (int64_t j = 0; j < d; j++) y[j] = scale * row[j];
-}
-
-static void sentence_piece(const embedding *e, int64_t first, int64_t T, const tensor *table,
-                           const tensor *positions, real *y) {
+static void sentence_rows(const embedding *e, int64_t first, int64_t T, const tensor *table,
+                          const tensor *positions, real *y) {
     int64_t d = table->dim[1], words = 0;
     for (int64_t i = first; i < first + T; i++) {
         int64_t position = e->token[i] == e->pad ? e->pad : e->pad + 1 + words++;
-        row_chunk(d, e->scale, table->value + e->token[i] * d,
-                  positions ? positions->value + position * d : NULL, y + i * d);
+        const real *restrict row = table->value + e->token[i] * d;
+        const real *restrict add = positions ? positions->value + position * d : NULL;
+        real *restrict to = y + i * d;
+        for (int64_t j = 0; !add && j < d; j++) to[j] = e->scale * row[j];
+        for (int64_t j = 0; add && j < d; j++) to[j] = e->scale * row[j] + add[j];
     }
 }
 
@@ -89,7 +84,7 @@ tensor *op_embedding(tape *t, tensor *table, const int32_t *token, int64_t B, in
     *kept = (embedding){token, B * T, (real)scale, pad};
     if (!embedding_fits(t, kept, T, table, positions)) return NULL;
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (B > 1)
-    for (int64_t b = 0; b < B; b++) sentence_piece(kept, b * T, T, table, positions, y->value);
+    for (int64_t b = 0; b < B; b++) sentence_rows(kept, b * T, T, table, positions, y->value);
     return tape_push_reading(t, "embedding", embedding_backward, y, (tensor *[]){table, NULL}, kept,
                              READS_NOTHING);
 }

@@ -102,14 +102,6 @@ static tensor *push_all(tape *t, linears *l) {
                              ((1u << (l->count + 1)) - 1));
 }
 
-static tensor *push_member(tape *t, linears *l, int i, tensor *all, tensor *y) {
-    linears_member *m = tape_alloc(t, sizeof *m);
-    if (!m) return NULL;
-    *m = (linears_member){l, i};
-    return tape_push_reading(t, "linear", member_backward, y, (tensor *[]){all, NULL}, m,
-                             READS_NOTHING);
-}
-
 /* Sets all y to NULL after a failure. */
 static bool make_together(tape *t, linears *l, tensor **y) {
     tensor *made[PRODUCTS_TOGETHER];
@@ -118,18 +110,16 @@ static bool make_together(tape *t, linears *l, tensor **y) {
     linears_forward(t, l, made);
     tensor *all = push_all(t, l);
     if (!all) return false;
-    for (int i = 0; i < l->count; i++)
-        if (!(made[i] = push_member(t, l, i, all, made[i]))) return false;
+    for (int i = 0; i < l->count; i++) {
+        linears_member *m = tape_alloc(t, sizeof *m);
+        if (!m) return false;
+        *m = (linears_member){l, i};
+        made[i] = tape_push_reading(t, "linear", member_backward, made[i], (tensor *[]){all, NULL},
+                                    m, READS_NOTHING);
+        if (!made[i]) return false;
+    }
     for (int i = 0; i < l->count; i++) y[i] = made[i];
     return true;
-}
-
-/* Whether w[i] occurs before. The gradient of a weight is one block of a product, so two may not
- * write it. */
-static bool is_again(const linears *l, int i) {
-    for (int j = 0; j < i; j++)
-        if (l->w[j] == l->w[i]) return true;
-    return false;
 }
 
 /* False when op_linear must report the error. */
@@ -138,19 +128,12 @@ static bool fit_together(const tape *t, const linears *l) {
     for (int i = 0; i < l->count; i++) {
         const tensor *w = l->w[i], *b = l->b[i];
         if (!w || w->rank != 2 || w->dim[1] != in || w->dim[0] != l->w[0]->dim[0]) return false;
-        if (is_again(l, i)) return false;
+        /* The gradient of a weight is one block of a product, so two may not write it. */
+        for (int j = 0; j < i; j++)
+            if (l->w[j] == w) return false;
         if (b && b->count != w->dim[0]) return false;
     }
     return l->count > 1 && !t->bf16;
-}
-
-/* NULL after a failure. */
-static linears *linears_create(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b) {
-    linears *l = tape_alloc(t, sizeof *l);
-    if (!l) return NULL;
-    *l = (linears){.x = x, .count = count};
-    for (int i = 0; i < count; i++) l->w[i] = w[i], l->b[i] = b[i];
-    return l;
 }
 
 bool op_linears(tape *t, tensor *x, int count, tensor *const *w, tensor *const *b, tensor **y) {
@@ -158,8 +141,10 @@ bool op_linears(tape *t, tensor *x, int count, tensor *const *w, tensor *const *
     for (int i = 0; i < count; i++) y[i] = NULL;
     if (!x) return false;
     if (count <= PRODUCTS_TOGETHER) {
-        linears *l = linears_create(t, x, count, w, b);
+        linears *l = tape_alloc(t, sizeof *l);
         if (!l) return false;
+        *l = (linears){.x = x, .count = count};
+        for (int i = 0; i < count; i++) l->w[i] = w[i], l->b[i] = b[i];
         if (fit_together(t, l)) return make_together(t, l, y);
     }
     for (int i = 0; i < count; i++) good = (y[i] = op_linear(t, x, w[i], b[i])) && good;

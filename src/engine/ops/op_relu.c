@@ -47,10 +47,6 @@ static void backward_block(int64_t n, const uint32_t *passes, bool add, const re
         dx[i + j] = (add ? dx[i + j] : 0) + passed(passes, i, j, dy[i + j]);
 }
 
-static int64_t block_length(int64_t at, int64_t end) {
-    return lesser(BLOCK, end - at);
-}
-
 static void relu_backward(tape *t, const tape_node *node) {
     bool add;
     const uint32_t *passes = node->kept;
@@ -62,7 +58,7 @@ static void relu_backward(tape *t, const tape_node *node) {
     for (int64_t p = 0; p < chunks; p++) {
         const int64_t end = p * CHUNK + chunk_length(p, count);
         for (int64_t at = p * CHUNK; at < end; at += BLOCK)
-            backward_block(block_length(at, end), passes + at / BITS, add, dy + at, dx + at);
+            backward_block(lesser(BLOCK, end - at), passes + at / BITS, add, dy + at, dx + at);
     }
 }
 
@@ -79,7 +75,7 @@ tensor *op_relu(tape *t, tensor *x) {
     for (int64_t p = 0; p < chunks; p++) {
         const int64_t end = p * CHUNK + chunk_length(p, count);
         for (int64_t at = p * CHUNK; at < end; at += BLOCK)
-            forward_block(block_length(at, end), x->value + at, y->value + at,
+            forward_block(lesser(BLOCK, end - at), x->value + at, y->value + at,
                           passes ? passes + at / BITS : NULL);
     }
     return tape_push_reading(t, "relu", relu_backward, y, (tensor *[]){x, NULL}, passes,

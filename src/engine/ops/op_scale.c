@@ -6,20 +6,13 @@
 #include "engine/ops/ops.h"
 #include "engine/work_chunks.h"
 
-static void write_chunk(int64_t n, real c, const real *restrict x, real *restrict y) {
-    for (int64_t i = 0; i < n; i++) y[i] = c * x[i];
-}
-
-static void add_chunk(int64_t n, real c, const real *restrict x, real *restrict y) {
-    for (int64_t i = 0; i < n; i++) y[i] += c * x[i];
-}
-
-static void scale_all(int threads, bool add, int64_t count, real c, const real *x, real *y) {
+static void scale_all(int threads, bool add, int64_t count, real c, const real *restrict x,
+                      real *restrict y) {
     int64_t chunks = chunk_count(count);
 #pragma omp parallel for num_threads(threads) schedule(static) if (chunks > 1)
     for (int64_t p = 0; p < chunks; p++) {
-        int64_t at = p * CHUNK;
-        (add ? add_chunk : write_chunk)(chunk_length(p, count), c, x + at, y + at);
+        const int64_t end = p * CHUNK + chunk_length(p, count);
+        for (int64_t i = p * CHUNK; i < end; i++) y[i] = add ? y[i] + c * x[i] : c * x[i];
     }
 }
 

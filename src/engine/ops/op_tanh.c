@@ -14,17 +14,15 @@ static void forward_chunk(int64_t n, const real *restrict x, real *restrict y) {
     }
 }
 
-static void write_chunk(int64_t n, const real *restrict y, const real *restrict dy,
-                        real *restrict dx) {
-    for (int64_t i = 0; i < n; i++) dx[i] = dy[i] * (1 - y[i] * y[i]);
-}
-
-static void add_chunk(int64_t n, const real *restrict y, const real *restrict dy,
-                      real *restrict dx) {
-    for (int64_t i = 0; i < n; i++) dx[i] += dy[i] * (1 - y[i] * y[i]);
+static void backward_chunk(int64_t n, bool add, const real *restrict y, const real *restrict dy,
+                           real *restrict dx) {
+    for (int64_t i = 0; i < n; i++) {
+        const real d = dy[i] * (1 - y[i] * y[i]);
+        dx[i] = add ? dx[i] + d : d;
+    }
 }
 
 tensor *op_tanh(tape *t, tensor *x) {
-    static const elementwise op = {"tanh", forward_chunk, write_chunk, add_chunk, false};
+    static const elementwise op = {"tanh", forward_chunk, backward_chunk, false};
     return elementwise_apply(&op, t, x);
 }

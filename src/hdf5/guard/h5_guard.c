@@ -1,17 +1,18 @@
-/* h5_guard.c -- the one way to what a file holds: every group, dataset and attribute that is read
- * is reached and looked at here first, since the file may be anybody's.
+/* h5_guard.c -- checks objects of an untrusted file before they are read.
  *
- * HDF5 follows links into other files, keeps values of a dataset in files of any name, makes a
- * dataset up from others, loads a plugin for a filter, and takes what a file says of sizes for
- * true. A run file and a checkpoint have none of it: groups and datasets stand where they were made
- * (hard links), values in the file itself, contiguous, in chunks or in the object's header, under
- * no filter but HDF5's checksum, of the few types of h5.h. Everything else is refused, and the
- * reason told by the error stack as HDF5's own (h5_end).
+ * HDF5 follows links into other files, reads values of a dataset from any file, and builds virtual
+ * datasets from others. It loads plugins for filters, and trusts all sizes in a file. Run files and
+ * checkpoints need none of this. Their objects have hard links only. Their values are in the file
+ * itself: contiguous, in chunks, or in the object's header. Their only filter is HDF5's checksum,
+ * and their types are the few of h5.h. The guard rejects everything else, and puts the reason on
+ * HDF5's error stack for h5_end.
  *
- * Sizes, n bytes of the file: what is of fixed size has its bytes in the file; rows may be declared
- * that nobody wrote, but not more chunks than CHUNKS_LEAST + 4 n, through which HDF5 walks to add
- * up what is stored, nor a chunk above CHUNK_LEAST + 2 n, which it holds in memory; a chunk under a
- * sum is as long as its values and the sum.
+ * It compares sizes with n, the bytes of the file.
+ * - A dataset of fixed size has all its bytes in the file.
+ * - A growing dataset may declare rows that were never written, but has at most CHUNKS_LEAST + 4 n
+ *   chunks. HDF5 visits all of them to compute the stored bytes.
+ * - A chunk has at most CHUNK_LEAST + 2 n bytes, since HDF5 keeps it in memory. Under a checksum it
+ *   has exactly the bytes of its values and the checksum.
  */
 #include "hdf5/guard/h5_guard.h"
 
@@ -22,7 +23,7 @@ enum { CHUNKS_LEAST = 1 << 18, CHUNK_LEAST = 1 << 20, SUMMED_MOST = 4096, SUM_BY
 
 const char h5_guard_name[] = "guard";
 
-/* Puts the reason on the error stack, which no later call of HDF5 may clear before h5_end. */
+/* Puts the reason on the error stack. No later call of HDF5 may clear it before h5_end. */
 static bool refuse(const char *reason) {
     H5Eclear2(H5E_DEFAULT);
     H5Epush2(H5E_DEFAULT, __FILE__, h5_guard_name, __LINE__, H5E_ERR_CLS, H5E_ARGS, H5E_BADVALUE,
@@ -30,7 +31,7 @@ static bool refuse(const char *reason) {
     return false;
 }
 
-/* -- the way there --------------------------------------------------------------------------- */
+/* -- links ----------------------------------------------------------------------------------- */
 
 static bool is_hard(H5L_type_t type) {
     if (type == H5L_TYPE_HARD) return true;
@@ -39,9 +40,9 @@ static bool is_hard(H5L_type_t type) {
     return refuse("a link of a kind that no run file has");
 }
 
-/* Links of a group may themselves lie under filters: it has the message of a filter pipeline then
- * (file format specification IV.A.2.l). To open the group and copy its properties takes several
- * times as long. */
+/* Links of a group may lie under filters; the group then has a filter pipeline message (file format
+ * specification IV.A.2.l). Opening the group to read its properties would take several times as
+ * long. */
 static bool is_plain_group(hid_t file, const char *path) {
     enum { PIPELINE = 0x000b };
     H5O_info_t info;
@@ -68,18 +69,18 @@ htri_t h5_reach(hid_t file, const char *path) {
     return 1;
 }
 
-/* HDF5 1.10 crashes where it lists a group of which one link cannot be read; whoever looks for a
- * name that nobody has reads them all. */
+/* HDF5 1.10 crashes when it lists a group with an unreadable link. The search for an absent name
+ * reads all links, and fails without a crash. */
 bool h5_guard_links(hid_t at, const char *group) {
     char name[2 * H5_NAME_SIZE];
     if (snprintf(name, sizeof name, "%s/\x01", group) >= (int)sizeof name) return false;
     return H5Lexists(at, name, H5P_DEFAULT) >= 0;
 }
 
-/* -- what is there --------------------------------------------------------------------------- */
+/* -- datasets -------------------------------------------------------------------------------- */
 
 static bool check_type(hid_t type) {
-    if (H5Tcommitted(type) > 0) return refuse("of a type that is an object of its own");
+    if (H5Tcommitted(type) > 0) return refuse("of a committed type");
     const H5T_class_t class = H5Tget_class(type);
     if (class == H5T_STRING)
         return H5Tis_variable_str(type) == 0 || refuse("a text of variable length");
@@ -102,7 +103,7 @@ static bool check_filters(hid_t properties) {
     return filters >= 0;
 }
 
-/* Before anything else is asked of a dataset: what it is made of may be elsewhere. */
+/* The first check of a dataset: its values may be elsewhere. */
 static bool check_storage(hid_t properties) {
     const H5D_layout_t layout = H5Pget_layout(properties);
     if (layout == H5D_VIRTUAL) return refuse("a virtual dataset, made up from others");
@@ -116,7 +117,7 @@ typedef struct extent {
     int rank;
     hsize_t dims[H5S_MAX_RANK], most[H5S_MAX_RANK];
     hsize_t bytes; /* of one value */
-    hsize_t file;  /* of the file */
+    hsize_t file;  /* bytes of the file */
 } extent;
 
 static bool multiply(hsize_t *to, hsize_t by) {
@@ -138,7 +139,7 @@ static bool read_extent(hid_t set, extent *e) {
     return ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
 }
 
-/* Every value has its place among the bytes of the file. */
+/* Every value is stored in the file. */
 static bool check_stored(hid_t set, const extent *e) {
     hsize_t bytes = e->bytes;
     bool fits = true;
@@ -146,7 +147,7 @@ static bool check_stored(hid_t set, const extent *e) {
     for (int i = 0; i < e->rank; i++)
         if (e->dims[i] == 0) return true;
     if (fits && bytes <= e->file && bytes <= H5Dget_storage_size(set)) return true;
-    return refuse("larger than what is stored of it");
+    return refuse("larger than its stored bytes");
 }
 
 static bool check_chunks(hid_t properties, const extent *e) {
@@ -162,8 +163,7 @@ static bool check_chunks(hid_t properties, const extent *e) {
            refuse("of more rows than the file has bytes for");
 }
 
-/* HDF5 1.10 takes as many values out of a chunk as it is said to hold, whatever its filters
-   left. */
+/* HDF5 1.10 copies a whole chunk of values, however few bytes its filters return. */
 static bool check_summed(hid_t set, hid_t properties, const extent *e) {
     hsize_t chunk[H5S_MAX_RANK], bytes = e->bytes, count = 0, stored = 0;
     unsigned skipped = 0;
@@ -183,18 +183,14 @@ static bool check_summed(hid_t set, hid_t properties, const extent *e) {
     return ok;
 }
 
-static bool check_sizes(hid_t set, hid_t properties, const extent *e) {
-    const bool chunked = H5Pget_layout(properties) == H5D_CHUNKED;
-    if (chunked && !(check_chunks(properties, e) && check_summed(set, properties, e))) return false;
-    if (chunked && e->rank > 0 && e->most[0] == H5S_UNLIMITED) return true;
-    return check_stored(set, e);
-}
-
 bool h5_guard_dataset(hid_t set, int64_t file_bytes) {
     extent e = {.file = (hsize_t)file_bytes};
     hid_t properties = H5Dget_create_plist(set);
-    const bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e) &&
-                    check_sizes(set, properties, &e);
+    bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e);
+    const bool chunked = ok && H5Pget_layout(properties) == H5D_CHUNKED;
+    if (chunked) ok = check_chunks(properties, &e) && check_summed(set, properties, &e);
+    const bool grows = chunked && e.rank > 0 && e.most[0] == H5S_UNLIMITED;
+    if (ok && !grows) ok = check_stored(set, &e);
     h5_release(properties);
     return ok;
 }
@@ -204,7 +200,6 @@ bool h5_guard_stored(hid_t set, int64_t file_bytes) {
     return read_extent(set, &e) && check_stored(set, &e);
 }
 
-/* One value of a known type, whose bytes are in the file; size of a value to *size. */
 bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size) {
     hid_t type = H5Aget_type(attribute), space = type < 0 ? -1 : H5Aget_space(attribute);
     bool ok = space >= 0 && check_type(type);

@@ -5,8 +5,8 @@
 
 #include "hdf5/h5_private.h"
 
-/* Before an object is opened: above 0 when hard links lead to it, 0 when the name does not exist,
- * below 0 when it is something else or damage hides it. */
+/* Call it before an object is opened. Above 0: hard links lead to it. 0: the name does not exist.
+ * Below 0: other links, a path through objects that are no groups, or damage. */
 htri_t h5_reach(hid_t file, const char *path);
 /* Before a group is listed: false when a link in it is unreadable. */
 bool h5_guard_links(hid_t at, const char *group);

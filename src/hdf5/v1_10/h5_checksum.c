@@ -1,7 +1,6 @@
-/* h5_checksum.c -- the sum at the end of what HDF5 writes of its own: Jenkins' lookup3,
- * "hashlittle" (http://burtleburtle.net/bob/c/lookup3.c), begun with 0.
- */
-#include "hdf5/v1_10/h5_checksum.h"
+/* h5_checksum.c -- the checksum of HDF5's metadata: "hashlittle" of Jenkins' lookup3, initial value
+ * 0 (http://burtleburtle.net/bob/c/lookup3.c). */
+#include "hdf5/v1_10/h5_checks.h"
 
 static uint32_t turn(uint32_t x, int bits) {
     return x << bits | x >> (32 - bits);

@@ -1,11 +1,11 @@
-/* h5_heaps.c -- the heap of an object's many links or attributes, before HDF5 looks: it asks for
- * memory for a block of whatever size the heap's header says.
+/* h5_heaps.c -- checks the heap of an object with many links or attributes. HDF5 allocates a block
+ * of any size in the heap's header.
  *
- * HDF5 File Format Specification 3.0, III.G: "FRHP", version 0; at byte 110 the width of
- * a row of blocks [2], the size of the first block [8], that of the largest [8]: powers of two.
- * HDF5 makes them of 512 or 1,024 bytes and of 64 KiB; more than LARGEST nobody has.
+ * HDF5 File Format Specification 3.0, III.G: "FRHP", version 0. From byte 110: the width of a row
+ * of blocks [2], the size of the first block [8], the size of the largest block [8]. All are powers
+ * of two. HDF5 writes first blocks of 512 or 1,024 bytes and largest blocks of 64 KiB.
  */
-#include "hdf5/v1_10/h5_heaps.h"
+#include "hdf5/v1_10/h5_checks.h"
 
 #include <string.h>
 

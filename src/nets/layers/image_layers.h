@@ -11,7 +11,7 @@ typedef struct conv_norm {
     tensor *w;
     norm_site *norm;
     int stride, pad;
-    bool direct; /* not by minimal filtering */
+    bool direct; /* never by Winograd */
 } conv_norm;
 
 typedef struct basic_block {
@@ -27,8 +27,7 @@ conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *no
 basic_block basic_block_init(const site_builder *b, const char *name, int64_t in, int64_t out,
                              bool project);
 
-/* What every convolution needs of a pass; `rows` of the previous one serve again while the size
- * stays. */
+/* Arguments of every convolution in a pass; reuses `rows` while the size stays. */
 typedef struct image_pass {
     pass *pass;
     norm_rows *rows;

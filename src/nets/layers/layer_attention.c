@@ -3,14 +3,13 @@
  *   q = x Wq^T + bq    k = m Wk^T + bk    v = m Wv^T + bv
  *   y = softmax(q k^T / sqrt(d/heads)) v Wo^T + bo
  *
- * with d/heads features of q, k and v in each head, or as many as are asked for (the second line
- * then divides by the root of those of q). With a norm of the heads (layer_head_norm.c)
+ * A head has d/heads features of q, k and v, or the given numbers. The divisor is the root of the
+ * features of q. With a norm of the heads (layer_head_norm.c)
  *
  *   q = n_q(x Wq^T + bq)    k = n_k(m Wk^T + bk)
  *
- * Initialisation as fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their biases
- * U(1/sqrt(d)), Wo Xavier, bo 0.
- */
+ * Initial values as in fairseq's releases (2.4): Wq, Wk, Wv Xavier with gain 1/sqrt(2), their
+ * biases U(1/sqrt(d)), Wo Xavier, bo 0. */
 #include <math.h>
 #include <stdio.h>
 
@@ -25,8 +24,8 @@ static linear_layer projection(params *p, const char *name, const char *which, i
                        (layer_init){INIT_UNIFORM, bias});
 }
 
-attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
-                                     int64_t key, int64_t value, double dropout) {
+attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads, int64_t key,
+                               int64_t value, double dropout) {
     double bias = 1 / sqrt((double)d);
     return (attention_layer){
         .q = projection(p, name, "q", d, heads * key, sqrt(0.5), bias),
@@ -37,11 +36,6 @@ attention_layer attention_init_sized(params *p, const char *name, int64_t d, int
         .scale = 1 / sqrt((double)key),
         .dropout = dropout,
     };
-}
-
-attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
-                               double dropout) {
-    return attention_init_sized(p, name, d, heads, d / heads, d / heads, dropout);
 }
 
 tensor *attention_apply(const attention_layer *a, tape *t, attention_side asks,

@@ -2,10 +2,8 @@
  *
  *   h = relu(norm1(conv1(x)));  y = relu(norm2(conv2(h)) + shortcut(x))
  *
- * norm2 leads directly into the sum. The shortcut is x where the shape stays; where it
- * changes, option A (op_shortcut.c), or option B, a 1x1 convolution of conv1's stride and a
- * normalization.
- */
+ * norm2 leads directly into the sum. If the shape stays, the shortcut is x. Otherwise it is option
+ * A (op_shortcut.c), or option B: a 1x1 convolution with conv1's stride and a normalization. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,11 +12,9 @@
 
 conv_norm conv_norm_init(const site_builder *b, const char *conv, const char *norm, int64_t in,
                          int64_t out, int kernel, int stride) {
-    char name[2 * PARAM_NAME];
-    snprintf(name, sizeof name, "%s.weight", conv);
     conv_norm c = {.stride = stride, .pad = kernel / 2};
     c.direct = !strcmp(b->options->conv, "direct");
-    c.w = conv_init(&b->m->params, name, in, out, kernel,
+    c.w = conv_init(&b->m->params, conv, in, out, kernel,
                     layer_conv_init(in, kernel, !strcmp(b->options->init, "pytorch")));
     c.norm = model_add_site(b->m, b->options, norm, "conv", out, b->options->norm, b->why);
     return c;

@@ -1,5 +1,5 @@
-/* layer_characters.c -- features of a word from its characters (docs/models.md 5), 30 numbers for
- * each:
+/* layer_characters.c -- features of a word from its characters (docs/models.md 5), 30 per
+ * character:
  *
  *   cnn          30 filters over each character and its two neighbours, zeros beyond the ends of
  *   the
@@ -7,13 +7,12 @@
  *   transformer  one layer of the tagger's kind over the characters, 3 heads, FFN 60, post-norm;
  *                the maximum over the characters
  *
- * A padded character (0) is a row of zeros that is not trained, has no part in a maximum, is no key
- * and no row of the normalizations. A padded word has features 0. The transformer's two sites,
+ * A padded character (0) is a row of zeros that is not trained. It enters no maximum, is no key and
+ * no row of the normalizations. A padded word has features 0. The transformer's sites,
  * characters.norm1 and characters.norm2, are LN unless --norm-at sets others. Its queries and keys
  * have no norm: the papers normalize the layers of words.
  *
- * Initialisation: embedding N(1/sqrt(30)), filters as PyTorch begins a convolution.
- */
+ * Initial values: embedding N(1/sqrt(30)), filters as a convolution in PyTorch. */
 #include <math.h>
 #include <string.h>
 
@@ -54,36 +53,26 @@ sr_status characters_init(character_encoder *e, const site_builder *b, character
     return SR_OK;
 }
 
-/* 1 where there is a character. */
-static uint8_t *character_mask(pass *p) {
-    const batch *b = p->batch;
-    const int64_t n = b->count * b->source_length * b->word_length;
-    uint8_t *mask = tape_alloc(p->tape, (size_t)n);
-    for (int64_t i = 0; mask && i < n; i++) mask[i] = b->character[i] != CHARACTER_PAD;
-    return mask;
-}
-
-static tensor *attended(const character_encoder *e, pass *p, const uint8_t *mask, tensor *x) {
-    if (!x) return NULL;
-    const text_pass text = {.pass = p,
-                            .size = &e->size,
-                            .source_mask = mask,
-                            .source = pass_rows(p, x->dim[0], x->dim[1], mask)};
-    return text.source ? tener_layer_apply(&e->layer, &text, x) : NULL;
-}
-
 tensor *characters_apply(const character_encoder *e, pass *p) {
     const batch *b = p->batch;
     tape *t = p->tape;
-    const uint8_t *mask = character_mask(p);
-    if (!mask) return NULL;
-    tensor *x = op_embedding(t, e->embedding, b->character, b->count * b->source_length,
-                             b->word_length, 1, NULL, CHARACTER_PAD);
-    if (e->kind == CHARACTERS_CNN)
-        x = op_relu(t,
-                    op_masked_max(t, linear_apply(&e->filters, t, op_unfold(t, x, WINDOW)), mask));
-    else
-        x = op_masked_max(t, attended(e, p, mask, x), mask);
+    const int64_t words = b->count * b->source_length, n = words * b->word_length;
+    uint8_t *mask = tape_alloc(t, (size_t)n);
+    tensor *x =
+        op_embedding(t, e->embedding, b->character, words, b->word_length, 1, NULL, CHARACTER_PAD);
+    if (!mask || !x) return NULL;
+    for (int64_t i = 0; i < n; i++) mask[i] = b->character[i] != CHARACTER_PAD;
+    if (e->kind == CHARACTERS_CNN) {
+        x = linear_apply(&e->filters, t, op_unfold(t, x, WINDOW));
+        x = op_relu(t, op_masked_max(t, x, mask));
+    } else {
+        const text_pass text = {.pass = p,
+                                .size = &e->size,
+                                .source_mask = mask,
+                                .source = pass_rows(p, words, b->word_length, mask)};
+        x = text.source ? tener_layer_apply(&e->layer, &text, x) : NULL;
+        x = op_masked_max(t, x, mask);
+    }
     const int64_t dim[3] = {b->count, b->source_length, e->width};
     return x ? tape_reshape(t, x, 3, dim) : NULL;
 }

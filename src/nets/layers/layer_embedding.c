@@ -2,34 +2,27 @@
  *
  *   x[s, i] = sqrt(d) E[token[s, i]] + P[position i]      padding has no position
  *
- * E ~ N(0, std^2), std = 1/sqrt(d) unless the params set it, the row of <pad> zero; it may
- * serve as the output matrix too.
- */
+ * E ~ N(0, std^2), std = 1/sqrt(d) unless the params set it. The row of <pad> is zero. E may also
+ * be the output matrix. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "nets/layers/text_layers.h"
 
-embedding_layer embedding_init(params *p, const char *name, int64_t vocabulary, int64_t d,
-                               int64_t longest, int32_t pad) {
-    const int64_t count = longest + pad + 2; /* positions begin after <pad>'s number */
-    embedding_layer e = {.pad = pad};
+sr_status embedding_build(const site_builder *b, embedding_layer *e, const char *name,
+                          int64_t vocabulary, int64_t longest, int64_t d, int32_t pad) {
+    const int64_t count = longest + pad + 2; /* positions start after the number of <pad> */
+    params *p = &b->m->params;
     const double std = p->embed_std > 0 ? p->embed_std : 1 / sqrt((double)d);
-    e.weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, std);
-    e.positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
-    e.positions.value = malloc((size_t)(count * d) * sizeof(real));
-    if (!e.weight || !e.positions.value) return e;
-    for (int64_t k = 0; pad >= 0 && k < d; k++) e.weight->value[pad * d + k] = 0;
-    op_embedding_positions(e.positions.value, count, d, pad);
-    return e;
-}
-
-sr_status embedding_build(const site_builder *b, embedding_layer *e, const data_shape *shape,
-                          int64_t d, int32_t pad) {
-    *e = embedding_init(&b->m->params, "embedding", shape->vocabulary, d, shape->longest, pad);
+    *e = (embedding_layer){.pad = pad};
+    e->weight = params_add(p, name, 2, (int64_t[]){vocabulary, d}, INIT_NORMAL, std);
+    e->positions = (tensor){.rank = 2, .dim = {count, d, 1, 1}, .count = count * d};
+    e->positions.value = malloc((size_t)(count * d) * sizeof(real));
     if (!e->weight || !e->positions.value)
         return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
-                       (long long)shape->vocabulary, (long long)d);
+                       (long long)vocabulary, (long long)d);
+    for (int64_t k = 0; pad >= 0 && k < d; k++) e->weight->value[pad * d + k] = 0;
+    op_embedding_positions(e->positions.value, count, d, pad);
     b->m->embedding = b->m->target_embedding = e->weight;
     return SR_OK;
 }

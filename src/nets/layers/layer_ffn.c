@@ -1,31 +1,21 @@
-/* layer_ffn.c -- position-wise feed-forward block: W2 drop(relu(W1 x + b1)) + b2. Xavier weights,
- * zero biases (docs/models.md 2.4); of the language models N(deviation) (3.2, 4). */
+/* layer_ffn.c -- position-wise feed-forward block: W2 drop(relu(W1 x + b1)) + b2. Zero biases.
+ * Weights are Xavier (docs/models.md 2.4); in the language models N(deviation) (3.2, 4). */
 #include <stdio.h>
 
 #include "nets/layers/layers.h"
 
-static ffn_layer ffn_with(params *p, const char *name, int64_t d, int64_t inner, double dropout,
-                          layer_init in_weight, layer_init out_weight) {
+ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout,
+                   double deviation) {
     char in[2 * PARAM_NAME], out[2 * PARAM_NAME];
     snprintf(in, sizeof in, "%s.in", name);
     snprintf(out, sizeof out, "%s.out", name);
-    const layer_init zero = {INIT_CONSTANT, 0};
+    const layer_init zero = {INIT_CONSTANT, 0}, normal = {INIT_NORMAL, deviation};
+    const layer_init weight = deviation > 0 ? normal : layer_xavier(d, inner, 1);
     ffn_layer f;
-    f.in = linear_init(p, in, d, inner, in_weight, zero);
-    f.out = linear_init(p, out, inner, d, out_weight, zero);
+    f.in = linear_init(p, in, d, inner, weight, zero);
+    f.out = linear_init(p, out, inner, d, weight, zero);
     f.dropout = dropout;
     return f;
-}
-
-ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout) {
-    return ffn_with(p, name, d, inner, dropout, layer_xavier(d, inner, 1),
-                    layer_xavier(inner, d, 1));
-}
-
-ffn_layer ffn_init_normal(params *p, const char *name, int64_t d, int64_t inner, double dropout,
-                          double deviation) {
-    const layer_init weight = {INIT_NORMAL, deviation};
-    return ffn_with(p, name, d, inner, dropout, weight, weight);
 }
 
 tensor *ffn_apply(const ffn_layer *f, tape *t, tensor *x) {

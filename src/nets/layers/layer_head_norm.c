@@ -1,8 +1,9 @@
 /* layer_head_norm.c -- normalization of the queries or keys of an attention, QK norm
- * (docs/models.md 2.9): of x [..., heads dh] the dh features of each head are a row of their own,
- * [rows heads, dh], and all heads share gain and bias [dh]. A padded token's heads are padded rows;
- * a token's heads belong to its sample.
- */
+ * (docs/models.md 2.9).
+ *
+ * In x [..., heads dh] the dh features of each head are one row: [rows heads, dh]. All heads share
+ * gain and bias [dh]. The heads of a padded token are padded rows. The heads of a token belong to
+ * its sample. */
 #include "nets/layers/layers.h"
 #include "nets/models.h"
 

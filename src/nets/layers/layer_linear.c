@@ -1,6 +1,5 @@
 /* layer_linear.c -- y = x W^T + b, and convolution weights. */
 #include <math.h>
-#include <stdio.h>
 
 #include "nets/layers/layers.h"
 
@@ -10,13 +9,10 @@ layer_init layer_xavier(int64_t in, int64_t out, double gain) {
 
 linear_layer linear_init(params *p, const char *name, int64_t in, int64_t out, layer_init weight,
                          layer_init bias) {
-    char w[2 * PARAM_NAME], b[2 * PARAM_NAME];
-    snprintf(w, sizeof w, "%s.weight", name);
-    snprintf(b, sizeof b, "%s.bias", name);
     linear_layer l;
     if (p->fan_in) weight = (layer_init){INIT_UNIFORM, 1 / sqrt((double)in)};
-    l.w = params_add(p, w, 2, (int64_t[]){out, in}, weight.kind, weight.a);
-    l.b = params_add(p, b, 1, (int64_t[]){out}, bias.kind, bias.a);
+    l.w = params_add_part(p, name, "weight", 2, (int64_t[]){out, in}, weight.kind, weight.a);
+    l.b = params_add_part(p, name, "bias", 1, (int64_t[]){out}, bias.kind, bias.a);
     return l;
 }
 
@@ -32,5 +28,5 @@ layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch) {
 
 tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k,
                   layer_init init) {
-    return params_add(p, name, 4, (int64_t[]){out, k, k, in}, init.kind, init.a);
+    return params_add_part(p, name, "weight", 4, (int64_t[]){out, k, k, in}, init.kind, init.a);
 }

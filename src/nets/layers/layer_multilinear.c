@@ -3,33 +3,25 @@
  *   q = x Wq^T, k = m Wk^T, v = m Wv^T, r = P Wr^T       P: positions of the keys
  *   y = op_multilinear(q, k, v, r, core, u, z) Wo^T
  *
- * Initialisation of the release (3.2): weights N(0.02). It takes the softmax of memory that nothing
- * has written for the cores; here they are the softmax of zeros, 1/R.
- */
-#include <stdio.h>
-
+ * Initial values of the release (3.2): weights N(0.02). The release computes the cores as the
+ * softmax of memory that it never wrote. Here they are the softmax of zeros, 1/R. */
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 
-enum { LAYER_NAME = 2 * PARAM_NAME };
-
 static tensor *projection(params *p, const char *name, const char *which, int64_t out, int64_t in) {
-    char full[LAYER_NAME];
-    snprintf(full, sizeof full, "%s.%s.weight", name, which);
-    return params_add(p, full, 2, (int64_t[]){out, in}, INIT_NORMAL, 0.02);
+    return params_add_part(p, name, which, 2, (int64_t[]){out, in}, INIT_NORMAL, 0.02);
 }
 
 multilinear_layer multilinear_init(params *p, const char *name, int64_t d, int64_t R, int64_t K,
                                    int64_t cores) {
-    char core[LAYER_NAME];
-    snprintf(core, sizeof core, "%s.core", name);
     return (multilinear_layer){
-        .q = projection(p, name, "q", R, d),
-        .k = projection(p, name, "k", R, d),
-        .v = projection(p, name, "v", R, d),
-        .r = projection(p, name, "r", R, d),
-        .o = projection(p, name, "o", d, K * K),
-        .core = params_add(p, core, 2, (int64_t[]){cores, R}, INIT_CONSTANT, 1 / (double)R),
+        .q = projection(p, name, "q.weight", R, d),
+        .k = projection(p, name, "k.weight", R, d),
+        .v = projection(p, name, "v.weight", R, d),
+        .r = projection(p, name, "r.weight", R, d),
+        .o = projection(p, name, "o.weight", d, K * K),
+        .core = params_add_part(p, name, "core", 2, (int64_t[]){cores, R}, INIT_CONSTANT,
+                                1 / (double)R),
     };
 }
 

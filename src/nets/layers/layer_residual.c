@@ -1,11 +1,10 @@
-/* layer_residual.c -- what the encoder and the decoder layer of a transformer share: the residual
- * branch around a sublayer f and the places of its norms n and n' (docs/models.md 2.3, 2.9),
+/* layer_residual.c -- shared by the layers of transformers: the residual branch around a sublayer
+ * f, and the positions of its norms n and n' (docs/models.md 2.3, 2.9):
  *
  *   pre      x + drop(f(n(x)))              post   n(x + drop(f(x)))
  *   scaled   x + drop(f(n(x)/sqrt(l)))      peri   x + drop(n'(f(n(x))))
  *
- * in layer l from 1, with dropout on the branch's output alone.
- */
+ * l is the number of the layer, from 1. Dropout applies to the branch's output alone. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +15,7 @@
 
 /* -- building */
 
-/* "encoder", 0, "norm1" -> "encoder.0.norm1"; layer -1: "encoder.norm1" */
-static void full_name(char name[PARAM_NAME], const char *side, int layer, const char *part) {
+void layer_full_name(char name[PARAM_NAME], const char *side, int layer, const char *part) {
     if (layer < 0)
         snprintf(name, PARAM_NAME, "%s.%s", side, part);
     else
@@ -43,6 +41,17 @@ void layer_placement_choose(layer_size *s, const model_options *o) {
         if (!strcmp(o->placement, words[i])) s->placement = (layer_placement)i;
 }
 
+sr_status layer_count_check(int64_t layers, sr_failure *why) {
+    if (layers <= LAYERS_MAX) return SR_OK;
+    return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX, (long long)layers);
+}
+
+sr_status layer_heads_check(const layer_size *s, sr_failure *why) {
+    if (s->d % s->heads == 0) return SR_OK;
+    return sr_fail(why, SR_USAGE, "embed-dim %lld is not divisible by heads %lld", (long long)s->d,
+                   (long long)s->heads);
+}
+
 bool layer_leaves_sum(const layer_size *s) {
     return s->placement != PLACEMENT_POST;
 }
@@ -50,19 +59,15 @@ bool layer_leaves_sum(const layer_size *s) {
 norm_site *layer_site(const site_builder *b, const layer_size *s, const char *side, int layer,
                       const char *part) {
     char name[PARAM_NAME];
-    full_name(name, side, layer, part);
+    layer_full_name(name, side, layer, part);
     const model_options *o = b->options;
     const char *norm = !strcmp(side, "decoder") ? o->decoder_norm : o->norm;
     return model_add_site(b->m, o, name, side, s->d, norm, b->why);
 }
 
-norm_site *layer_embedding_site(const site_builder *b, const layer_size *s, const char *side) {
-    if (s->placement != PLACEMENT_PERI) return NULL;
-    return layer_site(b, s, side, -1, "embedding");
-}
-
-norm_site *layer_peri_final(const site_builder *b, const layer_size *s, const char *side) {
-    return s->placement == PLACEMENT_PERI ? layer_site(b, s, side, -1, "final") : NULL;
+norm_site *layer_peri_site(const site_builder *b, const layer_size *s, const char *side,
+                           const char *part) {
+    return s->placement == PLACEMENT_PERI ? layer_site(b, s, side, -1, part) : NULL;
 }
 
 residual_norms residual_norms_init(const site_builder *b, const layer_size *s, const char *side,
@@ -111,35 +116,35 @@ head_norms layer_attention_sites(const site_builder *b, const layer_size *s, con
                                  residual_norms *n) {
     char name[PARAM_NAME];
     head_norms heads = {NULL, NULL};
-    full_name(name, side, layer, part);
+    layer_full_name(name, side, layer, part);
     if (!layer_leaves_sum(s)) heads = head_sites(b, name, key);
     *n = residual_norms_init(b, s, side, layer, norm);
     if (layer_leaves_sum(s)) heads = head_sites(b, name, key);
     return heads;
 }
 
-attention_layer layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
-                                     int layer, const char *part, const char *norm,
-                                     residual_norms *n, model_attention **seen) {
+attention_branch layer_attention_init(const site_builder *b, const layer_size *s, const char *side,
+                                      int layer, const char *part, const char *norm) {
     char name[PARAM_NAME];
-    full_name(name, side, layer, part);
+    attention_branch a;
+    layer_full_name(name, side, layer, part);
     const int64_t key = model_size(b->options->key_size, s->d / s->heads);
     const int64_t value = model_size(b->options->value_size, s->d / s->heads);
-    const head_norms norms = layer_attention_sites(b, s, side, layer, part, norm, key, n);
-    attention_layer a =
-        attention_init_sized(&b->m->params, name, s->d, s->heads, key, value, s->attention_dropout);
-    a.norms = norms;
-    residual_norms_end(b, s, side, layer, norm, n);
-    *seen = model_add_attention(b->m, residual_norms_site(n), s->heads, b->why);
+    const head_norms heads = layer_attention_sites(b, s, side, layer, part, norm, key, &a.norms);
+    a.attention =
+        attention_init(&b->m->params, name, s->d, s->heads, key, value, s->attention_dropout);
+    a.attention.norms = heads;
+    residual_norms_end(b, s, side, layer, norm, &a.norms);
+    a.seen = model_add_attention(b->m, residual_norms_site(&a.norms), s->heads, b->why);
     return a;
 }
 
 ffn_layer layer_ffn_init(const site_builder *b, const layer_size *s, const char *side, int layer,
-                         const char *norm, residual_norms *n) {
+                         const char *norm, double dropout, double deviation, residual_norms *n) {
     char name[PARAM_NAME];
-    full_name(name, side, layer, "ffn_block");
+    layer_full_name(name, side, layer, "ffn_block");
     *n = residual_norms_init(b, s, side, layer, norm);
-    const ffn_layer f = ffn_init(&b->m->params, name, s->d, s->ffn, s->relu_dropout);
+    const ffn_layer f = ffn_init(&b->m->params, name, s->d, s->ffn, dropout, deviation);
     residual_norms_end(b, s, side, layer, norm, n);
     return f;
 }
@@ -165,8 +170,8 @@ tensor *layer_before(const text_pass *p, const residual_norms *n, tensor *x,
     return n->scale < 1 ? tape_release_input(t, y, op_scale(t, y, n->scale)) : y;
 }
 
-static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
-                    const norm_rows *rows, double dropout) {
+tensor *layer_join(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
+                   const norm_rows *rows, double dropout) {
     tape *t = p->pass->tape;
     if (n->branch) f = layer_normalize(p, n->branch, f, rows);
     f = tape_release_input(t, f, op_dropout(t, f, dropout));
@@ -176,12 +181,20 @@ static tensor *join(const text_pass *p, const residual_norms *n, tensor *x, tens
 
 tensor *layer_after(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
                     const norm_rows *rows) {
-    return join(p, n, x, f, rows, p->size->dropout);
+    return layer_join(p, n, x, f, rows, p->size->dropout);
 }
 
-tensor *layer_after_plain(const text_pass *p, const residual_norms *n, tensor *x, tensor *f,
-                          const norm_rows *rows) {
-    return join(p, n, x, f, rows, 0);
+tensor *layer_attention(const text_pass *p, const attention_branch *a, tensor *x,
+                        const norm_rows *rows, const attention_side *source, attention_mask mask) {
+    tape *t = p->pass->tape;
+    attention_report *report = layer_report(p, a->seen, mask.query_valid);
+    const attention_side asks = {layer_before(p, &a->norms, x, rows), rows};
+    tensor *h = attention_apply(&a->attention, t, asks, source ? *source : asks, mask.key_valid,
+                                mask.causal, report);
+    layer_report_call_hook(a->seen, report);
+    x = layer_after(p, &a->norms, x, h, rows);
+    tape_drop_value(t, asks.x);
+    return x;
 }
 
 tensor *layer_ffn(const text_pass *p, const ffn_layer *f, const residual_norms *n, tensor *x,

@@ -3,32 +3,21 @@
  *   post  x = n1(x + attention(x));  x = n2(x + drop(W2 drop(relu(W1 x + b1)) + b2))
  *   pre   x = x + attention(n1(x));  x = x + drop(W2 drop(relu(W1 n2(x) + b1)) + b2)
  *
- * and the other placements of layer_residual.c; attention is op_tener_attention of [q, k, v] = x
- * Wqkv^T, without bias, output projection and scaling; nothing is dropped out between it and the
- * sum.
+ * and the other placements of layer_residual.c. attention is op_tener_attention of [q, k, v] = x
+ * Wqkv^T, without bias, output projection, scaling and dropout before the sum.
  *
- * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, a decision of ours) it takes
+ * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, our own choice) its input is
  *
  *   [n_q(q), n_k(k), v]
  *
- * so that u and z are added behind n_q, and what k meets of positions, k.R, is of the normalized k
- * too.
+ * u and z are added after n_q. The position term k.R uses the normalized k.
  *
- * Initialisation: linear layers as PyTorch has them, U(1/sqrt(in)); u and z Xavier-normal of
- * [heads, d/heads].
- */
+ * Initial values: linear layers U(1/sqrt(in)) as in PyTorch; u and z Xavier-normal of
+ * [heads, d/heads]. */
 #include <math.h>
-#include <stdio.h>
 
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/tener_layers.h"
-
-static void part_name(char name[2 * PARAM_NAME], const char *side, int i, const char *part) {
-    if (i < 0)
-        snprintf(name, 2 * PARAM_NAME, "%s.%s", side, part);
-    else
-        snprintf(name, 2 * PARAM_NAME, "%s.%d.%s", side, i, part);
-}
 
 linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out) {
     const layer_init init = {INIT_UNIFORM, 1 / sqrt((double)in)};
@@ -39,51 +28,41 @@ tener_layer tener_layer_init(const site_builder *b, const layer_size *s, const c
     params *p = &b->m->params;
     const int64_t d = s->d, by_head[2] = {s->heads, d / s->heads};
     const double bias = sqrt(2.0 / (double)(by_head[0] + by_head[1]));
-    char name[2 * PARAM_NAME];
+    char name[PARAM_NAME];
     tener_layer l;
     l.norms = layer_attention_sites(b, s, side, i, "attention", "norm1", by_head[1], &l.norm1);
-    part_name(name, side, i, "attention.qkv.weight");
-    l.qkv = params_add(p, name, 2, (int64_t[]){3 * d, d}, INIT_UNIFORM, 1 / sqrt((double)d));
-    part_name(name, side, i, "attention.u");
-    l.u = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
-    part_name(name, side, i, "attention.z");
-    l.z = params_add(p, name, 2, by_head, INIT_NORMAL, bias);
+    layer_full_name(name, side, i, "attention");
+    l.qkv = params_add_part(p, name, "qkv.weight", 2, (int64_t[]){3 * d, d}, INIT_UNIFORM,
+                            1 / sqrt((double)d));
+    l.u = params_add_part(p, name, "u", 2, by_head, INIT_NORMAL, bias);
+    l.z = params_add_part(p, name, "z", 2, by_head, INIT_NORMAL, bias);
     residual_norms_end(b, s, side, i, "norm1", &l.norm1);
     l.seen = model_add_attention(b->m, residual_norms_site(&l.norm1), s->heads, b->why);
     l.norm2 = residual_norms_init(b, s, side, i, "norm2");
-    part_name(name, side, i, "ffn_block.in");
+    layer_full_name(name, side, i, "ffn_block.in");
     l.in = tener_linear(p, name, d, s->ffn);
-    part_name(name, side, i, "ffn_block.out");
+    layer_full_name(name, side, i, "ffn_block.out");
     l.out = tener_linear(p, name, s->ffn, d);
     residual_norms_end(b, s, side, i, "norm2", &l.norm2);
     return l;
 }
 
-/* qkv [N, T, 3 d] */
-static tensor *normalized_heads(const tener_layer *l, const text_pass *p, tensor *qkv) {
-    tape *t = p->pass->tape;
-    const int64_t d = p->size->d;
-    if (!l->norms.q) return qkv;
-    tensor *q = op_slice(t, qkv, 2, 0, d), *k = op_slice(t, qkv, 2, d, d);
-    q = attention_normalize_heads(l->norms.q, t, q, (int)p->size->heads, p->source);
-    k = attention_normalize_heads(l->norms.k, t, k, (int)p->size->heads, p->source);
-    return op_concat(t, (tensor *[]){q, k, op_slice(t, qkv, 2, 2 * d, d)}, 3, 2);
-}
-
-static tensor *attend(const tener_layer *l, const text_pass *p, tensor *x) {
-    tape *t = p->pass->tape;
-    attention_report *report = layer_report(p, l->seen, p->source_mask);
-    tensor *qkv = normalized_heads(l, p, op_linear(t, x, l->qkv, NULL));
-    tensor *y = op_tener_attention(t, qkv, l->u, l->z, (int)p->size->heads, p->source_mask, false,
-                                   p->size->attention_dropout, report);
-    layer_report_call_hook(l->seen, report);
-    return y;
-}
-
 tensor *tener_layer_apply(const tener_layer *l, const text_pass *p, tensor *x) {
     tape *t = p->pass->tape;
-    tensor *y = attend(l, p, layer_before(p, &l->norm1, x, p->source));
-    x = layer_after_plain(p, &l->norm1, x, y, p->source);
+    const int64_t d = p->size->d;
+    const int heads = (int)p->size->heads;
+    tensor *qkv = op_linear(t, layer_before(p, &l->norm1, x, p->source), l->qkv, NULL);
+    if (l->norms.q) {
+        tensor *q = op_slice(t, qkv, 2, 0, d), *k = op_slice(t, qkv, 2, d, d);
+        q = attention_normalize_heads(l->norms.q, t, q, heads, p->source);
+        k = attention_normalize_heads(l->norms.k, t, k, heads, p->source);
+        qkv = op_concat(t, (tensor *[]){q, k, op_slice(t, qkv, 2, 2 * d, d)}, 3, 2);
+    }
+    attention_report *report = layer_report(p, l->seen, p->source_mask);
+    tensor *y = op_tener_attention(t, qkv, l->u, l->z, heads, p->source_mask, false,
+                                   p->size->attention_dropout, report);
+    layer_report_call_hook(l->seen, report);
+    x = layer_join(p, &l->norm1, x, y, p->source, 0);
     tensor *h = op_relu(t, linear_apply(&l->in, t, layer_before(p, &l->norm2, x, p->source)));
     h = linear_apply(&l->out, t, op_dropout(t, h, p->size->relu_dropout));
     return layer_after(p, &l->norm2, x, h, p->source);

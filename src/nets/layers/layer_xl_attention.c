@@ -3,35 +3,30 @@
  *   q = x Wq^T, k = m Wk^T, v = m Wv^T, r = P Wr^T       m: memory and x; P: positions of distances
  *   y = op_xl_attention(q, k, v, r, u, z) Wo^T
  *
- * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, a decision of ours)
+ * With norms of the heads (layer_head_norm.c; docs/models.md 2.9, our own choice)
  *
- *   q = n_q(x Wq^T), k = n_k(m Wk^T)      before u and z are added; r stays as it is
+ *   q = n_q(x Wq^T), k = n_k(m Wk^T)      before u and z are added; r is not normalized
  *
- * Memory is what keys are made of, so its keys are normalized in every pass. The valid rows of n_k,
- * as of n_q, are the heads of x's rows: they alone make statistics, move running values and are
- * recorded. Keys of memory are taken as evaluation takes them, by the running values from before
- * this pass, through which no gradient goes; a norm over rows does the same to both.
- */
-#include <stdio.h>
-
+ * Memory contains the inputs of keys, so every pass normalizes its keys. The valid rows of n_q and
+ * n_k are the heads of x's rows. Only they enter statistics, advance running statistics and are
+ * recorded. Keys of memory are normalized as in evaluation, by the running statistics from before
+ * this pass, without gradient. A norm over rows treats both alike. */
 #include "engine/ops/attention/attention_ops.h"
 #include "nets/layers/layers.h"
 
 static tensor *projection(params *p, const char *name, const char *which, int64_t out, int64_t in,
                           double deviation) {
-    char full[2 * PARAM_NAME];
-    snprintf(full, sizeof full, "%s.%s.weight", name, which);
-    return params_add(p, full, 2, (int64_t[]){out, in}, INIT_NORMAL, deviation);
+    return params_add_part(p, name, which, 2, (int64_t[]){out, in}, INIT_NORMAL, deviation);
 }
 
 xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t heads,
                                      int64_t head_dim, double dropout, double deviation) {
     const int64_t width = heads * head_dim;
-    return (xl_attention_layer){.q = projection(p, name, "q", width, d, deviation),
-                                .k = projection(p, name, "k", width, d, deviation),
-                                .v = projection(p, name, "v", width, d, deviation),
-                                .r = projection(p, name, "r", width, d, deviation),
-                                .o = projection(p, name, "o", d, width, deviation),
+    return (xl_attention_layer){.q = projection(p, name, "q.weight", width, d, deviation),
+                                .k = projection(p, name, "k.weight", width, d, deviation),
+                                .v = projection(p, name, "v.weight", width, d, deviation),
+                                .r = projection(p, name, "r.weight", width, d, deviation),
+                                .o = projection(p, name, "o.weight", d, width, deviation),
                                 .heads = (int)heads,
                                 .dropout = dropout};
 }

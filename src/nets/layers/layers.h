@@ -31,7 +31,7 @@ tensor *linear_apply(const linear_layer *l, tape *t, tensor *x);
 
 /* He's rule for a convolution, N(sqrt(2/(k k in))), or PyTorch's default, U(1/sqrt(k k in)). */
 layer_init layer_conv_init(int64_t in, int64_t k, bool pytorch);
-/* k x k convolution without bias. -> weight */
+/* k x k convolution without bias: NAME.weight. */
 tensor *conv_init(params *p, const char *name, int64_t in, int64_t out, int64_t k, layer_init init);
 
 /* Norms of the queries and keys of each head of an attention; NULL: none. They belong to the
@@ -40,8 +40,8 @@ typedef struct head_norms {
     norm_site *q, *k;
 } head_norms;
 
-/* x [..., heads dh] with every head of every row, dh features, normalized as a row of its own;
- * rows: of x. n NULL: x. */
+/* Normalizes every head (dh features) of every row of x [..., heads dh] as one row. rows: of x.
+ * n NULL: returns x. */
 tensor *attention_normalize_heads(norm_site *n, tape *t, tensor *x, int heads,
                                   const norm_rows *rows);
 
@@ -53,13 +53,11 @@ typedef struct attention_layer {
     double scale, dropout;
 } attention_layer;
 
-attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads,
-                               double dropout);
-/* The same with `key` features of q and k and `value` of v in each head, instead of d/heads. */
-attention_layer attention_init_sized(params *p, const char *name, int64_t d, int64_t heads,
-                                     int64_t key, int64_t value, double dropout);
-/* What asks or what answers: x [B, T, d], and its rows, for the norm of the heads (NULL
-   without). */
+/* With `key` features of q and k and `value` of v in each head. */
+attention_layer attention_init(params *p, const char *name, int64_t d, int64_t heads, int64_t key,
+                               int64_t value, double dropout);
+/* Source of the queries, or of keys and values: x [B, T, d], and its rows for the norm of the heads
+ * (NULL without). */
 typedef struct attention_side {
     tensor *x;
     const norm_rows *rows;
@@ -79,8 +77,8 @@ typedef struct multilinear_layer {
 
 multilinear_layer multilinear_init(params *p, const char *name, int64_t d, int64_t R, int64_t K,
                                    int64_t cores);
-/* x [B, T, d] asks, keys [B, K, d] answer (x itself, or after memory); positions [K, d] of the
- * keys; u, z [R]. */
+/* Queries come from x [B, T, d]; keys and values from keys [B, K, d], x itself or memory and x.
+ * positions [K, d] of the keys; u, z [R]. */
 tensor *multilinear_apply(const multilinear_layer *l, tape *t, tensor *x, tensor *keys,
                           tensor *positions, tensor *u, tensor *z, bool causal);
 
@@ -97,17 +95,17 @@ typedef struct xl_attention_layer {
 xl_attention_layer xl_attention_init(params *p, const char *name, int64_t d, int64_t heads,
                                      int64_t head_dim, double dropout, double deviation);
 
-/* What all layers of a pass share. */
+/* Shared by all layers of a pass. */
 typedef struct xl_shared {
     tensor *positions; /* [n, d] of the distances n-1 .. 0 */
     tensor *u, *z;     /* [heads, dh] */
     int64_t reach;     /* as in xl_options */
-    /* For the norms of the heads (NULL without): rows of x, and of the memory in front of it. */
+    /* For the norms of the heads (NULL without): rows of x, and of the memory before it. */
     const norm_rows *rows, *memory;
 } xl_shared;
 
-/* x [B, T, d] asks, keys [B, K, d] answer: x itself, or after memory, whose rows s->memory
-   describes. report: as in op_attention. */
+/* Queries come from x [B, T, d]; keys and values from keys [B, K, d], x itself or memory (rows
+ * s->memory) and x. report: as in op_attention. */
 tensor *xl_attention_apply(const xl_attention_layer *l, tape *t, tensor *x, tensor *keys,
                            const xl_shared *s, attention_report *report);
 
@@ -117,10 +115,9 @@ typedef struct ffn_layer {
     double dropout;
 } ffn_layer;
 
-ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout);
-/* The same with weights N(deviation), as language models begin. */
-ffn_layer ffn_init_normal(params *p, const char *name, int64_t d, int64_t inner, double dropout,
-                          double deviation);
+/* Weights N(deviation), as in language models; deviation 0: Xavier. */
+ffn_layer ffn_init(params *p, const char *name, int64_t d, int64_t inner, double dropout,
+                   double deviation);
 tensor *ffn_apply(const ffn_layer *f, tape *t, tensor *x);
 
 #endif

@@ -1,9 +1,8 @@
 /* relative_positions.c -- sinusoidal positions by distance (Dai et al., Transformer-XL, ACL 2019;
  * docs/models.md 3.1 and docs/models.md 4).
  *
- * Row n-1-D of n is [sin(D w) ..., cos(D w) ...], w_i = 10000^(-2i/d); frequencies other than those
- * of op_embedding.c, 10000^(-i/(d/2-1)). The last column of an odd d is 0.
- */
+ * Row n-1-D of n is [sin(D w) ..., cos(D w) ...], w_i = 10000^(-2i/d). op_embedding.c has other
+ * frequencies, 10000^(-i/(d/2-1)). The last column of an odd d is 0. */
 #include <math.h>
 #include <stdlib.h>
 

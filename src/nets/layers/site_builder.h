@@ -1,8 +1,7 @@
-/* site_builder.h -- what the init functions of layers with normalization sites share.
+/* site_builder.h -- arguments of the init functions of layers with normalization sites.
  *
  * An init adds parameters and sites to the model while the model is built. Failures stay in *why
- * and in the params of the model.
- */
+ * and in the params of the model. */
 #ifndef NETS_LAYERS_SITE_BUILDER_H
 #define NETS_LAYERS_SITE_BUILDER_H
 

@@ -1,11 +1,11 @@
-/* tener_layers.h -- the parts of the entity tagger: its layer, and what turns the characters of a
- * word into features. */
+/* tener_layers.h -- the parts of the entity tagger: its layer, and the features of a word from its
+ * characters. */
 #ifndef NETS_LAYERS_TENER_LAYERS_H
 #define NETS_LAYERS_TENER_LAYERS_H
 
 #include "nets/layers/text_layers.h"
 
-/* As PyTorch begins a linear layer: weights and biases U(1/sqrt(in)). */
+/* Weights and biases U(1/sqrt(in)), PyTorch's default. */
 linear_layer tener_linear(params *p, const char *name, int64_t in, int64_t out);
 
 /* -- layer_tener.c */

@@ -1,4 +1,4 @@
-/* mlp_parser.h -- what the files of the parser's network share. */
+/* mlp_parser.h -- the parser's network, for its own files. */
 #ifndef NETS_MODELS_MLP_PARSER_H
 #define NETS_MODELS_MLP_PARSER_H
 

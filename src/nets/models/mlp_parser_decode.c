@@ -1,11 +1,10 @@
 /* mlp_parser_decode.c -- the parser's network on single states: the formulas of model_mlp_parser.c
  * with running statistics and without dropout.
  *
- * What becomes of a state depends on no other: sums of the linear layers are those of row_ops.h,
- * the others are of one row anyway. The layer scale in front of a normalization takes eight rows at
- * once in another order than single ones, so the rows that it sees are a multiple of ROWS_TOGETHER,
- * with zeros after the last.
- */
+ * The result of a state depends on that state alone. Sums of the linear layers are those of
+ * row_ops.h; all other sums are within one row. The layer scale before a normalization sums eight
+ * rows together, in another order than single rows. It therefore gets a multiple of ROWS_TOGETHER
+ * rows, with zeros after the last. */
 #include <stdlib.h>
 #include <string.h>
 

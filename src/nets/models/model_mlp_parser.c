@@ -3,16 +3,14 @@
  *
  *   x = (E_word[18 words], E_pos[18 POS tags], E_label[12 labels])     concatenated, d wide each
  *   h = drop(f(norm(W1 x + b1)))                                       f: relu, cube or tanh
- *   logits = W2 h + b2                                                 of every transition, legal
- *   or not
+ *   logits = W2 h + b2                                                 of all transitions
  *
- * Without labels there are no label features: 36 of them.
+ * Illegal transitions have logits too. Without labels there are 36 features, none of labels.
  * Initial values: embeddings U(0.01) as in the source, linear layers uniform within 1/sqrt(inputs).
- * The source draws the latter within 0.01 too, and without a norm drops units after the cube:
- * preset chen-manning takes norm none.
+ * The source draws the latter within 0.01, too. It has no norm and drops units after the cube:
+ * preset chen-manning uses norm none.
  *
- * Site: hidden.
- */
+ * Site: hidden. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +63,7 @@ static layer_init within_inputs(int64_t in) {
 
 static sr_status mlp_parser_build(model *m, const model_options *o, const data_shape *shape,
                                   sr_failure *why) {
-    mlp_parser *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model mlp_parser");
+    mlp_parser *net = m->self;
     const sr_status status = choose_size(net, o, shape, why);
     if (status != SR_OK) return status;
     add_table(m, net, "embedding.word", shape->vocabulary, POSITIONS);
@@ -80,10 +77,6 @@ static sr_status mlp_parser_build(model *m, const model_options *o, const data_s
                            within_inputs(net->hidden), within_inputs(net->hidden));
     m->embedding = m->target_embedding = net->table[0].rows;
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-static void mlp_parser_free(model *m) {
-    free(m->self);
 }
 
 /* [count, classes] */
@@ -105,13 +98,12 @@ static tensor *mlp_parser_forward(model *m, pass *p) {
 const model_row model_mlp_parser = {
     .name = "mlp_parser",
     .citation = "Chen and Manning, EMNLP 2014",
-    .summary =
-        "transitions of a dependency parser from words, POS tags and labels, one hidden layer",
+    .summary = "parser transitions from words, POS tags and labels, one hidden layer",
     .task = TASK_TREES,
     .presets = "adanorm|chen-manning|ptb-sample|ud-ewt",
     .options = "embed-dim hidden-dim activation dropout",
     .build = mlp_parser_build,
     .forward = mlp_parser_forward,
-    .free = mlp_parser_free,
+    .size = sizeof(mlp_parser),
     .scorer = &mlp_parser_scorer,
 };

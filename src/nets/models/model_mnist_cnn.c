@@ -1,16 +1,15 @@
 /* model_mnist_cnn.c -- the convolutional network for MNIST of the AdaNorm paper (Xu et al., NeurIPS
- * 2019; docs/models.md 7), in the reading that PyTorch's public example suggests:
+ * 2019; docs/models.md 7), completed after PyTorch's public example:
  *
  *   conv 5x5 -> 20, bias, relu, max pool 2x2
  *   conv 5x5 -> 50, bias, relu, max pool 2x2
  *   linear -> 500, norm, relu
  *   linear -> classes
  *
- * 431,080 parameters for 28x28 grey images of ten classes, and 1,000 of the norm's gain and bias.
- * The convolutions are not padded. --conv-norms adds norms before their relus. He:
+ * It has 431,080 parameters for 28x28 grey images of ten classes, and 1,000 of the norm's gain and
+ * bias. The convolutions have no padding. --conv-norms adds norms before their relus. He:
  * convolutions and hidden layer N(sqrt(2/fan_in)), the last layer U(1/sqrt(500)), biases 0. PyTorch
- * (the recipe's): U(1/sqrt(fan_in)) for all weights and biases.
- */
+ * (the preset's): U(1/sqrt(fan_in)) for all weights and biases. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,16 +34,6 @@ typedef struct mnist_cnn {
     norm_site *hidden_norm;
 } mnist_cnn;
 
-/* A side after both convolutions and poolings. */
-static int64_t side_left(int64_t side) {
-    for (int i = 0; i < CONVS; i++) side = (side - KERNEL + 1) / POOL;
-    return side;
-}
-
-static bool side_fits(int64_t side) {
-    return side % SIDE_PART == 0 && side >= SIDE_LEAST;
-}
-
 static layer_init biases(const site_builder *b, int64_t fan_in) {
     if (strcmp(b->options->init, "pytorch")) return (layer_init){INIT_CONSTANT, 0};
     return (layer_init){INIT_UNIFORM, 1 / sqrt((double)fan_in)};
@@ -55,12 +44,10 @@ static biased_conv biased_conv_init(const site_builder *b, int number, int64_t i
     const layer_init zero = biases(b, fan_in);
     char name[PARAM_NAME];
     biased_conv c = {0};
-    snprintf(name, sizeof name, "conv%d.weight", number);
+    snprintf(name, sizeof name, "conv%d", number);
     c.w = conv_init(&b->m->params, name, in, out, KERNEL,
                     layer_conv_init(in, KERNEL, !strcmp(b->options->init, "pytorch")));
-    snprintf(name, sizeof name, "conv%d.bias", number);
-    c.b = params_add(&b->m->params, name, 1, (int64_t[]){out}, zero.kind, zero.a);
-    snprintf(name, sizeof name, "conv%d", number);
+    c.b = params_add_part(&b->m->params, name, "bias", 1, (int64_t[]){out}, zero.kind, zero.a);
     if (b->options->conv_norms)
         c.norm = model_add_site(b->m, b->options, name, "conv", out, b->options->norm, b->why);
     return c;
@@ -69,18 +56,18 @@ static biased_conv biased_conv_init(const site_builder *b, int number, int64_t i
 static sr_status mnist_cnn_build(model *m, const model_options *o, const data_shape *shape,
                                  sr_failure *why) {
     const site_builder b = {m, o, why};
-    if (!side_fits(shape->height) || !side_fits(shape->width))
+    int64_t in = shape->channels, side[2] = {shape->height, shape->width};
+    if (side[0] % SIDE_PART || side[0] < SIDE_LEAST || side[1] % SIDE_PART || side[1] < SIDE_LEAST)
         return sr_fail(why, SR_USAGE,
-                       "mnist_cnn wants image sides divisible by %d, %d at least, not %lld x %lld",
-                       SIDE_PART, SIDE_LEAST, (long long)shape->height, (long long)shape->width);
-    mnist_cnn *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model mnist_cnn");
-    int64_t in = shape->channels;
+                       "images of %lld x %lld; mnist_cnn needs multiples of %d, at least %d",
+                       (long long)side[0], (long long)side[1], SIDE_PART, SIDE_LEAST);
+    mnist_cnn *net = m->self;
     for (int i = 0; i < CONVS; i++) {
         net->conv[i] = biased_conv_init(&b, i + 1, in);
         in = conv_filters[i];
+        for (int j = 0; j < 2; j++) side[j] = (side[j] - KERNEL + 1) / POOL;
     }
-    in *= side_left(shape->height) * side_left(shape->width);
+    in *= side[0] * side[1];
     /* a linear layer is a 1x1 convolution */
     net->hidden = linear_init(&m->params, "hidden", in, HIDDEN,
                               layer_conv_init(in, 1, !strcmp(o->init, "pytorch")), biases(&b, in));
@@ -89,10 +76,6 @@ static sr_status mnist_cnn_build(model *m, const model_options *o, const data_sh
         linear_init(&m->params, "classify", HIDDEN, shape->classes,
                     (layer_init){INIT_UNIFORM, 1 / sqrt((double)HIDDEN)}, biases(&b, HIDDEN));
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-static void mnist_cnn_free(model *m) {
-    free(m->self);
 }
 
 /* -- forward */
@@ -130,12 +113,12 @@ static tensor *mnist_cnn_forward(model *m, pass *p) {
 const model_row model_mnist_cnn = {
     .name = "mnist_cnn",
     .citation = "Xu et al., NeurIPS 2019",
-    .summary = "convolutional network of the AdaNorm paper for MNIST, norm on its hidden layer",
+    .summary = "convolutional network of the AdaNorm paper for MNIST",
     .task = TASK_IMAGES,
     .presets = "",
     .options = "init conv-norms",
     .build = mnist_cnn_build,
     .forward = mnist_cnn_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
-    .free = mnist_cnn_free,
+    .size = sizeof(mnist_cnn),
 };

@@ -1,44 +1,38 @@
 /* model_resnet18.c -- ResNet18 in its form for 32x32 images (He et al., CVPR 2016;
- * docs/models.md 1.2): residual_net.c with 4 stages of 2 blocks, 64/128/256/512 filters, option-B
- * shortcuts, no max pooling after the stem.
+ * docs/models.md 1.2).
  *
- * 11,173,962 parameters for 3 channels and 10 classes, 20 normalization sites, those of the
- * shortcuts among them. Preset "mini" has a quarter of the filters (701,466 parameters), for two
- * cores.
- */
-#include <string.h>
-
+ * residual_net.c with 4 stages of 2 blocks, 64/128/256/512 filters and option-B shortcuts, without
+ * max pooling after the stem. It has 11,173,962 parameters for 3 channels and 10 classes, and 20
+ * normalization sites with those of the shortcuts. Preset "mini" has a quarter of the filters
+ * (701,466 parameters), for two cores. */
 #include "nets/model_rows.h"
 #include "nets/models/residual_net.h"
 
-static const struct {
+typedef struct preset {
     const char *name;
     residual_plan plan;
-} presets[] = {
+} preset;
+
+static const preset presets[] = {
     {"resnet18", {4, 2, {64, 128, 256, 512}, true}},
     {"mini", {4, 2, {16, 32, 64, 128}, true}},
 };
 
 static sr_status resnet18_build(model *m, const model_options *o, const data_shape *shape,
                                 sr_failure *why) {
-    const char *name = *o->preset ? o->preset : presets[0].name;
-    for (size_t i = 0; i < sizeof presets / sizeof presets[0]; i++)
-        if (!strcmp(presets[i].name, name))
-            return residual_net_build(m, o, shape, &presets[i].plan, why);
-    return sr_fail(why, SR_USAGE, "preset '%s' of model resnet18 is not one of %s", name,
-                   m->row->presets);
+    const preset *base = MODEL_PRESET(model_resnet18, o->preset, presets, why);
+    return base ? residual_net_build(m, o, shape, &base->plan, why) : SR_USAGE;
 }
 
 const model_row model_resnet18 = {
     .name = "resnet18",
     .citation = "He et al., CVPR 2016",
-    .summary = "residual network of 18 layers, form for small images, option-B shortcuts; mini: a "
-               "quarter of its filters",
+    .summary = "residual network of 18 layers for small images, option-B shortcuts",
     .task = TASK_IMAGES,
     .presets = "resnet18|mini",
     .options = "init conv",
     .build = resnet18_build,
     .forward = residual_net_forward,
     .alpha = 0.9, /* PyTorch's for images (docs/norms.md 2) */
-    .free = residual_net_free,
+    .size = sizeof(residual_net),
 };

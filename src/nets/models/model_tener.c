@@ -1,19 +1,18 @@
 /* model_tener.c -- the entity tagger of Yan, Deng, Li, Qiu, arXiv 1911.04474 (docs/models.md 5).
  *
  *   x = [drop(W[word]), characters(word)] Wi^T + bi         layer_characters.c
- *   L layers (layer_tener.c); no norm behind the last one, in pre-norm neither;
- *   in peri-norm models one behind it and one of x
+ *   L layers (layer_tener.c)
  *   logits = drop(x) Wo^T + bo;  conditional random field   op_crf.c; tags by crf_viterbi.c
  *
- * In training a word is <unk> with probability 0.02. Padding is no key, no row of the
- * normalizations and no word of the field.
+ * No norm follows the last layer, except in peri-norm models, which also have one of x. In training
+ * a word is <unk> with probability 0.02. Padding is no key, no row of the normalizations and no
+ * word of the field.
  *
- * Initialisation: words N(1/sqrt(width)); linear layers U(1/sqrt(in)), as PyTorch has them; trans,
- * start and end N(1), as the library of the paper's code has them.
+ * Initial values: words N(1/sqrt(width)); linear layers U(1/sqrt(in)) as in PyTorch; trans, start
+ * and end N(1), as in the library of the paper's code.
  *
  * Sites in the order of the forward pass: those of a transformer over characters, encoder.I.norm1,
- * encoder.I.norm2; of queries and keys encoder.I.attention.q_norm and .k_norm (layer_residual.c).
- */
+ * encoder.I.norm2. Queries and keys: encoder.I.attention.q_norm and .k_norm (layer_residual.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,10 @@
 #include "nets/layers/tener_layers.h"
 #include "nets/model_rows.h"
 
-enum { LAYERS_MAX = 64 };
+/* Dropout of words (replaced by <unk>), of their vectors and of the last layer's output. */
+#define WORD_DROPOUT      0.02
+#define EMBEDDING_DROPOUT 0.5
+#define OUTPUT_DROPOUT    0.4
 
 typedef struct preset {
     const char *name;
@@ -30,35 +32,13 @@ typedef struct preset {
     layer_size layer; /* ffn 0: twice d */
     int64_t words;    /* width of their vectors */
     character_kind characters;
-    double embedding_dropout, word_dropout, fc_dropout;
 } preset;
 
 static const preset presets[] = {
-    {"conll2003",
-     2,
-     {1792, 0, 14, PLACEMENT_POST, 0.15, 0.15, 0.15},
-     100,
-     CHARACTERS_CNN,
-     0.5,
-     0.02,
-     0.4},
-    {"conll2003-mini",
-     2,
-     {128, 0, 4, PLACEMENT_POST, 0.15, 0.15, 0.15},
-     50,
-     CHARACTERS_CNN,
-     0.5,
-     0.02,
-     0.4},
-    /* a vector of 100 for each character where the paper has 50 of it and 50 of the bigram */
-    {"resume",
-     2,
-     {256, 0, 4, PLACEMENT_POST, 0.15, 0.15, 0.15},
-     100,
-     CHARACTERS_NONE,
-     0.5,
-     0.02,
-     0.4},
+    {"conll2003", 2, {1792, 0, 14, PLACEMENT_POST, 0.15, 0.15, 0.15}, 100, CHARACTERS_CNN},
+    {"conll2003-mini", 2, {128, 0, 4, PLACEMENT_POST, 0.15, 0.15, 0.15}, 50, CHARACTERS_CNN},
+    /* a vector of 100 for each character; the paper has 50 for it and 50 for the bigram */
+    {"resume", 2, {256, 0, 4, PLACEMENT_POST, 0.15, 0.15, 0.15}, 100, CHARACTERS_NONE},
 };
 
 static const char *const character_kinds[] = {
@@ -73,9 +53,9 @@ typedef struct tener {
     character_encoder characters;
     linear_layer in, out;
     tener_layer layer[LAYERS_MAX];
-    norm_site *embedded, *final;    /* peri alone */
-    crf_inputs crf;                 /* without logits */
-    bool count_padding, pretrained; /* words begin with vectors of a file */
+    norm_site *embedded, *final; /* peri alone */
+    crf_inputs crf;              /* without logits */
+    bool count_padding;
 } tener;
 
 /* -- building */
@@ -92,13 +72,9 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
         if (!strcmp(o->char_encoder, character_kinds[i])) s->characters = (character_kind)i;
     if (s->layer.d % (2 * s->layer.heads))
         return sr_fail(why, SR_USAGE,
-                       "embed-dim %lld is not heads %lld of an even width: positions are pairs of "
-                       "sine and cosine",
+                       "embed-dim %lld is not divisible by heads %lld into even widths",
                        (long long)s->layer.d, (long long)s->layer.heads);
-    if (s->layers > LAYERS_MAX)
-        return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX,
-                       (long long)s->layers);
-    return SR_OK;
+    return layer_count_check(s->layers, why);
 }
 
 static sr_status build_words(model *m, tener *net, int64_t vocabulary) {
@@ -113,8 +89,7 @@ static sr_status build_words(model *m, tener *net, int64_t vocabulary) {
 
 static sr_status tener_build(model *m, const model_options *o, const data_shape *shape,
                              sr_failure *why) {
-    tener *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model tener");
+    tener *net = m->self;
     model_options resolved = *o;
     const site_builder b = {m, &resolved, why};
     sr_status status = choose_size(&net->size, o, why);
@@ -122,43 +97,38 @@ static sr_status tener_build(model *m, const model_options *o, const data_shape 
     const layer_size *s = &net->size.layer;
     resolved.heads = s->heads;
     net->count_padding = o->count_padding;
-    net->pretrained = *o->word_vectors;
     status = build_words(m, net, shape->vocabulary);
     if (status == SR_OK)
         status = characters_init(&net->characters, &b, net->size.characters, shape->characters, s);
     if (status != SR_OK) return status;
     net->in = tener_linear(&m->params, "input", net->size.words + net->characters.width, s->d);
-    net->embedded = layer_embedding_site(&b, s, "encoder");
+    net->embedded = layer_peri_site(&b, s, "encoder", "embedding");
     for (int i = 0; i < net->size.layers; i++)
         net->layer[i] = tener_layer_init(&b, s, "encoder", i);
-    net->final = layer_peri_final(&b, s, "encoder");
+    net->final = layer_peri_site(&b, s, "encoder", "final");
     net->out = tener_linear(&m->params, "output", s->d, shape->classes);
     int64_t tags = shape->classes;
     net->crf.trans =
         params_add(&m->params, "crf.trans", 2, (int64_t[]){tags, tags}, INIT_NORMAL, 1);
     net->crf.start = params_add(&m->params, "crf.start", 1, &tags, INIT_NORMAL, 1);
     net->crf.end = params_add(&m->params, "crf.end", 1, &tags, INIT_NORMAL, 1);
+    m->condition = *o->word_vectors ? "word vectors pretrained" : "word vectors not pretrained";
     m->gives_nll = true;
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-static void tener_free(model *m) {
-    free(m->self);
 }
 
 /* -- forward */
 
 /* The batch's words, in training some of them <unk>. */
-static const int32_t *words_of(const tener *net, const pass *p) {
+static const int32_t *words_of(const pass *p) {
     const batch *b = p->batch;
-    const double drop = net->size.word_dropout;
     const int64_t n = b->count * b->source_length;
-    if (!p->tape->training || !(drop > 0)) return b->source;
+    if (!p->tape->training) return b->source;
     int32_t *word = tape_alloc(p->tape, (size_t)n * sizeof *word);
     rng r = rng_create(tape_random(p->tape));
     r.counter = (uint64_t)tape_first(p->tape, n);
     for (int64_t i = 0; word && i < n; i++) {
-        const bool dropped = rng_uniform(&r) < drop;
+        const bool dropped = rng_uniform(&r) < WORD_DROPOUT;
         word[i] = dropped && b->source_mask[i] ? TOKEN_UNK : b->source[i];
     }
     return word;
@@ -167,10 +137,10 @@ static const int32_t *words_of(const tener *net, const pass *p) {
 static tensor *embed(const tener *net, pass *p) {
     const batch *b = p->batch;
     tape *t = p->tape;
-    const int32_t *word = words_of(net, p);
+    const int32_t *word = words_of(p);
     if (!word) return NULL;
     tensor *x = op_embedding(t, net->words, word, b->count, b->source_length, 1, NULL, TOKEN_PAD);
-    x = op_dropout(t, x, net->size.embedding_dropout);
+    x = op_dropout(t, x, EMBEDDING_DROPOUT);
     if (net->size.characters != CHARACTERS_NONE)
         x = op_concat(t, (tensor *[]){x, characters_apply(&net->characters, p)}, 2, 2);
     return linear_apply(&net->in, t, x);
@@ -191,7 +161,7 @@ static tensor *encode(const tener *net, pass *p) {
     if (net->embedded) x = layer_normalize(&text, net->embedded, x, text.source);
     for (int i = 0; i < net->size.layers; i++) x = tener_layer_apply(&net->layer[i], &text, x);
     if (net->final) x = layer_normalize(&text, net->final, x, text.source);
-    return linear_apply(&net->out, p->tape, op_dropout(p->tape, x, net->size.fc_dropout));
+    return linear_apply(&net->out, p->tape, op_dropout(p->tape, x, OUTPUT_DROPOUT));
 }
 
 /* Negative log-likelihood of each sentence's tags [count]; outside training the best tags too. */
@@ -210,11 +180,6 @@ static tensor *tener_forward(model *m, pass *p) {
     return op_crf(p->tape, &in, b->tag, b->source_mask);
 }
 
-static const char *tener_condition(const model *m) {
-    return ((const tener *)m->self)->pretrained ? "word vectors pretrained"
-                                                : "word vectors not pretrained";
-}
-
 const model_row model_tener = {
     .name = "tener",
     .citation = "Yan et al., arXiv 1911.04474",
@@ -227,6 +192,5 @@ const model_row model_tener = {
         "count-padding",
     .build = tener_build,
     .forward = tener_forward,
-    .free = tener_free,
-    .condition = tener_condition,
+    .size = sizeof(tener),
 };

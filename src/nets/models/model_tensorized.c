@@ -1,20 +1,18 @@
 /* model_tensorized.c -- tensorized transformer, a language model (docs/models.md 3): Ma et al.,
- * NeurIPS 2019, in the form that PN and RBN train, core-1 unless --core-number says otherwise.
+ * NeurIPS 2019, in the form that PN and RBN train, core-1 unless --core-number sets another.
  *
  *   x = drop(sqrt(d) E[token])                    no positions are added
  *   P_j = drop([sin((T-1-j) w) ... cos((T-1-j) w) ...]),  w_i = 10000^(-2i/d)
- *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN, each
- *   with
- *   a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
- *   peri-norm ones one of the embedding and one at the end
+ *   each layer: multi-linear attention of x with the positions P (layer_multilinear.c), FFN;
+ *               both with a residual sum and a norm (layer_residual.c)
  *   logits = drop(x) E^T + bias, or the adaptive softmax over E: then forward returns the nll
  *
- * u and z are shared by all layers. The window T is part of the shape of Wo, so that a model takes
- * windows of this length only. The released code builds a mask and never applies it: with
+ * Pre-norm models have no norm at the end. Peri-norm models have one after the embedding and one at
+ * the end. All layers share u and z. The shape of Wo contains the window T, so a model only accepts
+ * windows of this length. The released code builds a mask and never applies it: with
  * --lm-mask released a position sees its own target.
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2.
- */
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +22,7 @@
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
-enum { LAYERS_MAX = 64, CUTOFFS_MAX = 8 };
+enum { CUTOFFS_MAX = 8 };
 #define DEVIATION 0.02 /* of every initial weight (docs/models.md 3.2) */
 
 typedef struct preset {
@@ -74,8 +72,7 @@ static sr_status choose_size(tensorized *net, const model_options *o, sr_failure
     layer_placement_choose(&s->layer, o);
     net->cores = model_size(o->core_number, 1);
     net->causal = strcmp(o->lm_mask, "released") != 0;
-    if (s->layers <= LAYERS_MAX) return SR_OK;
-    return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX, (long long)s->layers);
+    return layer_count_check(s->layers, why);
 }
 
 /* Cut-offs "a,b,c" that rise. Those of a preset that the dictionary does not reach are left out. */
@@ -123,22 +120,18 @@ static void build_shared(model *m, tensorized *net, int64_t vocabulary) {
 
 static void build_layer(const site_builder *b, const tensorized *net, tensorized_layer *l, int i) {
     const layer_size *s = &net->size.layer;
-    char name[PARAM_NAME], ffn[PARAM_NAME];
+    char name[PARAM_NAME];
     snprintf(name, sizeof name, "layer.%d.attention", i);
-    snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
     l->norm1 = residual_norms_init(b, s, "layer", i, "norm1");
     l->attention =
         multilinear_init(&b->m->params, name, s->d, net->size.R, net->window, net->cores);
     residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
-    l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
-    l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
-    residual_norms_end(b, s, "layer", i, "norm2", &l->norm2);
+    l->ffn = layer_ffn_init(b, s, "layer", i, "norm2", s->dropout, DEVIATION, &l->norm2);
 }
 
 static sr_status tensorized_build(model *m, const model_options *o, const data_shape *shape,
                                   sr_failure *why) {
-    tensorized *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model tensorized");
+    tensorized *net = m->self;
     const site_builder b = {m, o, why};
     net->window = shape->longest;
     sr_status status = choose_size(net, o, why);
@@ -146,11 +139,11 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
     if (status != SR_OK) return status;
     net->positions = model_distances(net->window, net->size.layer.d, why);
     if (!net->positions) return SR_MEMORY;
-    if (status != SR_OK) return status;
+    m->condition = lm_mask_condition(net->causal);
     build_shared(m, net, shape->vocabulary);
-    net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
+    net->embedded = layer_peri_site(&b, &net->size.layer, "layer", "embedding");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
-    net->final = layer_peri_final(&b, &net->size.layer, "layer");
+    net->final = layer_peri_site(&b, &net->size.layer, "layer", "final");
     model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
@@ -158,19 +151,9 @@ static sr_status tensorized_build(model *m, const model_options *o, const data_s
 static void tensorized_free(model *m) {
     tensorized *net = m->self;
     free(net->positions);
-    free(net);
 }
 
 /* -- forward */
-
-static tensor *layer_apply(const tensorized *net, const tensorized_layer *l, const text_pass *p,
-                           tensor *x, tensor *positions) {
-    tape *t = p->pass->tape;
-    tensor *h = layer_before(p, &l->norm1, x, p->source);
-    h = multilinear_apply(&l->attention, t, h, h, positions, net->u, net->z, net->causal);
-    x = layer_after(p, &l->norm1, x, h, p->source);
-    return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
-}
 
 /* Logits [B, T, V], or the nll of each token [B T]. */
 static tensor *output(const tensorized *net, const pass *p, tensor *x) {
@@ -201,13 +184,15 @@ static tensor *tensorized_forward(model *m, pass *p) {
         op_embedding(p->tape, net->embedding, b->target_in, b->count, T, sqrt((double)d), NULL, -1);
     x = layer_embedded(&text, net->embedded, x, text.source);
     tensor *r = op_dropout(p->tape, tape_wrap(p->tape, 2, (int64_t[]){T, d}, net->positions), drop);
-    for (int i = 0; i < net->size.layers; i++) x = layer_apply(net, &net->layer[i], &text, x, r);
+    for (int i = 0; i < net->size.layers; i++) {
+        const tensorized_layer *l = &net->layer[i];
+        tensor *h = layer_before(&text, &l->norm1, x, text.source);
+        h = multilinear_apply(&l->attention, p->tape, h, h, r, net->u, net->z, net->causal);
+        x = layer_after(&text, &l->norm1, x, h, text.source);
+        x = layer_ffn(&text, &l->ffn, &l->norm2, x, text.source);
+    }
     if (net->final) x = layer_normalize(&text, net->final, x, text.source);
     return output(net, p, x);
-}
-
-static const char *tensorized_condition(const model *m) {
-    return lm_mask_condition(((const tensorized *)m->self)->causal);
 }
 
 const model_row model_tensorized = {
@@ -221,5 +206,5 @@ const model_row model_tensorized = {
     .build = tensorized_build,
     .forward = tensorized_forward,
     .free = tensorized_free,
-    .condition = tensorized_condition,
+    .size = sizeof(tensorized),
 };

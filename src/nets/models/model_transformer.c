@@ -1,17 +1,17 @@
 /* model_transformer.c -- encoder-decoder transformer as in fairseq (docs/models.md 2).
  *
- *   one embedding E for source, target and output (layer_embedding.c); where the target has a
- *   dictionary of its own, one for the source and one for target and output
+ *   one embedding E for source, target and output (layer_embedding.c). With separate dictionaries,
+ *   one for the source and one for target and output
  *   encoder and decoder layers: layer_encoder.c, layer_decoder.c, layer_residual.c
- *   pre-norm models end encoder and decoder with one more norm; peri-norm models begin them with
- *   one
- *   of the embedding too
  *   logits = h E^T
  *
+ * In pre-norm models encoder and decoder end with one more norm. In peri-norm models they also
+ * start with one.
+ *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final,
- * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites see the source mask,
- * decoder sites the target mask (fairseq's decoder norms see none; it makes no difference to LN).
- */
+ * decoder.I.self, decoder.I.cross, decoder.I.ffn, decoder.final. Encoder sites get the source mask,
+ * decoder sites the target mask. (fairseq's decoder norms have no mask; for LN this is the
+ * same.) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,55 +36,39 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     s->encoder_layers = model_size(o->encoder_layers, base->encoder_layers);
     s->decoder_layers = model_size(o->decoder_layers, base->decoder_layers);
     layer_size_choose(&s->layer, o);
-    if (s->layer.d % s->layer.heads)
-        return sr_fail(why, SR_USAGE, "embed-dim %lld is not divisible by heads %lld",
-                       (long long)s->layer.d, (long long)s->layer.heads);
-    if (s->encoder_layers > LAYERS_MAX || s->decoder_layers > LAYERS_MAX)
-        return sr_fail(why, SR_USAGE, "at most %d layers, not %lld + %lld", LAYERS_MAX,
-                       (long long)s->encoder_layers, (long long)s->decoder_layers);
-    return SR_OK;
-}
-
-static sr_status build_embedding(const site_builder *b, embedding_layer *e, const char *name,
-                                 int64_t vocabulary, int64_t longest, const layer_size *s) {
-    *e = embedding_init(&b->m->params, name, vocabulary, s->d, longest, TOKEN_PAD);
-    if (e->weight && e->positions.value) return SR_OK;
-    return sr_fail(b->why, SR_MEMORY, "out of memory for an embedding of %lld x %lld",
-                   (long long)vocabulary, (long long)s->d);
+    if (layer_heads_check(&s->layer, why) != SR_OK) return SR_USAGE;
+    if (layer_count_check(s->encoder_layers, why) != SR_OK) return SR_USAGE;
+    return layer_count_check(s->decoder_layers, why);
 }
 
 static sr_status build_embeddings(const site_builder *b, transformer *net,
                                   const data_shape *shape) {
-    const layer_size *s = &net->size.layer;
+    const int64_t d = net->size.layer.d, longest = shape->longest;
     const bool separate = shape->target_vocabulary > 0;
-    sr_status status = build_embedding(b, &net->source, separate ? "embedding.source" : "embedding",
-                                       shape->vocabulary, shape->longest, s);
+    sr_status status = embedding_build(b, &net->source, separate ? "embedding.source" : "embedding",
+                                       shape->vocabulary, longest, d, TOKEN_PAD);
     if (status == SR_OK && separate)
-        status = build_embedding(b, &net->target, "embedding.target", shape->target_vocabulary,
-                                 shape->longest, s);
-    if (status == SR_OK && !separate) net->target = net->source;
+        status = embedding_build(b, &net->target, "embedding.target", shape->target_vocabulary,
+                                 longest, d, TOKEN_PAD);
+    if (!separate) net->target = net->source;
     b->m->embedding = net->source.weight;
-    b->m->target_embedding = net->target.weight;
     return status;
 }
 
 static void build_stacks(const site_builder *b, transformer *net) {
     const preset *size = &net->size;
     const layer_size *s = &size->layer;
-    net->encoder_embedding = layer_embedding_site(b, s, "encoder");
-    for (int i = 0; i < size->encoder_layers; i++) net->encoder[i] = encoder_layer_init(b, s, i);
-    if (layer_leaves_sum(s)) net->encoder_final = layer_site(b, s, "encoder", -1, "final");
-    net->decoder_embedding = layer_embedding_site(b, s, "decoder");
+    encoder_stack_init(&net->encoder, b, s, "encoder", size->encoder_layers);
+    net->decoder_embedding = layer_peri_site(b, s, "decoder", "embedding");
     for (int i = 0; i < size->decoder_layers; i++) net->decoder[i] = decoder_layer_init(b, s, i);
     if (layer_leaves_sum(s)) net->decoder_final = layer_site(b, s, "decoder", -1, "final");
-    layer_takes_positions(net->encoder_embedding, &net->encoder[0].norm1);
-    layer_takes_positions(net->decoder_embedding, &net->decoder[0].self_norm);
+    layer_takes_positions(net->encoder.embedded, &net->encoder.layer[0].self.norms);
+    layer_takes_positions(net->decoder_embedding, &net->decoder[0].self.norms);
 }
 
 static sr_status transformer_build(model *m, const model_options *o, const data_shape *shape,
                                    sr_failure *why) {
-    transformer *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer");
+    transformer *net = m->self;
     model_options resolved = *o;
     site_builder b = {m, &resolved, why};
     sr_status status = choose_size(&net->size, o, why);
@@ -103,7 +87,6 @@ static void transformer_free(model *m) {
     transformer *net = m->self;
     if (net->target.positions.value != net->source.positions.value) embedding_free(&net->target);
     embedding_free(&net->source);
-    free(net);
 }
 
 /* -- forward */
@@ -149,5 +132,6 @@ const model_row model_transformer = {
     .build = transformer_build,
     .forward = transformer_forward,
     .free = transformer_free,
+    .size = sizeof(transformer),
     .decoder = &transformer_decoder,
 };

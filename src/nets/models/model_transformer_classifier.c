@@ -1,26 +1,24 @@
 /* model_transformer_classifier.c -- a class for every sentence (docs/models.md 6).
  *
- *   embedding as the encoder-decoder has it (layer_embedding.c), with sinusoidal positions or none
- *   encoder layers: layer_encoder.c; pre-norm models end with one more norm, peri-norm models begin
- *   with one too
- *   pooling: the mean over the words (op_masked_mean.c), or the first row, that of <s>
+ *   embedding of the encoder-decoder (layer_embedding.c), with sinusoidal positions or none
+ *   encoder layers: layer_encoder.c
+ *   pooling: the mean over the words (op_masked_mean.c), or the first row, <s>
  *   logits = h W^T + b
  *
- * Padding is hidden from attention and takes no part in normalizations and in the mean. rt and
- * sst5: 793,344 parameters beside embedding and output, linear weights U(1/sqrt(fan_in)); imdb:
- * 23,136, heads of 16 features of q and k and of 8 of v.
+ * Pre-norm models end with one more norm. Peri-norm models also start with one. Padding is hidden
+ * from attention; normalizations and the mean exclude it.
+ *
+ * rt and sst5 have 793,344 parameters besides embedding and output, and linear weights
+ * U(1/sqrt(fan_in)). imdb has 23,136, with heads of 16 features of q and k and 8 of v.
  *
  * Sites in the order of the forward pass: encoder.I.norm1, encoder.I.norm2, encoder.final
- * (pre-norm).
- */
+ * (pre-norm). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
-
-enum { LAYERS_MAX = 64 };
 
 typedef struct preset {
     const char *name;
@@ -40,8 +38,7 @@ static const preset presets[] = {
 typedef struct classifier {
     preset size; /* after the options */
     embedding_layer embedding;
-    encoder_layer layer[LAYERS_MAX];
-    norm_site *embedded, *final; /* NULL where the placement has none */
+    encoder_stack encoder;
     linear_layer classify;
     bool count_padding;
 } classifier;
@@ -59,19 +56,13 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     if (*o->pooling) s->first = !strcmp(o->pooling, "cls");
     if (*o->positions) s->positions = strcmp(o->positions, "none") != 0;
     if (*o->linear_init) s->fan_in = !strcmp(o->linear_init, "fan-in");
-    if ((!s->key || !s->value) && s->layer.d % s->layer.heads)
-        return sr_fail(why, SR_USAGE, "embed-dim %lld is not divisible by heads %lld",
-                       (long long)s->layer.d, (long long)s->layer.heads);
-    if (s->layers > LAYERS_MAX)
-        return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX,
-                       (long long)s->layers);
-    return SR_OK;
+    if ((!s->key || !s->value) && layer_heads_check(&s->layer, why) != SR_OK) return SR_USAGE;
+    return layer_count_check(s->layers, why);
 }
 
 static sr_status classifier_build(model *m, const model_options *o, const data_shape *shape,
                                   sr_failure *why) {
-    classifier *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer_classifier");
+    classifier *net = m->self;
     model_options resolved = *o;
     const site_builder b = {m, &resolved, why};
     sr_status status = choose_size(&net->size, o, why);
@@ -81,12 +72,12 @@ static sr_status classifier_build(model *m, const model_options *o, const data_s
     resolved.key_size = net->size.key, resolved.value_size = net->size.value;
     net->count_padding = o->count_padding;
     m->params.fan_in = net->size.fan_in;
-    status = embedding_build(&b, &net->embedding, shape, s->d, TOKEN_PAD);
+    status = embedding_build(&b, &net->embedding, "embedding", shape->vocabulary, shape->longest,
+                             s->d, TOKEN_PAD);
     if (status != SR_OK) return status;
-    net->embedded = layer_embedding_site(&b, s, "encoder");
-    for (int i = 0; i < net->size.layers; i++) net->layer[i] = encoder_layer_init(&b, s, i);
-    if (layer_leaves_sum(s)) net->final = layer_site(&b, s, "encoder", -1, "final");
-    if (net->size.positions) layer_takes_positions(net->embedded, &net->layer[0].norm1);
+    encoder_stack_init(&net->encoder, &b, s, "encoder", net->size.layers);
+    if (net->size.positions)
+        layer_takes_positions(net->encoder.embedded, &net->encoder.layer[0].self.norms);
     net->classify =
         linear_init(&m->params, "classify", s->d, shape->classes,
                     layer_xavier(s->d, shape->classes, 1), (layer_init){INIT_CONSTANT, 0});
@@ -96,7 +87,6 @@ static sr_status classifier_build(model *m, const model_options *o, const data_s
 static void classifier_free(model *m) {
     classifier *net = m->self;
     embedding_free(&net->embedding);
-    free(net);
 }
 
 /* -- forward */
@@ -131,9 +121,7 @@ static tensor *classifier_forward(model *m, pass *p) {
     if (net->size.first && p->batch->source[0] != TOKEN_BOS)
         return tape_fail(p->tape, SR_USAGE,
                          "pooling cls: sentences have no <s> in front (--mark-start)");
-    tensor *x = layer_embedded(&text, net->embedded, embed(net, p), text.source);
-    for (int i = 0; i < net->size.layers; i++) x = encoder_layer_apply(&net->layer[i], &text, x);
-    if (net->final) x = layer_normalize(&text, net->final, x, text.source);
+    tensor *x = encoder_stack_apply(&net->encoder, &text, embed(net, p));
     x = net->size.first ? op_slice(p->tape, x, 1, 0, 1)
                         : op_masked_mean(p->tape, x, text.source_mask);
     return linear_apply(&net->classify, p->tape, x);
@@ -142,7 +130,7 @@ static tensor *classifier_forward(model *m, pass *p) {
 const model_row model_transformer_classifier = {
     .name = "transformer_classifier",
     .citation = "Vaswani et al., NeurIPS 2017; encoder only",
-    .summary = "a class of each sentence: transformer encoder, mean or first row, linear",
+    .summary = "class of a sentence: transformer encoder, mean or first row, linear",
     .task = TASK_SENTENCES,
     .presets = "rt|sst5|imdb|imdb-mini",
     .options = "embed-dim ffn-dim heads key-size value-size layers placement qk-norm "
@@ -151,4 +139,5 @@ const model_row model_transformer_classifier = {
     .build = classifier_build,
     .forward = classifier_forward,
     .free = classifier_free,
+    .size = sizeof(classifier),
 };

@@ -1,22 +1,20 @@
 /* model_transformer_lm.c -- a plain decoder-only transformer, a language model
  * (docs/models.md 3.4).
  *
- *   embedding with positions as the encoder-decoder has it (layer_embedding.c), without padding
- *   layers: those of its encoder (layer_encoder.c) with causal attention
- *   pre-norm models end with one more norm, peri-norm models begin with one too;  logits = h E^T
+ *   embedding with positions of the encoder-decoder (layer_embedding.c), without padding
+ *   layers: the encoder layers (layer_encoder.c) with causal attention
+ *   logits = h E^T
  *
- * --lm-mask released: no mask, as the tensorized transformer's release; a control experiment, since
- * a position then sees its own target.
+ * Pre-norm models end with one more norm. Peri-norm models also start with one. --lm-mask released:
+ * no mask, as in the release of the tensorized transformer. This is a control experiment, since a
+ * position then sees its own target.
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2, layer.final (pre-norm).
- */
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2, layer.final (pre-norm). */
 #include <stdlib.h>
 #include <string.h>
 
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
-
-enum { LAYERS_MAX = 64 };
 
 typedef struct preset {
     const char *name;
@@ -33,8 +31,7 @@ static const preset presets[] = {
 typedef struct transformer_lm {
     preset size; /* after the options */
     embedding_layer embedding;
-    encoder_layer layer[LAYERS_MAX];
-    norm_site *embedded, *final; /* NULL where the placement has none */
+    encoder_stack stack;
     bool causal;
 } transformer_lm;
 
@@ -48,19 +45,13 @@ static sr_status choose_size(preset *s, const model_options *o, sr_failure *why)
     *s = *base;
     s->layers = model_size(o->layers, base->layers);
     layer_size_choose(&s->layer, o);
-    if (s->layer.d % s->layer.heads)
-        return sr_fail(why, SR_USAGE, "embed-dim %lld is not divisible by heads %lld",
-                       (long long)s->layer.d, (long long)s->layer.heads);
-    if (s->layers > LAYERS_MAX)
-        return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX,
-                       (long long)s->layers);
-    return SR_OK;
+    if (layer_heads_check(&s->layer, why) != SR_OK) return SR_USAGE;
+    return layer_count_check(s->layers, why);
 }
 
 static sr_status transformer_lm_build(model *m, const model_options *o, const data_shape *shape,
                                       sr_failure *why) {
-    transformer_lm *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer_lm");
+    transformer_lm *net = m->self;
     model_options resolved = *o;
     const site_builder b = {m, &resolved, why};
     sr_status status = choose_size(&net->size, o, why);
@@ -68,20 +59,18 @@ static sr_status transformer_lm_build(model *m, const model_options *o, const da
     const layer_size *s = &net->size.layer;
     resolved.heads = s->heads;
     net->causal = strcmp(o->lm_mask, "released") != 0;
-    status = embedding_build(&b, &net->embedding, shape, s->d, -1);
+    m->condition = lm_mask_condition(net->causal);
+    status = embedding_build(&b, &net->embedding, "embedding", shape->vocabulary, shape->longest,
+                             s->d, -1);
     if (status != SR_OK) return status;
-    net->embedded = layer_embedding_site(&b, s, "layer");
-    for (int i = 0; i < net->size.layers; i++)
-        net->layer[i] = encoder_layer_named(&b, s, "layer", i);
-    if (layer_leaves_sum(s)) net->final = layer_site(&b, s, "layer", -1, "final");
-    layer_takes_positions(net->embedded, &net->layer[0].norm1);
+    encoder_stack_init(&net->stack, &b, s, "layer", net->size.layers);
+    layer_takes_positions(net->stack.embedded, &net->stack.layer[0].self.norms);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
 
 static void transformer_lm_free(model *m) {
     transformer_lm *net = m->self;
     embedding_free(&net->embedding);
-    free(net);
 }
 
 /* Logits [B, T, V]. */
@@ -97,14 +86,8 @@ static tensor *transformer_lm_forward(model *m, pass *p) {
     };
     if (!text.source) return NULL;
     tensor *x = embedding_apply(&net->embedding, p->tape, b->target_in, b->count, T);
-    x = layer_embedded(&text, net->embedded, x, text.source);
-    for (int i = 0; i < net->size.layers; i++) x = encoder_layer_apply(&net->layer[i], &text, x);
-    if (net->final) x = layer_normalize(&text, net->final, x, text.source);
+    x = encoder_stack_apply(&net->stack, &text, x);
     return op_linear(p->tape, x, net->embedding.weight, NULL);
-}
-
-static const char *transformer_lm_condition(const model *m) {
-    return lm_mask_condition(((const transformer_lm *)m->self)->causal);
 }
 
 const model_row model_transformer_lm = {
@@ -118,5 +101,5 @@ const model_row model_transformer_lm = {
     .build = transformer_lm_build,
     .forward = transformer_lm_forward,
     .free = transformer_lm_free,
-    .condition = transformer_lm_condition,
+    .size = sizeof(transformer_lm),
 };

@@ -1,21 +1,22 @@
 /* model_transformer_xl.c -- Transformer-XL, a language model with memory (docs/models.md 4): Dai et
  * al., ACL 2019.
  *
- *   x = drop(sqrt(d) E[token])                     positions are in the attention alone
- *   P_D = drop([sin(D w) ..., cos(D w) ...]),  w_i = 10000^(-2i/d), of distances n-1 .. 0
- *   each layer: attention with relative positions to memory and x (layer_xl_attention.c), FFN, each
- *   with a residual sum and a norm (layer_residual.c); pre-norm models have no norm at the end,
- *   peri-norm ones one of the embedding and one at the end
+ *   x = drop(sqrt(d) E[token])                     positions only in the attention
+ *   P_D = drop([sin(D w) ..., cos(D w) ...]),  w_i = 10000^(-2i/d), for distances n-1 .. 0
+ *   each layer: attention with relative positions to memory and x (layer_xl_attention.c), FFN;
+ *               both with a residual sum and a norm (layer_residual.c)
  *   logits = drop(x) E^T + bias
  *
- * u and z are shared by all layers. A layer's memory is what its keys were made of: in post-norm
- * models its input, in pre-norm ones that behind its norm, so that no row is normalized twice and
- * the rows of a batch are those of its windows, whatever the normalization (docs/models.md 4). A
- * norm of keys is behind their projection, so that it does normalize those of memory
- * (layer_xl_attention.c).
+ * Pre-norm models have no norm at the end. Peri-norm models have one after the embedding and one at
+ * the end. All layers share u and z.
  *
- * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2; of queries and keys
- * layer.I.attention.q_norm and .k_norm (layer_residual.c).
+ * The memory of a layer contains the inputs of its keys: in post-norm models the layer's input, in
+ * pre-norm models the output of its norm. No row is normalized twice, and a batch has the rows of
+ * its windows under every normalization. A norm of keys follows their projection, so it does
+ * normalize the keys of memory (layer_xl_attention.c).
+ *
+ * Sites in the order of the forward pass: layer.I.norm1, layer.I.norm2. With norms of queries and
+ * keys also layer.I.attention.q_norm and .k_norm (layer_residual.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +27,6 @@
 #include "nets/layers/text_layers.h"
 #include "nets/model_rows.h"
 
-enum { LAYERS_MAX = 64 };
 #define DEVIATION 0.02 /* of every initial weight */
 
 typedef struct preset {
@@ -75,17 +75,15 @@ static sr_status choose_size(transformer_xl *net, const model_options *o, sr_fai
     if (s->layer.d % 2)
         return sr_fail(why, SR_USAGE, "embed-dim %lld: positions are pairs of sine and cosine",
                        (long long)s->layer.d);
-    if (s->layers <= LAYERS_MAX) return SR_OK;
-    return sr_fail(why, SR_USAGE, "at most %d layers, not %lld", LAYERS_MAX, (long long)s->layers);
+    return layer_count_check(s->layers, why);
 }
 
 /* -- building */
 
 static void build_layer(const site_builder *b, const transformer_xl *net, xl_layer *l, int i) {
     const layer_size *s = &net->size.layer;
-    char attention[PARAM_NAME], ffn[PARAM_NAME];
+    char attention[PARAM_NAME];
     snprintf(attention, sizeof attention, "layer.%d.attention", i);
-    snprintf(ffn, sizeof ffn, "layer.%d.ffn_block", i);
     const head_norms norms = layer_attention_sites(b, s, "layer", i, "attention", "norm1",
                                                    net->size.head_dim, &l->norm1);
     l->attention = xl_attention_init(&b->m->params, attention, s->d, s->heads, net->size.head_dim,
@@ -93,15 +91,12 @@ static void build_layer(const site_builder *b, const transformer_xl *net, xl_lay
     l->attention.norms = norms;
     residual_norms_end(b, s, "layer", i, "norm1", &l->norm1);
     l->seen = model_add_attention(b->m, residual_norms_site(&l->norm1), s->heads, b->why);
-    l->norm2 = residual_norms_init(b, s, "layer", i, "norm2");
-    l->ffn = ffn_init_normal(&b->m->params, ffn, s->d, s->ffn, s->dropout, DEVIATION);
-    residual_norms_end(b, s, "layer", i, "norm2", &l->norm2);
+    l->ffn = layer_ffn_init(b, s, "layer", i, "norm2", s->dropout, DEVIATION, &l->norm2);
 }
 
 static sr_status transformer_xl_build(model *m, const model_options *o, const data_shape *shape,
                                       sr_failure *why) {
-    transformer_xl *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model transformer_xl");
+    transformer_xl *net = m->self;
     model_options resolved = *o;
     const site_builder b = {m, &resolved, why};
     const int64_t memory = o->mem_len > o->eval_mem_len ? o->mem_len : o->eval_mem_len;
@@ -111,6 +106,7 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     net->positions = model_distances(net->distances, net->size.layer.d, why);
     if (!net->positions) return SR_MEMORY;
     resolved.heads = net->size.layer.heads;
+    m->condition = lm_mask_condition(true);
     m->memory_layers = net->size.layers;
     m->memory_width = net->size.layer.d;
     m->memory_rows = o->mem_len;
@@ -124,9 +120,9 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
     net->u = params_add(p, "attention.u", 2, heads, INIT_NORMAL, DEVIATION);
     net->z = params_add(p, "attention.z", 2, heads, INIT_NORMAL, DEVIATION);
     m->embedding = m->target_embedding = net->embedding;
-    net->embedded = layer_embedding_site(&b, &net->size.layer, "layer");
+    net->embedded = layer_peri_site(&b, &net->size.layer, "layer", "embedding");
     for (int i = 0; i < net->size.layers; i++) build_layer(&b, net, &net->layer[i], i);
-    net->final = layer_peri_final(&b, &net->size.layer, "layer");
+    net->final = layer_peri_site(&b, &net->size.layer, "layer", "final");
     model_vary_gains(m, DEVIATION);
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }
@@ -134,18 +130,9 @@ static sr_status transformer_xl_build(model *m, const model_options *o, const da
 static void transformer_xl_free(model *m) {
     transformer_xl *net = m->self;
     free(net->positions);
-    free(net);
 }
 
 /* -- forward */
-
-/* Those of the distances of this pass, the greatest clamped, with dropout. */
-static tensor *positions_of(const transformer_xl *net, tape *t, int64_t keys) {
-    const int64_t clamp = t->training ? net->clamp : net->eval_clamp, d = net->size.layer.d;
-    const int64_t n = clamp && clamp < keys ? clamp + 1 : keys;
-    real *first = net->positions + (net->distances - n) * d;
-    return op_dropout(t, tape_wrap(t, 2, (int64_t[]){n, d}, first), net->size.layer.dropout);
-}
 
 static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer, tensor *x,
                            const xl_shared *shared) {
@@ -157,14 +144,6 @@ static tensor *layer_apply(const xl_layer *l, const text_pass *p, int64_t layer,
     layer_report_call_hook(l->seen, report);
     x = layer_after(p, &l->norm1, x, h, p->source);
     return layer_ffn(p, &l->ffn, &l->norm2, x, p->source);
-}
-
-/* Needed where keys are normalized, and there is memory. False when out of memory. */
-static bool choose_rows(const transformer_xl *net, pass *p, const norm_rows *own, xl_shared *s) {
-    const int64_t M = p->memory ? p->memory->filled : 0;
-    s->rows = own;
-    if (!net->layer[0].attention.norms.k || M == 0) return true;
-    return (s->memory = pass_rows_outside(p, p->batch->count, M)) != NULL;
 }
 
 /* Logits [B, T, V]. */
@@ -179,11 +158,18 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
                          (long long)net->distances, (long long)keys);
     const text_pass text = {.pass = p, .size = s, .source = pass_rows(p, b->count, T, NULL)};
     if (!text.source) return NULL;
-    xl_shared shared = {.positions = positions_of(net, t, keys),
+    /* positions of this pass: the distances below `keys`, the greatest clamped */
+    const int64_t clamp = t->training ? net->clamp : net->eval_clamp;
+    const int64_t n = clamp && clamp < keys ? clamp + 1 : keys, dim[2] = {n, s->d};
+    tensor *r = tape_wrap(t, 2, dim, net->positions + (net->distances - n) * s->d);
+    xl_shared shared = {.positions = op_dropout(t, r, s->dropout),
+                        .rows = text.source,
                         .u = net->u,
                         .z = net->z,
                         .reach = t->training ? 0 : net->reach};
-    if (!choose_rows(net, p, text.source, &shared)) return NULL;
+    if (net->layer[0].attention.norms.k && keys > T &&
+        !(shared.memory = pass_rows_outside(p, b->count, keys - T)))
+        return NULL;
     tensor *x =
         op_embedding(t, net->embedding, b->target_in, b->count, T, sqrt((double)s->d), NULL, -1);
     x = layer_embedded(&text, net->embedded, x, text.source);
@@ -194,16 +180,10 @@ static tensor *transformer_xl_forward(model *m, pass *p) {
     return op_linear(t, op_dropout(t, x, s->dropout), net->embedding, net->bias);
 }
 
-static const char *transformer_xl_condition(const model *m) {
-    (void)m;
-    return lm_mask_condition(true);
-}
-
 const model_row model_transformer_xl = {
     .name = "transformer_xl",
     .citation = "Dai et al., ACL 2019",
-    .summary = "language model with memory and relative positions, post- or pre-norm, tied "
-               "embedding",
+    .summary = "language model with memory and relative positions, tied embedding",
     .task = TASK_LM,
     .presets = "enwik8|enwik8-mini",
     .options = "embed-dim ffn-dim heads layers head-dim placement qk-norm attention-stats dropout "
@@ -212,5 +192,5 @@ const model_row model_transformer_xl = {
     .build = transformer_xl_build,
     .forward = transformer_xl_forward,
     .free = transformer_xl_free,
-    .condition = transformer_xl_condition,
+    .size = sizeof(transformer_xl),
 };

@@ -32,7 +32,9 @@ bool model_obeys(const char *name, const char *key) {
 
 static model *start(const model_row *row, const model_options *o, sr_failure *why) {
     model *m = calloc(1, sizeof *m);
-    if (!m) {
+    if (m) m->self = calloc(1, row->size);
+    if (!m || !m->self) {
+        free(m);
         sr_fail(why, SR_MEMORY, "out of memory for model %s", o->name);
         return NULL;
     }
@@ -59,7 +61,7 @@ static sr_status assign_norms(model *m, const model_options *o, const data_shape
 model *model_create(const model_options *o, const data_shape *shape, sr_failure *why) {
     const model_row *row = model_find(o->name);
     if (!row) {
-        sr_fail(why, SR_USAGE, "model '%s' is not known", o->name);
+        sr_fail(why, SR_USAGE, "unknown model '%s'", o->name);
         return NULL;
     }
     model *m = start(row, o, why);
@@ -77,12 +79,13 @@ model *model_create(const model_options *o, const data_shape *shape, sr_failure 
 }
 
 const char *model_condition(const model *m) {
-    return m->row->condition ? m->row->condition(m) : "";
+    return m->condition ? m->condition : "";
 }
 
 void model_free(model *m) {
     if (!m) return;
-    if (m->self) m->row->free(m);
+    if (m->row->free) m->row->free(m);
+    free(m->self);
     for (int i = 0; i < m->sites; i++) {
         norm_site_free(m->site[i]);
         free(m->site[i]);

@@ -2,15 +2,13 @@
  * 1.2):
  *
  *   stem: conv 3x3, norm, relu
- *   stages of basic blocks (layer_basic_block.c), the first one of every stage but the first with
- *   stride 2
+ *   stages of basic blocks (layer_basic_block.c); every stage but the first starts with stride 2
  *   mean over positions, linear -> classes
  *
- * Convolutions N(sqrt(2/fan_in)); linear U(1/sqrt(in)), PyTorch's default, with zero bias: He's
- * rule for it, N(sqrt(2/in)), starts ResNet20 with a loss of 2.9 nats and costs a point or two of
- * accuracy after ten epochs. --init pytorch: the defaults of its layers, U(1/sqrt(fan_in)) for all
- * weights and the bias.
- */
+ * Convolutions are initialized with N(sqrt(2/fan_in)). The linear layer has PyTorch's default,
+ * U(1/sqrt(in)), and zero bias. He's rule, N(sqrt(2/in)), starts ResNet20 with a loss of 2.9 nats
+ * there and costs a point or two of accuracy after ten epochs. --init pytorch: U(1/sqrt(fan_in))
+ * for all weights and the bias, the defaults of its layers. */
 #include "nets/models/residual_net.h"
 
 #include <math.h>
@@ -20,23 +18,6 @@
 
 #include "engine/ops/image/image_ops.h"
 #include "engine/ops/ops.h"
-
-typedef struct residual_net {
-    residual_plan plan;
-    conv_norm stem;
-    basic_block block[RESIDUAL_STAGES][RESIDUAL_BLOCKS];
-    linear_layer classify;
-} residual_net;
-
-/* Each stage but the first halves the sides. */
-static sr_status check_sides(const model *m, const residual_plan *plan, const data_shape *shape,
-                             sr_failure *why) {
-    const int64_t part = (int64_t)1 << (plan->stages - 1);
-    if (shape->height % part == 0 && shape->width % part == 0) return SR_OK;
-    return sr_fail(why, SR_USAGE, "%s wants image sides divisible by %lld, not %lld x %lld",
-                   m->row->name, (long long)part, (long long)shape->height,
-                   (long long)shape->width);
-}
 
 static void build_blocks(residual_net *net, const site_builder *b) {
     int64_t in = net->plan.filters[0];
@@ -55,10 +36,12 @@ sr_status residual_net_build(model *m, const model_options *o, const data_shape 
     const site_builder b = {m, o, why};
     const int64_t in = plan->filters[plan->stages - 1];
     const layer_init narrow = {INIT_UNIFORM, 1 / sqrt((double)in)};
-    sr_status status = check_sides(m, plan, shape, why);
-    if (status != SR_OK) return status;
-    residual_net *net = m->self = calloc(1, sizeof *net);
-    if (!net) return sr_fail(why, SR_MEMORY, "out of memory for model %s", m->row->name);
+    const int64_t part = (int64_t)1 << (plan->stages - 1); /* all stages but one halve the sides */
+    if (shape->height % part || shape->width % part)
+        return sr_fail(why, SR_USAGE, "images of %lld x %lld; %s needs multiples of %lld",
+                       (long long)shape->height, (long long)shape->width, m->row->name,
+                       (long long)part);
+    residual_net *net = m->self;
     net->plan = *plan;
     net->stem = conv_norm_init(&b, "stem", "stem", shape->channels, plan->filters[0], 3, 1);
     build_blocks(net, &b);
@@ -66,10 +49,6 @@ sr_status residual_net_build(model *m, const model_options *o, const data_shape 
         linear_init(&m->params, "classify", in, shape->classes, narrow,
                     !strcmp(o->init, "pytorch") ? narrow : (layer_init){INIT_CONSTANT, 0});
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
-}
-
-void residual_net_free(model *m) {
-    free(m->self);
 }
 
 /* [count, classes] */

@@ -1,4 +1,4 @@
-/* residual_net.h -- what the residual networks for small images share. */
+/* residual_net.h -- residual networks for small images (residual_net.c). */
 #ifndef NETS_MODELS_RESIDUAL_NET_H
 #define NETS_MODELS_RESIDUAL_NET_H
 
@@ -12,10 +12,16 @@ typedef struct residual_plan {
     bool project; /* option-B shortcuts, else option A */
 } residual_plan;
 
-/* model_row.build, forward and free of a model whose `self` is theirs. */
+typedef struct residual_net {
+    residual_plan plan;
+    conv_norm stem;
+    basic_block block[RESIDUAL_STAGES][RESIDUAL_BLOCKS];
+    linear_layer classify;
+} residual_net;
+
+/* model_row.build and forward of a model whose `self` is a residual_net. */
 sr_status residual_net_build(model *m, const model_options *o, const data_shape *shape,
                              const residual_plan *plan, sr_failure *why);
 tensor *residual_net_forward(model *m, pass *p);
-void residual_net_free(model *m);
 
 #endif

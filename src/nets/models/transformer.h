@@ -1,14 +1,11 @@
-/* transformer.h -- the encoder-decoder transformer as its files see it: model_transformer.c builds
- * it and passes whole sentences through; transformer_encode.c is what they share,
- * transformer_decoder.c writes sentences word by word, with the weights of transformer_packed.c.
- */
+/* transformer.h -- the encoder-decoder transformer, for its own files: model_transformer.c builds
+ * it and passes whole sentences through it. transformer_decoder.c writes sentences word by word,
+ * with the weights of transformer_packed.c. Both use transformer_encode.c. */
 #ifndef NETS_MODELS_TRANSFORMER_H
 #define NETS_MODELS_TRANSFORMER_H
 
 #include "engine/gemm/row_ops.h"
 #include "nets/layers/text_layers.h"
-
-enum { LAYERS_MAX = 64 };
 
 typedef struct preset {
     const char *name;
@@ -19,17 +16,16 @@ typedef struct preset {
 typedef struct transformer {
     preset size;                    /* after the options */
     embedding_layer source, target; /* the same one when the dictionary is joint */
-    encoder_layer encoder[LAYERS_MAX];
+    encoder_stack encoder;
     decoder_layer decoder[LAYERS_MAX];
-    norm_site *encoder_embedding, *decoder_embedding; /* NULL where the placement has none, */
-    norm_site *encoder_final, *decoder_final;         /* as after the last layers */
-    bool count_padding; /* padded rows are rows like others to the normalizations */
+    norm_site *decoder_embedding, *decoder_final; /* NULL where the placement has none */
+    bool count_padding;                           /* normalizations treat padded rows as valid */
 } transformer;
 
 /* The encoder's result [count, source length, d] for the sources of the pass's batch. */
 tensor *transformer_encode(const transformer *net, const text_pass *p);
 
-/* Weights of a decoder layer as rows are multiplied with them (row_ops.h). */
+/* Packed weights of a decoder layer (row_ops.h). */
 typedef struct layer_rows {
     row_weight self[4], cross[2], ffn[2]; /* q, k, v, o; q, o; in, out */
 } layer_rows;

@@ -3,8 +3,8 @@
  * transformer_step.c has the layers of a step.
  *
  * Kept for a batch: keys and values of the cross-attention per sentence, of the self-attention per
- * row and step. Rows never move: slot[r][s] is the row that hypothesis r had at step s, and only
- * these numbers are reordered by the parents.
+ * row and step. Rows never move. slot[r][s] is the row that hypothesis r had at step s; only these
+ * numbers follow the parents.
  *
  * Bit-identical for any batch and any number of threads: the encoder takes one sentence at a time,
  * without padding. After it each sum belongs to one row (row_ops.h). The layer scale before a
@@ -25,23 +25,18 @@ enum { ROWS_TOGETHER = 8, POSITIONS_MORE = 256 };
 
 /* -- making */
 
-static bool needs_sentence(const norm_site *n) {
-    return !strcmp(n->method->axis, "sample") && !n->method->token_samples;
-}
-
-/* Sites of the decoder, except the norm of the source's keys. */
-static bool is_stepwise(const norm_site *n) {
-    return !strncmp(n->name, "decoder.", strlen("decoder.")) &&
-           !strstr(n->name, ".cross_attention.k_norm");
-}
-
+/* Rejects methods with statistics over a sentence, except for the norm of the source's keys. */
 static sr_status check_norms(const model *m, sr_failure *why) {
-    for (int i = 0; i < m->sites; i++)
-        if (is_stepwise(m->site[i]) && needs_sentence(m->site[i]))
+    for (int i = 0; i < m->sites; i++) {
+        const norm_site *n = m->site[i];
+        if (strncmp(n->name, "decoder.", strlen("decoder.")) != 0 ||
+            strstr(n->name, ".cross_attention.k_norm"))
+            continue;
+        if (!strcmp(n->method->axis, "sample") && !n->method->token_samples)
             return sr_fail(why, SR_USAGE,
-                           "%s: %s takes statistics over the whole sentence, which is not there "
-                           "yet while it is decoded",
-                           m->site[i]->name, m->site[i]->method->name);
+                           "%s: %s takes statistics over whole sentences; decoding has none",
+                           n->name, n->method->name);
+    }
     return SR_OK;
 }
 
@@ -128,7 +123,7 @@ static sr_status encode_sentence(decoding *s, const model_source *source, row_me
     tensor *x = text.source ? transformer_encode(&s->net, &text) : NULL;
     bool whole = true;
     for (int i = 0; i < s->net.size.decoder_layers && x; i++) {
-        const attention_layer *a = &s->net.decoder[i].cross;
+        const attention_layer *a = &s->net.decoder[i].cross.attention;
         tensor *k = linear_apply(&a->k, s->tape, x);
         k = attention_normalize_heads(a->norms.k, s->tape, k, a->heads, text.source);
         whole &= keep_memory(s, a->heads, k, linear_apply(&a->v, s->tape, x), &cross[i]);
@@ -162,23 +157,14 @@ static sr_status decoding_start(void *decoder, const model_source *source, int64
 
 /* -- the memory of a step */
 
+/* Keys and values [rows, d] of a step for every layer; NULL when out of memory. */
 static memory *step_memory(decoding *s, int64_t rows) {
     const int64_t layers = s->net.size.decoder_layers, d = s->net.size.layer.d;
     memory *m = arena_alloc(s->cache, (size_t)layers * sizeof *m);
-    for (int64_t i = 0; m && i < layers; i++) {
-        m[i].key = arena_alloc(s->cache, (size_t)(2 * rows * d) * sizeof(real));
-        m[i].value = m[i].key + rows * d;
-        if (!m[i].key) return NULL;
-    }
-    return m;
-}
-
-/* For one position more of this many rows. */
-static bool reserve_step(decoding *s, int64_t rows) {
-    const int64_t wanted = rows * (s->t + 1);
-    return vector_reserve(&s->self, &s->self_capacity, s->t + 1, sizeof(*s->self)) &&
-           vector_reserve(&s->slot, &s->slot_capacity, wanted, sizeof *s->slot) &&
-           vector_reserve(&s->next_slot, &s->next_capacity, wanted, sizeof *s->next_slot);
+    real *key = arena_alloc(s->cache, (size_t)(2 * layers * rows * d) * sizeof *key);
+    for (int64_t i = 0; m && key && i < layers; i++, key += 2 * rows * d)
+        m[i] = (memory){key, key + rows * d};
+    return key ? m : NULL;
 }
 
 static sr_status check_step(const decoding *s, int64_t rows, const int32_t *parent,
@@ -196,8 +182,11 @@ static sr_status check_step(const decoding *s, int64_t rows, const int32_t *pare
 static sr_status advance(decoding *s, int64_t rows, const int32_t *parent, sr_failure *why) {
     const int64_t done = s->t;
     int32_t *sentence = arena_alloc(s->cache, (size_t)rows * sizeof *sentence);
-    memory *own = reserve_step(s, rows) ? step_memory(s, rows) : NULL;
-    if (!sentence || !own)
+    memory *own = step_memory(s, rows);
+    if (!sentence || !own ||
+        !vector_reserve(&s->self, &s->self_capacity, done + 1, sizeof(*s->self)) ||
+        !vector_reserve(&s->slot, &s->slot_capacity, rows * (done + 1), sizeof *s->slot) ||
+        !vector_reserve(&s->next_slot, &s->next_capacity, rows * (done + 1), sizeof *s->next_slot))
         return sr_fail(why, SR_MEMORY, "out of memory for word %lld of %lld hypotheses",
                        (long long)done + 1, (long long)rows);
     for (int64_t r = 0; r < rows; r++) {
@@ -272,13 +261,6 @@ static void write_source_at(const one_step *p, int32_t *source_at) {
     }
 }
 
-static int64_t longest_source(const decoding *s) {
-    int64_t longest = 1;
-    for (int64_t r = 0; r < s->rows; r++)
-        if (s->length[s->sentence[r]] > longest) longest = s->length[s->sentence[r]];
-    return longest;
-}
-
 static sr_status decoding_step(void *decoder, int64_t rows, const int32_t *parent,
                                const int32_t *token, int32_t *source_at, sr_failure *why) {
     decoding *s = decoder;
@@ -288,7 +270,9 @@ static sr_status decoding_step(void *decoder, int64_t rows, const int32_t *paren
     tape_reset(s->tape, rng_create(0), false, false);
     pass whole = {.tape = s->tape, .mode = NORM_RUNNING};
     norm_rows normed;
-    one_step p = {.s = s, .rows = rows, .longest = longest_source(s)};
+    one_step p = {.s = s, .rows = rows, .longest = 1};
+    for (int64_t r = 0; r < rows; r++)
+        if (s->length[s->sentence[r]] > p.longest) p.longest = s->length[s->sentence[r]];
     p.padded = (rows + ROWS_TOGETHER - 1) / ROWS_TOGETHER * ROWS_TOGETHER;
     p.text = (text_pass){.pass = &whole, .size = &s->net.size.layer, .target = &normed};
     norm_rows_init(&normed, s->tape, p.padded, NULL, NORM_RUNNING);

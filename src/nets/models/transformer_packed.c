@@ -1,5 +1,4 @@
-/* transformer_packed.c -- copies of a decoder's weights in the order in which row_linear reads
-   them. */
+/* transformer_packed.c -- copies of a decoder's weights, packed for row_linear. */
 #include <stdlib.h>
 
 #include "nets/models/transformer.h"
@@ -8,9 +7,14 @@ static sr_status pack_layer(layer_rows *r, const decoder_layer *l, sr_failure *w
     const struct {
         row_weight *to;
         const linear_layer *from;
-    } part[] = {{&r->self[0], &l->self.q}, {&r->self[1], &l->self.k},   {&r->self[2], &l->self.v},
-                {&r->self[3], &l->self.o}, {&r->cross[0], &l->cross.q}, {&r->cross[1], &l->cross.o},
-                {&r->ffn[0], &l->ffn.in},  {&r->ffn[1], &l->ffn.out}};
+    } part[] = {{&r->self[0], &l->self.attention.q},
+                {&r->self[1], &l->self.attention.k},
+                {&r->self[2], &l->self.attention.v},
+                {&r->self[3], &l->self.attention.o},
+                {&r->cross[0], &l->cross.attention.q},
+                {&r->cross[1], &l->cross.attention.o},
+                {&r->ffn[0], &l->ffn.in},
+                {&r->ffn[1], &l->ffn.out}};
     sr_status status = SR_OK;
     for (size_t i = 0; i < sizeof part / sizeof *part && status == SR_OK; i++)
         status = row_weight_init(part[i].to, part[i].from->w, why);

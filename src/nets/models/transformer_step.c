@@ -1,8 +1,8 @@
-/* transformer_step.c -- the decoder's layers at one position: the formulas of layer_decoder.c for a
- * row of each hypothesis (docs/models.md 2.3, 2.8).
+/* transformer_step.c -- the decoder's layers at one position: the formulas of layer_decoder.c for
+ * one row per hypothesis (docs/models.md 2.3, 2.8).
  *
- *   q = (h Wq^T + bq)/sqrt(dh) of the new position; its k and v join those of the positions before
- *   y = Attention(q, k, v) Wo^T + bo       h as layer_residual.c has it; q and k with their norms
+ *   q = (h Wq^T + bq)/sqrt(dh) for the new position; its k and v join those of earlier positions
+ *   y = Attention(q, k, v) Wo^T + bo       h as in layer_residual.c; q and k with their norms
  */
 #include "nets/models/transformer_step.h"
 
@@ -119,7 +119,7 @@ static bool keep_keys(const one_step *p, const attention_layer *a, const tensor 
 }
 
 static tensor *self_attention(const one_step *p, int64_t layer, tensor *x) {
-    const attention_layer *a = &p->s->net.decoder[layer].self;
+    const attention_layer *a = &p->s->net.decoder[layer].self.attention;
     const row_weight *w = p->s->weights->layer[layer].self;
     const memory *own = &p->s->self[p->s->t - 1][layer];
     tape *t = p->s->tape;
@@ -139,15 +139,15 @@ static tensor *feed_forward(const one_step *p, int64_t layer, tensor *x) {
 tensor *step_layer(const one_step *p, int64_t layer, tensor *x) {
     const decoder_layer *l = &p->s->net.decoder[layer];
     const text_pass *text = &p->text;
-    tensor *h = self_attention(p, layer, layer_before(text, &l->self_norm, x, text->target));
-    x = layer_after(text, &l->self_norm, x, h, text->target);
-    const attention_layer *a = &p->s->net.decoder[layer].cross;
+    tensor *h = self_attention(p, layer, layer_before(text, &l->self.norms, x, text->target));
+    x = layer_after(text, &l->self.norms, x, h, text->target);
+    const attention_layer *a = &p->s->net.decoder[layer].cross.attention;
     const row_weight *w = p->s->weights->layer[layer].cross;
     const bool last = layer + 1 == p->s->net.size.decoder_layers;
-    tensor *q = step_queries(p, a, layer_before(text, &l->cross_norm, x, text->target), &w[0]);
+    tensor *q = step_queries(p, a, layer_before(text, &l->cross.norms, x, text->target), &w[0]);
     tensor *y = attend_to_source(p, a->heads, q, layer, last ? p->average : NULL);
     h = step_linear(p, y, &w[1], a->o.b);
-    x = layer_after(text, &l->cross_norm, x, h, text->target);
+    x = layer_after(text, &l->cross.norms, x, h, text->target);
     h = feed_forward(p, layer, layer_before(text, &l->ffn_norm, x, text->target));
     return layer_after(text, &l->ffn_norm, x, h, text->target);
 }

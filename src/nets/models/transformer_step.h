@@ -33,7 +33,7 @@ typedef struct decoding {
     const real *largest;   /* [rows, blocks] logits */
 } decoding;
 
-/* What the parts of a step need. */
+/* Arguments of the parts of a step. */
 typedef struct one_step {
     decoding *s;
     text_pass text;

@@ -18,7 +18,12 @@
 enum { KEPT_ARRAYS = 8 };
 
 size_t batch_kept_bytes(const norm_call *c) {
-    return sizeof(batch_kept) + KEPT_ARRAYS * (size_t)c->features * sizeof(double);
+    const size_t arrays = KEPT_ARRAYS + (size_t)c->method->kept_arrays;
+    return sizeof(batch_kept) + arrays * (size_t)c->features * sizeof(double);
+}
+
+void *batch_kept_end(const norm_call *c) {
+    return (char *)c->kept + batch_kept_bytes(c);
 }
 
 batch_kept *batch_kept_start(const norm_call *c) {
@@ -30,6 +35,7 @@ batch_kept *batch_kept_start(const norm_call *c) {
     k->part_g = a + 2 * d;
     k->part_gx = a + 3 * d;
     k->scratch = a + 4 * d;
+    k->own = a + KEPT_ARRAYS * d;
     return k;
 }
 
@@ -81,9 +87,6 @@ void batch_advance(const norm_call *c, const batch_kept *k, double *state, const
 
 sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *mu, double *sigma2,
                             bool unbiased) {
-    const size_t bytes = (size_t)c->features * sizeof *mu;
-    memcpy(c->stat[NORM_mu], mu, bytes);
-    memcpy(c->stat[NORM_sigma2], sigma2, bytes);
     if (c->rows->mode == NORM_RUNNING) return batch_divide(c, k, mu, sigma2), SR_OK;
     sr_status status = batch_statistics(c, k, x);
     if (status != SR_OK) return status;
@@ -94,14 +97,19 @@ sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *
     return SR_OK;
 }
 
-void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y) {
+void batch_normalise_rows(const norm_call *c, const batch_kept *k, const column_passes *m,
+                          const real *x, real *y) {
     double *scale = k->scratch, *shift = scale + c->features;
     for (int64_t j = 0; j < c->features; j++) {
-        scale[j] = (double)c->gamma[j] * k->inverse[j];
+        scale[j] = c->stat[NORM_gamma][j] * k->inverse[j];
         shift[j] = (double)c->beta[j];
     }
-    column_passes m = column_passes_valid(c);
-    column_passes_scale(&m, x, k->center, scale, shift, y);
+    column_passes_scale(m, x, k->center, scale, shift, y);
+}
+
+void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y) {
+    const column_passes m = column_passes_valid(c);
+    batch_normalise_rows(c, k, &m, x, y);
 }
 
 sr_status batch_recompute(norm_call *c, const real *x, real *y) {
@@ -150,31 +158,34 @@ double batch_part(const norm_call *c, const double *slope, norm_vector square) {
 }
 
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
-                        const double *weight, const real *x, const real *dy, norm_scalar rowmean,
-                        real *dx) {
+                        const double *weight, const real *x, const real *dy, real *dx) {
     column_passes m = column_passes_valid(c);
     column_passes_line line = {k->center, terms->a, terms->b, terms->slope};
     dx_norms norms = {.weight = !c->want_rows ? NULL : weight ? weight : terms->slope};
     sr_status status = column_passes_combine(&m, x, dy, &line, dx, c->has_hook ? &norms : NULL);
+    const norm_scalar rowmean = c->method->uses & NORM_BIT(psi2) ? NORM_SCALAR_g_psi2_rowmean
+                                                                 : NORM_SCALAR_g_sigma2_rowmean;
     if (c->want_rows) c->scalar[rowmean] = norms.row_norm / (double)m.rows / (double)c->features;
     batch_record_norms(c, &norms);
     return status;
 }
 
-batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part) {
+batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k) {
     batch_terms t = batch_terms_start(c, k);
     for (int64_t j = 0; j < c->features; j++) {
-        if (mean_part) t.b[j] = -t.a[j] * (c->stat[NORM_sum_g][j] / k->n);
+        if (c->method->uses & NORM_BIT(mu)) t.b[j] = -t.a[j] * (c->stat[NORM_sum_g][j] / k->n);
         t.slope[j] = -t.a[j] * (c->stat[NORM_sum_gx][j] / k->n) * k->inverse[j];
     }
     return t;
 }
 
-sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
-                         bool mean_part, real *dx) {
-    batch_terms t = batch_statistic_terms(c, k, mean_part);
-    return batch_combine(c, k, &t, NULL, x, dy,
-                         mean_part ? NORM_SCALAR_g_sigma2_rowmean : NORM_SCALAR_g_psi2_rowmean, dx);
+sr_status batch_backward(norm_call *c, const real *x, const real *dy, real *dx) {
+    batch_kept *k = c->kept;
+    sr_status status = batch_gradient_sums(c, k, x, dy);
+    if (status != SR_OK) return status;
+    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
+    const batch_terms t = batch_statistic_terms(c, k);
+    return batch_combine(c, k, &t, NULL, x, dy, dx);
 }
 
 sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *dy, real *dx) {

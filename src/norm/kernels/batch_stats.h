@@ -11,9 +11,12 @@ typedef struct batch_kept {
     double *inverse;          /* 1/s */
     double *scratch;          /* [4 d] */
     double *part_g, *part_gx; /* [d] parameter gradients of this process, when there are several */
+    double *own;              /* [norm_method.kept_arrays, d] */
 } batch_kept;
 
 size_t batch_kept_bytes(const norm_call *c);
+/* Memory after batch_kept, for methods that keep more than arrays [d]. */
+void *batch_kept_end(const norm_call *c);
 /* Returns c->kept with its arrays set. */
 batch_kept *batch_kept_start(const norm_call *c);
 
@@ -29,16 +32,18 @@ void batch_advance(const norm_call *c, const batch_kept *k, double *state, const
                    double factor);
 
 /* BN's forward statistics. Divides by the batch's and advances the running mu and sigma2 (unbiased:
- * by n/(n-1) times sigma2_B); in NORM_RUNNING divides by the running ones. Fills stat mu, sigma2 as
- * before the call. */
+ * by n/(n-1) times sigma2_B); in NORM_RUNNING divides by the running ones. */
 sr_status batch_standardise(norm_call *c, batch_kept *k, const real *x, double *mu, double *sigma2,
                             bool unbiased);
 
 /* Sets y or dx of padded rows to value [d]. In backward the layer scale continues from them. */
 sr_status batch_fill_padded(const norm_call *c, const double *value, real *y);
 
-/* y = gamma * (x - center) * inverse + beta. */
+/* y = gamma * (x - center) * inverse + beta in the valid rows, or in the rows of m, with the gamma
+ * of c->stat. */
 void batch_normalise(const norm_call *c, const batch_kept *k, const real *x, real *y);
+void batch_normalise_rows(const norm_call *c, const batch_kept *k, const column_passes *m,
+                          const real *x, real *y);
 /* `recompute` of methods whose forward ends with batch_normalise and whose kept memory starts with
  * k. */
 sr_status batch_recompute(norm_call *c, const real *x, real *y);
@@ -57,9 +62,9 @@ typedef struct batch_terms {
 /* a = gamma*inverse, b = slope = 0. */
 batch_terms batch_terms_start(const norm_call *c, const batch_kept *k);
 
-/* Derivative through the batch statistics: gamma*inverse * (g - sum_g/n - xhat*sum_gx/n). Without
- * mean_part the middle term is absent. */
-batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k, bool mean_part);
+/* Derivative through the batch statistics: gamma*inverse * (g - sum_g/n - xhat*sum_gx/n). The
+ * middle term belongs to methods that use mu. */
+batch_terms batch_statistic_terms(const norm_call *c, const batch_kept *k);
 
 /* Fills the scalars dx_norm and direct_norm, if the call has a hook. */
 void batch_record_norms(norm_call *c, const dx_norms *norms);
@@ -69,15 +74,15 @@ void batch_record_norms(norm_call *c, const dx_norms *norms);
  * NORM_FAMILY_OWN. */
 double batch_part(const norm_call *c, const double *slope, norm_vector square);
 
-/* Writes dx and, with a hook, its norms. When wanted, also `rowmean` = mean over rows of ||weight
- * (x - center)||_2, divided by d; weight [d], NULL: slope. */
+/* Writes dx and, with a hook, its norms. When wanted, also the scalar g_sigma2_rowmean
+ * (g_psi2_rowmean of methods that use psi2): the mean over rows of ||weight (x - center)||_2,
+ * divided by d. weight [d], NULL: slope. */
 sr_status batch_combine(norm_call *c, const batch_kept *k, const batch_terms *terms,
-                        const double *weight, const real *x, const real *dy, norm_scalar rowmean,
-                        real *dx);
+                        const double *weight, const real *x, const real *dy, real *dx);
 
-/* Writes dx of batch_statistic_terms. */
-sr_status batch_backward(norm_call *c, const batch_kept *k, const real *x, const real *dy,
-                         bool mean_part, real *dx);
+/* `backward` of bn and pnv: dx of batch_statistic_terms, or with constant statistics in
+ * NORM_RUNNING. */
+sr_status batch_backward(norm_call *c, const real *x, const real *dy, real *dx);
 
 /* dx = gamma*inverse * g: the derivative with constant statistics. */
 sr_status batch_backward_constant(norm_call *c, const batch_kept *k, const real *dy, real *dx);

@@ -34,12 +34,8 @@ sr_status column_passes_padded(const norm_call *c, column_passes *m) {
     int32_t *index = tape_alloc(c->tape, (size_t)(r->rows - r->valid + 1) * sizeof *index);
     if (!index) return SR_MEMORY;
     *m = (column_passes){0, c->features, index, c->threads, c->tape, NULL, c->scale, false};
-    for (int64_t i = 0, next = 0; i < r->rows && r->index; i++) {
-        if (next < r->valid && r->index[next] == i)
-            next++;
-        else
-            index[m->rows++] = (int32_t)i;
-    }
+    for (int64_t i = 0; r->mask && i < r->rows; i++)
+        if (!r->mask[i]) index[m->rows++] = (int32_t)i;
     return SR_OK;
 }
 
@@ -152,9 +148,8 @@ static void chunk_moments(const column_passes *m, const real *x, row_chunk p, do
     }
 }
 
-/* Merges the chunk (n_b rows, mean_b, m2_b) into the n_a rows of mean and m2. */
-static void merge_moments(int64_t d, double n_a, double *mean, double *m2, double n_b,
-                          const double *mean_b, const double *m2_b) {
+void column_passes_merge(int64_t d, double n_a, double *mean, double *m2, double n_b,
+                         const double *mean_b, const double *m2_b) {
     double n = n_a + n_b;
     for (int64_t k = 0; k < d; k++) {
         double delta = mean_b[k] - mean[k];
@@ -178,7 +173,8 @@ sr_status column_passes_moments(const column_passes *m, const real *x, double *m
     for (int64_t i = 0; i < chunks; i++) {
         row_chunk p = chunk_at(m, i);
         const double *b = part + 3 * i * w;
-        merge_moments(d, (double)p.first, mean, m2, (double)(p.end - p.first), b + w, b + 2 * w);
+        column_passes_merge(d, (double)p.first, mean, m2, (double)(p.end - p.first), b + w,
+                            b + 2 * w);
     }
     return SR_OK;
 }
@@ -251,15 +247,6 @@ static __attribute__((noinline)) void block_products(const column_passes *m, con
     }
 }
 
-static void chunk_products(const column_passes *m, const real *x, const real *g, row_chunk p,
-                           const double *center, double *sg, double *sgx) {
-    row_block s;
-    memset(sg, 0, (size_t)m->features * sizeof *sg);
-    memset(sgx, 0, (size_t)m->features * sizeof *sgx);
-    while (next_block(m, &p, block_rows(m, NARROW, PAIR), &s))
-        block_products(m, &s, x, g, center, sg, sgx);
-}
-
 sr_status column_passes_gradient_sums(const column_passes *m, const real *x, const real *g,
                                       const double *center, const double *scale, double *sum_g,
                                       double *sum_gx) {
@@ -269,7 +256,12 @@ sr_status column_passes_gradient_sums(const column_passes *m, const real *x, con
 #pragma omp parallel for num_threads(m->threads) schedule(static) if (chunks > 1)
     for (int64_t i = 0; i < chunks; i++) {
         double *p = part + 2 * i * w;
-        chunk_products(m, x, g, chunk_at(m, i), center, p, p + w);
+        row_chunk rows = chunk_at(m, i);
+        row_block s;
+        memset(p, 0, (size_t)d * sizeof *p);
+        memset(p + w, 0, (size_t)d * sizeof *p);
+        while (next_block(m, &rows, block_rows(m, NARROW, PAIR), &s))
+            block_products(m, &s, x, g, center, p, p + w);
     }
     memset(sum_g, 0, (size_t)d * sizeof *sum_g);
     memset(sum_gx, 0, (size_t)d * sizeof *sum_gx);

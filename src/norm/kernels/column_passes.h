@@ -43,6 +43,10 @@ void column_passes_scale_rows(const column_passes *m, layer_scale_fn *step);
 /* mean [d] and m2 [d] = sum (x - mean)^2. rows = 0: zeros. */
 sr_status column_passes_moments(const column_passes *m, const real *x, double *mean, double *m2);
 
+/* Merges moments of n_b rows into those of n_a rows. */
+void column_passes_merge(int64_t d, double n_a, double *mean, double *m2, double n_b,
+                         const double *mean_b, const double *m2_b);
+
 /* sum_g [d] = sum g, sum_gx [d] = sum g * (x - center) * scale. */
 sr_status column_passes_gradient_sums(const column_passes *m, const real *x, const real *g,
                                       const double *center, const double *scale, double *sum_g,

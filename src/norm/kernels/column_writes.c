@@ -256,12 +256,6 @@ static double block_squares(const column_passes *m, const row_block *s, const re
     return sum;
 }
 
-static void store_sums(const norm_sums *sums, double *part) {
-    part[0] = simd_double_total(&sums->row_norm);
-    part[1] = simd_double_total(&sums->dx2[0]) + simd_double_total(&sums->dx2[1]);
-    part[2] = simd_double_total(&sums->direct2[0]) + simd_double_total(&sums->direct2[1]);
-}
-
 sr_status column_passes_combine(const column_passes *m, const real *x, const real *g,
                                 const column_passes_line *line, real *dx, dx_norms *norms) {
     int64_t chunks = chunk_count(m);
@@ -279,7 +273,10 @@ sr_status column_passes_combine(const column_passes *m, const real *x, const rea
                 block_combine(m, &s, x, g, line, dx);
             pass_through_scale(m, &s);
         }
-        if (part) store_sums(&sums, part + 3 * i);
+        if (!part) continue;
+        part[3 * i] = simd_double_total(&sums.row_norm);
+        part[3 * i + 1] = simd_double_total(&sums.dx2[0]) + simd_double_total(&sums.dx2[1]);
+        part[3 * i + 2] = simd_double_total(&sums.direct2[0]) + simd_double_total(&sums.direct2[1]);
     }
     if (norms) {
         norms->row_norm = norms->dx2 = norms->direct2 = 0;

@@ -20,7 +20,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "norm/kernels/column_passes.h"
+#include "norm/kernels/batch_stats.h"
 
 enum { CHUNKS = 32, ARRAYS = 8 };
 
@@ -38,10 +38,6 @@ size_t group_stats_kept_bytes(const norm_call *c) {
     return sizeof(group_stats_kept);
 }
 
-static int64_t row_number(const norm_rows *r, int64_t i) {
-    return r->index ? r->index[i] : i;
-}
-
 /* Sorts valid rows by sample, in order within each. */
 static sr_status sort_rows(const norm_call *c, group_stats_kept *k) {
     const norm_rows *r = c->rows;
@@ -55,10 +51,10 @@ static sr_status sort_rows(const norm_call *c, group_stats_kept *k) {
     if (!k->start || !k->row || !k->center || !k->inverse) return SR_MEMORY;
     memset(k->start, 0, sample_bytes);
     for (int64_t i = 0; i < r->valid; i++) {
-        int64_t s = r->sample ? r->sample[row_number(r, i)] : i;
+        int64_t s = r->sample ? r->sample[norm_row_number(r, i)] : i;
         if (s < 0 || s >= k->samples)
             return tape_fail(c->tape, SR_USAGE, "row %lld is of sample %lld of %lld",
-                             (long long)row_number(r, i), (long long)s, (long long)k->samples),
+                             (long long)norm_row_number(r, i), (long long)s, (long long)k->samples),
                    SR_USAGE;
         k->start[s + 2]++;
     }
@@ -67,8 +63,8 @@ static sr_status sort_rows(const norm_call *c, group_stats_kept *k) {
         k->start[s + 2] += k->start[s + 1];
     }
     for (int64_t i = 0; i < r->valid; i++) {
-        int64_t s = r->sample ? r->sample[row_number(r, i)] : i;
-        k->row[k->start[s + 1]++] = (int32_t)row_number(r, i);
+        int64_t s = r->sample ? r->sample[norm_row_number(r, i)] : i;
+        k->row[k->start[s + 1]++] = (int32_t)norm_row_number(r, i);
     }
     return SR_OK;
 }
@@ -182,14 +178,6 @@ static void sample_backward(const norm_call *c, const group_stats_kept *k, int64
     square[1] += norms.direct2;
 }
 
-static void record_norms(norm_call *c, double square[CHUNKS][2]) {
-    double dx2 = 0, direct2 = 0;
-    for (int i = 0; i < CHUNKS; i++) dx2 += square[i][0], direct2 += square[i][1];
-    if (!c->has_hook) return;
-    c->scalar[NORM_SCALAR_dx_norm] = sqrt(dx2);
-    c->scalar[NORM_SCALAR_direct_norm] = sqrt(direct2);
-}
-
 sr_status group_stats_backward(norm_call *c, int64_t groups, const real *x, const real *dy,
                                real *dx) {
     const group_stats_kept *k = c->kept;
@@ -210,6 +198,8 @@ sr_status group_stats_backward(norm_call *c, int64_t groups, const real *x, cons
             sum_gx[j] += scratch[i * width + d + j];
         }
     }
-    record_norms(c, square);
+    dx_norms norms = {0};
+    for (int i = 0; i < CHUNKS; i++) norms.dx2 += square[i][0], norms.direct2 += square[i][1];
+    batch_record_norms(c, &norms);
     return SR_OK;
 }

@@ -42,12 +42,6 @@ static void make_eight(const layer_scale *s, int64_t w, int64_t q) {
         make_units(s, w, q);
 }
 
-static void apply_one(const layer_scale *s, int64_t w, int64_t q) {
-    const real *x = s->x + q * w;
-    real *u = s->u + q * w;
-    for (int64_t k = 0; k < w; k++) u[k] = (real)((double)x[k] * s->inverse[q]);
-}
-
 /* -- backward ---------------------------------------------------------------------------------- */
 
 /* product: sum of du x */
@@ -115,9 +109,13 @@ void layer_scale_make(const layer_scale *s, const int32_t *index, int64_t first,
 }
 
 void layer_scale_apply(const layer_scale *s, const int32_t *index, int64_t first, int64_t count) {
+    const int64_t w = s->width;
     for (int64_t i = first; i < first + count; i++)
-        for (int64_t j = 0; j < s->groups; j++)
-            apply_one(s, s->width, row_number(index, i) * s->groups + j);
+        for (int64_t j = 0; j < s->groups; j++) {
+            const int64_t q = row_number(index, i) * s->groups + j;
+            for (int64_t k = 0; k < w; k++)
+                s->u[q * w + k] = (real)((double)s->x[q * w + k] * s->inverse[q]);
+        }
 }
 
 void layer_scale_backward(const layer_scale *s, const int32_t *index, int64_t first,

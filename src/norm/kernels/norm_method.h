@@ -1,12 +1,11 @@
-/* norm_method.h -- what a normalization method is: a file of mathematics on plain arrays, and a row
- * that declares its passes, its persistent vectors and its citation. Each method's file cites the
+/* norm_method.h -- a normalization method: a file of mathematics on plain arrays and a row. The row
+ * declares its passes, its persistent vectors and its citation. Each method's file cites the
  * section of docs/norms.md with its formulas and names.
  *
- * Contract for padded rows: the layer behaves as if the valid rows were gathered into an n x d
- * matrix, normalized and scattered back; y and dx are 0 in padded rows. n = 0: y and dx are 0,
- * running state is unchanged and the call is not counted; hooks get NaN statistics. A method whose
- * row says `padded` reproduces a release that breaks this contract, and writes the padded rows
- * itself. */
+ * Contract for padded rows: y and dx are 0 there. The layer behaves as if the valid rows were
+ * gathered into an n x d matrix, normalized and scattered back. n = 0: y and dx are 0, running
+ * state is unchanged, the call is not counted, and hooks get NaN statistics. A method with `padded`
+ * reproduces a release that breaks this contract, and writes the padded rows itself. */
 #ifndef NORM_KERNELS_NORM_METHOD_H
 #define NORM_KERNELS_NORM_METHOD_H
 
@@ -27,8 +26,8 @@ typedef struct norm_param_row {
     const char *help;
     bool whole; /* only integers are valid */
     /* Option of `statrec train` that sets it, in every method that names the same; NULL: "norm-"
-     * and the name, with '-' for '_'. place: among these options in --help and in what a run file
-     * keeps of them, the least of all that share one; 0: after those that have a place. */
+     * and the name, with '-' for '_'. place: rank among these options in --help and in run files;
+     * of methods that share an option the least counts. 0: after all with a place. */
     const char *option;
     int place;
 } norm_param_row;
@@ -44,19 +43,23 @@ typedef struct norm_options {
 typedef struct norm_method norm_method;
 
 /* A learnable parameter of a layer besides gain and bias, declared in its method's row:
-   NAME.alpha. */
+ * NAME.alpha. */
 enum { NORM_OWN_MAX = 3 };
 typedef struct norm_own_row {
     const char *name; /* "alpha" */
     bool wide;        /* [features]; else one number */
-    /* Initial value. */
+    /* Initial value: `initial`, or the method's parameter of this name unless it is NULL. */
+    const char *from;
+    double initial;
+    /* Initial value that needs the number of features; NULL: as above. */
     double (*first)(const norm_options *o, int64_t features);
-    const char *when; /* only where this parameter of the method is not 0; NULL: always */
+    const char *when; /* exists if this parameter of the method is not 0; NULL: always */
 } norm_own_row;
 
 /* -- one call of one layer --------------------------------------------------------------------- */
 
 typedef struct norm_call {
+    const norm_method *method;
     const norm_rows *rows;
     int64_t features; /* d */
     const norm_options *options;
@@ -72,9 +75,9 @@ typedef struct norm_call {
     double *const *state;            /* the method's persistent vectors in declared order */
     double *stat[NORM_VECTOR_COUNT]; /* [d] each, all allocated, NaN until the method fills them */
     double scalar[NORM_SCALAR_COUNT];
-    /* [d] gradients of gain and bias. Equal to stat sum_gx and sum_g, with two exceptions: in BRN
-     * and MABN y is not gamma * xhat + beta; in synchronized layers each process has its part and
-     * stat the total. */
+    /* [d] gradients of gain and bias. Equal to stat sum_gx and sum_g, with two exceptions. In BRN
+     * and MABN y is not gamma * xhat + beta. In synchronized layers each process has its part; stat
+     * has the total. */
     const double *dgamma, *dbeta;
     void *kept; /* [kept_bytes] of the method, initially zero, from forward to backward */
     tape *tape; /* scratch memory and failures; no ops */
@@ -133,8 +136,10 @@ struct norm_method {
     /* Rejects features or options that do not fit; NULL: all fit. */
     sr_status (*check)(int64_t features, const norm_options *o, sr_failure *why);
     size_t (*kept_bytes)(const norm_call *c); /* NULL: none */
+    int kept_arrays; /* methods over a batch: further arrays [d] in batch_kept.own */
     /* Writes y in every valid row (norm.c zeroes padded ones), fills the forward statistics, and
-     * advances state in NORM_TRAIN. x, y [rows, d]. n >= 1, or a synchronized layer. */
+     * advances state in NORM_TRAIN. x, y [rows, d]. n >= 1, or a synchronized layer. norm.c has
+     * copied state to the vectors of the same name. */
     sr_status (*forward)(norm_call *c, const real *x, real *y);
     /* Recomputes y between forward and backward, from x and kept memory, without advancing state.
      * NULL: y must stay in memory. */

@@ -37,6 +37,11 @@ typedef struct norm_rows {
     int rank, ranks; /* of gather */
 } norm_rows;
 
+/* Number of the i-th valid row. */
+static inline int64_t norm_row_number(const norm_rows *r, int64_t i) {
+    return r->index ? r->index[i] : i;
+}
+
 /* Fills rows, valid, mask and index from a mask (NULL: all valid). The index is in the tape's
  * memory. A mask of ones leaves mask and index NULL. Sets the mode and zeroes other fields. */
 sr_status norm_rows_init(norm_rows *r, tape *t, int64_t rows, const uint8_t *mask, norm_mode mode);

@@ -16,15 +16,11 @@
 /* Scalars after the sums [2 d] of a chunk. */
 enum { CHUNK = 64, BY_ALPHA = 0, BY_SHIFT, DX2, CHUNK_SCALARS };
 
-static int64_t row_at(const norm_call *c, int64_t i) {
-    return (c->rows->index ? c->rows->index[i] : i) * c->features;
-}
-
 sr_status pointwise_forward(norm_call *c, const pointwise_rule *rule, const real *x, real *y) {
     const int64_t n = c->rows->valid;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (n > CHUNK)
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = row_at(c, i);
+        const int64_t at = norm_row_number(c->rows, i) * c->features;
         for (int64_t k = 0; k < c->features; k++) {
             const double f = rule->value(rule->alpha * (double)x[at + k] + rule->shift);
             y[at + k] = (real)((double)c->gamma[k] * f + (double)c->beta[k]);
@@ -38,7 +34,7 @@ static void chunk_backward(const norm_call *c, const pointwise_rule *rule, const
     const int64_t d = c->features, n = c->rows->valid, end = first + CHUNK < n ? first + CHUNK : n;
     double *scalar = part + 2 * d;
     for (int64_t i = first; i < end; i++) {
-        const int64_t at = row_at(c, i);
+        const int64_t at = norm_row_number(c->rows, i) * c->features;
         for (int64_t k = 0; k < d; k++) {
             const double u = (double)x[at + k], g = (double)dy[at + k];
             const double z = rule->alpha * u + rule->shift, f = rule->value(z);

@@ -12,10 +12,10 @@
  * when the standard deviation is detached or 0. sum_g = sum over rows of g, sum_gx = sum over rows
  * of g phi xhat. Kept: mean and sqrt(v) of each row, in double.
  *
- * With a hook, the statistics of Theorem 1 (Xu et al., NeurIPS 2019) are recorded: averages over
- * the valid rows of the mean and biased variance over the row's features of dx, as written, and of
- * gamma g (18.6). Methods that subtract the mean also record the exact values for their case, from
- * q, xhat and s alone. With qbar, D mean and biased variance of q, m = mean[q xhat]:
+ * With a hook, the statistics of Theorem 1 (Xu et al., NeurIPS 2019) are recorded (18.6): the mean
+ * and biased variance of a row's features, averaged over the valid rows. They are taken of dx, as
+ * written, and of gamma g. Methods that subtract the mean also record the exact values for their
+ * case, from q, xhat and s alone. With qbar, D mean and biased variance of q, m = mean[q xhat]:
  *
  *     mean of dx      0, or qbar/s when the mean is detached
  *     variance of dx  D/s^2 when the standard deviation is detached or 0, else
@@ -47,14 +47,14 @@ typedef struct row_view {
 } row_view;
 
 row_rule row_stats_rule(const norm_call *c) {
+    const norm_method *m = c->method;
     return (row_rule){.center = true,
                       .ddof = c->options->param[ROW_STATS_UNBIASED] != 0,
                       .eps_outside = c->options->param[ROW_STATS_PLACEMENT] != 0,
+                      .detach_mean = (m->constants & NORM_BIT(mu)) != 0,
+                      .detach_std = (m->constants & NORM_BIT(sigma2)) != 0,
+                      .gain = m->affine,
                       .C = 1};
-}
-
-static int64_t row_number(const norm_call *c, int64_t i) {
-    return c->rows->index ? c->rows->index[i] : i;
 }
 
 static double row_sum(const real *x, int64_t d) {
@@ -133,7 +133,7 @@ sr_status row_stats_forward(norm_call *c, const row_rule *rule, const real *x, r
     double *kept = c->kept;
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (n > CHUNK)
     for (int64_t i = 0; i < n; i++) {
-        int64_t at = row_number(c, i) * d;
+        int64_t at = norm_row_number(c->rows, i) * d;
         double mean = rule->center ? row_sum(x + at, d) / (double)d : 0;
         double deviation = sqrt(row_squares(x + at, d, mean) / (double)(d - rule->ddof));
         kept[2 * i] = mean;
@@ -202,12 +202,6 @@ SIMD_DOUBLE_INLINE void row_products(const row_view *r, bool plain, bool gain, b
     }
 }
 
-static inline double row_gradient(const row_view *r, int64_t k) {
-    double xhat = row_xhat(r, k);
-    double q = (double)r->gamma[k] * ((double)r->g[k] * row_phi(r, xhat));
-    return (q - r->mean_q - xhat * r->along) * r->inverse;
-}
-
 SIMD_DOUBLE_INLINE void row_write_gradient(const row_view *r, bool plain, bool gain, real *dx) {
     int64_t k = 0;
     for (; k + SIMD_WIDTH <= r->d; k += SIMD_WIDTH) {
@@ -223,7 +217,11 @@ SIMD_DOUBLE_INLINE void row_write_gradient(const row_view *r, bool plain, bool g
         u = (g - r->mean_q - u * r->along) * r->inverse;
         simd_double_store(dx + k, &u);
     }
-    for (; k < r->d; k++) dx[k] = (real)row_gradient(r, k);
+    for (; k < r->d; k++) {
+        const double xhat = row_xhat(r, k);
+        const double q = (double)r->gamma[k] * ((double)r->g[k] * row_phi(r, xhat));
+        dx[k] = (real)((q - r->mean_q - xhat * r->along) * r->inverse);
+    }
 }
 
 /* -- statistics for hooks ---------------------------------------------------------------------- */
@@ -386,7 +384,7 @@ static void chunk_backward(const norm_call *c, const row_rule *rule, const real 
     bool plain = is_plain(rule);
     memset(part, 0, (size_t)(2 * d + ROW_SCALARS) * sizeof *part);
     for (int64_t i = first; i < end; i++) {
-        int64_t at = row_number(c, i) * d;
+        int64_t at = norm_row_number(c->rows, i) * d;
         double deviation = kept[2 * i + 1], s = divisor(c, rule, deviation), q, qx;
         row_view r = {d, x + at, dy + at, c->gamma, kept[2 * i], 1 / s, 0, 0, rule->C, rule->k};
         if (rule->gain && plain)
@@ -446,4 +444,14 @@ sr_status row_stats_backward(norm_call *c, const row_rule *rule, const real *x, 
     if (c->has_hook) record_means(c, rule, part + 2 * d);
     tape_return(c->tape, part, bytes);
     return SR_OK;
+}
+
+sr_status row_stats_centered_forward(norm_call *c, const real *x, real *y) {
+    const row_rule rule = row_stats_rule(c);
+    return row_stats_forward(c, &rule, x, y);
+}
+
+sr_status row_stats_centered_backward(norm_call *c, const real *x, const real *dy, real *dx) {
+    const row_rule rule = row_stats_rule(c);
+    return row_stats_backward(c, &rule, x, dy, dx);
 }

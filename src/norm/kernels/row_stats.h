@@ -26,8 +26,11 @@ enum { ROW_STATS_UNBIASED, ROW_STATS_PLACEMENT, ROW_STATS_PARAMS };
         "placement", 0, 0, 1, "inside outside",                                                    \
             "inside: s = sqrt(v + eps); outside: s = sqrt(v) + eps, as released"                   \
     }
-/* A centered rule with these two parameters, phi = 1. */
+/* The rule of a method that subtracts the mean, by its row and these two parameters; phi = 1. */
 row_rule row_stats_rule(const norm_call *c);
+/* `forward` and `backward` of such a method. */
+sr_status row_stats_centered_forward(norm_call *c, const real *x, real *y);
+sr_status row_stats_centered_backward(norm_call *c, const real *x, const real *dy, real *dx);
 
 /* Statistics of all members. */
 #define ROW_STATS_VECTORS (NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx))

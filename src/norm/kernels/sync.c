@@ -10,22 +10,11 @@
 
 #include <string.h>
 
+#include "norm/kernels/column_passes.h"
+
 /* [ranks, width], whose row of this rank the caller fills; NULL when out of memory. */
 static double *make_slots(const norm_call *c, int64_t width) {
     return tape_alloc(c->tape, (size_t)(c->rows->ranks * width) * sizeof(double));
-}
-
-static sr_status exchange(const norm_call *c, double *slots, int64_t width) {
-    return c->rows->gather(c->rows->gather_context, slots, width);
-}
-
-static void merge(int64_t d, double n_a, double *mean, double *m2, const double *slot) {
-    double n_b = slot[0], n = n_a + n_b;
-    for (int64_t k = 0; k < d; k++) {
-        double delta = slot[1 + k] - mean[k];
-        mean[k] += delta * (n_b / n);
-        m2[k] += slot[1 + d + k] + delta * delta * (n_a * n_b / n);
-    }
 }
 
 sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2) {
@@ -39,7 +28,7 @@ sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2) 
     own[0] = *n;
     memcpy(own + 1, mean, bytes);
     memcpy(own + 1 + d, m2, bytes);
-    sr_status status = exchange(c, slots, width);
+    sr_status status = c->rows->gather(c->rows->gather_context, slots, width);
     if (status != SR_OK) return status;
     *n = 0;
     memset(mean, 0, bytes);
@@ -47,7 +36,7 @@ sr_status sync_moments(const norm_call *c, double *n, double *mean, double *m2) 
     for (int r = 0; r < c->rows->ranks; r++) {
         const double *slot = slots + r * width;
         if (!(slot[0] > 0)) continue;
-        merge(d, *n, mean, m2, slot);
+        column_passes_merge(d, *n, mean, m2, slot[0], slot + 1, slot + 1 + d);
         *n += slot[0];
     }
     return SR_OK;
@@ -61,7 +50,7 @@ sr_status sync_sums(const norm_call *c, double *a, double *b) {
     if (!slots) return SR_MEMORY;
     memcpy(slots + c->rows->rank * width, a, bytes);
     memcpy(slots + c->rows->rank * width + d, b, bytes);
-    sr_status status = exchange(c, slots, width);
+    sr_status status = c->rows->gather(c->rows->gather_context, slots, width);
     if (status != SR_OK) return status;
     memset(a, 0, bytes);
     memset(b, 0, bytes);
@@ -80,7 +69,7 @@ sr_status sync_rows(const norm_call *c, double *n) {
     double *slots = make_slots(c, 1);
     if (!slots) return SR_MEMORY;
     slots[c->rows->rank] = *n;
-    sr_status status = exchange(c, slots, 1);
+    sr_status status = c->rows->gather(c->rows->gather_context, slots, 1);
     *n = 0;
     for (int r = 0; r < c->rows->ranks && status == SR_OK; r++) *n += slots[r];
     return status;

@@ -26,14 +26,6 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     return status;
 }
 
-static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
-    batch_kept *k = c->kept;
-    sr_status status = batch_gradient_sums(c, k, x, dy);
-    if (status != SR_OK) return status;
-    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
-    return batch_backward(c, k, x, dy, true, dx);
-}
-
 const norm_method norm_bn = {
     .name = "bn",
     .citation = "Ioffe and Szegedy, ICML 2015",
@@ -55,5 +47,5 @@ const norm_method norm_bn = {
     .kept_bytes = batch_kept_bytes,
     .forward = forward,
     .recompute = batch_recompute,
-    .backward = backward,
+    .backward = batch_backward,
 };

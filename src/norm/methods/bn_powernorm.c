@@ -16,28 +16,15 @@
  * Inference: padded rows are overwritten in the same way, then gamma (u - mu)/sqrt(sigma2 + eps) +
  * beta. Not synchronized. Kept: center, 1/s and the imputed xhat of padded rows [d].
  */
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
 
 enum { STATE_MU, STATE_SIGMA2 };
 
-/* Behind batch_kept: [d] xhat of the padded rows. */
-static size_t kept_bytes(const norm_call *c) {
-    return batch_kept_bytes(c) + (size_t)c->features * sizeof(double);
-}
-
-static double *kept_imputed(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    int64_t d = c->features;
-    double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2];
-    memcpy(c->stat[NORM_mu], mu, (size_t)d * sizeof *mu);
-    memcpy(c->stat[NORM_sigma2], sigma2, (size_t)d * sizeof *mu);
+    double *mu = c->state[STATE_MU], *sigma2 = c->state[STATE_SIGMA2], *imputed = k->own;
     /* sigma2_B over all rows: the imputed ones deviate by 0. */
     sr_status status = batch_own_statistics(c, k, (double)c->rows->rows, x);
     if (status != SR_OK) return status;
@@ -48,27 +35,14 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
         batch_advance(c, k, mu, c->stat[NORM_mu_B], 1);
         batch_advance(c, k, sigma2, c->stat[NORM_sigma2_B], k->n > 1 ? k->n / (k->n - 1) : 1);
     }
-    for (int64_t j = 0; j < d; j++)
-        kept_imputed(c)[j] = (c->stat[NORM_mu_B][j] - k->center[j]) * k->inverse[j];
+    for (int64_t j = 0; j < c->features; j++)
+        imputed[j] = (c->stat[NORM_mu_B][j] - k->center[j]) * k->inverse[j];
     /* Valid rows, and the same value in all padded ones. */
     double *value = k->scratch + 3 * c->features;
     batch_normalise(c, k, x, y);
     for (int64_t j = 0; j < c->features; j++)
-        value[j] = (double)c->gamma[j] * kept_imputed(c)[j] + (double)c->beta[j];
+        value[j] = (double)c->gamma[j] * imputed[j] + (double)c->beta[j];
     return batch_fill_padded(c, value, y);
-}
-
-/* Adds the sums of the padded rows to those of the valid rows; part [d] = sum of g there. */
-static sr_status add_padded(norm_call *c, const column_passes *padded, const batch_kept *k,
-                            const real *dy, double *part) {
-    double *unused = k->scratch;
-    sr_status status =
-        column_passes_gradient_sums(padded, dy, dy, k->center, k->inverse, part, unused);
-    for (int64_t j = 0; j < c->features; j++) {
-        c->stat[NORM_sum_g][j] += part[j];
-        c->stat[NORM_sum_gx][j] += part[j] * kept_imputed(c)[j];
-    }
-    return status;
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
@@ -79,17 +53,23 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     sr_status status = column_passes_gradient_sums(&m, x, dy, k->center, k->inverse,
                                                    c->stat[NORM_sum_g], c->stat[NORM_sum_gx]);
     if (status == SR_OK) status = column_passes_padded(c, &padded);
-    if (status == SR_OK) status = add_padded(c, &padded, k, dy, part);
+    if (status == SR_OK) /* k->scratch is not used */
+        status =
+            column_passes_gradient_sums(&padded, dy, dy, k->center, k->inverse, part, k->scratch);
     if (status != SR_OK) return status;
+    for (int64_t j = 0; j < d; j++) {
+        c->stat[NORM_sum_g][j] += part[j];
+        c->stat[NORM_sum_gx][j] += part[j] * k->own[j];
+    }
     bool running = c->rows->mode == NORM_RUNNING;
-    batch_terms t = running ? batch_terms_start(c, k) : batch_statistic_terms(c, k, true);
+    batch_terms t = running ? batch_terms_start(c, k) : batch_statistic_terms(c, k);
     for (int64_t j = 0; j < d; j++) { /* xhat = 0 in padded rows unless statistics are running */
         t.b[j] += (t.a[j] * part[j] + (double)padded.rows * t.b[j]) / valid;
         zero[j] = 0;
     }
     status = batch_fill_padded(c, zero, dx);
     if (status != SR_OK) return status;
-    return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);
+    return batch_combine(c, k, &t, NULL, x, dy, dx);
 }
 
 const norm_method norm_bn_powernorm = {
@@ -109,7 +89,8 @@ const norm_method norm_bn_powernorm = {
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
     .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
-    .kept_bytes = kept_bytes,
+    .kept_bytes = batch_kept_bytes,
+    .kept_arrays = 1, /* xhat of the padded rows */
     .forward = forward,
     .backward = backward,
 };

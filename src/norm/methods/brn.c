@@ -19,22 +19,12 @@
  * Recorded so that BN's formulas hold: gamma contains gamma r, sum_gx contains sum g xn, sigma2
  * contains sigma^2. Kept: mu_B and 1/sigma_B [d]; r, D and dgamma [d].
  */
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
 
 enum { STATE_MU, STATE_SIGMA };
 enum { PARAM_R_MAX, PARAM_D_MAX, PARAM_WARMUP, PARAM_R_CALLS, PARAM_D_CALLS };
-
-/* Behind batch_kept: [3 d] r, D, dgamma. */
-static size_t kept_bytes(const norm_call *c) {
-    return batch_kept_bytes(c) + 3 * (size_t)c->features * sizeof(double);
-}
-
-static double *kept_limits(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
-}
 
 /* From `from` at the end of the warm-up to `to` at call `last`. */
 static double schedule(const norm_call *c, double from, double to, double last) {
@@ -51,7 +41,7 @@ static double clip(double x, double low, double high) {
 /* r, D; mean and deviation that normalise. */
 static void find_limits(const norm_call *c, const batch_kept *k, double *sigma_B) {
     const double *p = c->options->param, *mu = c->state[STATE_MU], *sigma = c->state[STATE_SIGMA];
-    double *r = kept_limits(c), *shift = r + c->features;
+    double *r = k->own, *shift = r + c->features;
     double r_max = schedule(c, 1, p[PARAM_R_MAX], p[PARAM_R_CALLS]);
     double d_max = schedule(c, 0, p[PARAM_D_MAX], p[PARAM_D_CALLS]);
     for (int64_t j = 0; j < c->features; j++) {
@@ -70,7 +60,7 @@ static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x, real 
     find_limits(c, k, sigma_B);
     batch_advance(c, k, c->state[STATE_MU], c->stat[NORM_mu_B], 1);
     batch_advance(c, k, c->state[STATE_SIGMA], sigma_B, 1);
-    const double *r = kept_limits(c), *shift = r + c->features;
+    const double *r = k->own, *shift = r + c->features;
     double *a = k->scratch, *b = a + c->features;
     for (int64_t j = 0; j < c->features; j++) {
         a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
@@ -84,7 +74,6 @@ static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x, real 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     const double *mu = c->state[STATE_MU], *sigma = c->state[STATE_SIGMA];
-    memcpy(c->stat[NORM_mu], mu, (size_t)c->features * sizeof *mu);
     for (int64_t j = 0; j < c->features; j++) c->stat[NORM_sigma2][j] = sigma[j] * sigma[j];
     if (c->rows->mode != NORM_RUNNING) return forward_batch(c, k, x, y);
     for (int64_t j = 0; j < c->features; j++) {
@@ -97,21 +86,21 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     batch_kept *k = c->kept;
-    const double *r = kept_limits(c), *shift = r + c->features;
-    double *dgamma = kept_limits(c) + 2 * c->features;
+    const double *r = k->own, *shift = r + c->features;
+    double *dgamma = k->own + 2 * c->features;
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
     for (int64_t j = 0; j < c->features; j++)
         dgamma[j] = r[j] * c->dgamma[j] + shift[j] * c->dbeta[j];
     c->dgamma = dgamma;
-    batch_terms t = batch_statistic_terms(c, k, true);
+    batch_terms t = batch_statistic_terms(c, k);
     for (int64_t j = 0; j < c->features; j++) {
         t.a[j] *= r[j];
         t.b[j] *= r[j];
         t.slope[j] *= r[j];
     }
-    return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);
+    return batch_combine(c, k, &t, NULL, x, dy, dx);
 }
 
 const norm_method norm_brn = {
@@ -138,7 +127,8 @@ const norm_method norm_brn = {
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
     .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
-    .kept_bytes = kept_bytes,
+    .kept_bytes = batch_kept_bytes,
+    .kept_arrays = 3, /* r, D, dgamma */
     .forward = forward,
     .backward = backward,
 };

@@ -14,18 +14,6 @@
 #include "norm/kernels/pointwise.h"
 #include "norm/methods/methods.h"
 
-enum { PARAM_ALPHA0, PARAM_S0 };
-
-static double first_alpha(const norm_options *o, int64_t features) {
-    (void)features;
-    return o->param[PARAM_ALPHA0];
-}
-
-static double first_s(const norm_options *o, int64_t features) {
-    (void)features;
-    return o->param[PARAM_S0];
-}
-
 static double slope(double z, double f) {
     static const double two_by_root_pi = 1.12837916709551257390;
     (void)f;
@@ -58,7 +46,7 @@ const norm_method norm_derf = {
     .affine = true,
     .param = {{"alpha0", 0.5, -1e9, 1e9, NULL, "alpha before the first update"},
               {"s0", 0, -1e9, 1e9, NULL, "s before the first update"}},
-    .own = {{"alpha", false, first_alpha, NULL}, {"s", false, first_s, NULL}},
+    .own = {{"alpha", .from = "alpha0"}, {"s", .from = "s0"}},
     .vectors = NORM_BIT(gamma),
     .forward = forward,
     .backward = backward,

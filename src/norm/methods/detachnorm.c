@@ -7,36 +7,11 @@
  *     detach-std    dx = (g - mean[g]) / s
  *     detach-both   dx = g / s
  *
- * detach-std cuts off the whole standard deviation. The three methods differ in two flags. As
- * released: see ln_simple.c. row_stats.c has the kernel and the kept values.
+ * detach-std cuts off the whole standard deviation. The three methods differ in
+ * `constants`. As released: see ln_simple.c. row_stats.c has the kernel and the kept values.
  */
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
-
-static sr_status forward(norm_call *c, const real *x, real *y) {
-    row_rule rule = row_stats_rule(c);
-    return row_stats_forward(c, &rule, x, y);
-}
-
-static sr_status detached(norm_call *c, bool mean, bool std, const real *x, const real *dy,
-                          real *dx) {
-    row_rule rule = row_stats_rule(c);
-    rule.detach_mean = mean;
-    rule.detach_std = std;
-    return row_stats_backward(c, &rule, x, dy, dx);
-}
-
-static sr_status backward_mean(norm_call *c, const real *x, const real *dy, real *dx) {
-    return detached(c, true, false, x, dy, dx);
-}
-
-static sr_status backward_std(norm_call *c, const real *x, const real *dy, real *dx) {
-    return detached(c, false, true, x, dy, dx);
-}
-
-static sr_status backward_both(norm_call *c, const real *x, const real *dy, real *dx) {
-    return detached(c, true, true, x, dy, dx);
-}
 
 const norm_method norm_detach_mean = {
     .name = "detach-mean",
@@ -51,9 +26,9 @@ const norm_method norm_detach_mean = {
     .vectors = ROW_STATS_VECTORS,
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
-    .forward = forward,
-    .recompute = forward, /* there is no state */
-    .backward = backward_mean,
+    .forward = row_stats_centered_forward,
+    .recompute = row_stats_centered_forward, /* there is no state */
+    .backward = row_stats_centered_backward,
 };
 
 const norm_method norm_detach_std = {
@@ -69,9 +44,9 @@ const norm_method norm_detach_std = {
     .vectors = ROW_STATS_VECTORS,
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
-    .forward = forward,
-    .recompute = forward, /* there is no state */
-    .backward = backward_std,
+    .forward = row_stats_centered_forward,
+    .recompute = row_stats_centered_forward, /* there is no state */
+    .backward = row_stats_centered_backward,
 };
 
 const norm_method norm_detach_both = {
@@ -87,7 +62,7 @@ const norm_method norm_detach_both = {
     .vectors = ROW_STATS_VECTORS,
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
-    .forward = forward,
-    .recompute = forward, /* there is no state */
-    .backward = backward_both,
+    .forward = row_stats_centered_forward,
+    .recompute = row_stats_centered_forward, /* there is no state */
+    .backward = row_stats_centered_backward,
 };

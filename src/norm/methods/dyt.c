@@ -12,13 +12,6 @@
 #include "norm/kernels/pointwise.h"
 #include "norm/methods/methods.h"
 
-enum { PARAM_ALPHA0 };
-
-static double first_alpha(const norm_options *o, int64_t features) {
-    (void)features;
-    return o->param[PARAM_ALPHA0];
-}
-
 static double slope(double z, double f) {
     (void)z;
     return 1 - f * f;
@@ -47,7 +40,7 @@ const norm_method norm_dyt = {
     .summary = "Dynamic Tanh: no statistic, y = gamma tanh(alpha x) + beta with learnt alpha",
     .affine = true,
     .param = {{"alpha0", 0.5, -1e9, 1e9, NULL, "alpha before the first update"}},
-    .own = {{"alpha", false, first_alpha, NULL}},
+    .own = {{"alpha", .from = "alpha0"}},
     .vectors = NORM_BIT(gamma),
     .forward = forward,
     .backward = backward,

@@ -14,23 +14,6 @@
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
 
-enum { PARAM_UNBIASED };
-
-static row_rule rule_of(const norm_call *c) {
-    return (row_rule){
-        .center = true, .ddof = c->options->param[PARAM_UNBIASED] != 0, .gain = true, .C = 1};
-}
-
-static sr_status forward(norm_call *c, const real *x, real *y) {
-    row_rule rule = rule_of(c);
-    return row_stats_forward(c, &rule, x, y);
-}
-
-static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
-    row_rule rule = rule_of(c);
-    return row_stats_backward(c, &rule, x, dy, dx);
-}
-
 const norm_method norm_ln = {
     .name = "ln",
     .citation = "Ba, Kiros and Hinton, 2016",
@@ -44,7 +27,7 @@ const norm_method norm_ln = {
     .vectors = ROW_STATS_VECTORS,
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
-    .forward = forward,
-    .recompute = forward, /* there is no state */
-    .backward = backward,
+    .forward = row_stats_centered_forward,
+    .recompute = row_stats_centered_forward, /* there is no state */
+    .backward = row_stats_centered_backward,
 };

@@ -13,16 +13,6 @@
 #include "norm/kernels/row_stats.h"
 #include "norm/methods/methods.h"
 
-static sr_status forward(norm_call *c, const real *x, real *y) {
-    row_rule rule = row_stats_rule(c);
-    return row_stats_forward(c, &rule, x, y);
-}
-
-static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
-    row_rule rule = row_stats_rule(c);
-    return row_stats_backward(c, &rule, x, dy, dx);
-}
-
 const norm_method norm_ln_simple = {
     .name = "ln-simple",
     .citation = "Xu et al., NeurIPS 2019",
@@ -35,7 +25,7 @@ const norm_method norm_ln_simple = {
     .vectors = ROW_STATS_VECTORS,
     .scalars = ROW_STATS_THEOREM_SCALARS,
     .kept_bytes = row_stats_kept_bytes,
-    .forward = forward,
-    .recompute = forward, /* there is no state */
-    .backward = backward,
+    .forward = row_stats_centered_forward,
+    .recompute = row_stats_centered_forward, /* there is no state */
+    .backward = row_stats_centered_backward,
 };

@@ -36,15 +36,6 @@ enum { PARAM_BUFFER, PARAM_WARMUP, PARAM_CLIP_CALLS };
 
 static const double clip_ratio = 5;
 
-/* Behind batch_kept: [2 d] r, dgamma. */
-static size_t kept_bytes(const norm_call *c) {
-    return batch_kept_bytes(c) + 2 * (size_t)c->features * sizeof(double);
-}
-
-static double *kept_ratio(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
-}
-
 /* Puts now [d] into its slot; average [d] = now while early, else the mean over the slots. */
 static void use_buffer(const norm_call *c, const batch_kept *k, double *buffer, const double *now,
                        double *average) {
@@ -77,35 +68,26 @@ static void find_ratio(norm_call *c, const batch_kept *k, double *r) {
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    int64_t d = c->features;
-    double *run = c->state[STATE_RUN], *r = kept_ratio(c), *var = k->scratch + 2 * d;
-    memcpy(c->stat[NORM_psi2], run, (size_t)d * sizeof *run);
+    double *run = c->state[STATE_RUN], *var = k->scratch + 2 * c->features;
     if (c->rows->mode == NORM_RUNNING) {
         batch_divide(c, k, NULL, run);
-        batch_normalise(c, k, x, y);
-        return SR_OK;
+    } else {
+        sr_status status = batch_statistics(c, k, x);
+        if (status != SR_OK) return status;
+        use_buffer(c, k, c->state[STATE_BUF_X2], c->stat[NORM_psi2_B], var);
+        batch_divide(c, k, NULL, var);
+        find_ratio(c, k, k->own);
+        batch_advance(c, k, run, var, 1);
     }
-    sr_status status = batch_statistics(c, k, x);
-    if (status != SR_OK) return status;
-    use_buffer(c, k, c->state[STATE_BUF_X2], c->stat[NORM_psi2_B], var);
-    batch_divide(c, k, NULL, var);
-    find_ratio(c, k, r);
-    batch_advance(c, k, run, var, 1);
-    double *a = k->scratch, *shift = a + d;
-    for (int64_t j = 0; j < d; j++) {
-        a[j] = (double)c->gamma[j] * r[j] * k->inverse[j];
-        shift[j] = (double)c->beta[j];
-    }
-    column_passes m = column_passes_valid(c);
-    column_passes_scale(&m, x, k->center, a, shift, y);
+    batch_normalise(c, k, x, y);
     return SR_OK;
 }
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     batch_kept *k = c->kept;
     int64_t d = c->features;
-    const double *r = kept_ratio(c);
-    double *dgamma = kept_ratio(c) + d, *gz = k->scratch + 3 * d;
+    const double *r = k->own;
+    double *dgamma = k->own + d, *gz = k->scratch + 3 * d;
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
@@ -121,7 +103,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
         t.slope[j] *= -k->inverse[j] * k->inverse[j];
     }
     c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
-    return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_psi2_rowmean, dx);
+    return batch_combine(c, k, &t, NULL, x, dy, dx);
 }
 
 const norm_method norm_mabn = {
@@ -145,7 +127,8 @@ const norm_method norm_mabn = {
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(psi2) |
                NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
     .scalars = NORM_SCALAR_BIT(g_psi2) | NORM_SCALAR_BIT(g_psi2_rowmean),
-    .kept_bytes = kept_bytes,
+    .kept_bytes = batch_kept_bytes,
+    .kept_arrays = 2, /* r, dgamma */
     .forward = forward,
     .backward = backward,
 };

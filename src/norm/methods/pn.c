@@ -16,7 +16,6 @@
  * Kept: 1/psi [d]; nu of the call is in the statistics.
  */
 #include <math.h>
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
@@ -27,9 +26,6 @@ enum { PARAM_ALPHA_BWD };
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     double *psi2 = c->state[STATE_PSI2];
-    size_t bytes = (size_t)c->features * sizeof *psi2;
-    memcpy(c->stat[NORM_psi2], psi2, bytes);
-    memcpy(c->stat[NORM_nu], c->state[STATE_NU], bytes);
     batch_divide(c, k, NULL, psi2);
     if (c->rows->mode != NORM_RUNNING) {
         sr_status status = batch_statistics(c, k, x);
@@ -63,7 +59,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_terms terms = batch_terms_start(c, k);
     for (int64_t j = 0; j < c->features; j++)
         terms.slope[j] = -c->stat[NORM_nu][j] * k->inverse[j] * k->inverse[j];
-    return batch_combine(c, k, &terms, NULL, x, dy, NORM_SCALAR_g_psi2_rowmean, dx);
+    return batch_combine(c, k, &terms, NULL, x, dy, dx);
 }
 
 const norm_method norm_pn = {

@@ -21,24 +21,12 @@
  * u/sqrt(psi2 + eps) + beta. Not synchronized. Kept: 1/sqrt(den + eps) and 1/sqrt(v + eps) [d].
  */
 #include <math.h>
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
 
 enum { STATE_PSI2, STATE_NU };
 enum { PARAM_ALPHA_BWD, PARAM_WARMUP };
-
-static void advance(const norm_call *c) {
-    double calls = (double)c->calls, alpha = c->options->alpha, *psi2 = c->state[STATE_PSI2];
-    const double *v = c->stat[NORM_psi2_B];
-    if (c->rows->mode != NORM_TRAIN) return;
-    for (int64_t j = 0; j < c->features; j++) {
-        if (calls < c->options->param[PARAM_WARMUP])
-            psi2[j] = psi2[j] * ((calls - 1) / calls) + v[j] / calls;
-        psi2[j] = alpha * psi2[j] + (1 - alpha) * v[j];
-    }
-}
 
 /* Gamma over all rows: adds the padded rows to psi2_B. */
 static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) {
@@ -62,9 +50,6 @@ static sr_status record_gamma(norm_call *c, const batch_kept *k, const real *x) 
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    size_t bytes = (size_t)c->features * sizeof(double);
-    memcpy(c->stat[NORM_psi2], c->state[STATE_PSI2], bytes);
-    memcpy(c->stat[NORM_nu], c->state[STATE_NU], bytes);
     batch_divide(c, k, NULL, c->stat[NORM_psi2]);
     if (c->rows->mode != NORM_RUNNING) {
         sr_status status = batch_own_statistics(c, k, (double)c->rows->valid, x);
@@ -73,15 +58,16 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
             batch_divide(c, k, NULL, c->stat[NORM_psi2_B]);
         status = record_gamma(c, k, x);
         if (status != SR_OK) return status;
-        advance(c);
+        const double calls = (double)c->calls, alpha = c->options->alpha;
+        for (int64_t j = 0; c->rows->mode == NORM_TRAIN && j < c->features; j++) {
+            double *psi2 = &c->state[STATE_PSI2][j], v = c->stat[NORM_psi2_B][j];
+            if (calls < c->options->param[PARAM_WARMUP])
+                *psi2 = *psi2 * ((calls - 1) / calls) + v / calls;
+            *psi2 = alpha * *psi2 + (1 - alpha) * v;
+        }
     }
-    double *scale = k->scratch, *shift = scale + c->features;
-    for (int64_t j = 0; j < c->features; j++) {
-        scale[j] = (double)c->gamma[j] * k->inverse[j];
-        shift[j] = (double)c->beta[j];
-    }
-    column_passes m = column_passes_all(c);
-    column_passes_scale(&m, x, k->center, scale, shift, y);
+    const column_passes m = column_passes_all(c);
+    batch_normalise_rows(c, k, &m, x, y);
     return SR_OK;
 }
 

@@ -11,7 +11,6 @@
  * psi2_B is sigma2_B + mu_B^2, a sum of non-negative terms, so all three statistics come from one
  * sweep. Several processes: sync.c. Kept: 1/s [d] (center is zero).
  */
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
@@ -21,7 +20,6 @@ enum { STATE_PSI2 };
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     double *psi2 = c->state[STATE_PSI2];
-    memcpy(c->stat[NORM_psi2], psi2, (size_t)c->features * sizeof *psi2);
     if (c->rows->mode == NORM_RUNNING) {
         batch_divide(c, k, NULL, psi2);
     } else {
@@ -32,14 +30,6 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
     }
     batch_normalise(c, k, x, y);
     return SR_OK;
-}
-
-static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
-    batch_kept *k = c->kept;
-    sr_status status = batch_gradient_sums(c, k, x, dy);
-    if (status != SR_OK) return status;
-    if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
-    return batch_backward(c, k, x, dy, false, dx);
 }
 
 const norm_method norm_pnv = {
@@ -60,5 +50,5 @@ const norm_method norm_pnv = {
     .scalars = NORM_SCALAR_BIT(g_psi2_rowmean),
     .kept_bytes = batch_kept_bytes,
     .forward = forward,
-    .backward = backward,
+    .backward = batch_backward,
 };

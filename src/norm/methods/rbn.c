@@ -24,30 +24,22 @@ enum { STATE_MU, STATE_SIGMA2 };
 enum { PARAM_LAMBDA, PARAM_NU, PARAM_RUNNING, PARAM_SCALE };
 enum { RUNNING_BEFORE, RUNNING_AFTER };
 
-/* Behind batch_kept: [2 d] running mean and deviation of the penalty. */
-static size_t kept_bytes(const norm_call *c) {
-    return batch_kept_bytes(c) + 2 * (size_t)c->features * sizeof(double);
-}
-
-static double *kept_running(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
-}
-
 static double weight_of(const norm_call *c, int which) {
     return c->options->param[which] * (c->options->param[PARAM_SCALE] != 0 ? c->rows->tokens : 1);
 }
 
-static void keep_running(const norm_call *c) {
-    double *mu = kept_running(c), *sigma = mu + c->features;
+/* Keeps the running mean and standard deviation of the penalty. */
+static void keep_running(const norm_call *c, const batch_kept *k) {
+    double *mu = k->own, *sigma = mu + c->features;
     for (int64_t j = 0; j < c->features; j++) {
         mu[j] = c->state[STATE_MU][j];
         sigma[j] = sqrt(c->state[STATE_SIGMA2][j]);
     }
 }
 
-/* Into the loss of the step, once for all processes. */
-static void add_penalty(const norm_call *c) {
-    const double *mu = kept_running(c), *sigma = mu + c->features;
+/* Adds the penalty to the loss of the step, once for all processes. */
+static void add_penalty(const norm_call *c, const batch_kept *k) {
+    const double *mu = k->own, *sigma = mu + c->features;
     double mean_part = 0, deviation_part = 0;
     if (!c->rows->penalty || c->rows->rank != 0) return;
     for (int64_t j = 0; j < c->features; j++) {
@@ -64,19 +56,16 @@ static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x) {
     sr_status status = batch_statistics(c, k, x);
     if (status != SR_OK) return status;
     batch_divide(c, k, c->stat[NORM_mu_B], c->stat[NORM_sigma2_B]);
-    if (!after) keep_running(c);
+    if (!after) keep_running(c, k);
     batch_advance(c, k, c->state[STATE_MU], c->stat[NORM_mu_B], 1);
     batch_advance(c, k, c->state[STATE_SIGMA2], c->stat[NORM_sigma2_B], 1);
-    if (after) keep_running(c);
-    if (c->rows->mode == NORM_TRAIN && k->n > 0) add_penalty(c);
+    if (after) keep_running(c, k);
+    if (c->rows->mode == NORM_TRAIN && k->n > 0) add_penalty(c, k);
     return SR_OK;
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    size_t bytes = (size_t)c->features * sizeof(double);
-    memcpy(c->stat[NORM_mu], c->state[STATE_MU], bytes);
-    memcpy(c->stat[NORM_sigma2], c->state[STATE_SIGMA2], bytes);
     if (c->rows->mode == NORM_RUNNING) {
         batch_divide(c, k, c->state[STATE_MU], c->state[STATE_SIGMA2]);
     } else {
@@ -88,7 +77,7 @@ static sr_status forward(norm_call *c, const real *x, real *y) {
 }
 
 static void add_penalty_terms(const norm_call *c, const batch_kept *k, batch_terms *t) {
-    const double *mu = kept_running(c), *sigma = mu + c->features;
+    const double *mu = k->own, *sigma = mu + c->features;
     double lambda = 2 * weight_of(c, PARAM_LAMBDA) / k->n, nu = 2 * weight_of(c, PARAM_NU) / k->n;
     for (int64_t j = 0; j < c->features; j++) {
         double sigma_B = sqrt(c->stat[NORM_sigma2_B][j]);
@@ -102,11 +91,11 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     sr_status status = batch_gradient_sums(c, k, x, dy);
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
-    batch_terms t = batch_statistic_terms(c, k, true);
+    batch_terms t = batch_statistic_terms(c, k);
     double *weight = k->scratch + 3 * c->features; /* records the slope of BN alone */
     memcpy(weight, t.slope, (size_t)c->features * sizeof *weight);
     if (c->rows->mode == NORM_TRAIN) add_penalty_terms(c, k, &t);
-    return batch_combine(c, k, &t, weight, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);
+    return batch_combine(c, k, &t, weight, x, dy, dx);
 }
 
 const norm_method norm_rbn = {
@@ -135,7 +124,8 @@ const norm_method norm_rbn = {
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
     .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
-    .kept_bytes = kept_bytes,
+    .kept_bytes = batch_kept_bytes,
+    .kept_arrays = 2, /* running mean and standard deviation of the penalty */
     .forward = forward,
     .recompute = batch_recompute,
     .backward = backward,

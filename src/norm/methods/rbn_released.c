@@ -20,7 +20,6 @@
  * synchronized. Kept: center, 1/s [d].
  */
 #include <math.h>
-#include <string.h>
 
 #include "norm/kernels/batch_stats.h"
 #include "norm/methods/methods.h"
@@ -57,15 +56,6 @@ static term penalty_of(const norm_call *c, int64_t j, double mu, double sigma2) 
     return (term){p[PARAM_LAMBDA] * m * m + p[PARAM_NU] * v, 2 * p[PARAM_LAMBDA] * m, p[PARAM_NU]};
 }
 
-/* Behind batch_kept: [2 d] derivatives of the penalty. */
-static size_t kept_bytes(const norm_call *c) {
-    return batch_kept_bytes(c) + 2 * (size_t)c->features * sizeof(double);
-}
-
-static double *kept_penalty(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
-}
-
 static void divide(const norm_call *c, batch_kept *k, const double *center, const double *square) {
     double eps = c->options->eps;
     for (int64_t j = 0; j < c->features; j++) {
@@ -74,8 +64,8 @@ static void divide(const norm_call *c, batch_kept *k, const double *center, cons
     }
 }
 
-static void take_penalty(const norm_call *c) {
-    double *by_mean = kept_penalty(c), *by_variance = by_mean + c->features, sum = 0;
+static void take_penalty(const norm_call *c, const batch_kept *k) {
+    double *by_mean = k->own, *by_variance = by_mean + c->features, sum = 0;
     if (c->rows->mode != NORM_TRAIN) return; /* kept memory is zero */
     for (int64_t j = 0; j < c->features; j++) {
         term t = penalty_of(c, j, c->state[STATE_MU][j], c->state[STATE_SIGMA2][j]);
@@ -93,16 +83,13 @@ static sr_status forward_batch(norm_call *c, batch_kept *k, const real *x) {
     divide(c, k, mean, variance);
     batch_advance(c, k, c->state[STATE_MU], mean, 1);
     batch_advance(c, k, c->state[STATE_SIGMA2], variance, 1);
-    take_penalty(c);
+    take_penalty(c, k);
     return SR_OK;
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
-    size_t bytes = (size_t)c->features * sizeof(double);
     double *value = k->scratch + 3 * c->features;
-    memcpy(c->stat[NORM_mu], c->state[STATE_MU], bytes);
-    memcpy(c->stat[NORM_sigma2], c->state[STATE_SIGMA2], bytes);
     sr_status status = SR_OK;
     if (c->rows->mode == NORM_RUNNING)
         divide(c, k, c->state[STATE_MU], c->state[STATE_SIGMA2]);
@@ -136,19 +123,19 @@ static sr_status sums(norm_call *c, const batch_kept *k, const real *x, const re
 
 static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx) {
     batch_kept *k = c->kept;
-    const double *by_mean = kept_penalty(c), *by_variance = by_mean + c->features;
+    const double *by_mean = k->own, *by_variance = by_mean + c->features;
     double *weight = k->scratch + 3 * c->features;
     sr_status status = sums(c, k, x, dy, dx);
     if (status != SR_OK) return status;
     if (c->rows->mode == NORM_RUNNING) return batch_backward_constant(c, k, dy, dx);
-    batch_terms t = batch_statistic_terms(c, k, true);
+    batch_terms t = batch_statistic_terms(c, k);
     for (int64_t j = 0; j < c->features; j++) {
         if (c->stat[NORM_sigma2_B][j] < c->options->eps) t.slope[j] = 0;
         weight[j] = t.slope[j];
         t.b[j] += by_mean[j] / k->n;
         t.slope[j] += 2 * by_variance[j] / k->n;
     }
-    return batch_combine(c, k, &t, weight, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);
+    return batch_combine(c, k, &t, weight, x, dy, dx);
 }
 
 const norm_method norm_rbn_released = {
@@ -173,7 +160,8 @@ const norm_method norm_rbn_released = {
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),
     .scalars = NORM_SCALAR_BIT(g_sigma2_rowmean),
-    .kept_bytes = kept_bytes,
+    .kept_bytes = batch_kept_bytes,
+    .kept_arrays = 2, /* derivatives of the penalty */
     .forward = forward,
     .backward = backward,
 };

@@ -27,25 +27,10 @@
 #include "norm/methods/methods.h"
 
 enum { STATE_MU, STATE_SIGMA2, STATE_LAMBDA };
-enum { PARAM_ETA0, PARAM_T0 };
+enum { PARAM_T0 = 1 };
 enum { OWN_ETA, OWN_LN_GAMMA, OWN_LN_BETA };
 /* Behind the sums [2 d] of a chunk of rows. */
 enum { CHUNK = 64, ROW_NORM = 0, DX2, DIRECT2, CHUNK_SCALARS };
-
-static double first_eta(const norm_options *o, int64_t features) {
-    (void)features;
-    return o->param[PARAM_ETA0];
-}
-
-static double one(const norm_options *o, int64_t features) {
-    (void)o, (void)features;
-    return 1;
-}
-
-static double zero(const norm_options *o, int64_t features) {
-    (void)o, (void)features;
-    return 0;
-}
 
 /* lambda */
 static double lambda_of(const norm_call *c) {
@@ -63,7 +48,7 @@ static size_t kept_bytes(const norm_call *c) {
 
 /* Of this call: until its backward pass a later call may have moved the running one. */
 static double *kept_lambda(const norm_call *c) {
-    return (double *)((char *)c->kept + batch_kept_bytes(c));
+    return batch_kept_end(c);
 }
 
 static double *kept_gradients(const norm_call *c) {
@@ -72,10 +57,6 @@ static double *kept_gradients(const norm_call *c) {
 
 static double *kept_rows(const norm_call *c) {
     return kept_gradients(c) + 2 * c->features;
-}
-
-static int64_t row_at(const norm_call *c, int64_t i) {
-    return (c->rows->index ? c->rows->index[i] : i) * c->features;
 }
 
 /* -- forward ----------------------------------------------------------------------------------- */
@@ -98,7 +79,7 @@ static void write_both(const norm_call *c, const batch_kept *k, double lambda, c
     double *kept = kept_rows(c);
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (n > CHUNK)
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = row_at(c, i);
+        const int64_t at = norm_row_number(c->rows, i) * c->features;
         row_statistics(c, x + at, &kept[2 * i], &kept[2 * i + 1]);
         for (int64_t j = 0; j < c->features; j++) {
             const double u = (double)x[at + j], x1 = (u - kept[2 * i]) * kept[2 * i + 1];
@@ -123,18 +104,14 @@ static void write_output(const norm_call *c, const batch_kept *k, const real *x,
         column_passes_scale(&m, x, k->center, a, b, y);
 }
 
-static void advance_lambda(const norm_call *c, const batch_kept *k) {
-    if (c->rows->mode != NORM_TRAIN || !(k->n > 0)) return;
-    for (int64_t j = 0; j < c->features; j++) c->state[STATE_LAMBDA][j] = *kept_lambda(c);
-}
-
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     sr_status status =
         batch_standardise(c, k, x, c->state[STATE_MU], c->state[STATE_SIGMA2], false);
     if (status != SR_OK) return status;
     *kept_lambda(c) = lambda_of(c);
-    advance_lambda(c, k);
+    for (int64_t j = 0; c->rows->mode == NORM_TRAIN && k->n > 0 && j < c->features; j++)
+        c->state[STATE_LAMBDA][j] = *kept_lambda(c);
     write_output(c, k, x, y);
     return SR_OK;
 }
@@ -159,7 +136,7 @@ static void parameter_gradients(norm_call *c, const batch_kept *k, double lambda
 static batch_terms terms_of(norm_call *c, const batch_kept *k, double lambda) {
     const bool running = c->rows->mode == NORM_RUNNING;
     const double eta = (double)c->own[OWN_ETA][0];
-    batch_terms t = running ? batch_terms_start(c, k) : batch_statistic_terms(c, k, true);
+    batch_terms t = running ? batch_terms_start(c, k) : batch_statistic_terms(c, k);
     double square = 0;
     for (int64_t j = 0; j < c->features; j++) {
         t.a[j] = (1 - lambda) * (t.a[j] + eta);
@@ -217,8 +194,9 @@ static sr_status backward_both(norm_call *c, const mixture *m, const real *x, co
 #pragma omp parallel for num_threads(c->threads) schedule(static) if (chunks > 1)
     for (int64_t p = 0; p < chunks; p++)
         for (int64_t i = p * CHUNK; i < n && i < (p + 1) * CHUNK; i++)
-            row_backward(m, kept_rows(c) + 2 * i, x + row_at(c, i), dy + row_at(c, i),
-                         dx + row_at(c, i), part + p * width);
+            row_backward(m, kept_rows(c) + 2 * i, x + norm_row_number(c->rows, i) * c->features,
+                         dy + norm_row_number(c->rows, i) * c->features,
+                         dx + norm_row_number(c->rows, i) * c->features, part + p * width);
     for (int64_t p = 1; p < chunks; p++)
         for (int64_t j = 0; j < width; j++) part[j] += part[p * width + j];
     memcpy(c->own_grad[OWN_LN_GAMMA], part, (size_t)d * sizeof *part);
@@ -237,7 +215,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     parameter_gradients(c, k, lambda);
     batch_terms t = terms_of(c, k, lambda);
     if (lambda > 0) return backward_both(c, &(mixture){c, k, &t, lambda}, x, dy, dx);
-    return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_sigma2_rowmean, dx);
+    return batch_combine(c, k, &t, NULL, x, dy, dx);
 }
 
 const norm_method norm_repbn = {
@@ -253,9 +231,9 @@ const norm_method norm_repbn = {
     .alpha = 0.95,
     .param = {{"eta0", 1, -1e9, 1e9, NULL, "eta before the first update"},
               {"t0", 0, 0, 1e12, NULL, "calls over which LN gives way to RepBN; 0: no LN", true}},
-    .own = {{"eta", false, first_eta, NULL},
-            {"ln_gamma", true, one, "t0"},
-            {"ln_beta", true, zero, "t0"}},
+    .own = {{"eta", .from = "eta0"},
+            {"ln_gamma", true, .initial = 1, .when = "t0"},
+            {"ln_beta", true, .initial = 0, .when = "t0"}},
     .state = {{"mu", 0, NULL}, {"sigma2", 1, NULL}, {"lambda", 1, NULL}},
     .vectors = NORM_BIT(mu_B) | NORM_BIT(sigma2_B) | NORM_BIT(psi2_B) | NORM_BIT(mu) |
                NORM_BIT(sigma2) | NORM_BIT(gamma) | NORM_BIT(sum_g) | NORM_BIT(sum_gx),

@@ -43,7 +43,7 @@ static size_t kept_bytes(const norm_call *c) {
 }
 
 static way *kept_way(const norm_call *c) {
-    return (way *)((char *)c->kept + batch_kept_bytes(c));
+    return batch_kept_end(c);
 }
 
 static int64_t slots_of(const norm_call *c) {
@@ -83,12 +83,6 @@ static double variance_of_roots(const double *window, int64_t count) {
     return square / (double)count;
 }
 
-static bool is_outlier(const norm_call *c, const double *window, double limit) {
-    for (int64_t j = 0; j < c->features; j++)
-        if (mean_of_slots(c, window, j) - geometric_mean(c, window, j) > limit) return true;
-    return false;
-}
-
 /* Puts the batch into the window. */
 static way take_batch(const norm_call *c, const batch_kept *k) {
     const size_t bytes = (size_t)c->features * sizeof(double);
@@ -101,15 +95,17 @@ static way take_batch(const norm_call *c, const batch_kept *k) {
     double calls = (double)c->calls;
     if (calls <= c->options->param[PARAM_WINDOW] || calls < c->options->param[PARAM_WARMUP])
         return OWN_VALUES;
-    if (!is_outlier(c, window, limit)) return AVERAGES;
-    memcpy(slot_now(c, window), c->state[STATE_PSI2], bytes);
-    return OUTLIER;
+    for (int64_t j = 0; j < c->features; j++)
+        if (mean_of_slots(c, window, j) - geometric_mean(c, window, j) > limit) {
+            memcpy(slot_now(c, window), c->state[STATE_PSI2], bytes);
+            return OUTLIER;
+        }
+    return AVERAGES;
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
     batch_kept *k = batch_kept_start(c);
     double *psi2 = c->state[STATE_PSI2], *v = k->scratch;
-    memcpy(c->stat[NORM_psi2], psi2, (size_t)c->features * sizeof *psi2);
     if (c->rows->mode == NORM_RUNNING) {
         batch_divide(c, k, NULL, psi2);
     } else {
@@ -152,7 +148,7 @@ static sr_status backward(norm_call *c, const real *x, const real *dy, real *dx)
     batch_terms t = batch_terms_start(c, k);
     for (int64_t j = 0; j < c->features; j++) t.slope[j] = -psi[j] * k->inverse[j] * k->inverse[j];
     c->scalar[NORM_SCALAR_g_psi2] = batch_part(c, t.slope, NORM_psi2_B);
-    return batch_combine(c, k, &t, NULL, x, dy, NORM_SCALAR_g_psi2_rowmean, dx);
+    return batch_combine(c, k, &t, NULL, x, dy, dx);
 }
 
 const norm_method norm_un = {

@@ -1,5 +1,7 @@
-/* unit_norm.c -- unit norm with a scale vector, from nGPT (Loshchilov, Hsieh, Sun and Ginsburg,
- * ICLR 2025, arXiv 2410.01131, equations 15 and 16 and section 2.5; docs/norms.md 23).
+/* unit_norm.c -- unit norm with a scale vector, from nGPT (docs/norms.md 23).
+ *
+ * Loshchilov, Hsieh, Sun and Ginsburg, ICLR 2025, arXiv 2410.01131, equations 15 and 16, section
+ * 2.5.
  *
  * Per row over its d features, g = dL/dy:
  *
@@ -25,17 +27,14 @@ static double first_p(const norm_options *o, int64_t features) {
     return scale > 0 ? scale : 1 / sqrt((double)features);
 }
 
-static double ratio_of(const norm_call *c) {
-    return c->options->param[PARAM_S_INIT] / first_p(c->options, c->features);
-}
-
 static size_t kept_bytes(const norm_call *c) {
     return row_stats_kept_bytes(c) + (size_t)c->features * sizeof(real);
 }
 
 /* sum x^2 = sum/(d - (d - 1)); the ratio is the constant factor of the gain. */
 static row_rule rule_of(const norm_call *c) {
-    return (row_rule){.ddof = (int)(c->features - 1), .gain = true, .C = ratio_of(c)};
+    const double ratio = c->options->param[PARAM_S_INIT] / first_p(c->options, c->features);
+    return (row_rule){.ddof = (int)(c->features - 1), .gain = true, .C = ratio};
 }
 
 static sr_status forward(norm_call *c, const real *x, real *y) {
@@ -76,7 +75,7 @@ const norm_method norm_unit = {
     .param = {{"s_init", 1, 1e-9, 1e9, NULL, "scale before the first update"},
               {"s_scale", 0, 0, 1e9, NULL,
                "size of the learnt numbers before the first update; 0: 1/sqrt(features)"}},
-    .own = {{"s", true, first_p, NULL}},
+    .own = {{"s", true, .first = first_p}},
     .vectors = ROW_STATS_VECTORS,
     .scalars = ROW_STATS_SCALARS,
     .kept_bytes = kept_bytes,

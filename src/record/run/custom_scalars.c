@@ -1,5 +1,4 @@
-/* custom_scalars.c -- scalars of the host's own, and the statistics of the format by their
-   names. */
+/* custom_scalars.c -- declares custom scalars; finds the statistics of the format by name. */
 #include "record/run/custom_scalars.h"
 
 #include <stdio.h>
@@ -8,7 +7,7 @@
 #include "record/recorder_state.h"
 #include "runfile/write/write_custom.h"
 
-/* -- of the format --------------------------------------------------------------------------- */
+/* -- statistics of the format ------------------------------------------------------------------ */
 
 int sr_vector_id(const char *name) {
     const run_column *c = name ? run_find_column(run_vectors, SR_VECTOR_COUNT, name) : NULL;
@@ -36,14 +35,13 @@ const char *sr_scalar_definition(int which) {
     return which >= 0 && which < SR_SCALAR_COUNT ? run_scalars[which].definition : NULL;
 }
 
-/* -- of the host ----------------------------------------------------------------------------- */
+/* -- custom scalars ---------------------------------------------------------------------------- */
 
 static bool is_taken(const sr_recorder *r, const char *name) {
     for (int i = 0; i < r->writer.declared_count; i++)
         if (strcmp(r->writer.declared[i].name, name) == 0) return true;
     return run_find_column(run_scalars, SR_SCALAR_COUNT, name) ||
-           run_find_column(run_step_ints, RUN_STEP_INTS, name) ||
-           run_find_column(run_step_reals, RUN_STEP_REALS, name);
+           run_find_column(run_steps, RUN_STEPS, name);
 }
 
 /* Columns that overhead_limit.c fills. */
@@ -61,7 +59,7 @@ static sr_status check_scalar(sr_recorder *r, const char *name, const char *unit
     if (recorder_check_label(r, "scalar", name, unit, definition) != SR_OK)
         return recorder_check(r);
     if (is_taken(r, name))
-        return sr_fail(why, SR_USAGE, "%s: scalar %s: there is one of this name", r->path, name);
+        return sr_fail(why, SR_USAGE, "%s: scalar %s declared twice", r->path, name);
     if (scope != SR_PER_SITE && scope != SR_PER_STEP)
         return sr_fail(why, SR_USAGE, "%s: scalar %s: scope %d", r->path, name, (int)scope);
     int of_host = 0;

@@ -1,6 +1,4 @@
-/* metrics.c -- evaluations and the metrics that they have, on their way into a run file. */
-#include "record/run/metrics.h"
-
+/* metrics.c -- takes evaluations and their metrics. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,7 +55,7 @@ sr_status sr_begin_eval(sr_recorder *r, int64_t step, double epoch) {
     if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (r->in_eval)
         return sr_fail(&r->failure, SR_STATE,
-                       "%s: evaluation at step %lld begun inside that of %lld", r->path,
+                       "%s: evaluation at step %lld begun inside the one at %lld", r->path,
                        (long long)step, (long long)r->eval_step);
     if (step < 0 || step < r->eval_step)
         return sr_fail(&r->failure, SR_USAGE, "%s: evaluation at step %lld after one at %lld",

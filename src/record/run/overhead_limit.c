@@ -1,11 +1,11 @@
-/* overhead_limit.c -- how much of the run's time recording takes, and a spacing of vectors that
- * keeps it within options.overhead.
+/* overhead_limit.c -- measures the fraction of the run's time that recording takes, and adapts the
+ * spacing of vectors to options.overhead.
  *
- * Own time is that of declaring the file, of sr_begin_step, sr_take_*, sr_end_step and sr_flush,
- * and what the host adds. From the first step on it is compared with the time that went by, after
- * at least PACE_STEPS steps and PACE_ROWS rows of vectors, each time from where the last comparison
- * ended: more than the share allowed, and the spacing doubles; less than a quarter of it, and it
- * halves, not below the one that the size of the file asks for. Scalars are recorded in every step.
+ * Own time is the time of declaring the file, sr_begin_step, sr_take_*, sr_end_step and sr_flush,
+ * and the time that the host program adds. It is compared with the elapsed time after at least
+ * PACE_STEPS steps and PACE_ROWS rows of vectors since the last comparison. If its fraction exceeds
+ * the limit, the spacing doubles. If it is below a quarter of the limit, the spacing halves, but
+ * not below the spacing for the size of the file. Every step records scalars.
  */
 #include "record/run/overhead_limit.h"
 
@@ -28,7 +28,7 @@ static bool is_paced(const sr_recorder *r) {
     return recorder_is_paced(&r->options) && r->sites > 0;
 }
 
-/* Copied rows may have brought it along. */
+/* The copied rows of a resumed run may have declared it. */
 static int declare(sr_recorder *r, const char *name, const char *unit, const char *definition) {
     for (int i = 0; i < r->writer.declared_count; i++) {
         if (strcmp(r->writer.declared[i].name, name) != 0) continue;

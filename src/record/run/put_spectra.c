@@ -1,6 +1,5 @@
-/* put_spectra.c -- spectra of the current step, and what a last pass found, from the host. */
+/* put_spectra.c -- takes spectra of the current step, and statistics and pairs of a final pass. */
 #include "record/run/put_spectra.h"
-#include "record/run/recorder_start.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include "record/flush_policy.h"
 #include "record/recorder_state.h"
 #include "record/site_arguments.h"
+#include "runfile/pair_check.h"
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
 
@@ -58,4 +58,21 @@ sr_status sr_put_final(sr_recorder *r, int64_t batches, const double *const valu
                        r->path, r->options.final ? "without values" : "without sr_options.final");
     sr_status status = writer_put_final(&r->writer, batches, value, &r->failure);
     return writer_keep(&r->writer, status) == SR_OK ? flush_policy_beside(r) : status;
+}
+
+sr_status sr_put_pairs(sr_recorder *r, int site, const float *x, const float *y,
+                       const int32_t *feature) {
+    if (!r || recorder_start(r) != SR_OK) return recorder_check(r);
+    if (!r->options.pairs)
+        return sr_fail(&r->failure, SR_STATE, "%s: sr_put_pairs without sr_options.pairs", r->path);
+    if (site < 0 || site >= r->sites || !x || !y || !feature)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_pairs: site %d, or no values", r->path,
+                       site);
+    const sr_run_site *at = &r->site[site];
+    const char *fault = pair_check_fault(x, y, feature, r->options.pairs, at->width);
+    if (fault)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_pairs: site %s: %s", r->path, at->name,
+                       fault);
+    const void *const value[SR_PAIR_COUNT] = {x, y, feature};
+    return writer_keep(&r->writer, writer_put_pairs(&r->writer, site, value, &r->failure));
 }

@@ -1,7 +1,6 @@
-/* recorder.c -- the life of a run file: sr_create to sr_close. The first failure stays in
- * r->failure and turns every later call into nothing. */
+/* recorder.c -- the recorder from sr_create to sr_close. r->failure keeps the first failure, and
+ * later calls do nothing. */
 #include "record/recorder.h"
-#include "record/run/recorder_start.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,7 +22,6 @@
 #include "record/run/vector_sampling.h"
 #include "record/step/put_step.h"
 #include "record/step/raw_passes.h"
-#include "record/step/raw_statistics.h"
 #include "runfile/abi_struct.h"
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
@@ -44,10 +42,7 @@ static void format_time(double seconds, char text[RUN_FINISHED_SIZE]) {
 }
 
 static char *copy_text(const char *text) {
-    size_t size = text ? strlen(text) + 1 : 1;
-    char *copy = calloc(size, 1);
-    if (copy && text) memcpy(copy, text, size);
-    return copy;
+    return strdup(text ? text : "");
 }
 
 /* -- create ---------------------------------------------------------------------------------- */
@@ -198,7 +193,7 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
     return SR_OK;
 }
 
-/* Distances follow from what is used, in whichever formula. */
+/* OWN has the distances of the statistics that it uses. */
 static uint32_t scalars_of(const sr_run_site *s) {
     const bool sigma = sr_run_uses(s, "mu") || sr_run_uses(s, "sigma2");
     if (s->family != SR_FAMILY_OWN) return run_family_scalars(s->family);
@@ -289,12 +284,6 @@ sr_status sr_set_embedding_method(sr_recorder *r, const char *name, const char *
 
 /* -- sizes ----------------------------------------------------------------------------------- */
 
-static bool any_alpha(const sr_recorder *r) {
-    for (int64_t i = 0; i < r->sites; i++)
-        if (!isnan(r->site[i].alpha)) return true;
-    return false;
-}
-
 static int64_t count_declared(const sr_recorder *r, sr_scope scope) {
     int64_t count = 0;
     for (int i = 0; i < r->writer.declared_count; i++)
@@ -303,6 +292,8 @@ static int64_t count_declared(const sr_recorder *r, sr_scope scope) {
 }
 
 static run_layout make_layout(const sr_recorder *r) {
+    bool any_alpha = false;
+    for (int64_t i = 0; i < r->sites; i++) any_alpha |= !isnan(r->site[i].alpha);
     return (run_layout){.sites = r->sites,
                         .width = r->width,
                         .site = r->site,
@@ -314,7 +305,7 @@ static run_layout make_layout(const sr_recorder *r) {
                         .spectra = r->options.spectra && r->sites > 0,
                         .final = r->options.final && r->sites > 0,
                         .pairs = r->sites > 0 ? r->options.pairs : 0,
-                        .running = r->options.running && any_alpha(r),
+                        .running = r->options.running && any_alpha,
                         .metrics = r->writer.metrics,
                         .has_host = r->writer.declared_count > 0 || *r->info.ranks,
                         .ranks = r->info.ranks,
@@ -404,11 +395,12 @@ sr_status sr_end_step(sr_recorder *r, const sr_step *given) {
     if (writer_keep(&r->writer, writer_put_spectra(&r->writer, r->step, &r->failure)) != SR_OK)
         return recorder_check(r);
     r->own_seconds += recorder_clock() - began;
-    const int64_t ints[RUN_STEP_INTS] = {r->step, row.update, row.tokens};
     const double seconds = r->seconds_before + recorder_clock() - r->clock_start;
-    const double reals[RUN_STEP_REALS] = {row.epoch, row.loss, row.lr, row.grad_norm, seconds};
+    const step_value values[RUN_STEPS] = {
+        {.whole = r->step}, {.whole = row.update}, {.whole = row.tokens},   {.real = row.epoch},
+        {.real = row.loss}, {.real = row.lr},      {.real = row.grad_norm}, {.real = seconds}};
     overhead_limit_end_step(r);
-    writer_end_step(&r->writer, ints, reals);
+    writer_end_step(&r->writer, values);
     r->in_step = false, r->ended = r->step;
     flush_policy_ended(r);
     return flush_policy_when_due(r);
@@ -443,8 +435,8 @@ static sr_status take_finish(sr_finish *finish, const sr_finish *given, sr_failu
                    s ? s : "");
 }
 
-/* Writes the end; a host's mistake (not a failed write) still gets the rows before it into a file.
- */
+/* Writes the end of the file. After a misuse of the recorder (not after a failed write) the earlier
+ * rows are kept, too. */
 static void finish_file(sr_recorder *r, const sr_finish *finish) {
     sr_run_info end = r->info;
     char finished[RUN_FINISHED_SIZE];
@@ -457,7 +449,7 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     end.finished = finished, end.wall_seconds = seconds;
     sr_failure late = {0};
     sr_status status = SR_OK;
-    if (!r->started && mistaken) return; /* nothing worth keeping under a name */
+    if (!r->started && mistaken) return; /* the file has no rows */
     if (!r->started) status = recorder_start(r);
     if (status == SR_OK && !mistaken) status = running_put(r);
     if (status == SR_OK) status = writer_finish(&r->writer, &end, &late);
@@ -465,7 +457,7 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     if (r->failure.status == SR_OK && late.status != SR_OK) r->failure = late;
 }
 
-/* No row was ever in it, or rows alone that another file has. */
+/* Removes a file that has no rows, or only rows of another file. */
 static void forget_useless(const sr_recorder *r) {
     if (!r->started || r->resuming) unlink(r->part);
 }

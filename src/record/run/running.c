@@ -14,15 +14,11 @@ double *running_values(const raw_state *raw, int which) {
     return (double *const[RUN_RUNNING]){raw->mu, raw->sigma2, raw->psi2, raw->nu}[which];
 }
 
-static bool any_runs(const sr_recorder *r) {
-    for (int64_t i = 0; i < r->sites; i++)
-        if (r->state[i].raw.mu && !isnan(r->site[i].alpha)) return true;
-    return false;
-}
-
 sr_status running_put(sr_recorder *r) {
     const running_rows *rows = &r->writer.running;
-    if (!r->writer.layout.running || r->ended < 0 || r->ended == rows->last || !any_runs(r))
+    bool any = false;
+    for (int64_t i = 0; i < r->sites; i++) any |= r->state[i].raw.mu && !isnan(r->site[i].alpha);
+    if (!r->writer.layout.running || r->ended < 0 || r->ended == rows->last || !any)
         return recorder_check(r);
     double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
     const double *row[RUN_RUNNING];

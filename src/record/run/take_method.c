@@ -6,7 +6,7 @@
 
 #include "runfile/site_method.h"
 
-/* Of each family: axes it may have, the first unless told; what it uses, NULL: anything. */
+/* Possible axes of each family, the default first; the statistics that it uses, NULL: any. */
 static const struct {
     const char *axes, *uses;
 } of_family[SR_FAMILY_COUNT] = {
@@ -23,17 +23,13 @@ static bool fits(const sr_site *s, const char *axis, const char *uses, const cha
            (!must || (method_has_words(must, uses) && method_has_words(uses, must)));
 }
 
-static void copy(char to[SR_KIND_SIZE], const char *from) {
-    snprintf(to, SR_KIND_SIZE, "%.*s", SR_KIND_SIZE - 1, from);
-}
-
 bool recorder_take_method(sr_run_site *to, const sr_site *s) {
     const char *axes = of_family[s->family].axes, *uses = of_family[s->family].uses;
     char axis[SR_KIND_SIZE];
     snprintf(axis, sizeof axis, "%.*s", (int)strcspn(axes, ","), axes);
-    copy(to->axis, s->axis ? s->axis : axis);
-    copy(to->uses, s->uses ? s->uses : uses ? uses : "");
-    copy(to->constants, s->constants ? s->constants : "");
+    method_copy(to->axis, s->axis ? s->axis : axis);
+    method_copy(to->uses, s->uses ? s->uses : uses ? uses : "");
+    method_copy(to->constants, s->constants ? s->constants : "");
     to->family = s->family;
     to->layer_scale_own = s->layer_scale_own;
     return fits(s, s->axis ? s->axis : axis, s->uses ? s->uses : to->uses,

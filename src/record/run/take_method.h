@@ -5,7 +5,7 @@
 #include "statrec/record.h"
 #include "statrec/runfile.h"
 
-/* Fills the method of `to` from the host's declaration; what it leaves out follows from the family.
+/* Fills the method of `to` from the host's declaration; omitted parts follow from the family.
  * False when it contradicts the family. */
 bool recorder_take_method(sr_run_site *to, const sr_site *s);
 

@@ -1,15 +1,14 @@
-/* vector_sampling.c -- which steps' vectors a run without a known end keeps: those of the whole of
- * it, within options.size_limit.
+/* vector_sampling.c -- chooses the steps whose vectors are recorded, so that they cover a run of
+ * unknown length within options.size_limit.
  *
- * Five eighths of the limit are for rows of vectors; R fit in. The first R/4 steps keep all of
- * theirs. From then on each doubling k = 0, 1, ... of the run's length gets a share of the other
- * 3R/4,
+ * Five eighths of the limit are for rows of vectors; R rows fit. The first R/4 steps all record
+ * vectors. Each doubling k = 0, 1, ... of the run's length then gets this part of the other 3R/4:
  *
- *     8 / ((k + 8)(k + 9)),     which add up to 1 whatever k becomes:
+ *     8 / ((k + 8)(k + 9)); the parts of all k sum to 1
  *     spacing = 2^k (k + 8)(k + 9) / 24, rounded to a power of two
  *
- * The rest is for what comes with every step. Where that outgrows it, or a planned run goes on past
- * its plan, vectors are kept as long as the file stays below the limit with them.
+ * The rest of the limit is for data of every step. These may outgrow it, and a planned run may
+ * exceed its plan. Vectors are then recorded while the file with them stays below the limit.
  */
 #include "record/run/vector_sampling.h"
 
@@ -33,7 +32,8 @@ static int64_t vector_sampling_at(int64_t steps, int64_t rows) {
     return every;
 }
 
-/* With this row, those since the last flush, and a chunk of each column that a row may begin. */
+/* Whether the file stays below the limit with this row, the rows since the last flush, and a new
+ * chunk of each column. */
 static bool fits(const sr_recorder *r, int64_t row_bytes) {
     const run_writer *w = &r->writer;
     int64_t chunk[2], scalars[2], steps[2];
@@ -44,7 +44,7 @@ static bool fits(const sr_recorder *r, int64_t row_bytes) {
     const double begun =
         (double)(rows + chunk[0]) * (double)row_bytes +
         4.0 * (double)(scalars[0] * scalars[1]) * (SR_SCALAR_COUNT + w->declared_count) +
-        8.0 * (double)steps[0] * (RUN_STEP_INTS + RUN_STEP_REALS + w->declared_count);
+        8.0 * (double)steps[0] * (RUN_STEPS + w->declared_count);
     return (double)r->file_bytes + begun <= (double)r->options.size_limit;
 }
 
@@ -56,7 +56,7 @@ bool vector_sampling_wants_vectors(sr_recorder *r, int64_t step) {
     const bool bounded = r->options.vectors_every == -1 && row_bytes > 0;
     if (bounded && planned == 0) {
         const int64_t least = vector_sampling_at(steps, rows_within(r, row_bytes));
-        /* the factor of overhead_limit.c, every / least_every, stays */
+        /* keeps every / least_every, the factor of overhead_limit.c */
         while (r->least_every < least) r->every *= 2, r->least_every *= 2;
     }
     if (step % r->every != 0) return false;

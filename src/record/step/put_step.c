@@ -1,4 +1,4 @@
-/* put_step.c -- ready statistics of the current step, and what follows from them. */
+/* put_step.c -- takes statistics of the current step, and derives scalars from them. */
 #include "record/step/put_step.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ sr_status sr_put_rows(sr_recorder *r, int site, int64_t rows) {
 sr_status sr_put_vector(sr_recorder *r, int site, sr_vector which, const double *value) {
     const site_state *s = recorder_site(r, site, "sr_put_vector");
     if (!s) return recorder_check(r);
-    /* without a family nothing defines xhat, and the scalars of these sums would be missing */
+    /* Without a family xhat is undefined, and these sums would have no scalars. */
     static const uint32_t sums =
         1u << SR_sum_g | 1u << SR_sum_gx | 1u << SR_nu | 1u << SR_Gamma_t | 1u << SR_Lambda_t;
     const bool is_sum = (int)which >= 0 && which < SR_VECTOR_COUNT && (sums >> which & 1);
@@ -67,7 +67,7 @@ sr_status recorder_put_vector(sr_recorder *r, int site, sr_vector which, const d
     return SR_OK;
 }
 
-/* A scalar of the host's own (sr_declare_scalar), in the row being filled. */
+/* Sets a custom scalar (sr_declare_scalar) of the row in progress. */
 static sr_status put_declared(sr_recorder *r, int64_t site, int which, sr_scope scope,
                               double value) {
     const int i = which - SR_SCALAR_COUNT;

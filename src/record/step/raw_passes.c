@@ -1,13 +1,11 @@
-/* raw_passes.c -- forward and backward passes of a site in one step: which of them count, and what
- * they add up to.
+/* raw_passes.c -- chooses and merges the forward and backward passes of a site in one step.
  *
- * A forward pass waits for its backward pass, the last one first: what activation checkpointing
- * runs twice, and what ran in passing, never gets one and does not count. Passes that count are
- * merged (sr_site.repeat), b into a, n = n_a + n_b, delta = mean_b - mean_a (Chan, Golub and
- * LeVeque 1979):
+ * A backward pass matches the last unmatched forward pass. Unmatched forward passes do not count:
+ * activation checkpointing runs some twice. Passes that count are merged (sr_site.repeat), b into
+ * a, with n = n_a + n_b, delta = mean_b - mean_a (Chan, Golub and LeVeque 1979):
  *
- *   mean = mean_a + delta n_b / n        variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) /
- *   n
+ *   mean = mean_a + delta n_b / n
+ *   variance = (n_a var_a + n_b var_b + delta^2 n_a n_b / n) / n
  *   sum_gc about a reference c, the mean of the first pass: + sum_gc_b + (mean_b - c) sum_g_b
  */
 #include "record/step/raw_passes.h"
@@ -40,7 +38,7 @@ sr_status raw_reserve(sr_recorder *r, int site) {
     return SR_OK;
 }
 
-/* Room for one more waiting pass; memory of passes that are through is used again. */
+/* Makes room for one more unmatched pass; reuses the memory of earlier passes. */
 static sr_status reserve_pass(sr_recorder *r, raw_state *raw, int64_t width) {
     const int64_t before = raw->pending_capacity;
     if (!vector_reserve(&raw->pending, &raw->pending_capacity, raw->pendings + 1,
@@ -121,15 +119,15 @@ bool raw_finish_passes(raw_state *raw, int64_t width) {
 
 /* -- forward --------------------------------------------------------------------------------- */
 
-/* The new pass on top, without moments yet; NULL after keeping a failure. */
+/* Adds a pass without moments; NULL after keeping a failure. */
 static raw_pass *push_pass(sr_recorder *r, int site) {
     raw_state *raw = &r->state[site].raw;
     const int64_t width = r->site[site].width;
     if (!r->site[site].merged) raw->pendings = 0;
     if (raw->pendings == RAW_PENDING_MAX) {
         sr_fail(&r->failure, SR_STATE,
-                "%s: site %s: %d forward passes in step %lld, none followed by a backward pass",
-                r->path, r->site[site].name, RAW_PENDING_MAX, (long long)r->step);
+                "%s: site %s: %d forward passes without a backward pass in step %lld", r->path,
+                r->site[site].name, RAW_PENDING_MAX, (long long)r->step);
         return NULL;
     }
     if (raw_reserve(r, site) != SR_OK || reserve_pass(r, raw, width) != SR_OK) return NULL;
@@ -144,19 +142,15 @@ static sr_status refuse_tensor(sr_recorder *r, int site, const sr_tensor *x, con
                    (long long)r->site[site].width);
 }
 
-/* Whether its bytes can be counted, as elements of 8. */
-static bool is_countable(const sr_tensor *x) {
-    return 8.0 * (double)x->outer * (double)x->channels * (double)x->inner < (double)INT64_MAX;
-}
-
-/* Takes over the caller's tensor, of whichever size. */
+/* Copies and checks the caller's tensor. */
 static sr_status take_tensor(sr_recorder *r, int site, sr_tensor *x, const sr_tensor *from,
                              const char *call) {
     sr_status status = abi_struct_take(x, sizeof *x, from, "sr_tensor", &r->failure);
     if (status != SR_OK) return status;
+    const double bytes = 8.0 * (double)x->outer * (double)x->channels * (double)x->inner;
     const bool fits = x->outer >= 0 && x->inner >= 0 && x->channels == r->site[site].width &&
                       (unsigned)x->element <= SR_FLOAT16 && x->samples >= 0 &&
-                      (x->data || x->outer == 0 || x->inner == 0) && is_countable(x);
+                      (x->data || x->outer == 0 || x->inner == 0) && bytes < (double)INT64_MAX;
     return fits ? SR_OK : refuse_tensor(r, site, x, call);
 }
 
@@ -203,8 +197,8 @@ sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *from) {
 
 /* -- backward -------------------------------------------------------------------------------- */
 
-/* The forward pass that a backward pass belongs to; NULL: none, which is an error only where the
- * step had none at all. */
+/* The forward pass of a backward pass; NULL: none. That is an error only if the step had no forward
+ * pass. */
 static raw_pass *top_pass(sr_recorder *r, int site, const char *call) {
     raw_state *raw = &r->state[site].raw;
     if (raw->pendings > 0) return &raw->pending[raw->pendings - 1];
@@ -237,7 +231,7 @@ sr_status sr_take_backward(sr_recorder *r, int site, const sr_tensor *dy) {
     if (p->of_sums || p->x.outer != g.outer || p->x.inner != g.inner)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_take_backward: %s at site %s in step %lld",
                        r->path,
-                       p->of_sums ? "the forward pass was sums" : "shape of dy is not that of x",
+                       p->of_sums ? "the forward pass was sums" : "dy and x differ in shape",
                        r->site[site].name, (long long)r->step);
     double *sums = malloc(3 * (size_t)width * sizeof *sums);
     if (!sums) return sr_fail(&r->failure, SR_MEMORY, "%s: %lld sums", r->path, (long long)width);

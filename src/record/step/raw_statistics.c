@@ -1,37 +1,35 @@
-/* raw_statistics.c -- statistics from raw tensors or from a host's sums: docs/norms.md 2, 10, 11,
- * 18.
+/* raw_statistics.c -- statistics from raw tensors or from a host program's sums (docs/norms.md 2,
+ * 10, 11, 18).
  *
- *   forward   mu_B, sigma2_B, psi2_B of x over valid rows; running (start 0, 1, 1)
- *             mu <- alpha mu + (1 - alpha) mu_B, sigma2 and psi2 alike (biased), recorded as they
- *             were before this
+ *   forward   mu_B, sigma2_B, psi2_B of x over valid rows
+ *             mu <- alpha mu + (1 - alpha) mu_B, from 0; sigma2 and psi2 (biased) from 1.
+ *             Recorded are the values before this update.
  *   backward  sum_g, sum_gx with the xhat of the site's family (statrec/record.h)
  *   PN        Gamma_t = psi2_B / (psi2 + eps)    Lambda_t = gamma sum_gx / n
- *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, start 0, recorded as it
- *             was
- *             before
+ *             nu <- nu (1 - (1 - alpha) Gamma_t) + (1 - alpha) Lambda_t, from 0.
+ *             Recorded is the value before this update.
  *
- * dx_norm and direct_norm follow from the sums of g, g xhat and g^2, with Q = mean[xhat^2] (of the
- * batch statistic in use, v/(v + eps); PN: Gamma_t) and A, B, E the sums of g, g xhat and g^2:
+ * dx_norm and direct_norm use A, B, E, the sums of g, g xhat and g^2, and Q = mean[xhat^2]. Q is
+ * v/(v + eps) for a batch statistic v, and Gamma_t for PN:
  *
- *   SIGMA  direct^2 = sum_k (gamma scale)^2 E    dx^2 = direct^2 - sum_k (gamma scale)^2 (A^2 + (2
- *   - Q) B^2)/n
- *   PSI    the same without A
+ *   SIGMA  direct^2 = sum_k (gamma scale)^2 E
+ *          dx^2 = direct^2 - sum_k (gamma scale)^2 (A^2 + (2 - Q) B^2)/n
+ *   PSI    as SIGMA without A
  *   PN     dx^2 = direct^2 - sum_k scale^2 nu (2 gamma B - n nu Q), nu from before the update
- *   NONE   both are the root of sum_k E;  ROW, OWN: dx needs the rows, or the method: NaN
- *   observed: dx_norm_bn and direct_norm_bn by SIGMA, where that is not the family
+ *   NONE   both are the root of sum_k E;  ROW, OWN: NaN, since sums do not suffice
+ *   observed: dx_norm_bn and direct_norm_bn by SIGMA, unless that is the family
  *
- * The passes of a step are collected by raw_passes.c; what they add up to is turned into vectors
- * and scalars here, when the step ends. Vectors that the host puts itself stand in for the
- * recorder's. Deviation: one alpha serves PN's forward and backward averages.
+ * raw_passes.c collects the passes of a step. This file turns their sums into vectors and scalars
+ * when the step ends. Vectors that the host program puts replace the recorder's. Deviation: one
+ * alpha serves PN's forward and backward averages.
  */
-#include "record/step/raw_statistics.h"
+#include "record/step/raw_passes.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "record/recorder_state.h"
 #include "record/step/put_step.h"
-#include "record/step/raw_passes.h"
 
 /* One site at the end of a step; vectors are [width]. */
 typedef struct ending {
@@ -47,7 +45,7 @@ typedef struct ending {
     double *center, *scale, *own_scale, *sum_gx;   /* xhat = (x - center) scale; PN's own scale */
 } ending;
 
-/* What the host has put in this step, or else ours. */
+/* The host program's vector of this step, or else the recorder's. */
 static const double *put_or(const sr_recorder *r, int site, sr_vector which, const double *ours) {
     if (!(r->state[site].put >> which & 1)) return ours;
     return r->vector[which] + r->site[site].offset;
@@ -72,7 +70,7 @@ static void put_forward(const ending *e) {
     put_vector(e, SR_psi2, e->psi2);
 }
 
-/* From the statistics of this step and the running ones from before it. */
+/* Uses the statistics of this step, and running statistics from before it. */
 static void prepare_xhat(const ending *e) {
     const bool centred = e->observed || (e->family != SR_FAMILY_PSI && e->family != SR_FAMILY_PN);
     const double *statistic = centred ? e->variance : e->square;
@@ -84,7 +82,7 @@ static void prepare_xhat(const ending *e) {
     }
 }
 
-/* sum g x = sum_gx / scale + center * sum_g when sum_gx is not that of PN's xhat. Moves nu. */
+/* sum g x = sum_gx / scale + center * sum_g if sum_gx does not use PN's xhat. Updates nu. */
 static void put_pn(const ending *e, double *Gamma, double *Lambda, double *nu) {
     put_vector(e, SR_nu, e->nu);
     for (int64_t k = 0; k < e->width; k++) {
@@ -98,7 +96,7 @@ static void put_pn(const ending *e, double *Gamma, double *Lambda, double *nu) {
     put_vector(e, SR_Lambda_t, Lambda);
 }
 
-/* What is subtracted from (gamma scale)^2 E in feature k; mean_part: the term of A too. */
+/* The amount subtracted from (gamma scale)^2 E in feature k; mean_part: with the term of A. */
 static double batch_part(const ending *e, int64_t k, bool mean_part) {
     const double statistic = mean_part ? e->variance[k] : e->square[k];
     const double a = e->gain[k] * e->scale[k];

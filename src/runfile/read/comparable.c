@@ -1,11 +1,13 @@
 /* comparable.c -- which statistics may be compared between runs, and what to compare instead.
  *
- * A quantity depends on what a run was built of: the width d it is divided by, the scale of the
- * activations, whether gradients are those of the loss's sum or mean (and of how many tokens), the
- * number of rows that a batch statistic is taken over, how batches are made up, the weight alpha of
- * the running value. No form is free of the last three: the noise of a batch mean falls with the
- * root of its independent rows, and how many of the rows of an image or a sentence are independent
- * is not known. What depends on nothing here has no row in the table.
+ * A statistic may depend on these properties of a run:
+ * - the width d;
+ * - the scale of the activations;
+ * - the reduction of the loss (sum or mean) and its number of tokens;
+ * - the rows of a batch, the composition of batches, and the weight alpha of the running value.
+ * Every form depends on the last three. The noise of a batch mean falls with the root of its
+ * independent rows, whose number is unknown for images and sentences. The table omits statistics
+ * without dependence.
  */
 #include <math.h>
 #include <stddef.h>
@@ -15,11 +17,11 @@
 #include "runfile/abi_struct.h"
 #include "statrec/runfile.h"
 
-/* Statistics whose name begins and ends so: with anything between where `begin` ends in _. */
+/* Statistics with this prefix and suffix; a prefix that ends in _ allows any text between them. */
 typedef struct comparability {
     const char *begin, *end;
     unsigned depends;
-    const char *instead; /* `begin` without the quantity, this behind it; NULL: none */
+    const char *instead; /* suffix of a statistic to compare instead; NULL: none */
     const char *reason;
 } comparability;
 
@@ -55,8 +57,7 @@ static const comparability rows[] = {
     {"direct_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
 };
 
-/* Behind forms stand the names of format.h; tid_total is the sum of two. What a host calls g_
- * something is none of these. */
+/* Only names of format.h, and tid_total, have forms. A custom scalar g_NAME does not. */
 static bool is_known(const char *name, size_t length) {
     static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -92,7 +93,7 @@ unsigned sr_depends(const char *statistic, sr_instead *instead) {
 
 enum { LOOKS = 64 }; /* steps, spread over the run */
 
-/* Mean of the finite ones; NaN without any. */
+/* Mean of the finite values; NaN if there are none. */
 static double mean_of(const double *value, int count) {
     double sum = 0;
     int n = 0;
@@ -101,8 +102,8 @@ static double mean_of(const double *value, int count) {
     return n ? sum / n : NAN;
 }
 
-/* Tokens of a pass, and valid rows of the site. */
-static void look_at_run(const sr_runfile *f, int64_t site, double *tokens, double *rows_here) {
+/* Estimates tokens of a pass and valid rows of the site. */
+static void sample_run(const sr_runfile *f, int64_t site, double *tokens, double *rows_here) {
     const int64_t steps = sr_run_get_info(f)->steps;
     const int looks = steps < LOOKS ? (int)steps : LOOKS;
     double of_tokens[LOOKS], of_rows[LOOKS];
@@ -122,7 +123,7 @@ static bool differ(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") != 0;
 }
 
-/* By more than a tenth. */
+/* True if they differ by more than a tenth. */
 static bool apart(double a, double b) {
     return a > 1.1 * b || b > 1.1 * a;
 }
@@ -139,7 +140,7 @@ static const char *config_line(const sr_runfile *f, const char *key, size_t *len
     return "";
 }
 
-/* Lines that say how batches are made up; a run that does not say is not told apart. */
+/* Compares the options for batches; a missing line is no difference. */
 static bool batches_differ(const sr_runfile *a, const sr_runfile *b) {
     static const char *const keys[] = {"batching", "max-tokens-of", "count-padding",
                                        "shuffle-sources"};
@@ -157,8 +158,8 @@ unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b
     double tokens[2], rows_of[2];
     unsigned found = 0;
     if (a == b && site_a == site_b) return 0;
-    look_at_run(a, site_a, &tokens[0], &rows_of[0]);
-    look_at_run(b, site_b, &tokens[1], &rows_of[1]);
+    sample_run(a, site_a, &tokens[0], &rows_of[0]);
+    sample_run(b, site_b, &tokens[1], &rows_of[1]);
     if (at->width != other->width) found |= SR_DEPENDS_WIDTH;
     if (differ(x->model, y->model) || differ(x->data, y->data)) found |= SR_DEPENDS_SCALE;
     if (differ(x->loss_reduction, y->loss_reduction) || apart(tokens[0], tokens[1]))

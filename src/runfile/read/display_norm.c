@@ -1,4 +1,4 @@
-/* display_norm.c -- what sites and runs are called by their norms. */
+/* display_norm.c -- display names of the normalization of sites and runs. */
 #include "runfile/read/display_norm.h"
 
 #include <stdio.h>
@@ -9,8 +9,7 @@ void display_norm_fill(sr_run_site *site) {
              site->layer_scale > 0 && !site->layer_scale_own ? "+ls" : "");
 }
 
-/* "none" is the one name that the format knows: a host may leave the family of its own methods
- * open. */
+/* Compares the name, since a host program may declare a method without a family. */
 const sr_run_site *sr_run_main_site(const sr_runfile *f) {
     const sr_run_site *site;
     for (int64_t i = 0; (site = sr_run_get_site(f, i)); i++)

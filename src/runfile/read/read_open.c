@@ -1,5 +1,5 @@
-/* read_open.c -- opens a run file: what it is, its sites, how many rows are readable. Nothing in
- * the file is believed before its type, rank and size were looked at. */
+/* read_open.c -- opens a run file: its format, state, sites, and numbers of readable rows. Type,
+ * rank and size of each object are checked before it is read. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +20,12 @@
 #include "runfile/read/read_trailer.h"
 #include "runfile/site_method.h"
 
-/* Bytes that every site has had in /sites since the first version, and every column. */
+/* Least bytes of a site in /sites, in any version, and of a column. */
 enum { SITES_MAX = 1 << 20, SITE_BYTES = 2 * SR_NAME_SIZE + SR_KIND_SIZE + 32, COLUMN_BYTES = 4 };
 
-/* Memory is taken by the number of sites and columns: the file has bytes for them. */
-static sr_status check_room(const sr_runfile *f, const char *what, int64_t count, int64_t bytes,
-                            sr_failure *why) {
+/* The file must have bytes for its sites and columns, since their number determines allocations. */
+static sr_status check_counts(const sr_runfile *f, const char *what, int64_t count, int64_t bytes,
+                              sr_failure *why) {
     const int64_t file = h5_file_bytes(reader_file(f));
     if (count <= file / bytes) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /sites: %lld %s in a file of %lld bytes", f->path,
@@ -55,7 +55,7 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
     return status;
 }
 
-/* A text of the root; "" where it is damaged. malloc'd. */
+/* A text of the root; "" if it is damaged. malloc'd. */
 static sr_status read_text(sr_runfile *f, const char *name, const char **at, sr_failure *why) {
     void *text = NULL;
     sr_failure own = {0};
@@ -84,89 +84,57 @@ static sr_status read_root(sr_runfile *f, sr_failure *why) {
     return status == SR_OK ? damage_list_add(f, &other, why) : status;
 }
 
-/* One fixed-length text of /state, NUL-terminated; `otherwise` where it is damaged. */
+/* Reads a text of /state [size]; `otherwise` if it is damaged. malloc'd. */
 static sr_status read_state_text(sr_runfile *f, const char *path, size_t size,
                                  const char *otherwise, const char **text, sr_failure *why) {
-    h5_id set;
-    h5_shape shape;
     sr_failure own = {0};
     char *field = calloc(size + 1, 1);
     if (!(*text = field)) return sr_fail(why, SR_MEMORY, "%s: %s", f->path, path);
-    sr_status status = reader_open_fixed(f, path, H5_TEXT, 0, &set, &shape, &own);
-    if (status == SR_OK && shape.text != size)
-        status =
-            sr_fail(&own, SR_FORMAT, "%s: %s: %zu bytes, not %zu", f->path, path, shape.text, size);
-    if (status == SR_OK) status = h5_read_all(set, H5_TEXT, size, field, &own);
-    h5_close_dataset(set);
-    if (status != SR_OK) snprintf(field, size, "%s", otherwise);
+    if (reader_fixed(f, path, H5_TEXT, size, 0, field, &own) != SR_OK) strcpy(field, otherwise);
     return damage_list_add(f, &own, why);
 }
 
-static sr_status read_number(sr_runfile *f, const char *path, h5_type type, void *value,
-                             sr_failure *why) {
-    h5_id set;
-    h5_shape shape;
-    sr_status status = reader_open_fixed(f, path, type, 0, &set, &shape, why);
-    if (status == SR_OK) status = h5_read_all(set, type, 0, value, why);
-    h5_close_dataset(set);
-    return status;
-}
-
 static sr_status read_committed(sr_runfile *f, int which, sr_failure *why) {
-    char path[64];
+    const h5_path path = h5_path_of("/state/%s", run_committed_names[which]);
     sr_failure own = {0};
     int64_t count = -1;
-    snprintf(path, sizeof path, "/state/%s", run_committed_names[which]);
-    sr_status status = read_number(f, path, H5_INT64, &count, &own);
+    sr_status status = reader_fixed(f, path.text, H5_INT64, 0, 0, &count, &own);
     if (status == SR_OK && count < 0)
-        sr_fail(&own, SR_FORMAT, "%s: %s: %lld", f->path, path, (long long)count);
+        sr_fail(&own, SR_FORMAT, "%s: %s: %lld", f->path, path.text, (long long)count);
     f->committed[which] = own.status == SR_OK ? count : -1;
     return damage_list_add(f, &own, why);
 }
 
 static sr_status read_state(sr_runfile *f, sr_failure *why) {
     sr_run_info *info = &f->info;
+    const struct {
+        const char *path, *otherwise;
+        size_t size;
+        const char **text;
+    } texts[] = {{"/state/status", "damaged", SR_STATUS_SIZE, &info->status},
+                 {"/state/reason", "", SR_REASON_SIZE, &info->reason},
+                 {"/state/finished", "", RUN_FINISHED_SIZE, &info->finished},
+                 {"/state/weights_digest", "", SR_DIGEST_SIZE, &info->weights_digest}};
     sr_status status = SR_OK;
     sr_failure own = {0};
-    /* against the order in which a writer that is alive writes them: no row that is counted belongs
-     * to a step that is not */
+    /* In the opposite order of a writer, so that each counted row belongs to a counted step. */
     for (int i = COMMITTED_COUNT; i-- > 0 && status == SR_OK;) status = read_committed(f, i, why);
-    if (status == SR_OK)
-        status = read_state_text(f, "/state/status", SR_STATUS_SIZE, "damaged", &info->status, why);
-    if (status == SR_OK && !*info->status) /* every writer's is at least "running" */
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && status == SR_OK; i++)
+        status = read_state_text(f, texts[i].path, texts[i].size, texts[i].otherwise, texts[i].text,
+                                 why);
+    if (status == SR_OK && !*info->status) /* writers start with "running" */
         status = sr_fail(why, SR_FORMAT, "%s: /state/status: empty", f->path);
-    if (status == SR_OK)
-        status = read_state_text(f, "/state/reason", SR_REASON_SIZE, "", &info->reason, why);
-    if (status == SR_OK)
-        status = read_state_text(f, "/state/finished", RUN_FINISHED_SIZE, "", &info->finished, why);
-    if (status == SR_OK)
-        status = read_state_text(f, "/state/weights_digest", SR_DIGEST_SIZE, "",
-                                 &info->weights_digest, why);
     if (status != SR_OK) return status;
-    info->wall_seconds = NAN;
-    if (read_number(f, "/state/wall_seconds", H5_FLOAT64, &info->wall_seconds, &own) != SR_OK)
+    if (reader_fixed(f, "/state/wall_seconds", H5_FLOAT64, 0, 0, &info->wall_seconds, &own) !=
+        SR_OK)
         info->wall_seconds = NAN;
     return damage_list_add(f, &own, why);
 }
 
 /* -- /sites ---------------------------------------------------------------------------------- */
 
-/* Reads one fixed array [count] of /sites into value. */
-static sr_status read_array(sr_runfile *f, const char *path, h5_type type, size_t text,
-                            int64_t count, void *value, sr_failure *why) {
-    h5_id set;
-    h5_shape shape;
-    sr_status status = reader_open_fixed(f, path, type, 1, &set, &shape, why);
-    if (status == SR_OK && (shape.dims[0] != count || shape.text != text))
-        status =
-            sr_fail(why, SR_FORMAT, "%s: %s: not of the size of the table of sites", f->path, path);
-    if (status == SR_OK && count > 0) status = h5_read_all(set, type, text, value, why);
-    h5_close_dataset(set);
-    return status;
-}
-
-/* Older files do not tell what their methods are. */
-static bool tells_methods(const sr_runfile *f) {
+/* Older files do not describe their methods. */
+static bool has_methods(const sr_runfile *f) {
 #define HAS(field, ...) h5_has(reader_file(f), "/sites/" #field) ||
     return SR_METHOD_TEXTS(HAS) h5_has(reader_file(f), "/sites/family");
 #undef HAS
@@ -174,14 +142,14 @@ static bool tells_methods(const sr_runfile *f) {
 
 static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
     int64_t count = f->info.sites;
-    sr_status status = read_array(f, "/sites/family", H5_TEXT, SR_KIND_SIZE, count, scratch, why);
+    sr_status status = reader_fixed(f, "/sites/family", H5_TEXT, SR_KIND_SIZE, 1, scratch, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
         char name[SR_KIND_SIZE] = "";
         memcpy(name, scratch + i * SR_KIND_SIZE, SR_KIND_SIZE - 1);
         const sr_family family = sr_family_find(name);
         f->site[i].family = family == SR_FAMILY_COUNT ? SR_FAMILY_NONE : family;
         if (family == SR_FAMILY_COUNT)
-            status = sr_fail(why, SR_FORMAT, "%s: /sites/family: '%s' at site %lld is none",
+            status = sr_fail(why, SR_FORMAT, "%s: /sites/family: unknown '%s' at site %lld",
                              f->path, name, (long long)i);
     }
     return status;
@@ -189,13 +157,13 @@ static sr_status read_families(sr_runfile *f, char *scratch, sr_failure *why) {
 
 static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) {
     int64_t count = f->info.sites;
-    sr_status status = read_array(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, count, scratch, why);
+    sr_status status = reader_fixed(f, "/sites/name", H5_TEXT, SR_NAME_SIZE, 1, scratch, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++)
         memcpy(f->site[i].name, scratch + i * SR_NAME_SIZE, SR_NAME_SIZE - 1);
 #define READ(field, size, definition)                                                              \
     if (status == SR_OK && strcmp(#field, "name") != 0) {                                          \
         sr_failure own = {0};                                                                      \
-        read_array(f, "/sites/" #field, H5_TEXT, size, count, scratch, &own);                      \
+        reader_fixed(f, "/sites/" #field, H5_TEXT, size, 1, scratch, &own);                        \
         for (int64_t i = 0; i < count && own.status == SR_OK; i++)                                 \
             memcpy(f->site[i].field, scratch + i * (size), (size)-1);                              \
         damaged = damaged || own.status != SR_OK;                                                  \
@@ -203,7 +171,7 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
     }
     bool damaged = false;
     SR_SITE_TEXTS(READ)
-    if (!tells_methods(f)) {
+    if (!has_methods(f)) {
         for (int64_t i = 0; i < count; i++) method_guess(&f->site[i]);
         return status;
     }
@@ -223,12 +191,12 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     const int32_t *whole = scratch;
     const double *real = scratch;
 #define READ(field, type, from)                                                                    \
-    if (status == SR_OK) status = read_array(f, "/sites/" #field, type, 0, count, scratch, why);   \
+    if (status == SR_OK) status = reader_fixed(f, "/sites/" #field, type, 0, 1, scratch, why);     \
     for (int64_t i = 0; i < count && status == SR_OK; i++) f->site[i].field = from[i];
 #define READ_IF_WHOLE(field, type, from, otherwise)                                                \
     if (status == SR_OK) {                                                                         \
         sr_failure own = {0};                                                                      \
-        read_array(f, "/sites/" #field, type, 0, count, scratch, &own);                            \
+        reader_fixed(f, "/sites/" #field, type, 0, 1, scratch, &own);                              \
         for (int64_t i = 0; i < count; i++)                                                        \
             f->site[i].field = own.status == SR_OK ? from[i] : (otherwise);                        \
         status = damage_list_add(f, &own, why);                                                    \
@@ -245,7 +213,7 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     if (h5_has(reader_file(f), "/sites/merged")) { /* absent before passes could be merged */
         READ_IF_WHOLE(merged, H5_INT32, whole, 0)
     }
-    if (tells_methods(f)) {
+    if (has_methods(f)) {
         READ_IF_WHOLE(layer_scale_own, H5_INT32, whole, 0)
     }
 #undef READ
@@ -264,7 +232,7 @@ static sr_status check_sites(sr_runfile *f, sr_failure *why) {
                            (long long)s->width);
         at += s->width;
     }
-    if (check_room(f, "columns", at, COLUMN_BYTES, why) != SR_OK) return why->status;
+    if (check_counts(f, "columns", at, COLUMN_BYTES, why) != SR_OK) return why->status;
     if (f->info.width < 0) f->info.width = at; /* /sites/column_site is damaged */
     if (at == f->info.width) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /sites/column_site has %lld columns, the sites %lld",
@@ -285,7 +253,7 @@ static sr_status read_length(sr_runfile *f, const char *path, h5_type type, int6
     return status;
 }
 
-/* A damaged file may have a name twice. False when out of memory. */
+/* A damaged file may have a name twice. False if out of memory. */
 static bool index_sites(sr_runfile *f) {
     f->site_of = calloc((size_t)f->info.sites + 1, sizeof *f->site_of);
     for (int64_t i = 0; f->site_of && i < f->info.sites; i++) {
@@ -305,7 +273,7 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
         read_length(f, "/sites/column_site", H5_INT32, INT32_MAX, &info->width, &own) != SR_OK)
         info->width = -1;
     if (status == SR_OK) status = damage_list_add(f, &own, why);
-    if (status == SR_OK) status = check_room(f, "sites", info->sites, SITE_BYTES, why);
+    if (status == SR_OK) status = check_counts(f, "sites", info->sites, SITE_BYTES, why);
     if (status != SR_OK) return status;
     char *scratch = calloc((size_t)info->sites + 1, SR_NAME_SIZE);
     f->site = calloc((size_t)info->sites + 1, sizeof *f->site);
@@ -325,13 +293,13 @@ static sr_status read_sites(sr_runfile *f, sr_failure *why) {
 /* -- how many rows --------------------------------------------------------------------------- */
 
 typedef enum {
-    FILLED,  /* has a value in every row that is counted */
-    SPARSE,  /* may have fewer */
+    FILLED,  /* has a value in every counted row */
+    SPARSE,  /* may have fewer values */
     OPTIONAL /* may be missing */
 } column_kind;
 
-/* Takes one column's extent into account. An extent may claim anything, allocated space cannot: no
- * more rows are readable than the best of the filled columns has space for. */
+/* Takes the extent of one column into account. A damaged extent may have any value. So the readable
+ * rows are limited by the stored bytes of the largest filled column. */
 static sr_status count_column(sr_runfile *f, const run_column *c, int which, column_kind kind,
                               sr_failure *why) {
     const bool filled = kind == FILLED;
@@ -346,7 +314,7 @@ static sr_status count_column(sr_runfile *f, const run_column *c, int which, col
     if (f->cut_at) rows = h5_whole_rows(set, rows, f->cut_at);
     if (rows < f->extent_least[which]) f->extent_least[which] = rows;
     if (filled && claimed < 0) claimed = rows;
-    if (filled) { /* a value in every row: has the file space for them */
+    if (filled) {
         const int64_t bytes = h5_stored_bytes_or(set, &own);
         const int64_t wanted = rows < claimed ? rows : claimed;
         stored = bytes < 0 ? 0 : bytes / 8;
@@ -374,15 +342,13 @@ static int64_t readable(const sr_runfile *f, int which) {
     return f->committed[which] >= 0 && f->committed[which] < rows ? f->committed[which] : rows;
 }
 
-/* The committed counts were read before: a writer that goes on only makes extents longer. */
+/* The committed counts were read before; since then a writer can only have extended columns. */
 static sr_status count_rows(sr_runfile *f, sr_failure *why) {
     for (int i = 0; i < COMMITTED_COUNT; i++)
         f->extent_least[i] = INT64_MAX, f->extent_most[i] = f->stored_most[i] = 0;
     sr_status status = SR_OK;
-    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
-        status = count_column(f, &run_step_ints[i], COMMITTED_STEPS, FILLED, why);
-    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
-        status = count_column(f, &run_step_reals[i], COMMITTED_STEPS, FILLED, why);
+    for (int i = 0; i < RUN_STEPS && status == SR_OK; i++)
+        status = count_column(f, &run_steps[i], COMMITTED_STEPS, FILLED, why);
     if (status == SR_OK)
         status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
     for (int i = 0; i < f->declared_count && status == SR_OK; i++)
@@ -411,7 +377,7 @@ static sr_status read_file(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = read_root(f, why);
     if (status == SR_OK) status = read_state(f, why);
     char *reason = (char *)(uintptr_t)f->info.reason;
-    if (status == SR_OK && f->cut_at && !*reason) /* the writer could not give one */
+    if (status == SR_OK && f->cut_at && !*reason) /* the writer could not store one */
         snprintf(reason, SR_REASON_SIZE, "truncated to %lld bytes", (long long)f->cut_at);
     if (status == SR_OK) status = read_sites(f, why);
     if (status == SR_OK) status = reader_list_metrics(f, why);
@@ -450,17 +416,17 @@ static sr_runfile *open_once(const char *path, sr_failure *why) {
     return NULL;
 }
 
-/* A file that grows may be caught in the middle of something, or renamed on the way. */
+/* A growing file may change or be renamed between two reads, so opening is repeated. */
 sr_runfile *sr_run_open(const char *path, sr_failure *why) {
     if (!path || !*path) {
         sr_fail(why, SR_USAGE, "no path of a run file");
         return NULL;
     }
-    for (int looks = 0;; looks++) {
+    for (int attempts = 0;; attempts++) {
         sr_failure own = {0};
         const bool live = reader_is_live(path);
         sr_runfile *f = open_once(path, &own);
-        if (!f && reader_retries(path, live, &own, looks)) continue;
+        if (!f && reader_retries(path, live, &own, attempts)) continue;
         if (!f && why && why->status == SR_OK) *why = own;
         return f;
     }
@@ -495,8 +461,7 @@ void sr_run_close(sr_runfile *f) {
         next = t->next;
         free(t->dataset), free(t->text), free(t);
     }
-    damage_list_free(f);
-    scalar_cache_free(f), map_free(&f->site_names), free(f->site_of);
+    scalar_cache_free(f), map_free(&f->site_names), free(f->site_of), free(f->damage);
     free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
     free(f);
 }

@@ -26,13 +26,13 @@ int64_t sr_run_find_site(const sr_runfile *f, const char *name) {
 
 /* -- names ----------------------------------------------------------------------------------- */
 
-/* A scalar of the format or of the host's own. */
+/* A scalar of the format, or a custom one. */
 static const run_column *find_scalar(const sr_runfile *f, const char *name) {
     const run_column *c = run_find_column(run_scalars, SR_SCALAR_COUNT, name);
     return c ? c : reader_declared_column(f, name, SR_PER_SITE);
 }
 
-/* Of a file that is growing the answer may become another. */
+/* Keeps the answer, except for a growing file, where it may change. */
 static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     reader_shelf *shelf = f->shelf;
     if (!c) return false;
@@ -75,18 +75,14 @@ const char *sr_run_name(const sr_runfile *f, const char *group, int i) {
 static reader_text *read_definition(const sr_runfile *f, const char *dataset) {
     reader_text *t = calloc(1, sizeof *t);
     if (!t) return NULL;
-    size_t size = strlen(dataset) + 1;
-    t->dataset = malloc(size);
-    if (!t->dataset) {
+    if (!(t->dataset = strdup(dataset))) {
         free(t);
         return NULL;
     }
-    memcpy(t->dataset, dataset, size);
-    char path[256];
-    snprintf(path, sizeof path, "%s%s", dataset[0] == '/' ? "" : "/", dataset);
+    const h5_path path = h5_path_of("%s%s", dataset[0] == '/' ? "" : "/", dataset);
     void *text = NULL;
-    if (h5_has(reader_file(f), path))
-        h5_get_attribute(reader_file(f), path, "definition", H5_TEXT, &text, NULL, NULL);
+    if (h5_has(reader_file(f), path.text))
+        h5_get_attribute(reader_file(f), path.text, "definition", H5_TEXT, &text, NULL, NULL);
     t->text = text;
     return t;
 }
@@ -126,17 +122,17 @@ static sr_status open_kept(const sr_runfile *f, reader_kept *k, const run_column
     return SR_OK;
 }
 
-/* The column, opened now or before. */
+/* The column, which stays open between calls. */
 static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_kept **kept,
                              sr_failure *why) {
     reader_shelf *shelf = f->shelf;
-    const int places = sizeof shelf->kept / sizeof shelf->kept[0];
-    for (int i = 0; i < places; i++) {
+    const int slots = sizeof shelf->kept / sizeof shelf->kept[0];
+    for (int i = 0; i < slots; i++) {
         *kept = &shelf->kept[i];
         if ((*kept)->column == c) return SR_OK;
     }
     *kept = &shelf->kept[shelf->next];
-    shelf->next = (shelf->next + 1) % places;
+    shelf->next = (shelf->next + 1) % slots;
     return open_kept(f, *kept, c, false, why);
 }
 
@@ -148,12 +144,17 @@ static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_
     return status == SR_OK ? h5_read_rows(k->set, rows, type, value, why) : status;
 }
 
-static sr_status read_vector(const sr_runfile *f, const run_column *c, const h5_rows *rows,
-                             float *value, sr_failure *why) {
+/* Reads sites first .. last of a column of /vectors. */
+static sr_status read_vector(const sr_runfile *f, const run_column *c, int64_t first_site,
+                             int64_t last_site, int64_t first, int64_t count, float *value,
+                             sr_failure *why) {
     reader_kept *k;
-    if (rows->count == 0) return SR_OK;
+    if (count == 0 || f->info.sites == 0) return SR_OK;
+    const sr_run_site *from = &f->site[first_site], *to = &f->site[last_site];
+    const int64_t columns = to->offset + to->width - from->offset;
+    const h5_rows part = {first, count, from->offset, columns, columns}, *rows = &part;
     sr_status status = keep_column(f, c, &k, why);
-    /* where a chunk is the rows of one site it needs no stop on its way to the reader */
+    /* chunks with the rows of one site are read without HDF5's cache */
     bool direct = status == SR_OK && rows->columns == k->chunk[1];
     for (int64_t i = 0; direct && i < f->info.sites; i++) direct = f->site[i].width == k->chunk[1];
     if (status == SR_OK && direct != k->direct) status = open_kept(f, k, c, direct, why);
@@ -164,7 +165,7 @@ static h5_rows one_column(int64_t first, int64_t count) {
     return (h5_rows){.first = first, .count = count, .columns = 1, .stride = 1};
 }
 
-/* Of a column of one dimension, `rows` long; NULL: there is no such column. */
+/* Reads a column of one dimension, which has `rows` rows. c NULL: unknown name. */
 static sr_status read_rows(const sr_runfile *f, const run_column *c, const char *name,
                            int64_t first, int64_t count, int64_t rows, h5_type type, void *value,
                            sr_failure *why) {
@@ -176,14 +177,13 @@ static sr_status read_rows(const sr_runfile *f, const run_column *c, const char 
 
 sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                            int64_t *value, sr_failure *why) {
-    const run_column *c = run_find_column(run_step_ints, RUN_STEP_INTS, name);
+    const run_column *c = run_find_column(run_steps, RUN_STEP_INTS, name);
     return read_rows(f, c, name, first, count, f->info.steps, H5_INT64, value, why);
 }
 
 sr_status sr_run_step_reals(const sr_runfile *f, const char *name, int64_t first, int64_t count,
                             double *value, sr_failure *why) {
-    const run_column *c = run_find_column(run_step_reals, RUN_STEP_REALS, name);
-    if (!c) c = run_find_column(run_step_ints, RUN_STEP_INTS, name);
+    const run_column *c = run_find_column(run_steps, RUN_STEPS, name);
     if (!c) c = reader_declared_column(f, name, SR_PER_STEP);
     return read_rows(f, c, name, first, count, f->info.steps, H5_FLOAT64, value, why);
 }
@@ -219,10 +219,8 @@ sr_status sr_run_vector(const sr_runfile *f, const char *name, int64_t site, int
     sr_status status = check_range(f, c, name, first, count, f->info.vectors, why);
     if (status == SR_OK) status = check_site(f, site, why);
     if (status != SR_OK) return status;
-    int64_t offset = site < 0 ? 0 : f->site[site].offset;
-    int64_t width = site < 0 ? f->info.width : f->site[site].width;
-    h5_rows rows = {first, count, offset, width, width};
-    return read_vector(f, c, &rows, value, why);
+    return read_vector(f, c, site < 0 ? 0 : site, site < 0 ? f->info.sites - 1 : site, first, count,
+                       value, why);
 }
 
 sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_site, int64_t sites,
@@ -233,10 +231,7 @@ sr_status sr_run_vectors(const sr_runfile *f, const char *name, int64_t first_si
     if (status == SR_OK) status = check_site(f, first_site < 0 ? -2 : first_site, why);
     if (status == SR_OK) status = check_site(f, first_site + sites - 1, why);
     if (status != SR_OK) return status;
-    const sr_run_site *from = &f->site[first_site], *to = from + sites - 1;
-    const int64_t columns = to->offset + to->width - from->offset;
-    h5_rows rows = {first, count, from->offset, columns, columns};
-    return read_vector(f, c, &rows, value, why);
+    return read_vector(f, c, first_site, first_site + sites - 1, first, count, value, why);
 }
 
 sr_status sr_run_vector_block(const sr_runfile *f, const char *name, int64_t *rows,
@@ -258,16 +253,7 @@ sr_status sr_run_eval(const sr_runfile *f, const char *name, int64_t first, int6
 
 /* -- embeddings ------------------------------------------------------------------------------ */
 
-/* Opens /embeddings/<name>/<what>. */
-static sr_status open_embedding(const sr_runfile *f, const char *name, const char *what,
-                                h5_type type, int64_t columns, h5_id *set, h5_shape *shape,
-                                sr_failure *why) {
-    char path[2 * SR_NAME_SIZE];
-    snprintf(path, sizeof path, "/embeddings/%.*s/%s", SR_NAME_SIZE - 1, name, what);
-    return reader_open(f, path, type, columns > 0 ? 2 : 1, columns, set, shape, why);
-}
-
-/* What is open of an embedding; 0: nothing. */
+/* The open datasets of an embedding; 0: not open. */
 typedef struct embedding_sets {
     h5_id step, values;
 } embedding_sets;
@@ -276,16 +262,17 @@ static void close_embedding(embedding_sets *s) {
     h5_close_dataset(s->step), h5_close_dataset(s->values);
 }
 
-/* Leaves both open, also after a failure. */
-static sr_status open_records(const sr_runfile *f, const char *name, sr_run_embedding *e,
+/* Leaves both datasets open, also after a failure. */
+static sr_status open_records(const sr_runfile *f, const char *group, sr_run_embedding *e,
                               embedding_sets *s, sr_failure *why) {
     h5_shape steps, values;
-    sr_status status = open_embedding(f, name, "step", H5_INT64, 0, &s->step, &steps, why);
+    sr_status status =
+        reader_open(f, h5_path_of("%s/step", group).text, H5_INT64, 1, 0, &s->step, &steps, why);
     if (status != SR_OK) return status;
     int64_t stored = h5_stored_bytes(s->step) / 8;
     if (f->cut_at) stored = h5_whole_rows(s->step, stored, f->cut_at);
-    status =
-        open_embedding(f, name, "singular_values", H5_FLOAT64, e->values, &s->values, &values, why);
+    status = reader_open(f, h5_path_of("%s/singular_values", group).text, H5_FLOAT64, 2, e->values,
+                         &s->values, &values, why);
     if (status != SR_OK) return status;
     if (f->cut_at) stored = h5_whole_rows(s->values, stored, f->cut_at);
     const int64_t whole = h5_stored_bytes(s->values) / 8 / e->values;
@@ -295,7 +282,7 @@ static sr_status open_records(const sr_runfile *f, const char *name, sr_run_embe
     return SR_OK;
 }
 
-/* All but the method; *s is to be closed, whatever is returned. */
+/* Fills all members but the method. Close *s in any case. */
 static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_embedding *e,
                                 embedding_sets *s, sr_failure *why) {
     *s = (embedding_sets){0};
@@ -304,8 +291,8 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     for (int i = 0; i < f->names[READER_GROUPS - 1].count; i++)
         known |= strcmp(f->names[READER_GROUPS - 1].name[i], name) == 0;
     if (!known) return sr_fail(why, SR_USAGE, "%s: no embedding '%s'", f->path, name);
-    char group[2 * SR_NAME_SIZE];
-    snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
+    const h5_path path = h5_path_of("/embeddings/%s", name);
+    const char *group = path.text;
     sr_status status =
         h5_get_attribute(reader_file(f), group, "rows", H5_INT64, NULL, &e->rows, why);
     if (status == SR_OK)
@@ -316,17 +303,16 @@ static sr_status find_embedding(const sr_runfile *f, const char *name, sr_run_em
     if (e->values > h5_file_bytes(reader_file(f)) / 8)
         return sr_fail(why, SR_FORMAT, "%s: %s: %lld values in a file of %lld bytes", f->path,
                        group, (long long)e->values, (long long)h5_file_bytes(reader_file(f)));
-    return open_records(f, name, e, s, why);
+    return open_records(f, group, e, s, why);
 }
 
-/* Older files have none. */
+/* Older files have no method. */
 static sr_status read_method(const sr_runfile *f, const char *name, sr_run_embedding *e,
                              sr_failure *why) {
     sr_failure inner = {0};
     void *text = NULL;
-    char group[2 * SR_NAME_SIZE];
-    snprintf(group, sizeof group, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
-    h5_get_attribute(reader_file(f), group, "method", H5_TEXT, &text, NULL, &inner);
+    h5_get_attribute(reader_file(f), h5_path_of("/embeddings/%s", name).text, "method", H5_TEXT,
+                     &text, NULL, &inner);
     if (inner.status == SR_MEMORY) return sr_fail(why, SR_MEMORY, "%s", inner.text);
     if (text) snprintf(e->method, sizeof e->method, "%s", (const char *)text);
     free(text);

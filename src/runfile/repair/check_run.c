@@ -1,9 +1,10 @@
-/* check_run.c -- walks a whole run file: everything declared is there, everything counted is
- * readable and makes sense. Of a file with sums (trailer.h) every byte is looked at. */
+/* check_run.c -- checks a whole run file: all declared datasets exist, all counted rows are
+ * readable and possible. In a file with checksums (trailer.h) every byte is verified. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "runfile/read/datasets/read_custom.h"
 #include "runfile/read/datasets/read_metrics.h"
 #include "runfile/read/datasets/read_pairs.h"
@@ -14,22 +15,17 @@
 #include "runfile/read/file/step_cursor.h"
 #include "runfile/read/read_trailer.h"
 
-#define RECOVER_HINT "`statrec recover` copies what is readable"
+#define RECOVER_HINT "`statrec recover` copies the readable data"
 
 enum { BATCH_BYTES = 1 << 20 };
 
-/* A fault that was told. */
-typedef struct fault {
-    struct fault *next;
-    sr_failure why;
-} fault;
-
 typedef struct run_checker {
     const sr_runfile *f;
-    sr_failure *why; /* of what is looked at now; see report_fault() */
-    sr_fault_fn *tell;
+    sr_failure *why; /* of the current check; see report_fault() */
+    sr_fault_fn *report;
     void *context;
-    fault *first, **last;
+    sr_failure *fault; /* [faults] reported so far */
+    int64_t faults, fault_capacity;
     void *memory; /* BATCH_BYTES, or one row when that is more */
     size_t memory_bytes;
 } run_checker;
@@ -38,18 +34,16 @@ static sr_status damaged(const run_checker *w, const char *path, const char *wha
     return sr_fail(w->why, SR_FORMAT, "%s: %s: %s", w->f->path, path, what);
 }
 
-/* Behind every look: tells the fault that it found, once, and makes room for the next. */
+/* After every check: reports its fault, each text once, and clears w->why. */
 static void report_fault(run_checker *w) {
     const sr_failure why = *w->why;
     *w->why = (sr_failure){0};
     if (why.status == SR_OK) return;
-    for (const fault *k = w->first; k; k = k->next)
-        if (strcmp(k->why.text, why.text) == 0) return;
-    fault *own = calloc(1, sizeof *own);
-    if (w->tell) w->tell(w->context, &why);
-    if (!own) return; /* it was told */
-    own->why = why;
-    *w->last = own, w->last = &own->next;
+    for (int64_t i = 0; i < w->faults; i++)
+        if (strcmp(w->fault[i].text, why.text) == 0) return;
+    if (w->report) w->report(w->context, &why);
+    if (vector_reserve(&w->fault, &w->fault_capacity, w->faults + 1, sizeof *w->fault))
+        w->fault[w->faults++] = why;
 }
 
 /* Reads every counted row of one column. */
@@ -61,13 +55,13 @@ static void read_column(run_checker *w, const run_column *c, int64_t rows, bool 
         report_fault(w);
         return;
     }
-    char path[2 * SR_NAME_SIZE];
-    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
-    if (exact && shape.dims[0] != rows) status = damaged(w, path, "rows that are not counted");
+    if (exact && shape.dims[0] != rows)
+        status =
+            damaged(w, h5_path_of("/%s/%s", c->group, c->name).text, "rows that are not counted");
     int64_t columns = shape.rank == 2 ? shape.dims[1] : 1;
     size_t element = c->type == H5_FLOAT32 ? 4 : 8;
     int64_t batch = (int64_t)(w->memory_bytes / element) / (columns > 0 ? columns : 1);
-    /* of a file that was cut the index may be gone, and all rows that are counted are there */
+    /* A truncated file may lack the index; its counted rows are all stored. */
     const bool stored = h5_stored_bytes_or(set, w->f->cut_at ? NULL : w->why) > 0;
     for (int64_t at = 0; at < rows && status == SR_OK && stored; at += batch) {
         h5_rows part = {at, rows - at < batch ? rows - at : batch, 0, columns, columns};
@@ -77,40 +71,30 @@ static void read_column(run_checker *w, const run_column *c, int64_t rows, bool 
     report_fault(w);
 }
 
-/* All of a group's columns, or (optional) none. */
+/* Reads all columns of a group; optional: they may all be missing. */
 static void read_group(run_checker *w, const run_column *c, int count, int64_t rows, bool exact,
                        bool optional) {
-    char path[2 * SR_NAME_SIZE];
+    const h5_path path = h5_path_of("/%s/%s", c[0].group, c[0].name);
     bool none = optional && !reader_has_column(w->f, &c[0]);
-    snprintf(path, sizeof path, "/%s/%s", c[0].group, c[0].name);
     for (int i = 0; i < count; i++) {
         if (!none) read_column(w, &c[i], rows, exact);
-        if (none && reader_has_column(w->f, &c[i])) damaged(w, path, "missing");
+        if (none && reader_has_column(w->f, &c[i])) damaged(w, path.text, "missing");
         report_fault(w);
     }
 }
 
-/* A group whose rows came in ages: first[0 .. ages] are where they begin, and where the last
-   ends. */
-static void read_ages(run_checker *w, const run_column *c, const int *first, int ages, int64_t rows,
-                      bool exact) {
-    for (int i = 0; i < ages; i++)
-        read_group(w, c + first[i], first[i + 1] - first[i], rows, exact, true);
-}
-
+/* The columns of a format revision are all there, or none (SR_SCALAR_AGES). */
 static void read_statistics(run_checker *w, bool exact) {
-    static const int scalar[] = {0, SR_SCALAR_AGES, SR_SCALAR_COUNT},
-                     vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT};
-    enum {
-        SCALAR = sizeof scalar / sizeof *scalar - 1,
-        VECTOR = sizeof vector / sizeof *vector - 1
-    };
+    static const int scalar[] = {0, SR_SCALAR_AGES, SR_SCALAR_COUNT};
+    static const int vector[] = {0, SR_VECTOR_AGES, SR_VECTOR_COUNT};
     const sr_run_info *info = &w->f->info;
-    read_ages(w, run_scalars, scalar, SCALAR, info->steps, exact);
+    for (const int *at = scalar; *at < SR_SCALAR_COUNT; at++)
+        read_group(w, run_scalars + at[0], at[1] - at[0], info->steps, exact, true);
     for (int i = 0; i < w->f->declared_count; i++)
         read_column(w, &w->f->declared[i].column, info->steps, exact), report_fault(w);
     read_group(w, &run_vector_step, 1, info->vectors, exact, false);
-    read_ages(w, run_vectors, vector, VECTOR, info->vectors, exact);
+    for (const int *at = vector; *at < SR_VECTOR_COUNT; at++)
+        read_group(w, run_vectors + at[0], at[1] - at[0], info->vectors, exact, true);
 }
 
 static void read_evals(run_checker *w, bool exact) {
@@ -120,15 +104,6 @@ static void read_evals(run_checker *w, bool exact) {
     for (int i = 0; i < w->f->metrics; i++)
         read_column(w, &w->f->metric[i].column, evals, exact), report_fault(w);
     reader_check_metrics(w->f, w->why), report_fault(w);
-}
-
-/* Steps increase; steps of vectors and of spectra increase and are among them. */
-static void check_steps(run_checker *w, bool exact) {
-    bool read;
-    step_cursor_check_steps(w->f, &read, w->why), report_fault(w);
-    if (!read) return; /* every step of what follows would seem to be missing */
-    step_cursor_check_vectors(w->f, w->why), report_fault(w);
-    reader_check_spectra(w->f, exact, w->why), report_fault(w);
 }
 
 static sr_status check_evals(const run_checker *w) {
@@ -169,8 +144,6 @@ static void check_embeddings(run_checker *w) {
         sr_status status = SR_OK;
         sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
         int64_t step;
-        char path[2 * SR_NAME_SIZE];
-        snprintf(path, sizeof path, "/embeddings/%.*s", SR_NAME_SIZE - 1, name);
         status = sr_run_get_embedding(w->f, name, &e, w->why);
         const bool any = status == SR_OK && e.records > 0;
         double *value = any ? calloc((size_t)e.values, sizeof *value) : NULL;
@@ -179,7 +152,8 @@ static void check_embeddings(run_checker *w) {
         for (int64_t k = 0, last = 0; status == SR_OK && k < e.records; k++) {
             status = sr_run_singular_values(w->f, name, k, &step, value, w->why);
             if (status == SR_OK && (step < last || !reader_descends(value, e.values)))
-                status = damaged(w, path, "steps or singular values in a wrong order");
+                status = damaged(w, h5_path_of("/embeddings/%s", name).text,
+                                 "steps or singular values in a wrong order");
             last = step;
         }
         free(value);
@@ -200,59 +174,54 @@ static sr_status check_state(const run_checker *w) {
     return status;
 }
 
-static void tell_part(void *context, sr_failure *why) {
+static void report_part(void *context, sr_failure *why) {
     run_checker *w = context;
     *w->why = *why;
     report_fault(w);
 }
 
-static void walk_file(run_checker *w) {
+static void check_file(run_checker *w) {
     const sr_run_info *info = &w->f->info;
     bool exact = !w->f->unfinished && strcmp(info->status, "running") != 0;
     const char *text;
     for (int i = 0; (text = sr_run_damage(w->f, i)); i++)
         sr_fail(w->why, SR_FORMAT, "%s", text), report_fault(w);
-    read_group(w, run_step_ints, RUN_STEP_INTS, info->steps, exact, false);
-    read_group(w, run_step_reals, RUN_STEP_REALS, info->steps, exact, false);
+    read_group(w, run_steps, RUN_STEPS, info->steps, exact, false);
     read_statistics(w, exact);
     read_evals(w, exact);
     if (h5_has(reader_file(w->f), "/running")) {
         read_group(w, &run_running_step, 1, 0, false, false);
         read_group(w, run_running, RUN_RUNNING, 0, false, false);
     }
-    check_steps(w, exact);
+    bool read;
+    step_cursor_check_steps(w->f, &read, w->why), report_fault(w);
+    if (read) { /* otherwise every step below would seem to be missing */
+        step_cursor_check_vectors(w->f, w->why), report_fault(w);
+        reader_check_spectra(w->f, exact, w->why), report_fault(w);
+    }
     check_evals(w), report_fault(w);
     check_columns_of_sites(w), report_fault(w);
     check_embeddings(w);
     reader_check_final(w->f, w->why), report_fault(w);
     reader_check_pairs(w->f, w->why), report_fault(w);
-    reader_verify_trailer(w->f, tell_part, w);
+    reader_verify_trailer(w->f, report_part, w);
     check_state(w), report_fault(w);
 }
 
-/* The first fault; what is damaged may be recovered. */
-static sr_status keep_first(const run_checker *w, sr_failure *why) {
-    if (!w->first) return SR_OK;
-    sr_failure first = w->first->why;
-    if (first.status == SR_FORMAT && w->f) sr_hint(&first, "%s", RECOVER_HINT);
-    if (why && why->status == SR_OK) *why = first;
-    return first.status;
-}
-
-/* The first fault that is more than being unfinished. */
+/* The first fault other than an unfinished file. */
 static const sr_failure *first_damage(const run_checker *w) {
-    for (const fault *k = w->first; k; k = k->next)
-        if (k->why.status != SR_STATE) return &k->why;
+    for (int64_t i = 0; i < w->faults; i++)
+        if (w->fault[i].status != SR_STATE) return &w->fault[i];
     return NULL;
 }
 
-static void look(run_checker *w, const char *path) {
+static void check_path(run_checker *w, const char *path) {
     w->f = sr_run_open(path, w->why);
     if (w->f) {
         const size_t row = 8 * (size_t)w->f->info.width;
         w->memory_bytes = row < BATCH_BYTES ? BATCH_BYTES : row;
         if ((w->memory = malloc(w->memory_bytes)))
-            walk_file(w);
+            check_file(w);
         else
             sr_fail(w->why, SR_MEMORY, "%s: %zu bytes", w->f->path, w->memory_bytes);
         free(w->memory);
@@ -260,41 +229,34 @@ static void look(run_checker *w, const char *path) {
     report_fault(w);
 }
 
-static void close_look(run_checker *w) {
-    for (fault *k = w->first, *next; k; k = next) {
-        next = k->next;
-        free(k);
-    }
-    w->first = NULL, w->last = &w->first;
+static void close_checked(run_checker *w) {
+    w->faults = 0;
     sr_run_close((sr_runfile *)(uintptr_t)w->f);
     w->f = NULL;
 }
 
-/* What is met in a file that grows counts when it lasts. */
-static void look_until_it_lasts(run_checker *w, const char *path) {
-    for (int looks = 0;; looks++) {
-        const bool live = reader_is_live(path);
-        look(w, path);
-        const sr_failure *damage = first_damage(w);
-        if (!damage || !reader_retries(path, live, damage, looks)) return;
-        close_look(w);
-    }
-}
-
-sr_status sr_run_check_all(const char *path, sr_fault_fn *tell, void *context, sr_failure *why) {
+/* A fault of a growing file counts if it lasts. Such faults are reported at the end. */
+sr_status sr_run_check_all(const char *path, sr_fault_fn *report, void *context, sr_failure *why) {
     sr_failure own = {0};
     run_checker w = {.why = &own, .context = context};
-    w.last = &w.first;
     const bool live = path && reader_is_live(path);
-    if (!live) w.tell = tell;
-    if (live)
-        look_until_it_lasts(&w, path);
-    else
-        look(&w, path);
-    for (const fault *k = w.first; k && live && tell; k = k->next) tell(context, &k->why);
-    sr_status status = keep_first(&w, why);
-    close_look(&w);
-    return status;
+    if (!live) w.report = report;
+    check_path(&w, path);
+    bool still = live; /* a process was writing the file when the check began */
+    for (int attempts = 0; live; attempts++) {
+        const sr_failure *damage = first_damage(&w);
+        if (!damage || !reader_retries(path, still, damage, attempts)) break;
+        close_checked(&w);
+        still = reader_is_live(path);
+        check_path(&w, path);
+    }
+    for (int64_t i = 0; i < w.faults && live && report; i++) report(context, &w.fault[i]);
+    sr_failure first = w.faults ? w.fault[0] : (sr_failure){0};
+    if (first.status == SR_FORMAT && w.f) sr_hint(&first, "%s", RECOVER_HINT);
+    if (why && why->status == SR_OK) *why = first;
+    close_checked(&w);
+    free(w.fault);
+    return first.status;
 }
 
 sr_status sr_run_check(const char *path, sr_failure *why) {

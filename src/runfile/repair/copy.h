@@ -6,15 +6,15 @@
 #include "runfile/read/file/reader.h"
 #include "runfile/repair/unreadable_data.h"
 
-/* Each notes in `losses` what it cannot read. up_to: copy rows with step <= up_to; < 0: all
-   rows. */
+/* Each function notes unreadable data in `losses`. up_to: copy rows with step <= up_to; < 0: all
+ * rows. */
 
 /* copy_rows.c: copies everything, for recovery. */
 sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to, sr_recovery *result,
                              unreadable_data *losses);
 
-/* copy_compatible.c: SR_USAGE when the file has other sites, embeddings or metrics than the
- * recorder. Declares the custom scalars that the recorder lacks. */
+/* copy_compatible.c: SR_USAGE if the file has other sites, embeddings or metrics than the recorder.
+ * Declares the custom scalars that the recorder lacks. */
 sr_status recorder_copy_match(sr_recorder *r, const sr_runfile *f, unreadable_data *losses);
 
 /* copy_spectra.c: copies /spectra, and /final. */

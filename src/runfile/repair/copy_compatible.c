@@ -1,5 +1,5 @@
-/* copy_compatible.c -- whether the rows of a run file can go on in a recorder: its sites and
- * embeddings are the recorder's, metrics and scalars of both are the same ones. */
+/* copy_compatible.c -- whether a recorder can continue the rows of a run file: both have the same
+ * sites and embeddings. Metrics and custom scalars of both are equal. */
 #include <string.h>
 
 #include "record/recorder_state.h"
@@ -25,7 +25,7 @@ static bool has_embedding(const sr_recorder *r, const char *name, const sr_run_e
     return false;
 }
 
-/* Those that cannot be read are lost. */
+/* Unreadable embeddings are lost. */
 static sr_status compare_sites(sr_recorder *r, const sr_runfile *f, unreadable_data *losses) {
     bool same = same_sites(r, f);
     const char *name;
@@ -40,11 +40,11 @@ static sr_status compare_sites(sr_recorder *r, const sr_runfile *f, unreadable_d
             copy_missed(losses, "embeddings", name, -1, &why);
     }
     if (same) return SR_OK;
-    return sr_fail(&r->failure, SR_USAGE, "%s: its sites or embeddings are not those of %s",
-                   f->path, r->path);
+    return sr_fail(&r->failure, SR_USAGE, "%s: its sites or embeddings differ from %s", f->path,
+                   r->path);
 }
 
-/* A metric that both declare is one metric. */
+/* A metric of both must have the same unit and direction. */
 static sr_status compare_metrics(sr_recorder *r, const sr_runfile *f) {
     for (int i = 0; i < f->metrics; i++) {
         const reader_metric *from = &f->metric[i];
@@ -53,15 +53,15 @@ static sr_status compare_metrics(sr_recorder *r, const sr_runfile *f) {
             if (strcmp(from->name, to->name) != 0) continue;
             if (strcmp(from->unit, to->unit) != 0 || from->better != to->better)
                 return sr_fail(&r->failure, SR_USAGE,
-                               "%s: its metric %s has another unit or direction than that of %s",
-                               f->path, from->name, r->path);
+                               "%s: metric %s has another unit or direction in %s", f->path,
+                               from->name, r->path);
         }
     }
     return SR_OK;
 }
 
-/* What the file has of its host's own is declared unless that is done; one of another unit or scope
- * is another. */
+/* Declares the file's custom scalars that the recorder lacks. One of both must have the same unit
+ * and scope. */
 static sr_status declare_own(sr_recorder *r, const sr_runfile *f) {
     for (int i = 0; i < f->declared_count; i++) {
         const sr_run_declared *from = &f->declared[i].shown;
@@ -72,9 +72,8 @@ static sr_status declare_own(sr_recorder *r, const sr_runfile *f) {
             recorder_declare_scalar(r, from->name, from->unit, from->definition, from->scope) < 0)
             return recorder_check(r);
         if (to && (to->scope != from->scope || strcmp(to->unit, from->unit) != 0))
-            return sr_fail(&r->failure, SR_USAGE,
-                           "%s: its scalar %s has another unit or scope than that of %s", f->path,
-                           from->name, r->path);
+            return sr_fail(&r->failure, SR_USAGE, "%s: scalar %s has another unit or scope in %s",
+                           f->path, from->name, r->path);
     }
     return SR_OK;
 }

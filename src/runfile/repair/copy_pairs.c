@@ -1,9 +1,9 @@
-/* copy_pairs.c -- pairs of a run file into the recorder. */
+/* copy_pairs.c -- copies pairs of a run file into a recorder. */
 #include "record/recorder_state.h"
 #include "runfile/read/datasets/read_pairs.h"
 #include "runfile/repair/copy.h"
 
-/* A pair is none without all of its parts. */
+/* A pair is lost if one of its parts is unreadable. */
 static void copy_site(sr_recorder *r, const sr_runfile *f, int64_t site, bool passed,
                       const reader_pairs *p, unreadable_data *losses) {
     sr_failure why = {0};

@@ -1,7 +1,7 @@
-/* copy_rows.c -- copies the readable rows of a run file into a recorder that has not begun: for a
- * broken file, and for a run that goes on from a checkpoint. Columns are read in batches of rows; a
- * batch that cannot be read is tried again row by row, so that damage costs what it touches: values
- * of one column in some rows. */
+/* copy_rows.c -- copies the readable rows of a run file into a new recorder: to recover a broken
+ * file, or to resume from a checkpoint. Columns are read in batches of rows. An
+ * unreadable batch is read again row by row, so damage costs only the values that it hit.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,6 @@
 
 #include "record/part_file.h"
 #include "record/recorder_state.h"
-#include "record/run/metrics.h"
-#include "record/run/recorder_start.h"
 #include "runfile/abi_struct.h"
 #include "runfile/read/datasets/read_custom.h"
 #include "runfile/read/datasets/read_metrics.h"
@@ -22,28 +20,26 @@
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
 
-/* Until steps are flushed their numbers, and what HDF5 writes of its own, wait in memory: of
-   HELD_STEPS. */
+/* Steps between two flushes: until then their numbers and HDF5's metadata stay in memory. */
 enum { HELD_STEPS = 16384 };
 enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES = 32 << 20 };
 
 typedef struct copier {
     sr_recorder *r;
     sr_runfile *f;
-    bool recovers; /* the recorder lacks what could not be declared like the file's */
+    bool recovers; /* the recorder may lack metrics with unreadable declarations */
     int64_t up_to, embeddings_up_to;
     sr_recovery count;
     unreadable_data *losses;
 
-    int64_t batch;                    /* steps in memory at most */
-    int64_t *step_int[RUN_STEP_INTS]; /* [batch] */
-    double *step_real[RUN_STEP_REALS];
-    float *scalar[SR_SCALAR_COUNT]; /* [batch, S]; NULL where the file has none */
-    void *own[RUN_DECLARED_MAX];    /* of scalars of the host's: the same, or double [batch] */
+    int64_t batch;                  /* steps in memory at most */
+    step_value *step[RUN_STEPS];    /* [batch] */
+    float *scalar[SR_SCALAR_COUNT]; /* [batch, S]; NULL if the file has none */
+    void *own[RUN_DECLARED_MAX];    /* custom scalars: float [batch, S] or double [batch] */
 
     int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
     int64_t *vector_step;                                /* [vector_capacity] */
-    float *vector[SR_VECTOR_COUNT]; /* [vector_capacity, W]; NULL where there are none */
+    float *vector[SR_VECTOR_COUNT]; /* [vector_capacity, W]; NULL if the file has none */
 } copier;
 
 /* -- memory ---------------------------------------------------------------------------------- */
@@ -66,12 +62,12 @@ static sr_status allocate_vectors(copier *c) {
     c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
     for (int v = 0; v < SR_VECTOR_COUNT && c->r->options.vectors; v++)
         vectors += has[v] = info->vectors > 0 && sr_run_has_vector(c->f, run_vectors[v].name);
-    /* A row of every vector waits here and in the writer. Of a file that has hardly any value of
-     * so wide a row that is more memory than the file can ask for. */
+    /* A row of every vector is buffered here and in the writer. A small file must not cause a large
+     * allocation by declaring wide rows. */
     if (2 * row * vectors > WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f)))
         return sr_fail(&c->r->failure, SR_FORMAT,
-                       "%s: /vectors: rows of %lld columns, of which hardly any value is stored",
-                       c->f->path, (long long)info->width);
+                       "%s: /vectors: rows of %lld columns, hardly any value stored", c->f->path,
+                       (long long)info->width);
     ok = allocate(&c->vector_step, c->vector_capacity, sizeof(int64_t));
     for (int v = 0; v < SR_VECTOR_COUNT && ok; v++)
         if (has[v]) ok = allocate(&c->vector[v], c->vector_capacity * info->width, sizeof(float));
@@ -85,10 +81,8 @@ static sr_status copier_allocate(copier *c) {
     const int64_t columns = SR_SCALAR_COUNT + 2 * c->f->declared_count;
     const int64_t rows = STEP_BYTES / ((info->sites + 1) * columns * (int64_t)sizeof(float));
     c->batch = rows < 1 ? 1 : rows > STEP_BATCH ? STEP_BATCH : rows;
-    for (int i = 0; i < RUN_STEP_INTS && ok; i++)
-        ok = allocate(&c->step_int[i], c->batch, sizeof(int64_t));
-    for (int i = 0; i < RUN_STEP_REALS && ok; i++)
-        ok = allocate(&c->step_real[i], c->batch, sizeof(double));
+    for (int i = 0; i < RUN_STEPS && ok; i++)
+        ok = allocate(&c->step[i], c->batch, sizeof(step_value));
     for (int i = 0; i < SR_SCALAR_COUNT && ok && c->r->options.scalars; i++)
         if (sr_run_has_scalar(c->f, run_scalars[i].name))
             ok = allocate(&c->scalar[i], c->batch * info->sites, sizeof(float));
@@ -100,7 +94,7 @@ static sr_status copier_allocate(copier *c) {
 
 /* -- columns --------------------------------------------------------------------------------- */
 
-/* Rows of any column, as wide as the file has them. */
+/* Reads full rows of any column. */
 static sr_status read_any(const copier *c, const run_column *k, int64_t first, int64_t count,
                           void *to, sr_failure *why) {
     if (k == &run_vector_step) return sr_run_vector_steps(c->f, first, count, to, why);
@@ -111,26 +105,18 @@ static sr_status read_any(const copier *c, const run_column *k, int64_t first, i
     return sr_run_vector(c->f, k->name, -1, first, count, to, why);
 }
 
-static void fill(const run_column *k, int64_t columns, void *to) {
-    for (int64_t i = 0; i < columns; i++) {
-        if (k->type == H5_INT64) ((int64_t *)to)[i] = -1;
-        if (k->type == H5_FLOAT64) ((double *)to)[i] = NAN;
-        if (k->type == H5_FLOAT32) ((float *)to)[i] = NAN;
-    }
-}
-
-/* A row of vectors may be whole at other sites. */
+/* A row of vectors may be readable at other sites. */
 static void read_sites(const copier *c, const run_column *k, int64_t row, float *to) {
     for (int64_t i = 0; i < c->f->info.sites; i++) {
         const sr_run_site *s = &c->f->site[i];
         if (sr_run_vector(c->f, k->name, i, row, 1, to + s->offset, NULL) != SR_OK)
-            fill(k, s->width, to + s->offset);
+            copy_fill(k, s->width, to + s->offset);
     }
 }
 
-/* What cannot be read becomes NaN or -1. columns: of the dataset. */
-static void read_what_is_whole(copier *c, const run_column *k, int64_t columns, int64_t first,
-                               int64_t count, void *to) {
+/* Reads rows of a column with this number of columns; unreadable values become NaN or -1. */
+static void read_readable(copier *c, const run_column *k, int64_t columns, int64_t first,
+                          int64_t count, void *to) {
     const int64_t row = columns * (k->type == H5_FLOAT32 ? 4 : 8);
     if (read_any(c, k, first, count, to, NULL) == SR_OK) return;
     for (int64_t i = 0; i < count; i++) {
@@ -141,25 +127,24 @@ static void read_what_is_whole(copier *c, const run_column *k, int64_t columns, 
         if (k->type == H5_FLOAT32 && strcmp(k->group, "vectors") == 0)
             read_sites(c, k, first + i, (float *)at);
         else
-            fill(k, columns, at);
+            copy_fill(k, columns, at);
     }
 }
 
 /* -- vectors --------------------------------------------------------------------------------- */
 
-/* Makes row `at` of /vectors readable from memory. */
+/* Loads row `at` of /vectors, and rows after it. */
 static void hold_vectors(copier *c, int64_t at) {
     if (at >= c->vector_first && at < c->vector_first + c->vector_count) return;
     const int64_t left = c->f->info.vectors - at;
     c->vector_first = at, c->vector_count = left < c->vector_capacity ? left : c->vector_capacity;
-    read_what_is_whole(c, &run_vector_step, 1, at, c->vector_count, c->vector_step);
+    read_readable(c, &run_vector_step, 1, at, c->vector_count, c->vector_step);
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
         if (c->vector[v])
-            read_what_is_whole(c, &run_vectors[v], c->f->info.width, at, c->vector_count,
-                               c->vector[v]);
+            read_readable(c, &run_vectors[v], c->f->info.width, at, c->vector_count, c->vector[v]);
 }
 
-/* Advances *at to the row of `step`; rows that belong to no copied step are lost. */
+/* Moves *at to the row of `step`; counts rows without a copied step as lost. */
 static bool find_vectors(copier *c, int64_t step, int64_t *at) {
     for (; *at < c->f->info.vectors; ++*at) {
         hold_vectors(c, *at);
@@ -196,16 +181,13 @@ static sr_status copy_vector_row(copier *c, int64_t at) {
 /* -- steps ----------------------------------------------------------------------------------- */
 
 static void load_steps(copier *c, int64_t first, int64_t count) {
-    for (int i = 0; i < RUN_STEP_INTS; i++)
-        read_what_is_whole(c, &run_step_ints[i], 1, first, count, c->step_int[i]);
-    for (int i = 0; i < RUN_STEP_REALS; i++)
-        read_what_is_whole(c, &run_step_reals[i], 1, first, count, c->step_real[i]);
+    for (int i = 0; i < RUN_STEPS; i++)
+        read_readable(c, &run_steps[i], 1, first, count, c->step[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++)
         if (c->scalar[i])
-            read_what_is_whole(c, &run_scalars[i], c->f->info.sites, first, count, c->scalar[i]);
+            read_readable(c, &run_scalars[i], c->f->info.sites, first, count, c->scalar[i]);
     for (int i = 0; i < c->f->declared_count; i++)
-        read_what_is_whole(c, &c->f->declared[i].column, own_columns(c->f, i), first, count,
-                           c->own[i]);
+        read_readable(c, &c->f->declared[i].column, own_columns(c->f, i), first, count, c->own[i]);
 }
 
 static sr_status copy_own(copier *c, int64_t row) {
@@ -238,26 +220,25 @@ static sr_status copy_scalars(copier *c, int64_t row) {
     return SR_OK;
 }
 
-/* One loaded row of /steps with its scalars and, when there, its row of /vectors. */
+/* Copies one loaded row of /steps, its scalars and its row of /vectors, if any. */
 static sr_status copy_step(copier *c, int64_t row, int64_t *vector_at) {
     sr_recorder *r = c->r;
-    int64_t ints[RUN_STEP_INTS];
-    double reals[RUN_STEP_REALS];
-    for (int i = 0; i < RUN_STEP_INTS; i++) ints[i] = c->step_int[i][row];
-    for (int i = 0; i < RUN_STEP_REALS; i++) reals[i] = c->step_real[i][row];
-    if (ints[0] <= r->step) { /* unreadable, or damaged: steps increase */
+    step_value value[RUN_STEPS];
+    for (int i = 0; i < RUN_STEPS; i++) value[i] = c->step[i][row];
+    const int64_t step = value[0].whole;
+    if (step <= r->step) { /* unreadable, or damaged: steps increase */
         c->count.lost_steps++;
         return SR_OK;
     }
-    bool vectors = r->options.vectors && find_vectors(c, ints[0], vector_at);
+    bool vectors = r->options.vectors && find_vectors(c, step, vector_at);
     sr_status status = writer_begin_step(&r->writer, vectors, &r->failure);
     if (status == SR_OK) status = copy_scalars(c, row);
     if (status == SR_OK) status = copy_own(c, row);
     if (status == SR_OK && vectors) status = copy_vector_row(c, (*vector_at)++);
     if (status != SR_OK) return status;
-    writer_end_step(&r->writer, ints, reals);
-    r->step = ints[0];
-    double seconds = reals[RUN_STEP_REALS - 1];
+    writer_end_step(&r->writer, value);
+    r->step = step;
+    const double seconds = value[RUN_STEPS - 1].real;
     if (seconds > r->seconds_before) r->seconds_before = seconds;
     c->count.steps++;
     return c->count.steps % HELD_STEPS ? SR_OK : writer_flush(&r->writer, &r->failure);
@@ -269,7 +250,7 @@ static sr_status copy_steps(copier *c) {
         count = total - at < c->batch ? total - at : c->batch;
         load_steps(c, at, count);
         for (int64_t i = 0; i < count; i++) {
-            if (c->up_to >= 0 && c->step_int[0][i] > c->up_to) return SR_OK;
+            if (c->up_to >= 0 && c->step[0][i].whole > c->up_to) return SR_OK;
             sr_status status = copy_step(c, i, &vector_at);
             if (status != SR_OK) return status;
         }
@@ -280,7 +261,7 @@ static sr_status copy_steps(copier *c) {
 
 /* -- evaluations and embeddings -------------------------------------------------------------- */
 
-/* A value of an evaluation, NaN where it cannot be read. */
+/* A value of an evaluation; NaN if it is unreadable. */
 static double read_eval(copier *c, const char *name, int64_t at) {
     double value = NAN;
     sr_failure why = {0};
@@ -301,7 +282,7 @@ static sr_status copy_evals(copier *c) {
         for (int i = 0; i < c->f->metrics; i++) value[i] = read_eval(c, c->f->metric[i].name, at);
         sr_begin_eval(c->r, (int64_t)step, epoch);
         for (int i = 0; i < c->f->metrics; i++) {
-            /* without a value a metric need not be declared again */
+            /* a metric without values may be missing in a recovered file */
             const char *name = c->f->metric[i].name;
             if (isnan(value[i]) || (c->recovers && !recorder_has_metric(c->r, name))) continue;
             sr_put_metric(c->r, name, value[i]);
@@ -371,13 +352,13 @@ static sr_status copy_all(copier *c) {
 
 /* -- public ---------------------------------------------------------------------------------- */
 
-/* What opening met and copying rows did not: what the file says of itself, columns without rows. */
-static void miss_what_opening_missed(const copier *c) {
+/* Notes the damage that opening found and copying did not read: attributes, columns without
+   rows. */
+static void note_damage(const copier *c) {
     const char *text;
     const size_t prefix = strlen(c->f->path) + sizeof ": " - 1;
-    const damage_list *d = c->f->damage;
-    for (int i = 0; (text = sr_run_damage(c->f, i)); i++, d = d->next) {
-        if (d->repaired) continue;
+    for (int i = 0; (text = sr_run_damage(c->f, i)); i++) {
+        if (c->f->damage[i].repaired) continue;
         sr_failure why = {0};
         char name[SR_NAME_SIZE] = "";
         const char *object = strlen(text) > prefix ? strchr(text + prefix, '/') : NULL;
@@ -388,11 +369,10 @@ static void miss_what_opening_missed(const copier *c) {
     }
 }
 
-/* The new file is of the same run. */
+/* The new file contains the same run. */
 static sr_status take_created(sr_recorder *r, const char *created) {
-    char *copy = malloc(strlen(created) + 1);
+    char *copy = strdup(created);
     if (!copy) return sr_fail(&r->failure, SR_MEMORY, "%s: texts", r->path);
-    strcpy(copy, created);
     free((void *)(uintptr_t)r->info.created);
     r->info.created = copy;
     return SR_OK;
@@ -402,10 +382,9 @@ static sr_status copy_and_count(copier *c, sr_recovery *result) {
     c->count = SR_INIT(sr_recovery, .running_step = -1);
     if (take_created(c->r, c->f->info.created) == SR_OK && copy_all(c) == SR_OK && c->r->resuming)
         part_file_take_over(c->r, &c->r->failure);
-    miss_what_opening_missed(c);
+    note_damage(c);
     if (result) abi_struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
-    for (int i = 0; i < RUN_STEP_INTS; i++) free(c->step_int[i]);
-    for (int i = 0; i < RUN_STEP_REALS; i++) free(c->step_real[i]);
+    for (int i = 0; i < RUN_STEPS; i++) free(c->step[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) free(c->scalar[i]);
     for (int v = 0; v < SR_VECTOR_COUNT; v++) free(c->vector[v]);
     for (int i = 0; i < RUN_DECLARED_MAX; i++) free(c->own[i]);
@@ -427,7 +406,7 @@ sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to_ste
 
 sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                        int64_t embeddings_up_to, struct sr_recovery *result) {
-    unreadable_data losses = {NULL, 0};
+    unreadable_data losses = {0};
     if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (r->started)
         return sr_fail(&r->failure, SR_STATE, "%s: sr_copy_rows after the first step", r->path);
@@ -437,7 +416,7 @@ sr_status sr_copy_rows(sr_recorder *r, const char *from, int64_t up_to_step,
                 .embeddings_up_to = embeddings_up_to,
                 .losses = &losses};
     if (c.f && recorder_copy_match(r, c.f, &losses) == SR_OK) copy_and_count(&c, result);
-    unreadable_data_free(&losses);
+    free(losses.entry);
     sr_run_close(c.f);
     return recorder_check(r);
 }

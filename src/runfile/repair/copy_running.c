@@ -11,7 +11,7 @@
 #include "runfile/repair/copy.h"
 #include "runfile/write/write_running.h"
 
-/* Rows of one column; what cannot be read is noted. */
+/* Reads rows of one column; notes it if that fails. */
 static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *rows, void *value,
                       unreadable_data *losses) {
     h5_id set;
@@ -24,7 +24,7 @@ static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *r
     return status == SR_OK;
 }
 
-/* Whether the row has values of a site: those of one that was never observed are all NaN. */
+/* Whether the row has values of a site; the values of a site without passes are all NaN. */
 static bool has_site(const sr_recorder *r, int64_t site, const double *all) {
     for (int v = 0; v < RUN_RUNNING; v++)
         for (int64_t k = 0; k < r->site[site].width; k++)
@@ -32,7 +32,7 @@ static bool has_site(const sr_recorder *r, int64_t site, const double *all) {
     return false;
 }
 
-/* Sites whose values are not in the row begin anew. */
+/* Sites without values in the row start with initial values. */
 static sr_status take_row(sr_recorder *r, const double *all) {
     for (int64_t i = 0; i < r->sites; i++) {
         const sr_run_site *s = &r->site[i];
@@ -45,7 +45,7 @@ static sr_status take_row(sr_recorder *r, const double *all) {
     return SR_OK;
 }
 
-/* A row that cannot be read is left out: an older one serves. */
+/* Leaves out an unreadable row; an older one is used. */
 static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64_t step,
                           double *all, int64_t *last, unreadable_data *losses) {
     const double *row[RUN_RUNNING];
@@ -60,7 +60,7 @@ static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64
     return take_row(r, all);
 }
 
-/* Steps of the rows; how many there are. Every column is looked at. */
+/* Reads the steps of the rows; returns their number. Opens every column, to note damage. */
 static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT],
                           unreadable_data *losses) {
     h5_id set;
@@ -76,7 +76,7 @@ static int64_t read_steps(const sr_runfile *f, int64_t step[SR_RUNNING_KEPT],
     return read_rows(f, &run_running_step, &rows, step, losses) ? count : 0;
 }
 
-/* The row of the first step after `after`; -1: none. Rows are in no order. */
+/* The row with the next step after `after`; -1: none. Rows are in no order. */
 static int64_t next_row(const int64_t *step, int64_t count, int64_t after) {
     int64_t next = -1;
     for (int64_t i = 0; i < count; i++)

@@ -1,4 +1,4 @@
-/* copy_spectra.c -- /spectra and /final of a run file into a recorder: what can be read of them. */
+/* copy_spectra.c -- copies the readable values of /spectra and /final into a recorder. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +12,14 @@
 #include "runfile/write/write_spectra.h"
 #include "runfile/write/writer.h"
 
-/* One part of row i; the values that it leaves are NaN or -1 where it cannot be read. */
+/* Reads one part of row i; fills it with NaN or -1 if it is unreadable. */
 static bool copy_part(const sr_runfile *f, const run_column *c, int64_t i, int64_t columns,
                       void *value, unreadable_data *losses) {
     h5_rows row = {i, 1, 0, columns, columns};
     sr_failure why = {0};
     if (reader_spectra_part(f, c, &row, value, &why) == SR_OK) return true;
     copy_missed(losses, c->group, c->name, 1, &why);
-    for (int64_t k = 0; k < columns; k++) {
-        if (c->type == H5_INT64) ((int64_t *)value)[k] = -1;
-        if (c->type == H5_FLOAT64) ((double *)value)[k] = NAN;
-    }
+    copy_fill(c, columns, value);
     return false;
 }
 
@@ -39,7 +36,7 @@ static bool fill_nan(double *value, int64_t count) {
     return any;
 }
 
-/* What cannot have been measured is left out. */
+/* Leaves out impossible values. */
 static void mend_row(spectra_copy *c, const sr_runfile *f, unreadable_data *losses) {
     for (int64_t i = 0; i < f->info.sites; i++) {
         const sr_run_site *s = &f->site[i];
@@ -112,14 +109,14 @@ sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_
     return status;
 }
 
-/* Values of one column of /final; NaN where there is none, or none that can be. */
+/* Reads one column of /final; NaN for missing, unreadable or impossible values. */
 static void copy_final_column(const sr_runfile *f, const run_column *c, bool passed, double *value,
                               unreadable_data *losses) {
-    char path[2 * SR_NAME_SIZE];
+    const h5_path path = h5_path_of("/final/%s", c->name);
     sr_failure why = {0};
     bool odd = false;
-    snprintf(path, sizeof path, "/final/%s", c->name);
-    if (!reader_has_column(f, c) || reader_fixed(f, path, H5_FLOAT64, 1, value, &why) != SR_OK) {
+    if (!reader_has_column(f, c) ||
+        reader_fixed(f, path.text, H5_FLOAT64, 0, 1, value, &why) != SR_OK) {
         if (reader_has_column(f, c)) copy_missed(losses, "final", c->name, -1, &why);
         fill_nan(value, f->info.sites);
         return;
@@ -140,7 +137,7 @@ sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, unreadable_da
     memory = calloc((size_t)(SR_FINAL_COUNT * r->sites) + 1, sizeof *memory);
     if (!memory) return sr_fail(&r->failure, SR_MEMORY, "%s: /final", f->path);
     for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * r->sites;
-    if (reader_fixed(f, "/final/batches", H5_INT64, 0, &batches, &why) != SR_OK)
+    if (reader_fixed(f, "/final/batches", H5_INT64, 0, 0, &batches, &why) != SR_OK)
         copy_missed(losses, "final", "batches", -1, &why), batches = -1;
     else if (batches < -1)
         note(f, &counted, -1, "a count below -1", losses);

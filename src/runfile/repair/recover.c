@@ -1,5 +1,5 @@
-/* recover.c -- a broken run file into a new, finished one: declared like it, with every row that
- * can be read (copy_rows.c). */
+/* recover.c -- copies a broken run file into a new, finished one with the same declarations and
+ * every readable row (copy_rows.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "runfile/read/file/read_column.h"
 #include "runfile/repair/copy.h"
 
-/* Refuses to write over the file that is read, whichever of the two names it would take. */
+/* Rejects PATH or PATH.part if it is the file to be read. */
 static sr_status check_target(const char *broken, const char *path, sr_failure *why) {
     struct stat from, to;
     char part[4096];
@@ -29,7 +29,7 @@ static sr_status check_target(const char *broken, const char *path, sr_failure *
     return SR_OK;
 }
 
-/* One of them may be damaged. */
+/* Some of them may be damaged. */
 static bool has_any(const sr_runfile *f, const run_column *c, int count) {
     bool any = false;
     for (int i = 0; i < count; i++) any = any || reader_has_column(f, &c[i]);
@@ -56,9 +56,9 @@ static sr_recorder *create_like(sr_runfile *f, const char *path, bool force, sr_
     return sr_create(path, &o, why);
 }
 
-/* A method that contradicts its family is one that nobody wrote: what follows from the family
-   stays. */
-static void mend_method(const sr_runfile *f, sr_site *site, unreadable_data *losses) {
+/* Replaces a method that contradicts its family, since no recorder writes one, by the family's
+ * default. */
+static void repair_method(const sr_runfile *f, sr_site *site, unreadable_data *losses) {
     sr_run_site method;
     sr_failure why = {0};
     if (recorder_take_method(&method, site)) return;
@@ -69,14 +69,14 @@ static void mend_method(const sr_runfile *f, sr_site *site, unreadable_data *los
     site->axis = site->uses = site->constants = NULL;
 }
 
-/* What the recorder refused, without its path in front; NULL: it refused nothing. */
+/* The recorder's message about a rejected declaration, without the path; NULL: none. */
 static const char *refused(const sr_recorder *r) {
     const size_t prefix = strlen(r->path) + sizeof ": " - 1;
     if (r->failure.status != SR_USAGE || strlen(r->failure.text) < prefix) return NULL;
     return r->failure.text + prefix;
 }
 
-/* What nobody can have declared so: it is left out, and told, and the recorder goes on. */
+/* Leaves out and notes a declaration that the recorder rejected, and clears the failure. */
 static void leave_out(sr_recorder *r, const sr_runfile *f, const char *group, const char *name,
                       unreadable_data *losses) {
     sr_failure why = {0};
@@ -121,7 +121,7 @@ static void add_sites_like(sr_recorder *r, sr_runfile *f, unreadable_data *losse
                         .uses = s->uses,
                         .constants = s->constants,
                         .layer_scale_own = s->layer_scale_own != 0};
-        mend_method(f, &site, losses);
+        repair_method(f, &site, losses);
         int added = sr_add_site(r, &site);
         if (added >= 0 && s->observed) sr_set_observed(r, added);
     }
@@ -145,20 +145,19 @@ typedef struct noting {
     unreadable_data *losses;
 } noting;
 
-/* Read from its second copy: nothing is lost. */
-static bool is_mended(const sr_runfile *f, const sr_failure *fault) {
-    for (const damage_list *d = f->damage; d; d = d->next)
-        if (d->repaired && !strcmp(d->text, fault->text)) return true;
+static bool is_repaired(const sr_runfile *f, const sr_failure *fault) {
+    const char *text;
+    for (int i = 0; (text = sr_run_repaired(f, i)); i++)
+        if (!strcmp(text, fault->text)) return true;
     return false;
 }
 
-/* What check finds in the broken file and copying did not need: a column that is not there at
-   all. */
+/* Notes faults that the check found and copying did not: missing columns. */
 static void note_fault(void *context, const sr_failure *fault) {
     const noting *to = context;
     char name[2 * SR_NAME_SIZE] = "";
     const char *at = strstr(fault->text, ": "), *dataset = at ? strchr(at, '/') : NULL;
-    if (fault->status != SR_FORMAT || !dataset || is_mended(to->broken, fault)) return;
+    if (fault->status != SR_FORMAT || !dataset || is_repaired(to->broken, fault)) return;
     snprintf(name, sizeof name, "%s", dataset + 1);
     if (strncmp(at, ": no dataset /", 14) != 0) name[strcspn(name, ": ")] = 0;
     copy_missed(to->losses, name, "", -1, fault);
@@ -189,8 +188,8 @@ static sr_status close_recovered(sr_recorder *r, const sr_runfile *f, const sr_r
     return sr_close(r, &SR_INIT(sr_finish, .status = "interrupted", .reason = reason), why);
 }
 
-/* Nothing stays of a file that did not become one. What the recorder refuses here is no use of it
- * by anybody, but what the broken file says. */
+/* Removes the new file. A rejected declaration is here a fault of the broken file, not of a
+ * caller. */
 static sr_status give_up(sr_recorder *r, const sr_runfile *f, sr_failure *why) {
     sr_failure failed = {0};
     const char *text = refused(r);
@@ -218,17 +217,17 @@ static sr_status recover(sr_runfile *f, const char *path, bool force, int64_t up
 }
 
 sr_status sr_run_recover_report(const char *broken, const char *path, bool force,
-                                int64_t up_to_step, sr_recovery *result, sr_lost_fn *tell,
+                                int64_t up_to_step, sr_recovery *result, sr_lost_fn *report,
                                 void *context, sr_failure *why) {
     sr_recovery count = SR_INIT(sr_recovery, .running_step = -1);
-    unreadable_data losses = {NULL, 0};
+    unreadable_data losses = {0};
     sr_failure own = {0};
     if (!why) why = &own;
     if (!path || !*path) return sr_fail(why, SR_USAGE, "no path for the recovered file");
     sr_runfile *f = sr_run_open(broken, why);
     sr_status status = f ? recover(f, path, force, up_to_step, &count, &losses, why) : why->status;
-    if (status == SR_OK) unreadable_data_report(&losses, tell, context);
-    unreadable_data_free(&losses);
+    if (status == SR_OK) unreadable_data_report(&losses, report, context);
+    free(losses.entry);
     sr_run_close(f);
     if (result && abi_struct_give(result, &count, sizeof count, "sr_recovery", why) != SR_OK)
         status = why->status;

@@ -1,5 +1,5 @@
-/* declare.c -- creates every group, dataset and attribute of a run file (docs/file-format.md).
- * Nothing may be created after the switch to SWMR, so all of it is here. */
+/* declare.c -- creates every group, dataset and attribute of a run file (docs/file-format.md). None
+ * can be created after the switch to SWMR. */
 #include "runfile/write/declare.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void declare_root(declaration *d, const sr_run_info *info) {
     put_int(d, "/", "threads", info->threads);
 }
 
-/* One fixed array of /sites; `value` is packed elements of `size` bytes. */
+/* Creates one fixed array of /sites. */
 static void declare_site_array(declaration *d, const char *path, h5_type type, size_t text,
                                int64_t count, const void *value, const char *definition) {
     h5_shape shape = {.type = type, .text = text, .rank = 1, .dims = {count, 1}};
@@ -126,14 +126,12 @@ static void declare_sites(declaration *d) {
 /* -- growing columns ------------------------------------------------------------------------- */
 
 static h5_id declare_shaped(declaration *d, const run_column *c, const h5_shape *shape) {
-    char path[SR_NAME_SIZE + 32];
-    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
-    h5_id set = add_dataset(d, path, shape);
-    put_text(d, path, "definition", c->definition);
-    put_text(d, path, "unit", c->unit);
-    char id[SR_NAME_SIZE + 32];
-    snprintf(id, sizeof id, "%s/%s@%d", c->group, c->name, SR_FORMAT_VERSION);
-    put_text(d, path, "definition_id", id);
+    const h5_path path = h5_path_of("/%s/%s", c->group, c->name);
+    h5_id set = add_dataset(d, path.text, shape);
+    put_text(d, path.text, "definition", c->definition);
+    put_text(d, path.text, "unit", c->unit);
+    put_text(d, path.text, "definition_id",
+             h5_path_of("%s/%s@%d", c->group, c->name, SR_FORMAT_VERSION).text);
     return set;
 }
 
@@ -151,12 +149,12 @@ static const char *scope_of(const run_layout *l) {
     return "where /sites/merged is 1 all passes of the step, merged; elsewhere one of them";
 }
 
-/* A statistic: what all of them have in common is stored beside each, where a reader sees it. */
+/* Creates a statistic. The common attributes are stored with each, so that readers see them. */
 static h5_id declare_statistic(declaration *d, const run_column *c, int64_t columns,
                                const int64_t chunk[2]) {
     h5_id set = declare_column(d, c, 2, columns, chunk);
-    char path[SR_NAME_SIZE + 32];
-    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
+    const h5_path at = h5_path_of("/%s/%s", c->group, c->name);
+    const char *path = at.text;
     put_int(d, path, "ddof", 0);
     put_text(d, path, "running", "running values are those from before this step's update");
     put_text(d, path, "alpha", "weighs the old running value");
@@ -172,7 +170,7 @@ static run_column own_column(const run_declared *d) {
                         site ? H5_FLOAT32 : H5_FLOAT64};
 }
 
-/* Scalars of the host's: their names, in order, are an attribute of /host. */
+/* Creates custom scalars. Their names are an attribute of /host. */
 static void declare_own(declaration *d, const char *list, sr_scope scope, int64_t columns,
                         const int64_t chunk[2]) {
     char names[RUN_DECLARED_MAX * (SR_NAME_SIZE + 1)] = "", *end = names;
@@ -191,10 +189,8 @@ static void declare_steps(declaration *d) {
     int64_t chunk[2];
     run_chunk_steps(&w->layout, chunk);
     add_group(d, "/steps");
-    for (int i = 0; i < RUN_STEP_INTS; i++)
-        w->step_int_set[i] = declare_column(d, &run_step_ints[i], 1, 1, chunk);
-    for (int i = 0; i < RUN_STEP_REALS; i++)
-        w->step_real_set[i] = declare_column(d, &run_step_reals[i], 1, 1, chunk);
+    for (int i = 0; i < RUN_STEPS; i++)
+        w->step_set[i] = declare_column(d, &run_steps[i], 1, 1, chunk);
     declare_own(d, "steps", SR_PER_STEP, 1, chunk);
 }
 
@@ -225,11 +221,10 @@ static void declare_evals(declaration *d) {
     for (int i = 0; i < w->metrics; i++) {
         run_metric *m = &w->metric[i];
         const run_column c = {"evals", m->name, m->unit, m->definition, H5_FLOAT64};
-        char path[2 * SR_NAME_SIZE];
+        const h5_path path = h5_path_of("/evals/%s", m->name);
         m->set = declare_column(d, &c, 1, 1, chunk);
-        snprintf(path, sizeof path, "/evals/%s", m->name);
-        put_text(d, path, "better", run_better_words[m->better + 1]);
-        put_int(d, path, "place", i); /* the group does not keep the order */
+        put_text(d, path.text, "better", run_better_words[m->better + 1]);
+        put_int(d, path.text, "place", i); /* the group does not keep the order */
     }
 }
 
@@ -276,31 +271,29 @@ static void declare_running(declaration *d) {
 }
 
 static void declare_embedding(declaration *d, run_embedding *e) {
-    char group[SR_NAME_SIZE + 16], path[SR_NAME_SIZE + 64];
+    const h5_path at = h5_path_of("/embeddings/%s", e->name);
+    const h5_path step = h5_path_of("%s/step", at.text);
+    const h5_path singular = h5_path_of("%s/singular_values", at.text);
+    const char *group = at.text;
     int64_t values = e->rows < e->cols ? e->rows : e->cols;
-    snprintf(group, sizeof group, "/embeddings/%s", e->name);
     add_group(d, group);
     put_int(d, group, "rows", e->rows);
     put_int(d, group, "cols", e->cols);
     put_text(d, group, "method", e->method);
-    snprintf(path, sizeof path, "%s/step", group);
     h5_shape steps = {.type = H5_INT64, .rank = 1, .dims = {0, 1}, .chunk = {16, 1}};
-    e->step = add_dataset(d, path, &steps);
-    put_text(d, path, "definition", "step after which the singular values were computed");
-    snprintf(path, sizeof path, "%s/singular_values", group);
+    e->step = add_dataset(d, step.text, &steps);
+    put_text(d, step.text, "definition", "step after which the singular values were computed");
     h5_shape shape = {.type = H5_FLOAT64, .rank = 2, .dims = {0, values}, .chunk = {1, values}};
-    e->values = add_dataset(d, path, &shape);
-    put_text(d, path, "definition", "singular values of the embedding matrix, descending");
+    e->values = add_dataset(d, singular.text, &shape);
+    put_text(d, singular.text, "definition", "singular values of the embedding matrix, descending");
 }
 
 /* -- /state ---------------------------------------------------------------------------------- */
 
 static h5_id declare_state(declaration *d, const char *name, h5_type type, size_t text,
                            const void *value) {
-    char path[64];
-    snprintf(path, sizeof path, "/state/%s", name);
     h5_shape shape = {.type = type, .text = text};
-    h5_id set = add_dataset(d, path, &shape);
+    h5_id set = add_dataset(d, h5_path_of("/state/%s", name).text, &shape);
     write_all(d, set, type, text, value);
     return set;
 }
@@ -324,14 +317,14 @@ static void declare_states(declaration *d) {
 
 /* -- dimension scales ------------------------------------------------------------------------ */
 
-/* The scales that several groups use have a second name in the root group: netCDF's readers,
- * xarray's among them, look for a dimension in the group of the dataset and in those above it. */
+/* Scales that several groups use have a second name in the root group. Readers of netCDF, as
+ * xarray, search for a dimension in the group of the dataset and in the groups above it. */
 static const char *const root_scale[][2] = {
     {"/steps/step", "/step"}, {"/sites/depth", "/site"}, {"/sites/column_site", "/column"}};
 
-_Static_assert(RUN_STEP_INTS + RUN_STEP_REALS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT +
-                       (int)SR_METRICS_MAX + 1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT +
-                       (int)SR_PAIR_COUNT + (int)RUN_DECLARED_MAX + 16 <=
+_Static_assert((int)RUN_STEPS + (int)SR_SCALAR_COUNT + (int)SR_VECTOR_COUNT + (int)SR_METRICS_MAX +
+                       1 + (int)SR_SPECTRUM_COUNT + (int)SR_FINAL_COUNT + (int)SR_PAIR_COUNT +
+                       (int)RUN_DECLARED_MAX + 16 <=
                    (int)SCALED_MAX,
                "room for the scaled datasets");
 
@@ -353,7 +346,7 @@ static void attach(scale_list *s, const run_column *c, int count, const char *ro
     for (int i = 0; i < count; i++) attach_one(s, c[i].group, c[i].name, row, column);
 }
 
-/* All but depth, which is the scale. */
+/* All arrays but depth, which is the scale. */
 static void attach_sites(scale_list *s) {
 #define OF_SITES(field, ...) #field,
     static const char *const of_sites[] = {SR_SITE_TEXTS(OF_SITES) SR_METHOD_TEXTS(
@@ -366,8 +359,7 @@ static void attach_sites(scale_list *s) {
 static void attach_all(scale_list *s, const run_writer *w) {
     const run_layout *l = &w->layout;
     attach_sites(s);
-    attach(s, run_step_ints + 1, RUN_STEP_INTS - 1, "/step", NULL);
-    attach(s, run_step_reals, RUN_STEP_REALS, "/step", NULL);
+    attach(s, run_steps + 1, RUN_STEPS - 1, "/step", NULL);
     attach(s, &run_eval_epoch, 1, "/evals/step", NULL);
     for (int i = 0; i < w->metrics; i++)
         attach_one(s, "evals", w->metric[i].name, "/evals/step", NULL);
@@ -383,7 +375,7 @@ static void attach_all(scale_list *s, const run_writer *w) {
     if (l->final) attach(s, run_finals, SR_FINAL_COUNT, "/site", NULL);
     for (int i = 0; i < SR_PAIR_COUNT && l->pairs > 0; i++) {
         attach(s, &run_pairs[i], 1, "/site", NULL);
-        s->row[s->count - 1].rank = 2; /* columns are drawn at random: no scale */
+        s->row[s->count - 1].rank = 2; /* columns are random pairs and have no scale */
     }
 }
 

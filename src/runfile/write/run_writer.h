@@ -60,8 +60,8 @@ typedef struct run_writer {
     bool ready;                  /* all datasets are declared */
     bool broken;                 /* a write failed: no more calls of HDF5 */
 
-    h5_id step_int_set[RUN_STEP_INTS], step_real_set[RUN_STEP_REALS];
-    h5_id scalar_set[SR_SCALAR_COUNT], vector_set[SR_VECTOR_COUNT], vector_step_set;
+    h5_id step_set[RUN_STEPS], scalar_set[SR_SCALAR_COUNT], vector_set[SR_VECTOR_COUNT],
+        vector_step_set;
     h5_id eval_step_set, eval_epoch_set;
     h5_id committed_set[COMMITTED_COUNT];
     h5_id status_set, reason_set, finished_set, digest_set, wall_set;
@@ -70,8 +70,7 @@ typedef struct run_writer {
     running_rows running;
 
     row_block steps, vectors, evals;
-    int64_t *step_int[RUN_STEP_INTS];      /* [capacity] */
-    double *step_real[RUN_STEP_REALS];     /* [capacity] */
+    step_value *step[RUN_STEPS];           /* [capacity] */
     float *scalar[SR_SCALAR_COUNT];        /* [capacity, S]; NULL until used */
     int64_t *vector_step;                  /* [capacity] */
     float *vector[SR_VECTOR_COUNT];        /* [capacity, W]; NULL until used */

@@ -1,5 +1,4 @@
-/* write_custom.c -- scalars of the host's own on their way into the file: what is declared, and
- * their values of the row being filled. */
+/* write_custom.c -- declares custom scalars, and sets their values of the row in progress. */
 #include "runfile/write/write_custom.h"
 
 #include <math.h>
@@ -18,7 +17,7 @@ run_declared *writer_add_declared(run_writer *w, sr_failure *why) {
     return d;
 }
 
-/* A scalar that is not recorded, because scalars are not, has no dataset. */
+/* A scalar has no dataset if scalars are not recorded. */
 sr_status writer_put_declared(run_writer *w, int i, int64_t site, double value, sr_failure *why) {
     run_declared *d = &w->declared[i];
     const int64_t sites = w->layout.sites;

@@ -1,6 +1,6 @@
-/* write_running.c -- running values that a run may go on from: rows of /running, of which the last
- * SR_RUNNING_KEPT stay. `step` of a row is -1 while its values are written over, and each stage is
- * on its way to the disk before the next begins. */
+/* write_running.c -- writes running statistics, from which a run may resume. /running keeps the
+ * last SR_RUNNING_KEPT rows. While a row is overwritten its `step` is -1. Each stage is committed
+ * before the next. */
 #include "runfile/write/write_running.h"
 
 #include "runfile/write/writer.h"

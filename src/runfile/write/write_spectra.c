@@ -1,26 +1,20 @@
-/* write_spectra.c -- rows of /spectra and what /final holds, into the file. A row goes there when
- * its step ends; `step` is written last, so a row that has a step is whole. */
+/* write_spectra.c -- writes /spectra, /final and singular values of embeddings. A row of /spectra
+ * is written when its step ends. Its `step` comes last, so a row with a step is complete. */
 #include "runfile/write/write_spectra.h"
 
 #include "runfile/write/writer.h"
-
-static sr_status append_row(h5_id set, int64_t at, int64_t columns, h5_type type, const void *value,
-                            sr_failure *why) {
-    h5_rows row = {at, 1, 0, columns, columns};
-    sr_status status = h5_extend(set, at + 1, why);
-    return status == SR_OK ? h5_write_rows(set, &row, type, value, why) : status;
-}
 
 sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why) {
     spectra_row *s = &w->spectra;
     if (!s->used) return SR_OK;
     s->used = false;
     const run_layout *l = &w->layout;
-    sr_status status = append_row(s->rows_set, s->written, l->sites, H5_INT64, s->rows, why);
+    sr_status status = writer_append(s->rows_set, s->written, 1, l->sites, H5_INT64, s->rows, why);
     for (int i = 0; i < SR_SPECTRUM_COUNT && status == SR_OK; i++)
-        status = append_row(s->set[i], s->written, l->width, H5_FLOAT64, s->value[i], why);
+        status = writer_append(s->set[i], s->written, 1, l->width, H5_FLOAT64, s->value[i], why);
     h5_hold(w->file, true);
-    if (status == SR_OK) status = append_row(s->step_set, s->written, 1, H5_INT64, &step, why);
+    if (status == SR_OK)
+        status = writer_append(s->step_set, s->written, 1, 1, H5_INT64, &step, why);
     h5_hold(w->file, false);
     if (status == SR_OK) s->written++;
     return status;
@@ -29,13 +23,9 @@ sr_status writer_put_spectra(run_writer *w, int64_t step, sr_failure *why) {
 sr_status writer_put_singular_values(run_writer *w, run_embedding *e, int64_t step,
                                      const double *values, sr_failure *why) {
     int64_t count = e->rows < e->cols ? e->rows : e->cols;
-    h5_rows row = {e->records, 1, 0, count, count};
-    h5_rows one = {.first = e->records, .count = 1, .columns = 1, .stride = 1};
-    sr_status status = h5_extend(e->values, e->records + 1, why);
-    if (status == SR_OK) status = h5_write_rows(e->values, &row, H5_FLOAT64, values, why);
-    if (status == SR_OK) status = h5_extend(e->step, e->records + 1, why);
+    sr_status status = writer_append(e->values, e->records, 1, count, H5_FLOAT64, values, why);
     h5_hold(w->file, true);
-    if (status == SR_OK) status = h5_write_rows(e->step, &one, H5_INT64, &step, why);
+    if (status == SR_OK) status = writer_append(e->step, e->records, 1, 1, H5_INT64, &step, why);
     h5_hold(w->file, false);
     if (status == SR_OK) e->records++;
     return writer_keep(w, status);

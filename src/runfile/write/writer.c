@@ -1,5 +1,5 @@
-/* writer.c -- see writer.h. Order of a flush: rows, H5Fflush, committed counts; whoever reads a
- * count finds the rows, whenever the writer dies. */
+/* writer.c -- buffers and writes the rows of a run file. A flush writes rows, calls H5Fflush, and
+ * then writes the committed counts. So counted rows are in the file, whenever the process dies. */
 #define _GNU_SOURCE /* fallocate */
 #include "runfile/write/writer.h"
 
@@ -16,8 +16,8 @@
 
 enum { STEP_MEMORY = 4 << 20, VECTOR_MEMORY = 32 << 20, RESERVE_SPARE = 32768 };
 
-/* After a failed write HDF5 must be left alone: its caches hold what it could not write. What was
- * flushed to the disk stays as it is. */
+/* After a failed write HDF5 is not called again, since its caches contain the failed data. Flushed
+ * data stay in the file. */
 sr_status writer_keep(run_writer *w, sr_status status) {
     if (status == SR_OK || w->broken) return status;
     w->broken = true;
@@ -37,7 +37,7 @@ static sr_status allocate(void *at, int64_t count, size_t size, sr_failure *why)
     void **p = at;
     *p = calloc((size_t)(count > 0 ? count : 1), size);
     if (*p) return SR_OK;
-    return sr_fail(why, SR_MEMORY, "%lld x %zu bytes for waiting rows", (long long)count, size);
+    return sr_fail(why, SR_MEMORY, "%lld x %zu bytes for buffered rows", (long long)count, size);
 }
 
 static int64_t capacity_for(int64_t memory, int64_t row_bytes, int64_t most) {
@@ -51,10 +51,8 @@ static sr_status allocate_rows(run_writer *w, sr_failure *why) {
     w->vectors.capacity =
         capacity_for(VECTOR_MEMORY, 4 * SR_VECTOR_COUNT * l->width, w->flush_steps);
     sr_status status = SR_OK;
-    for (int i = 0; i < RUN_STEP_INTS && status == SR_OK; i++)
-        status = allocate(&w->step_int[i], w->steps.capacity, sizeof(int64_t), why);
-    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
-        status = allocate(&w->step_real[i], w->steps.capacity, sizeof(double), why);
+    for (int i = 0; i < RUN_STEPS && status == SR_OK; i++)
+        status = allocate(&w->step[i], w->steps.capacity, sizeof(step_value), why);
     for (int i = 0; i < w->declared_count && status == SR_OK; i++)
         if (w->declared[i].scope == SR_PER_STEP)
             status = allocate(&w->declared[i].step_value, w->steps.capacity, sizeof(double), why);
@@ -77,8 +75,7 @@ run_metric *writer_add_metric(run_writer *w, sr_failure *why) {
 }
 
 void writer_free(run_writer *w) {
-    for (int i = 0; i < RUN_STEP_INTS; i++) free(w->step_int[i]);
-    for (int i = 0; i < RUN_STEP_REALS; i++) free(w->step_real[i]);
+    for (int i = 0; i < RUN_STEPS; i++) free(w->step[i]);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) free(w->scalar[i]);
     for (int i = 0; i < SR_VECTOR_COUNT; i++) free(w->vector[i]), free(w->vector_used[i]);
     for (int i = 0; i < w->declared_count; i++)
@@ -89,20 +86,20 @@ void writer_free(run_writer *w) {
     *w = (run_writer){0};
 }
 
-/* Room for the beginning of the file, asked for before HDF5 has anything it could fail to write. */
+/* Reserves space for the metadata, so that a full disk is reported before HDF5 caches anything. */
 static sr_status reserve_space(run_writer *w, sr_failure *why) {
     run_layout l = w->layout;
     l.planned_steps = 0;
     int fd = h5_descriptor(w->file);
     off_t bytes = run_project(&l, 0) + RESERVE_SPARE;
     if (fd < 0 || fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, bytes) == 0) return SR_OK;
-    if (errno != ENOSPC && errno != EDQUOT) return SR_OK; /* not every file system can do it */
+    if (errno != ENOSPC && errno != EDQUOT) return SR_OK; /* unsupported by the file system */
     return sr_fail(why, SR_IO, "%s: %s", w->path, strerror(errno));
 }
 
-/* Steps are held while they are written (append_steps): HDF5 must not keep them back. */
+/* append_steps holds the steps while HDF5 writes them, so HDF5 must not cache them. */
 static sr_status make_steps_direct(run_writer *w, sr_failure *why) {
-    h5_id *const set[] = {&w->step_int_set[0], &w->vector_step_set, &w->eval_step_set,
+    h5_id *const set[] = {&w->step_set[0], &w->vector_step_set, &w->eval_step_set,
                           &w->spectra.step_set, &w->running.step_set};
     sr_status status = SR_OK;
     for (size_t i = 0; i < sizeof set / sizeof *set && status == SR_OK; i++)
@@ -131,65 +128,45 @@ static void copy_floats(float *to, const float *from, int64_t count) {
     memcpy(to, from, (size_t)count * sizeof *to);
 }
 
-/* Appends the waiting rows of a one-column dataset. */
-static sr_status append(h5_id set, const row_block *b, h5_type type, const void *rows,
-                        sr_failure *why) {
-    h5_rows r = {.first = b->written, .count = b->count, .columns = 1, .stride = 1};
-    sr_status status = h5_extend(set, b->written + b->count, why);
-    return status == SR_OK ? h5_write_rows(set, &r, type, rows, why) : status;
+sr_status writer_append(h5_id set, int64_t written, int64_t rows, int64_t columns, h5_type type,
+                        const void *values, sr_failure *why) {
+    const h5_rows r = {written, rows, 0, columns, columns};
+    sr_status status = h5_extend(set, written + rows, why);
+    return status == SR_OK && values ? h5_write_rows(set, &r, type, values, why) : status;
 }
 
-/* Steps of rows: without them the rows of all other columns are lost. */
-static sr_status append_steps(run_writer *w, h5_id set, const row_block *b, const int64_t *step,
+/* Appends the buffered rows of a dataset. */
+static sr_status append(h5_id set, const row_block *b, int64_t columns, h5_type type,
+                        const void *values, sr_failure *why) {
+    return writer_append(set, b->written, b->count, columns, type, values, why);
+}
+
+/* Appends steps, with a backup copy: without its step a row is lost. */
+static sr_status append_steps(run_writer *w, h5_id set, const row_block *b, const void *step,
                               sr_failure *why) {
     h5_hold(w->file, true);
-    sr_status status = append(set, b, H5_INT64, step, why);
+    sr_status status = append(set, b, 1, H5_INT64, step, why);
     h5_hold(w->file, false);
-    return status;
-}
-
-static sr_status write_scalars(run_writer *w, sr_failure *why) {
-    const row_block *b = &w->steps;
-    int64_t sites = w->layout.sites;
-    h5_rows r = {b->written, b->count, 0, sites, sites};
-    sr_status status = SR_OK;
-    for (int i = 0; i < SR_SCALAR_COUNT && status == SR_OK; i++) {
-        if (!w->scalar_set[i]) continue;
-        status = h5_extend(w->scalar_set[i], b->written + b->count, why);
-        if (status == SR_OK && w->scalar[i])
-            status = h5_write_rows(w->scalar_set[i], &r, H5_FLOAT32, w->scalar[i], why);
-    }
-    return status;
-}
-
-static sr_status write_declared(run_writer *w, sr_failure *why) {
-    const row_block *b = &w->steps;
-    const int64_t sites = w->layout.sites;
-    const h5_rows of_sites = {b->written, b->count, 0, sites, sites};
-    sr_status status = SR_OK;
-    for (int i = 0; i < w->declared_count && status == SR_OK; i++) {
-        const run_declared *d = &w->declared[i];
-        if (!d->set) continue;
-        if (d->step_value) status = append(d->set, b, H5_FLOAT64, d->step_value, why);
-        if (d->step_value) continue;
-        status = h5_extend(d->set, b->written + b->count, why);
-        if (status == SR_OK && d->site_value)
-            status = h5_write_rows(d->set, &of_sites, H5_FLOAT32, d->site_value, why);
-    }
     return status;
 }
 
 static sr_status write_steps(run_writer *w, sr_failure *why) {
     row_block *b = &w->steps;
+    const int64_t sites = w->layout.sites;
     if (b->count == 0) return SR_OK;
-    sr_status status = SR_OK;
-    status = append_steps(w, w->step_int_set[0], b, w->step_int[0], why);
-    for (int i = 1; i < RUN_STEP_INTS && status == SR_OK; i++)
-        status = append(w->step_int_set[i], b, H5_INT64, w->step_int[i], why);
-    for (int i = 0; i < RUN_STEP_REALS && status == SR_OK; i++)
-        status = append(w->step_real_set[i], b, H5_FLOAT64, w->step_real[i], why);
-    if (status == SR_OK) status = write_scalars(w, why);
-    if (status == SR_OK) status = write_declared(w, why);
+    sr_status status = append_steps(w, w->step_set[0], b, w->step[0], why);
+    for (int i = 1; i < RUN_STEPS && status == SR_OK; i++)
+        status = append(w->step_set[i], b, 1, run_steps[i].type, w->step[i], why);
+    for (int i = 0; i < SR_SCALAR_COUNT && status == SR_OK; i++)
+        if (w->scalar_set[i])
+            status = append(w->scalar_set[i], b, sites, H5_FLOAT32, w->scalar[i], why);
+    for (int i = 0; i < w->declared_count && status == SR_OK; i++) {
+        const run_declared *d = &w->declared[i];
+        if (d->set && d->scope == SR_PER_STEP)
+            status = append(d->set, b, 1, H5_FLOAT64, d->step_value, why);
+        else if (d->set)
+            status = append(d->set, b, sites, H5_FLOAT32, d->site_value, why);
+    }
     if (status == SR_OK) b->written += b->count, b->count = 0;
     return status;
 }
@@ -226,14 +203,14 @@ static sr_status write_evals(run_writer *w, sr_failure *why) {
     row_block *b = &w->evals;
     if (b->count == 0) return SR_OK;
     sr_status status = append_steps(w, w->eval_step_set, b, w->eval_step, why);
-    if (status == SR_OK) status = append(w->eval_epoch_set, b, H5_FLOAT64, w->eval_epoch, why);
+    if (status == SR_OK) status = append(w->eval_epoch_set, b, 1, H5_FLOAT64, w->eval_epoch, why);
     for (int i = 0; i < w->metrics && status == SR_OK; i++)
-        status = append(w->metric[i].set, b, H5_FLOAT64, w->metric[i].value, why);
+        status = append(w->metric[i].set, b, 1, H5_FLOAT64, w->metric[i].value, why);
     if (status == SR_OK) b->written += b->count, b->count = 0;
     return status;
 }
 
-/* The row that is being filled, behind those that waited, becomes the first. */
+/* Moves the row in progress, which follows the written rows, to the start of the buffers. */
 static void carry_row(run_writer *w, int64_t steps, int64_t vectors) {
     const int64_t sites = w->layout.sites, width = w->layout.width;
     for (int i = 0; i < SR_SCALAR_COUNT && steps; i++)
@@ -252,8 +229,8 @@ sr_status writer_commit(run_writer *w, sr_status status, sr_failure *why) {
     return status == SR_OK ? h5_commit(w->file, why) : status;
 }
 
-/* Waiting rows and their counts, up to the commit. */
-static sr_status write_waiting(run_writer *w, sr_failure *why) {
+/* Writes buffered rows and then their counts, without a commit. */
+static sr_status write_buffered(run_writer *w, sr_failure *why) {
     const int64_t steps = w->steps.count, vectors = w->vectors.count;
     sr_status status = write_steps(w, why);
     if (status == SR_OK) status = write_vectors(w, why);
@@ -263,16 +240,15 @@ static sr_status write_waiting(run_writer *w, sr_failure *why) {
     const int64_t committed[COMMITTED_COUNT] = {w->steps.written, w->vectors.written,
                                                 w->evals.written};
     h5_hold(w->file, true);
-    /* The vectors' count goes last: whoever sees a row of vectors sees its step. */
-    const int order[COMMITTED_COUNT] = {COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS};
+    /* Steps come before vectors, so that readers find the step of each counted row. */
     for (int i = 0; i < COMMITTED_COUNT && status == SR_OK; i++)
-        status = h5_write_all(w->committed_set[order[i]], H5_INT64, 0, &committed[order[i]], why);
+        status = h5_write_all(w->committed_set[i], H5_INT64, 0, &committed[i], why);
     h5_hold(w->file, false);
     return status;
 }
 
 sr_status writer_flush(run_writer *w, sr_failure *why) {
-    sr_status status = write_waiting(w, why);
+    sr_status status = write_buffered(w, why);
     if (status == SR_OK) status = h5_commit(w->file, why);
     return writer_keep(w, status);
 }
@@ -329,13 +305,12 @@ float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why
     return w->vector[which] + w->vectors.count * l->width + l->site[site].offset;
 }
 
-void writer_end_step(run_writer *w, const int64_t *ints, const double *reals) {
-    for (int i = 0; i < RUN_STEP_INTS; i++) w->step_int[i][w->steps.count] = ints[i];
-    for (int i = 0; i < RUN_STEP_REALS; i++) w->step_real[i][w->steps.count] = reals[i];
+void writer_end_step(run_writer *w, const step_value value[RUN_STEPS]) {
+    for (int i = 0; i < RUN_STEPS; i++) w->step[i][w->steps.count] = value[i];
     w->steps.count++;
     w->filling = false;
     if (!w->with_vectors) return;
-    w->vector_step[w->vectors.count++] = ints[0];
+    w->vector_step[w->vectors.count++] = value[0].whole;
     w->with_vectors = false;
 }
 
@@ -343,9 +318,8 @@ sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure 
     if (w->evals.count == w->evals.capacity) {
         if (!w->ready)
             return sr_fail(why, SR_STATE,
-                           "%s: too many evaluations before a step: the one at step %lld is number "
-                           "%d, there is room for %d",
-                           w->path, (long long)step, EVAL_CAPACITY + 1, EVAL_CAPACITY);
+                           "%s: evaluation %d at step %lld; at most %d before the first step",
+                           w->path, EVAL_CAPACITY + 1, (long long)step, EVAL_CAPACITY);
         sr_status status = writer_keep(w, write_evals(w, why));
         if (status != SR_OK) return status;
     }
@@ -360,15 +334,14 @@ sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure 
 
 static sr_status write_text(h5_id set, const char *text, size_t size, sr_failure *why) {
     char field[SR_REASON_SIZE] = {0};
-    /* the dataset was declared as ASCII before this text was known */
+    /* The dataset is ASCII; it was declared before the text existed. */
     for (size_t i = 0; text && text[i] && i < size; i++)
         field[i] = (unsigned char)text[i] < 0x80 ? text[i] : '?';
     return h5_write_all(set, H5_TEXT, size, field, why);
 }
 
 static sr_status write_end(run_writer *w, const sr_run_info *end, sr_failure *why) {
-    sr_status status = SR_OK;
-    if (status == SR_OK) status = write_text(w->reason_set, end->reason, SR_REASON_SIZE, why);
+    sr_status status = write_text(w->reason_set, end->reason, SR_REASON_SIZE, why);
     if (status == SR_OK)
         status = write_text(w->finished_set, end->finished, RUN_FINISHED_SIZE, why);
     if (status == SR_OK)
@@ -378,7 +351,7 @@ static sr_status write_end(run_writer *w, const sr_run_info *end, sr_failure *wh
 }
 
 sr_status writer_finish(run_writer *w, const sr_run_info *end, sr_failure *why) {
-    sr_status status = write_waiting(w, why);
+    sr_status status = write_buffered(w, why);
     h5_hold(w->file, true);
     if (status == SR_OK) status = write_end(w, end, why);
     h5_hold(w->file, false);

@@ -20,13 +20,17 @@ float *writer_scalar_row(run_writer *w, int which, sr_failure *why);
 /* A site's columns of a vector in the current row; NULL when out of memory or the row has no
    vectors. */
 float *writer_vector_row(run_writer *w, int which, int64_t site, sr_failure *why);
-/* Ends the row. ints [RUN_STEP_INTS], reals [RUN_STEP_REALS] in the order of format.h. */
-void writer_end_step(run_writer *w, const int64_t *ints, const double *reals);
+/* Ends the row with its values of run_steps. */
+void writer_end_step(run_writer *w, const step_value value[RUN_STEPS]);
 
 /* A new metric whose buffered values are NaN; NULL when out of memory. */
 run_metric *writer_add_metric(run_writer *w, sr_failure *why);
 /* Buffers the current value of every metric. */
 sr_status writer_put_eval(run_writer *w, int64_t step, double epoch, sr_failure *why);
+
+/* Appends `rows` rows to a growing dataset after the first `written`. values NULL: fill values. */
+sr_status writer_append(h5_id set, int64_t written, int64_t rows, int64_t columns, h5_type type,
+                        const void *values, sr_failure *why);
 
 /* Returns `status`. After a failure, HDF5 is not called again. */
 sr_status writer_keep(run_writer *w, sr_status status);

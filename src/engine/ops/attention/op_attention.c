@@ -15,11 +15,11 @@
  *   dR = dy v^T                      dv = R^T dy
  *   D_i = sum_j R_ij dR_ij           dS = c (R * dR - D P)  (as dP = dR m / (1 - p))
  *   dq = dS k                        dk = dS^T q            (dS: gradient of q k^T)
- * Kept: P [B, heads, Tq, row] with row = Tk rounded up to whole vectors (zeros after Tk), and the
- * key of the mask, which is drawn again (element number: index in P). A hidden key has weight 0 but
- * is multiplied: NaN or infinity in its k or v spreads, as in PyTorch. A chunk is one sentence and
- * head, so q, k and v may be the same tensor: within a chunk the gradients are added one after the
- * other. */
+ * Kept: P [B, heads, Tq, row], row = Tk rounded up to whole vectors (zeros after Tk), and the key
+ * of the mask. The mask is drawn again; the element number is the index in P. A hidden key has
+ * weight 0 but is multiplied: NaN or infinity in its k or v spreads, as in PyTorch. A chunk is one
+ * sentence and head and adds its gradients one after the other, so q, k and v may be the same
+ * tensor. */
 #include <omp.h>
 
 #include "engine/gemm/gemm.h"
@@ -89,11 +89,7 @@ static real softmax_row(const attention *a, int64_t i, int64_t first, const real
 }
 
 static const real *dropped(const attention *a, int64_t chunk, real *R) {
-    int64_t size = a->Tq * a->row;
-    const real *P = a->P + chunk * size;
-    if (!a->drop) return P;
-    dropout_mask_apply(&a->mask, (uint64_t)(chunk * size / MASK_PER_WORD), size, false, P, R);
-    return R;
+    return dropout_mask_chunk(a->drop ? &a->mask : NULL, chunk, a->Tq * a->row, a->P, R);
 }
 
 /* y = R v */
@@ -119,12 +115,6 @@ static void forward_chunk(const attention *a, int64_t chunk, const real *q, cons
     weigh(a, chunk, v, y, s);
 }
 
-/* dS = c (R * dR - D P). x contains dR before and dS after. */
-static void softmax_gradient(int64_t n, real c, const real *R, const real *P, real *restrict x) {
-    real D = (real)row_dot(n, R, x);
-    for (int64_t j = 0; j < n; j++) x[j] = c * (R[j] * x[j] - D * P[j]);
-}
-
 typedef struct attention_gradient {
     real *d;
     bool add;
@@ -137,8 +127,12 @@ static void backward_chunk(const attention *a, int64_t chunk, const real *q, con
     int64_t Tq = a->Tq, Tk = a->Tk, dh = a->dh, d = a->d, eh = a->eh, e = a->e, row = a->row;
     small_transpose(Tk, eh, v, e, s.transposed, row);
     product(Tq, row, eh, (small_gemm_left){dy, e, 1}, s.transposed, row, false, s.dS, row);
-    for (int64_t i = 0; i < Tq; i++)
-        softmax_gradient(row, a->scale, R + i * row, P + i * row, s.dS + i * row);
+    for (int64_t i = 0; i < Tq; i++) { /* dR -> dS */
+        real *restrict x = s.dS + i * row;
+        const real D = (real)row_dot(row, R + i * row, x);
+        for (int64_t j = 0; j < row; j++)
+            x[j] = a->scale * (R[i * row + j] * x[j] - D * P[i * row + j]);
+    }
     if (g[0].d) product(Tq, dh, Tk, (small_gemm_left){s.dS, row, 1}, k, d, g[0].add, g[0].d, d);
     if (g[1].d) product(Tk, dh, Tq, (small_gemm_left){s.dS, 1, row}, q, d, g[1].add, g[1].d, d);
     if (g[2].d) product(Tk, eh, Tq, (small_gemm_left){R, 1, row}, dy, e, g[2].add, g[2].d, e);
@@ -242,14 +236,6 @@ static attention *attention_create(tape *t, const tensor *q, const tensor *v, in
     return a->hide ? a : NULL;
 }
 
-/* False when out of memory. */
-static bool report_begin(tape *t, attention *a, const attention_report *report) {
-    if (!report) return true;
-    a->query_valid = report->query_valid;
-    a->report = attention_stats_begin(t, a->B * a->heads);
-    return a->report != NULL;
-}
-
 tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double scale,
                      const uint8_t *key_valid, bool causal, double p, attention_report *report) {
     if (!q || !k || !v || !attention_fits(t, q, k, v, heads, p)) return NULL;
@@ -257,7 +243,9 @@ tensor *op_attention(tape *t, tensor *q, tensor *k, tensor *v, int heads, double
     const size_t bytes = a ? scratch_bytes(t, a, false) : 0;
     real *scratch = a ? tape_borrow(t, bytes) : NULL;
     tensor *y = scratch ? tape_tensor(t, 3, (int64_t[]){a->B, a->Tq, a->e}) : NULL;
-    if (!y || !report_begin(t, a, report)) return NULL;
+    if (y && report) a->report = attention_stats_begin(t, a->B * a->heads);
+    if (!y || (report && !a->report)) return NULL;
+    a->query_valid = report ? report->query_valid : NULL;
     for (int64_t j = 0; j < 2 * a->row; j++) a->stair[j] = j < a->row ? 0 : (real)-INFINITY;
     for (int64_t b = 0; b < a->B; b++)
         for (int64_t j = 0; j < a->row; j++) {

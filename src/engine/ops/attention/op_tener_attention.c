@@ -57,10 +57,6 @@ static inline pair rotated(pair x, real sine, real cosine) {
     return (pair){x.s * cosine + x.c * sine, x.c * cosine - x.s * sine};
 }
 
-static inline pair rotated_back(pair y, real sine, real cosine) {
-    return rotated(y, -sine, cosine);
-}
-
 static wide_rows *wide_rows_create(tape *t, const tensor *qkv, int heads, int which, double scale,
                                    const real *R) {
     wide_rows *w = tape_alloc(t, sizeof *w);
@@ -100,7 +96,7 @@ static void query_row_back(const wide_rows *w, const real *R, const real *dy, re
     for (int64_t m = 0; m < dh; m++) du[m] = w->scale * dy[m];
     for (int64_t m = 0; m < half; m++) {
         const pair from = {w->scale * dy[dh + m], w->scale * dy[dh + half + m]};
-        const pair to = rotated_back(from, R[m], R[half + m]);
+        const pair to = rotated(from, -R[m], R[half + m]);
         dz[m] = to.s;
         dz[half + m] = to.c;
     }
@@ -176,7 +172,7 @@ static void key_row_back(const wide_rows *w, const real *R, const real *dy, real
     const int64_t dh = w->dh, half = dh / 2;
     for (int64_t m = 0; m < half; m++) {
         const pair from = {dy[2 * dh + m], dy[2 * dh + half + m]};
-        const pair to = rotated_back(from, R[m], R[half + m]);
+        const pair to = rotated(from, -R[m], R[half + m]);
         dk[m] += dy[m] + to.s;
         dk[half + m] += dy[half + m] + to.c;
     }

@@ -10,16 +10,16 @@
  *   y       = R v
  * r [n, width]: row n-1-D is distance D; distances above n-1 use row 0 (clamp_len). Query i and key
  * j thus use row j + (n-1-M-i), not below 0. W = (q + z) r^T [T, n] is one product for all
- * distances; query i reads a range of it that starts one column left of the range of query i-1.
+ * distances. Query i reads a range of its row, one column left of the range of query i-1.
  *
  * Backward, from dy:
  *   dR = dy v^T,  dv = R^T dy,  dS = (R * dR - (sum_j R_ij dR_ij) P) / sqrt(dh)
  *   dW_ic = sum of dS_ij over the keys of row c
  *   dk = dS^T (q + u),  dr = dW^T (q + z),  a = dS k,  e = dW r
  *   dq = a + e,  du = sum_i a_i,  dz = sum_i e_i
- * Kept: P [B, heads, T, row] with row = K rounded up to whole vectors (zeros after K), and the key
- * of the mask (element number: index in P). A chunk is one sequence and head. Shared inputs (r, u,
- * z) get the sum over sequences in double, in order. */
+ * Kept: P [B, heads, T, row], row = K rounded up to whole vectors (zeros after K), and the key of
+ * the mask. The element number is the index in P. A chunk is one sequence and head. Shared inputs
+ * (r, u, z) get the sum over sequences in double, in order. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -101,11 +101,7 @@ static real softmax_row(const xl_attention *a, int64_t i, const real *restrict W
 }
 
 static const real *dropped(const xl_attention *a, int64_t chunk, real *R) {
-    const int64_t size = a->T * a->row;
-    const real *P = a->P + chunk * size;
-    if (!a->drop) return P;
-    dropout_mask_apply(&a->mask, (uint64_t)(chunk * size / MASK_PER_WORD), size, false, P, R);
-    return R;
+    return dropout_mask_chunk(a->drop ? &a->mask : NULL, chunk, a->T * a->row, a->P, R);
 }
 
 static void forward_chunk(const xl_attention *a, const xl_chunk *p, real *y, xl_scratch s) {

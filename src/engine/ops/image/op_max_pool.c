@@ -17,27 +17,22 @@ typedef struct pool_kept {
     int32_t *index; /* [count of y], a k + b */
 } pool_kept;
 
-/* Compares the channels at index `here` of a window with the maxima so far. */
-static void compare(int64_t channels, const real *restrict x, int32_t here, real *restrict y,
-                    int32_t *restrict index) {
-    for (int64_t c = 0; c < channels; c++) {
-        const bool larger = !(x[c] <= y[c]) && y[c] == y[c]; /* true for the first NaN */
-        y[c] = larger ? x[c] : y[c];
-        index[c] = larger ? here : index[c];
-    }
-}
-
 /* Computes one row of windows; x is its first row of pixels. */
 static void pool_row(const tensor *in, const tensor *out, const pool_kept *p, const real *x,
-                     real *y, int32_t *index) {
+                     real *restrict y, int32_t *restrict index) {
     const int64_t channels = in->dim[3], row = in->dim[2] * channels;
     for (int64_t j = 0; j < out->dim[2]; j++, y += channels, index += channels) {
         const real *window = x + j * p->stride * channels;
         memcpy(y, window, (size_t)channels * sizeof *y);
         memset(index, 0, (size_t)channels * sizeof *index);
-        for (int64_t at = 1; at < p->k * p->k; at++)
-            compare(channels, window + at / p->k * row + at % p->k * channels, (int32_t)at, y,
-                    index);
+        for (int64_t at = 1; at < p->k * p->k; at++) {
+            const real *restrict here = window + at / p->k * row + at % p->k * channels;
+            for (int64_t c = 0; c < channels; c++) {
+                const bool larger = !(here[c] <= y[c]) && y[c] == y[c]; /* true for the first NaN */
+                y[c] = larger ? here[c] : y[c];
+                index[c] = larger ? (int32_t)at : index[c];
+            }
+        }
     }
 }
 

@@ -24,29 +24,22 @@ static void sample(const tape *t, const tensor *x, tensor *y, int64_t stride) {
     }
 }
 
-/* One row of pixels of dx from the row of dy that was sampled from it (NULL: a skipped row). */
-static void scatter_row(const tensor *x, const tensor *y, int64_t stride, const real *dy, bool add,
-                        real *dx) {
-    int64_t c = x->dim[3], channels = y->dim[3];
-    if (!add) memset(dx, 0, (size_t)(x->dim[2] * c) * sizeof *dx);
-    if (!dy) return;
-    dy += (channels - c) / 2;
-    for (int64_t j = 0; j < y->dim[2]; j++)
-        for (int64_t k = 0; k < c; k++) dx[j * stride * c + k] += dy[j * channels + k];
-}
-
 static void shortcut_backward(tape *t, const tape_node *node) {
     tensor *x = node->in[0], *y = node->out;
-    int64_t stride = *(const int64_t *)node->kept;
+    const int64_t stride = *(const int64_t *)node->kept, c = x->dim[3], channels = y->dim[3];
     bool add;
     real *dx = tape_grad(t, x, &add);
     if (!dx) return;
 #pragma omp parallel for num_threads(t->threads) schedule(static)
     for (int64_t row = 0; row < x->dim[0] * x->dim[1]; row++) {
-        int64_t n = row / x->dim[1], i = row % x->dim[1];
-        const real *dy =
-            i % stride == 0 ? y->grad + (n * y->dim[1] + i / stride) * y->dim[2] * y->dim[3] : NULL;
-        scatter_row(x, y, stride, dy, add, dx + row * x->dim[2] * x->dim[3]);
+        const int64_t n = row / x->dim[1], i = row % x->dim[1];
+        real *to = dx + row * x->dim[2] * c;
+        if (!add) memset(to, 0, (size_t)(x->dim[2] * c) * sizeof *to);
+        if (i % stride) continue; /* a skipped row */
+        const real *dy = y->grad + (n * y->dim[1] + i / stride) * y->dim[2] * channels;
+        dy += (channels - c) / 2;
+        for (int64_t j = 0; j < y->dim[2]; j++)
+            for (int64_t k = 0; k < c; k++) to[j * stride * c + k] += dy[j * channels + k];
     }
 }
 

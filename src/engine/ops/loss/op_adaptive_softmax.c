@@ -62,12 +62,6 @@ static bool part_alloc(tape *t, const adaptive *a, softmax_cluster *p) {
     return p->inverse != NULL;
 }
 
-/* Column of the target in the head: of its word or its cluster. */
-static int32_t head_column(const adaptive *a, int32_t target) {
-    const int m = part_of(a, target);
-    return m ? (int32_t)(a->part[0].width - m) : target;
-}
-
 static void fill_part(const adaptive *a, int m, const int32_t *target) {
     softmax_cluster *p = &a->part[m];
     real *h = (real *)p->h;
@@ -75,7 +69,11 @@ static void fill_part(const adaptive *a, int m, const int32_t *target) {
     for (int64_t r = 0; r < a->rows; r++) {
         if (m && part_of(a, target[r]) != m) continue;
         p->row[k] = (int32_t)r;
-        p->column[k] = m ? target[r] - (int32_t)p->first : head_column(a, target[r]);
+        /* in the head the column of the word or of its cluster */
+        const int of = part_of(a, target[r]);
+        p->column[k] = m    ? target[r] - (int32_t)p->first
+                       : of ? (int32_t)(a->part[0].width - of)
+                            : target[r];
         if (m) memcpy(h + k * a->d, a->in.h->value + r * a->d, (size_t)a->d * sizeof *h);
         k++;
     }

@@ -57,36 +57,26 @@ static row_result forward_row(const cross_entropy *c, int64_t V, const real *x, 
     return r;
 }
 
-/* dx may be the memory of x. */
-static void backward_row(const cross_entropy *c, int64_t r, int64_t V, real g, bool add,
-                         const real *x, real *dx) {
-    const row_result *row = c->row + r;
-    if (c->target[r] == c->ignore) {
-        if (!add) memset(dx, 0, (size_t)V * sizeof *dx);
-        return;
-    }
-    row_softmax_gradient(V, x, row->max, g * row->inverse, g * (real)c->u, add, dx);
-    dx[c->target[r]] -= g * (real)c->a;
-}
-
 static void cross_entropy_backward(tape *t, const tape_node *node) {
     bool add;
     real *dx = tape_grad_over(t, node, 0, &add);
     if (!dx) return;
     const tensor *x = node->in[0];
+    const cross_entropy *c = node->kept;
     int64_t V = tensor_features(x), rows = tensor_rows(x);
     real g = node->out->grad[0];
 #pragma omp parallel for num_threads(t->threads) schedule(static) if (rows > chunk_rows(V))
-    for (int64_t r = 0; r < rows; r++)
-        backward_row(node->kept, r, V, g, add, x->value + r * V, dx + r * V);
-}
-
-static bool targets_fit(tape *t, const cross_entropy *c, int64_t rows, int64_t V) {
-    for (int64_t r = 0; r < rows; r++)
-        if (c->target[r] != c->ignore && (c->target[r] < 0 || c->target[r] >= V))
-            return tape_fail(t, SR_USAGE, "cross_entropy: target %d of row %lld, %lld classes",
-                             c->target[r], (long long)r, (long long)V);
-    return true;
+    for (int64_t r = 0; r < rows; r++) {
+        const row_result *row = c->row + r;
+        real *to = dx + r * V; /* may be the memory of x */
+        if (c->target[r] != c->ignore) {
+            row_softmax_gradient(V, x->value + r * V, row->max, g * row->inverse, g * (real)c->u,
+                                 add, to);
+            to[c->target[r]] -= g * (real)c->a;
+        } else if (!add) {
+            memset(to, 0, (size_t)V * sizeof *to);
+        }
+    }
 }
 
 static cross_entropy *cross_entropy_create(tape *t, int64_t rows, int64_t V, const int32_t *target,
@@ -103,7 +93,11 @@ static cross_entropy *cross_entropy_create(tape *t, int64_t rows, int64_t V, con
     c->row = tape_alloc(t, (size_t)rows * sizeof *c->row);
     if (!c->target || !c->row) return NULL;
     memcpy(c->target, target, (size_t)rows * sizeof *target);
-    return targets_fit(t, c, rows, V) ? c : NULL;
+    for (int64_t r = 0; r < rows; r++)
+        if (target[r] != ignore && (target[r] < 0 || target[r] >= V))
+            return tape_fail(t, SR_USAGE, "cross_entropy: target %d of row %lld, %lld classes",
+                             target[r], (long long)r, (long long)V);
+    return c;
 }
 
 static cross_entropy_report add_rows(const cross_entropy *c, int64_t rows, int32_t unk) {

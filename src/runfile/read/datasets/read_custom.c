@@ -1,8 +1,7 @@
-/* read_custom.c -- what a run file holds of its host's own: scalars that it declared, and whose
- * rows the statistics are of. */
+/* read_custom.c -- reads the declarations of custom scalars, and the ranks whose rows the
+ * statistics cover. */
 #include "runfile/read/datasets/read_custom.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,37 +27,35 @@ sr_status reader_line(const sr_runfile *f, const char *object, const char *attri
     return status;
 }
 
-/* Whether sr_declare_scalar would have taken it, after those before it. */
+/* Whether sr_declare_scalar would accept the name after the earlier ones. */
 static bool is_free(const sr_runfile *f, const char *name) {
     for (int i = 0; i < f->declared_count; i++)
         if (strcmp(f->declared[i].name, name) == 0) return false;
     return *name && *name != '.' && !strchr(name, '/') && strcmp(name, "epoch") != 0 &&
            !run_find_column(run_scalars, SR_SCALAR_COUNT, name) &&
-           !run_find_column(run_step_ints, RUN_STEP_INTS, name) &&
-           !run_find_column(run_step_reals, RUN_STEP_REALS, name);
+           !run_find_column(run_steps, RUN_STEPS, name);
 }
 
 static sr_status read_texts(const sr_runfile *f, reader_declared *d, sr_failure *why) {
     h5_id set;
     h5_shape shape;
-    char path[2 * SR_NAME_SIZE];
-    snprintf(path, sizeof path, "/%s/%s", d->column.group, d->name);
+    const h5_path path = h5_path_of("/%s/%s", d->column.group, d->name);
     sr_status status = reader_open_column(f, &d->column, &set, &shape, why);
     if (status != SR_OK) return status;
     h5_close_dataset(set);
-    status = reader_line(f, path, "unit", false, d->unit, sizeof d->unit, why);
+    status = reader_line(f, path.text, "unit", false, d->unit, sizeof d->unit, why);
     if (status != SR_OK) return status;
-    return reader_line(f, path, "definition", false, d->definition, sizeof d->definition, why);
+    return reader_line(f, path.text, "definition", false, d->definition, sizeof d->definition, why);
 }
 
-/* One more: the column and the public view point into it, and it stays where it is. */
+/* Adds a scalar. Its column and its public view point into it, so it must not move. */
 static sr_status take_name(sr_runfile *f, const char *name, size_t length, sr_scope scope,
                            sr_failure *why) {
     const bool site = scope == SR_PER_SITE;
     char taken[SR_NAME_SIZE] = "";
     if (length < sizeof taken) memcpy(taken, name, length);
     if (f->declared_count == RUN_DECLARED_MAX || !is_free(f, taken))
-        return sr_fail(why, SR_FORMAT, "%s: /host: '%.*s' is no name, or one of more than %d",
+        return sr_fail(why, SR_FORMAT, "%s: /host: '%.*s' is not a name, or one of more than %d",
                        f->path, (int)(length < SR_NAME_SIZE ? length : SR_NAME_SIZE), name,
                        RUN_DECLARED_MAX);
     reader_declared *d = &f->declared[f->declared_count];
@@ -72,7 +69,7 @@ static sr_status take_name(sr_runfile *f, const char *name, size_t length, sr_sc
     return damage_list_add(f, &own, why);
 }
 
-/* A name that is none is told once; the others are read. */
+/* Reports the first invalid name, and reads the others. */
 static sr_status read_list(sr_runfile *f, const char *attribute, sr_scope scope, sr_failure *why) {
     enum { SIZE = RUN_DECLARED_MAX * (SR_NAME_SIZE + 1) };
     char *names = calloc(1, SIZE);

@@ -1,8 +1,6 @@
-/* read_metrics.c -- the metrics that a run file declares below /evals, in the order of their
- * declaration. */
+/* read_metrics.c -- reads the declarations of metrics below /evals, in their order. */
 #include "runfile/read/datasets/read_metrics.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +11,12 @@
 
 /* -- files written before metrics were declared ---------------------------------------------- */
 
-/* The one place where a reader goes by the name of a task: such a file says nowhere else what it is
- * of. What follows from the name is said here in the words of today's files, which readers ask for:
- * the order of the metrics and what a loss is divided by.
+/* Only here does a reader depend on the name of a task, since such files have no other description.
+ * Order of the metrics and units of losses follow from it. The datasets have unit and definition
+ * only.
  *
- * Their datasets below /evals have unit and definition alone. place: that of the metric by which
- * tables judged a run comes first; accuracy for images, perplexity elsewhere. later: came to the
- * files after the others, all or none of them. */
+ * place: the main metric of tables comes first: accuracy for images, perplexity for other tasks.
+ * later: newer than the other metrics; a file has all of these or none. */
 typedef struct old_metric {
     const char *name;
     sr_better better;
@@ -43,16 +40,13 @@ static const old_metric old_metrics[] = {
 };
 enum { OLD_METRICS = sizeof old_metrics / sizeof old_metrics[0] };
 
-static const old_metric *find_old(const char *name) {
-    for (int i = 0; i < OLD_METRICS; i++)
-        if (strcmp(old_metrics[i].name, name) == 0) return &old_metrics[i];
-    return NULL;
-}
-
 static sr_status use_old(const sr_runfile *f, reader_metric *m, sr_failure *why) {
-    const old_metric *old = find_old(m->name);
+    const old_metric *old = NULL;
+    for (int i = 0; i < OLD_METRICS && !old; i++)
+        if (strcmp(old_metrics[i].name, m->name) == 0) old = &old_metrics[i];
     if (!old)
-        return sr_fail(why, SR_FORMAT, "%s: /evals/%s: no metric of a run file", f->path, m->name);
+        return sr_fail(why, SR_FORMAT, "%s: /evals/%s: not a metric of a run file", f->path,
+                       m->name);
     m->better = old->better;
     m->place = strcmp(f->info.task, "images") == 0 ? old->place_of_images : old->place;
     return SR_OK;
@@ -73,13 +67,14 @@ static sr_status find_better(const sr_runfile *f, const char *word, reader_metri
 }
 
 static sr_status read_declaration(const sr_runfile *f, reader_metric *m, sr_failure *why) {
-    char path[2 * SR_NAME_SIZE], word[SR_KIND_SIZE];
-    snprintf(path, sizeof path, "/evals/%s", m->name);
+    const h5_path at = h5_path_of("/evals/%s", m->name);
+    const char *path = at.text;
+    char word[SR_KIND_SIZE];
     sr_status status = reader_line(f, path, "unit", false, m->unit, sizeof m->unit, why);
     if (status == SR_OK)
         status =
             reader_line(f, path, "definition", false, m->definition, sizeof m->definition, why);
-    /* copies of old files, by recovery, declare their metrics and keep this unit */
+    /* Recovered copies of old files declare their metrics and keep this unit. */
     if (status == SR_OK && strcmp(m->unit, "nats per token or image") == 0) {
         if (strcmp(f->info.task, "images") == 0) strcpy(m->unit, "nats per image");
         if (strcmp(f->info.task, "pairs") == 0) strcpy(m->unit, "nats per token");
@@ -98,7 +93,7 @@ static sr_status read_metric(const sr_runfile *f, const char *name, reader_metri
     h5_shape shape;
     bool shown = strlen(name) < sizeof m->name;
     for (const char *c = name; *c; c++) shown = shown && (unsigned char)*c >= ' ' && *c != 0x7f;
-    if (!shown) return sr_fail(why, SR_FORMAT, "%s: /evals: a name that no metric has", f->path);
+    if (!shown) return sr_fail(why, SR_FORMAT, "%s: /evals: invalid name of a metric", f->path);
     memcpy(m->name, name, strlen(name) + 1);
     const run_column c = {"evals", m->name, "", "", H5_FLOAT64};
     sr_status status = reader_open_column(f, &c, &set, &shape, why);
@@ -109,7 +104,7 @@ static sr_status read_metric(const sr_runfile *f, const char *name, reader_metri
 
 /* -- all of them ----------------------------------------------------------------------------- */
 
-/* How many the file declares; -1: it is from before metrics were declared. */
+/* Reads the number of declared metrics; -1: the file is older than their declaration. */
 static sr_status count_declared(sr_runfile *f, sr_failure *why) {
     sr_failure inner = {0};
     f->declared_metrics = -1;
@@ -128,7 +123,7 @@ static int by_place(const void *x, const void *y) {
     return order ? order : strcmp(a->name, b->name);
 }
 
-/* Members of /evals; 0 where there are more than a run file has. */
+/* Members of /evals; 0 if they are more than a run file has. */
 static sr_status count_members(sr_runfile *f, int64_t *count, sr_failure *why) {
     sr_status status = count_declared(f, why);
     *count = 0;
@@ -140,7 +135,7 @@ static sr_status count_members(sr_runfile *f, int64_t *count, sr_failure *why) {
     return status;
 }
 
-/* Member i, unless it is none or damaged. */
+/* Adds member i, unless it is not a metric or is damaged. */
 static sr_status take_member(sr_runfile *f, int64_t i, sr_failure *why) {
     char name[2 * SR_NAME_SIZE];
     sr_failure own = {0};
@@ -156,7 +151,7 @@ static sr_status take_member(sr_runfile *f, int64_t i, sr_failure *why) {
     return damage_list_add(f, &own, why);
 }
 
-/* What is damaged costs itself: it is told, and the others are there. */
+/* Reports damaged metrics; lists the others. */
 sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
     int64_t count;
     sr_failure own = {0};
@@ -167,7 +162,7 @@ sr_status reader_list_metrics(sr_runfile *f, sr_failure *why) {
     if (!f->metric) return sr_fail(why, SR_MEMORY, "%s: %lld metrics", f->path, (long long)count);
     for (int64_t i = 0; i < count && status == SR_OK; i++) status = take_member(f, i, why);
     qsort(f->metric, (size_t)f->metrics, sizeof *f->metric, by_place);
-    for (int i = 0; i < f->metrics; i++) { /* a metric stays where it is from now on */
+    for (int i = 0; i < f->metrics; i++) { /* the metrics no longer move */
         reader_metric *m = &f->metric[i];
         m->column = (run_column){"evals", m->name, m->unit, m->definition, H5_FLOAT64};
         m->shown = SR_INIT(sr_run_metric, m->name, m->unit, m->definition, m->better);
@@ -189,10 +184,10 @@ sr_status reader_check_metrics(const sr_runfile *f, sr_failure *why) {
     if (f->declared_metrics < 0) return check_old(f, why);
     for (int i = 0; i < f->metrics; i++)
         if (f->metric[i].place != i)
-            return sr_fail(why, SR_FORMAT,
-                           "%s: /evals/%s: at place %lld, expected at %d: a metric "
-                           "is missing or there twice",
-                           f->path, f->metric[i].name, (long long)f->metric[i].place, i);
+            return sr_fail(
+                why, SR_FORMAT,
+                "%s: /evals/%s: at place %lld instead of %d: metrics missing or duplicate", f->path,
+                f->metric[i].name, (long long)f->metric[i].place, i);
     if (f->metrics == f->declared_metrics) return SR_OK;
     return sr_fail(why, SR_FORMAT, "%s: /evals: %d metrics, %lld were declared", f->path,
                    f->metrics, (long long)f->declared_metrics);

@@ -1,4 +1,4 @@
-/* read_names.c -- what a run file has of each group, by name (sr_run_name). */
+/* read_names.c -- lists the names of a run file's columns by group (sr_run_name). */
 #include "runfile/read/datasets/read_names.h"
 #include "runfile/read/datasets/read_custom.h"
 #include "runfile/read/datasets/read_metrics.h"
@@ -22,7 +22,7 @@ static sr_status add_name(sr_runfile *f, int group, const char *name, sr_failure
     return SR_OK;
 }
 
-/* Statistics are looked up by name, not listed: see h5_add_group. */
+/* Tries each name instead of listing the group, which may crash HDF5 (h5_add_group). */
 static sr_status add_columns(sr_runfile *f, int group, const run_column *c, int count,
                              sr_failure *why) {
     sr_status status = SR_OK;
@@ -59,8 +59,7 @@ sr_status reader_list_names(sr_runfile *f, sr_failure *why) {
     if (status == SR_OK) status = add_columns(f, 2, &run_eval_epoch, 1, why);
     for (int i = 0; i < f->metrics && status == SR_OK; i++)
         status = add_name(f, 2, f->metric[i].name, why);
-    if (status == SR_OK) status = add_columns(f, 3, run_step_ints, RUN_STEP_INTS, why);
-    if (status == SR_OK) status = add_columns(f, 3, run_step_reals, RUN_STEP_REALS, why);
+    if (status == SR_OK) status = add_columns(f, 3, run_steps, RUN_STEPS, why);
     if (status == SR_OK) status = add_declared(f, 3, SR_PER_STEP, why);
     return status == SR_OK ? list_embeddings(f, why) : status;
 }

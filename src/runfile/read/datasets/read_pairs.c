@@ -1,9 +1,7 @@
-/* read_pairs.c -- /final/pair_x, pair_y and pair_feature, K pairs of each site: reading and
-   checking. */
+/* read_pairs.c -- reads and checks /final/pair_x, pair_y and pair_feature, K pairs of each site. */
 #include "runfile/read/datasets/read_pairs.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "runfile/pair_check.h"
@@ -22,21 +20,20 @@ void reader_pairs_free(reader_pairs *p) {
     free(p->x), free(p->y), free(p->feature);
 }
 
-/* A dataset that is there, with as many rows as sites; *count: its columns. */
-static sr_status look_at(const sr_runfile *f, const run_column *c, int64_t *count,
-                         sr_failure *why) {
-    char path[2 * SR_NAME_SIZE];
+/* Checks a dataset of pairs. *count: its columns. */
+static sr_status count_columns(const sr_runfile *f, const run_column *c, int64_t *count,
+                               sr_failure *why) {
+    const h5_path at = h5_path_of("/%s/%s", c->group, c->name);
+    const char *path = at.text;
     h5_id set;
     h5_shape shape;
     bool there;
-    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
     sr_status status = h5_open_dataset(reader_file(f), path, -1, &set, &there, why);
     if (status != SR_OK || !there) return status;
     status = h5_get_shape(set, &shape, why);
     if (status == SR_OK && (shape.type != c->type || shape.rank != 2 || shape.dims[1] < 1 ||
                             shape.dims[0] != f->info.sites))
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,
-                         path);
+        status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
     if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, why);
     if (status == SR_OK) *count = shape.dims[1];
     h5_close_dataset(set);
@@ -49,7 +46,7 @@ sr_status reader_count_pairs(sr_runfile *f, sr_failure *why) {
     for (int i = 0; i < SR_PAIR_COUNT && status == SR_OK && !f->info.pairs; i++) {
         sr_failure own = {0};
         if (!reader_has_column(f, &run_pairs[i])) continue;
-        look_at(f, &run_pairs[i], &f->info.pairs, &own);
+        count_columns(f, &run_pairs[i], &f->info.pairs, &own);
         status = damage_list_add(f, &own, why);
     }
     return status;
@@ -59,20 +56,19 @@ static sr_status read_part(const sr_runfile *f, const run_column *c, int64_t sit
                            sr_failure *why) {
     const int64_t count = f->info.pairs;
     const h5_rows row = {site, 1, 0, count, count};
-    char path[2 * SR_NAME_SIZE];
+    const h5_path at = h5_path_of("/%s/%s", c->group, c->name);
+    const char *path = at.text;
     h5_id set;
     h5_shape shape;
-    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
     sr_status status = reader_open(f, path, c->type, 2, count, &set, &shape, why);
     if (status == SR_OK && shape.dims[0] != f->info.sites)
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not one row a site", f->path, path);
+        status = sr_fail(why, SR_FORMAT, "%s: %s: not one row for each site", f->path, path);
     if (status == SR_OK) status = h5_check_stored(reader_file(f), set, path, why);
     if (status == SR_OK) status = h5_read_rows(set, &row, c->type, value, why);
     h5_close_dataset(set);
     return status;
 }
 
-/* The first column that cannot be read, or NULL. */
 const run_column *reader_read_pairs(const sr_runfile *f, int64_t site, const reader_pairs *p,
                                     sr_failure *why) {
     void *const value[SR_PAIR_COUNT] = {p->x, p->y, p->feature};
@@ -110,7 +106,7 @@ sr_status reader_check_pairs(const sr_runfile *f, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < SR_PAIR_COUNT; i++) any += reader_has_column(f, &run_pairs[i]);
     if (!any) return SR_OK;
-    reader_fixed(f, "/final/batches", H5_INT64, 0, &batches, NULL); /* reader_check_final tells */
+    reader_fixed(f, "/final/batches", H5_INT64, 0, 0, &batches, NULL); /* else -1 */
     if (!reader_pairs_init(&p, f->info.pairs))
         status = sr_fail(why, SR_MEMORY, "%s: pairs of a site", f->path);
     for (int64_t i = 0; i < f->info.sites && status == SR_OK; i++)

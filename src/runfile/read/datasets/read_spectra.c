@@ -1,11 +1,10 @@
-/* read_spectra.c -- /spectra (singular values of a site's input and of its gradient at chosen
- * steps) and /final (what a last pass after training measured): reading and checking. Both
- * groups are there only when the host asked for them, so a reader takes their absence for "none".
+/* read_spectra.c -- reads and checks /spectra (singular values of a site's input and gradient at
+ * chosen steps) and /final (statistics of a final pass). Only host programs that request a group
+ * create it, so a missing group means no values.
  */
 #include "runfile/read/datasets/read_spectra.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +17,10 @@
 
 static sr_status open_spectra(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                               sr_failure *why) {
-    char path[2 * SR_NAME_SIZE];
-    snprintf(path, sizeof path, "/%s/%s", c->group, c->name);
     bool steps = c == &run_spectra_step;
     int64_t columns = c == &run_spectra_rows ? f->info.sites : f->info.width;
-    return reader_open(f, path, c->type, steps ? 1 : 2, columns, set, shape, why);
+    return reader_open(f, h5_path_of("/%s/%s", c->group, c->name).text, c->type, steps ? 1 : 2,
+                       columns, set, shape, why);
 }
 
 static const run_column *column_at(int i) {
@@ -30,7 +28,7 @@ static const run_column *column_at(int i) {
     return i == SR_SPECTRUM_COUNT ? &run_spectra_rows : &run_spectra_step;
 }
 
-/* Rows of one column at most, to *least. */
+/* Lowers *least to the readable rows of one column. */
 static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t *least,
                               sr_failure *why) {
     h5_id set;
@@ -38,7 +36,7 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     sr_status status = open_spectra(f, c, &set, &shape, why);
     if (status != SR_OK) return status;
     const int64_t columns = shape.rank == 2 && shape.dims[1] > 0 ? shape.dims[1] : 1;
-    int64_t stored = INT64_MAX; /* rows are written whole */
+    int64_t stored = INT64_MAX; /* rows are written as a whole */
     if (c == &run_spectra_step || !f->cut_at) stored = h5_stored_bytes_or(set, why) / 8 / columns;
     if (shape.dims[0] < *least) *least = shape.dims[0];
     if (f->cut_at) *least = h5_whole_rows(set, *least, f->cut_at);
@@ -47,8 +45,8 @@ static sr_status count_column(const sr_runfile *f, const run_column *c, int64_t 
     return why->status;
 }
 
-/* Rows have no committed count of their own: in a file whose writer is alive, or was killed, those
- * of steps that are counted are whole. */
+/* /spectra has no committed count. In a file without an end, rows of committed steps are
+   complete. */
 static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) {
     int64_t last = -1, counted = 0;
     sr_status status = SR_OK;
@@ -62,7 +60,7 @@ static sr_status count_committed(sr_runfile *f, int64_t *rows, sr_failure *why) 
     return status;
 }
 
-/* Damaged columns count for nothing, and without steps there are no rows. */
+/* Ignores damaged columns; without steps there are no rows. */
 sr_status reader_count_spectra(sr_runfile *f, sr_failure *why) {
     f->info.spectra = 0;
     int64_t least = INT64_MAX;
@@ -110,12 +108,10 @@ sr_status sr_run_final(const sr_runfile *f, int64_t *batches, double *const valu
                        sr_failure *why) {
     *batches = -1;
     if (!h5_has(reader_file(f), "/final/batches")) return SR_OK;
-    sr_status status = reader_fixed(f, "/final/batches", H5_INT64, 0, batches, why);
-    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK; i++) {
-        char path[2 * SR_NAME_SIZE];
-        snprintf(path, sizeof path, "/final/%s", run_finals[i].name);
-        status = reader_fixed(f, path, H5_FLOAT64, 1, value[i], why);
-    }
+    sr_status status = reader_fixed(f, "/final/batches", H5_INT64, 0, 0, batches, why);
+    for (int i = 0; i < SR_FINAL_COUNT && status == SR_OK; i++)
+        status = reader_fixed(f, h5_path_of("/final/%s", run_finals[i].name).text, H5_FLOAT64, 0, 1,
+                              value[i], why);
     return status;
 }
 
@@ -176,8 +172,7 @@ static sr_status check_row(const spectra_copy *c, const sr_runfile *f, sr_failur
     return SR_OK;
 }
 
-/* Every column is there with as many rows as can be read; the steps, without which none can, first.
- */
+/* Every column has as many rows as are readable. The steps come first. */
 static sr_status check_extents(const sr_runfile *f, sr_failure *why) {
     bool any = false;
     sr_status status = SR_OK;
@@ -187,20 +182,9 @@ static sr_status check_extents(const sr_runfile *f, sr_failure *why) {
         h5_shape shape;
         status = open_spectra(f, column_at(i), &set, &shape, why);
         if (status == SR_OK && shape.dims[0] != f->info.spectra)
-            status = damaged(f, column_at(i), "rows that are not whole", why);
+            status = damaged(f, column_at(i), "incomplete rows", why);
         h5_close_dataset(set);
     }
-    return status;
-}
-
-/* One row, whose step is behind `last` and among those that w goes through. */
-static sr_status check_place(spectra_copy *c, step_cursor *w, int64_t i, int64_t last,
-                             sr_failure *why) {
-    bool found = false;
-    sr_status status = copy_read(c, w->f, i, why);
-    if (status == SR_OK) status = step_cursor_reach(w, c->step, &found, why);
-    if (status == SR_OK && (c->step <= last || !found))
-        status = damaged(w->f, &run_spectra_step, "not increasing, or not among the steps", why);
     return status;
 }
 
@@ -213,7 +197,12 @@ static sr_status check_rows(const sr_runfile *f, sr_failure *why) {
         status = sr_fail(why, SR_MEMORY, "%s: a row of spectra", f->path);
     c.step = -1;
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
-        status = check_place(&c, &w, i, c.step, why);
+        const int64_t last = c.step;
+        bool found = false;
+        status = copy_read(&c, f, i, why);
+        if (status == SR_OK) status = step_cursor_reach(&w, c.step, &found, why);
+        if (status == SR_OK && (c.step <= last || !found))
+            status = damaged(f, &run_spectra_step, "not increasing, or not among the steps", why);
         if (status == SR_OK) status = check_row(&c, f, why);
     }
     reader_spectra_free(&c), step_cursor_close(&w);

@@ -4,15 +4,13 @@
 
 #include "runfile/read/file/reader.h"
 
-typedef struct damage_list {
-    struct damage_list *next;
+typedef struct damage {
     bool repaired; /* nothing is lost */
     char text[SR_FAILURE_TEXT];
-} damage_list;
+} damage;
 
 /* Adds the failure `own` to the list and returns SR_OK, so that opening continues. Failures that
  * are not damage, and those of a truncated file, go to *why. */
 sr_status damage_list_add(sr_runfile *f, const sr_failure *own, sr_failure *why);
-void damage_list_free(sr_runfile *f);
 
 #endif

@@ -19,7 +19,7 @@ enum { OPEN = 32 };
 
 struct open_file_cache {
     const sr_runfile *open[OPEN];
-    int next; /* place of the one that rests next */
+    int next; /* slot of the file to close next */
     int files;
 };
 
@@ -31,7 +31,7 @@ sr_status reader_open_file(const char *path, trailer *end, bool *unfinished, int
     return h5_open(path, state, end, file, why);
 }
 
-static void rest(const sr_runfile *f) {
+static void close_for_now(const sr_runfile *f) {
     reader_shelf *s = f->shelf;
     for (size_t i = 0; i < sizeof s->kept / sizeof s->kept[0]; i++) {
         h5_close_dataset(s->kept[i].set);
@@ -47,7 +47,7 @@ static void rest(const sr_runfile *f) {
 
 static void enter(const sr_runfile *f) {
     open_file_cache *p = f->shelf->pool;
-    if (p->open[p->next]) rest(p->open[p->next]);
+    if (p->open[p->next]) close_for_now(p->open[p->next]);
     p->open[p->next] = f;
     p->next = (p->next + 1) % OPEN;
 }
@@ -59,7 +59,7 @@ static bool identify(const char *path, int64_t identity[2]) {
     return true;
 }
 
-/* Where the file is now: a writer that is done has taken .part off its name. malloc'd. */
+/* The present path of the file, since a writer renames PATH.part at the end. malloc'd. */
 static char *find_again(const sr_runfile *f, sr_failure *why) {
     int64_t now[2];
     char *path = reader_choose_path(f->path, why);

@@ -1,9 +1,6 @@
-/* read_column.c -- datasets of an open run file, looked at before they are believed, and the list
- * of what was found damaged. */
+/* read_column.c -- opens datasets of a run file and checks their types and shapes. */
 #include "runfile/read/file/read_column.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runfile/read/file/open_file_cache.h"
@@ -13,7 +10,7 @@ const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "ev
 
 /* -- datasets -------------------------------------------------------------------------------- */
 
-/* cache: as h5_open_dataset takes it. */
+/* cache: as in h5_open_dataset. */
 static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cache, h5_type type,
                               int rank, int64_t columns, h5_id *set, h5_shape *shape,
                               sr_failure *why) {
@@ -30,8 +27,7 @@ static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cac
     status = h5_get_shape(*set, shape, why);
     if (status == SR_OK &&
         (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not of the type and shape of a run file", f->path,
-                         path);
+        status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
     if (status == SR_OK) return SR_OK;
     h5_close_dataset(*set);
     *set = 0;
@@ -53,18 +49,13 @@ sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type,
     return status;
 }
 
-static void column_path(const run_column *c, char path[SR_NAME_SIZE + 16]) {
-    snprintf(path, SR_NAME_SIZE + 16, "/%s/%s", c->group, c->name);
-}
-
 static sr_status open_column(const sr_runfile *f, const run_column *c, int64_t cache, h5_id *set,
                              h5_shape *shape, sr_failure *why) {
-    char path[SR_NAME_SIZE + 16];
-    column_path(c, path);
+    const h5_path path = h5_path_of("/%s/%s", c->group, c->name);
     const bool running = strcmp(c->group, "running") == 0 && c->type == H5_FLOAT64;
     const bool wide = c->type == H5_FLOAT32 || running;
     int64_t columns = strcmp(c->group, "scalars") == 0 ? f->info.sites : f->info.width;
-    return open_checked(f, path, cache, c->type, wide ? 2 : 1, columns, set, shape, why);
+    return open_checked(f, path.text, cache, c->type, wide ? 2 : 1, columns, set, shape, why);
 }
 
 sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
@@ -78,20 +69,18 @@ sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *se
 }
 
 bool reader_has_column(const sr_runfile *f, const run_column *c) {
-    char path[SR_NAME_SIZE + 16];
-    column_path(c, path);
-    return h5_has(reader_file(f), path);
+    return h5_has(reader_file(f), h5_path_of("/%s/%s", c->group, c->name).text);
 }
 
-sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int rank, void *value,
-                       sr_failure *why) {
+sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, size_t text, int rank,
+                       void *value, sr_failure *why) {
     h5_id set;
     h5_shape shape;
     sr_status status = reader_open_fixed(f, path, type, rank, &set, &shape, why);
-    if (status == SR_OK && rank == 1 && shape.dims[0] != f->info.sites)
-        status = sr_fail(why, SR_FORMAT, "%s: %s: not one value a site", f->path, path);
+    if (status == SR_OK && (shape.text != text || (rank == 1 && shape.dims[0] != f->info.sites)))
+        status = sr_fail(why, SR_FORMAT, "%s: %s: not of the size in a run file", f->path, path);
     if (status == SR_OK && (rank == 0 || f->info.sites > 0))
-        status = h5_read_all(set, type, 0, value, why);
+        status = h5_read_all(set, type, text, value, why);
     h5_close_dataset(set);
     return status;
 }

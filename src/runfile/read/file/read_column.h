@@ -8,8 +8,8 @@
 /* Opens a dataset that must have this type, rank and (rank 2) number of columns. */
 sr_status reader_open(const sr_runfile *f, const char *path, h5_type type, int rank,
                       int64_t columns, h5_id *set, h5_shape *shape, sr_failure *why);
-/* Opens a dataset of fixed size. Every value of it is stored, so that a buffer for all may be
-   allocated. */
+/* Opens a dataset of fixed size. Fails unless every value is stored, so that a caller may allocate
+ * memory for all. */
 sr_status reader_open_fixed(const sr_runfile *f, const char *path, h5_type type, int rank,
                             h5_id *set, h5_shape *shape, sr_failure *why);
 /* Opens a column of a table of format.h. */
@@ -19,8 +19,8 @@ sr_status reader_open_column(const sr_runfile *f, const run_column *c, h5_id *se
 sr_status reader_open_direct(const sr_runfile *f, const run_column *c, h5_id *set, h5_shape *shape,
                              sr_failure *why);
 bool reader_has_column(const sr_runfile *f, const run_column *c);
-/* Reads a fixed dataset: one value (rank 0), or one per site (rank 1). */
-sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, int rank, void *value,
-                       sr_failure *why);
+/* Reads a fixed dataset: one value (rank 0), or one per site (rank 1). text: bytes of a text. */
+sr_status reader_fixed(const sr_runfile *f, const char *path, h5_type type, size_t text, int rank,
+                       void *value, sr_failure *why);
 
 #endif

@@ -1,6 +1,6 @@
-/* read_growing.c -- which of its two names a run file has, and reading one that somebody writes:
- * PATH.part while it grows, PATH from then on. What a reader meets between two writes, or between
- * the two names, is no fault of the file; it looks again.
+/* read_growing.c -- finds a run file under its two names and reads it while it grows. The file is
+ * PATH.part while a process writes it, and PATH afterwards. A fault that a reader finds between two
+ * writes, or between the two names, may pass, so it tries again.
  */
 #include "runfile/read/file/read_growing.h"
 
@@ -15,16 +15,16 @@
 #include "journal/writer_lock.h"
 #include "runfile/read/file/superblock.h"
 
-enum { LOOKS = 8 };
+enum { ATTEMPTS = 8 };
 
 static const char ending[] = ".part";
 
-static void pause_a_little(int looks) {
-    const struct timespec pause = {.tv_nsec = 1000000L << looks}; /* 1 ms, 2, 4 ... */
+static void pause_before_retry(int attempts) {
+    const struct timespec pause = {.tv_nsec = 1000000L << attempts}; /* 1 ms, 2, 4 ... */
     nanosleep(&pause, NULL);
 }
 
-/* path.part; or, where the path itself ends so, the path without it. */
+/* path.part; or the path without .part if it ends in .part. */
 static void other_name(const char *path, char *name) {
     const size_t length = strlen(path), extra = sizeof ending - 1;
     memcpy(name, path, length + 1);
@@ -34,8 +34,7 @@ static void other_name(const char *path, char *name) {
         memcpy(name + length, ending, sizeof ending);
 }
 
-/* path, or its other name when only that exists. malloc'd. The first name is looked at again:
- * between the two looks the run may have ended. */
+/* Tries the first name again after the second, since the run may have ended in between. */
 char *reader_choose_path(const char *path, sr_failure *why) {
     struct stat s;
     const size_t length = strlen(path);
@@ -45,9 +44,9 @@ char *reader_choose_path(const char *path, sr_failure *why) {
         return NULL;
     }
     int missing = ENOENT;
-    for (int look = 0; look < 3 && missing == ENOENT; look++) {
+    for (int attempt = 0; attempt < 3 && missing == ENOENT; attempt++) {
         memcpy(chosen, path, length + 1);
-        if (look == 1) other_name(path, chosen);
+        if (attempt == 1) other_name(path, chosen);
         missing = stat(chosen, &s) != 0 ? errno : 0;
     }
     if (missing) sr_fail(why, SR_IO, "%s: %s", path, strerror(missing));
@@ -59,13 +58,12 @@ char *reader_choose_path(const char *path, sr_failure *why) {
 
 bool reader_is_live(const char *path) {
     char other[PATH_MAX];
-    if (strlen(path) + sizeof ending > sizeof other) return false; /* no file has such a name */
+    if (strlen(path) + sizeof ending > sizeof other) return false; /* too long for a file */
     other_name(path, other);
     return writer_lock_is_held(path) || writer_lock_is_held(other);
 }
 
-/* Whether the file that the failure is of has the other name by now: a run ends by closing its file
- * and then renaming it. */
+/* Whether the file of the failure has its other name by now: a run ends with a rename. */
 static bool was_renamed(const char *path, const sr_failure *why) {
     sr_failure none = {0};
     char *now = reader_choose_path(path, &none);
@@ -75,22 +73,22 @@ static bool was_renamed(const char *path, const sr_failure *why) {
     return other;
 }
 
-bool reader_retries(const char *path, bool live, const sr_failure *why, int looks) {
+bool reader_retries(const char *path, bool live, const sr_failure *why, int attempts) {
     const bool passes = why->status == SR_FORMAT || why->status == SR_IO;
-    if (!passes || looks + 1 >= LOOKS) return false;
+    if (!passes || attempts + 1 >= ATTEMPTS) return false;
     if (!live && !reader_is_live(path) && !was_renamed(path, why)) return false;
-    pause_a_little(looks);
+    pause_before_retry(attempts);
     return true;
 }
 
-/* A writer that is alive may have told of space before it takes it. */
+/* A writer may declare space in the superblock before it extends the file. */
 sr_status reader_check_live_bytes(const char *path, const trailer *e, bool *unfinished,
                                   int64_t *cut_at, sr_failure *why) {
-    for (int looks = 0;; looks++) {
+    for (int attempts = 0;; attempts++) {
         const bool live = writer_lock_is_held(path);
         sr_status status = superblock_check(path, e, unfinished, cut_at, why);
         if (status != SR_OK || !*cut_at || !live) return status;
-        if (looks + 1 == LOOKS) *cut_at = 0;
-        pause_a_little(looks);
+        if (attempts + 1 == ATTEMPTS) *cut_at = 0;
+        pause_before_retry(attempts);
     }
 }

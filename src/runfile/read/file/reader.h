@@ -37,7 +37,8 @@ struct sr_runfile {
     reader_names names[READER_GROUPS];
     reader_text **texts; /* head of a list; filled even of a const file */
     struct reader_shelf *shelf;
-    struct damage_list *damage;
+    struct damage *damage; /* [damages] found while opening */
+    int64_t damages, damage_capacity;
     int64_t committed[COMMITTED_COUNT];    /* -1: unreadable */
     int64_t extent_least[COMMITTED_COUNT]; /* rows of the shortest readable column */
     int64_t extent_most[COMMITTED_COUNT];  /* rows of the longest readable column */

@@ -1,5 +1,5 @@
 /* scalar_cache.c -- caches values of a scalar at neighbouring sites. Programs read site after site,
- * but a chunk has the rows of all sites, so that HDF5 would read every chunk once for each site.
+ * but a chunk has the rows of all sites. HDF5 would read every chunk once for each site.
  * Runs with the statistics of each shard have many: all sites of 2,048 over 1,000 steps take 0.1 s
  * with the cache, 5.2 s without. */
 #include "runfile/read/file/scalar_cache.h"
@@ -20,7 +20,7 @@ bool scalar_cache_holds(const sr_runfile *f, int64_t count) {
     return f->info.sites >= LEAST_SITES && count > 0 && count <= BAND_VALUES / 2;
 }
 
-/* Reads a band of sites that begins at this one. */
+/* Reads values of neighbouring sites from this one on. */
 static sr_status fill_band(const sr_runfile *f, scalar_cache *b, const run_column *c, int64_t site,
                            const h5_rows *one, scalar_cache_read_fn *read, sr_failure *why) {
     int64_t sites = BAND_VALUES / one->count;
@@ -35,7 +35,7 @@ static sr_status fill_band(const sr_runfile *f, scalar_cache *b, const run_colum
     return status;
 }
 
-/* The band that has these rows, or the one to replace next. */
+/* The entry that has these rows, or the one to replace next. */
 static scalar_cache *choose_band(const sr_runfile *f, const run_column *c, const h5_rows *rows) {
     reader_shelf *shelf = f->shelf;
     const int bands = sizeof shelf->band / sizeof shelf->band[0];

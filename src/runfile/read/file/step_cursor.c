@@ -1,5 +1,5 @@
-/* step_cursor.c -- see step_cursor.h. A column that cannot be read is told as that, whatever else
- * is wrong with the rows before: so both checks go on to its end. */
+/* step_cursor.c -- reads and checks columns of steps. Both checks read the whole column, so that an
+ * unreadable row is reported before other faults. */
 #include "runfile/read/file/step_cursor.h"
 
 #include <stdlib.h>
@@ -19,28 +19,26 @@ void step_cursor_close(step_cursor *w) {
     *w = (step_cursor){0};
 }
 
-static sr_status read_window(step_cursor *w, int64_t first, sr_failure *why) {
-    const int64_t left = w->rows - first, count = left < STEP_CURSOR_ROWS ? left : STEP_CURSOR_ROWS;
-    w->count = 0;
-    sr_status status = w->vectors ? sr_run_vector_steps(w->f, first, count, w->step, why)
-                                  : sr_run_step_ints(w->f, "step", first, count, w->step, why);
-    if (status == SR_OK) w->first = first, w->count = count;
-    return status;
-}
-
-sr_status step_cursor_get(step_cursor *w, int64_t i, int64_t *step, sr_failure *why) {
-    sr_status status = SR_OK;
-    if (i < w->first || i - w->first >= w->count) status = read_window(w, i, why);
-    if (status == SR_OK) *step = w->step[i - w->first];
-    return status;
+/* The step of row i; fast for rows in their order. */
+static sr_status get_step(step_cursor *w, int64_t i, int64_t *step, sr_failure *why) {
+    if (i < w->first || i - w->first >= w->count) {
+        const int64_t left = w->rows - i, count = left < STEP_CURSOR_ROWS ? left : STEP_CURSOR_ROWS;
+        w->count = 0;
+        sr_status status = w->vectors ? sr_run_vector_steps(w->f, i, count, w->step, why)
+                                      : sr_run_step_ints(w->f, "step", i, count, w->step, why);
+        if (status != SR_OK) return status;
+        w->first = i, w->count = count;
+    }
+    *step = w->step[i - w->first];
+    return SR_OK;
 }
 
 sr_status step_cursor_reach(step_cursor *w, int64_t step, bool *found, sr_failure *why) {
     sr_status status = SR_OK;
     *found = false;
     for (; w->at < w->rows; w->at++) {
-        int64_t here;
-        status = step_cursor_get(w, w->at, &here, why);
+        int64_t here = -1;
+        status = get_step(w, w->at, &here, why);
         if (status == SR_OK && here < step) continue;
         *found = status == SR_OK && here == step;
         break;
@@ -58,7 +56,7 @@ sr_status step_cursor_check_steps(const sr_runfile *f, bool *read, sr_failure *w
     bool rises = true;
     sr_status status = step_cursor_open(&w, f, false, why);
     for (int64_t i = 0; i < w.rows && status == SR_OK; i++) {
-        status = step_cursor_get(&w, i, &step, why);
+        status = get_step(&w, i, &step, why);
         if (status == SR_OK) rises = rises && step > last, last = step;
     }
     step_cursor_close(&w);
@@ -75,7 +73,7 @@ sr_status step_cursor_check_vectors(const sr_runfile *f, sr_failure *why) {
     sr_status other = step_cursor_open(&own, f, true, why);
     if (status == SR_OK) status = other;
     for (int64_t i = 0; i < own.rows && status == SR_OK; i++) {
-        status = step_cursor_get(&own, i, &step, why);
+        status = get_step(&own, i, &step, why);
         if (status != SR_OK || !found) continue;
         status = step_cursor_reach(&all, step, &found, why);
         found = found && step > last, last = step;

@@ -1,5 +1,5 @@
-/* step_cursor.h -- the steps of /steps/step or /vectors/step in the order of their rows, a window
- * of them in memory at a time: a run has any number. */
+/* step_cursor.h -- reads the steps of /steps/step or /vectors/step in the order of their rows, with
+ * a window of them in memory. */
 #ifndef RUNFILE_READ_FILE_STEP_CURSOR_H
 #define RUNFILE_READ_FILE_STEP_CURSOR_H
 
@@ -7,26 +7,22 @@
 
 typedef struct step_cursor {
     const sr_runfile *f;
-    bool vectors;         /* of /vectors/step */
-    int64_t rows;         /* that are readable */
-    int64_t first, count; /* rows that are in step */
+    bool vectors;         /* reads /vectors/step */
+    int64_t rows;         /* readable rows */
+    int64_t first, count; /* rows in `step` */
     int64_t *step;        /* [STEP_CURSOR_ROWS] */
-    int64_t at;           /* row that was reached */
+    int64_t at;           /* the current row */
 } step_cursor;
 
-/* Fails without memory; to be closed in any case. */
+/* Fails if out of memory; close it in any case. */
 sr_status step_cursor_open(step_cursor *w, const sr_runfile *f, bool vectors, sr_failure *why);
 void step_cursor_close(step_cursor *w);
-/* Row i, 0 <= i < rows; quick where rows are asked for in their order. */
-sr_status step_cursor_get(step_cursor *w, int64_t i, int64_t *step, sr_failure *why);
-/* Goes on from where it is to the first row whose step is not below this one; *found: it is that
-   step. */
+/* Moves forward to the first row whose step is at least this one. *found: it is equal. */
 sr_status step_cursor_reach(step_cursor *w, int64_t step, bool *found, sr_failure *why);
 
-/* Reads all: fails where one cannot be read (not *read), or where they do not increase from 0
-   on. */
+/* Reads all steps. Fails if one is unreadable (*read false), or if they do not increase from 0. */
 sr_status step_cursor_check_steps(const sr_runfile *f, bool *read, sr_failure *why);
-/* The same of those of vectors, which must be among the steps, too. */
+/* Reads all steps of vectors. Fails also if one is not a step of the run. */
 sr_status step_cursor_check_vectors(const sr_runfile *f, sr_failure *why);
 
 #endif

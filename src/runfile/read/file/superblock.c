@@ -1,12 +1,14 @@
-/* superblock.c -- what a run file is by its first bytes, told before HDF5 opens it.
+/* superblock.c -- checks the first bytes of a run file before HDF5 opens it.
  *
- * A run file begins with HDF5's superblock of version 3, 48 bytes, little-endian (HDF5 File Format
- * Specification 3.0, section II.A): signature [8], version, sizes of offsets and of lengths, flags
- * (bit 0: open for writing, bit 2: for SWMR), then the base address, that of an extension, that of
- * the file's end and that of the root, 8 bytes each, and a checksum. A file that was closed ends
- * where the superblock says. That of a writer that was killed may end a little earlier, when it
- * died between writing the superblock and the space it speaks of; everything past the end would
- * read as zeros.
+ * A run file starts with a superblock of version 3 (HDF5 File Format Specification 3.0, II.A): 48
+ * bytes, little-endian.
+ *   signature [8], version [1], bytes of offsets [1], bytes of lengths [1],
+ *   flags [1]: bit 0 open for writing, bit 2 open for SWMR,
+ *   base address [8], address of an extension [8], end of the file [8],
+ *   address of the root [8], checksum [4]
+ *
+ * A closed file ends where the superblock says. A file whose writer was killed may be a little
+ * shorter, since the superblock is written before the space. HDF5 would read zeros there.
  */
 #include "runfile/read/file/superblock.h"
 
@@ -16,22 +18,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "journal/positional_io.h"
 #include "journal/trailer.h"
 
-enum {
-    SUPERBLOCK = 48,
-    AT_VERSION = 8,
-    AT_OFFSET_SIZE = 9,
-    AT_FLAGS = 11,
-    AT_END = 28,
-    WRITING = 1,
-    SWMR_WRITING = 4,
-};
+enum { SUPERBLOCK = 48, AT_VERSION = 8, AT_OFFSET_SIZE = 9, AT_FLAGS = 11, AT_END = 28 };
+enum { WRITING = 1, SWMR_WRITING = 4 }; /* flags */
 
 static const unsigned char signature[8] = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
 
-/* Fills head as far as the file goes; *size of the whole file, taken afterwards: it may be growing.
- */
+/* Fills head as far as the file goes. *size: of the file afterwards, since it may be growing. */
 static sr_status read_head(const char *path, unsigned char head[SUPERBLOCK], int64_t *size,
                            sr_failure *why) {
     struct stat s;
@@ -45,24 +40,16 @@ static sr_status read_head(const char *path, unsigned char head[SUPERBLOCK], int
     return status;
 }
 
-static int64_t end_address(const unsigned char *head) {
-    uint64_t end = 0;
-    for (int i = 7; i >= 0; i--) end = end << 8 | head[AT_END + i];
-    return end > INT64_MAX ? INT64_MAX : (int64_t)end;
-}
-
 static sr_status fail_without_superblock(const char *path, const unsigned char *head, int64_t size,
                                          sr_failure *why) {
     size_t had = size < 8 ? (size_t)size : 8;
-    if (size == 0) {
-        sr_fail(why, SR_FORMAT, "%s: empty, not a run file", path);
-    } else if (memcmp(head, signature, had) != 0) {
-        sr_fail(why, SR_FORMAT, "%s: not a run file (%lld bytes without the signature of HDF5)",
-                path, (long long)size);
-    } else {
-        sr_fail(why, SR_FORMAT, "%s: truncated: its first %lld bytes only", path, (long long)size);
-    }
-    return SR_FORMAT;
+    if (size == 0) return sr_fail(why, SR_FORMAT, "%s: empty, not a run file", path);
+    if (memcmp(head, signature, had) != 0)
+        return sr_fail(why, SR_FORMAT,
+                       "%s: not a run file (%lld bytes without the signature of HDF5)", path,
+                       (long long)size);
+    return sr_fail(why, SR_FORMAT, "%s: truncated: its first %lld bytes only", path,
+                   (long long)size);
 }
 
 sr_status superblock_check(const char *path, const trailer *e, bool *unfinished, int64_t *cut_at,
@@ -76,17 +63,16 @@ sr_status superblock_check(const char *path, const trailer *e, bool *unfinished,
     if (size < SUPERBLOCK || memcmp(head, signature, sizeof signature) != 0)
         return fail_without_superblock(path, head, size, why);
     if (head[AT_VERSION] < 2 || head[AT_VERSION] > 3 || head[AT_OFFSET_SIZE] != 8) return SR_OK;
-    int64_t end = end_address(head);
+    const uint64_t address = positional_io_number(head + AT_END, 8);
+    const int64_t end = address > INT64_MAX ? INT64_MAX : (int64_t)address;
     bool writing = head[AT_FLAGS] & WRITING, swmr = head[AT_FLAGS] & SWMR_WRITING;
-    if (writing && !swmr) {
-        sr_fail(why, SR_FORMAT, "%s: nothing to read: its writer has not begun, or died before it",
-                path);
-        return SR_FORMAT;
-    }
+    if (writing && !swmr)
+        return sr_fail(why, SR_FORMAT,
+                       "%s: nothing to read: its writer has not begun, or died before it", path);
     if (size < end && !swmr) {
         sr_fail(why, SR_FORMAT, "%s: truncated: %lld of %lld bytes", path, (long long)size,
                 (long long)end);
-        sr_hint(why, "copy the file again: what is left of a closed file cannot be recovered");
+        sr_hint(why, "copy the file again: truncated closed files cannot be recovered");
         return SR_FORMAT;
     }
     *unfinished = swmr;

@@ -1,4 +1,4 @@
-/* superblock.h -- what the first bytes of a file say, before HDF5 opens it. */
+/* superblock.h -- checks the first bytes of a file before HDF5 opens it. */
 #ifndef RUNFILE_READ_FILE_SUPERBLOCK_H
 #define RUNFILE_READ_FILE_SUPERBLOCK_H
 

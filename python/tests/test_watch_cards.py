@@ -1,0 +1,421 @@
+"""statrec.watch on a GPU: its kernels in Triton's interpreter, its copies and its thread on the CPU."""
+import gc
+import os
+import subprocess
+import sys
+import threading
+import unittest
+import weakref
+from unittest import mock
+
+import watch_help as help_
+from fake_recorder import FakeRecorder, Refused
+from watch_help import WatchCase, fake_watch, joined, merged, reference
+from watch_models import mlp, same_weights, train
+
+import torch
+from torch import nn
+
+from statrec import _believed, _board, _cards, _fetch, _kernels, _sums, _writer
+
+try:
+    import triton  # noqa: F401
+except ImportError:
+    triton = None
+
+
+class CardCase(WatchCase):
+    """Tensors of the CPU take the way of those on a GPU."""
+
+    def setUp(self):
+        if triton is None:
+            self.skipTest("triton is not installed")
+        torch.manual_seed(8)
+        self.patch(_sums, "moments", self.no_sums)  # nothing takes the other way
+
+    @staticmethod
+    def no_sums(*_):
+        raise AssertionError("not by the kernels")
+
+    def step(self, norm, x, weight, steps=1, **options):
+        """The run of some equal steps, and x and g of the norm."""
+        model = nn.Sequential(nn.Identity(), norm)
+        factor = torch.ones((), dtype=x.dtype, requires_grad=True)
+        state = help_.weights(model)
+        y = norm(x).detach().requires_grad_()
+        g, = torch.autograd.grad((y.relu() * weight).float().sum(), y)
+        model.load_state_dict(state)
+        with fake_watch(model, **options) as run:
+            for _ in range(steps):
+                (model(factor * x).relu() * weight).float().sum().backward()
+                run.step(loss=1.0)
+                run._drain()  # what it has seen is known in the next step
+        return run, g
+
+
+class Kernels(CardCase):
+    def one(self, norm, shape, first=False, form=None, dtype=torch.float32, tolerance=2e-6):
+        x, weight = torch.randn(shape).to(dtype) + 0.5, torch.randn(shape).to(dtype)
+        x = form(x) if form else x
+        run, g = self.step(norm.to(dtype), x, weight, 2)
+        one, = run.recorder.passes("1")
+        self.close_to(one, reference(x, g, first), tolerance)
+        return run, x, g
+
+    def test_rows(self):
+        for shape in ((37, 6), (5, 70, 130), (3, 2, 1)):
+            self.one(nn.LayerNorm(shape[-1]), shape)
+        self.one(nn.BatchNorm1d(130), (300, 130), True)
+
+    def test_planes_and_channels_last(self):
+        last = (lambda t: t.contiguous(memory_format=torch.channels_last))
+        for shape in ((5, 6, 4, 3), (2, 3, 40, 30), (70, 2, 1, 3)):
+            for form in (None, last):
+                self.one(nn.GroupNorm(1, shape[1]), shape, True, form)
+
+    def test_halves_are_read_as_they_are(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            self.one(nn.LayerNorm(24), (40, 24), dtype=dtype)
+            self.one(nn.GroupNorm(2, 6), (5, 6, 4, 3), True, dtype=dtype)
+
+    def test_large_mean(self):
+        """By which rounding must not be biased: 2e-6 of the deviation."""
+        x = 3000 + torch.randn(600, 5)
+        run, g = self.step(nn.LayerNorm(5), x, torch.randn(600, 5))
+        got, want = run.recorder.passes("1")[0], reference(x, g)
+        self.close_to({**got, "sum_gc": want["sum_gc"]}, want, 1e-5)
+        self.assertLess((torch.tensor(got["mean"], dtype=torch.float64) - want["mean"]).abs().max(), 2e-6)
+
+    def test_rounding_has_no_bias(self):
+        """A centre of 24 bits rounds x - centre in one direction: 1e-8 in the mean of 100,000 rows."""
+        for shape in ((100003, 3), (11, 3, 9000)):
+            torch.manual_seed(1)
+            x, planes = 1.7 * torch.randn(shape), len(shape) == 3
+            board = _board.Board(torch.device("cpu"), {(mock.Mock(), "read", 0): 3})
+            slot, = board.slots.values()
+            lengths = (11, 9000) if planes else shape[:1]
+            _kernels.Sums(x.device, planes, lengths, 3, False, True)(x, torch.randn(shape), None, slot)
+            rows = help_.rows_of(x, planes, 1)
+            self.assertLess((slot.all[0] / len(rows) - rows.mean(0)).abs().max(), 3e-9)
+
+    def test_norms_of_rows(self):
+        for norm in (nn.LayerNorm(24), nn.RMSNorm(24), nn.LayerNorm(24, elementwise_affine=False)):
+            for parameter in norm.parameters():
+                nn.init.uniform_(parameter, 0.5, 1.5)
+            run, x, g = self.one(norm, (50, 24))
+            x64 = x.double().requires_grad_()
+            dx, = torch.autograd.grad(norm.double()(x64), x64, g.double())
+            self.assertAlmostEqual(run.recorder.steps[-1]["scalars"]["1", "dx_norm"] / dx.norm().item(), 1, 6)
+
+    def test_mask(self):
+        x, weight, valid = torch.randn(6, 7, 8), torch.randn(6, 7, 8), torch.rand(6, 7) < 0.5
+        norm = nn.LayerNorm(8)
+        y = norm(x).detach().requires_grad_()
+        g, = torch.autograd.grad((y * weight).sum(), y)
+        x[~valid] = torch.nan
+        model = nn.Sequential(norm)
+        with fake_watch(model) as run:
+            for _ in range(2):
+                run.mask(valid)
+                (model(x.requires_grad_() * 1) * weight).sum().backward()
+                run.step()
+        for step in (0, 1):
+            one, = run.recorder.passes("0", step)
+            self.close_to(one, reference(x, g, valid=valid))
+            self.assertEqual(one["padded"], int((~valid).sum()))
+
+    def test_without_gradient_norms(self):
+        run, _ = self.step(nn.LayerNorm(6), torch.randn(20, 6), torch.randn(20, 6), gradient_norms=False)
+        self.assertIsNone(run.recorder.passes("1")[0]["sum_gg"])
+        self.assertEqual(run.recorder.steps[0]["scalars"], {})
+
+
+class Nodes(CardCase):
+    """Batch norm by its node where the table believes it, from the second step on."""
+
+    def setUp(self):
+        super().setUp()
+        self.read, whole = [], _kernels.Sums.__call__
+        self.patch(_kernels.Sums, "__call__",
+                   lambda sums, *given: (self.read.append(1), whole(sums, *given))[1])
+        self.believe(lambda y: True)
+
+    def believe(self, answer):
+        self.patch(_believed, "believed", answer)
+
+    def norm(self, steps, offset=0.0, size=1.0, shape=(5, 6, 4, 3), **options):
+        norm = nn.BatchNorm2d(6)
+        nn.init.uniform_(norm.weight, 0.5, 1.5)
+        x = size * torch.randn(shape) + offset
+        run, g = self.step(norm, x, torch.randn(shape), steps, **options)
+        one, = run.recorder.passes("1")
+        return run, one, reference(x, g, True)
+
+    def test_believed(self):
+        for form in ((5, 6, 4, 3), (50, 6, 1, 1)):
+            self.read.clear()
+            _, one, want = self.norm(3, shape=form)
+            self.assertEqual(len(self.read), 1)
+            self.close_to(one, want, 4e-6)
+
+    def test_not_believed(self):
+        self.believe(lambda y: False)
+        _, one, want = self.norm(3)
+        self.assertEqual(len(self.read), 3)
+        self.close_to(one, want)
+
+    def test_its_rounding_shows(self):
+        """A mean of ten deviations, and a variance far below eps: read in every step."""
+        for given in (dict(offset=10.0), dict(size=1e-3)):
+            self.read.clear()
+            _, one, want = self.norm(3, **given)
+            self.assertEqual(len(self.read), 3)
+            self.close_to(one, want, 1e-5)
+
+    def test_scalars_alone_read_nothing(self):
+        _, one, want = self.norm(3, gradient_norms=False)
+        self.close_to({**one, "sum_gg": want["sum_gg"]}, want, 4e-6)
+
+    def test_gradients_that_the_host_changes(self):
+        """.grad may be the node's own tensor, which clipping multiplies in place."""
+        model = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6))
+        x = torch.randn(30, 5)
+        with fake_watch(model) as run:
+            for _ in range(2):
+                for factor in (1.0, 0.0):
+                    model.zero_grad()
+                    model(x).square().sum().backward()
+                    for parameter in model.parameters():
+                        parameter.grad.mul_(factor)
+                    run.step()
+                    run._drain()
+        sums = [step["passes"][0]["sum_g"] for step in run.recorder.steps]
+        self.assertEqual(sums[2], sums[3])
+        self.assertEqual(len(self.read), 1)
+
+
+class Believed(unittest.TestCase):
+    def test_table(self):
+        planes = torch.zeros(2, 3, 4, 5)
+        last = planes.contiguous(memory_format=torch.channels_last)
+        for y, dtype, version, want in (
+                (planes, torch.bfloat16, (2, 11), False), (last, torch.bfloat16, (2, 11), True),
+                (planes, torch.float32, (2, 11), True), (planes, torch.float16, (2, 11), True),
+                (planes, torch.float64, (2, 11), False), (last, torch.bfloat16, (2, 12), False),
+                (planes[:, :, ::2], torch.float32, (2, 11), False)):
+            self.assertEqual(_believed.believed(y.to(dtype) if y.is_contiguous() else y.to(dtype), version), want)
+
+
+class Steps(CardCase):
+    def test_several_passes(self):
+        norm, pairs, want = nn.LayerNorm(6), [], []
+        model = nn.Sequential(nn.Identity(), norm)
+        for _ in range(3):
+            x, weight = torch.randn(20, 6), torch.randn(20, 6)
+            pairs.append((x, weight))
+            want.append((x.double(), weight.double()))
+        for repeat in ("merge", "last"):
+            with fake_watch(model, repeat=repeat) as run:
+                for _ in range(3):
+                    for x, weight in pairs:
+                        (model(x.requires_grad_() * 1) * weight).sum().backward()
+                    run.step()
+            for step in range(3):
+                passes = run.recorder.passes("1", step)
+                if repeat == "merge":
+                    self.assertEqual(len(passes), 3)
+                    self.close_to(merged(passes), joined(want))
+                else:
+                    self.close_to(passes[0], reference(*pairs[2]))
+
+    def test_every(self):
+        """Other steps: no hook looks at anything, and their rows are there."""
+        model, forward = mlp(), _cards.Cards.forward
+        called = []
+        self.patch(_cards.Cards, "forward", lambda *given: (called.append(1), forward(*given))[1])
+        with fake_watch(model, every=3) as run:
+            train(model, torch.randn(7, 12, 5), run)
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [0, 0, 2, 0, 0, 2, 0])
+        self.assertEqual(len(called), 2 * 3)  # also the first step, which gives the order of the sites
+        self.assertEqual([step["step"] for step in run.recorder.steps], list(range(1, 8)))
+
+    def test_weights_are_the_same_bits(self):
+        for norm in (nn.LayerNorm, nn.BatchNorm1d):
+            plain, watched, data = mlp(norm), mlp(norm), torch.randn(4, 12, 5)
+            losses = train(plain, data)
+            with fake_watch(watched) as run:
+                self.assertEqual(train(watched, data, run), losses)
+            self.assertTrue(same_weights(plain, watched))
+            self.assertEqual([step["loss"] for step in run.recorder.steps], losses)
+
+    def test_numbers_are_those_of_their_step(self):
+        """Tensors that the host overwrites after step()."""
+        model, loss, scale = mlp(), torch.zeros(()), torch.ones(())
+        with fake_watch(model) as run:
+            run.scalar("one", "1", "of the step")
+            run.scalar("each", "1", "of the site", scope="site")
+            for step in range(1, 4):
+                loss.fill_(step)
+                scale.fill_(2.0 ** step)
+                (scale * model(torch.ones(4, 5)).sum()).backward()
+                run.step(loss=loss, lr=loss * 2, one=loss * 3, each={"1": loss * 4}, grad_scale=scale)
+                loss.fill_(-1)
+                scale.fill_(-1)
+        for number, step in enumerate(run.recorder.steps, 1):
+            self.assertEqual((step["loss"], step["lr"]), (number, 2 * number))
+            self.assertEqual(list(step["numbers"].values()), [3 * number])
+            self.assertEqual(step["scalars"]["1", run.recorder.steps and 1002], 4 * number)
+        sums = [step["passes"][0]["sum_g"] for step in run.recorder.steps]
+        self.assertEqual(sums[0], sums[1])
+
+    def test_gain_of_the_forward_pass(self):
+        model = mlp()
+        gains = []
+        with fake_watch(model) as run:
+            for _ in range(3):
+                gains.append(model[1].weight.tolist())
+                model(torch.randn(4, 5)).sum().backward()
+                with torch.no_grad():
+                    model[1].weight.mul_(3)
+                run.step()
+        self.assertEqual([step["passes"][0]["gamma"] for step in run.recorder.steps], gains)
+
+    def test_nothing_is_held(self):
+        gc.collect()
+        gc.disable()
+        try:
+            model = mlp()
+            run = fake_watch(model)
+            train(model, torch.randn(3, 12, 5), run)
+            here = [weakref.ref(model), weakref.ref(run), weakref.ref(run._taps[0])]
+            run.close()
+            del model, run
+            self.assertEqual([one() for one in here], [None] * 3)
+        finally:
+            gc.enable()
+
+
+class Slow(FakeRecorder):
+    """A recorder whose steps wait for `gate`."""
+    gate = None
+
+    def end_step(self, **row):
+        self.gate.wait()
+        super().end_step(**row)
+
+
+class Thread(CardCase):
+    def test_steps_do_not_wait_and_close_does(self):
+        """Three steps ended while the file has none of them; the fourth would wait."""
+        Slow.gate = threading.Event()
+        model = mlp()
+        run = fake_watch(model, recorder=Slow)
+        train(model, torch.randn(3, 12, 5), run)
+        self.assertEqual(run._recorder.steps, [])
+        late = threading.Thread(target=train, args=(model, torch.randn(1, 12, 5), run))
+        late.start()
+        late.join(0.3)
+        self.assertTrue(late.is_alive())  # one is written, two wait
+        Slow.gate.set()
+        late.join()
+        run.close()
+        self.assertEqual([step["step"] for step in run.recorder.steps], [1, 2, 3, 4])
+        self.assertEqual(run.recorder.status, "complete")
+
+    def test_a_file_that_fails(self):
+        model = mlp()
+        run = fake_watch(model, recorder=lambda path, **options: FakeRecorder(path, fail_at=2, **options))
+        train(model, torch.randn(2, 12, 5), run)
+        run._cards.writer._jobs.join()
+        with self.assertWarnsRegex(RuntimeWarning, "not recorded any further: Refused"):
+            train(model, torch.randn(1, 12, 5), run)
+        self.assertEqual(len(run.recorder.steps), 1)
+        self.assertFalse(any(module._forward_hooks for module in model.modules()))
+        self.assertEqual(run.recorder.status, "failed")
+
+    def test_a_file_that_fails_at_the_end(self):
+        model = mlp()
+        run = fake_watch(model, on_error="raise",
+                         recorder=lambda path, **options: FakeRecorder(path, fail_at=2, **options))
+        train(model, torch.randn(2, 12, 5), run)
+        with self.assertRaises(Refused):
+            run.close()
+
+    def test_diverged(self):
+        model = mlp()
+        run = fake_watch(model)
+        model(torch.randn(4, 5)).sum().backward()
+        run.step(loss=torch.tensor(torch.nan))
+        run.close()
+        self.assertEqual(run.recorder.status, "diverged")
+
+    def test_evaluation_comes_after_its_step(self):
+        model = mlp()
+        with fake_watch(model) as run:
+            run.metric("accuracy")
+            for _ in range(2):
+                train(model, torch.randn(1, 12, 5), run)
+                run.evaluate(accuracy=1.0)
+                self.assertEqual(len(run._recorder.steps), run.steps)
+
+    def test_order_and_errors(self):
+        seen, writer = [], _writer.Writer()
+        for number in range(20):
+            writer.put(lambda number=number: seen.append(number))
+        writer.drain()
+        self.assertEqual(seen, list(range(20)))
+        writer.put(lambda: 1 / 0)
+        writer._jobs.join()
+        with self.assertRaises(ZeroDivisionError):
+            writer.put(lambda: seen.append(-1))
+        writer.stop()
+        self.assertNotIn(-1, seen)
+
+
+class Copies(unittest.TestCase):
+    def test_values_are_those_of_now(self):
+        tensors = [torch.ones(2, 3), torch.tensor(4.0), torch.ones(5, dtype=torch.float64)]
+        fetch = _fetch.Fetch(tensors)
+        for tensor in tensors:
+            tensor.zero_()
+        self.assertEqual([one.sum().item() for one in fetch.get()], [6, 4, 5])
+
+    def test_places_do_not_touch(self):
+        taps = [mock.Mock(), mock.Mock()]
+        taps[0].gain, taps[1].gain = (lambda: None), (lambda: torch.full((3,), 2.0))
+        for tap in taps:
+            tap.site.eps = 0.1
+        board = _board.Board(torch.device("cpu"), {(taps[0], "read", 0): 17, (taps[1], "node", 0): 3,
+                                                   (taps[1], "read", 0): 3})
+        board.take_gains()
+        for number, slot in enumerate(board.slots.values(), 1):
+            slot.all.fill_(number)
+            slot.more.fill_(number)
+            self.assertEqual([slot.sums.data_ptr() % 16, slot.more.data_ptr() % 16], [0, 0])
+        for number, slot in enumerate(board.slots.values(), 1):
+            self.assertTrue(bool((slot.all == number).all()) and bool((slot.more == number).all()))
+        self.assertEqual([slot.gained for slot in board.slots.values()], [False, True, True])
+
+
+class Interpreted(unittest.TestCase):
+    """Triton reads TRITON_INTERPRET when it is imported: the tests above run in a process of their own."""
+
+    def test_all(self):
+        if triton is None:
+            self.skipTest("triton is not installed")
+        here = os.path.dirname(os.path.abspath(__file__))
+        done = subprocess.run([sys.executable, "-m", "unittest", "test_watch_cards"], cwd=here, text=True,
+                              capture_output=True, env={**os.environ, "TRITON_INTERPRET": "1"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+def load_tests(loader, tests, pattern):
+    """Interpreted alone, or within its process all others."""
+    mine = Interpreted, Believed, Copies
+    inside = os.environ.get("TRITON_INTERPRET") == "1"
+    return unittest.TestSuite(test for suite in tests for test in suite
+                              if (not isinstance(test, Interpreted) if inside else isinstance(test, mine)))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,104 @@
+"""Models on the meta device, torch.func, vmap, graphs of others: training goes on, the file says
+what is missing."""
+import unittest
+import warnings
+
+from watch_help import fake_watch
+from watch_models import mlp, same_weights, train
+
+import torch
+from torch import nn
+
+
+def quiet():
+    return warnings.catch_warnings(record=True)
+
+
+class Transforms(unittest.TestCase):
+    def test_meta_and_to_empty(self):
+        with torch.device("meta"):
+            model = mlp(nn.BatchNorm1d)
+        run = fake_watch(model)
+        model.to_empty(device="cpu")
+        for module in model:
+            if hasattr(module, "reset_parameters"):
+                module.reset_parameters()
+        train(model, [torch.randn(6, 5) for _ in range(3)], run)
+        run.close()
+        self.assertIsNone(run.failure)
+        self.assertEqual(len(run.recorder.passes("1")), 1)
+        self.assertEqual(run.recorder.steps[0]["vectors"]["1", "sigma2"], [1.0] * 8)
+
+    def gradient(self, model, batch):
+        weights = {name: value.detach() for name, value in model.named_parameters()}
+
+        def loss(weights, x):
+            return torch.func.functional_call(model, weights, (x,)).square().mean()
+        return torch.func.grad(loss)(weights, batch)
+
+    def hidden(self, act):
+        """A run of two steps in which act(model) runs; what it returned unwatched and watched."""
+        plain = mlp(nn.LayerNorm, inplace=False)
+        torch.manual_seed(1)
+        want = act(plain)
+        model = mlp(nn.LayerNorm, inplace=False)
+        run = fake_watch(model)
+        with quiet() as said:
+            warnings.simplefilter("always")
+            torch.manual_seed(1)
+            got = act(model)
+            run.step(loss=1.0)
+            model(torch.randn(6, 5)).square().mean().backward()
+            run.step(loss=1.0)
+            run.close()
+        return want, got, run, [str(one.message) for one in said]
+
+    def judge(self, run, said):
+        self.assertIsNone(run.failure)
+        self.assertTrue(any("1 is not recorded: torch.func" in text for text in said), said)
+        self.assertIn("not recorded: 1 and 1 more: torch.func and vmap", run.recorder.reason)
+        self.assertEqual(run.recorder.status, "complete")
+        self.assertEqual(len(run.recorder.steps[1]["passes"]), 2)
+
+    def test_functional_gradient(self):
+        want, got, run, said = self.hidden(lambda m: self.gradient(m, torch.randn(6, 5)))
+        self.assertTrue(all(torch.equal(want[name], got[name]) for name in want))
+        self.judge(run, said)
+
+    def test_vmap(self):
+        want, got, run, said = self.hidden(lambda m: torch.func.vmap(m)(torch.randn(3, 6, 5)))
+        self.assertTrue(torch.equal(want, got))
+        self.judge(run, said)
+
+    def test_a_graph_of_another_model(self):
+        """torch.compile's graph of an unwatched model of the same class is used again."""
+        def forward(model, x):
+            return model(x)
+        compiled = torch.compile(forward, backend="eager")
+        torch._dynamo.reset()
+        unwatched, model = mlp(nn.LayerNorm, inplace=False), mlp(nn.LayerNorm, inplace=False)
+        compiled(unwatched, torch.randn(6, 5)).sum().backward()
+        with quiet() as said:
+            warnings.simplefilter("always")
+            with fake_watch(model) as run:
+                compiled(model, torch.randn(6, 5)).sum().backward()
+                run.step()
+        if run.recorder.steps[0]["passes"]:
+            return  # this torch guards the hooks
+        self.assertTrue(any("torch.compiler.reset()" in str(one.message) for one in said))
+        self.assertIn("torch.compiler.reset()", run.recorder.reason)
+
+    def test_trains_as_unwatched(self):
+        plain, watched = mlp(), mlp()
+        for model in (plain, watched):
+            run = fake_watch(model) if model is watched else None
+            with quiet():
+                warnings.simplefilter("ignore")
+                torch.manual_seed(2)
+                torch.func.vmap(model)(torch.randn(3, 6, 5))
+                train(model, [torch.randn(6, 5) for _ in range(2)], run)
+        self.assertTrue(same_weights(plain, watched))
+
+
+if __name__ == "__main__":
+    unittest.main()
