@@ -1,5 +1,5 @@
-/* test_refused_runs.c -- runs that an analysis refuses in a report: all of a table of {run} at once,
- * the first of {run1} and {run2} alone; analyses of all runs wait for them. */
+/* test_refused_runs.c -- runs that an analysis refuses in a report. A table of {run} refuses all of
+ * them at once, one of {run1} or {run2} the first alone. Analyses of all runs wait for them. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
