@@ -472,13 +472,14 @@ class Frames(InDirectory):
 
     @wants("numpy", "xarray")
     def test_dataset_reads_what_is_used(self):
-        with statrec.open(BN) as run, mock.patch.object(run, "_read", wraps=run._read) as read:
+        with statrec.open(BN) as run, \
+                mock.patch.object(run._reader, "read", wraps=run._reader.read) as read:
             data = run.dataset()
             before = len(read.mock_calls)
             data.tid_mean[5:7].values
             self.assertEqual(len(read.mock_calls), before + 1)
-            name, _, _, first, count = read.mock_calls[-1].args[:5]
-            self.assertEqual((name, first, count), ("sr_run_scalar", 5, 2))
+            group, name, _, first, count = read.mock_calls[-1].args[:5]
+            self.assertEqual((group, name, first, count), ("scalars", "tid_mean", 5, 2))
 
     def test_without_them(self):
         result = python(f"""

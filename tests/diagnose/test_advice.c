@@ -55,8 +55,8 @@ static void advice_of_method(void **state) {
     p.method = "rbn";
     r = advice(p);
     advises(&r, "inference", "RBN, whose", false);
-    advises(&r, "inference", "a larger weight of the penalty that draws the two together (--rbn-lam",
-            true);
+    advises(&r, "inference",
+            "a larger weight of the penalty that draws the two together (--rbn-lam", true);
     program_free(&r);
     r = advice((plan){"nu", 3, .Gamma = 30, .config = "norm = pn\n"});
     advises(&r, "nu", "a layer scale, which bounds Gamma", true);

@@ -102,7 +102,8 @@ static void test_amgm_refused(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
     check_refused("amgm \"$STATREC_SAMPLES\"/nlp_bn.h5", "vectors are at 2 of 240 steps");
-    check_refused("amgm waves.h5 --steps 2:4", "no test in steps 2 to 4: it needs 5 recorded steps");
+    check_refused("amgm waves.h5 --steps 2:4",
+                  "no test in steps 2 to 4: it needs 5 recorded steps");
     check_refused("amgm ln.h5", "ln.h5");
     check_refused("amgm waves.h5 --stat mu_B", "is not one of psi2_B|sigma2_B");
 }

@@ -38,25 +38,23 @@ void tool_hint(const tool *t, const char *text) {
     write_line(t, "hint: ", text);
 }
 
-static void write_formatted(const tool *t, const char *label, const char *format, va_list args) {
-    char text[SR_FAILURE_TEXT];
-    vsnprintf(text, sizeof text, format, args);
-    write_line(t, label, text);
-}
-
 int tool_error(const tool *t, int exit_status, const char *format, ...) {
+    char text[SR_FAILURE_TEXT];
     va_list args;
     va_start(args, format);
-    write_formatted(t, "", format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    write_line(t, "", text);
     return exit_status;
 }
 
 void tool_warn(const tool *t, const char *format, ...) {
+    char text[SR_FAILURE_TEXT];
     va_list args;
     va_start(args, format);
-    write_formatted(t, "warning: ", format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    write_line(t, "warning: ", text);
 }
 
 int tool_finish(const tool *t, int exit_status) {

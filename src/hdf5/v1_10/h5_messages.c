@@ -149,7 +149,7 @@ static void pipeline(message *m) {
 static void attribute(message *m) {
     const uint64_t version = take(m, 1), flags = take(m, 1), name = take(m, 2), type = take(m, 2),
                    space = take(m, 2);
-    uint64_t bytes;
+    uint64_t bytes = 0;
     skip(m, (version == 3) + padded(name, version == 1));
     message t = {m->at, m->at + type, m->fits, 0}, s;
     skip(m, padded(type, version == 1));
