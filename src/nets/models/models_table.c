@@ -84,7 +84,7 @@ const char *model_condition(const model *m) {
 
 void model_free(model *m) {
     if (!m) return;
-    if (m->row->free) m->row->free(m);
+    if (m->self && m->row->free) m->row->free(m);
     free(m->self);
     for (int i = 0; i < m->sites; i++) {
         norm_site_free(m->site[i]);
