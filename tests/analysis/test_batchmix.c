@@ -10,6 +10,7 @@
 #include "testing/programs.h"
 
 enum { WIDTH = 8, PARTS = 5 };
+enum { FORGOTTEN = 50 }; /* steps after which nothing of the early ones is left in running means */
 
 /* mu_B is the sum of these, each with a running mean of its own. */
 typedef enum { FIXED, BY_LENGTH, BY_PADDING, BY_POSITION, NOISE } source;
@@ -24,6 +25,7 @@ typedef struct made_run {
     int bad;            /* step with NaN, every seventh without rows; 0: none */
     bool bare;          /* samples and padded are not recorded */
     bool kink;          /* the part by length falls to the middle length, then rises */
+    int early;          /* steps at the beginning whose sentences are ten times as long */
 } made_run;
 
 /* Sums over the recorded steps behind the start-up of what is left without some sources. */
@@ -39,14 +41,14 @@ typedef struct batch {
 } batch;
 
 /* Lengths are between 5 and 25, padding up to a third; both with variance 1 when scaled. */
-static void draw_batch(const made_run *run, rng *random, batch *b) {
+static void draw_batch(const made_run *run, bool early, rng *random, batch *b) {
     static const double slope[WIDTH] = {1, -1, 1, 1, -1, 1, -1, -1};
     b->samples = run->image ? 4 : 100 + (int)rng_below(random, 50);
-    const double length = run->image ? 16 : 5 + 20 * rng_uniform(random);
+    const double length = (run->image ? 16 : 5 + 20 * rng_uniform(random)) * (early ? 10 : 1);
     b->rows = (int)lround(b->samples * length);
     b->padded = run->image ? 0 : (int)lround(b->rows * 0.5 * rng_uniform(random));
     const double padding = (double)b->padded / (b->rows + b->padded);
-    const double away = ((double)b->rows / b->samples - 15) / 5.77;
+    const double away = early ? 0 : ((double)b->rows / b->samples - 15) / 5.77;
     for (int k = 0; k < WIDTH; k++) {
         b->value[FIXED][k] = run->size[FIXED] * (k + 1);
         b->value[BY_LENGTH][k] =
@@ -127,10 +129,10 @@ static truth make_run(const made_run *run) {
                               .alpha = run->alpha});
     rng random = rng_create(20261);
     double running[PARTS][WIDTH] = {{0}};
-    truth t = {.startup = startup_of(run->alpha)};
+    truth t = {.startup = run->early ? run->early + FORGOTTEN : startup_of(run->alpha)};
     for (int step = 1; step <= run->steps; step++) {
         batch b;
-        draw_batch(run, &random, &b);
+        draw_batch(run, step <= run->early, &random, &b);
         sr_begin_step(r, step);
         const bool bad = run->bad && step == run->bad, empty = run->bad && step % 7 == 3;
         if (empty)
@@ -264,6 +266,23 @@ static void bent_relations(void **state) {
     program_free(&r);
     r = program_run("stat-batchmix kink.h5 --length-terms 1");
     check_share(&r, "length", 0, 0.03);
+    program_free(&r);
+}
+
+/* The knots are quantiles of the steps in the window: of the long sentences before it none is a knot. */
+static void knots_of_the_window(void **state) {
+    (void)state;
+    const made_run run = {.name = "early.h5",
+                          .alpha = 0.7,
+                          .size = {2, 0.8, 0, 0, 0.4},
+                          .steps = 1800,
+                          .every = 1,
+                          .kink = true,
+                          .early = 600};
+    const truth t = make_run(&run);
+    program_result r = program_run("stat-batchmix early.h5 --burn-in 650");
+    check_cell(&r, 0, "first_step", run.early + FORGOTTEN + 1);
+    check_share(&r, "length", 1 - t.without[BY_LENGTH] / t.all, 0.015);
     program_free(&r);
 }
 
@@ -443,6 +462,7 @@ int main(void) {
         cmocka_unit_test(parts_are_found),
         cmocka_unit_test(intervals_and_control),
         cmocka_unit_test(bent_relations),
+        cmocka_unit_test(knots_of_the_window),
         cmocka_unit_test(nothing_is_found_in_noise),
         cmocka_unit_test(share_below_zero),
         cmocka_unit_test(startup_is_left_out),
