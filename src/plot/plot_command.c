@@ -161,25 +161,25 @@ static bool lacks_epochs(const plot_sources *from) {
     return false;
 }
 
-/* The first failure in the order of the tables. */
+/* The first failure in the order of the tables; the others are judged nevertheless, for the runs
+ * that they refuse. */
 sr_status plot_tables_make(const plot_sources *from, plot_data *data, sr_failure *why) {
     const plot_template *t = from->template;
     job_list l[2] = {{0}, {0}};
     sr_failure first = {0};
     sr_status status = list_run(&l[0], from, false, why);
+    const bool over_steps = status == SR_OK && lacks_epochs(from);
     for (int i = 0; i < t->tables && status == SR_OK; i++) {
         const plot_table *table = &t->table[i];
         const bool waits = table_waits(from, table);
+        const int each = plot_table_of_each(table) ? 1 : 0;
         if (waits && first.status == SR_OK && !l[1].job) status = list_run(&l[1], from, true, why);
         list_judge(&l[waits], table, from, &first);
+        if (first.status == SR_OK)
+            plot_data_make(&data[i], table, from->directory, each, each + jobs_of(from, table) - 1,
+                           over_steps, &first);
     }
     if (status == SR_OK && first.status != SR_OK) *why = first, status = first.status;
-    const bool over_steps = status == SR_OK && lacks_epochs(from);
-    for (int i = 0; i < t->tables && status == SR_OK; i++) {
-        const int each = plot_table_of_each(&t->table[i]) ? 1 : 0;
-        status = plot_data_make(&data[i], &t->table[i], from->directory, each,
-                                each + jobs_of(from, &t->table[i]) - 1, over_steps, why);
-    }
     list_free(&l[0]), list_free(&l[1]);
     return status;
 }
