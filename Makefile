@@ -111,7 +111,8 @@ $(BUILD)/link_flags: FORCE
 # Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
 test_flags = $(if $(findstring /test_,$(1)),-O1)
 
-$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
+# private: build/*/flags, which the first object makes, is the same for all of them
+$(BUILD)/obj/tests/%.o: private CPPFLAGS += -Itests
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@$(if $(Q),printf '  CC   %s\n' $<,:)
@@ -133,7 +134,7 @@ $(BUILD)/git: FORCE
 	@printf '%s\n' '$(GIT)' > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(BUILD)/obj/src/train/setup.o: $(BUILD)/git
-$(BUILD)/obj/src/train/setup.o: CPPFLAGS += -DSTATREC_GIT='"$(GIT)"'
+$(BUILD)/obj/src/train/setup.o: private CPPFLAGS += -DSTATREC_GIT='"$(GIT)"'
 
 define module_rule
 $(call lib_of,$(1)): $(call objs,$(call srcs_of,$(1)))
