@@ -97,11 +97,11 @@ sr_status tree_read_word(const treebank *t, const tree_line *line, tree_sentence
     *skip = multiword || empty;
     if (status != SR_OK) return status;
     if (*skip) return multiword ? read_multiword(line, s, why) : read_empty(line, s, why);
-    const tree_field *id = l->id < 0 ? NULL : &line->column[l->id];
+    const tree_field *id = &line->column[l->id < 0 ? 0 : l->id];
     if (s->words == MOST_WORDS)
         return tree_fail(line->path, line->number, why, "a sentence of more than %d words",
                          MOST_WORDS);
-    if (id && whole_number(id->byte, (size_t)id->size) != s->words + 1)
+    if (l->id >= 0 && whole_number(id->byte, (size_t)id->size) != s->words + 1)
         return tree_fail(line->path, line->number, why, "id '%.*s' where %d is due", tree_shown(id),
                          id->byte, s->words + 1);
     *w = (tree_word){.form = line->column[l->form],
