@@ -26,7 +26,8 @@ from . import _activations, _cards, _nodes, _own_rows, _passes, _ranks, _running
 from ._say import warn
 
 _NAN = math.nan
-_open: "weakref.WeakSet[Watch]" = weakref.WeakSet()  # of Watch: closed when the interpreter ends, silent in forked children
+# Closed when the interpreter ends, silent in forked children.
+_open: "weakref.WeakSet[Watch]" = weakref.WeakSet()
 
 
 def _close_all():
@@ -43,7 +44,7 @@ _at_exit: list = []
 
 
 def _register():
-    """Once, behind the first recorder: what is registered last ends first."""
+    """Once, after the first recorder: what is registered last ends first."""
     if not _at_exit:
         _at_exit.append(atexit.register(_close_all))
         if hasattr(os, "register_at_fork"):
@@ -551,7 +552,6 @@ class Watch:
                            "was it compiled after watch()? A graph that torch.compile made of another "
                            "model of this shape is used again: torch.compiler.reset() before")
             self._once("", self._early)
-
 
     def _once(self, subject, text):
         if subject not in self._warned:
