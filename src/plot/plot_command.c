@@ -56,14 +56,15 @@ static sr_status job_make(analysis_job *j, const plot_sources *from, sr_failure 
     size_t most = (size_t)t->words + 1;
     sr_status status = SR_OK;
     for (int i = 0; i < t->words; i++)
-        if (strcmp(t->word[i], "{runs}") == 0) most += (size_t)from->runs;
-    j->argv = calloc(most, sizeof *j->argv);
+        if (strcmp(t->word[i], "{runs}") == 0) most += (size_t)from->runs - 1;
+    j->argv = malloc(most * sizeof *j->argv);
     if (!j->argv) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", from->runs);
     snprintf(j->output, sizeof j->output, "%s/%s.%d.tsv", from->directory, t->name, j->run);
     snprintf(j->errors, sizeof j->errors, "%s/%s.%d.stderr", from->directory, t->name, j->run);
     snprintf(j->buckets, sizeof j->buckets, "%d", t->buckets);
     for (int i = 0; i < t->words && status == SR_OK; i++)
         status = job_add(j, from, t->word[i], why);
+    j->argv[j->argc] = NULL;
     return status;
 }
 
