@@ -63,8 +63,8 @@ CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERS
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
-RECORDER_LIBS ?= $(HDF5_LIBS) -ldeflate -lm
-LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -ldeflate -lz -lm
+RECORDER_LIBS ?= $(HDF5_LIBS) -lisal -lm
+LIBS     := $(HDF5_LIBS) -llapacke $(BLAS_LIBS) $(ZIP_LIBS) $(PCRE_LIBS) -lunistring -lisal -lz -lm
 ifeq ($(DNNL),1)
 CPPFLAGS += -DUSE_DNNL
 LIBS     += -ldnnl
@@ -331,14 +331,15 @@ unit-double: $(DOUBLE_TESTS)
 
 # For a first look after a change: all test programs but those that take longer than a second of a core (SLOW_TESTS), and
 # one case of the command line for each thing that a user does first.
-SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure test_analysis_long test_axes \
+SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure test_analysis_long test_axes test_batchmix_terms \
   test_checkpoints test_compare test_controls test_conv test_counts test_custom_scalars test_cut test_damage \
-  test_declared_figures test_diagnose test_every_model test_exp_fast test_extreme test_faults test_figure_controls \
-  test_flips test_forms test_gemm test_growing test_guard test_guard_input test_guard_sites test_headers \
-  test_language_models test_limits test_long_runs test_many_files test_observed_marks test_own_metrics test_passes \
-  test_power test_recover_whole test_reference_loop test_report test_run test_run_evaluation test_run_spectra \
-  test_running test_spike test_spoilt test_statplot test_statplot_figures test_swmr test_synth_images test_torture \
-  test_torture_checkpoints test_transformer_xl test_translate test_would_bn
+  test_declared_figures test_diagnose test_every_model test_exp_fast test_extreme test_faults test_feature_power \
+  test_figure_controls test_figure_values_runs test_flips test_float_text test_forms test_gemm test_growing \
+  test_guard test_guard_input test_guard_sites test_headers test_language_models test_limits test_long_runs \
+  test_many_files test_observed_marks test_own_metrics test_passes test_power test_recover_whole \
+  test_reference_loop test_reference_norms test_report test_run test_run_evaluation test_run_spectra \
+  test_running test_shard_groups test_spike test_spoilt test_statplot test_statplot_figures test_swmr \
+  test_synth_images test_torture test_torture_checkpoints test_transformer_xl test_translate test_would_bn
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
 quick: all tests ## the most telling tests, a minute of two cores
 	$(Q)sh tests/layers.sh
@@ -440,7 +441,7 @@ HEADERS := $(wildcard include/statrec/*.h)
 
 $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -ldeflate -lm -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lisal -lm -o $@
 
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)

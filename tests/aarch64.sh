@@ -7,7 +7,7 @@
 set -eu
 cross=aarch64-linux-gnu
 packages="gcc-$cross qemu-user libhdf5-103-1:arm64 libopenblas0-openmp:arm64 liblapacke:arm64 libcmocka0:arm64 \
-libzip4:arm64 libunistring2:arm64 libpcre2-8-0:arm64 libdeflate0:arm64 zlib1g:arm64 libgomp1:arm64"
+libzip4:arm64 libunistring2:arm64 libpcre2-8-0:arm64 libisal2:arm64 zlib1g:arm64 libgomp1:arm64"
 
 skip() {
     echo "skipped: no $1 (dpkg --add-architecture arm64; apt-get update; apt-get install $packages)"
@@ -28,7 +28,7 @@ command -v $cross-gcc >/dev/null || skip $cross-gcc
 command -v qemu-aarch64 >/dev/null || skip qemu-aarch64
 links=build/aarch64/link
 mkdir -p "$links"
-for name in hdf5_serial openblas lapacke cmocka zip unistring pcre2-8 z; do link_to $name $name; done
+for name in hdf5_serial openblas lapacke cmocka zip unistring pcre2-8 isal z; do link_to $name $name; done
 link_to hdf5 hdf5_serial
 
 [ $# -gt 0 ] || set -- base engine norm

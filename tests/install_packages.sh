@@ -3,7 +3,7 @@
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
 # `make lint` or `make MPI=1 check-mpi`. Names them first and asks nothing. NO_INSTALL=1 only names them. Silent
 # when nothing is missing.
-build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev libdeflate-dev zlib1g-dev libzip-dev libunistring-dev libpcre2-dev gnuplot-nox help2man"
+build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev libisal-dev zlib1g-dev libzip-dev libunistring-dev libpcre2-dev gnuplot-nox help2man"
 check="libcmocka-dev hdf5-tools python3 python3-h5py python3-venv mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck mypy"
 mpi="openmpi-bin libopenmpi-dev procps"
@@ -49,7 +49,7 @@ is_there() {
     libopenblas-dev) has_header cblas.h || pkg-config --exists openblas ;;
     liblapacke-dev) has_header lapacke.h ;;
     libdnnl-dev) has_header dnnl.h ;;
-    libdeflate-dev) has_header libdeflate.h ;;
+    libisal-dev) has_header isa-l/crc.h ;;
     zlib1g-dev) has_header zlib.h ;;
     libzip-dev) pkg-config --exists libzip || has_header zip.h ;;
     libunistring-dev) has_header unictype.h ;;

@@ -37,7 +37,7 @@ fi
 hdf5=$place/hdf5
 sh tools/wheel_hdf5.sh "$hdf5"
 # shellcheck disable=SC2089 # setup.py splits it as a shell does
-STATREC_MAKE="ARCH=levels CC='${CC:-cc}' HDF5_LIBS=$hdf5/lib/libhdf5.so RECORDER_LIBS='$hdf5/lib/libhdf5.a -ldeflate -lz -ldl -lm'"
+STATREC_MAKE="ARCH=levels CC='${CC:-cc}' HDF5_LIBS=$hdf5/lib/libhdf5.so RECORDER_LIBS='$hdf5/lib/libhdf5.a -lisal -lz -ldl -lm'"
 # shellcheck disable=SC2090
 export STATREC_MAKE
 build 'statrec-*linux_*.whl'
