@@ -31,7 +31,7 @@ static trailer loaded(const char *path) {
 }
 
 static void flip(const char *path, uint64_t at) {
-    unsigned char byte;
+    unsigned char byte = 0;
     const int fd = open(path, O_RDWR);
     assert_true(fd >= 0 && positional_io_read(fd, at, &byte, 1));
     byte ^= 1;
