@@ -2,7 +2,7 @@
 import torch
 
 from . import _passes
-from ._taps import copy_all
+from ._caught import copy_all
 
 READ, NODE = "read", "node"
 _ALIGN = 16  # features; kernels are compiled for addresses and strides that are multiples of 16

@@ -17,7 +17,7 @@ import torch
 from . import _believed, _kernels, _nodes, _passes, _running, _sums
 from ._board import NODE, READ, Board
 from ._fetch import Fetch
-from ._taps import copy_all
+from ._caught import copy_all
 from ._writer import Writer
 
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)

@@ -12,6 +12,8 @@ Arrays have [width of the site] doubles: any object with the buffer protocol (ar
 memoryview), a ctypes array, a sequence of numbers, or an int, the address of contiguous doubles
 that stay alive during the call (tensor.data_ptr()).
 """
+from __future__ import annotations
+
 import ctypes
 import difflib
 import functools
@@ -20,11 +22,16 @@ import operator
 import os
 import sys
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, TypeVar, Union, cast
 
 from . import _abi
 from ._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
                        path_bytes)
+
+Path = Union[str, bytes, "os.PathLike[Any]"]
+Doubles = Any  # [width of the site]: buffer, ctypes array, sequence of numbers, or an address
 
 _NAN = math.nan
 _REASON_BYTES = 240  # of SR_REASON_SIZE
@@ -98,14 +105,16 @@ def _shortened(text):
     return _one_line(text).encode("utf-8", "replace")[:_REASON_BYTES].decode("utf-8", "ignore")
 
 
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
 # -- calls ------------------------------------------------------------------------------------
 
-def _call(otherwise=None):
+def _call(otherwise: Any = None) -> Callable[[_Method], _Method]:
     """A method that calls the library: alone there, and never in a forked child.
 
     What it raises, a quiet recorder keeps, and the method returns `otherwise`.
     """
-    def wrap(method):
+    def wrap(method: _Method) -> _Method:
         @functools.wraps(method)
         def guarded(self, /, *args, **kwargs):
             if self._pid != os.getpid():
@@ -119,7 +128,7 @@ def _call(otherwise=None):
                 if not self._quiet:
                     raise
                 return otherwise
-        return guarded
+        return cast(_Method, guarded)
     return wrap
 
 
@@ -144,10 +153,13 @@ class Recorder:
     is never closed leaves PATH.part, which statrec.open reads.
     """
 
-    def __init__(self, path, *, quiet=False, **options):
-        self._pid, self._quiet, self._error, self._handle = os.getpid(), quiet, None, None
-        self._path = os.fsdecode(path)
-        self._widths, self._metrics, self._declared = [], set(), {}
+    def __init__(self, path: Path, *, quiet: bool = False, **options: Any) -> None:
+        self._pid, self._quiet, self._path = os.getpid(), quiet, os.fsdecode(path)
+        self._error: Optional[Error] = None
+        self._handle: Optional[Handle] = None
+        self._widths: list[int] = []
+        self._metrics: set[str] = set()
+        self._declared: dict[str, int] = {}
         try:
             self._create(path, _options(options))
         except Error as error:
@@ -164,7 +176,7 @@ class Recorder:
             raise error_of(why)
         self._handle = Handle(self, pointer, self._path, _forgotten).records()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<statrec.Recorder of {self._path}, {'open' if self._pointer else 'closed'}>"
 
     @property
@@ -197,9 +209,10 @@ class Recorder:
     # -- declaring ----------------------------------------------------------------------------
 
     @_call(-1)
-    def add_site(self, name, norm="", kind="", family="sigma", *, width, depth=0, eps,
-                 alpha=_NAN, layer_scale=0, repeat="last", observed=False, axis=None, uses=None,
-                 constants=None):
+    def add_site(self, name: str, norm: str = "", kind: str = "", family: str = "sigma", *,
+                 width: int, depth: int = 0, eps: float, alpha: float = _NAN, layer_scale: int = 0,
+                 repeat: str = "last", observed: bool = False, axis: Optional[str] = None,
+                 uses: Optional[str] = None, constants: Optional[str] = None) -> int:
         """Adds a site of `width` features, returns its number. alpha weighs the OLD running value.
 
         family: "sigma", "psi", "pn", "row", "own" or "none". repeat: "last" records the last of
@@ -226,9 +239,11 @@ class Recorder:
         return added
 
     @_call()
-    def add_metric(self, name, unit="", definition="", better=0):
+    def add_metric(self, name: str, unit: str = "", definition: str = "",
+                   better: Union[str, int] = 0) -> None:
         """Declares a metric of evaluations. better: "less", "more", "", or -1, 1, 0."""
-        known = {**_abi.BETTER, **{number: number for number in _abi.BETTER.values()}}
+        known: dict[Any, int] = {**_abi.BETTER,
+                                 **{number: number for number in _abi.BETTER.values()}}
         direction = known[_choice(better, known, "better")]
         self._done(library().sr_add_metric(self._pointer, encoded(name, "name"),
                                            encoded(unit, "unit"),
@@ -236,7 +251,7 @@ class Recorder:
         self._metrics.add(name)
 
     @_call(-1)
-    def declare_scalar(self, name, unit, definition, scope="site"):
+    def declare_scalar(self, name: str, unit: str, definition: str, scope: str = "site") -> int:
         """Declares a custom scalar, one per "site" and step or one per "step"; returns its id."""
         number = self._numbered(library().sr_declare_scalar(
             self._pointer, encoded(name, "name"), encoded(unit, "unit"),
@@ -247,42 +262,43 @@ class Recorder:
 
     @property
     @_call(0)
-    def vectors_every(self):
+    def vectors_every(self) -> int:
         """Spacing of the steps with vectors; 0: none."""
         return library().sr_vectors_every(self._pointer)
 
     @property
     @_call(-1)
-    def projected_bytes(self):
+    def projected_bytes(self) -> int:
         """Projected size of the finished file; -1 without planned_steps."""
         return library().sr_projected_bytes(self._pointer)
 
     @property
     @_call(0.0)
-    def own_seconds(self):
+    def own_seconds(self) -> float:
         """Seconds spent in the recorder so far."""
         return library().sr_own_seconds(self._pointer)
 
     @_call()
-    def add_seconds(self, seconds):
+    def add_seconds(self, seconds: float) -> None:
         """Adds seconds that the host program spent on recording."""
         library().sr_add_seconds(self._pointer, _real(seconds, "seconds"))
 
     # -- a step -------------------------------------------------------------------------------
 
     @_call()
-    def begin_step(self, step):
+    def begin_step(self, step: int) -> None:
         """Begins a step, one forward and backward pass; step numbers increase."""
         self._done(library().sr_begin_step(self._pointer, _integer(step, "step")))
 
     @_call(False)
-    def wants_vectors(self):
+    def wants_vectors(self) -> bool:
         """Whether this step records vectors."""
         return library().sr_wants_vectors(self._pointer)
 
     @_call()
-    def put_forward(self, site, rows, mean, variance, mean_square, gamma=None, samples=0,
-                    padded=0):
+    def put_forward(self, site: int, rows: int, mean: Doubles, variance: Doubles,
+                    mean_square: Doubles, gamma: Optional[Doubles] = None, samples: int = 0,
+                    padded: int = 0) -> None:
         """Moments of a forward pass over its valid rows, [width] each; biased variance."""
         width = self._width(site)
         names = ("mean", "variance", "mean_square", "gamma")
@@ -294,7 +310,8 @@ class Recorder:
         self._done(library().sr_put_forward(self._pointer, site, ctypes.byref(forward)))
 
     @_call()
-    def put_backward(self, site, sum_g, sum_gc, sum_gg=None):
+    def put_backward(self, site: int, sum_g: Doubles, sum_gc: Doubles,
+                     sum_gg: Optional[Doubles] = None) -> None:
         """Sums over valid rows of g, g (x - mean) and g^2, [width] each."""
         width = self._width(site)
         names = ("sum_g", "sum_gc", "sum_gg")
@@ -304,7 +321,8 @@ class Recorder:
         self._done(library().sr_put_backward(self._pointer, site, ctypes.byref(backward)))
 
     @_call()
-    def put_passes(self, passes, gradient_norms=True):
+    def put_passes(self, passes: Sequence[tuple[int, int, int, int, int, int, bool]],
+                   gradient_norms: bool = True) -> None:
         """put_forward and put_backward of many passes: (site, rows, samples, padded, address,
         stride, has_gamma) each.
 
@@ -325,13 +343,13 @@ class Recorder:
                        or put_backward(pointer, site, to_backward))
 
     @_call()
-    def put_rows(self, site, rows):
+    def put_rows(self, site: int, rows: int) -> None:
         """Number of valid rows of this step; put_forward sets it too."""
         self._width(site)
         self._done(library().sr_put_rows(self._pointer, site, _integer(rows, "rows")))
 
     @_call()
-    def put_vector(self, site, name, values):
+    def put_vector(self, site: int, name: str, values: Doubles) -> None:
         """A statistic of /vectors by its name, [width]."""
         width, number = self._width(site), library().sr_vector_id(encoded(name, "name"))
         if number < 0:
@@ -342,7 +360,7 @@ class Recorder:
         del keep
 
     @_call()
-    def put_vectors(self, name, places):
+    def put_vectors(self, name: str, places: Sequence[tuple[int, int]]) -> None:
         """put_vector of one statistic at many sites: (site, address of [width] doubles) each."""
         pointer, put = self._pointer, library().sr_put_vector
         number = library().sr_vector_id(encoded(name, "name"))
@@ -350,7 +368,7 @@ class Recorder:
             self._done(put(pointer, site, number, where))
 
     @_call()
-    def put_scalar(self, site, which, value):
+    def put_scalar(self, site: int, which: Union[str, int], value: float) -> None:
         """A statistic of /scalars by its name, or a declared one by name or id."""
         self._width(site)
         number = which if isinstance(which, int) else self._scalar_id(which)
@@ -366,7 +384,7 @@ class Recorder:
                     _nearest(name, [*self._declared, *_names("sr_scalar_name")]))
 
     @_call()
-    def put_step_scalar(self, which, value):
+    def put_step_scalar(self, which: Union[str, int], value: float) -> None:
         """A scalar that declare_scalar(scope="step") declared, by its id or name."""
         number = which if isinstance(which, int) else self._declared.get(which)
         if number is None:
@@ -375,7 +393,8 @@ class Recorder:
         self._done(library().sr_put_step_scalar(self._pointer, number, _real(value, which)))
 
     @_call()
-    def end_step(self, update, tokens, epoch=_NAN, loss=_NAN, lr=_NAN, grad_norm=_NAN):
+    def end_step(self, update: int, tokens: int, epoch: float = _NAN, loss: float = _NAN,
+                 lr: float = _NAN, grad_norm: float = _NAN) -> None:
         """Ends the step; one of the next flushes writes its row to the file."""
         row = _abi.Step(update=_integer(update, "update"), tokens=_integer(tokens, "tokens"),
                         epoch=_real(epoch, "epoch"), loss=_real(loss, "loss"),
@@ -385,7 +404,7 @@ class Recorder:
     # -- beside the steps ---------------------------------------------------------------------
 
     @_call()
-    def evaluate(self, /, step, epoch=_NAN, **metrics):
+    def evaluate(self, /, step: int, epoch: float = _NAN, **metrics: float) -> None:
         """Writes a row of /evals: metrics by the names of add_metric; omitted ones are NaN."""
         values = [(encoded(name, "metric"), _real(value, name)) for name, value in metrics.items()]
         for name in metrics:
@@ -402,12 +421,12 @@ class Recorder:
         self._done(status)
 
     @_call()
-    def flush(self):
+    def flush(self) -> None:
         """Writes buffered rows and running statistics. Call it when you save a checkpoint."""
         self._done(library().sr_flush(self._pointer))
 
     @_call()
-    def copy_rows(self, path, up_to_step=-1):
+    def copy_rows(self, path: Path, up_to_step: int = -1) -> dict[str, int]:
         """Copies the rows of another run file with step <= up_to_step (< 0: all).
 
         Call it before the first step, with the same sites. Returns a dict: steps, vectors, evals
@@ -423,7 +442,7 @@ class Recorder:
     # -- the end ------------------------------------------------------------------------------
 
     @property
-    def failure(self):
+    def failure(self) -> Optional[str]:
         """The first failure, one line, or None."""
         if self._error is None and self._pointer and self._pid == os.getpid():
             with locked():
@@ -431,7 +450,7 @@ class Recorder:
                 self._error = error_of(why.contents) if why else None
         return str(self._error) if self._error else None
 
-    def close(self, status="complete", reason=""):
+    def close(self, status: str = "complete", reason: str = "") -> None:
         """Writes buffered rows and renames PATH.part to PATH. Closing again does nothing.
 
         status: "complete", "diverged", "interrupted" or "failed". Raises the first failure of all
@@ -448,16 +467,17 @@ class Recorder:
         if library().sr_close(self._handle.release(), ctypes.byref(finish), ctypes.byref(why)):
             raise error_of(why)
 
-    def abandon(self):
+    def abandon(self) -> None:
         """Stops without finishing the file: PATH.part stays, as after a crash."""
-        if self._pid == os.getpid() and self._pointer:
+        if self._pid == os.getpid() and self._handle and self._pointer:
             with locked():
                 library().sr_abandon(self._handle.release())
 
-    def __enter__(self):
+    def __enter__(self) -> Recorder:
         return self
 
-    def __exit__(self, kind, exception, trace):
+    def __exit__(self, kind: Optional[type[BaseException]],
+                 exception: Optional[BaseException], trace: object) -> None:
         if kind is None:
             self.close()
             return

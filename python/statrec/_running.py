@@ -2,7 +2,7 @@
 import torch
 from torch.nn.parameter import is_lazy
 
-from ._taps import copy_all
+from ._caught import copy_all
 
 
 def kept(taps):

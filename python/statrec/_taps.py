@@ -28,6 +28,8 @@ import weakref
 import torch
 
 from . import _activations, _calls, _nodes, _sums, _traced
+from ._catch import Catch, Through, source_of
+from ._caught import Pass, Stored
 from ._say import warn
 
 
@@ -59,53 +61,6 @@ class Shared:
         self.failure = self.failure or error.with_traceback(None)  # its frames hold tensors
 
 
-class Pass:
-    """A forward and backward pass of a site. kind: what `tensors` are, [width] each.
-
-    "sums": mean, variance, sum g, sum g (x - mean), sum g^2. "batch_norm": mean,
-    1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width] of
-    _traced.leaf_rows. block: the five and the gain as one [6, width] of doubles, or None.
-    """
-    __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial", "block",
-                 "norms")
-
-    def __init__(self, site, kind, tensors, counts, gamma, serial, block=None):
-        self.site, self.kind, self.tensors, self.gamma = site, kind, tensors, gamma
-        self.block, self.norms = block, None  # norms: [2] of _sums.row_norms
-        self.rows, self.samples, self.padded = counts
-        self.serial = serial
-
-
-class Mask:
-    """Rows that count: valid [N], [N, L] or as many dimensions as rows have; True is valid."""
-
-    def __init__(self, valid):
-        self.valid = valid.detach().to(torch.bool)
-        self._index = {}
-
-    def fitted(self, rows_shape):
-        """valid for rows of this shape; None: it does not speak of them. ValueError: no fit."""
-        valid, shape = self.valid, tuple(rows_shape)
-        if valid.shape == shape:
-            return valid
-        if len(shape) == 1 and valid.numel() == shape[0]:
-            return valid.reshape(-1)
-        if valid.dim() < len(shape) and shape[:valid.dim()] == valid.shape:
-            return valid.reshape(*valid.shape, *[1] * (len(shape) - valid.dim())).expand(shape)
-        if valid.dim() > len(shape) and valid.shape[:len(shape)] == shape:
-            return None
-        raise ValueError(f"the mask {list(valid.shape)} fits no rows {list(shape)}")
-
-    def index(self, rows_shape, device):
-        """Flat numbers of the valid rows, on the device, or None."""
-        key = (tuple(rows_shape), device)
-        if key not in self._index:
-            valid = self.fitted(key[0])
-            self._index[key] = (None if valid is None
-                                else valid.to(device).reshape(-1).nonzero().squeeze(1))
-        return self._index[key]
-
-
 def _nothing(*_):
     """What a copied or pickled tap is: a hook that does nothing."""
 
@@ -132,39 +87,6 @@ _saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", N
 def _saving_hooks():
     """Whether tensors that are saved for backward go through hooks now, or it cannot be told."""
     return _saved_hooks is None or _saved_hooks(False) is not None
-
-
-# Of the private functions that save calls; without them the calls are made one by one.
-copy_all = getattr(torch, "_foreach_copy_", None) or (
-    lambda to, tensors: [a.copy_(b) for a, b in zip(to, tensors)])
-
-
-class _Stored:
-    """A Pass whose sums and gain are rows of one block that is made once; on the CPU."""
-    __slots__ = ("told", "sums", "gamma", "known", "to")
-
-    def __init__(self, site, width):
-        block = torch.ones(6, width, dtype=torch.float64)
-        *self.sums, self.gamma = block.unbind()
-        self.told = Pass(site, None, self.sums, (0, 0, 0), None, 0, block)
-        self.known, self.to = None, []
-
-    def fill(self, kind, tensors, gamma, counts, serial):
-        """The Pass. tensors: five, of which the last may be None; rows of what is None stay."""
-        told, has_last, has_gamma = self.told, tensors[4] is not None, gamma is not None
-        if (has_last, has_gamma) != self.known:
-            self.known = has_last, has_gamma
-            self.to = self.sums[:4 + has_last] + [self.gamma] * has_gamma
-            told.gamma = self.gamma if has_gamma else None
-        given = [x for x in (*tensors, gamma) if x is not None]
-        if torch.is_grad_enabled():  # create_graph
-            with torch.no_grad():
-                copy_all(self.to, given)
-        else:
-            copy_all(self.to, given)
-        told.kind, told.serial, told.norms = kind, serial, None
-        told.rows, told.samples, told.padded = counts
-        return told
 
 
 class Tap:
@@ -290,10 +212,10 @@ class Tap:
         if x is None or output.grad_fn is None:
             return None
         catch = self.shared.guarded(self._catch, x, output)
-        return _Through.apply(output, x.detach(), catch)
+        return Through.apply(output, x.detach(), catch)
 
     def _catch(self, x, output):
-        """A _Catch of this forward pass; None: it is not recorded."""
+        """A Catch of this forward pass; None: it is not recorded."""
         rows_shape, width = self._shapes(x)
         if self.order is None:
             self.order, self.width = next(self.shared.order), self.width or width
@@ -309,7 +231,7 @@ class Tap:
             self.misfit = str(error)
             return None
         layout = _sums.Layout(x.detach(), self.width, self.first, index)
-        return _Catch(self, x.detach(), layout) if layout.rows > 0 else None
+        return Catch(self, x.detach(), layout) if layout.rows > 0 else None
 
     def _by_node(self, module, output):
         """Whether nothing is left to do, since the node of a batch norm has all numbers. Not where
@@ -388,7 +310,7 @@ class Tap:
         if tensors[0].is_cpu:
             place = 0 if self.shared.repeat == "last" else len(self.passes)
             if place == len(self.stored):
-                self.stored.append(_Stored(self.site, self.width))
+                self.stored.append(Stored(self.site, self.width))
             self.arrived(self.stored[place].fill(kind, tensors, gamma, counts, serial))
         else:
             *known, last = tensors
@@ -451,92 +373,6 @@ class _Leave(_Enter):
         mode = self.entered.pop() if self.entered else None
         if mode is not None:
             mode.__exit__(None, None, None)
-
-
-def source_of(output, observed):
-    """The tensor whose node stays: what is done in place to a view replaces the view's node."""
-    base = output._base if output._is_view() and not observed else None
-    whole = (base is not None and base.grad_fn is not None and base.numel() == output.numel()
-             and base.is_contiguous() and output.is_contiguous())
-    return base if whole else output
-
-
-class _Catch:
-    """A forward pass that waits for its backward pass."""
-
-    def __init__(self, tap, x, layout):
-        shared = tap.shared
-        shared.serial += 1
-        self.tap, self.layout, self.serial, self.x, self.output = tap, layout, shared.serial, x, 0
-        self.version, self.shape = x._version, x.shape
-        samples = x.shape[0] if tap.first and x.dim() > 2 else 0
-        total = x.numel() // tap.width
-        self.counts = layout.rows, samples, total - layout.rows
-        self.mean = self.variance = None
-
-    def measure(self):
-        self.mean, self.variance = _sums.moments(self.layout(self.x))
-
-    def listen(self, output):
-        """Waits at the node that made the output."""
-        source = source_of(output, self.tap.observed)
-        self.shape = output.shape
-        node, self.output = source.grad_fn, source.output_nr
-        self.measure()
-        node.register_prehook(self.before)
-
-    def before(self, grads):
-        """Prehook of the node: g is there, x still is as it was."""
-        g, x, self.x = grads[self.output], self.x, None
-        if g is None or x is None:
-            return
-        self.arrived(g.reshape(self.shape), x)
-
-    def arrived(self, g, x):
-        """The backward pass came."""
-        if self.tap.shared.on and not self.tap.outdone(self.serial):
-            with torch.no_grad():
-                self.tap.shared.guarded(self.take, g, x)
-
-    def take(self, g, x):
-        if x._version != self.version:
-            self.tap.misfit = "its input was overwritten before the backward pass"
-            return
-        sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean,
-                                   self.tap.shared.norms)
-        gain = self.tap.gain()
-        self.tap.keep("sums", (self.mean, self.variance, *sums), gain, self.counts, self.serial)
-        self._row_norms(g, x, gain)
-
-    def _row_norms(self, g, x, gain):
-        site, layout = self.tap.site, self.layout
-        whole = not site.groups or layout.planes or layout.index is None and x.dim() == 2
-        if self.tap.shared.norms and site.groups is not None and whole:
-            self.tap.passes[-1].norms = _sums.row_norms(
-                layout(g.detach()), layout(x), gain, site.eps, site.uses == "psi2", site.groups)
-
-
-class _Through(torch.autograd.Function):
-    """y as it is; x is saved as operations save theirs, so checkpointing forgets and remakes it."""
-
-    @staticmethod
-    def forward(ctx, y, x, catch):
-        if catch is not None:
-            catch.tap.shared.guarded(catch.measure)
-            catch.x = None
-        ctx.catch = catch
-        ctx.save_for_backward(x)
-        ctx.mark_dirty(y)
-        return y
-
-    @staticmethod
-    def backward(ctx, g):
-        x, = ctx.saved_tensors
-        catch, ctx.catch = ctx.catch, None
-        if catch is not None:
-            catch.version = x._version  # checked when it was unpacked
-            catch.arrived(g, x.detach())
-        return g, None, None
 
 
 def _leaf_arrived(tap, leaf):

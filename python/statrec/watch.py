@@ -9,7 +9,8 @@
 
 docs/python-watch.md describes the recorded statistics, _taps.py the hooks.
 """
-import atexit
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
@@ -17,49 +18,28 @@ import math
 import os
 import sys
 import time
-import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import torch
 from torch import nn
 
-from . import _activations, _cards, _nodes, _own_rows, _passes, _ranks, _running, _sites, _taps
+from . import (_activations, _cards, _nodes, _open_runs, _own_rows, _passes, _ranks, _running, _sites,
+               _taps)
+from ._mask import Mask
+from ._rows import Rows, number
 from ._say import warn
 
+if TYPE_CHECKING:
+    from ._plot import Diagnosis
+    from ._recorder import Recorder
+
+Number = Union[float, torch.Tensor, None]  # a tensor has one element
+
 _NAN = math.nan
-# Closed when the interpreter ends, silent in forked children.
-_open: "weakref.WeakSet[Watch]" = weakref.WeakSet()
-
-
-def _close_all():
-    for run in list(_open):
-        run._end("interrupted", "the interpreter ended before close()")
-
-
-def _forked():
-    for run in list(_open):
-        run._shared.on = False
-
-
-_at_exit: list = []
-
-
-def _register():
-    """Once, after the first recorder: what is registered last ends first."""
-    if not _at_exit:
-        _at_exit.append(atexit.register(_close_all))
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_forked)
-
-
 def _recorder(path, **options):
     from ._recorder import Recorder
     return Recorder(path, **options)
-
-
-def _number(value):
-    """A float of a number or of a tensor with one element; nan of None."""
-    value = value.detach() if torch.is_tensor(value) else value
-    return _NAN if value is None else float(value)
 
 
 class Watch:
@@ -101,15 +81,15 @@ class Watch:
         self._repeat = "merge" if self._ranks.merge else repeat
         self._activations_every = activations_every
         self._every, self._on_error, self._number = every, on_error, start
-        self._resume = bool(options.get("resume"))
-        self._numbers, self._gathered, self._scalars = {}, None, {}
+        resume, self._gathered = bool(options.get("resume")), None
         self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
-        self._declared = self._diverged = self._parted = False
+        self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows, self._followers, self._early = None, [], ""
+        self._own_rows, self._followers, self._early, self._taps = None, [], "", []
+        self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume)
         if self._repeat == "merge" and self._recorder is not None:
-            self._own_rows = _own_rows.OwnRows(self._resume)
+            self._own_rows = _own_rows.OwnRows(resume)
             _own_rows.declare(self._recorder)
         if activations_every and self._recorder is not None:
             _activations.declare(self._recorder)
@@ -118,8 +98,7 @@ class Watch:
         if verbose and self._ranks.writes:
             self._say_sites()
         self._closed = False
-        _open.add(self)
-        _register()
+        _open_runs.add(self)
 
     def _say_sites(self):
         left = self.sites_left_out
@@ -137,7 +116,7 @@ class Watch:
             self._recorder = recorder(self.path, **{**told, **options})
 
     def _make_taps(self, model, found):
-        self._taps, self._cards = [], None
+        self._cards = None
         self._taps_made = self._ranks.writes or self._ranks.merge
         if not self._taps_made:
             return
@@ -173,21 +152,17 @@ class Watch:
 
     # -- before the first step ----------------------------------------------------------------
 
-    def scalar(self, name, unit, definition, scope="step"):
+    def scalar(self, name: str, unit: str, definition: str, scope: str = "step") -> None:
         """Declares a custom scalar for step(name=...): one per step, or {site: number}."""
-        if scope not in ("step", "site"):
-            raise ValueError(f'scope: "step" or "site" is wanted, got {scope!r:.80}')
-        if name in _STEP_ARGUMENTS:
-            raise ValueError(f"scalar: step() has an argument {name} of its own")
-        number = self._recorder.declare_scalar(name, unit, definition, scope) if self._live else -1
-        self._scalars[name] = (scope, number)
+        self._rows.declare_scalar(name, unit, definition, scope, self._live)
 
-    def metric(self, name, unit="", definition="", better=0):
+    def metric(self, name: str, unit: str = "", definition: str = "",
+               better: Union[str, int] = 0) -> None:
         """Declares a metric for evaluate(name=...); better: "more" or "less"."""
         if self._live:
             self._recorder.add_metric(name, unit, definition, better)
 
-    def mask(self, valid, sites=None):
+    def mask(self, valid: Optional[torch.Tensor], sites: Optional[str] = None) -> None:
         """Sets the valid rows of the forward passes up to the next step() or mask().
 
         valid: True or 1 for valid rows; shape [N], [N, L] or the shape of the sites' rows; None:
@@ -195,13 +170,13 @@ class Watch:
         """
         if not self._listening:
             return
-        mask = None if valid is None else _taps.Mask(torch.as_tensor(valid))
+        mask = None if valid is None else Mask(torch.as_tensor(valid))
         for tap in self._taps:
             if sites is None or _sites._matches(tap.site.name, None, sites):
                 tap.set_mask(mask)
 
     @contextlib.contextmanager
-    def phase(self, name):
+    def phase(self, name: str) -> Iterator[Watch]:
         """Forward passes within are recorded as the sites "NAME:..." of this phase."""
         if name not in self.phases:
             raise ValueError(f"phase: {name!r:.80} is none of watch(phases={self.phases})")
@@ -213,15 +188,17 @@ class Watch:
 
     # -- a step -------------------------------------------------------------------------------
 
-    def step(self, loss=None, lr=None, tokens=0, epoch=None, grad_norm=None, update=None, *,
-             step=None, scaler=None, grad_scale=1.0, **scalars):
+    def step(self, loss: Number = None, lr: Number = None, tokens: Union[int, torch.Tensor] = 0,
+             epoch: Optional[float] = None, grad_norm: Number = None, update: Optional[int] = None, *,
+             step: Optional[int] = None, scaler: Optional[torch.amp.GradScaler] = None,
+             grad_scale: float = 1.0, **scalars: Union[Number, dict[str, Number]]) -> None:
         """Ends a step: call it after loss.backward(), once per update, before scaler.update().
 
         loss, grad_norm: numbers or tensors of one element. update: number of the update; default:
         the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
         Declared scalars by their names.
         """
-        self._check_scalars(scalars)
+        self._rows.check(scalars)
         if not self._listening:
             self._farewell()
             return
@@ -340,7 +317,7 @@ class Watch:
             return [], [_NAN] * len(numbers), {}, {}
         norms = _passes.row_norms(normed, got[len(tensors) + len(away):], scale)
         values = iter(got[:len(tensors)])
-        numbers = [float(next(values)) if torch.is_tensor(value) else _number(value)
+        numbers = [float(next(values)) if torch.is_tensor(value) else number(value)
                    for value in numbers]
         return hosts, numbers, {**kept, **dict(zip(away, got[len(tensors):]))}, norms
 
@@ -384,75 +361,24 @@ class Watch:
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
         self._running.update(_running.initial(lazy))
 
-    def _declare(self, number=0):
-        """Sites, in the order of the first forward pass."""
-        seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
-        seen.sort(key=lambda tap: last if tap.order is None else tap.order)
-        for depth, tap in enumerate(seen):
-            tap.site.width = tap.width
-            self._numbers[tap.site] = self._recorder.add_site(
-                **tap.site.declaration(depth, self._repeat))
-        self._declared = True
-        if self._resume:
-            self._recorder.copy_rows(self.path, (number or self._number) - 1)
-
     def _write(self, hosts, running, row, scalars):
-        recorder, number = self._recorder, row.get("number", self._number)
-        if not self._declared:
-            self._declare(number)
-        recorder.add_seconds(self._seconds + self._shared.seconds)
+        step = row.pop("number", self._number)
+        seconds = self._seconds + self._shared.seconds
         self._seconds = self._shared.seconds = 0.0
-        recorder.begin_step(number)
-        known = [one for one in hosts if one.site in self._numbers]
-        recorder.put_passes([(self._numbers[one.site], one.rows, one.samples, one.padded,
-                              *one.place(), one.has_gamma) for one in known if one.rows > 0],
-                            self._shared.norms)
-        self._put_running({one.site for one in known}, running)
-        self._put_scalars(scalars)
-        update = number if row["update"] is None else row["update"]
-        recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
-                          **{name: _number(row[name])
-                             for name in ("epoch", "loss", "lr", "grad_norm")})
+        self._rows.write(step, hosts, running, row, scalars, seconds)
 
-    def _put_running(self, sites, running):
-        places = [(self._numbers[site], values.data_ptr(), 8 * values.stride(0))
-                  for site, values in running.items() if site in sites]
-        self._recorder.put_vectors("mu", [(number, at) for number, at, _ in places])
-        self._recorder.put_vectors("sigma2", [(number, at + row) for number, at, row in places])
-
-    def _put_scalars(self, scalars):
-        named = {site.name: number for site, number in self._numbers.items()}
-        for name, value in scalars.items():
-            scope, which = self._scalars.get(name, ("site", name))  # of the recorder's own
-            if scope == "step":
-                self._recorder.put_step_scalar(which, _number(value))
-                continue
-            for site, one in value.items():
-                if site not in named and name not in self._scalars:
-                    continue  # its width was not known at the first step
-                if site not in named:
-                    raise ValueError(f"{name}: no site {site!r:.80}")
-                self._recorder.put_scalar(named[site], which, _number(one))
-
-    def _check_scalars(self, scalars):
-        for name, value in scalars.items():
-            if name not in self._scalars:
-                raise TypeError(f"step: no scalar {name!r:.80} was declared with run.scalar()")
-            if (self._scalars[name][0] == "site") != isinstance(value, dict):
-                raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
-
-    def evaluate(self, epoch=None, **metrics):
+    def evaluate(self, epoch: Optional[float] = None, **metrics: Number) -> None:
         """Writes a row of /evals after the last step; metrics as declared by metric()."""
         if not self._live:
             return
         try:
             self._drain()
-            self._recorder.evaluate(self._number, _number(epoch),
-                                    **{name: _number(value) for name, value in metrics.items()})
+            self._recorder.evaluate(self._number, number(epoch),
+                                    **{name: number(value) for name, value in metrics.items()})
         except Exception as error:
             self._fail(error)
 
-    def flush(self):
+    def flush(self) -> None:
         """Writes all buffered rows to the file. Call it when you save a checkpoint."""
         if self._live:
             try:
@@ -461,17 +387,18 @@ class Watch:
             except Exception as error:
                 self._fail(error)
 
-    def plot(self, figure, *files, **options):
+    def plot(self, figure: str, *files: Union[str, os.PathLike], **options: Any) -> Any:
         """Draws a figure of this run and of further files with statplot."""
         from ._plot import plot
         return plot(figure, self._readable(), *files, **options)
 
-    def diagnose(self):
+    def diagnose(self) -> Diagnosis:
         """Diagnoses the normalization up to the last step (statrec.diagnose)."""
         from ._plot import diagnose
         return diagnose(self._readable())
 
-    def log_to(self, writer, sites="*", scalars=None, every=100):
+    def log_to(self, writer: Any, sites: Union[str, list[str]] = "*",
+               scalars: Optional[list[str]] = None, every: int = 100) -> None:
         """Sends scalars of sites to a tracker every so many steps, and the diagnosis at the end.
 
         writer: wandb, trackio, mlflow, or a tensorboard SummaryWriter. sites: globs; scalars: names
@@ -506,17 +433,17 @@ class Watch:
     # -- state --------------------------------------------------------------------------------
 
     @property
-    def sites(self):
+    def sites(self) -> list[str]:
         """Names of the sites."""
         return [tap.site.name for tap in self._taps]
 
     @property
-    def steps(self):
+    def steps(self) -> int:
         """Number of the last step."""
         return self._number
 
     @property
-    def recorder(self):
+    def recorder(self) -> Optional[Recorder]:
         """The Recorder, on rank 0."""
         self._drain()
         return self._recorder
@@ -582,14 +509,18 @@ class Watch:
             cards.writer.stop()
         return cards
 
-    def detach(self):
+    def _silence(self):
+        """Records nothing any more; of a forked child."""
+        self._shared.on = False
+
+    def detach(self) -> None:
         """Removes the hooks from the model. close() does it too."""
         self._shared.on = False
         for tap in self._taps:
             tap.detach()
         self._running = {}
 
-    def close(self, status=None, reason=""):
+    def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),
         "interrupted" or "failed"."""
         self._end(status, reason or self._not_recorded())
@@ -609,7 +540,7 @@ class Watch:
         if self._closed or self._pid != os.getpid():
             return
         self._closed = True
-        _open.discard(self)
+        _open_runs.runs.discard(self)
         if self._recorder is None or self.failure is not None:
             self.detach()
             return
@@ -619,18 +550,19 @@ class Watch:
                 cards.writer.check()
             if status is None:
                 status = "diverged" if self._diverged else "complete"
-            if not self._declared:
-                self._declare()
+            if not self._rows.declared:
+                self._rows.declare(self._number)
             self.detach()
             self._recorder.close(status, reason)
             self._follow(end=True)
         except Exception as error:
             self._fail(error)
 
-    def __enter__(self):
+    def __enter__(self) -> Watch:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: object) -> None:
         if kind is None:
             self.close()
         elif issubclass(kind, Exception):
@@ -651,15 +583,13 @@ class Watch:
                   "width": tap.width} for tap in self._taps]
         return _html.table(self.path, facts, sites)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "failed" if self.failure else "closed" if self._closed else "open"
         return (f"<statrec.watch of {len(self._taps)} sites, {self.path}, step {self._number}, "
                 f"{state}>")
 
 
 _LONG = 1.0  # seconds that steps have waited for the file before a warning
-_STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
-                   "grad_scale")
 
 
 def _check_options(options):
@@ -698,7 +628,7 @@ def tap(x, name, features=-1):
     """Records a tensor at this place in every open run, as statrec.tap says."""
     if features not in (-1, 1):
         raise ValueError(f"tap: features is -1 or 1, got {features!r:.80}")
-    for run in list(_open):
+    for run in list(_open_runs.runs):
         if run._listening and run._taps_made:
             run._tap(x, name, features)
     return x

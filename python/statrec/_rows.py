@@ -1,0 +1,89 @@
+"""What statrec.watch writes: the sites at the first step, and a row of each step."""
+import math
+
+_STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
+                   "grad_scale")
+
+
+def number(value):
+    """A float of a number or of a tensor with one element; nan of None."""
+    value = value.detach() if hasattr(value, "detach") else value
+    return math.nan if value is None else float(value)
+
+
+class Rows:
+    """Calls the methods of a Recorder. taps: those of the run, whose list grows until the sites are
+    declared. resume: the rows up to the first step come from the file that was there."""
+
+    def __init__(self, recorder, path, taps, repeat, norms, resume):
+        self._recorder, self._path, self._taps = recorder, path, taps
+        self._repeat, self._norms, self._resume = repeat, norms, resume
+        self._sites, self._scalars, self.declared = {}, {}, False
+
+    def declare_scalar(self, name, unit, definition, scope, writes):
+        """A scalar of the host's own. writes: whether this process has the file."""
+        if scope not in ("step", "site"):
+            raise ValueError(f'scope: "step" or "site" is wanted, got {scope!r:.80}')
+        if name in _STEP_ARGUMENTS:
+            raise ValueError(f"scalar: step() has an argument {name} of its own")
+        made = self._recorder.declare_scalar(name, unit, definition, scope) if writes else -1
+        self._scalars[name] = (scope, made)
+
+    def check(self, scalars):
+        """TypeError for one that was not declared, or not so."""
+        for name, value in scalars.items():
+            if name not in self._scalars:
+                raise TypeError(f"step: no scalar {name!r:.80} was declared with run.scalar()")
+            if (self._scalars[name][0] == "site") != isinstance(value, dict):
+                raise TypeError(f"step: {name} is one number a {self._scalars[name][0]}")
+
+    def declare(self, step):
+        """Sites, in the order of their first forward passes. step: number of the first row."""
+        seen, last = [tap for tap in self._taps if tap.width is not None], len(self._taps)
+        seen.sort(key=lambda tap: last if tap.order is None else tap.order)
+        for depth, tap in enumerate(seen):
+            tap.site.width = tap.width
+            self._sites[tap.site] = self._recorder.add_site(
+                **tap.site.declaration(depth, self._repeat))
+        self.declared = True
+        if self._resume:
+            self._recorder.copy_rows(self._path, step - 1)
+
+    def write(self, step, hosts, running, row, scalars, seconds):
+        """A row of each table. hosts: HostPasses; running: [2, width] by site; row: the arguments
+        of Watch.step; scalars: {name: number, or {site name: number}}; seconds: spent on it."""
+        recorder = self._recorder
+        if not self.declared:
+            self.declare(step)
+        recorder.add_seconds(seconds)
+        recorder.begin_step(step)
+        known = [one for one in hosts if one.site in self._sites]
+        recorder.put_passes([(self._sites[one.site], one.rows, one.samples, one.padded,
+                              *one.place(), one.has_gamma) for one in known if one.rows > 0],
+                            self._norms)
+        self._put_running({one.site for one in known}, running)
+        self._put_scalars(scalars)
+        update = step if row["update"] is None else row["update"]
+        recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
+                          **{name: number(row[name])
+                             for name in ("epoch", "loss", "lr", "grad_norm")})
+
+    def _put_running(self, sites, running):
+        places = [(self._sites[site], values.data_ptr(), 8 * values.stride(0))
+                  for site, values in running.items() if site in sites]
+        self._recorder.put_vectors("mu", [(site, at) for site, at, _ in places])
+        self._recorder.put_vectors("sigma2", [(site, at + row) for site, at, row in places])
+
+    def _put_scalars(self, scalars):
+        named = {site.name: place for site, place in self._sites.items()}
+        for name, value in scalars.items():
+            scope, which = self._scalars.get(name, ("site", name))  # of the recorder's own
+            if scope == "step":
+                self._recorder.put_step_scalar(which, number(value))
+                continue
+            for site, one in value.items():
+                if site not in named and name not in self._scalars:
+                    continue  # its width was not known at the first step
+                if site not in named:
+                    raise ValueError(f"{name}: no site {site!r:.80}")
+                self._recorder.put_scalar(named[site], which, number(one))
