@@ -286,11 +286,12 @@ check-pages:
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 .PHONY: check-replay check-cli check-python check-pages
-check-all: check ## everything of check, the same tests under the address sanitizer, and torture (nightly)
+check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, and torture (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
 	$(Q)JOBS=$(JOBS) sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
+	$(Q)$(MAKE) --no-print-directory check-wheel
 	$(Q)$(MAKE) --no-print-directory torture
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
 torture: ## every place where a run may be killed, fail or be damaged (an hour or two)

@@ -6,8 +6,8 @@ and the share of saturated inputs; further the 99.9 % quantile, the kurtosis and
 square of rows. Massive activations: Sun et al., COLM 2024, arXiv 2402.17762.
 
 Quantiles are those of a histogram by the bits of |x| as float32, exponent and five bits of the
-mantissa: within 1/32 of the value. Histograms and power sums add up, so that merged passes are one
-batch.
+mantissa: within 1/32 of the value. Histograms add up, and central moments do by the formulas of
+Pébay, SAND2008-6212, so that merged passes are one batch.
 """
 import math
 
@@ -66,8 +66,7 @@ class Counts:
         self.top = size.topk(min(_TOP, size.numel())).values.double()
         wide = x.detach().double()
         square = wide.square()
-        self.powers = torch.stack([wide.sum(), square.sum(), (square * wide).sum(),
-                                   square.square().sum()])
+        self.moments = _moments(wide)
         self.row_rms, self.rows = square.mean(1).sqrt().sum(), x.shape[0]
         self.below = self.judged = None
         if xhat is not None:
@@ -86,8 +85,8 @@ class Counts:
         self.histogram = self.histogram + other.histogram
         merged = torch.cat([self.top, other.top])
         self.top = merged.topk(min(_TOP, merged.numel())).values
-        self.powers, self.row_rms = self.powers + other.powers, self.row_rms + other.row_rms
-        self.rows += other.rows
+        self.moments = _joined(self.moments, other.moments)
+        self.row_rms, self.rows = self.row_rms + other.row_rms, self.rows + other.rows
         if self.below is not None and other.below is not None:
             self.below, self.judged = self.below + other.below, self.judged + other.judged
 
@@ -99,18 +98,33 @@ class Counts:
         found = {f"x_top{place + 1}": value for place, value in enumerate(top)}
         found["x_median"] = _quantile(histogram, 1, 2)
         found["x_q999"] = _quantile(histogram, 999, 1000)
-        found["x_kurtosis"] = self._kurtosis(int(histogram.sum()))
+        count, _, second, _, fourth = self.moments.tolist()
+        found["x_kurtosis"] = count * fourth / second ** 2 if second > 0 else math.nan
         found["x_row_rms"] = float(self.row_rms) / self.rows
         if self.below is not None:
             found["saturated"] = float(self.below) / float(self.judged) if self.judged else math.nan
         return found
 
-    def _kurtosis(self, count):
-        mean, square, cube, fourth = (self.powers / count).tolist()
-        variance = square - mean * mean
-        if not variance > 0:
-            return math.nan
-        return (fourth - 4 * mean * cube + 6 * mean ** 2 * square - 3 * mean ** 4) / variance ** 2
+
+def _moments(x):
+    """[5] of doubles: entries, their mean m, sums of (x - m)^2, (x - m)^3 and (x - m)^4."""
+    mean = x.mean()
+    centred = x - mean
+    square = centred.square()
+    return torch.stack([mean.new_tensor(float(x.numel())), mean, square.sum(),
+                        (square * centred).sum(), square.square().sum()])
+
+
+def _joined(a, b):
+    """_moments of the entries of both (Pébay 2008, equations 2.1 and 3.1)."""
+    (n, mean, a2, a3, a4), (k, other, b2, b3, b4) = a, b
+    d, all_ = other - mean, n + k
+    e = d / all_
+    return torch.stack([
+        all_, mean + k * e, a2 + b2 + n * k * d * e,
+        a3 + b3 + n * k * (n - k) * d * e * e + 3 * e * (n * b2 - k * a2),
+        a4 + b4 + n * k * (n * n - n * k + k * k) * d * e ** 3
+        + 6 * e * e * (n * n * b2 + k * k * a2) + 4 * e * (n * b3 - k * a3)])
 
 
 def _value(bits):

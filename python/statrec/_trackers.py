@@ -53,6 +53,18 @@ class Follower:
         self._text("statrec/diagnosis", str(diagnosis), step)
 
 
+def _summary_writer():
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise ImportError("to_tensorboard: pip install tensorboard (beside torch), or "
+                              "tensorboardX") from None
+    return SummaryWriter
+
+
 def to_tensorboard(path, directory, sites="*", scalars=None):
     """Writes the scalars and the diagnosis of a run file for TensorBoard.
 
@@ -62,11 +74,7 @@ def to_tensorboard(path, directory, sites="*", scalars=None):
     torch, or tensorboardX.
     """
     from ._file import open as open_file
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        from tensorboardX import SummaryWriter
-    writer = SummaryWriter(directory)
+    writer = _summary_writer()(directory)
     try:
         with open_file(path) as file:
             Follower(writer, sites, scalars or file.scalars).send(file)

@@ -80,6 +80,16 @@ class Activations(unittest.TestCase):
             run.step()
         self.near(run.recorder.steps[0], "4", reference(torch.cat([seen[0][0], seen[1][0]])))
 
+    def test_kurtosis_far_from_zero(self):
+        """A mean of 10,000 deviations, and two passes whose means differ."""
+        one, two = 1e4 + torch.randn(300, 5).double() ** 3, 1e4 + 3 + torch.randn(200, 5).double()
+        for parts in ([one], [one, two], [two, one]):
+            counts = _activations.Counts(parts[0])
+            for part in parts[1:]:
+                counts.add(_activations.Counts(part))
+            want = reference(torch.cat(parts))["x_kurtosis"]
+            self.assertLess(abs(counts.numbers()["x_kurtosis"] - want), 1e-8 * want)
+
     def test_masked_rows(self):
         model = mlp()
         seen, valid = self.seen(model, 4), torch.arange(40) < 25

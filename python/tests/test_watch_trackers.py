@@ -5,6 +5,7 @@ import tempfile
 import types
 import unittest
 import warnings
+from unittest import mock
 
 from fake_recorder import FakeRecorder
 from watch_help import watch
@@ -118,16 +119,21 @@ class Recorded(unittest.TestCase):
     def test_to_tensorboard(self):
         module = types.ModuleType("torch.utils.tensorboard")
         module.SummaryWriter = Board
-        before = sys.modules.get("torch.utils.tensorboard")
-        sys.modules["torch.utils.tensorboard"] = module
-        self.addCleanup(sys.modules.__setitem__, "torch.utils.tensorboard", before)
         self.record()
-        statrec.to_tensorboard(self.path, "logs", scalars=["tid_var"])
+        with mock.patch.dict(sys.modules, {"torch.utils.tensorboard": module}):
+            statrec.to_tensorboard(self.path, "logs", scalars=["tid_var"])
         want = self.scalars("tid_var", "1")
         got = [row for row in Board.last.numbers if row[0] == "statrec/tid_var/1"]
         self.assertEqual([value for _, value, _ in got], want)
         self.assertIn(("loss", 5.0, 5), Board.last.numbers)
         self.assertTrue(Board.last.closed)
+
+    def test_no_package_of_tensorboard(self):
+        self.record()
+        absent = {"torch.utils.tensorboard": None, "tensorboardX": None}
+        with mock.patch.dict(sys.modules, absent), \
+                self.assertRaisesRegex(ImportError, "pip install tensorboard .*tensorboardX"):
+            statrec.to_tensorboard(self.path, "logs")
 
     def test_notebooks(self):
         run = self.record()

@@ -1,4 +1,9 @@
 """Metrics of evaluations, as callbacks are told of them."""
+from collections.abc import Iterable, Mapping
+from typing import Union
+
+# names alone, or {name: (unit, definition, better)}
+Metrics = Union[Iterable[str], Mapping[str, tuple[str, str, Union[str, int]]]]
 
 
 def declare(run, metrics):

@@ -5,6 +5,13 @@
 
 A row is one batch of the trainer, an update; repeat="merge" merges its microbatches.
 """
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    import composer
 
 
 class _Run:
@@ -34,7 +41,7 @@ class _Run:
             self.run.close()
 
 
-def callback(path, **options):
+def callback(path: Union[str, os.PathLike[str]], **options: Any) -> composer.Callback:
     """A composer.Callback that records to path; options as in statrec.watch."""
     from composer import Callback
 

@@ -9,7 +9,15 @@ logging_steps=1 each row has them, otherwise only rows of logged updates; the lo
 since the last log. tokens are those that the trainer counts (include_num_input_tokens_seen), and the
 scale of the loss under fp16 is the optimizer's.
 """
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Union
+
 from . import _metrics
+
+if TYPE_CHECKING:
+    import transformers
 
 _LOGGED = {"loss": "loss", "learning_rate": "lr", "grad_norm": "grad_norm", "epoch": "epoch"}
 
@@ -64,7 +72,8 @@ class _Run:
             self.run.close(**how)
 
 
-def callback(path, metrics=(), **options):
+def callback(path: Union[str, os.PathLike[str]], metrics: _metrics.Metrics = (),
+             **options: Any) -> transformers.TrainerCallback:
     """A TrainerCallback that records to path. metrics: names that trainer.evaluate() returns, or
     {name: (unit, definition, better)}; options as in statrec.watch."""
     from transformers import TrainerCallback

@@ -7,7 +7,16 @@ A row is one update (trainer.global_step); repeat="merge", the default, merges t
 accumulate_grad_batches. loss is the value that training_step returned for the last micro-batch.
 tokens: a function of the batch that counts its tokens; those of an update add up.
 """
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Optional, Union
+
 from . import _metrics
+
+if TYPE_CHECKING:
+    import lightning.pytorch
 
 
 def _loss(outputs):
@@ -72,11 +81,15 @@ def _library():
     return Callback
 
 
-def callback(path, metrics=(), tokens=None, **options):
+def callback(path: Union[str, os.PathLike[str]], metrics: _metrics.Metrics = (),
+             tokens: Optional[Callable[[Any], int]] = None,
+             **options: Any) -> lightning.pytorch.Callback:
     """A Callback that records to path. metrics: names that the module logs in validation, or
     {name: (unit, definition, better)}; tokens: a function of a batch; options as in statrec.watch."""
 
-    class StatrecCallback(_library()):
+    base: Any = _library()
+
+    class StatrecCallback(base):
         """One row for each update; see statrec.adapters.lightning."""
         recording = _Run(path, metrics, options, tokens)
 
