@@ -1,0 +1,3 @@
+/* harm_ranges.h -- placeholder
+ */
+#define HARM_RANGES(X)
