@@ -127,19 +127,6 @@ sr_status gap_measure(const subject *s, gap *g, sr_failure *why) {
     return status;
 }
 
-/* Relative to |NAME|, for the usual ranges. Number 0 alone: it is of the run. */
-sr_status measure_gap(const subject *s, int64_t site, const void *what, estimate *e,
-                      sr_failure *why) {
-    gap g;
-    (void)what;
-    *e = NO_ESTIMATE;
-    if (site) return SR_OK;
-    sr_status status = gap_measure(s, &g, why);
-    const double unit = fabs(g.running);
-    if (g.metric) *e = (estimate){g.e.value / unit, g.e.low / unit, g.e.high / unit, g.e.steps};
-    return status;
-}
-
 severity gap_severity(const gap *g) {
     if (!(g->e.low > 0) || !(g->e.value >= g->notable)) return 0;
     return g->e.value >= g->severe ? SEVERE : NOTABLE;

@@ -73,7 +73,7 @@ static sr_status measure_worst(const subject *s, double *worst, sr_failure *why)
 static void print_run(const subject *s, const gap *g, FILE *out) {
     const char *slash = strrchr(s->path, '/');
     static const char *const word[] = {"harmless", "", "notable", "severe"};
-    fprintf(out, " *     %-28s %-14s %8.3g [%.3g, %.3g] %s: %s\n", slash ? slash + 1 : s->path,
+    fprintf(out, " * %s: %s %.3g [%.3g, %.3g] %s: %s\n", slash ? slash + 1 : s->path,
             g->metric->name, g->e.value, g->e.low, g->e.high, g->metric->unit,
             gap_is_told(g) ? word[gap_severity(g)] : "open");
 }

@@ -246,7 +246,7 @@ sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
  * themselves. */
 sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
 
-/* -- the gap: diagnose_gap.c -------------------------------------------------------------------- */
+/* -- the gap: diagnose_gap.c ------------------------------------------------------------------- */
 
 typedef struct gap {
     const sr_run_metric *metric; /* NULL: no pair */
@@ -281,7 +281,7 @@ bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const 
                     char *text, size_t size);
 
 /* Measures that have a usual range. */
-measure_fn measure_gap, measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
+measure_fn measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
     measure_padding, measure_embedding, measure_psi, measure_expected;
 
 #endif
