@@ -262,12 +262,15 @@ static const char *verdict_without_finding(const subject *s, const answer *answe
 static void write_record(const subject *s, const answer *answers, FILE *out) {
     char text[256];
     if (!lacks_gap(s, answers)) return;
-    snprintf(
-        text, sizeof text,
-        "validation with running and with batch statistics%s, at least three times in the second "
-        "half of training%s",
-        s->trained ? " (--validate-batch)" : ", as NAME and NAME_batch",
-        subject_how(s, " (--validate-interval-updates)"));
+    if (answer_to(answers, "inference")->in)
+        snprintf(text, sizeof text, "more evaluations in the second half of training%s",
+                 subject_how(s, " (--validate-interval-updates)"));
+    else
+        snprintf(text, sizeof text,
+                 "validation with running and with batch statistics%s, at least three times in the "
+                 "second half of training%s",
+                 s->trained ? " (--validate-batch)" : ", as NAME and NAME_batch",
+                 subject_how(s, " (--validate-interval-updates)"));
     paragraph(out, "record", text);
 }
 

@@ -90,7 +90,8 @@ static void severities(void **state) {
     check_text(&r, row_of(&r, "inference"), "verdict", "in-order");
     check_gap(&r, 0.0099, 0);
     says(&r, "inference", "gap 0.0099 [0.0099, 0.0099]");
-    says(&r, "inference", "in 6 evaluations, notable from 0.01 on; largest discrepancy: tid_var 0.0242 at c.");
+    says(&r, "inference",
+         "in 6 evaluations, notable from 0.01 on; largest discrepancy: tid_var 0.0242 at c.");
     program_free(&r);
     r = advice((plan){"better", -1, .cost = -0.15});
     check_text(&r, row_of(&r, "inference"), "verdict", "in-order");
@@ -112,6 +113,7 @@ static void uneven(void **state) {
     assert_null(strstr(r.out, "HEALTHY"));
     assert_non_null(strstr(r.out, "NOTHING FOUND in what could be asked; what evaluation loses is "
                                   "not certain"));
+    assert_non_null(strstr(r.out, "record      more evaluations in the second half of training"));
     assert_non_null(strstr(r.out, "Asked, harm cannot be told from it"));
     program_free(&r);
 }
