@@ -175,12 +175,16 @@ static sr_status tell_part(const subject *s, const gap *g, answer *a, sr_failure
         worse_by(m, g->running_last, mean_of(theirs.running + theirs.count - third, third));
     free(theirs.running);
     if (status != SR_OK || !isfinite(worse)) return status;
-    answer_says(
-        a,
-        " Against %s %s is %.3g %s (last third of the evaluations). The gap is %.3g of that "
-        "(gap/difference %.3g): with batch statistics it would be %.3g %s.",
-        s->beside->path, m->name, fabs(worse), better_or_worse(worse), g->last, g->last / worse,
-        fabs(worse - g->last), better_or_worse(worse - g->last));
+    const double rest = worse - g->last;
+    answer_says(a, " Against %s %s is %.3g %s (last third of the evaluations).", s->beside->path,
+                m->name, fabs(worse), better_or_worse(worse));
+    if (worse > 0)
+        answer_says(a,
+                    " The gap is %.3g of that (gap/difference %.3g): with batch statistics it "
+                    "would be %.3g %s.",
+                    g->last, g->last / worse, fabs(rest), better_or_worse(rest));
+    else
+        answer_says(a, " Without the gap of %.3g it would be %.3g better.", g->last, fabs(rest));
     return SR_OK;
 }
 

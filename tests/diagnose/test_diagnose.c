@@ -425,6 +425,18 @@ static void ranges(void **state) {
     }
 }
 
+/* So are those of docs/diagnose.md: "least to largest (runs)". */
+static void documented(void **state) {
+    (void)state;
+    program_result r = program_run(
+        "cd \"$STATREC_SAMPLES/..\" && sed -n 's/^ *X(\\([a-z0-9_]*\\), \\([^,]*\\), "
+        "\\([^,]*\\), \\([0-9]*\\), .*/\\2 to \\3 (\\4)/p' src/diagnose/harm_ranges.h | "
+        "while read -r text; do grep -F \"$text\" docs/diagnose.md || echo \"lacks $text\"; done");
+    if (strstr(r.out, "lacks ")) fail_msg("docs/diagnose.md %s", strstr(r.out, "lacks "));
+    assert_non_null(strstr(r.out, "`tid_var`"));
+    program_free(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(healthy),
@@ -459,6 +471,7 @@ int main(void) {
         cmocka_unit_test(no_memory),
         cmocka_unit_test(samples),
         cmocka_unit_test(ranges),
+        cmocka_unit_test(documented),
         cmocka_unit_test(no_false_alarm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

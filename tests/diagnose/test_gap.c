@@ -161,6 +161,12 @@ static void part_of_difference(void **state) {
     r = diagnose("--format tsv");
     holds(&r, "inference", "text", "Against", false);
     program_free(&r);
+    write_planted_run(&(plan){"grows", -1, .cost = 0.03, .cost_grows = 0.005, .lower = 0.1});
+    r = program_run("statrec diagnose --format tsv run.h5 other.h5");
+    says(&r, "inference",
+         "Against other.h5 valid_loss is 0.0525 better (last third of the "
+         "evaluations). Without the gap of 0.0475 it would be 0.1 better.");
+    program_free(&r);
     r = program_run("rm other.h5");
     program_free(&r);
 }
