@@ -249,7 +249,7 @@ static const char *verdict_without_finding(const subject *s, const answer *answe
     for (int i = 0; i < diagnose_question_count; i++)
         about += answers[i].verdict != NOT_ASKED && !diagnose_questions[i].general;
     if (!asked) return "NO VERDICT: the file answers none of the questions";
-    if (diverged) return "NOTHING FOUND in what could be asked; of divergence it could not be";
+    if (diverged) return "NOTHING FOUND in what could be asked; whether it diverged is not known";
     if (lacks_gap(s, answers))
         return answer_to(answers, "inference")->in
                    ? "NOTHING FOUND in what could be asked; what evaluation loses is not certain"
