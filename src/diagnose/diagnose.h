@@ -21,10 +21,11 @@ sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *sync
 /* The usual ranges, as src/diagnose/healthy_ranges.h has them: those that are said of "vision" or
  * of "text" runs. */
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
-/* Statistics at the worst site of each run beside its measured gap: src/diagnose/harm_ranges.h. */
-sr_status diagnose_harm(char **paths, int count, FILE *out, sr_failure *why);
 /* Every question with its criterion and source, for --help. */
 void diagnose_list(FILE *out);
+
+/* Statistics at the worst site of each run beside its measured gap: src/diagnose/harm_ranges.h. */
+sr_status diagnose_harm(char **paths, int count, FILE *out, sr_failure *why);
 
 /* A line on standard error for each of these files of which something was read from its second
    copy. */

@@ -318,8 +318,8 @@ static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_f
     diagnosis d;
     neighbour other;
     const sr_runfile *run = set->run[self];
-    sr_status status = diagnosis_make(&d, run, set->path[self],
-                                      diagnosis_neighbour(set, self, &other), synchronizes, why);
+    sr_status status = diagnosis_make_beside(
+        &d, run, set->path[self], diagnosis_neighbour(set, self, &other), synchronizes, why);
     if (status == SR_OK) status = write_head(&d.s, out, why);
     if (status == SR_OK) {
         const char *damage;

@@ -118,8 +118,13 @@ int diagnosis_worst(const diagnosis *d) {
 }
 
 sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
-                         const neighbour *beside, diagnose_synchronizes_fn *synchronizes,
-                         sr_failure *why) {
+                         diagnose_synchronizes_fn *synchronizes, sr_failure *why) {
+    return diagnosis_make_beside(d, run, path, NULL, synchronizes, why);
+}
+
+sr_status diagnosis_make_beside(diagnosis *d, const sr_runfile *run, const char *path,
+                                const neighbour *beside, diagnose_synchronizes_fn *synchronizes,
+                                sr_failure *why) {
     const size_t count = (size_t)diagnose_question_count;
     answer *answers = calloc(count, sizeof *answers);
     *d = (diagnosis){.answers = answers, .order = calloc(count, sizeof *d->order)};

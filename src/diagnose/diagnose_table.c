@@ -81,8 +81,9 @@ static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_f
                            tsv *t, int *worst, sr_failure *why) {
     diagnosis d;
     neighbour other;
-    sr_status status = diagnosis_make(&d, set->run[self], set->path[self],
-                                      diagnosis_neighbour(set, self, &other), synchronizes, why);
+    sr_status status =
+        diagnosis_make_beside(&d, set->run[self], set->path[self],
+                              diagnosis_neighbour(set, self, &other), synchronizes, why);
     for (int i = 0; i < diagnose_question_count && status == SR_OK; i++)
         write_row(&d.s, &diagnose_questions[i], &d.answers[i], rank_of(d.order, d.found, i), t);
     if (status == SR_OK && diagnosis_worst(&d) > *worst) *worst = diagnosis_worst(&d);

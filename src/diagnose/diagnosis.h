@@ -192,6 +192,31 @@ measure_fn measure_median;
  * (sr_run_only_observed). */
 measure_fn measure_own_median, measure_observed_median;
 
+/* -- the gap: diagnose_gap.c ------------------------------------------------------------------- */
+
+typedef struct gap {
+    const sr_run_metric *metric; /* NULL: no pair */
+    estimate e;                  /* of the second half, in the metric's unit; above 0: worse */
+    double running, batch;       /* means of the same evaluations */
+    int evaluations;             /* all that have both */
+    double first, last;          /* the gap in the first and the last third of them */
+    double running_last;         /* NAME in the last third */
+    int64_t from, to;            /* steps of the second half's */
+    double notable, severe;      /* limits, in the unit */
+} gap;
+
+sr_status gap_measure(const subject *s, gap *g, sr_failure *why);
+/* 0: not found. The value reaches a limit, and the interval is above zero. */
+severity gap_severity(const gap *g);
+/* Measured, and either found or with an interval that ends below the limit. */
+bool gap_is_told(const gap *g);
+/* A site normalizes by other statistics in training than in evaluation. */
+bool gap_is_possible(const subject *s);
+const sr_run_metric *gap_partner(const sr_runfile *run, const sr_run_metric *m);
+/* Value, interval, trend, and the part of the difference to the run beside it. */
+sr_status gap_tell(const subject *s, const gap *g, answer *a, sr_failure *why);
+void gap_tell_number(const gap *g, answer *a);
+
 /* -- questions ------------------------------------------------------------------------------- */
 
 typedef struct question {
@@ -218,8 +243,11 @@ typedef struct diagnosis {
 } diagnosis;
 /* Call diagnosis_free after a failure, too. */
 sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
-                         const neighbour *beside, diagnose_synchronizes_fn *synchronizes,
-                         sr_failure *why);
+                         diagnose_synchronizes_fn *synchronizes, sr_failure *why);
+/* The same beside another run, NULL for none. */
+sr_status diagnosis_make_beside(diagnosis *d, const sr_runfile *run, const char *path,
+                                const neighbour *beside, diagnose_synchronizes_fn *synchronizes,
+                                sr_failure *why);
 /* Number `self` of a set is held against the first, and the first against the second. NULL: alone.
  * other: room for it. */
 const neighbour *diagnosis_neighbour(const run_set *set, int self, neighbour *other);
@@ -245,31 +273,6 @@ sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
  * and deviation where they are the observer's, or of what sites of batch statistics divide by
  * themselves. */
 sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
-
-/* -- the gap: diagnose_gap.c ------------------------------------------------------------------- */
-
-typedef struct gap {
-    const sr_run_metric *metric; /* NULL: no pair */
-    estimate e;                  /* of the second half, in the metric's unit; above 0: worse */
-    double running, batch;       /* means of the same evaluations */
-    int evaluations;             /* all that have both */
-    double first, last;          /* the gap in the first and the last third of them */
-    double running_last;         /* NAME in the last third */
-    int64_t from, to;            /* steps of the second half's */
-    double notable, severe;      /* limits, in the unit */
-} gap;
-
-sr_status gap_measure(const subject *s, gap *g, sr_failure *why);
-/* 0: not found. The value reaches a limit, and the interval is above zero. */
-severity gap_severity(const gap *g);
-/* Measured, and either found or with an interval that ends below the limit. */
-bool gap_is_told(const gap *g);
-/* A site normalizes by other statistics in training than in evaluation. */
-bool gap_is_possible(const subject *s);
-const sr_run_metric *gap_partner(const sr_runfile *run, const sr_run_metric *m);
-/* Value, interval, trend, and the part of the difference to the run beside it. */
-sr_status gap_tell(const subject *s, const gap *g, answer *a, sr_failure *why);
-void gap_tell_number(const gap *g, answer *a);
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 
