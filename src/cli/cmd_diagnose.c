@@ -44,9 +44,8 @@ static int print_help(void) {
     diagnose_list(stdout);
     printf("\n");
     options_help(diagnose_options, stdout);
-    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable, 2 usage, 4 found "
-           "what\n"
-           "--fail-on names.\n");
+    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable, 2 usage,\n"
+           "4 found what --fail-on names.\n");
     return TOOL_DONE;
 }
 
