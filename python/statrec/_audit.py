@@ -9,7 +9,7 @@ Forward passes over K batches:
 1  running and batch statistics one after the other; the moments of each site with the latter
 2  recomputed statistics, averaged over all batches
 3  batch statistics at one site, running statistics at the others, where there is a cost to explain;
-   on eight batches, and at as many sites as keep all passes at six over the K batches.
+   on eight batches or fewer, and at as many sites as keep all passes at six over the K batches.
 """
 import itertools
 import math
@@ -24,7 +24,8 @@ from ._audit_state import (device_of, load, moved, output_of, prefixes, seed, si
                            unwrapped)
 
 PASSES = 6  # over the batches, without each_site
-_SITE_BATCHES = 8
+_SITE_BATCHES = 8  # of a site alone; fewer where that leaves less than _SITES sites
+_SITES = 16
 _MUCH = 0.5  # of what the best site closes of the gap
 _ENOUGH = 0.2  # of the gap, that a culprit closes at least
 DRIFT = 0.1  # of the standard deviation, which a note names
@@ -66,7 +67,7 @@ class SiteAudit:
     @property
     def drifts(self):
         """Whether the data's statistics are surely not the running ones."""
-        return max(self.shift.low, self.spread.low) > DRIFT
+        return any(one.low > DRIFT for one in (self.shift, self.spread))
 
     @property
     def divisor(self):
@@ -242,13 +243,10 @@ class Work:
     def _site_by_site(self, each_site):
         """Shares of the gap. each_site: of every site and all batches, however many passes it takes."""
         measure, _, against, _ = self.judged
-        count = len(self.batches) if each_site else min(_SITE_BATCHES, len(self.batches))
         used = [(site, gauge) for site, gauge in zip(self.sites, self.gauges)
                 if len(gauge.moments) and not gauge.frozen]
-        if not each_site:
-            left = (PASSES * len(self.batches) - self.forwards) // count - self.score.compares
-            used.sort(key=lambda pair: -pair[0].badness())
-            used = used[:left]
+        used.sort(key=lambda pair: -pair[0].badness())
+        used, count = (used, len(self.batches)) if each_site else self._affordable(used)
         self.tried = len(used)
         values = [[] for _ in used]
         for place in range(count):
@@ -258,6 +256,13 @@ class Work:
                 of_site.append(self.score.numbers(*self._output(place), reference)[measure.name])
         for (site, _), of_site in zip(used, values):
             site.value, site.share = mean_of(of_site), _share(measure, against, of_site)
+
+    def _affordable(self, used):
+        """The worst sites, and a number of batches, that keep all passes at PASSES over the batches."""
+        whole, more = len(self.batches), int(self.score.compares)
+        left = PASSES * whole - self.forwards
+        count = min(_SITE_BATCHES, whole, max(1, left // (min(len(used), _SITES) + more)))
+        return used[:left // count - more], count
 
     def culprit(self):
         """The first site that closes much of the gap; one that is not finite comes before."""

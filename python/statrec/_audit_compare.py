@@ -3,7 +3,7 @@ import itertools
 import math
 
 from . import _html, _sites
-from ._audit_numbers import Group, deviations, largest, length, number
+from ._audit_numbers import Group, deviations, largest, length
 from ._audit_report import counted, table_lines
 from ._audit_sites import Gauge
 from ._audit_state import device_of, first, moved, output_of, prefixes, seed, untouched, unwrapped
@@ -48,13 +48,13 @@ class Comparison:
         self.worst = max(sites, key=_size).name
 
     def _rows(self):
-        return [{"site": site.name, "rows a": number(site.rows_a), "rows b": number(site.rows_b),
+        return [{"site": site.name, "rows a": f"{site.rows_a:.6g}", "rows b": f"{site.rows_b:.6g}",
                  "shift": str(site.shift), "spread": str(site.spread),
-                 "largest": f"{number(site.largest.value)} at {site.feature}"} for site in self.sites]
+                 "largest": f"{site.largest} at {site.feature}"} for site in self.sites]
 
     def _title(self):
         a, b = self.batches
-        return f"comparison of {self.model}: {counted(a, 'batch')} of a, {b} of b; worst: {self.worst}"
+        return f"comparison of {self.model}: {counted(a, 'batch')} of a, {b} of b; largest shift: {self.worst}"
 
     def __str__(self):
         return "\n".join([self._title(), "", *table_lines(self._rows())])
@@ -66,8 +66,7 @@ class Comparison:
 
 
 def _size(site):
-    whole = site.shift.value + site.spread.value
-    return math.inf if math.isnan(whole) else whole
+    return math.inf if math.isnan(site.shift.value) else site.shift.value
 
 
 def compare(model, loader_a, loader_b, batches=50, *, call=None):

@@ -53,7 +53,7 @@ def _cost(measure, cost):
         return f"{cost} of the outputs"
     if measure.unit == "nats":
         return f"{cost} nats of {measure.name}"
-    return f"{cost} of {measure.name}, {100 * measure.size(cost):.2g} % of its value,"
+    return f"{cost} of {measure.name} ({100 * measure.size(cost):.2g} % of its value)"
 
 
 def explanation(audit):
@@ -99,9 +99,9 @@ def measure_rows(audit):
 
 def site_rows(audit):
     """dicts of a site."""
-    return [{"site": site.name, "rows": number(site.rows), "tid_mean": str(site.tid_mean),
+    return [{"site": site.name, "rows": f"{site.rows:.6g}", "tid_mean": str(site.tid_mean),
              "tid_var": str(site.tid_var), "shift": str(site.shift), "spread": str(site.spread),
-             "largest": "" if site.feature is None else f"{number(site.largest.value)} at {site.feature}",
+             "largest": "" if site.feature is None else f"{site.largest} at {site.feature}",
              "share": "" if site.share is None else number(site.share),
              "note": "; ".join(site.notes)} for site in audit.sites]
 

@@ -189,4 +189,5 @@ def untouched(model, loaders):
 def _eager():
     """Compiled parts run as they are written: their graphs have no hooks."""
     stance = getattr(torch.compiler, "set_stance", None)
-    return contextlib.nullcontext() if stance is None else stance("force_eager")
+    compiles = stance is not None and "torch._dynamo" in sys.modules
+    return stance("force_eager") if compiles else contextlib.nullcontext()
