@@ -111,8 +111,8 @@ def compare(model: "torch.nn.Module", loader_a: "Iterable[Any]", loader_b: "Iter
 
         print(statrec.compare(model, train_loader, test_loader))
 
-    One pass over at most `batches` batches of each. Loaders and call: as in statrec.audit. The model
-    is left bit by bit as it was. docs/audit.md.
+    One pass over at most `batches` batches of each. loader_a, the source, loader_b and call: as in
+    statrec.audit. The model is left bit by bit as it was. docs/audit.md.
     """
     from ._audit_compare import compare as begin
     return begin(model, loader_a, loader_b, batches, call=call)

@@ -38,8 +38,8 @@ class SiteAudit:
     (docs/definitions.md). shift: ||mean - mu|| / ||sigma||, spread: ||s - sigma|| / ||sigma|| with
     mean and s of the data, s^2 with the divisor n - 1 of each batch; the noise of the batches is
     subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma there.
-    share: fraction of the gap that batch statistics at this site alone close, or None; value: the
-    measure with them. frozen: training uses the buffers, too. notes: texts.
+    value: Interval of the measure with batch statistics at this site alone, or None; share: fraction of
+    the gap that they close, or None. frozen: training uses the buffers, too. notes: texts.
     """
 
     def __init__(self, gauge):
@@ -255,7 +255,9 @@ class Work:
                 self._use(against, only=gauge)
                 of_site.append(self.score.numbers(*self._output(place), reference)[measure.name])
         for (site, _), of_site in zip(used, values):
-            site.value, site.share = mean_of(of_site), _share(measure, against, of_site)
+            site.value = mean_of(of_site)
+            if self.judged[1] != NOTHING:
+                site.share = _share(measure, against, of_site)
 
     def _affordable(self, used):
         """The worst sites, and a number of batches, that keep all passes at PASSES over the batches."""

@@ -98,12 +98,15 @@ def measure_rows(audit):
 
 
 def site_rows(audit):
-    """dicts of a site."""
-    return [{"site": site.name, "rows": f"{site.rows:.6g}", "tid_mean": str(site.tid_mean),
+    """dicts of a site; without columns that no site has."""
+    rows = [{"site": site.name, "rows": f"{site.rows:.6g}", "tid_mean": str(site.tid_mean),
              "tid_var": str(site.tid_var), "shift": str(site.shift), "spread": str(site.spread),
              "largest": "" if site.feature is None else f"{site.largest} at {site.feature}",
+             "alone": "" if site.value is None else str(site.value),
              "share": "" if site.share is None else number(site.share),
              "note": "; ".join(site.notes)} for site in audit.sites]
+    used = [name for name in rows[0] if any(row[name] for row in rows)]
+    return [{name: row[name] for name in used} for row in rows]
 
 
 def title(audit):

@@ -156,7 +156,7 @@ class _Modules:
     weights, for instance)."""
 
     def __init__(self, model):
-        self._saved = [(module, module.training, dict(module._buffers)) for module in model.modules()]
+        self._saved = [(module, module.training, _buffers(module)) for module in model.modules()]
         copies = {}
         for module, _, buffers in self._saved:
             module.training = False
@@ -169,8 +169,14 @@ class _Modules:
     def restore(self):
         for module, training, buffers in self._saved:
             module.training = training
-            module._buffers.clear()
-            module._buffers.update(buffers)
+            if not isinstance(module, torch.jit.ScriptModule):
+                module._buffers.clear()
+                module._buffers.update(buffers)
+
+
+def _buffers(module):
+    """Its buffers, by name. Those of TorchScript cannot be exchanged; in evaluation it only reads them."""
+    return {} if isinstance(module, torch.jit.ScriptModule) else dict(module._buffers)
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """statrec.audit and statrec.compare: values against float64 code, state left as it was, verdicts."""
 import contextlib
 import copy
+import inspect
 import io
 import math
 import os
@@ -18,7 +19,7 @@ from watch_models import convnet, mlp
 import statrec
 import torch
 import torch.nn.functional as F
-from statrec import _audit_numbers as numbers, _audit_score as scores
+from statrec import _audit, _audit_compare, _audit_numbers as numbers, _audit_score as scores
 from torch import nn
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs", "audit.md")
@@ -595,6 +596,28 @@ class Forwards(Case):
         audit = self.same_as_training(Twice(), lambda: torch.randn(6, 5) * 3)
         self.assertEqual(audit.sites[0].rows, 12)
 
+    def test_scripted_part(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            part = torch.jit.script(nn.Sequential(nn.Dropout(), nn.BatchNorm1d(5)))
+        model = nn.Sequential(part, nn.BatchNorm1d(5)).train()
+        before = {name: value.clone() for name, value in model.state_dict().items()}
+        audit = statrec.audit(model, pairs(3))
+        self.assertEqual([site.name for site in audit.sites], ["1"])
+        self.assertTrue(all(module.training for module in model.modules()))
+        for name, value in model.state_dict().items():
+            self.assertTrue(torch.equal(value, before[name]), name)
+
+    def test_each_site_of_a_sound_model(self):
+        batches = pairs(30, 128)
+        model = trained(mlp(nn.BatchNorm1d), batches, 4)
+        audit = statrec.audit(model, batches, F.cross_entropy, each_site=True)
+        for site in audit.sites:
+            self.assertIsNone(site.share)
+            self.near(site.value.value, mean([loss_of(model, batch, (site.name,))
+                                              for batch in batches]), 1e-4)
+        self.assertIn("alone", str(audit))
+
     def test_dropout_is_off(self):
         batches = pairs(4)
         model = nn.Sequential(nn.Dropout(0.9), nn.BatchNorm1d(5), nn.Linear(5, 2)).train()
@@ -726,6 +749,16 @@ class Inputs(Case):
 
     def test_memory(self):
         self.assertEqual(statrec.audit(mlp(nn.BatchNorm1d), pairs(3)).memory, 3 * 64 * (5 * 4 + 8))
+
+
+    def test_signatures(self):
+        for name, own in (("audit", _audit.audit), ("compare", _audit_compare.compare)):
+            shown, kept = (inspect.signature(function).parameters
+                           for function in (getattr(statrec, name), own))
+            self.assertEqual([(one.name, one.kind, one.default) for one in shown.values()],
+                             [(one.name, one.kind, one.default) for one in kept.values()])
+            for parameter in shown:
+                self.assertRegex(getattr(statrec, name).__doc__, rf"\b{parameter}\b")
 
 
 class Pages(Case):
