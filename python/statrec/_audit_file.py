@@ -5,6 +5,7 @@ import os
 from ._audit_score import OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 from ._library import Error, library
+from ._version import version
 
 _SCALARS = {
     "audit_shift": ("1", "||mean - mu||_2 / ||sigma||_2, mean over all batches, without the noise of the "
@@ -29,12 +30,12 @@ def write(audit, work, path):
     statistics. Evaluations have the measures as NAME, NAME_batch and NAME_recomputed."""
     from ._recorder import Recorder
     used = [(site, gauge) for site, gauge in zip(audit.sites, work.gauges) if len(gauge.moments)]
-    with Recorder(path, program="statrec.audit", model=audit.model, planned_steps=audit.batches,
+    with Recorder(path, program="statrec.audit", version=version, model=audit.model, planned_steps=audit.batches,
                   vectors_every=1, loss_reduction="mean") as recorder:
         for name, (unit, definition) in _SCALARS.items():
             recorder.declare_scalar(name, unit, definition, "site")
         _declare_metrics(recorder, audit)
-        numbers = [recorder.add_site(**{**gauge.site.declaration(depth, "last"), "width": gauge.width})
+        numbers = [recorder.add_site(**{**gauge.site.declaration(depth, "last"), "width": gauge.width, "alpha": math.nan})
                    for depth, (_, gauge) in enumerate(used)]
         for place in range(audit.batches):
             recorder.begin_step(place + 1)

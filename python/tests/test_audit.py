@@ -455,6 +455,24 @@ class State(Case):
         statrec.audit(mlp(nn.BatchNorm1d), loader)
         self.assertTrue(torch.equal(before, make.get_state()))
 
+    @unittest.skipUnless(torch.cuda.is_available(), "no CUDA device")
+    def test_on_a_gpu(self):
+        model, batches = trained(mlp(nn.BatchNorm1d), pairs(4)), pairs(4)
+        want = statrec.audit(model, batches, F.cross_entropy)
+        model.cuda()
+        before, state = [value.clone() for value in model.state_dict().values()], torch.cuda.get_rng_state()
+
+        def noisy(output, target):
+            torch.rand(3, device="cuda")
+            return F.cross_entropy(output, target)
+        audit = statrec.audit(model, batches, noisy)
+        self.assertTrue(torch.equal(state, torch.cuda.get_rng_state()))
+        self.assertTrue(all(map(torch.equal, before, model.state_dict().values())))
+        for regime, values in audit.measures["loss"].values.items():
+            for got, value in zip(values, want.measures["loss"].values[regime]):
+                self.near(got, value, 1e-3)
+        self.assertEqual(audit.repair()["1.running_mean"].device, model[1].running_mean.device)
+
     def test_repair_leaves_the_model(self):
         model, batches = mlp(nn.BatchNorm1d), pairs(3)
         before = self.everything(model)
@@ -671,6 +689,31 @@ class Forwards(Case):
         del inside
 
 
+class Ranks(Case):
+    def test_one_rank_alone(self):
+        """Nothing waits for the other ranks, and no buffer comes from them."""
+        with tempfile.TemporaryDirectory() as where:
+            torch.multiprocessing.spawn(one_rank, (where,), nprocs=2)
+            self.assertEqual(sorted(os.listdir(where))[:2], ["done0", "done1"])
+
+
+def one_rank(rank, where):
+    """In a process: rank 1 audits a model with buffers of its own, rank 0 does not."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{where}/store", rank=rank,
+                                         world_size=2)
+    model = nn.parallel.DistributedDataParallel(mlp(nn.BatchNorm1d))
+    if rank == 1:
+        statrec.audit(mlp(nn.SyncBatchNorm), pairs(2), F.cross_entropy)
+        model.module[1].running_mean.fill_(3.0)
+        audit = statrec.audit(model, pairs(4), F.cross_entropy)
+        assert audit.sites[0].shift.value > 2, str(audit)
+        assert model.module[1].running_mean.eq(3).all()
+    torch.distributed.barrier()
+    torch.distributed.destroy_process_group()
+    with open(f"{where}/done{rank}", "w", encoding="utf-8"):
+        pass
+
+
 class Inputs(Case):
     """What loaders yield."""
 
@@ -801,6 +844,7 @@ class Pages(Case):
                 for a, b in zip(got, want):
                     self.near(a, b)
             self.assertEqual(run.metrics["loss"].unit, "nats")
+            self.assertTrue(math.isnan(run.sites["1"].alpha))
         with self.assertRaisesRegex(statrec.Error, "exists"):
             statrec.audit(model, [], path="audit.h5")
 
