@@ -114,7 +114,8 @@ class Audit:
     verdict: "nothing", "notable" or "severe". measures: by name, with values {regime: [number of
     each batch]} and mean(regime), cost(regime, other); regimes are "running", "batch" and
     "recomputed". sites: SiteAudit in the order of the forward pass. culprit: name of a site, or None.
-    forwards, batches: numbers. memory: bytes of the batches.
+    forwards, batches: numbers. memory: bytes of the batches. left_out: (name, class) of modules that
+    look like normalizations and are not recognized.
     """
 
     def __init__(self, work):
@@ -123,6 +124,7 @@ class Audit:
         self.memory = sum(map(size, work.batches))
         self.measures = {one.name: one for one in work.score.measures}
         self.sites, self.tried, self.left_out = work.sites, work.tried, work.left_out
+        self.weights_finite = all(bool(one.isfinite().all()) for one in work.inner.parameters())
         self.main, self.verdict, self.against, self.cost = work.judged
         self.culprit = work.culprit()
         self._repaired = {}

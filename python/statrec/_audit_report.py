@@ -1,7 +1,7 @@
 """The page of an audit: text, and HTML for notebooks."""
 from html import escape
 
-from . import _html
+from . import _html, _sites
 from ._audit_numbers import number
 from ._audit_score import NOTHING, OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
@@ -27,10 +27,14 @@ def verdict(audit):
     """The line that matters."""
     measure = audit.main
     if measure.broken():
+        weights = "; all weights are finite" if audit.weights_finite else ""
         return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, and finite "
-                "with batch statistics")
+                f"with batch statistics{weights}")
     if audit.verdict == NOTHING:
         return _nothing(audit, measure)
+    if measure.name == OUTPUTS:
+        return (f"{audit.verdict}: the outputs with running statistics are by {audit.cost} of their size "
+                "further from those with batch statistics than those with recomputed statistics")
     return (f"{audit.verdict}: running statistics cost {_cost(measure, audit.cost)} against "
             f"{audit.against} statistics")
 
@@ -49,18 +53,18 @@ def _named(measure):
 
 
 def _cost(measure, cost):
-    if measure.name == OUTPUTS:
-        return f"{cost} of the outputs"
     if measure.unit == "nats":
         return f"{cost} nats of {measure.name}"
     return f"{cost} of {measure.name} ({100 * measure.size(cost):.2g} % of its value)"
 
 
 def explanation(audit):
-    """Lines: culprit, its notes, and whether recomputed statistics help."""
-    if audit.verdict == NOTHING:
-        return []
+    """Lines: what is left out, the culprit, and whether recomputed statistics help."""
     lines = []
+    if audit.left_out:
+        lines.append(f"not recognized: {_sites.counted(audit.left_out)} (statrec.register)")
+    if audit.verdict == NOTHING:
+        return lines
     site = next((site for site in audit.sites if site.name == audit.culprit), None)
     if site is not None:
         lines.append(f"culprit: {site.name}{_why(site)}")
@@ -72,7 +76,7 @@ def explanation(audit):
 
 
 def _why(site):
-    parts = [] if site.share is None else [f"alone closes {site.share:.2g} of the gap"]
+    parts = [] if site.share is None or not site.finite else [f"alone closes {site.share:.2g} of the gap"]
     if site.finite and site.drifts:
         parts.append(f"mean of the data {site.shift} deviations from its running mean, standard deviations "
                      f"{site.spread} apart")

@@ -175,6 +175,7 @@ class Reports(Case):
         audit = statrec.audit(model, batches, F.cross_entropy, accuracy)
         self.assertEqual((audit.verdict, audit.culprit), ("severe", "1"))
         self.assertIn("not finite", str(audit))
+        self.assertIn("all weights are finite", str(audit))
         self.assertTrue(math.isnan(audit.measures["loss"].mean("running").value))
         self.near(audit.measures["loss"].mean("batch").value, whole)
         model.load_state_dict(audit.repair(), strict=False)
@@ -750,6 +751,7 @@ class Inputs(Case):
         audit = statrec.audit(self.model(), [{"input_ids": x} for x, _ in pairs(8)])
         self.assertEqual((list(audit.measures), audit.verdict, audit.culprit),
                          (["outputs"], "severe", "inner.4"))
+        self.assertIn("severe: the outputs with running statistics are by", str(audit))
 
     def test_outputs(self):
         model, batches = self.model().inner, [x for x, _ in pairs(8)]
@@ -784,6 +786,13 @@ class Inputs(Case):
                  lambda: statrec.audit(nn.Sequential(nn.LazyBatchNorm1d()), batches))):
             with self.assertRaisesRegex(error, text):
                 work()
+
+    def test_norms_that_are_not_recognized(self):
+        class StrangeNorm(nn.Module):
+            def forward(self, x):
+                return x / (1 + x.abs().sum())
+        audit = statrec.audit(nn.Sequential(StrangeNorm(), nn.BatchNorm1d(5)), pairs(2))
+        self.assertIn("not recognized: StrangeNorm x1", str(audit))
 
     def test_one_batch(self):
         audit = statrec.audit(mlp(nn.BatchNorm1d), pairs(1), F.cross_entropy)
