@@ -37,9 +37,9 @@ class SiteAudit:
     name; norm; rows: of a batch, mean. tid_mean, tid_var: discrepancy of single batches
     (docs/definitions.md). shift: ||mean - mu|| / ||sigma||, spread: ||s - sigma|| / ||sigma|| with
     mean and s of the data, s^2 with the divisor n - 1 of each batch; the noise of the batches is
-    subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma there.
-    value: Interval of the measure with batch statistics at this site alone, or None; share: fraction of
-    the gap that they close, or None. frozen: training uses the buffers, too. notes: texts.
+    subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma
+    there. value: Interval of the measure with batch statistics at this site alone, or None; share:
+    fraction of the gap that they close, or None. frozen: training uses the buffers, too. notes: texts.
     """
 
     def __init__(self, gauge):
@@ -95,8 +95,8 @@ def _notes(site, gauge):
     elif not gauge.moments.means.isfinite().all():
         found.append("its input is not finite")
     if not getattr(gauge.module, "track_running_stats", True):
-        found.append("track_running_stats is False: evaluation uses its buffers, which training does "
-                     "not update")
+        found.append("track_running_stats is False: evaluation uses its buffers, which training "
+                     "does not update")
     elif gauge.updates == 0 and gauge.mean.eq(0).all() and gauge.variance.eq(1).all():
         found.append("never updated")
     if site.frozen:
@@ -113,9 +113,9 @@ class Audit:
 
     verdict: "nothing", "notable" or "severe". measures: by name, with values {regime: [number of
     each batch]} and mean(regime), cost(regime, other); regimes are "running", "batch" and
-    "recomputed". sites: SiteAudit in the order of the forward pass. culprit: name of a site, or None.
-    forwards, batches: numbers. memory: bytes of the batches. left_out: (name, class) of modules that
-    look like normalizations and are not recognized.
+    "recomputed". sites: SiteAudit in the order of the forward pass. culprit: name of a site, or
+    None. forwards, batches: numbers. memory: bytes of the batches. left_out: (name, class) of
+    modules that look like normalizations and are not recognized.
     """
 
     def __init__(self, work):
@@ -243,7 +243,7 @@ class Work:
     # -- site by site -------------------------------------------------------------------------
 
     def _site_by_site(self, each_site):
-        """Shares of the gap. each_site: of every site and all batches, however many passes it takes."""
+        """Shares of the gap. each_site: of every site and all batches, in as many passes."""
         measure, _, against, _ = self.judged
         used = [(site, gauge) for site, gauge in zip(self.sites, self.gauges)
                 if len(gauge.moments) and not gauge.frozen]
@@ -262,7 +262,7 @@ class Work:
                 site.share = _share(measure, against, of_site)
 
     def _affordable(self, used):
-        """The worst sites, and a number of batches, that keep all passes at PASSES over the batches."""
+        """The worst sites, and a number of batches, that keep all passes at PASSES."""
         whole, more = len(self.batches), int(self.score.compares)
         left = PASSES * whole - self.forwards
         count = min(_SITE_BATCHES, whole, max(1, left // (min(len(used), _SITES) + more)))
@@ -293,8 +293,8 @@ def _share(measure, against, values):
     return (running - math.fsum(values)) / (running - other) if running != other else math.nan
 
 
-def audit(model, loader, loss=None, metric=None, batches=50, each_site=False, path=None, *, call=None,
-          unit=None):
+def audit(model, loader, loss=None, metric=None, batches=50, each_site=False, path=None, *,
+          call=None, unit=None):
     """See statrec.audit."""
     if path is not None:
         from . import _audit_file

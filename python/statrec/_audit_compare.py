@@ -1,4 +1,4 @@
-"""statrec.compare: how far the statistics of two data sets are apart at each site; docs/audit.md."""
+"""statrec.compare: how far statistics of two data sets are apart at each site; docs/audit.md."""
 import itertools
 import math
 
@@ -39,8 +39,8 @@ def _negative(group):
 class Comparison:
     """The result of statrec.compare; print() shows it, a notebook shows a table.
 
-    sites: SiteShift in the order of the forward pass. batches: numbers of batches of a and b. worst:
-    name of the site with the largest shift.
+    sites: SiteShift in the order of the forward pass. batches: numbers of batches of a and b.
+    worst: name of the site with the largest shift.
     """
 
     def __init__(self, model, batches, sites):
@@ -54,7 +54,8 @@ class Comparison:
 
     def _title(self):
         a, b = self.batches
-        return f"comparison of {self.model}: {counted(a, 'batch')} of a, {b} of b; largest shift: {self.worst}"
+        return (f"comparison of {self.model}: {counted(a, 'batch')} of a, {b} of b; largest shift: "
+                f"{self.worst}")
 
     def __str__(self):
         return "\n".join([self._title(), "", *table_lines(self._rows())])
@@ -80,7 +81,8 @@ def compare(model, loader_a, loader_b, batches=50, *, call=None):
     if not shared:
         raise ValueError("no normalization of the model is used in its forward pass")
     shared.sort(key=lambda pair: pair[0].order)
-    sites = [SiteShift(one.name, one.site.norm, one.moments, other.moments) for one, other in shared]
+    sites = [SiteShift(one.name, one.site.norm, one.moments, other.moments)
+             for one, other in shared]
     return Comparison(inner, (count_a, count_b), sites)
 
 

@@ -8,12 +8,12 @@ from ._library import Error, library
 from ._version import version
 
 _SCALARS = {
-    "audit_shift": ("1", "||mean - mu||_2 / ||sigma||_2, mean over all batches, without the noise of the "
-                         "batches; in the last step"),
-    "audit_spread": ("1", "||s - sigma||_2 / ||sigma||_2, s^2 the mean variance of all batches with divisor "
-                          "n - 1, without the noise of the batches; in the last step"),
-    "audit_share": ("1", "(running - this site's)/(running - every site's) of the audit's measure; in the "
-                         "last step"),
+    "audit_shift": ("1", "||mean - mu||_2 / ||sigma||_2, mean over all batches, without the noise of "
+                         "the batches; in the last step"),
+    "audit_spread": ("1", "||s - sigma||_2 / ||sigma||_2, s^2 the mean variance of all batches with "
+                          "divisor n - 1, without the noise of the batches; in the last step"),
+    "audit_share": ("1", "(running - this site's)/(running - every site's) of the audit's measure; "
+                         "in the last step"),
 }
 _ENDINGS = {RUNNING: "", BATCH: "_batch", RECOMPUTED: "_recomputed"}
 
@@ -26,16 +26,17 @@ def check(path):
 
 
 def write(audit, work, path):
-    """Writes it. Moments of the batches are those with batch statistics; mu and sigma2 are the running
-    statistics. Evaluations have the measures as NAME, NAME_batch and NAME_recomputed."""
+    """Writes it. Moments of the batches are those with batch statistics; mu and sigma2 are the
+    running statistics. Evaluations have the measures as NAME, NAME_batch and NAME_recomputed."""
     from ._recorder import Recorder
     used = [(site, gauge) for site, gauge in zip(audit.sites, work.gauges) if len(gauge.moments)]
-    with Recorder(path, program="statrec.audit", version=version, model=audit.model, planned_steps=audit.batches,
-                  vectors_every=1, loss_reduction="mean") as recorder:
+    with Recorder(path, program="statrec.audit", version=version, model=audit.model,
+                  planned_steps=audit.batches, vectors_every=1, loss_reduction="mean") as recorder:
         for name, (unit, definition) in _SCALARS.items():
             recorder.declare_scalar(name, unit, definition, "site")
         _declare_metrics(recorder, audit)
-        numbers = [recorder.add_site(**{**gauge.site.declaration(depth, "last"), "width": gauge.width, "alpha": math.nan})
+        numbers = [recorder.add_site(**{**gauge.site.declaration(depth, "last"),
+                                        "width": gauge.width, "alpha": math.nan})
                    for depth, (_, gauge) in enumerate(used)]
         for place in range(audit.batches):
             recorder.begin_step(place + 1)
@@ -55,7 +56,8 @@ def _declare_metrics(recorder, audit):
         what = ("||output - o|| / ||o||, o with batch statistics" if one.name == OUTPUTS
                 else f"{one.name} of a batch")
         for regime, end in _ENDINGS.items():
-            recorder.add_metric(one.name + end, one.unit or "1", f"{what}, with {words[regime]} statistics",
+            recorder.add_metric(one.name + end, one.unit or "1",
+                                f"{what}, with {words[regime]} statistics",
                                 "more" if one.more else "less")
 
 

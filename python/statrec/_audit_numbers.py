@@ -39,7 +39,7 @@ def number(value):
 
 @functools.lru_cache(maxsize=None)
 def student(freedom):
-    """t with P(|T| < t) = 0.95 at so many degrees of freedom (Abramowitz and Stegun 26.7.3, 26.7.4)."""
+    """t with P(|T| < t) = 0.95; freedom: degrees of freedom (Abramowitz and Stegun 26.7.3-4)."""
     if freedom < 1:
         return math.nan
     low, high = 0.0, math.pi / 2
@@ -122,8 +122,8 @@ def _spread(groups, function):
 def length(groups, scale):
     """Interval of ||sum of the groups' means|| / scale, noise subtracted.
 
-    One group: its distance from zero. Two: give one of them negative. At least three batches of each
-    give an interval.
+    One group: its distance from zero. Two: give one of them negative. At least three batches of
+    each give an interval.
     """
     square = _square(groups)
     if not math.isfinite(square) or not scale > 0:
@@ -133,7 +133,8 @@ def length(groups, scale):
         return Interval(value)
     error, freedom = _spread(groups, _square)
     half = student(freedom) * error
-    return Interval(value, *(math.sqrt(max(end, 0.0)) / scale for end in (square - half, square + half)))
+    ends = (square - half, square + half)
+    return Interval(value, *(math.sqrt(max(end, 0.0)) / scale for end in ends))
 
 
 def largest(groups, scale):
@@ -162,8 +163,7 @@ class Moments:
         self._places, self._rows, self._means, self._variances = [], [], [], []
 
     def add(self, place, passes):
-        """The forward passes (rows, mean, variance) of the batch with this number, as one (Chan et al.
-        1979)."""
+        """The forward passes (rows, mean, variance) of the batch with this number, as one."""
         rows, mean, variance = joined(passes)
         self._places.append(place)
         self._rows.append(rows)

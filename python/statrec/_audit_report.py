@@ -7,12 +7,14 @@ from ._audit_score import NOTHING, OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
 
 _SITES = 30  # that the text shows
+_LOAD = "model.load_state_dict(audit.repair(), strict=False)"
 
 
 def aligned(rows):
     """Lines of a table; rows: lists of texts, the first one the head."""
     widths = [max(map(len, column)) for column in zip(*rows)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip() for row in rows]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip()
+            for row in rows]
 
 
 def counted(number, word):
@@ -28,13 +30,13 @@ def verdict(audit):
     measure = audit.main
     if measure.broken():
         weights = "; all weights are finite" if audit.weights_finite else ""
-        return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, and finite "
-                f"with batch statistics{weights}")
+        return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, and "
+                f"finite with batch statistics{weights}")
     if audit.verdict == NOTHING:
         return _nothing(audit, measure)
     if measure.name == OUTPUTS:
-        return (f"{audit.verdict}: the outputs with running statistics are by {audit.cost} of their size "
-                "further from those with batch statistics than those with recomputed statistics")
+        return (f"{audit.verdict}: the outputs with running statistics are by {audit.cost} of their "
+                "size further from those with batch statistics than those with recomputed statistics")
     return (f"{audit.verdict}: running statistics cost {_cost(measure, audit.cost)} against "
             f"{audit.against} statistics")
 
@@ -43,8 +45,8 @@ def _nothing(audit, measure):
     if audit.batches < 2:
         return "no verdict: one batch has no interval"
     if measure.name == OUTPUTS:
-        return ("nothing found: the outputs with running statistics are no further from those with batch "
-                f"statistics than those with recomputed statistics ({audit.cost})")
+        return ("nothing found: the outputs with running statistics are no further from those with "
+                f"batch statistics than those with recomputed statistics ({audit.cost})")
     return f"running statistics cost nothing measurable here: {_cost(measure, audit.cost)}"
 
 
@@ -69,29 +71,31 @@ def explanation(audit):
     if site is not None:
         lines.append(f"culprit: {site.name}{_why(site)}")
     elif audit.tried:
-        lines.append(f"culprit: none of the {counted(audit.tried, 'site')} tried closes a fifth of the gap "
-                     "alone")
+        lines.append(f"culprit: none of the {counted(audit.tried, 'site')} tried closes a fifth of "
+                     "the gap alone")
     lines.append(_recomputed(audit.main))
     return lines
 
 
 def _why(site):
-    parts = [] if site.share is None or not site.finite else [f"alone closes {site.share:.2g} of the gap"]
+    parts = []
+    if site.share is not None and site.finite:
+        parts.append(f"alone closes {site.share:.2g} of the gap")
     if site.finite and site.drifts:
-        parts.append(f"mean of the data {site.shift} deviations from its running mean, standard deviations "
-                     f"{site.spread} apart")
+        parts.append(f"mean of the data {site.shift} deviations from its running mean, standard "
+                     f"deviations {site.spread} apart")
     return ": " + "; ".join([*parts, *site.notes]) if parts or site.notes else ""
 
 
 def _recomputed(measure):
     if measure.broken():
-        return "recomputed statistics: the values below; model.load_state_dict(audit.repair(), strict=False)"
+        return f"recomputed statistics: the values below; {_LOAD}"
     gap, returned = measure.cost(RUNNING, BATCH), measure.cost(RUNNING, RECOMPUTED)
     text = f"recomputed statistics return {returned} of {number(gap.value)}"
     if returned.low > 0 and returned.value >= 0.5 * gap.value:
-        return text + ": model.load_state_dict(audit.repair(), strict=False)"
-    return text + (": batches differ from each other (few rows, or rows of one kind in a batch), and no "
-                   "fixed statistics are right for all of them")
+        return f"{text}: {_LOAD}"
+    return text + (": batches differ from each other (few rows, or rows of one kind in a batch), and "
+                   "no fixed statistics are right for all of them")
 
 
 def measure_rows(audit):
@@ -117,7 +121,8 @@ def title(audit):
     """What was audited."""
     sites = counted(len(audit.sites), "site")
     return (f"audit of {audit.model}: {counted(audit.batches, 'batch')} "
-            f"({audit.memory / 1e6:.3g} MB), {audit.forwards} forward passes, {sites} with running statistics")
+            f"({audit.memory / 1e6:.3g} MB), {audit.forwards} forward passes, {sites} with running "
+            "statistics")
 
 
 # -- forms ------------------------------------------------------------------------------------

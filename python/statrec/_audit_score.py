@@ -41,7 +41,7 @@ class Measure:
         return mean_of([sign * (a - b) for a, b in zip(worse, self.values[other])])
 
     def broken(self):
-        """Whether running statistics give something that is not finite, and batch statistics do not."""
+        """Whether running statistics give something not finite, and batch statistics do not."""
         return not all(map(math.isfinite, self.values[RUNNING])) and all(
             map(math.isfinite, self.values[BATCH]))
 
@@ -134,7 +134,8 @@ def _named(metric):
         found = {"metric" if name == "<lambda>" else name: metric}
     for name, function in found.items():
         if not callable(function):
-            raise TypeError(f"metric: a function of output and target is wanted, got {function!r:.80}")
+            raise TypeError("metric: a function of output and target is wanted, got "
+                            f"{function!r:.80}")
         if name in (LOSS, OUTPUTS):
             raise ValueError(f"metric: the name {name} means something else here")
     return found

@@ -2,9 +2,9 @@
 
 The model evaluates throughout. Before a normalization runs, the moments of its input are taken, and
 where it is to use batch statistics they are written into its buffers (copies, see _audit_state.py):
-the mean and the biased variance, by which training normalizes. So a site needs no training mode, and
-SyncBatchNorm exchanges nothing between processes. Several forward passes of a module for one batch
-each use their own.
+the mean and the biased variance, by which training normalizes. So a site needs no training mode,
+and SyncBatchNorm exchanges nothing between processes. Several forward passes of a module for one
+batch each use their own.
 """
 import torch
 from torch.overrides import TorchFunctionMode
@@ -19,8 +19,8 @@ class Gauge:
     """A site of the model and the statistics of its input.
 
     site: of _sites.find_sites. key: beginning of its names in the state dict. mean, variance: the
-    running statistics [d] in double, or None. frozen: training normalizes by them, too. order: place
-    in the forward pass, None before the first.
+    running statistics [d] in double, or None. frozen: training normalizes by them, too. order:
+    place in the forward pass, None before the first.
     """
 
     def __init__(self, site, key, training):
@@ -28,7 +28,8 @@ class Gauge:
         self.module, self.width = site.module, site.width
         buffers = self.module._buffers
         self.mean, self.variance = (buffers.get(name) for name in ("running_mean", "running_var"))
-        self.has_running = self.mean is not None and self.variance is not None and site.family == "sigma"
+        self.has_running = (site.family == "sigma" and self.mean is not None
+                            and self.variance is not None)
         if self.has_running:
             self.width = self.mean.numel()
             self.mean, self.variance = (value.detach().cpu().double().reshape(-1).clone()

@@ -24,8 +24,8 @@ def first(loader, count):
 
 
 def load(loader, count):
-    """The first batches of a loader, at most count. They stay in memory, where the loader left them,
-    because a second iteration could shuffle or augment them otherwise."""
+    """The first batches of a loader, at most count. They stay in memory, where the loader left
+    them, because a second iteration could shuffle or augment them otherwise."""
     found = []
     for batch in first(loader, count):
         found.append(batch)
@@ -135,9 +135,11 @@ class _Random:
         self._numpy = None if numpy is None else (numpy.random, numpy.random.get_state())
         started = torch.cuda.is_available() and torch.cuda.is_initialized()
         self._cuda = torch.cuda.get_rng_state_all() if started else None
-        owners = [owner for loader in loaders for owner in (loader, getattr(loader, "sampler", None))]
+        owners = [owner for loader in loaders
+                  for owner in (loader, getattr(loader, "sampler", None))]
         generators = [getattr(owner, "generator", None) for owner in owners]
-        self._own = [(one, one.get_state()) for one in generators if isinstance(one, torch.Generator)]
+        self._own = [(one, one.get_state()) for one in generators
+                     if isinstance(one, torch.Generator)]
 
     def restore(self):
         random.setstate(self._python)
@@ -175,7 +177,7 @@ class _Modules:
 
 
 def _buffers(module):
-    """Its buffers, by name. Those of TorchScript cannot be exchanged; in evaluation it only reads them."""
+    """Its buffers, by name. Those of TorchScript cannot be exchanged; evaluation only reads them."""
     return {} if isinstance(module, torch.jit.ScriptModule) else dict(module._buffers)
 
 
