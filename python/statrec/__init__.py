@@ -1,6 +1,7 @@
 """statrec: statistics of normalization layers, recorded in any training loop and read as arrays.
 
     run = statrec.watch(model, "run.h5")         # record a PyTorch model
+    print(statrec.audit(model, loader, loss=f))  # what running statistics cost a model
     run = statrec.open("run.h5")                 # read what any program recorded
     statrec.plot("fair", "cv.h5", "nlp.h5", output="fair.pdf")
 
@@ -8,7 +9,7 @@ Importing it loads neither libstatrec nor any other package; they are loaded at 
 """
 import sys
 import types
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterable, TypeVar
 
 from ._file import File, check, open
 from ._library import Error
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
     import torch
 
+    from ._audit import Audit
+    from ._audit_compare import Comparison
     from .watch import Watch
 
 _Tensor = TypeVar("_Tensor")
 
 __version__ = version
-__all__ = ["Error", "File", "Recorder", "check", "diagnose", "open", "plot", "register", "table",
+__all__ = ["Error", "File", "Recorder", "audit", "check", "compare", "diagnose", "open", "plot", "register", "table",
            "tap", "to_tensorboard", "version", "watch"]
 
 
@@ -75,6 +78,44 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
                  process_group=process_group, every=every,
                  activations_every=activations_every, on_error=on_error,
                  gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose, **options)
+
+
+def audit(model: "torch.nn.Module", loader: "Iterable[Any]",
+          loss: "Callable[[Any, Any], Any] | None" = None,
+          metric: "Callable[[Any, Any], Any] | dict[str, Callable[[Any, Any], Any]] | None" = None,
+          batches: int = 50, each_site: bool = False, path: "str | os.PathLike | None" = None, *,
+          call: "Callable[[Any, Any], Any] | None" = None, unit: "str | None" = None) -> "Audit":
+    """Measures what a model loses in evaluation by its running statistics, and where.
+
+        audit = statrec.audit(model, loader, loss=torch.nn.CrossEntropyLoss())
+        print(audit)
+        model.load_state_dict(audit.repair(), strict=False)
+
+    The loader yields (input, target), inputs, or dicts for model(**batch); for other signatures
+    call(model, batch) returns the output. loss(output, target), smaller is better; metric(output,
+    target), larger is better, or a dict of such functions by name. Without a second value the target
+    is the batch itself. Without both: the loss that the output has, or else the outputs themselves.
+    unit="nats": that of the loss, where it is not the mean of one of torch's likelihood losses.
+
+    At most six passes over the first `batches` batches, which stay in memory. each_site=True: one
+    more pass for each site. path: also writes a run file. The model is left bit by bit as it was.
+    Raises ValueError where no normalization has running statistics. docs/audit.md.
+    """
+    from ._audit import audit as begin
+    return begin(model, loader, loss, metric, batches, each_site, path, call=call, unit=unit)
+
+
+def compare(model: "torch.nn.Module", loader_a: "Iterable[Any]", loader_b: "Iterable[Any]",
+            batches: int = 50, *, call: "Callable[[Any, Any], Any] | None" = None) -> "Comparison":
+    """Compares the inputs of a model's normalizations for two data sets, in evaluation.
+
+        print(statrec.compare(model, train_loader, test_loader))
+
+    One pass over at most `batches` batches of each. loader_a, the source, loader_b and call: as in
+    statrec.audit. The model is left bit by bit as it was. docs/audit.md.
+    """
+    from ._audit_compare import compare as begin
+    return begin(model, loader_a, loader_b, batches, call=call)
 
 
 def tap(x: _Tensor, name: str, features: int = -1) -> _Tensor:

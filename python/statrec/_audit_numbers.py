@@ -1,0 +1,231 @@
+"""Intervals over batches, and statistics of a site with its noise subtracted.
+
+A batch k of n_k rows has the mean m_k and the biased variance v_k of each feature, in double. A
+difference of means has the length
+
+    ||sum_k w_k (m_k - mu)||,    w_k = n_k / sum n,
+
+which is positive for equal distributions, too: the means of batches vary. From its square the
+unbiased estimate of this noise is subtracted,
+
+    sum_k w_k^2 ||m_k - m||^2 / (1 - sum_k w_k^2),    m = sum_k w_k m_k,
+
+exact where the variance of m_k is proportional to 1/n_k. Its interval is that of the jackknife over
+batches, with Student's quantile.
+"""
+import functools
+import math
+from typing import NamedTuple
+
+import torch
+
+
+class Interval(NamedTuple):
+    """A value with its 95 % interval over batches; low and high are NaN with too few batches."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+    def __str__(self):
+        text = number(self.value)
+        return text if math.isnan(self.low) else f"{text} [{number(self.low)}, {number(self.high)}]"
+
+
+def number(value):
+    """Three digits."""
+    return f"{value:.3g}"
+
+
+@functools.lru_cache(maxsize=None)
+def student(freedom):
+    """t with P(|T| < t) = 0.95; freedom: degrees of freedom (Abramowitz and Stegun 26.7.3-4)."""
+    if freedom < 1:
+        return math.nan
+    low, high = 0.0, math.pi / 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _between(middle, freedom) < 0.95 else (low, middle)
+    return math.tan(low) * math.sqrt(freedom)
+
+
+def _between(angle, freedom):
+    """P(|T| < tan(angle) sqrt(freedom))."""
+    sine, cosine = math.sin(angle), math.cos(angle)
+    if freedom == 1:
+        return 2 * angle / math.pi
+    odd = freedom % 2
+    term = total = cosine if odd else 1.0
+    for i in range(2 + odd, freedom - 1, 2):
+        term *= (i - 1) / i * cosine * cosine
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def mean_of(values):
+    """Mean of numbers, one of each batch, with Student's interval."""
+    count = len(values)
+    mean = math.fsum(values) / count if count else math.nan
+    if count < 2 or not math.isfinite(mean):
+        return Interval(mean)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    half = student(count - 1) * math.sqrt(variance / count)
+    return Interval(mean, mean - half, mean + half)
+
+
+# -- vectors ----------------------------------------------------------------------------------
+
+class Group(NamedTuple):
+    """Vectors of the batches of one data set. parts: [K, d]; weights: [K]; in double."""
+
+    parts: torch.Tensor
+    weights: torch.Tensor
+
+    def mean(self):
+        """[d]."""
+        return self.weights @ self.parts / self.weights.sum()
+
+    def noise(self):
+        """Estimate of the mean's variance, summed over features; 0 for a single batch."""
+        w = self.weights / self.weights.sum()
+        rest = 1 - w.square().sum().item()
+        if not rest > 1e-12:
+            return 0.0
+        return (w.square() @ (self.parts - self.mean()).square().sum(1)).item() / rest
+
+    def without(self, batch):
+        """The group without one batch."""
+        weights = self.weights.clone()
+        weights[batch] = 0.0
+        return Group(self.parts, weights)
+
+
+def _square(groups):
+    """||sum of the groups' means||^2 without noise; may be negative."""
+    whole = sum(group.mean() for group in groups).square().sum().item()
+    return whole - sum(group.noise() for group in groups)
+
+
+def _spread(groups, function):
+    """Jackknife: standard error of function(groups), and degrees of freedom."""
+    variance, freedom = 0.0, math.inf
+    for place, group in enumerate(groups):
+        count = len(group.weights)
+        left = [function([*groups[:place], group.without(i), *groups[place + 1:]])
+                for i in range(count)]
+        mean = math.fsum(left) / count
+        variance += (count - 1) / count * math.fsum((value - mean) ** 2 for value in left)
+        freedom = min(freedom, count - 1)
+    return math.sqrt(variance), freedom
+
+
+def length(groups, scale):
+    """Interval of ||sum of the groups' means|| / scale, noise subtracted.
+
+    One group: its distance from zero. Two: give one of them negative. At least three batches of
+    each give an interval.
+    """
+    square = _square(groups)
+    if not math.isfinite(square) or not scale > 0:
+        return Interval(math.nan)
+    value = math.sqrt(max(square, 0.0)) / scale
+    if min(len(group.weights) for group in groups) < 3:
+        return Interval(value)
+    error, freedom = _spread(groups, _square)
+    half = student(freedom) * error
+    ends = (square - half, square + half)
+    return Interval(value, *(math.sqrt(max(end, 0.0)) / scale for end in ends))
+
+
+def largest(groups, scale):
+    """(feature, Interval) of the largest |sum of the groups' means| / scale. scale: [d].
+
+    The interval is of this feature; it is not widened for the choice.
+    """
+    mean = sum(group.mean() for group in groups) / scale
+    feature = int(mean.abs().nan_to_num(nan=math.inf).argmax())
+    value = mean[feature].item()
+    if min(len(group.weights) for group in groups) < 2 or not math.isfinite(value):
+        return feature, Interval(value)
+    column = [Group(group.parts[:, feature:feature + 1] / scale[feature], group.weights)
+              for group in groups]
+    error, freedom = _spread(column, lambda some: sum(group.mean() for group in some).item())
+    half = student(freedom) * error
+    return feature, Interval(value, value - half, value + half)
+
+
+# -- a site -----------------------------------------------------------------------------------
+
+class Moments:
+    """Rows, means and biased variances of the batches of a site, on the CPU in double."""
+
+    def __init__(self):
+        self._places, self._rows, self._means, self._variances = [], [], [], []
+
+    def add(self, place, passes):
+        """The forward passes (rows, mean, variance) of the batch with this number, as one."""
+        rows, mean, variance = joined(passes)
+        self._places.append(place)
+        self._rows.append(rows)
+        self._means.append(mean.contiguous())
+        self._variances.append(variance.contiguous())
+
+    def at(self, place):
+        """(rows, mean, variance) of the batch with this number, or None."""
+        if place not in self._places:
+            return None
+        i = self._places.index(place)
+        return self._rows[i], self._means[i], self._variances[i]
+
+    def __len__(self):
+        return len(self._rows)
+
+    @property
+    def rows(self):
+        """[K]."""
+        return torch.tensor(self._rows, dtype=torch.float64)
+
+    @property
+    def means(self):
+        """[K, d]."""
+        return torch.stack(self._means)
+
+    @property
+    def variances(self):
+        """[K, d], biased."""
+        return torch.stack(self._variances)
+
+    def unbiased(self):
+        """Variances [K, d] with the divisor n - 1, as PyTorch averages them; 0 for one row."""
+        rows = self.rows[:, None]
+        return self.variances * rows / (rows - 1).clamp(min=1)
+
+    def pooled(self):
+        """Mean and unbiased variance [d] of the rows of all batches."""
+        rows, mean, variance = joined(list(zip(self._rows, self._means, self._variances)))
+        return mean, variance * rows / max(rows - 1, 1)
+
+
+def joined(passes):
+    """(rows, mean, biased variance) of several as if their rows were one batch."""
+    if len(passes) == 1:
+        return passes[0]
+    rows = sum(n for n, _, _ in passes)
+    mean = sum(n * m for n, m, _ in passes) / rows
+    variance = sum(n * (v + (m - mean).square()) for n, m, v in passes) / rows
+    return rows, mean, variance
+
+
+def deviations(moments, variance):
+    """Group of sqrt(mean variance) - sqrt(variance), as contributions of the batches.
+
+    (v_k - variance) / (sqrt(v) + sqrt(variance)) with the unbiased v_k; their weighted mean is
+    sqrt(v) - sqrt(variance), v the weighted mean of v_k.
+    """
+    weights = (moments.rows - 1).clamp(min=0)
+    if not weights.sum() > 0:
+        weights = moments.rows
+    unbiased = moments.unbiased()
+    mean = weights @ unbiased / weights.sum()
+    both = mean.sqrt() + variance.sqrt()
+    return Group((unbiased - variance) / both.clamp(min=torch.finfo(both.dtype).tiny), weights)

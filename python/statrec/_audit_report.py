@@ -1,0 +1,148 @@
+"""The page of an audit: text, and HTML for notebooks."""
+from html import escape
+
+from . import _html, _sites
+from ._audit_numbers import number
+from ._audit_score import NOTHING, OUTPUTS
+from ._audit_sites import BATCH, RECOMPUTED, RUNNING
+
+_SITES = 30  # that the text shows
+_LOAD = "model.load_state_dict(audit.repair(), strict=False)"
+
+
+def aligned(rows):
+    """Lines of a table; rows: lists of texts, the first one the head."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip()
+            for row in rows]
+
+
+def counted(number, word):
+    """"1 site", "2 batches" """
+    ending = "" if number == 1 else "es" if word.endswith("ch") else "s"
+    return f"{number} {word}{ending}"
+
+
+# -- parts ------------------------------------------------------------------------------------
+
+def verdict(audit):
+    """The line that matters."""
+    measure = audit.main
+    if measure.broken():
+        weights = "; all weights are finite" if audit.weights_finite else ""
+        return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, and "
+                f"finite with batch statistics{weights}")
+    if audit.verdict == NOTHING:
+        return _nothing(audit, measure)
+    if measure.name == OUTPUTS:
+        return (f"{audit.verdict}: the outputs with running statistics are by {audit.cost} of their "
+                "size further from those with batch statistics than those with recomputed statistics")
+    return (f"{audit.verdict}: running statistics cost {_cost(measure, audit.cost)} against "
+            f"{audit.against} statistics")
+
+
+def _nothing(audit, measure):
+    if audit.batches < 2:
+        return "no verdict: one batch has no interval"
+    if measure.name == OUTPUTS:
+        return ("nothing found: the outputs with running statistics are no further from those with "
+                f"batch statistics than those with recomputed statistics ({audit.cost})")
+    return f"running statistics cost nothing measurable here: {_cost(measure, audit.cost)}"
+
+
+def _named(measure):
+    return "output" if measure.name == OUTPUTS else measure.name
+
+
+def _cost(measure, cost):
+    if measure.unit == "nats":
+        return f"{cost} nats of {measure.name}"
+    return f"{cost} of {measure.name} ({100 * measure.size(cost):.2g} % of its value)"
+
+
+def explanation(audit):
+    """Lines: what is left out, the culprit, and whether recomputed statistics help."""
+    lines = []
+    if audit.left_out:
+        lines.append(f"not recognized: {_sites.counted(audit.left_out)} (statrec.register)")
+    if audit.verdict == NOTHING:
+        return lines
+    site = next((site for site in audit.sites if site.name == audit.culprit), None)
+    if site is not None:
+        lines.append(f"culprit: {site.name}{_why(site)}")
+    elif audit.tried:
+        lines.append(f"culprit: none of the {counted(audit.tried, 'site')} tried closes a fifth of "
+                     "the gap alone")
+    lines.append(_recomputed(audit.main))
+    return lines
+
+
+def _why(site):
+    parts = []
+    if site.share is not None and site.finite:
+        parts.append(f"alone closes {site.share:.2g} of the gap")
+    if site.finite and site.drifts:
+        parts.append(f"mean of the data {site.shift} deviations from its running mean, standard "
+                     f"deviations {site.spread} apart")
+    return ": " + "; ".join([*parts, *site.notes]) if parts or site.notes else ""
+
+
+def _recomputed(measure):
+    if measure.broken():
+        return f"recomputed statistics: the values below; {_LOAD}"
+    gap, returned = measure.cost(RUNNING, BATCH), measure.cost(RUNNING, RECOMPUTED)
+    text = f"recomputed statistics return {returned} of {number(gap.value)}"
+    if returned.low > 0 and returned.value >= 0.5 * gap.value:
+        return f"{text}: {_LOAD}"
+    return text + (": batches differ from each other (few rows, or rows of one kind in a batch), and "
+                   "no fixed statistics are right for all of them")
+
+
+def measure_rows(audit):
+    """dicts of a measure: its means, and the cost of running statistics."""
+    return [{"measure": f"{one.name} ({one.unit})" if one.unit else one.name,
+             **{regime: str(one.mean(regime)) for regime in (RUNNING, BATCH, RECOMPUTED)},
+             "cost of running": str(one.cost(RUNNING, BATCH))} for one in audit.measures.values()]
+
+
+def site_rows(audit):
+    """dicts of a site; without columns that no site has."""
+    rows = [{"site": site.name, "rows": f"{site.rows:.6g}", "tid_mean": str(site.tid_mean),
+             "tid_var": str(site.tid_var), "shift": str(site.shift), "spread": str(site.spread),
+             "largest": "" if site.feature is None else f"{site.largest} at {site.feature}",
+             "alone": "" if site.value is None else str(site.value),
+             "share": "" if site.share is None else number(site.share),
+             "note": "; ".join(site.notes)} for site in audit.sites]
+    used = [name for name in rows[0] if any(row[name] for row in rows)]
+    return [{name: row[name] for name in used} for row in rows]
+
+
+def title(audit):
+    """What was audited."""
+    sites = counted(len(audit.sites), "site")
+    return (f"audit of {audit.model}: {counted(audit.batches, 'batch')} "
+            f"({audit.memory / 1e6:.3g} MB), {audit.forwards} forward passes, {sites} with running "
+            "statistics")
+
+
+# -- forms ------------------------------------------------------------------------------------
+
+def table_lines(rows):
+    """Lines of a table of dicts, of which the first ones are shown."""
+    shown = rows[:_SITES]
+    lines = aligned([list(shown[0]), *(list(row.values()) for row in shown)]) if shown else []
+    more = [f"and {len(rows) - _SITES} more"] if len(rows) > _SITES else []
+    return lines + more
+
+
+def text(audit):
+    """The page."""
+    return "\n".join([title(audit), verdict(audit), *explanation(audit), "",
+                      *table_lines(measure_rows(audit)), "", *table_lines(site_rows(audit))])
+
+
+def html(audit):
+    """The page for a notebook."""
+    lines = "".join(f"<p>{escape(line)}</p>" for line in (verdict(audit), *explanation(audit)))
+    return (lines + _html.table(title(audit), {}, measure_rows(audit))
+            + _html.table("", {}, site_rows(audit)))
