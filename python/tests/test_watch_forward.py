@@ -365,7 +365,7 @@ class File(unittest.TestCase):
             self.skipTest(str(error))
         model = mlp(nn.BatchNorm1d)
         train(model, list(torch.randn(60, 32, 5)))
-        with self.record(model.eval(), [2.0] * 60, labels=("source", "target")) as file:
+        with self.record(model.eval(), [2.0] * 90, labels=("source", "target")) as file:
             rows = {row["question"]: row for row in file.diagnose()}
         self.assertNotEqual(rows["divergence"]["verdict"], "found")
         self.assertEqual(rows["inference"]["verdict"], "found")

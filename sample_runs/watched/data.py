@@ -24,7 +24,7 @@ def _random(seed):
 def clusters(seed):
     """Eight classes of two Gaussian clusters each in 20 features of different scale."""
     random, n = _random(seed)
-    centres = 2 * torch.randn(16, 20, generator=random)
+    centres = 0.7 * torch.randn(16, 20, generator=random)
     which = torch.randint(16, (n,), generator=random)
     x = centres[which] + torch.randn(n, 20, generator=random)
     scale = torch.logspace(-0.5, 0.5, 20)
