@@ -91,9 +91,11 @@ class ForwardTap(_taps.Tap):
         self.misfit = ("within torch.compile forward=True does not record; call the model outside of it")
 
     def _ran(self, module, args, output):
-        self.shared.guarded(self._look, args, output)
+        self.shared.guarded(self._look, module, args, output)
 
-    def _look(self, args, output):
+    def _look(self, module, args, output):
+        if self.order is None and self.site.own_running and not module.training:
+            self.site.alpha = 1.0  # the running statistics stand still
         with plain():
             x = self._input(args, output)
             layout = None if x is None else self._layout(x)

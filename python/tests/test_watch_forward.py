@@ -120,6 +120,7 @@ class Forward(WatchCase):
         self.assertEqual(vectors["4", "mu"], model[4].running_mean.double().tolist())
         self.assertEqual(vectors["4", "sigma2"], model[4].running_var.double().tolist())
         self.assertNotIn("mu_moved", run.recorder.declared)
+        self.assertEqual([site["alpha"] for site in run.recorder.sites], [1.0, 1.0])
 
     def test_copy_with_stale_buffers(self):
         """An EMA of the weights keeps the buffers of the beginning (timm 245): against its own inputs."""
@@ -162,6 +163,7 @@ class Forward(WatchCase):
         self.assertEqual(first["vectors"]["1", "mu"], source[0].double().tolist())
         moved = torch.tensor(last["vectors"]["1", "mu"]) - source[0]
         self.assertGreater(moved.norm() / source[1].sqrt().norm(), 0.8 * want[0])
+        self.assertEqual(run.recorder.sites[0]["alpha"], 0.9)
 
     def test_buffers_that_are_removed(self):
         """Tent takes them away after watch(): the running values stay those of the source."""
@@ -365,7 +367,7 @@ class File(unittest.TestCase):
             self.skipTest(str(error))
         model = mlp(nn.BatchNorm1d)
         train(model, list(torch.randn(60, 32, 5)))
-        with self.record(model.eval(), [2.0] * 90, labels=("source", "target")) as file:
+        with self.record(model.eval(), [2.0] * 40, labels=("source", "target")) as file:
             rows = {row["question"]: row for row in file.diagnose()}
         self.assertNotEqual(rows["divergence"]["verdict"], "found")
         self.assertEqual(rows["inference"]["verdict"], "found")
