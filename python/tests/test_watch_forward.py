@@ -53,7 +53,7 @@ class Forward(WatchCase):
 
     def trained(self, make=lambda: mlp(nn.BatchNorm1d), shape=(32, 5)):
         model = make()
-        train(model, list(1 + 2 * torch.randn(40, *shape)))
+        train(model, list(1 + 2 * torch.randn(20, *shape)))
         return model
 
     def seen(self, model, at):
@@ -82,10 +82,11 @@ class Forward(WatchCase):
         """Evaluation or training, without gradients, in inference mode, or with gradients."""
         for make, shape in ((lambda: mlp(nn.BatchNorm1d), (32, 5)), (mlp, (32, 5)),
                             (convnet, (9, 3, 8, 8))):
+            start = self.trained(make, shape)
             for training in (False, True):
                 for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
-                    with self.subTest(model=make(), training=training, mode=mode.__name__):
-                        model = self.trained(make, shape).train(training)
+                    with self.subTest(shape=shape, training=training, mode=mode.__name__):
+                        model = copy.deepcopy(start).train(training)
                         seen = self.seen(model, 4)
                         with fake_watch(model, forward=True) as run:
                             for _ in range(2):
