@@ -210,7 +210,7 @@ def main():
     parser.add_argument("names", nargs="*", help="trainings; default: all of the set")
     parser.add_argument("--calibrate", action="store_true", help="the other ten")
     parser.add_argument("--diagnose", action="store_true", help="print findings, train nothing")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.diagnose:
         diagnose(given.directory)
         return
