@@ -42,6 +42,8 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
           process_group: "torch.distributed.ProcessGroup | None" = None, every: int = 1,
           activations_every: int = 0, on_error: str = "warn", gradient_norms: bool = True,
           kind: "str | Callable[[str], str] | None" = None, start: int = 0, verbose: bool = True,
+          forward: bool = False, labels: "list[str] | tuple[str, ...]" = (),
+          on_finding: "Callable[[dict[str, Any]], Any] | None" = None, findings_every: int = 500,
           **options: Any) -> "Watch":
     """Records the normalization sites of a PyTorch model from its own training loop.
 
@@ -66,7 +68,10 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
     continues without recording, "raise" stops the training. gradient_norms=False: without dx_norm
     and direct_norm, which cost a pass over the gradient. kind: a text, or a function of a site's
     name. start: steps before this run. verbose: prints the number of sites, and the classes that
-    look like norms and are not recorded. Other options are those of statrec.Recorder: force=True,
+    look like norms and are not recorded. forward=True: every forward pass is recorded in any mode,
+    nothing of gradients. labels: names of domains or clients for run.step(label=...). on_finding: a
+    function of a finding of diagnose, called once for each every findings_every steps and at the
+    end. Other options are those of statrec.Recorder: force=True,
     resume=True, vectors_every=N, vectors=False, planned_steps=N, ...
 
     Raises ValueError if no module is a normalization, TypeError for an unknown option, and
@@ -77,7 +82,9 @@ def watch(model: "torch.nn.Module", path: "str | os.PathLike", *,
                  alpha=alpha, eps=eps, repeat=repeat, phases=phases, ranks=ranks,
                  process_group=process_group, every=every,
                  activations_every=activations_every, on_error=on_error,
-                 gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose, **options)
+                 gradient_norms=gradient_norms, kind=kind, start=start, verbose=verbose,
+                 forward=forward, labels=labels, on_finding=on_finding,
+                 findings_every=findings_every, **options)
 
 
 def audit(model: "torch.nn.Module", loader: "Iterable[Any]",

@@ -194,7 +194,8 @@ class Cards:
 
     def __init__(self, shared):
         self.shared, self.boards, self.more, self.wanted = shared, {}, [], {}
-        self.running, self.kept, self.writer = [], 0, Writer()
+        self.keepers, self.kept, self.writer = [], 0, Writer()
+        self.before, self.running = [], []  # (_Running, what it kept): last but one, and last
 
     # -- forward ------------------------------------------------------------------------------
 
@@ -295,18 +296,20 @@ class Cards:
     # -- the end of a step ----------------------------------------------------------------------
 
     def keep_running(self, taps):
-        """Running statistics on GPUs, as they are now: before the next step. The other taps."""
+        """Running statistics on GPUs, as they are now: after a step and before the next one. The
+        other taps."""
         self.kept += 1
         if self.kept <= 2:  # lazy modules have them after the first step
-            self.running = _Running.of(taps)
-        for one in self.running:
-            one.keep()
-        mine = {id(tap) for one in self.running for tap, _ in one.taps}
+            self.keepers = _Running.of(taps)
+        self.before, self.running = self.running, [(one, one.keep()) for one in self.keepers]
+        mine = {id(tap) for one in self.keepers for tap, _ in one.taps}
         return [tap for tap in taps if id(tap) not in mine]
 
-    def send(self, passes, values, running):
-        """A Sent of all passes and values (numbers and tensors); the boards are ready for the next step."""
-        sent = Sent(self, passes, values, running)
+    def send(self, passes, values, before, after):
+        """A Sent of all passes and values (numbers and tensors); the boards are ready for the next step.
+
+        before, after: running statistics by site of modules on the CPU."""
+        sent = Sent(self, passes, values, before, after)
         for board in self.boards.values():
             if board._gained:
                 board.cleared()
@@ -324,7 +327,7 @@ class Cards:
 class Sent:
     """What a step left, on its way to the host."""
 
-    def __init__(self, cards, passes, values, running):
+    def __init__(self, cards, passes, values, before, after):
         self.passes = passes
         self.placed, plain = {}, []
         for one in passes:
@@ -338,22 +341,24 @@ class Sent:
         ordered = [one for group, _ in self.groups for one in group]
         counted = _passes._leaf_counts(ordered)
         self.normed = [one for one in plain if one.norms is not None]
-        self.running = cards.running if passes else []
-        self.kept = list(running.items()) if passes else []
+        self.running = (cards.before, cards.running) if passes else ([], [])
+        self.kept = (list(before), list(after)) if passes else ([], [])  # sites
         self.values = values
         parts = [[board.bytes for board in self.placed], [block for _, block in self.groups], counted,
-                 [one.norms for one in self.normed], [one.values for one in self.running],
-                 [block for _, block in self.kept], [one for one in values if torch.is_tensor(one)]]
+                 [one.norms for one in self.normed],
+                 *([block for _, block in running] for running in self.running),
+                 [before[site] for site in self.kept[0]], [after[site] for site in self.kept[1]],
+                 [one for one in values if torch.is_tensor(one)]]
         self.counts = [len(part) for part in parts]
         self.fetch = Fetch([tensor for part in parts for tensor in part])
 
     def received(self, scale_at):
-        """(HostPasses, values as numbers, running statistics by site, norms of rows by name). values[scale_at]
-        is what the loss was multiplied by. Waits for the copy."""
+        """(HostPasses, values as numbers, running statistics by site before and after the step, norms of
+        rows by name). values[scale_at] is what the loss was multiplied by. Waits for the copy."""
         got, parts = iter(self.fetch.get()), []
         for count in self.counts:
             parts.append([next(got) for _ in range(count)])
-        boards, blocks, counted, norms, running, kept, numbers = parts
+        boards, blocks, counted, norms, *running, numbers = parts
         numbers = iter(numbers)
         values = [next(numbers).reshape(()).item() if torch.is_tensor(one) else one for one in self.values]
         scale = float(values[scale_at])
@@ -364,10 +369,15 @@ class Sent:
         told = _passes.row_norms(self.normed, [one.double() for one in norms], scale)
         for name, sites in found.items():
             told.setdefault(name, {}).update(sites)
-        by_site = {site: block.double() for (site, _), block in zip(self.kept, kept)}
-        for one, block in zip(self.running, running):
-            by_site.update(one.by_site(block.double()))
-        return [hosts[id(one)] for one in self.passes], values, by_site, told
+        before, after = (self._by_site(when, running[when], running[2 + when]) for when in (0, 1))
+        return [hosts[id(one)] for one in self.passes], values, before, after, told
+
+    def _by_site(self, when, blocks, kept):
+        """Running statistics [2, width] by site. when: 0 before the step, 1 after it."""
+        found = {site: block.double() for site, block in zip(self.kept[when], kept)}
+        for (one, _), block in zip(self.running[when], blocks):
+            found.update(one.by_site(block.double()))
+        return found
 
     def _of_board(self, board, placed, data, scale, found):
         hosts = board.received(data, placed)
@@ -415,15 +425,15 @@ def _judge(block, pairs):
 
 
 class _Running:
-    """Running statistics of the modules on a device: values [2, W] float32."""
+    """Running statistics of the modules on a device, [2, W] float32: those of two times."""
 
     def __init__(self, device, taps):
         self.taps, self.places, start = taps, [], 0
         for tap, width in taps:
             self.places.append((tap.site, start, start + width))
             start += width
-        self.values = torch.empty(2, start, device=device)
-        self.to = [view for _, a, b in self.places for view in (self.values[0, a:b], self.values[1, a:b])]
+        self.times = [(values, [row[a:b] for _, a, b in self.places for row in values])
+                      for values in torch.empty(2, 2, start, device=device)]
 
     @classmethod
     def of(cls, taps):
@@ -435,9 +445,13 @@ class _Running:
         return [cls(device, pairs) for device, pairs in by_device.items()]
 
     def keep(self):
+        """Copies them; what the call before returned stays as it is."""
         tensors = [buffer for tap, _ in self.taps for buffer in _buffers(tap)]
+        self.times.reverse()
+        values, to = self.times[0]
         with torch.no_grad():
-            copy_all(self.to, [one.detach() for one in tensors])
+            copy_all(to, [one.detach() for one in tensors])
+        return values
 
     def by_site(self, block):
         return {site: block[:, a:b] for site, a, b in self.places}

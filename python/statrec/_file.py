@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _abi, _arrays, _frames, _html
+from . import _abi, _arrays, _frames, _html, _labels
 from ._columns import Column, Statistic
 from ._library import Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes
 
@@ -346,6 +346,15 @@ class File:
     def evals(self) -> Columns:
         """Columns [E] by name: step, epoch, and every metric; float64."""
         return self._columns("evals", ["step", *self._names("evals")])
+
+    @property
+    def labels(self) -> list[Optional[str]]:
+        """The label of each step (watch(labels=...), step(label=...)), None where it has none; empty
+        for a run without labels."""
+        about = self.declared.get(_labels.SCALAR)
+        if about is None or about.scope != "step":
+            return []
+        return _labels.read(about.definition, self.steps[_labels.SCALAR])
 
     def _columns(self, group, names):
         def column(name):

@@ -93,12 +93,17 @@ def diagnose(*files: Any) -> Diagnosis:
         print(statrec.diagnose("run.h5"))                  # a page
         statrec.diagnose("run.h5").findings[0]["site"]     # the worst one
     """
-    paths = [os.fsdecode(file) for file in files]
-    told = json.loads(_run("statrec", ["diagnose", *paths, "--format", "json"]).stdout)
-    names = [column["name"] for column in told["columns"]]
-    found = Diagnosis(dict(zip(names, row)) for row in told["rows"])
-    found.page = _run("statrec", ["diagnose", *paths]).stdout
+    found = diagnosed(files)
+    found.page = _run("statrec", ["diagnose", *map(os.fsdecode, files)]).stdout
     return found
+
+
+def diagnosed(files):
+    """A Diagnosis without its page."""
+    told = json.loads(_run("statrec", ["diagnose", *map(os.fsdecode, files), "--format",
+                                       "json"]).stdout)
+    names = [column["name"] for column in told["columns"]]
+    return Diagnosis(dict(zip(names, row)) for row in told["rows"])
 
 
 # -- running ----------------------------------------------------------------------------------

@@ -2,13 +2,15 @@
 
 Each rank merges its own passes of a step; what rank 0 writes is one pass of every rank. With
 DistributedDataParallel the loss that is minimised is the mean over ranks, so the sums of g are
-divided by the number of ranks: they are those of one process with all rows and the mean loss.
+divided by the number of ranks: they are those of one process with all rows and the mean loss. The
+loss that is written is this mean, too.
 """
 import torch
 import torch.distributed as dist
 
-from . import _passes
+from . import _momentum, _passes
 
+_HEAD = 3    # whether nothing failed, whether there is a loss, the loss
 _COUNTS = 3  # rows, samples, padded
 _SUMS = 6    # rows of a block that are sent; the gain is rank 0's
 
@@ -25,22 +27,23 @@ class Merging:
     """Gathers the passes of all ranks. widths: of the sites, the same on all ranks."""
     merge = True
 
-    def __init__(self, group=None):
+    def __init__(self, group=None, buffers=""):
         self.group = group
         self.rank, self.world = dist.get_rank(group), dist.get_world_size(group)
-        self.told, self.writes = f"all of {self.world}", self.rank == 0
+        self.told, self.writes = f"all of {self.world}{buffers}", self.rank == 0
 
     def _device(self):
         nccl = "nccl" in str(dist.get_backend(self.group))
         return torch.device("cuda", torch.cuda.current_device()) if nccl else torch.device("cpu")
 
-    def _packed(self, sites, passes, sound):
-        """[1 + sum over sites of (3 + 6 width)] doubles; the first says that nothing failed."""
+    def _packed(self, sites, passes, sound, loss):
+        """[3 + sum over sites of (3 + 6 width)] doubles, of which the first are the head."""
         by_site = {}
         for one in passes:
             if one.rows > 0:
                 by_site.setdefault(id(one.site), []).append(one)
-        parts = [torch.tensor([float(sound)], dtype=torch.float64)]
+        head = float(sound), float(loss is not None), 0.0 if loss is None else loss
+        parts = [torch.tensor(head, dtype=torch.float64)]
         for site, width in sites:
             parts.append(self._site_part(by_site.get(id(site)), width))
         return torch.cat(parts)
@@ -54,20 +57,25 @@ class Merging:
             part[_COUNTS:] = torch.cat([one[row] for row in range(_SUMS)])
         return part
 
-    def gather(self, sites, passes, sound):
-        """HostPasses of all ranks, and whether all are sound. sites: [(site, width)]."""
-        mine = self._packed(sites, passes, sound).to(self._device())
+    def gather(self, sites, passes, sound, loss=None):
+        """HostPasses of all ranks, whether all are sound, and the mean of the losses that there are, or
+        None. sites: [(site, width)]."""
+        mine = self._packed(sites, passes, sound, loss).to(self._device())
         everyone = [torch.empty_like(mine) for _ in range(self.world)]
         dist.all_gather(everyone, mine, group=self.group)
+        everyone = [one.cpu() for one in everyone] if self.writes else everyone
+        heads = [one[:_HEAD].tolist() for one in everyone]
+        all_sound = all(head[0] == 1 for head in heads)
+        losses = [head[2] for head in heads if head[1]]
+        mean = sum(losses) / len(losses) if losses else None
         if not self.writes:
-            return [], all(bool(one[0] == 1) for one in everyone)
+            return [], all_sound, mean
         gains = {id(one.site): one for one in passes}
-        everyone = [one.cpu() for one in everyone]
         found = [one for flat in everyone for one in self._unpacked(flat, sites, gains)]
-        return found, all(bool(flat[0] == 1) for flat in everyone)
+        return found, all_sound, mean
 
     def _unpacked(self, flat, sites, gains):
-        start = 1
+        start = _HEAD
         for site, width in sites:
             counts = [int(count) for count in flat[start:start + _COUNTS].tolist()]
             start += _COUNTS
@@ -86,13 +94,19 @@ class Merging:
         return _passes.HostPass(site, counts, block, 0, width, gain is not None and gain.has_gamma)
 
 
-def choose(ranks, has_sync, group=None):
-    """What `ranks` of watch() means here: "merge", "own", or None for what fits the sites."""
+def choose(ranks, sites, group=None):
+    """What `ranks` of watch() means here: "merge", "own", or None for what fits the sites.
+
+    The text for the file also says where running statistics are not synchronized: a BatchNorm under
+    DistributedDataParallel is evaluated with those of rank 0's batches.
+    """
     if ranks not in (None, "merge", "own"):
         raise ValueError(f'ranks: "merge" or "own" is wanted, got {ranks!r:.80}')
     if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size(group) == 1:
         return Alone()
-    if ranks == "merge" or ranks is None and has_sync:
-        return Merging(group)
+    apart = any(_momentum.asked(site) and not site.sync for site in sites)
+    buffers = "; running statistics: buffers of rank 0" if apart else ""
+    if ranks == "merge" or ranks is None and any(site.sync for site in sites):
+        return Merging(group, buffers)
     world = dist.get_world_size(group)
-    return Alone(f"rank 0 of {world}", dist.get_rank(group) == 0)
+    return Alone(f"rank 0 of {world}{buffers}", dist.get_rank(group) == 0)

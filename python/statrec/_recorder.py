@@ -374,6 +374,14 @@ class Recorder:
         number = which if isinstance(which, int) else self._scalar_id(which)
         self._done(library().sr_put_scalar(self._pointer, site, number, _real(value, which)))
 
+    @_call()
+    def put_scalars(self, which: Union[str, int], values: Sequence[tuple[int, float]]) -> None:
+        """put_scalar of one statistic at many sites: (site, value) each."""
+        pointer, put = self._pointer, library().sr_put_scalar
+        number = which if isinstance(which, int) else self._scalar_id(which)
+        for site, value in values:
+            self._done(put(pointer, site, number, _real(value, which)))
+
     def _scalar_id(self, name):
         if name in self._declared:
             return self._declared[name]

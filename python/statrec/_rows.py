@@ -1,6 +1,8 @@
 """What statrec.watch writes: the sites at the first step, and a row of each step."""
 import math
 
+from . import _passes
+
 _STEP_ARGUMENTS = ("loss", "lr", "tokens", "epoch", "grad_norm", "update", "step", "scaler",
                    "grad_scale")
 
@@ -13,11 +15,12 @@ def number(value):
 
 class Rows:
     """Calls the methods of a Recorder. taps: those of the run, whose list grows until the sites are
-    declared. resume: the rows up to the first step come from the file that was there."""
+    declared. resume: the rows up to the first step come from the file that was there. forward: the
+    passes have no gradients."""
 
-    def __init__(self, recorder, path, taps, repeat, norms, resume):
+    def __init__(self, recorder, path, taps, repeat, norms, resume, forward=False):
         self._recorder, self._path, self._taps = recorder, path, taps
-        self._repeat, self._norms, self._resume = repeat, norms, resume
+        self._repeat, self._norms, self._resume, self._forward = repeat, norms, resume, forward
         self._sites, self._scalars, self.declared = {}, {}, False
 
     def declare_scalar(self, name, unit, definition, scope, writes):
@@ -58,15 +61,31 @@ class Rows:
         recorder.add_seconds(seconds)
         recorder.begin_step(step)
         known = [one for one in hosts if one.site in self._sites]
-        recorder.put_passes([(self._sites[one.site], one.rows, one.samples, one.padded,
-                              *one.place(), one.has_gamma) for one in known if one.rows > 0],
-                            self._norms)
+        if self._forward:
+            self._put_forward(known)
+        else:
+            recorder.put_passes([(self._sites[one.site], one.rows, one.samples, one.padded,
+                                  *one.place(), one.has_gamma) for one in known if one.rows > 0],
+                                self._norms)
         self._put_running({one.site for one in known}, running)
         self._put_scalars(scalars)
         update = step if row["update"] is None else row["update"]
         recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),
                           **{name: number(row[name])
                              for name in ("epoch", "loss", "lr", "grad_norm")})
+
+    def _put_forward(self, hosts):
+        """Passes without gradients, those of a site as one: the recorder merges backward passes."""
+        passes = {}
+        for one in hosts:
+            if one.rows > 0:
+                passes.setdefault(one.site, []).append(one)
+        for site, found in passes.items():
+            one = _passes.merged(found)
+            at, stride = one.place()
+            self._recorder.put_forward(self._sites[site], one.rows, at, at + stride, at + 2 * stride,
+                                       at + 6 * stride if one.has_gamma else None, one.samples,
+                                       one.padded)
 
     def _put_running(self, sites, running):
         places = [(self._sites[site], values.data_ptr(), 8 * values.stride(0))
@@ -81,9 +100,9 @@ class Rows:
             if scope == "step":
                 self._recorder.put_step_scalar(which, number(value))
                 continue
-            for site, one in value.items():
-                if site not in named and name not in self._scalars:
-                    continue  # its width was not known at the first step
-                if site not in named:
-                    raise ValueError(f"{name}: no site {site!r:.80}")
-                self._recorder.put_scalar(named[site], which, number(one))
+            missing = [site for site in value if site not in named]
+            if missing and name in self._scalars:
+                raise ValueError(f"{name}: no site {missing[0]!r:.80}")
+            # of the recorder's own one may lack a width at the first step
+            self._recorder.put_scalars(which, [(named[site], number(one))
+                                               for site, one in value.items() if site in named])

@@ -8,7 +8,8 @@ from ._caught import copy_all
 def kept(taps):
     """Copies [2, width] of running mean and variance by site, of taps whose modules have them.
 
-    On the CPU in doubles that are made once, by one call for all of them.
+    On the CPU in doubles that are made once, by one call for all of them. What was kept by the call
+    before stays as it is.
     """
     found, to, tensors = {}, [], []
     for tap in taps:
@@ -37,7 +38,9 @@ def initial(taps):
 
 
 def _rows(tap, width):
-    if tap.running is None or tap.running[0].shape[1] != width:
-        block = torch.empty(2, width, dtype=torch.float64)
-        tap.running = block, block.unbind()
-    return tap.running
+    """The older one of the tap's two blocks, and its rows."""
+    if tap.running is None or tap.running[0][0].shape[1] != width:
+        tap.running = [(block, block.unbind())
+                       for block in torch.empty(2, 2, width, dtype=torch.float64)]
+    tap.running.reverse()
+    return tap.running[0]

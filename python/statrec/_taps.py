@@ -74,6 +74,14 @@ def _no_module():
     return None
 
 
+class _Tensor:
+    """What stands for the module of a tensor's tap: it is recorded in training."""
+    training = True
+
+
+_TENSOR = _Tensor()
+
+
 def _is_wrapped(output):
     """Whether a transform of torch.func (vmap, grad) made the tensor: it has no data of its own."""
     return _wrapped is not None and torch.is_tensor(output) and _wrapped(output)
@@ -148,7 +156,7 @@ class Tap:
             return None
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
-        if not module.training or not torch.is_grad_enabled():
+        if not self.wants(module):
             return None
         if self.shared.phase != self.phase:
             if not self.shared.phase:
@@ -161,6 +169,10 @@ class Tap:
             return None
         return self._ran(module, args, output)
 
+    def wants(self, module):
+        """Whether a forward pass of the module may be recorded in the mode that it is in."""
+        return module.training and torch.is_grad_enabled()
+
     def _ran(self, module, args, output):
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
         if self.shared.activations and self.shared.on:
@@ -172,7 +184,7 @@ class Tap:
 
     def tensor(self, x):
         """The host gave a tensor to statrec.tap."""
-        if torch.is_grad_enabled():
+        if self.wants(_TENSOR):
             self._ran(None, (x,), x)
 
     def called(self, module, call):
@@ -216,11 +228,17 @@ class Tap:
 
     def _catch(self, x, output):
         """A Catch of this forward pass; None: it is not recorded."""
+        layout = self._layout(x, output.grad_fn is not None)
+        return None if layout is None or layout.rows == 0 else Catch(self, x.detach(), layout)
+
+    def _layout(self, x, wanted=True):
+        """Layout of the input of a pass that is recorded, if wanted; the first pass of a site gives
+        its order and its width in any case."""
         rows_shape, width = self._shapes(x)
         if self.order is None:
             self.order, self.width = next(self.shared.order), self.width or width
         self.device = x.device
-        if not self.shared.on or output.grad_fn is None:
+        if not self.shared.on or not wanted:
             return None
         if width != self.width:
             self.misfit = f"its width changed from {self.width} to {width}"
@@ -230,8 +248,7 @@ class Tap:
         except ValueError as error:
             self.misfit = str(error)
             return None
-        layout = _sums.Layout(x.detach(), self.width, self.first, index)
-        return Catch(self, x.detach(), layout) if layout.rows > 0 else None
+        return _sums.Layout(x.detach(), self.width, self.first, index)
 
     def _by_node(self, module, output):
         """Whether nothing is left to do, since the node of a batch norm has all numbers. Not where
@@ -352,7 +369,7 @@ class _Enter:
                                "to; it is recorded outside of it")
             return
         shared = self.tap.shared
-        wanted = module.training and torch.is_grad_enabled() and not shared.idle
+        wanted = self.tap.wants(module) and not shared.idle
         if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
             self.tap.misfit, wanted = "its forward has been replaced", False
         if wanted and not shared.phase and self.tap.phase:

@@ -3,6 +3,8 @@ tensorboard writer. It is recognised by its methods; no package of it is importe
 import fnmatch
 import math
 
+from ._plot import diagnosed
+
 SCALARS = ("tid_mean", "tid_var", "dx_norm", "g_mu", "g_sigma2")
 
 
@@ -27,6 +29,8 @@ def sender(writer):
 class Follower:
     """Sends the rows of a growing file that it has not sent yet."""
 
+    what = "log_to"  # in a warning
+
     def __init__(self, writer, sites="*", scalars=SCALARS, every=100):
         self._numbers, self._text = sender(writer)
         self._sites = [sites] if isinstance(sites, str) else list(sites)
@@ -47,10 +51,34 @@ class Follower:
                 self._numbers(values, int(step))
         self._sent = len(steps)
 
-    def conclude(self, diagnosis, step):
-        """The findings of a Diagnosis."""
+    def conclude(self, file, step):
+        """The diagnosis of the finished file."""
+        diagnosis = file.diagnose()
         self._numbers({"statrec/findings": len(diagnosis.findings)}, step)
         self._text("statrec/diagnosis", str(diagnosis), step)
+
+
+class Findings:
+    """Calls function(finding) for each finding of a growing file, once for each question."""
+
+    what = "on_finding"
+
+    def __init__(self, function, every):
+        if not callable(function):
+            raise TypeError(f"on_finding: a function is wanted, got {function!r:.80}")
+        if not isinstance(every, int) or every < 1:
+            raise ValueError(f"findings_every: a number of steps is wanted, got {every!r:.80}")
+        self._function, self.every, self._told = function, every, set()
+
+    def send(self, file):
+        """file: an open File."""
+        for finding in diagnosed([file]).findings:
+            if finding["question"] not in self._told:
+                self._told.add(finding["question"])
+                self._function(finding)
+
+    def conclude(self, file, step):
+        """send() has told everything."""
 
 
 def _summary_writer():
@@ -83,6 +111,6 @@ def to_tensorboard(path, directory, sites="*", scalars=None):
                 for step, value in zip(steps, file.steps[name]):
                     if math.isfinite(value):
                         writer.add_scalar(name, float(value), int(step))
-            Follower(writer).conclude(file.diagnose(), int(steps[-1]) if len(steps) else 0)
+            Follower(writer).conclude(file, int(steps[-1]) if len(steps) else 0)
     finally:
         writer.close()

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import torch
 from torch import nn
 
-from . import (_activations, _cards, _nodes, _open_runs, _own_rows, _passes, _ranks, _running, _sites,
-               _taps)
+from . import (_activations, _cards, _forward, _labels, _momentum, _nodes, _open_runs, _own_rows,
+               _passes, _ranks, _running, _sites, _taps)
 from ._mask import Mask
 from ._rows import Rows, number
 from ._say import warn
@@ -59,24 +59,26 @@ class Watch:
     dx_norm, direct_norm and their bn variants, which cost a pass over g. on_error: "warn"
     continues without recording, "raise" stops the training. kind: a text, or a function of a
     site's name. start: steps before this run. verbose: print the number of sites and the classes
-    that look like norms and are not recorded (sites_left_out). Further options are the same as for
-    statrec.Recorder.
+    that look like norms and are not recorded (sites_left_out). forward=True: every forward pass is
+    recorded in any mode, and nothing of gradients. labels: names for step(label=...).
+    on_finding(finding): called once for each new finding of diagnose, every findings_every steps
+    and at the end. Further options are the same as for statrec.Recorder.
     """
 
     def __init__(self, model, path, *, sites=None, observe=None, observe_output=None, alpha=0.9,
                  eps=1e-5, repeat=None, phases=(), ranks=None, process_group=None, every=1,
                  activations_every=0, on_error="warn",
-                 gradient_norms=True, kind=None, start=0, verbose=True, recorder=_recorder,
-                 **options):
+                 gradient_norms=True, kind=None, start=0, verbose=True, forward=False, labels=(),
+                 on_finding=None, findings_every=500, recorder=_recorder, **options):
         self._closed = True  # until all is there
-        _check(model, repeat, phases, every, activations_every, on_error)
+        _check(model, repeat, phases, every, activations_every, on_error, forward)
+        findings = _findings(on_finding, findings_every)
         _check_options(options)
         self._asked, repeat = repeat, repeat or "last"
-        self.phases = tuple(phases)
+        self.phases, self.labels, self._forward = tuple(phases), _labels.checked(labels), forward
         found, self.sites_left_out = _sites.find_sites(model, sites, observe, observe_output,
                                                        alpha, eps, kind)
-        sync = any(isinstance(site.module, nn.SyncBatchNorm) for site in found)
-        self._ranks = _ranks.choose(ranks, sync, process_group)
+        self._ranks = _ranks.choose(ranks, found, process_group)
         self.path, self._pid = os.fspath(path), os.getpid()
         self._repeat = "merge" if self._ranks.merge else repeat
         self._activations_every = activations_every
@@ -86,15 +88,23 @@ class Watch:
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows, self._followers, self._early, self._taps = None, [], "", []
-        self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume)
+        self._own_rows = self._movement = self._source = None
+        self._followers, self._early, self._taps = [], "", []
+        self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
+                          forward)
         if self._repeat == "merge" and self._recorder is not None:
             self._own_rows = _own_rows.OwnRows(resume)
             _own_rows.declare(self._recorder)
         if activations_every and self._recorder is not None:
             _activations.declare(self._recorder)
+        if self.labels:
+            self._rows.declare_scalar(_labels.SCALAR, "", _labels.definition(self.labels), "step",
+                                      self._recorder is not None)
         self._shared = _taps.Shared(repeat, gradient_norms)
         self._make_taps(model, found)
+        self._declare_more()
+        if findings is not None and self._recorder is not None:
+            self._followers.append(findings)
         if verbose and self._ranks.writes:
             self._say_sites()
         self._closed = False
@@ -115,6 +125,17 @@ class Watch:
                         ranks=self._ranks.told)
             self._recorder = recorder(self.path, **{**told, **options})
 
+    def _declare_more(self):
+        """Scalars that depend on whether modules have running statistics of their own."""
+        if self._recorder is None:
+            return
+        if self._forward:
+            self._source = _forward.source(self._running)
+            _forward.declare(self._recorder, bool(self._source))
+        elif any(_momentum.asked(tap.site) for tap in self._taps):
+            self._movement = _momentum.Movement()
+            _momentum.declare(self._recorder)
+
     def _make_taps(self, model, found):
         self._cards = None
         self._taps_made = self._ranks.writes or self._ranks.merge
@@ -129,10 +150,11 @@ class Watch:
         for site in found:
             near = next(iter(site.module.parameters(recurse=False)), None)
             for phase, one in _sites.of_phases(site, self.phases):
-                self._taps.append(_taps.Tap(one, self._shared, phase))
+                self._taps.append(self._tap_class(one, self._shared, phase))
                 self._taps[-1].prepare(device if near is None else near.device)
         devices = {tensor.device for tensor in tensors}
-        self._cards = self._shared.cards = _cards.make(self._shared, devices, self._ranks)
+        if not self._forward:  # whose sizes are waited for
+            self._cards = self._shared.cards = _cards.make(self._shared, devices, self._ranks)
         self._keep_running()
 
     def _tap(self, x, name, features):
@@ -147,8 +169,12 @@ class Watch:
 
     def _new_tap(self, name, features):
         site = _sites.tensor_site(name, features, self._alpha, {tap.site.name for tap in self._taps})
-        self._taps.append(_taps.Tap(site, self._shared))
+        self._taps.append(self._tap_class(site, self._shared))
         return self._taps[-1]
+
+    @property
+    def _tap_class(self):
+        return _forward.ForwardTap if self._forward else _taps.Tap
 
     # -- before the first step ----------------------------------------------------------------
 
@@ -191,13 +217,17 @@ class Watch:
     def step(self, loss: Number = None, lr: Number = None, tokens: Union[int, torch.Tensor] = 0,
              epoch: Optional[float] = None, grad_norm: Number = None, update: Optional[int] = None, *,
              step: Optional[int] = None, scaler: Optional[torch.amp.GradScaler] = None,
-             grad_scale: float = 1.0, **scalars: Union[Number, dict[str, Number]]) -> None:
+             grad_scale: float = 1.0, label: Union[str, Number] = None,
+             **scalars: Union[Number, dict[str, Number]]) -> None:
         """Ends a step: call it after loss.backward(), once per update, before scaler.update().
 
         loss, grad_norm: numbers or tensors of one element. update: number of the update; default:
         the number of the step. scaler: a GradScaler; grad_scale: the factor of the loss instead.
-        Declared scalars by their names.
+        label: one of watch(labels=...), as the domain or the client of the batch. Declared scalars
+        by their names. With forward=True call it after a forward pass, without a loss.
         """
+        if label is not None:  # without labels it is a scalar that the host has declared
+            scalars[_labels.SCALAR] = _labels.number(self.labels, label) if self.labels else label
         self._rows.check(scalars)
         if not self._listening:
             self._farewell()
@@ -210,7 +240,8 @@ class Watch:
             scale = scaler.get_scale() if scaler is not None else float(grad_scale)
         row = dict(update=update, tokens=tokens, epoch=epoch, lr=lr)
         try:
-            self._step(row, [loss, grad_norm], scale, scalars)
+            with _forward.plain() if self._forward else contextlib.nullcontext():
+                self._step(row, [loss, grad_norm], scale, scalars)
         except Exception as error:
             self._fail(error)
             return
@@ -223,22 +254,34 @@ class Watch:
         self._warn(passes)
         if self._gathered is None:
             self._settle()
+        before = self._running
         if self._cards is not None:
-            self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()})
+            self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()}, before)
             return
-        hosts, told, running, norms = self._fetched(passes, numbers, scale)
+        self._keep_running()
+        hosts, told, before, after, norms = self._fetched(passes, numbers, scale, before)
         _nodes.trust(self._taps, hosts)
-        own, hosts = hosts, self._from_ranks(hosts)
+        own, (hosts, loss) = hosts, self._from_ranks(hosts, None if numbers[0] is None else told[0])
         if self._shared.failure is not None:
             raise self._shared.failure
-        row["loss"], row["grad_norm"] = told
-        self._diverged = numbers[0] is not None and not math.isfinite(row["loss"])
-        if self._own_rows is not None:
-            scalars = {**scalars, **self._own_rows.scalars(own, hosts, running)}
-        scalars = {**scalars, **norms, **self._activations()}
+        row["loss"], row["grad_norm"] = number(loss), told[1]
+        self._diverged = loss is not None and not math.isfinite(loss)
         if self._recorder is not None:
-            self._write(hosts, running, row, scalars)
+            scalars = {**scalars, **norms, **self._activations()}
+            scalars.update(self._of_running(own, hosts, before, after))
+            self._write(hosts, {**(self._source or {}), **before}, row, scalars)
         self._next()
+
+    def _of_running(self, own, hosts, before, after):
+        """{scalar: {site name: number}} of passes and running statistics [2, width] by site."""
+        found = {}
+        if self._own_rows is not None:
+            found.update(self._own_rows.scalars(own, hosts, before))
+        if self._movement is not None:
+            found.update(self._movement.scalars(hosts, before, after))
+        if self._source:
+            found.update(_forward.source_scalars(hosts, self._source))
+        return found
 
     def _activations(self):
         """{scalar: {site name: number}} of the inputs' sizes in this step."""
@@ -249,15 +292,18 @@ class Watch:
                     found.setdefault(name, {})[tap.site.name] = value
         return found
 
-    def _send(self, passes, numbers, row, scalars):
-        """Ends a step on a GPU without waiting for it; another thread writes it."""
+    def _send(self, passes, numbers, row, scalars, before):
+        """Ends a step on a GPU without waiting for it; another thread writes it. before: running
+        statistics of modules on the CPU."""
         if self._shared.failure is not None:
             raise self._shared.failure
+        if self._shared.on or (self._number + 1) % self._every == 0:
+            self._keep_running()
         names = [*row, *((name, site) for name, one in scalars.items()
                          for site in (one if isinstance(one, dict) else (None,)))]
         values = [*row.values(), *(value for one in scalars.values()
                                    for value in (one.values() if isinstance(one, dict) else (one,)))]
-        sent = self._cards.send(passes, [*numbers, *values], self._running)
+        sent = self._cards.send(passes, [*numbers, *values], before, self._running)
         self._next()
         job = functools.partial(self._received, sent, dict(number=self._number), names)
         self._cards.put(job)
@@ -266,7 +312,7 @@ class Watch:
 
     def _received(self, sent, begun, names):
         """In the thread that writes: the step is on the host now."""
-        hosts, values, running, norms = sent.received(2)
+        hosts, values, before, after, norms = sent.received(2)
         loss, grad_norm, _, *values = values
         row, scalars = dict(loss=loss, grad_norm=grad_norm, **begun), norms
         for name, value in zip(names, values):
@@ -277,24 +323,25 @@ class Watch:
             else:
                 scalars.setdefault(name[0], {})[name[1]] = value
         self._diverged = loss is not None and not math.isfinite(loss)
-        if self._own_rows is not None:
-            scalars.update(self._own_rows.scalars(hosts, hosts, running))
-        self._write(hosts, running, row, scalars)
+        scalars.update(self._of_running(hosts, hosts, before, after))
+        self._write(hosts, before, row, scalars)
 
     def _drain(self):
         """What was sent is in the recorder; raises what its thread has raised."""
         if self._cards is not None:
             self._cards.writer.drain()
 
-    def _from_ranks(self, hosts):
-        """The passes of all ranks on rank 0; all of them stop when one of them has failed."""
+    def _from_ranks(self, hosts, loss):
+        """The passes of all ranks on rank 0, and the mean of their losses; all of them stop when one
+        of them has failed."""
         if not self._ranks.merge:
-            return hosts
-        hosts, sound = self._ranks.gather(self._gathered, hosts, self._shared.failure is None)
+            return hosts, loss
+        hosts, sound, loss = self._ranks.gather(self._gathered, hosts, self._shared.failure is None,
+                                                loss)
         if not sound:
             self._parted = True
             self._shared.fail(RuntimeError("another rank stopped recording"))
-        return hosts
+        return hosts, loss
 
     def _farewell(self):
         """Tells the other ranks, which wait for this one, that it failed after the last gather."""
@@ -302,24 +349,27 @@ class Watch:
             self._parted = True
             self._ranks.gather(self._gathered, [], False)
 
-    def _fetched(self, passes, numbers, scale):
-        """HostPasses, the numbers as floats, running statistics [2, width] by site, and
-        {"dx_norm": {site: value}, "direct_norm": ...} of row norms."""
+    def _fetched(self, passes, numbers, scale, before):
+        """HostPasses, the numbers as floats, running statistics [2, width] by site before and after
+        the step, and {"dx_norm": {site: value}, "direct_norm": ...} of row norms."""
         tensors = [value.detach().reshape(()) for value in numbers if torch.is_tensor(value)]
-        kept = self._running if passes else {}
-        away = {site: values for site, values in kept.items() if not values.is_cpu}
+        kept = [dict(before), dict(self._running)] if passes else [{}, {}]
+        away = [(one, site) for one in kept for site, values in one.items() if not values.is_cpu]
         try:
             normed = [caught for caught in passes if caught.norms is not None]
             hosts, got = _passes.to_host(
-                passes, [*tensors, *away.values(), *(caught.norms for caught in normed)], scale)
+                passes, [*tensors, *(one[site] for one, site in away),
+                         *(caught.norms for caught in normed)], scale)
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
-            return [], [_NAN] * len(numbers), {}, {}
+            return [], [_NAN] * len(numbers), {}, {}, {}
         norms = _passes.row_norms(normed, got[len(tensors) + len(away):], scale)
         values = iter(got[:len(tensors)])
         numbers = [float(next(values)) if torch.is_tensor(value) else number(value)
                    for value in numbers]
-        return hosts, numbers, {**kept, **dict(zip(away, got[len(tensors):]))}, norms
+        for (one, site), here in zip(away, got[len(tensors):]):
+            one[site] = here
+        return hosts, numbers, *kept, norms
 
     def _next(self):
         """Everything as it has to be before the next forward pass."""
@@ -329,7 +379,6 @@ class Watch:
             tap.set_mask(None)
             tap.prepare(tap.device)
         self._records()
-        self._keep_running()
 
     def _records(self):
         """Whether the next step is recorded."""
@@ -341,11 +390,10 @@ class Watch:
                                     and due % wanted == 0)
 
     def _keep_running(self):
-        """Running statistics of the modules' own, from before the next step."""
+        """Running statistics of the modules' own, as they are after a step and before the next one.
+        What was kept before them stays as it is."""
         taps = [tap for tap in self._taps if tap.site.own_running]
         if self._cards is not None:
-            if not self._shared.on:
-                return
             taps = self._cards.keep_running(taps)
         self._running = _running.kept(taps)
 
@@ -411,7 +459,7 @@ class Watch:
             self._followers.append(follower)
 
     def _follow(self, end=False):
-        """The trackers get the rows that they lack; at the end the findings too."""
+        """The followers get what is new; at the end the findings too."""
         for follower in list(self._followers):
             if not end and self._number % follower.every:
                 continue
@@ -419,11 +467,11 @@ class Watch:
                 from ._file import open as open_file
                 with open_file(self._readable()) as file:
                     follower.send(file)
-                if end:
-                    follower.conclude(self.diagnose(), self._number)
-            except Exception as error:  # the training goes on without the tracker
+                    if end:
+                        follower.conclude(file, self._number)
+            except Exception as error:  # the training goes on without the follower
                 self._followers.remove(follower)
-                warn(f"log_to: {type(error).__name__}: {error}")
+                warn(f"{follower.what}: {type(error).__name__}: {error}")
 
     def _readable(self):
         """The path of the file, with everything up to now in it."""
@@ -465,7 +513,8 @@ class Watch:
         _taps.warn_misfits(self._taps, self._told)
         shared = self._shared
         if shared.again and self._asked is None:
-            self._once("again", f"{shared.again} had several backward passes in a step, and the last "
+            kind = "forward" if self._forward else "backward"
+            self._once("again", f"{shared.again} had several {kind} passes in a step, and the last "
                        'is recorded: repeat="last" agrees, repeat="merge" joins their rows, phases= '
                        "keeps them apart")
         if shared.outside:
@@ -474,7 +523,10 @@ class Watch:
             self._early = ""
         if passes or self._told:
             return
-        if self._shared.on and self._taps:
+        if self._shared.on and self._taps and self._forward:
+            self._early = "no forward pass of any site was seen: step() comes after it"
+            self._once("", self._early)
+        elif self._shared.on and self._taps:
             self._early = ("no backward pass of any site was seen: is the model in training mode, and "
                            "was it compiled after watch()? A graph that torch.compile made of another "
                            "model of this shape is used again: torch.compiler.reset() before")
@@ -598,7 +650,13 @@ def _check_options(options):
     check_options([name for name in options if name != "quiet"], "watch", own)
 
 
-def _check(model, repeat, phases, every, activations_every, on_error):
+def _findings(function, every):
+    """What follows the run for on_finding=, or None."""
+    from ._trackers import Findings
+    return None if function is None else Findings(function, every)
+
+
+def _check(model, repeat, phases, every, activations_every, on_error, forward):
     if not isinstance(model, nn.Module):
         raise TypeError(f"watch: a torch.nn.Module is wanted, got {type(model).__name__}")
     if isinstance(phases, str) or not all(isinstance(name, str) and name for name in phases):
@@ -612,6 +670,9 @@ def _check(model, repeat, phases, every, activations_every, on_error):
     if not isinstance(activations_every, int) or activations_every < 0:
         raise ValueError("activations_every: a number of recorded steps is wanted, 0 for none, got "
                          f"{activations_every!r:.80}")
+    if forward and activations_every:
+        raise ValueError("activations_every: forward=True records the size of inputs in every recorded "
+                         "step")
 
 
 class _Late:

@@ -83,6 +83,10 @@ class FakeRecorder:
     def put_scalar(self, site, which, value):
         self.now["scalars"][self.sites[site]["name"], which] = value
 
+    def put_scalars(self, which, values):
+        for site, value in values:
+            self.put_scalar(site, which, value)
+
     def put_step_scalar(self, which, value):
         self.now["numbers"][which] = value
 

@@ -372,6 +372,54 @@ class Thread(CardCase):
         self.assertNotIn(-1, seen)
 
 
+class Movement(CardCase):
+    """mu_moved and mu_apart, of buffers on the CPU and of those that take the way of a GPU's."""
+
+    def of_cpu(self, taps):
+        """_Running.of without its look at the device."""
+        pairs = [(tap, tap.module().num_features) for tap in taps
+                 if not nn.parameter.is_lazy(tap.module().running_mean)]
+        return [_cards._Running(torch.device("cpu"), pairs)] if pairs else []
+
+    def watched(self, model, batches, **options):
+        """Pairs (got, want) of the steps that have them, of site "1"; want in float64."""
+        want, norm = [], model[1]
+        norm.register_forward_pre_hook(lambda module, args: want.append(
+            [help_.rows_of(args[0], True, 1).mean(0), module.running_mean.double().clone()
+             if not nn.parameter.is_lazy(module.running_mean) else torch.zeros(6).double()]))
+        norm.register_forward_hook(lambda module, args, y: want[-1].append(
+            module.running_mean.double().clone()))
+        with fake_watch(model, **options) as run:
+            for batch in batches:
+                model(batch).square().mean().backward()
+                run.step()
+                for parameter in model.parameters():
+                    parameter.grad = None
+        pairs = []
+        for step, (mean, before, after) in zip(run.recorder.steps, want):
+            if ("1", "mu_moved") in step["scalars"]:
+                apart, moved = mean - before, after - before
+                pairs.append(([step["scalars"]["1", name] for name in ("mu_moved", "mu_apart")],
+                              [(moved * apart).sum().item(), (apart * apart).sum().item()]))
+                self.assertEqual(step["vectors"]["1", "mu"], before.tolist())
+        return pairs
+
+    def test_both_ways(self):
+        for of in (_cards._Running.of, self.of_cpu):
+            for lazy in (False, True):
+                for every in (1, 2, 3):
+                    with self.subTest(of=of, lazy=lazy, every=every):
+                        self.patch(_cards._Running, "of", of)
+                        norm = nn.LazyBatchNorm1d() if lazy else nn.BatchNorm1d(6)
+                        model = nn.Sequential(nn.Linear(5, 6), norm, nn.Linear(6, 2))
+                        pairs = self.watched(model, list(torch.randn(7, 12, 5)), every=every)
+                        self.assertEqual(len(pairs), 7 // every)
+                        for got, want in pairs:
+                            self.assertLess(abs(want[0] / want[1] - 0.1), 1e-4)
+                            for a, b in zip(got, want):
+                                self.assertLess(abs(a / b - 1), 1e-5)
+
+
 class Copies(unittest.TestCase):
     def test_values_are_those_of_now(self):
         tensors = [torch.ones(2, 3), torch.tensor(4.0), torch.ones(5, dtype=torch.float64)]

@@ -28,7 +28,7 @@ class Docs(unittest.TestCase):
         self.names = dict(
             model=model, batch=torch.randn(6, 5), loader=torch.randn(3, 6, 5),
             optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-            statrec=types.SimpleNamespace(watch=self.watch))
+            torch=torch, statrec=types.SimpleNamespace(watch=self.watch))
 
     def watch(self, model, path, sites=None, **options):
         self.runs.append(fake_watch(model, **({"sites": sites} if sites else {}), **options))
@@ -53,13 +53,14 @@ class Docs(unittest.TestCase):
             fake_watch(nn.LayerNorm(3), evry=2)
 
     def test_blocks(self):
-        self.assertEqual(len(self.blocks), 4)
+        self.assertEqual(len(self.blocks), 5)
         for text in self.blocks:
             exec(compile(text, "docs/python-watch.md", "exec"), self.names)
-        loop, context, numbers = [run.recorder for run in self.runs]
-        self.assertEqual([len(recorder.steps) for recorder in (loop, context, numbers)], [3, 0, 1])
-        self.assertEqual([recorder.status for recorder in (loop, context, numbers)],
-                         ["complete"] * 3)
+        loop, context, numbers, domains = [run.recorder for run in self.runs]
+        self.assertEqual([len(run.recorder.steps) for run in self.runs], [3, 0, 1, 3])
+        self.assertEqual([run.recorder.status for run in self.runs], ["complete"] * 4)
+        self.assertEqual([len(step["passes"]) for step in domains.steps], [1] * 3)
+        self.assertEqual([list(step["numbers"].values()) for step in domains.steps], [[1]] * 3)
         self.assertEqual(context.options["planned_steps"], 1000)
         self.assertEqual(numbers.steps[0]["scalars"]["norm", 1002], 2.5)
         self.assertEqual(numbers.evals[0]["accuracy"], 71.5)

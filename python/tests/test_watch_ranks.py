@@ -6,6 +6,7 @@ import tempfile
 import traceback
 import unittest
 import warnings
+from unittest import mock
 
 import watch_help as help_
 from fake_recorder import FakeRecorder
@@ -15,6 +16,9 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
+
+from statrec import _ranks
+from statrec._sites import Site
 
 WORLD = 2
 
@@ -29,7 +33,7 @@ def batches(steps=3):
     return torch.randn(steps, WORLD, 12, 5, generator=torch.Generator().manual_seed(10))
 
 
-def train(model, rank, run, uses=1):
+def train(model, rank, run, uses=1, silent=False):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for batch in batches():
         optimizer.zero_grad()
@@ -37,7 +41,7 @@ def train(model, rank, run, uses=1):
             loss = model(part).square().mean() / uses
             loss.backward()
         if run is not None:
-            run.step(loss=loss, tokens=12)
+            run.step(loss=None if silent and rank else loss, tokens=12)
         optimizer.step()
 
 
@@ -51,9 +55,10 @@ def told(run):
 def work_train(rank, options):
     """A run of plain DistributedDataParallel; what the recorder has, and the weights."""
     norm, uses = options.pop("norm", nn.BatchNorm1d), options.pop("uses", 1)
+    silent = options.pop("silent", False)
     model = nn.parallel.DistributedDataParallel(model_of(norm))
     run = None if options.pop("plain", False) else fake_watch(model, **options)
-    train(model, rank, run, uses)
+    train(model, rank, run, uses, silent)
     if run is None:
         return dict(run=None, weights=help_.weights(model))
     run.close()
@@ -75,7 +80,39 @@ def work_failure(rank, options):
                 warnings=[str(one.message) for one in said if "statrec" in str(one.message)])
 
 
+def work_alone(rank, options):
+    """Rank 0 alone has a run: the others never call step()."""
+    model = nn.parallel.DistributedDataParallel(model_of())
+    run = fake_watch(model, **options) if rank == 0 else None
+    train(model, rank, run)
+    if run is None:
+        return dict(run=None)
+    run.close()
+    return dict(run=told(run))
+
+
+def work_losses(rank, options):
+    """The losses of this rank, and its batch means at the norm with rank 0's buffers around them."""
+    model, seen = nn.parallel.DistributedDataParallel(model_of()), []
+    norm = model.module[1]
+    norm.register_forward_pre_hook(lambda module, args: seen.append(
+        [args[0].detach().double().mean(0), module.running_mean.double().clone()]))
+    norm.register_forward_hook(lambda module, args, y: seen[-1].append(
+        module.running_mean.double().clone()))
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.1), []
+    for batch in batches():
+        optimizer.zero_grad()
+        loss = model(batch[rank]).square().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return dict(losses=losses, seen=seen)
+
+
 JOBS = {
+    "losses": (work_losses, dict()),
+    "alone": (work_alone, dict(ranks="own")),
+    "silent": (work_train, dict(ranks="merge", silent=True)),
     "plain": (work_train, dict(plain=True)),
     "plain ln": (work_train, dict(plain=True, norm=nn.LayerNorm)),
     "merge": (work_train, dict(ranks="merge")),
@@ -174,12 +211,51 @@ class Ranks(WatchCase):
         for name in ("own", "default"):
             first, second = self.job(name)
             self.assertIsNone(second["run"])
-            self.assertEqual(first["run"]["options"]["ranks"], "rank 0 of 2")
+            self.assertEqual(first["run"]["options"]["ranks"],
+                             "rank 0 of 2; running statistics: buffers of rank 0")
             step = first["run"]["steps"][0]
             self.assertEqual([one["rows"] for one in step["passes"]], [12])
             x = model_of()[0](batches()[0, 0]).detach().double()
             got = torch.tensor(step["passes"][0]["mean"], dtype=torch.float64)
             self.assertTrue(torch.allclose(got, x.mean(0), rtol=1e-5, atol=1e-6))
+
+    def test_whose_buffers(self):
+        """Said where a BatchNorm is not synchronized, in both modes; not of other norms."""
+        first, _ = self.job("merge")
+        self.assertEqual(first["run"]["options"]["ranks"],
+                         "all of 2; running statistics: buffers of rank 0")
+        sites = [Site("1", nn.SyncBatchNorm(3)), Site("2", nn.BatchNorm1d(3))]
+        for site in sites:
+            site.own_running, site.norm = True, "bn"
+        for chosen, merge, end in ((sites[:1], True, "all of 2"), (sites, True, "buffers of rank 0"),
+                                   (sites[1:], False, "buffers of rank 0")):
+            with mock.patch.multiple(_ranks.dist, is_available=lambda: True,
+                                     is_initialized=lambda: True, get_world_size=lambda group: 2,
+                                     get_rank=lambda group: 0):
+                found = _ranks.choose(None, chosen)
+            self.assertEqual((found.merge, found.told.endswith(end)), (merge, True))
+
+    def test_loss_is_the_mean(self):
+        """Of those that each rank gave, with merge; rank 0's own otherwise, and nobody waits."""
+        mine, other = (job["losses"] for job in self.job("losses"))
+        means = [(a + b) / 2 for a, b in zip(mine, other)]
+        for name, want in (("merge", means), ("silent", mine), ("own", mine), ("alone", mine)):
+            first = self.job(name)[0]["run"]["steps"]
+            self.assertEqual(len(first), 3)
+            for step, loss in zip(first, want):
+                self.assertAlmostEqual(step["loss"] / loss, 1, 6, name)
+
+    def test_movement_of_the_running_mean(self):
+        """Rank 0's buffers against the batch mean of the rows that are recorded."""
+        ranks = [job["seen"] for job in self.job("losses")]
+        for name, count in (("own", 1), ("merge", 2)):
+            for number, step in enumerate(self.job(name)[0]["run"]["steps"]):
+                _, before, after = ranks[0][number]
+                apart = sum(rank[number][0] for rank in ranks[:count]) / count - before
+                for scalar, want in (("mu_moved", ((after - before) * apart).sum()),
+                                     ("mu_apart", apart.square().sum())):
+                    got = step["scalars"]["1", scalar]
+                    self.assertLessEqual(abs(got - want), 1e-6 * abs(want) + 1e-12, (name, scalar))
 
     def test_weights_are_the_same_bits(self):
         for plain, names in (("plain", ("merge", "own")), ("plain ln", ("merge ln",))):

@@ -116,6 +116,75 @@ class Recorded(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "object has none of add_scalar, log_metrics, log"):
             self.record(object())
 
+    def diagnosed(self, findings):
+        """Findings of diagnose, a list each time it is asked."""
+        from statrec import _trackers
+        rows = iter(findings)
+        ask = lambda files: statrec._plot.Diagnosis(
+            {"question": name, "verdict": "found", "rank": n, "steps": len(files[0].steps["step"])}
+            for n, name in enumerate(next(rows)))
+        patcher = mock.patch.object(_trackers, "diagnosed", ask)
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def watched(self, told, steps=7, **options):
+        model = mlp(nn.BatchNorm1d)
+        with watch(model, self.path, verbose=False, on_finding=told, **options) as run:
+            for _ in range(steps):
+                model(torch.randn(6, 5)).square().mean().backward()
+                run.step(loss=1.0)
+        return run
+
+    def test_findings_once_each(self):
+        """Asked in steps 3 and 6 and at the end; what was told is not told again."""
+        self.diagnosed([["rows"], ["rows", "alpha"], ["alpha", "inference", "rows"]])
+        told = []
+        self.watched(lambda finding: told.append((finding["question"], finding["steps"])),
+                     findings_every=3)
+        self.assertEqual(told, [("rows", 3), ("alpha", 6), ("inference", 7)])
+
+    def test_a_function_that_raises(self):
+        """One warning; the run goes on."""
+        self.diagnosed([["rows"], ["alpha"], ["inference"]])
+
+        def told(finding):
+            raise OSError("no mail")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            run = self.watched(told, findings_every=2)
+        self.assertEqual([str(one.message) for one in said], ["statrec: on_finding: OSError: no mail"])
+        self.assertEqual((run.failure, len(self.scalars("tid_mean", "1"))), (None, 7))
+
+    def test_findings_of_diagnose(self):
+        """The program's own: five rows are too few. The training is the same to the bit."""
+        try:
+            statrec._plot.program_path("statrec")
+        except statrec.Error as error:
+            self.skipTest(str(error))
+        told, weights = [], []
+        for options in ({}, dict(on_finding=told.append, findings_every=60)):
+            model = mlp(nn.BatchNorm1d)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+            torch.manual_seed(1)
+            with watch(model, self.path, verbose=False, force=True, **options) as run:
+                for _ in range(150):
+                    optimizer.zero_grad()
+                    loss = model(torch.randn(5, 5)).square().mean()
+                    loss.backward()
+                    run.step(loss=loss)
+                    optimizer.step()
+            weights.append(model.state_dict())
+        names = [finding["question"] for finding in told]
+        self.assertIn("rows", names)
+        self.assertEqual(len(names), len(set(names)))
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(*(w.values() for w in weights))))
+
+    def test_wrong_functions(self):
+        for options, told in ((dict(on_finding=1), "on_finding: a function"),
+                              (dict(on_finding=print, findings_every=0), "findings_every: a number")):
+            with self.assertRaisesRegex((TypeError, ValueError), told):
+                watch(mlp(), self.path, **options)
+
     def test_to_tensorboard(self):
         module = types.ModuleType("torch.utils.tensorboard")
         module.SummaryWriter = Board
