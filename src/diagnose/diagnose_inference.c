@@ -148,7 +148,7 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
         answer one = {.statistic = discrepancy[i].statistic, .e = NO_ESTIMATE};
         one.range_of = discrepancy[i].range;
         one.limit = healthy_limit(one.range_of);
-        sr_status status = answer_rank(s, observed ? measure_observed_median : measure_own_median,
+        sr_status status = answer_rank(s, observed ? measure_observed_median : measure_discrepancy,
                                        one.statistic, &one, why);
         if (status != SR_OK) return status;
         if (i == 0 || is_worse(&one, a) || (!a->asked && !a->reason[0])) *a = one;
