@@ -5,13 +5,21 @@
 
 #include "base/options/options.h"
 #include "base/tsv.h"
+#include "cli/cmd_diagnose_follow.h"
 #include "cli/commands.h"
 #include "diagnose/diagnose.h"
 #include "norm/norm_options.h"
 
 typedef struct diagnose_values {
-    option_text format, healthy;
+    option_text format, healthy, on_finding;
+    double every;
+    bool follow;
 } diagnose_values;
+
+static bool follows(const void *values) {
+    return ((const diagnose_values *)values)->follow;
+}
+static const option_use of_follow = {"follow", follows, NULL, NULL};
 
 #define AT(field) offsetof(diagnose_values, field)
 static const option diagnose_rows[] = {
@@ -19,6 +27,13 @@ static const option diagnose_rows[] = {
                   "print a page per run, or a table with one row per run and question"),
     CHOICE_OPTION(NULL, "healthy", AT(healthy), "no", "no|vision|text",
                   "print the ranges of these runs as those of healthy runs of this kind"),
+    FLAG_OPTION(NULL, "follow", AT(follow), "no",
+                "diagnose a growing file again and again, and print each new finding once"),
+    REAL_OPTION(NULL, "every", AT(every), "30", 0.1, 86400, "s", "pause between two diagnoses",
+                .use = &of_follow),
+    TEXT_OPTION(NULL, "on-finding", AT(on_finding), "",
+                "run this command once for each new finding, which it gets as a line of input",
+                .use = &of_follow, .value = "COMMAND"),
 };
 static const option_table diagnose_options = {diagnose_rows,
                                               sizeof diagnose_rows / sizeof diagnose_rows[0]};
@@ -34,17 +49,45 @@ static int print_help(void) {
         "observed batch statistics (train --observe batch) the page first answers whether BN\n"
         "would work there. docs/diagnose.md has the formulas.\n"
         "\n"
+        "--follow ends with the run, or when its writer is gone. The command of --on-finding is\n"
+        "run by the shell; STATREC_FINDING has the same line, STATREC_QUESTION, STATREC_SEVERITY\n"
+        "and STATREC_RUN its parts.\n"
+        "\n"
         "Questions:\n");
     diagnose_list(stdout);
     printf("\n");
     options_help(diagnose_options, stdout);
-    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable, 2 usage.\n");
+    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable or\n"
+           "(--follow) its writer ended, 2 usage.\n");
     return TOOL_DONE;
 }
 
 static bool synchronizes(const char *name) {
     const norm_method *m = norm_find(name);
     return m && m->synchronises;
+}
+
+/* Options that go together. */
+static sr_status read_options(const tool *t, diagnose_values *v, int *files, sr_failure *why) {
+    option_origin origin[sizeof diagnose_rows / sizeof diagnose_rows[0]] = {OPTION_PRESET};
+    options_set_defaults(diagnose_options, v);
+    sr_status status =
+        options_parse_noting(diagnose_options, v, origin, t->argc, t->argv, 2, files, why);
+    if (status == SR_OK) status = options_check_use(diagnose_options, v, v, origin, why);
+    if (status != SR_OK || !v->follow) return status;
+    if (strcmp(v->format, "text") != 0 || strcmp(v->healthy, "no") != 0)
+        return sr_fail(why, SR_USAGE, "--follow goes neither with --format nor with --healthy");
+    return *files == 1
+               ? SR_OK
+               : sr_fail(why, SR_USAGE, "--follow: one run file expected, %d given", *files);
+}
+
+static int follow(const tool *t, const diagnose_values *v) {
+    diagnose_follow f = {.path = t->argv[2],
+                         .command = v->on_finding,
+                         .every = v->every,
+                         .synchronizes = synchronizes};
+    return cmd_diagnose_follow(t, &f);
 }
 
 int cmd_diagnose(const tool *t) {
@@ -54,9 +97,9 @@ int cmd_diagnose(const tool *t) {
     if (tool_wants_help(t)) return print_help();
     char *command = tool_command(t);
     if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    options_set_defaults(diagnose_options, &v);
-    sr_status status = options_parse(diagnose_options, &v, t->argc, t->argv, 2, &files, &why);
+    sr_status status = read_options(t, &v, &files, &why);
     char **paths = t->argv + 2;
+    if (status == SR_OK && v.follow) return free(command), follow(t, &v);
     if (status == SR_OK && strcmp(v.healthy, "no") != 0) {
         status = diagnose_healthy(v.healthy, paths, files, stdout, &why);
     } else if (status == SR_OK && strcmp(v.format, "text") == 0) {
