@@ -32,7 +32,7 @@ static const option diagnose_rows[] = {
     REAL_OPTION(NULL, "every", AT(every), "30", 0.1, 86400, "s", "pause between two diagnoses",
                 .use = &of_follow),
     TEXT_OPTION(NULL, "on-finding", AT(on_finding), "",
-                "run this command once for each new finding, which it gets as a line of input",
+                "run this command once for each new finding; it reads a line of input",
                 .use = &of_follow, .value = "COMMAND"),
 };
 static const option_table diagnose_options = {diagnose_rows,

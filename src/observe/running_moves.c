@@ -13,14 +13,11 @@
 #include <math.h>
 #include <string.h>
 
-static const struct {
-    const char *name, *definition;
-} rows[MOVES] = {
-    [MOVE_MOVED] = {"mu_moved",
-                    "sum over features of (mu' - mu)(mu_B - mu), mu and mu' the running "
-                    "mean before and after the step"},
-    [MOVE_APART] = {"mu_apart",
-                    "sum over features of (mu_B - mu)^2, mu the running mean before the step"},
+const char *const running_moves_name[MOVES] = {"mu_moved", "mu_apart"};
+const char *const running_moves_definition[MOVES] = {
+    "sum over features of (mu' - mu)(mu_B - mu), mu and mu' the running mean before and after the "
+    "step",
+    "sum over features of (mu_B - mu)^2, mu the running mean before the step",
 };
 
 static const double *running_mean(const norm_site *s) {
@@ -37,7 +34,8 @@ bool running_moves_of(const norm_site *s) {
 
 void running_moves_declare(sr_recorder *r, int id[MOVES]) {
     for (int i = 0; i < MOVES; i++)
-        id[i] = sr_declare_scalar(r, rows[i].name, "1", rows[i].definition, SR_PER_SITE);
+        id[i] = sr_declare_scalar(r, running_moves_name[i], "1", running_moves_definition[i],
+                                  SR_PER_SITE);
 }
 
 void running_moves_take(const norm_view *o, double value[MOVES]) {

@@ -33,6 +33,7 @@ typedef struct motion_plan {
     bool silent;        /* no mu_moved and mu_apart */
     double noise;       /* of mu_B; 0: 0.05 */
     int steps;          /* 0: STEPS */
+    const char *config; /* of statrec train; NULL: a host's own */
 } motion_plan;
 
 static double or_else(double value, double usual) {
@@ -119,6 +120,7 @@ static sr_recorder *create(const motion_plan *p, int id[3]) {
     sr_options o = run_options();
     o.vectors_every = 1;
     o.ranks = p->ranks;
+    if (p->config) o.program = "statrec train", o.config = p->config;
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i < SITES; i++)
         sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
@@ -264,6 +266,11 @@ static void stops(void **state) {
     check_case((motion_plan){.first = 4, .rest_from = 91}, "found", "notable", "e", 91, 1e-9,
                "At e the running values stop moving at step 91.");
     check_case((motion_plan){.first = 4, .rest_from = STEPS}, "in-order", "-", "a", 1, 1e-3, "");
+    /* as it was to */
+    check_case((motion_plan){.rest_from = 61, .config = "freeze-stats = 0.5\n"}, "in-order", "-",
+               "a", 1, 1e-3, "");
+    check_case((motion_plan){.rest_from = 61, .config = "freeze-stats = 1\n"}, "found", "notable",
+               "a", 61, 1e-9, "stop moving at step 61");
 }
 
 /* Two batches of 5 and of 64 rows, one of each repeated: PyTorch's running variance has the divisor

@@ -61,8 +61,8 @@ static int check_run(const sr_runfile *f, int rows) {
     return with;
 }
 
-static sr_runfile *run_with(const char *option, const char *value, const char *more) {
-    const char *const args[] = {PLAIN, option, value, more, NULL};
+static sr_runfile *run_with(const char *key, const char *value, const char *more) {
+    const char *const args[] = {PLAIN, key, value, more, NULL};
     train_result r;
     small_write_pairs(40);
     sr_runfile *f = small_run(args, NULL, &r);
