@@ -310,6 +310,11 @@ static void divisor(void **state) {
     r = tell(more);
     holds(&r, "momentum", "text", "divisor", false);
     program_free(&r);
+    more = five;
+    more.rank_offset = 0.5;
+    r = tell(more);
+    holds(&r, "momentum", "text", "divisor", false);
+    program_free(&r);
 }
 
 /* One batch that overflows leaves NaN in the buffers of c and those behind it; weights are sound,
