@@ -1,12 +1,12 @@
 #!/bin/sh
-# Prints src/diagnose/healthy_ranges.h: what healthy runs span, by the runs of this folder that ended
-# complete, without a gap and at the method's usual settings. Run in the root of the checkout:
+# Prints src/diagnose/healthy_ranges.h: what is usual, by the runs of this folder that ended
+# complete and at the method's usual settings. Run in the root of the checkout:
 #     sample_runs/healthy.sh BIN_DIRECTORY >ranges.h && mv ranges.h src/diagnose/healthy_ranges.h
 # and build again. Vision: every cv_*.h5; text, of which there is only the embedding's rank: every nlp_*.h5.
 set -eu
 bin=$1
 cat <<'END'
-/* healthy_ranges.h -- what healthy recorded runs span, made by sample_runs/healthy.sh: do not edit.
+/* healthy_ranges.h -- what recorded runs usually span, made by sample_runs/healthy.sh: do not edit.
  *
  * X(statistic, kind of the runs, least, largest, runs, sites or series with an estimate)
  */

@@ -43,6 +43,7 @@ static void run_command(const follower *f, const diagnose_finding *found) {
     FILE *in = popen(f->of->command, "w");
     int status = -1;
     if (in) {
+        setvbuf(in, NULL, _IONBF, 0); /* else pclose fails for a command that has not read */
         fprintf(in, "%s\n", found->line);
         status = pclose(in);
     }

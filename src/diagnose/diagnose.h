@@ -11,14 +11,15 @@
 /* True of a method, by its name, whose batch may be spread over shards and ranks (--sync-norm). */
 typedef bool diagnose_synchronizes_fn(const char *norm);
 
-/* One page of text for each of paths[count]. */
+/* One page of text for each of paths[count]. worst: 0 nothing found, 1 minor, 2 notable, 3 severe,
+ * over all of them. */
 sr_status diagnose_page(char **paths, int count, diagnose_synchronizes_fn *synchronizes, FILE *out,
-                        sr_failure *why);
+                        int *worst, sr_failure *why);
 /* A row for each run and question; program "statrec diagnose", tsv.h decides the format. */
 sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *synchronizes,
-                         const char *command, FILE *out, sr_failure *why);
-/* The ranges of healthy runs, as src/diagnose/healthy_ranges.h has them: those that are said of
- * "vision" or of "text" runs. */
+                         const char *command, FILE *out, int *worst, sr_failure *why);
+/* The usual ranges, as src/diagnose/healthy_ranges.h has them: those that are said of "vision" or
+ * of "text" runs. */
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
 /* A finding: question's id, "minor", "notable" or "severe", 1 to 3 for it, all of it in a line. */
 typedef struct diagnose_finding {
@@ -33,6 +34,9 @@ sr_status diagnose_findings(const sr_runfile *run, const char *path,
                             void *context, sr_failure *why);
 /* Every question with its criterion and source, for --help. */
 void diagnose_list(FILE *out);
+
+/* Statistics at the worst site of each run beside its measured gap: src/diagnose/harm_ranges.h. */
+sr_status diagnose_harm(char **paths, int count, FILE *out, sr_failure *why);
 
 /* A line on standard error for each of these files of which something was read from its second
    copy. */

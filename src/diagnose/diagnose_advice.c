@@ -106,6 +106,11 @@ static bool several(const advice_context *p, const char *of) {
     return p->s->trained && run_option_number(p->s->run, of) > 1;
 }
 
+/* The finding is about a gap that was measured, or can have none. */
+static bool measured(const advice_context *p, const char *of) {
+    return p->a->in || by_psi(p, of);
+}
+
 /* Of the pieces before. */
 static bool nothing_else(const advice_context *p, const char *of) {
     (void)of;
@@ -148,6 +153,8 @@ typedef struct condition {
 /* What two programs do with one. */
 #define AT_A_CHECKPOINT                                                                            \
     "--checkpoint-every end; then statrec average --recompute-stats, statrec evaluate --each-site"
+#define STALE "recomputed running statistics: a gap that they close was of stale averages"
+#define PLACE "an evaluation site by site: the first site that closes the gap is where it begins"
 
 enum { CONDITIONS = 3 };
 typedef struct advice_rule {
@@ -185,6 +192,21 @@ static const advice_rule pieces[] = {
      {IF(trained, ""), UNLESS(positive, "weight-decay")}},
     {"growth,embedding", "more weight decay", "--weight-decay", {IF(positive, "weight-decay")}},
     {"growth,embedding", "weight decay or more of it", "", {UNLESS(trained, "")}},
+    {"inference", "validation with running and with batch statistics", "--validate-batch",
+     {IF(trained, ""), UNLESS(measured, "")}},
+    {"inference", "validation with running and with batch statistics, as NAME and NAME_batch", "",
+     {UNLESS(trained, ""), UNLESS(measured, "")}},
+    {"inference", STALE, "statrec average X.ckpt --recompute-stats",
+     {IF(has, "checkpoint-every"), UNLESS(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
+    {"inference", PLACE, "statrec evaluate X.ckpt --each-site",
+     {IF(has, "checkpoint-every"), UNLESS(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
+    {"inference", "a checkpoint, to recompute running statistics and judge sites",
+     AT_A_CHECKPOINT, {IF(trained, ""), UNLESS(has, "checkpoint-every"), UNLESS(family, "pn")}},
+    {"inference", "a checkpoint, to recompute running statistics and judge sites",
+     AT_A_CHECKPOINT, {IF(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
+    {"inference", STALE, "", {UNLESS(trained, ""), UNLESS(family, "pn")}},
+    {"inference", "batches drawn at random: a gap that they close was of batches of one length",
+     "--batching random", {IF(set_to, "batching=bucketed"), UNLESS(family, "pn")}},
     {"inference,would-bn", "RBN, whose penalty draws the two together",
      "{norm=rbn}, lambda by --rbn-lambda-mean and --rbn-lambda-std",
      {UNLESS(method, "rbn*"), UNLESS(by_psi, "")}},
@@ -222,16 +244,6 @@ static const advice_rule pieces[] = {
     {"padding", "batches of similar length", "", {UNLESS(trained, "")}},
     {"padding", "batch sizes without padding, for equal numbers of rows",
      "--max-tokens-of valid", {IF(set_to, "max-tokens-of=padded")}},
-    {"inference", "recomputed running statistics", "statrec average X.ckpt --recompute-stats",
-     {IF(has, "checkpoint-every"), UNLESS(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
-    {"inference", "an evaluation site by site", "statrec evaluate X.ckpt --each-site",
-     {IF(has, "checkpoint-every"), UNLESS(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
-    {"inference", "a checkpoint, to recompute running statistics and judge sites",
-     AT_A_CHECKPOINT, {IF(trained, ""), UNLESS(has, "checkpoint-every"), UNLESS(family, "pn")}},
-    {"inference", "a checkpoint, to recompute running statistics and judge sites",
-     AT_A_CHECKPOINT, {IF(set_to, "checkpoint-every=none"), UNLESS(family, "pn")}},
-    {"inference", "recomputed running statistics after training", "",
-     {UNLESS(trained, ""), UNLESS(family, "pn")}},
     {"inference,gradient,rows", "LN or RMSNorm at these sites", "--norm-at '{site}=ln{rest}'",
      {IF(over_batch, ""), UNLESS(observed, "")}},
     {"alpha", "the better alpha above, which changes evaluation alone", "--norm-alpha",

@@ -153,8 +153,8 @@ static sr_status tell_sites(const subject *s, const seats *all, answer *a, sr_fa
             observed);
     else
         answer_says(a,
-                    "The running statistics would stand for those of batches at all of %lld "
-                    "observed sites",
+                    "The running statistics are as near to those of batches as usual at all of "
+                    "%lld observed sites, which does not tell what evaluation would lose",
                     observed);
     if (open)
         answer_says(a, ", %s at %lld the interval holds the limit", beyond ? "and" : "but",

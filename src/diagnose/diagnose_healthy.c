@@ -1,4 +1,4 @@
-/* diagnose_healthy.c -- the ranges that healthy runs span, as lines of healthy_ranges.h. */
+/* diagnose_healthy.c -- the ranges that the recorded runs span, as lines of healthy_ranges.h. */
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +13,6 @@ typedef struct measured {
 } measured;
 
 static const measured rows[] = {
-    {"gap_relative", "vision", measure_gap, NULL, false},
     {"tid_mean", "vision", measure_median, "tid_mean", false},
     {"tid_var", "vision", measure_median, "tid_var", false},
     {"outliers", "vision", measure_outliers, "dist_mu", false},

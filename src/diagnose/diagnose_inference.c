@@ -1,115 +1,24 @@
 /* diagnose_inference.c -- good in training, bad in evaluation, and which sites' discrepancy says
  * why.
  *
- * The gap is measured where the run validated twice, NAME with running and NAME_batch with batch
- * statistics. Over the evaluations of the second half of training that have both,
- *
- *     gap = (running - batch)/|running|, its sign turned where more is better
- *
- * positive where running statistics are worse; Student's 95 % interval of the mean (neighbouring
- * evaluations are of one run: an interval of this run). The metric is a loss in nats if the run has
- * one, as of all metrics it is the finest, else the first that has a partner.
+ * What it costs is measured (diagnose_gap.c) or not told: a discrepancy alone does not predict it.
+ * Recorded runs with and without a gap overlap in each of these statistics (harm_ranges.h). So
+ * beyond the usual range without a measured gap a discrepancy is found, and its cost is open;
+ * within it nothing is found, but the run is not called healthy.
  *
  * The discrepancy of a site is the median of tid_mean and tid_var over the second half of training,
  * with its interval (Wang, Wu and Huang, NeurIPS 2022, section 3; docs/norms.md 18.3). The final
- * pass with frozen running statistics is printed beside it. Sites that divide by psi have rel_psi =
- * ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is the error of sigma.
- * Both are equal if features have no mean, hence tid_var's range and limit. Otherwise psi = |(mu,
- * sigma)| moves by no more than the pair, so rel_psi <= sqrt(tid_mean^2 + tid_var^2), except for
- * the spread of mu_B in the running psi2.
+ * pass with frozen running statistics is printed beside it. Sites that divide by psi, and they
+ * alone, have rel_psi = ||psi_B - psi||/||psi||, the relative error of the divisor, as tid_var is
+ * the error of sigma. Both are equal if features have no mean, hence tid_var's range and limit.
+ * Otherwise psi = |(mu, sigma)| moves by no more than the pair, so rel_psi <= sqrt(tid_mean^2 +
+ * tid_var^2), except for the spread of mu_B in the running psi2.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bootstrap/bootstrap.h"
-#include "analysis/runs/run_metrics.h"
 #include "diagnose/diagnosis.h"
-
-static const char gap_name[] = "gap_relative";
-
-/* -- the gap --------------------------------------------------------------------------------- */
-
-typedef struct gap {
-    const sr_run_metric *metric; /* NULL: no pair */
-    double running, batch;       /* means of the evaluations */
-    int evaluations;
-    int64_t from, to; /* their steps */
-    estimate e;
-} gap;
-
-static const sr_run_metric *partner(const sr_runfile *run, const sr_run_metric *m) {
-    char name[SR_NAME_SIZE + 8];
-    snprintf(name, sizeof name, "%s_batch", m->name);
-    return sr_run_find_metric(run, name);
-}
-
-static bool has_values(const sr_runfile *run, const sr_run_metric *m) {
-    double last = NAN;
-    return metric_read_last(run, m->name, &last, NULL) == SR_OK && isfinite(last);
-}
-
-static const sr_run_metric *choose_metric(const sr_runfile *run) {
-    const sr_run_metric *m, *first = NULL;
-    for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++) {
-        const sr_run_metric *other = partner(run, m);
-        if (!other || m->better == SR_BETTER_NEITHER || !has_values(run, m)) continue;
-        if (!has_values(run, other)) continue;
-        if (strncmp(m->unit, "nats", 4) == 0) return m;
-        if (!first) first = m;
-    }
-    return first;
-}
-
-/* memory [4, evals]: running, batch, step, gap. */
-static sr_status read_gap(const subject *s, gap *g, double *memory, sr_failure *why) {
-    const int64_t evals = s->info->evals;
-    const double half = (double)s->window.end / 2;
-    double *running = memory, *batch = running + evals, *step = batch + evals, *each = step + evals;
-    sr_status status = sr_run_eval(s->run, g->metric->name, 0, evals, running, why);
-    if (status == SR_OK)
-        status = sr_run_eval(s->run, partner(s->run, g->metric)->name, 0, evals, batch, why);
-    if (status == SR_OK) status = sr_run_eval(s->run, "step", 0, evals, step, why);
-    for (int64_t i = 0; i < evals && status == SR_OK; i++) {
-        if (!isfinite(running[i]) || !isfinite(batch[i]) || step[i] < half) continue;
-        const double sign = g->metric->better == SR_BETTER_MORE ? -1 : 1;
-        each[g->evaluations++] = sign * (running[i] - batch[i]) / fabs(running[i]);
-        g->running += running[i], g->batch += batch[i];
-        if (g->evaluations == 1) g->from = (int64_t)step[i];
-        g->to = (int64_t)step[i];
-    }
-    const int n = g->evaluations;
-    double mean = 0;
-    for (int i = 0; i < n; i++) mean += each[i] / n;
-    g->e = (estimate){n ? mean : NAN, NAN, NAN, n};
-    if (n > 2) student_interval(each, n, &g->e.low, &g->e.high);
-    g->running /= n, g->batch /= n;
-    return status;
-}
-
-static sr_status measure(const subject *s, gap *g, sr_failure *why) {
-    *g = (gap){.metric = choose_metric(s->run), .e = NO_ESTIMATE};
-    if (!g->metric) return SR_OK;
-    double *memory = malloc(4 * (size_t)(s->info->evals + 1) * sizeof *memory);
-    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = read_gap(s, g, memory, why);
-    free(memory);
-    return status;
-}
-
-/* Of runs without batch statistics the two validations are the same. */
-sr_status measure_gap(const subject *s, int64_t site, const void *what, estimate *e,
-                      sr_failure *why) {
-    gap g;
-    (void)what;
-    *e = NO_ESTIMATE;
-    if (site || s->batch_sites == 0) return SR_OK;
-    sr_status status = measure(s, &g, why);
-    *e = g.e;
-    return status;
-}
-
-/* -- the answer ------------------------------------------------------------------------------ */
 
 /* mean and variance of the final pass at a site; NaN without one. */
 static void read_final(const subject *s, int64_t site, double value[SR_FINAL_COUNT]) {
@@ -143,13 +52,24 @@ static bool is_worse(const answer *a, const answer *b) {
     return a->asked && (!b->asked || a->e.low / a->limit > b->e.low / b->limit);
 }
 
+/* Of sites that divide by it: BN's psi_B is no part of what BN does. */
+sr_status measure_psi(const subject *s, int64_t site, const void *what, estimate *e,
+                      sr_failure *why) {
+    const sr_run_site *at = sr_run_get_site(s->run, site);
+    *e = NO_ESTIMATE;
+    if (!sr_run_uses(at, "psi2") || sr_run_uses(at, "sigma2")) return SR_OK;
+    return measure_own_median(s, site, what, e, why);
+}
+
 sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why) {
     for (int i = 0; i < (observed ? OF_BN : DISCREPANCIES); i++) {
         answer one = {.statistic = discrepancy[i].statistic, .e = NO_ESTIMATE};
         one.range_of = discrepancy[i].range;
         one.limit = healthy_limit(one.range_of);
-        sr_status status = answer_rank(s, observed ? measure_observed_median : measure_discrepancy,
-                                       one.statistic, &one, why);
+        measure_fn *measure = observed    ? measure_observed_median
+                              : i < OF_BN ? measure_discrepancy
+                                          : measure_psi;
+        sr_status status = answer_rank(s, measure, one.statistic, &one, why);
         if (status != SR_OK) return status;
         if (i == 0 || is_worse(&one, a) || (!a->asked && !a->reason[0])) *a = one;
     }
@@ -173,7 +93,8 @@ static void tell_tid(const subject *s, const answer *tid, answer *a) {
         answer_says(a, ", beyond %.3g at %lld of %lld sites.", tid->limit, (long long)tid->beyond,
                     (long long)tid->asked);
     else
-        answer_says(a, ", within %.3g: discrepancy does not explain it.", tid->limit);
+        answer_says(a, ", which is usual (up to %.3g): its size alone does not explain it.",
+                    tid->limit);
 }
 
 /* The figure draws valid_loss alone. */
@@ -183,24 +104,45 @@ static void figure_of_gap(const subject *s, const gap *g, answer *a) {
         answer_figure(a, "statplot modes");
     else
         answer_figure(a, "stat-curve --evals --metric %s,%s", name,
-                      partner(s->run, g->metric)->name);
+                      gap_partner(s->run, g->metric)->name);
 }
 
-static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid, answer *a) {
-    a->statistic = a->range_of = gap_name;
-    a->severity = SEVERE;
+/* The number is the gap's, the sites are those of the discrepancy. */
+static void take_gap(const gap *g, const answer *tid, answer *a) {
+    a->statistic = "gap";
+    a->in = g->metric->unit;
     a->e = g->e;
+    a->limit = g->notable, a->severe = g->severe;
+    a->once = true; /* ranked by what it costs */
     a->from = g->from, a->to = g->to;
-    answer_says(a,
-                "%s is %.3g %% better with batch than with running statistics (%.4g against %.4g, "
-                "mean of %d evaluations).",
-                g->metric->name, 100 * g->e.value, g->batch, g->running, g->evaluations);
-    tell_tid(s, tid, a);
+    a->of_sites = tid->statistic;
     memcpy(a->top, tid->top, sizeof a->top);
     a->shown = tid->shown, a->asked = tid->asked, a->beyond = tid->beyond;
-    figure_of_gap(s, g, a);
+}
+
+static sr_status answer_by_gap(const subject *s, const gap *g, const answer *tid, answer *a,
+                               sr_failure *why) {
+    take_gap(g, tid, a);
+    a->severity = gap_severity(g);
     a->verdict = FOUND;
-    return SR_OK;
+    sr_status status = gap_tell(s, g, a, why);
+    tell_tid(s, tid, a);
+    figure_of_gap(s, g, a);
+    return status;
+}
+
+/* Nothing is found: the number, and whether it excludes harm. */
+static void answer_without(const subject *s, const gap *g, const answer *tid, answer *a) {
+    take_gap(g, tid, a);
+    a->verdict = gap_is_told(g) ? IN_ORDER : UNTOLD;
+    gap_tell_number(g, a);
+    if (tid->asked)
+        answer_says(a, "; largest discrepancy: %s %.3g at %s", tid->statistic, tid->e.value,
+                    answer_site(s, tid, 0));
+    answer_says(a, ".");
+    if (a->verdict == UNTOLD)
+        answer_says(a, " The interval holds that limit: more evaluations would tell%s.",
+                    subject_how(s, " (--validate-interval-updates)"));
 }
 
 /* Whether the worst site divides by the running psi in training too. */
@@ -208,43 +150,59 @@ static bool has_one_psi(const subject *s, const answer *a) {
     return a->shown && sr_run_get_site(s->run, a->top[0].site)->family == SR_FAMILY_PN;
 }
 
-/* Of a finding without a gap: what it means for evaluation. open: the interval of a gap that was
- * measured holds one. */
-static void tell_cost(const subject *s, const gap *g, bool open, answer *a) {
+/* Of a finding without a gap: what it means for evaluation. */
+static void tell_cost(const subject *s, const gap *g, answer *a) {
     if (has_one_psi(s, a)) {
         answer_says(a, "The power of batches is far from the running one. Training divides by that "
                        "as evaluation does, so that no gap follows; what comes out of the site has "
                        "another power than 1, and nu is taken from it.");
         return;
     }
-    if (isfinite(g->e.low))
+    if (isfinite(g->e.low)) {
         answer_says(
-            a,
-            "Batches stray far from the running statistics; %s (%s: gap %.2g %% [%.2g, "
-            "%.2g] of %d evaluations).",
-            open ? "whether evaluation suffers, the evaluations are too few or too uneven to say"
-                 : "evaluation does not suffer from it so far",
-            g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high, g->evaluations);
-    else
+            a, "Batches stray far from the running statistics; %s (",
+            gap_is_told(g)
+                ? "evaluation does not suffer from it so far"
+                : "whether evaluation suffers, the evaluations are too few or too uneven to say");
+        gap_tell_number(g, a);
+        answer_says(a, ").");
+        return;
+    }
+    answer_says(a,
+                "Batches stray far from the running statistics that evaluation uses; what it "
+                "costs is not measured: validate both ways%s.",
+                subject_how(s, " (--validate-batch)"));
+}
+
+/* A usual discrepancy of unmeasured cost. */
+static void tell_usual(const subject *s, const gap *g, answer *a) {
+    const harm_range *harm = harm_find(a->statistic);
+    a->verdict = UNTOLD;
+    answer_says(a, "%s is %.3g [%.3g, %.3g] at %s. That is usual, but harm cannot be told from it",
+                a->statistic, a->e.value, a->e.low, a->e.high, answer_site(s, a, 0));
+    if (harm && harm->harmful && harm->harmless)
         answer_says(a,
-                    "Batches stray far from the running statistics that evaluation uses; what "
-                    "it costs is not measured%s.",
+                    ": recorded runs that lose nothing have up to %.3g, runs that lose "
+                    "something have it from %.3g on",
+                    harm->harmless_high, harm->harmful_low);
+    if (g->metric)
+        answer_says(a, ". %s is there both ways, but not at three evaluations in the second half.",
+                    g->metric->name);
+    else
+        answer_says(a, ". Validate with running and with batch statistics%s.",
                     subject_how(s, " (--validate-batch)"));
 }
 
-static void answer_by_tid(const subject *s, const gap *g, const answer *tid, double limit,
-                          answer *a) {
-    const bool measured = isfinite(g->e.low);
-    const bool open = measured && g->e.high > limit; /* the interval holds a gap too */
+static sr_status answer_by_tid(const subject *s, const gap *g, const answer *tid, answer *a) {
     *a = *tid;
-    a->severity = (measured && !open) || has_one_psi(s, a) ? MINOR : NOTABLE;
-    if (a->verdict != FOUND && measured)
-        answer_says(a, "%s: gap %.2g %% [%.2g, %.2g] of %d evaluations, found above %.2g %%.",
-                    g->metric->name, 100 * g->e.value, 100 * g->e.low, 100 * g->e.high,
-                    g->evaluations, 100 * limit);
-    if (a->verdict != FOUND) return;
-    tell_cost(s, g, open, a);
-    tell_tid(s, tid, a);
+    if (a->verdict == FOUND) {
+        a->severity = gap_is_told(g) || has_one_psi(s, a) ? MINOR : NOTABLE;
+        tell_cost(s, g, a);
+        tell_tid(s, tid, a);
+    } else if (gap_is_possible(s)) {
+        tell_usual(s, g, a);
+    }
+    return SR_OK;
 }
 
 static sr_status not_asked(const subject *s, const answer *tid, answer *a) {
@@ -265,20 +223,13 @@ static sr_status not_asked(const subject *s, const answer *tid, answer *a) {
 sr_status look_inference(const subject *s, answer *a, sr_failure *why) {
     gap g;
     answer tid;
-    const healthy_range *healthy = healthy_find(gap_name);
-    sr_status status = measure(s, &g, why);
+    sr_status status = gap_measure(s, &g, why);
     if (status == SR_OK) status = discrepancy_rank(s, false, &tid, why);
     if (status != SR_OK) return status;
-    if (s->batch_sites == 0) g.e = NO_ESTIMATE;
-    a->limit = healthy && healthy->high > 0 ? healthy_limit(gap_name) : 0;
-    if (g.e.low > a->limit && g.e.low > 0) return answer_by_gap(s, &g, &tid, a);
-    if (tid.asked) {
-        answer_by_tid(s, &g, &tid, a->limit, a);
-        return SR_OK;
-    }
+    if (gap_severity(&g)) return answer_by_gap(s, &g, &tid, a, why);
+    if (tid.verdict == FOUND || (tid.asked && !isfinite(g.e.low)))
+        return answer_by_tid(s, &g, &tid, a);
     if (!isfinite(g.e.low)) return not_asked(s, &tid, a);
-    a->statistic = a->range_of = gap_name;
-    a->e = g.e, a->from = g.from, a->to = g.to;
-    answer_judge(a);
+    answer_without(s, &g, &tid, a);
     return SR_OK;
 }

@@ -106,8 +106,8 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
 
 /* The least TID, by rows or samples. Of the sites that take a mean over the batch, or where it is
    observed. */
-static sr_status measure_expected(const subject *s, int64_t site, const void *what, estimate *e,
-                                  sr_failure *why) {
+sr_status measure_expected(const subject *s, int64_t site, const void *what, estimate *e,
+                           sr_failure *why) {
     const sr_run_site *at = sr_run_get_site(s->run, site);
     estimate rows;
     sr_status status = measure_median(s, site, what, &rows, why);

@@ -39,10 +39,17 @@ static void write_estimate(const answer *a, char *text, size_t size) {
         snprintf(text, size, "%.3g [%.3g, %.3g]", a->e.value, a->e.low, a->e.high);
 }
 
+static const char *measured_in(const answer *a) {
+    return a->in ? a->in : "";
+}
+
 static void write_range(const answer *a, char *text, size_t size) {
     const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
     const char *plural = r && r->runs > 1 ? "s" : "", *side = a->below ? "below" : "above";
-    if (r && r->sites > r->runs)
+    if (a->severe > 0)
+        snprintf(text, size, "notable from %.3g, severe from %.3g on, interval above zero",
+                 a->limit, a->severe);
+    else if (r && r->sites > r->runs)
         snprintf(text, size, "%.3g to %.3g (%d sites of %d %s run%s); found %s %.3g", r->low,
                  r->high, r->sites, r->runs, r->kind, plural, side, a->limit);
     else if (r)
@@ -60,7 +67,8 @@ static void write_sites(const subject *s, const answer *a, char *text, size_t si
         if (!a->asked)
             snprintf(text + used, size - used, "%s", answer_site(s, a, i));
         else
-            snprintf(text + used, size - used, "%s%s %.3g [%.3g, %.3g]", i ? ", " : "",
+            snprintf(text + used, size - used, "%s%s%s%s %.3g [%.3g, %.3g]", i ? ", " : "",
+                     i || !a->of_sites ? "" : a->of_sites, i || !a->of_sites ? "" : " at ",
                      answer_site(s, a, i), e->value, e->low, e->high);
     }
     const size_t used = strlen(text);
@@ -114,11 +122,11 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     fprintf(out, "\n%2d. %s (%s, %s)\n", number, q->title, word[a->severity], q->id);
     paragraph(out, "", q->headline ? "See the top of this page." : a->says);
     write_estimate(a, number_text, sizeof number_text);
-    snprintf(text, sizeof text, "%s %s", a->statistic, number_text);
+    snprintf(text, sizeof text, "%s %s %s", a->statistic, number_text, measured_in(a));
     paragraph(out, "measured", text);
     if (!a->unit[0]) {
         write_range(a, text, sizeof text);
-        paragraph(out, a->range_of ? "healthy" : "limit", text);
+        paragraph(out, a->range_of ? "usual" : "limit", text);
     }
     write_sites(s, a, text, sizeof text);
     paragraph(out, "sites", text);
@@ -140,8 +148,12 @@ static void write_in_order(const subject *s, const question *q, const answer *a,
     write_estimate(a, number, sizeof number);
     if (r)
         snprintf(range, sizeof range, "%.3g to %.3g (%d/%d)", r->low, r->high, r->sites, r->runs);
-    fprintf(out, "%*s%-*s%-27s%-30s%-26s%s %-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
-            range, a->below ? "<" : ">", a->limit);
+    fprintf(out, "%*s%-*s%-27s%-30s%-26s%s%-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
+            range,
+            a->below        ? "< "
+            : a->severe > 0 ? ">="
+                            : "> ",
+            a->limit);
     tsv_escape(out, a->shown ? answer_site(s, a, 0) : "-");
     fputc('\n', out);
     paragraph(out, "", q->headline ? "" : a->says);
@@ -153,11 +165,11 @@ static void write_table(const subject *s, const answer *answers, FILE *out) {
         if (answers[i].verdict != IN_ORDER) continue;
         if (!any)
             fprintf(out,
-                    "\nAsked, in order; healthy: least to largest at the given numbers of sites "
+                    "\nAsked, in order; usual: least to largest at the given numbers of sites "
                     "and runs\n"
                     "%*s%-*s%-27s%-30s%-26s%-9s%s\n",
                     INDENT, "", LABEL, "question", "statistic", "worst [95 %]",
-                    "healthy (sites/runs)", "found", "worst site");
+                    "usual (sites/runs)", "found", "worst site");
         any = true;
         write_in_order(s, &diagnose_questions[i], &answers[i], out);
     }
@@ -218,16 +230,48 @@ static void write_headlines(const answer *answers, FILE *out) {
     }
 }
 
-/* A run that answers only that it did not diverge says nothing about its normalization. */
+static const answer *answer_to(const answer *answers, const char *id) {
+    for (int i = 0; i < diagnose_question_count; i++)
+        if (strcmp(diagnose_questions[i].id, id) == 0) return &answers[i];
+    return NULL;
+}
+
+/* What evaluation loses is not told, though the run may lose something. */
+static bool lacks_gap(const subject *s, const answer *answers) {
+    return gap_is_possible(s) && answer_to(answers, "inference")->verdict != IN_ORDER;
+}
+
+/* A run is healthy if what harms could be asked: divergence, and where training and evaluation
+ * normalize by different statistics the gap. */
 static const char *verdict_without_finding(const subject *s, const answer *answers, int asked) {
+    const bool diverged = answer_to(answers, "divergence")->verdict == NOT_ASKED;
     int about = 0;
     for (int i = 0; i < diagnose_question_count; i++)
         about += answers[i].verdict != NOT_ASKED && !diagnose_questions[i].general;
     if (!asked) return "NO VERDICT: the file answers none of the questions";
+    if (diverged) return "NOTHING FOUND in what could be asked; whether it diverged is not known";
+    if (lacks_gap(s, answers))
+        return answer_to(answers, "inference")->in
+                   ? "NOTHING FOUND in what could be asked; what evaluation loses is not certain"
+                   : "NOTHING FOUND in what could be asked; what evaluation loses is not measured";
     if (about) return "HEALTHY: nothing found";
-    return (s->batch_sites || s->observed_sites) && s->count < LEAST_STEPS
-               ? "NOTHING FOUND, but too few steps to ask about batch statistics"
-               : "NOTHING FOUND, but no batch statistics are recorded";
+    return "NOTHING FOUND in what could be asked; no statistics over the batch are recorded";
+}
+
+/* What the next run should record, so that the verdict is one. */
+static void write_record(const subject *s, const answer *answers, FILE *out) {
+    char text[256];
+    if (!lacks_gap(s, answers)) return;
+    if (answer_to(answers, "inference")->in)
+        snprintf(text, sizeof text, "more evaluations in the second half of training%s",
+                 subject_how(s, " (--validate-interval-updates)"));
+    else
+        snprintf(text, sizeof text,
+                 "validation with running and with batch statistics%s, at least three times in the "
+                 "second half of training%s",
+                 s->trained ? " (--validate-batch)" : ", as NAME and NAME_batch",
+                 subject_how(s, " (--validate-interval-updates)"));
+    paragraph(out, "record", text);
 }
 
 static sr_status write_verdict(const subject *s, const answer *answers, const int *order, int found,
@@ -242,10 +286,21 @@ static sr_status write_verdict(const subject *s, const answer *answers, const in
         fputs(verdict_without_finding(s, answers, asked), out);
     fprintf(out, " (%d questions asked, %d could not be asked)\n", asked,
             diagnose_question_count - asked);
+    if (!found && asked) write_record(s, answers, out);
     for (int i = 0; i < found && status == SR_OK; i++)
         status =
             write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out, why);
     return status;
+}
+
+static void write_untold(const answer *answers, FILE *out) {
+    bool any = false;
+    for (int i = 0; i < diagnose_question_count; i++) {
+        if (answers[i].verdict != UNTOLD) continue;
+        if (!any) fprintf(out, "\nAsked, harm cannot be told from it\n");
+        any = true;
+        paragraph(out, diagnose_questions[i].id, answers[i].says);
+    }
 }
 
 static void write_not_asked(const answer *answers, FILE *out) {
@@ -258,10 +313,13 @@ static void write_not_asked(const answer *answers, FILE *out) {
     }
 }
 
-static sr_status write_run(const sr_runfile *run, const char *path,
-                           diagnose_synchronizes_fn *synchronizes, FILE *out, sr_failure *why) {
+static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_fn *synchronizes,
+                           FILE *out, int *worst, sr_failure *why) {
     diagnosis d;
-    sr_status status = diagnosis_make(&d, run, path, synchronizes, why);
+    neighbour other;
+    const sr_runfile *run = set->run[self];
+    sr_status status = diagnosis_make_beside(
+        &d, run, set->path[self], diagnosis_neighbour(set, self, &other), synchronizes, why);
     if (status == SR_OK) status = write_head(&d.s, out, why);
     if (status == SR_OK) {
         const char *damage;
@@ -270,9 +328,11 @@ static sr_status write_run(const sr_runfile *run, const char *path,
         status = write_verdict(&d.s, d.answers, d.order, d.found, out, why);
     }
     if (status == SR_OK) {
+        write_untold(d.answers, out);
         write_table(&d.s, d.answers, out);
         write_not_asked(d.answers, out);
     }
+    if (status == SR_OK && diagnosis_worst(&d) > *worst) *worst = diagnosis_worst(&d);
     diagnosis_free(&d);
     return status;
 }
@@ -296,12 +356,13 @@ static void write_comparable(const run_set *set, FILE *out) {
 }
 
 sr_status diagnose_page(char **paths, int count, diagnose_synchronizes_fn *synchronizes, FILE *out,
-                        sr_failure *why) {
+                        int *worst, sr_failure *why) {
     run_set set;
+    *worst = 0;
     sr_status status = run_set_open(&set, count, paths, why);
     for (int i = 0; i < set.count && status == SR_OK; i++) {
         if (i) fprintf(out, "\n\n");
-        status = write_run(set.run[i], paths[i], synchronizes, out, why);
+        status = write_run(&set, i, synchronizes, out, worst, why);
     }
     if (status == SR_OK && count > 1) write_comparable(&set, out);
     run_set_close(&set);

@@ -1,15 +1,21 @@
-/* diagnose_ranges.c -- what healthy runs show; the numbers are in healthy_ranges.h, which
- * sample_runs/healthy.sh makes from recorded runs. */
+/* diagnose_ranges.c -- what recorded runs show: usual values (healthy_ranges.h, which
+ * sample_runs/healthy.sh makes), and what goes with a measured gap (harm_ranges.h, which
+ * sample_runs/harm.sh makes). */
 #include <math.h>
 #include <string.h>
 
 #include "diagnose/diagnosis.h"
+#include "diagnose/harm_ranges.h"
 #include "diagnose/healthy_ranges.h"
 
 #define RANGE(statistic, kind, low, high, runs, sites) {#statistic, kind, low, high, runs, sites},
 static const healthy_range ranges[] = {
     HEALTHY_RANGES(RANGE){NULL, NULL, 0, 0, 0, 0} /* the last one ends the table */
 };
+
+#define HARM(statistic, less_low, less_high, less, ful_low, ful_high, ful)                         \
+    {#statistic, less_low, less_high, less, ful_low, ful_high, ful},
+static const harm_range harms[] = {HARM_RANGES(HARM){NULL, 0, 0, 0, 0, 0, 0}};
 
 const healthy_range *healthy_find(const char *name) {
     for (const healthy_range *r = ranges; r->statistic; r++)
@@ -20,4 +26,10 @@ const healthy_range *healthy_find(const char *name) {
 double healthy_limit(const char *name) {
     const healthy_range *r = healthy_find(name);
     return r ? HEALTHY_MARGIN * r->high : NAN;
+}
+
+const harm_range *harm_find(const char *name) {
+    for (const harm_range *r = harms; r->statistic; r++)
+        if (strcmp(r->statistic, name) == 0) return r;
+    return NULL;
 }

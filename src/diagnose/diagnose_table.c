@@ -9,7 +9,9 @@
 static void declare_columns(tsv *t) {
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "question", "its id");
-    tsv_column(t, "verdict", "found, in-order, or not-asked: the file lacks what it needs");
+    tsv_column(t, "verdict",
+               "found, in-order, not-told: harm cannot be told from it, or not-asked: "
+               "the file lacks what it needs");
     tsv_column(t, "rank", "of the findings of the run, the weightiest is 1; 0: not found");
     tsv_column(t, "severity", "severe, notable, minor; - without a finding");
     tsv_column(t, "statistic", "what was measured, at the worst site");
@@ -17,9 +19,9 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "low", "lower end of its 95 % interval");
     tsv_column(t, "high", "upper end");
     tsv_column(t, "limit", "found where the interval is beyond it");
-    tsv_column(t, "healthy_low", "least value at a site of a healthy run");
-    tsv_column(t, "healthy_high", "largest value");
-    tsv_column(t, "healthy_runs", "runs that the range is from; 0: none");
+    tsv_column(t, "usual_low", "least value at a site of the runs of the usual range");
+    tsv_column(t, "usual_high", "largest value");
+    tsv_column(t, "usual_runs", "runs that the range is from; 0: none");
     tsv_column(t, "site", "worst site, - where the question is about the run");
     tsv_column(t, "sites_asked", "sites with an estimate");
     tsv_column(t, "sites_beyond", "sites whose interval is beyond the limit");
@@ -54,7 +56,7 @@ static void write_numbers(const answer *a, tsv *t) {
 }
 
 static void write_row(const subject *s, const question *q, const answer *a, int place_of, tsv *t) {
-    static const char *const verdicts[] = {"not-asked", "in-order", "found"};
+    static const char *const verdicts[] = {"not-asked", "in-order", "found", "not-told"};
     static const char *const severities[] = {"-", "minor", "notable", "severe"};
     tsv_text(t, s->path);
     tsv_text(t, q->id);
@@ -75,12 +77,16 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
     tsv_text(t, question_figure(q, a));
 }
 
-static sr_status write_run(const sr_runfile *run, const char *path,
-                           diagnose_synchronizes_fn *synchronizes, tsv *t, sr_failure *why) {
+static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_fn *synchronizes,
+                           tsv *t, int *worst, sr_failure *why) {
     diagnosis d;
-    sr_status status = diagnosis_make(&d, run, path, synchronizes, why);
+    neighbour other;
+    sr_status status =
+        diagnosis_make_beside(&d, set->run[self], set->path[self],
+                              diagnosis_neighbour(set, self, &other), synchronizes, why);
     for (int i = 0; i < diagnose_question_count && status == SR_OK; i++)
         write_row(&d.s, &diagnose_questions[i], &d.answers[i], rank_of(d.order, d.found, i), t);
+    if (status == SR_OK && diagnosis_worst(&d) > *worst) *worst = diagnosis_worst(&d);
     diagnosis_free(&d);
     return status;
 }
@@ -93,8 +99,9 @@ static void note_damage(const run_set *set, tsv *t) {
 }
 
 sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *synchronizes,
-                         const char *command, FILE *out, sr_failure *why) {
+                         const char *command, FILE *out, int *worst, sr_failure *why) {
     run_set set;
+    *worst = 0;
     tsv t;
     sr_status status = run_set_open(&set, count, paths, why);
     if (status == SR_OK) {
@@ -104,7 +111,7 @@ sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *sync
         declare_columns(&t);
     }
     for (int i = 0; i < set.count && status == SR_OK; i++)
-        status = write_run(set.run[i], paths[i], synchronizes, &t, why);
+        status = write_run(&set, i, synchronizes, &t, worst, why);
     if (status == SR_OK) tsv_finish(out);
     run_set_close(&set);
     return status;

@@ -19,11 +19,17 @@ enum {
     STEPS_SHOWN = 3
 };
 
-/* A limit is this many times the end of the healthy range: few runs and one model span less than
- * what is healthy. */
+/* A limit is this many times the end of the usual range: few runs and one model span less than what
+ * is usual. */
 #define HEALTHY_MARGIN 1.5
 
 /* -- the run: diagnosed_run.c ------------------------------------------------------------- */
+
+/* Another run that a question may hold this one against. */
+typedef struct neighbour {
+    const sr_runfile *run;
+    const char *path;
+} neighbour;
 
 typedef struct subject {
     const sr_runfile *run;
@@ -39,6 +45,7 @@ typedef struct subject {
     int64_t begin;                              /* first step of the run, in the burn-in or not */
     bool trained; /* by statrec train: what is advised may be an option of it */
     diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
+    const neighbour *beside;                /* set after subject_open; NULL: no other run */
 } subject;
 
 /* To be freed after a failure too. */
@@ -95,7 +102,7 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
 /* b against a, estimates of separate pieces: b/a with the ends that are farthest apart. */
 estimate estimate_quotient(const estimate *b, const estimate *a);
 
-/* -- healthy runs: diagnose_ranges.c --------------------------------------------------------- */
+/* -- usual ranges: diagnose_ranges.c --------------------------------------------------------- */
 
 typedef struct healthy_range {
     const char *statistic, *kind; /* kind of the runs: "vision", "text" */
@@ -108,9 +115,23 @@ const healthy_range *healthy_find(const char *name);
 /* HEALTHY_MARGIN times its upper end; NaN without one. */
 double healthy_limit(const char *name);
 
+/* A statistic at the worst site of runs whose gap is measured: those that lose nothing in
+ * evaluation, and those that lose something (diagnose_gap.c). */
+typedef struct harm_range {
+    const char *statistic;
+    double harmless_low, harmless_high;
+    int harmless; /* runs */
+    double harmful_low, harmful_high;
+    int harmful;
+} harm_range;
+
+/* NULL when no recorded run has it. */
+const harm_range *harm_find(const char *name);
+
 /* -- answers: diagnose_verdict.c -------------------------------------------------------------- */
 
-typedef enum { NOT_ASKED, IN_ORDER, FOUND } verdict;
+/* UNTOLD: asked, and neither found nor in order: harm cannot be told from what is recorded. */
+typedef enum { NOT_ASKED, IN_ORDER, FOUND, UNTOLD } verdict;
 typedef enum { MINOR = 1, NOTABLE, SEVERE } severity;
 
 typedef struct site_estimate {
@@ -122,13 +143,16 @@ typedef struct answer {
     verdict verdict;
     severity severity; /* of a finding */
     const char *statistic;
-    estimate e;    /* at the worst site */
-    double limit;  /* beyond it something is found */
-    bool below;    /* beyond: below the limit, not above */
-    bool once;     /* a single step is enough: ranked and judged by the value */
-    bool whole;    /* over all steps, the burn-in too */
-    char unit[16]; /* behind the number, "" for none */
+    estimate e;     /* at the worst site */
+    double limit;   /* beyond it something is found */
+    double severe;  /* 0: none. From here on it is severe, from `limit` on notable */
+    bool below;     /* beyond: below the limit, not above */
+    bool once;      /* a single step is enough: ranked and judged by the value */
+    bool whole;     /* over all steps, the burn-in too */
+    char unit[16];  /* in front of an exact number, "" for none */
+    const char *in; /* unit of the estimate, NULL for none */
     const char *range_of;
+    const char *of_sites;           /* statistic of `top`; NULL: the one above */
     site_estimate top[SITES_SHOWN]; /* worst first */
     int shown;
     int64_t asked, beyond; /* sites; 0 asked: the question is about the run */
@@ -136,7 +160,7 @@ typedef struct answer {
     int64_t at[STEPS_SHOWN];
     int steps_shown;   /* single steps that it is about */
     char says[2560];   /* of a finding: sentences */
-    char advice[1024]; /* of a finding: what to try in this run (diagnose_advice.c) */
+    char advice[1536]; /* of a finding: what to try in this run (diagnose_advice.c) */
     char figure[192];  /* command in front of the run file that shows it; "": the question's */
     char reason[256];  /* not asked: why */
 } answer;
@@ -168,6 +192,31 @@ measure_fn measure_median;
  * (sr_run_only_observed). */
 measure_fn measure_own_median, measure_observed_median;
 
+/* -- the gap: diagnose_gap.c ------------------------------------------------------------------- */
+
+typedef struct gap {
+    const sr_run_metric *metric; /* NULL: no pair */
+    estimate e;                  /* of the second half, in the metric's unit; above 0: worse */
+    double running, batch;       /* means of the same evaluations */
+    int evaluations;             /* all that have both */
+    double first, last;          /* the gap in the first and the last third of them */
+    double running_last;         /* NAME in the last third */
+    int64_t from, to;            /* steps of the second half's */
+    double notable, severe;      /* limits, in the unit */
+} gap;
+
+sr_status gap_measure(const subject *s, gap *g, sr_failure *why);
+/* 0: not found. The value reaches a limit, and the interval is above zero. */
+severity gap_severity(const gap *g);
+/* Measured, and either found or with an interval that ends below the limit. */
+bool gap_is_told(const gap *g);
+/* A site normalizes by other statistics in training than in evaluation. */
+bool gap_is_possible(const subject *s);
+const sr_run_metric *gap_partner(const sr_runfile *run, const sr_run_metric *m);
+/* Value, interval, trend, and the part of the difference to the run beside it. */
+sr_status gap_tell(const subject *s, const gap *g, answer *a, sr_failure *why);
+void gap_tell_number(const gap *g, answer *a);
+
 /* -- questions ------------------------------------------------------------------------------- */
 
 typedef struct question {
@@ -195,6 +244,15 @@ typedef struct diagnosis {
 /* Call diagnosis_free after a failure, too. */
 sr_status diagnosis_make(diagnosis *d, const sr_runfile *run, const char *path,
                          diagnose_synchronizes_fn *synchronizes, sr_failure *why);
+/* The same beside another run, NULL for none. */
+sr_status diagnosis_make_beside(diagnosis *d, const sr_runfile *run, const char *path,
+                                const neighbour *beside, diagnose_synchronizes_fn *synchronizes,
+                                sr_failure *why);
+/* Number `self` of a set is held against the first, and the first against the second. NULL: alone.
+ * other: room for it. */
+const neighbour *diagnosis_neighbour(const run_set *set, int self, neighbour *other);
+/* The largest severity among the findings; 0: none. */
+int diagnosis_worst(const diagnosis *d);
 void diagnosis_free(diagnosis *d);
 
 sr_status look_divergence(const subject *s, answer *a, sr_failure *why);
@@ -231,8 +289,8 @@ sr_status advice_write(const subject *s, const question *q, answer *a, sr_failur
 bool advice_norm_at(const subject *s, const int64_t *site, int64_t sites, const char *norm,
                     char *text, size_t size);
 
-/* Measures that have a healthy range. */
-measure_fn measure_gap, measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
-    measure_padding, measure_embedding;
+/* Measures that have a usual range. */
+measure_fn measure_outliers, measure_dead, measure_growth, measure_alike, measure_slow,
+    measure_padding, measure_embedding, measure_psi, measure_expected;
 
 #endif

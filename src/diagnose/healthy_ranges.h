@@ -1,9 +1,8 @@
-/* healthy_ranges.h -- what healthy recorded runs span, made by sample_runs/healthy.sh: do not edit.
+/* healthy_ranges.h -- what recorded runs usually span, made by sample_runs/healthy.sh: do not edit.
  *
  * X(statistic, kind of the runs, least, largest, runs, sites or series with an estimate)
  */
 #define HEALTHY_RANGES(X)                                                                          \
-    X(gap_relative, "vision", -0.00942, 0.0436, 4, 4)                                              \
     X(tid_mean, "vision", 0.0163, 0.146, 4, 26)                                                    \
     X(tid_var, "vision", 0.0319, 0.0686, 4, 26)                                                    \
     X(outliers, "vision", 3.92, 11.1, 4, 26)                                                       \

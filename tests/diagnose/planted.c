@@ -7,7 +7,7 @@
 #include "testing/check.h"
 #include "testing/programs.h"
 
-enum { STEPS = 300, WIDTH = 8, SIGMA_SITES = 3 };
+enum { STEPS = 300, EVERY = 30, WIDTH = 8, SIGMA_SITES = 3 };
 
 /* Numerical Recipes' quick generator, four of them: about normal, the same everywhere. */
 static double noise(uint32_t *state) {
@@ -67,6 +67,12 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     put(r, site, SR_sigma2_B, sigma2_B);
     put(r, site, SR_mu, mu);
     put(r, site, SR_sigma2, sigma2);
+    if (p->unused_psi > 0) {
+        double psi2_B[WIDTH], psi2[WIDTH];
+        for (int k = 0; k < WIDTH; k++) psi2_B[k] = 2, psi2[k] = 2 / pow(p->unused_psi, 2);
+        put(r, site, SR_psi2_B, psi2_B);
+        put(r, site, SR_psi2, psi2);
+    }
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_g, sum_g);
     put(r, site, SR_sum_gx, sum_gx);
@@ -118,14 +124,24 @@ static void put_rest(sr_recorder *r, const plan *p, int step) {
     }
 }
 
+/* Evaluations come every EVERY steps. */
+static double cost_at(const plan *p, int step) {
+    const int evaluation = step / EVERY, all = STEPS / EVERY;
+    return p->cost + p->cost_grows * (evaluation - (all + 1) / 2.0) +
+           p->cost_uneven * (evaluation % 2 ? 1 : -1);
+}
+
 static void put_evaluation(sr_recorder *r, const plan *p, int step, double loss) {
+    loss -= p->lower;
     if (p->accuracy)
         run_put_eval(r, step, 1, "hits hits_batch", 50 * (1 - p->gap), 50.0);
     else if (p->without_pairs)
         run_put_eval(r, step, 1, "valid_loss", loss);
     else
         run_put_eval(r, step, 1, "valid_loss valid_loss_batch",
-                     loss * (1 + p->gap + (p->uneven ? 0.3 * (step % 60 ? 1 : -1) : 0)), loss);
+                     loss * (1 + p->gap + (p->uneven ? 0.3 * (step % 60 ? 1 : -1) : 0)) +
+                         cost_at(p, step),
+                     loss);
 }
 
 static void put_embedding(sr_recorder *r, const plan *p, int step) {
@@ -195,7 +211,7 @@ void write_planted_run(const plan *p) {
         const bool shorter = p->short_every && step % p->short_every == 0;
         const sr_step row = {sizeof(sr_step), step, shorter ? 10 : 100, step, loss, 0.1, 1};
         if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
-        if (step % 30 == 0 && isfinite(loss)) put_evaluation(r, p, step, loss);
+        if (step % EVERY == 0 && isfinite(loss)) put_evaluation(r, p, step, loss);
         if (step % 50 == 0 && !p->bare) put_embedding(r, p, step);
     }
     if (!p->abandoned) {

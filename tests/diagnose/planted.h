@@ -14,6 +14,10 @@ typedef struct plan {
     int offset_at;         /* it and psi from this step on; negative: before step -offset_at */
     double sigma;          /* deviation of batches over the running one, at a; 0: 1 */
     double gap;            /* validation loss with running statistics, in shares */
+    double cost;           /* of running statistics in the validation loss, nats, on average, */
+    double cost_grows;     /* with each evaluation, */
+    double cost_uneven;    /* this more and less in turn */
+    double lower;          /* validation loss of both kinds, nats */
     double gradient;       /* factor on sum_g */
     double growth;         /* of one feature's variance over the run; 0: none */
     double drift;          /* of the mean in a step */
@@ -22,6 +26,7 @@ typedef struct plan {
     int Gamma_at;          /* 0: 200 */
     double psi;            /* power of batches over the running one at pn and the like; 0: 1 */
     double nu;             /* before every pass */
+    double unused_psi;     /* the same at the first sites, which do not divide by it; 0: none */
     int more_pn;           /* sites like pn behind it, with half as much power again; -1: none */
     double padded;         /* rows that are padding, over rows */
     int rows, samples;     /* 0: 2048, 16 */

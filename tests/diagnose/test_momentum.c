@@ -311,7 +311,7 @@ static void divisor(void **state) {
     holds(&r, "momentum", "text", "divisor", false);
     program_free(&r);
     more = five;
-    more.rank_offset = 0.5;
+    more.rank_offset = 0.5, more.silent = true;
     r = tell(more);
     holds(&r, "momentum", "text", "divisor", false);
     program_free(&r);

@@ -97,7 +97,8 @@ static void would_bn_healthy(void **state) {
     write_planted_run(&(plan){"observed", -1, .all_observed = true});
     program_result r = diagnose("--format tsv");
     assert_int_equal(findings(&r), 0);
-    says(&r, "would-bn", "The running statistics would stand for those of batches at all of 3 ");
+    says(&r, "would-bn",
+         "The running statistics are as near to those of batches as usual at all of 3 ");
     says(&r, "would-bn",
          "how one trained with BN would fare, whose x and g are others, it does not");
     program_free(&r);

@@ -1,6 +1,7 @@
 /* tool.h -- the frame of every main(): errors, signals, checked output.
  *
- * Exit status: 0 done, 1 failed, 2 usage, 128+n after signal n; 3: a run diverged.
+ * Exit status: 0 done, 1 failed, 2 usage, 128+n after signal n; 3: a run diverged; 4: a diagnosis
+ * found what it was to fail on.
  */
 #ifndef BASE_PROGRAM_TOOL_H
 #define BASE_PROGRAM_TOOL_H
@@ -11,7 +12,7 @@
 
 #include "statrec/base.h"
 
-enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2, TOOL_DIVERGED = 3 };
+enum { TOOL_DONE = 0, TOOL_FAILED = 1, TOOL_USAGE = 2, TOOL_DIVERGED = 3, TOOL_FOUND = 4 };
 
 typedef struct tool {
     const char *name; /* "statrec train": begins every message */

@@ -28,7 +28,7 @@ static const report_table diagnosis = {
     REPORT_DIAGNOSIS,
     "diagnosis",
     {"statrec", "diagnose", "--format", "tsv"},
-    "run rank sites_beyond first_step last_step at_step healthy_runs figure"};
+    "run rank sites_beyond first_step last_step at_step usual_runs figure"};
 static const report_table ratios = {
     REPORT_RATIOS,
     "compare",
