@@ -5,14 +5,21 @@
 
 #include "base/options/options.h"
 #include "base/tsv.h"
+#include "cli/cmd_diagnose_follow.h"
 #include "cli/commands.h"
 #include "diagnose/diagnose.h"
 #include "norm/norm_options.h"
 
 typedef struct diagnose_values {
-    option_text format, healthy, fail_on;
-    bool harm;
+    option_text format, healthy, fail_on, on_finding;
+    double every;
+    bool harm, follow;
 } diagnose_values;
+
+static bool follows(const void *values) {
+    return ((const diagnose_values *)values)->follow;
+}
+static const option_use of_follow = {"follow", follows, NULL, NULL};
 
 #define AT(field) offsetof(diagnose_values, field)
 static const option diagnose_rows[] = {
@@ -24,6 +31,13 @@ static const option diagnose_rows[] = {
                 "print the statistics of these runs beside what evaluation loses in them"),
     CHOICE_OPTION(NULL, "fail-on", AT(fail_on), "no", "no|notable|severe",
                   "exit with status 4 after a finding of this severity or a worse one"),
+    FLAG_OPTION(NULL, "follow", AT(follow), "no",
+                "diagnose a growing file again and again, and print each new finding once"),
+    REAL_OPTION(NULL, "every", AT(every), "30", 0.1, 86400, "s", "pause between two diagnoses",
+                .use = &of_follow),
+    TEXT_OPTION(NULL, "on-finding", AT(on_finding), "",
+                "run this command once for each new finding; it reads a line of input",
+                .use = &of_follow, .value = "COMMAND"),
 };
 static const option_table diagnose_options = {diagnose_rows,
                                               sizeof diagnose_rows / sizeof diagnose_rows[0]};
@@ -40,12 +54,16 @@ static int print_help(void) {
         "answer are listed. For runs with observed batch statistics (train --observe batch) the\n"
         "page first answers whether BN would work there. docs/diagnose.md has the formulas.\n"
         "\n"
+        "--follow ends with the run, or when its writer is gone. The command of --on-finding is\n"
+        "run by the shell; STATREC_FINDING has the same line, STATREC_QUESTION, STATREC_SEVERITY\n"
+        "and STATREC_RUN its parts.\n"
+        "\n"
         "Questions:\n");
     diagnose_list(stdout);
     printf("\n");
     options_help(diagnose_options, stdout);
-    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable, 2 usage,\n"
-           "4 found what --fail-on names.\n");
+    printf("\nExit status: 0 diagnosed, healthy or not, 1 a file is not readable or (--follow)\n"
+           "its writer ended, 2 usage, 4 found what --fail-on names.\n");
     return TOOL_DONE;
 }
 
@@ -60,6 +78,30 @@ static int status_of(const diagnose_values *v, int worst) {
     return strcmp(v->fail_on, "no") != 0 && worst >= least ? TOOL_FOUND : TOOL_DONE;
 }
 
+/* Options that go together. */
+static sr_status read_options(const tool *t, diagnose_values *v, int *files, sr_failure *why) {
+    option_origin origin[sizeof diagnose_rows / sizeof diagnose_rows[0]] = {OPTION_PRESET};
+    options_set_defaults(diagnose_options, v);
+    sr_status status =
+        options_parse_noting(diagnose_options, v, origin, t->argc, t->argv, 2, files, why);
+    if (status == SR_OK) status = options_check_use(diagnose_options, v, v, origin, why);
+    if (status != SR_OK || !v->follow) return status;
+    if (strcmp(v->format, "text") != 0 || strcmp(v->healthy, "no") != 0 || v->harm)
+        return sr_fail(why, SR_USAGE, "--follow goes with none of --format, --healthy and --harm");
+    return *files == 1
+               ? SR_OK
+               : sr_fail(why, SR_USAGE, "--follow: one run file expected, %d given", *files);
+}
+
+static int follow(const tool *t, const diagnose_values *v) {
+    diagnose_follow f = {.path = t->argv[2],
+                         .command = v->on_finding,
+                         .every = v->every,
+                         .synchronizes = synchronizes};
+    const int ended = cmd_diagnose_follow(t, &f);
+    return ended == TOOL_DONE ? status_of(v, f.worst) : ended;
+}
+
 int cmd_diagnose(const tool *t) {
     diagnose_values v;
     sr_failure why = {0};
@@ -67,9 +109,9 @@ int cmd_diagnose(const tool *t) {
     if (tool_wants_help(t)) return print_help();
     char *command = tool_command(t);
     if (!command) return tool_error(t, TOOL_FAILED, "out of memory");
-    options_set_defaults(diagnose_options, &v);
-    sr_status status = options_parse(diagnose_options, &v, t->argc, t->argv, 2, &files, &why);
+    sr_status status = read_options(t, &v, &files, &why);
     char **paths = t->argv + 2;
+    if (status == SR_OK && v.follow) return free(command), follow(t, &v);
     if (status == SR_OK && strcmp(v.healthy, "no") != 0) {
         status = diagnose_healthy(v.healthy, paths, files, stdout, &why);
     } else if (status == SR_OK && v.harm) {

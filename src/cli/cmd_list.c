@@ -9,6 +9,7 @@
 #include "data/data.h"
 #include "nets/models.h"
 #include "norm/norm_options.h"
+#include "observe/running_moves.h"
 #include "plot/template/plot_template.h"
 #include "statrec/format.h"
 #include "train/optim/optim.h"
@@ -239,6 +240,8 @@ static int list_stats(const tool *t) {
 #define STEP(name, definition)            print_statistic(#name, "steps", "", definition);
 #define STEP_REAL(name, unit, definition) print_statistic(#name, "steps", unit, definition);
     SR_SCALARS(SCALAR)
+    for (int i = 0; i < MOVES; i++)
+        print_statistic(running_moves_name[i], "scalars", "", running_moves_definition[i]);
     SR_VECTORS(VECTOR)
     SR_STEP_INTS(STEP)
     SR_STEP_REALS(STEP_REAL)

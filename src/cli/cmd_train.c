@@ -64,7 +64,7 @@ static void begin_table(session *s, const train_eval *e) {
     snprintf(text, sizeof text, "%s since the last row, with smoothing", e->task->metric[0].unit);
     tsv_column(t, "train_loss", text);
     declare_metrics(s, e, e->split, false);
-    if (s->config.validate_batch) declare_metrics(s, e, e->split, true);
+    if (e->both_ways) declare_metrics(s, e, e->split, true);
     if (s->config.validate_train) declare_metrics(s, e, SPLIT_TRAIN, true);
     tsv_column(t, "lr", "learning rate of the last update");
     tsv_column(t, "seconds", "since the start");
@@ -88,7 +88,7 @@ static void on_eval(void *context, const train_eval *e) {
     tsv_int(t, e->update);
     print_number(t, e->train_loss);
     for (int i = 0; i < metrics; i++) print_number(t, e->value[i]);
-    for (int i = 0; i < task_metrics(e->task) && s->config.validate_batch; i++)
+    for (int i = 0; i < task_metrics(e->task) && e->both_ways; i++)
         print_number(t, e->batch_value[i]);
     for (int i = 0; i < task_metrics(e->task) && s->config.validate_train; i++)
         print_number(t, e->train_value[i]);

@@ -27,6 +27,8 @@ const char *data_describe(const dataset *d);
 bool data_has_split(const dataset *d, data_split split);
 /* Running text: tokens of the split that are no target of any batch, of *tokens in all; else 0. */
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);
+/* Tokens, words or images of one pass over the split, for ratios between splits. */
+int64_t data_tokens(const dataset *d, data_split split);
 /* Running text: sequences side by side in every batch of the split; else 0. */
 int64_t data_sequences(const dataset *d, data_split split);
 /* One dictionary for both sides where it is joint; NULL for images. */

@@ -28,6 +28,24 @@ int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens) {
     return p->tokens - p->batches * p->pieces * p->window;
 }
 
+int64_t data_tokens(const dataset *d, data_split split) {
+    const running_split *text = &d->running.split[split];
+    switch (d->shape.task) {
+    case TASK_IMAGES:
+        return d->images.split[split].count;
+    case TASK_PAIRS:
+        return d->pairs.split[split].tokens;
+    case TASK_LM:
+        return text->batches * text->pieces * text->window;
+    case TASK_SENTENCES:
+    case TASK_TAGS:
+        return d->sentences.split[split].words;
+    case TASK_TREES:
+        return d->trees.split[split].words;
+    }
+    return 0;
+}
+
 int64_t data_sequences(const dataset *d, data_split split) {
     return d->running.split[split].pieces;
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "base/program/tool.h"
-#include "statrec/base.h"
+#include "statrec/runfile.h"
 
 /* True of a method, by its name, whose batch may be spread over shards and ranks (--sync-norm). */
 typedef bool diagnose_synchronizes_fn(const char *norm);
@@ -21,6 +21,17 @@ sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *sync
 /* The usual ranges, as src/diagnose/healthy_ranges.h has them: those that are said of "vision" or
  * of "text" runs. */
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
+/* A finding: question's id, "minor", "notable" or "severe", 1 to 3 for it, all of it in a line. */
+typedef struct diagnose_finding {
+    const char *question, *severity;
+    int weight;
+    const char *line;
+} diagnose_finding;
+typedef void diagnose_finding_fn(void *context, const diagnose_finding *found);
+/* Each finding of an open run, the weightiest first. */
+sr_status diagnose_findings(const sr_runfile *run, const char *path,
+                            diagnose_synchronizes_fn *synchronizes, diagnose_finding_fn *tell,
+                            void *context, sr_failure *why);
 /* Every question with its criterion and source, for --help. */
 void diagnose_list(FILE *out);
 

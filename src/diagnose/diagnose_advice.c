@@ -122,6 +122,21 @@ static bool alike(const advice_context *p, const char *of) {
     return p->alike;
 }
 
+/* What the finding measured. */
+static bool about(const advice_context *p, const char *of) {
+    return strcmp(p->a->statistic, of) == 0;
+}
+
+static bool below(const advice_context *p, const char *of) {
+    (void)of;
+    return p->a->below;
+}
+
+static bool still(const advice_context *p, const char *of) {
+    (void)of;
+    return p->a->e.value == 0;
+}
+
 /* -- the table --------------------------------------------------------------------------------- */
 
 typedef struct condition {
@@ -156,6 +171,8 @@ static const advice_rule pieces[] = {
      {IF(observed, "")}},
     {"divergence,dead", "a lower learning rate", "--lr", {ALWAYS}},
     {"outliers", "a lower learning rate where loss jumps at the same steps", "--lr", {ALWAYS}},
+    {"overflow", "nothing, if a loss scaler skipped the step; else a look at its batch", "",
+     {ALWAYS}},
     {"divergence", "a warm-up", "--warmup-updates",
      {IF(trained, ""), UNLESS(positive, "warmup-updates")}},
     {"divergence", "a longer warm-up", "--warmup-updates", {IF(positive, "warmup-updates")}},
@@ -233,6 +250,26 @@ static const advice_rule pieces[] = {
      {IF(family, "sigma"), UNLESS(method, "rbn*")}},
     {"alpha", "the better alpha above", "--norm-alpha", {UNLESS(family, "sigma")}},
     {"alpha", "the better alpha above", "--norm-alpha", {IF(method, "rbn*")}},
+    {"momentum", "running values set anew: buffers reset, then batches in training mode",
+     "statrec average X.ckpt --recompute-stats", {IF(about, "running values not finite")}},
+    {"momentum", "a momentum above 0 (PyTorch: 0.1, or None for the plain mean)", "",
+     {UNLESS(trained, ""), IF(about, "updates a step"), IF(still, "")}},
+    {"momentum", "an alpha below 1, or running values set anew", "--norm-alpha",
+     {IF(trained, ""), IF(still, "")}},
+    {"momentum", "a second forward pass that leaves running values alone (momentum 0 in it)", "",
+     {IF(about, "updates a step"), UNLESS(below, "")}},
+    {"momentum", "a check of the momentum in use, and of which batches reach the site", "",
+     {IF(about, "updates a step"), IF(below, ""), UNLESS(still, "")}},
+    {"momentum", "alpha's root by the number of passes, if it should be of an update", "",
+     {IF(about, "moves an update")}},
+    {"momentum", "synchronized batch norms (SyncBatchNorm), or buffers averaged over the ranks", "",
+     {IF(about, "tid_mean")}},
+    {"momentum", "eval() of frozen norms after each model.train(), if they were to stay frozen", "",
+     {IF(about, "running values begin")}},
+    {"momentum", "a check of what set momentum to 0 or the site to evaluation", "",
+     {IF(about, "running values stop")}},
+    {"momentum", "larger batches, or a running variance with the divisor n", "",
+     {IF(about, "tid_var")}},
     {"embedding", "another initial standard deviation", "--embed-std", {IF(has, "embed-std")}},
     {"embedding", "another initialization", "", {UNLESS(trained, "")}},
     {"embedding", "a check of tied output weights", "", {ALWAYS}},
@@ -338,6 +375,12 @@ static sr_status look_alike_at(advice_context *p, sr_failure *why) {
     return status;
 }
 
+/* Training that went on with a finite loss needs nothing that is against divergence. */
+static const char *case_of(const question *q, const answer *a) {
+    const bool went_on = strcmp(q->id, "divergence") == 0 && a->severity < SEVERE;
+    return went_on ? "overflow" : q->id;
+}
+
 sr_status advice_write(const subject *s, const question *q, answer *a, sr_failure *why) {
     advice_context p = {.s = s, .a = a, .site = sr_run_main_site(s->run)};
     if (a->shown) p.site = sr_run_get_site(s->run, a->top[0].site);
@@ -345,6 +388,6 @@ sr_status advice_write(const subject *s, const question *q, answer *a, sr_failur
     sr_status status = look_alike_at(&p, why);
     a->advice[0] = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        if (applies(&pieces[i], &p, q->id)) add(&pieces[i], &p, a->advice, sizeof a->advice);
+        if (applies(&pieces[i], &p, case_of(q, a))) add(&pieces[i], &p, a->advice, sizeof a->advice);
     return status;
 }

@@ -70,7 +70,8 @@ static sr_status look_at_sites(history *h, const subject *s, event *first, sr_fa
     return status;
 }
 
-/* As steps do that a loss scaler skips: the last step is finite, at this site too. */
+/* As steps do that a loss scaler skips: the last step is finite, at this site too, or all but its
+ * running values, which training does not use. */
 static sr_status look_at_end(history *h, const subject *s, const event *e, bool *went_on,
                              sr_failure *why) {
     bool any = false;
@@ -80,7 +81,7 @@ static sr_status look_at_end(history *h, const subject *s, const event *e, bool 
     if (!*went_on || e->site < 0) return SR_OK;
     sr_status status = subject_history(s, e->site, "nonfinite", h->value, why);
     *went_on = status == SR_OK && !(h->value[h->steps - 1] > 0);
-    return status;
+    return *went_on || status != SR_OK ? status : momentum_broken(s, e->site, went_on, why);
 }
 
 /* Of the first sites those that leave no vectors, so that a NaN passes them unseen. */
@@ -121,7 +122,11 @@ static void tell_event(const history *h, const subject *s, const event *e, bool 
     if (s->info->reason && s->info->reason[0]) answer_says(a, " It says: %s.", s->info->reason);
     if (went_on) {
         a->severity = NOTABLE;
-        answer_says(a, " Training went on, and its last step is finite.");
+        const bool finite = !(e->site >= 0 && h->value[h->steps - 1] > 0);
+        answer_says(a, finite
+                           ? " Training went on, and its last step is finite."
+                           : " Training went on with a finite loss: of the running values, which "
+                             "it does not use, the question on momentum tells.");
     }
     if (e->site < 0) return;
     a->top[0] = (site_estimate){e->site, a->e};

@@ -67,7 +67,7 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
         one.range_of = discrepancy[i].range;
         one.limit = healthy_limit(one.range_of);
         measure_fn *measure = observed    ? measure_observed_median
-                              : i < OF_BN ? measure_own_median
+                              : i < OF_BN ? measure_discrepancy
                                           : measure_psi;
         sr_status status = answer_rank(s, measure, one.statistic, &one, why);
         if (status != SR_OK) return status;

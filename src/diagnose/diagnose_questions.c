@@ -71,6 +71,11 @@ const question diagnose_questions[] = {
      "with "
      "the best alpha, beyond its limit",
      "re-analysis of stat-alpha; limit own", "statplot alpha", look_alpha, false, false},
+    {"momentum", "Momentum of the running values", "Do the running values move as they should?",
+     "mu_moved, mu_apart; alpha, tid_mean, tid_var, rows; ranks",
+     "updates a step, log(1 - v)/log(alpha) with v = sum mu_moved/sum mu_apart, outside of 0.9 to "
+     "1.1; running values that never move, begin to move or are not finite",
+     "own criterion", "statplot layers --stat mu_moved", look_momentum, false, false},
     {"embedding", "Collapse of the embedding", "Do few directions carry all words?",
      "singular values of an embedding, at three steps",
      "effective rank over number of values below two thirds of the least usual value",

@@ -268,11 +268,17 @@ sr_status look_rows(const subject *s, answer *a, sr_failure *why);
 sr_status look_alike(const subject *s, answer *a, sr_failure *why);
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why);
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why);
+sr_status look_momentum(const subject *s, answer *a, sr_failure *why);
 
 /* The worst discrepancy between batch and running statistics, each against its own limit: of mean
  * and deviation where they are the observer's, or of what sites of batch statistics divide by
  * themselves. */
 sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failure *why);
+
+/* As measure_own_median; nothing where the divisor's bias alone makes tid_var. */
+measure_fn measure_discrepancy;
+/* *broken: the site's running values are not finite to the end, and the loss is. */
+sr_status momentum_broken(const subject *s, int64_t site, bool *broken, sr_failure *why);
 
 /* -- advice: diagnose_advice.c ----------------------------------------------------------------- */
 

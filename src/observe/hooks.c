@@ -11,6 +11,7 @@
 
 #include "base/globs.h"
 #include "base/program/progress.h"
+#include "observe/running_moves.h"
 #include "observe/shard_gather.h"
 #include "observe/spectra.h"
 
@@ -35,6 +36,7 @@ struct hooks {
     shard_stats *parcels; /* sent to the first process; NULL: nothing is sent */
     /* [shards - 1, sites of the model] numbers of NAME@1 ... in the recorder */
     int *replica;
+    int move[MOVES]; /* numbers of mu_moved and mu_apart in the recorder */
     sr_failure failure;
 };
 
@@ -61,13 +63,16 @@ static void hand_over_position(const hook *k, const double *mean, int64_t featur
 }
 
 /* Records rows and scalars of a site. */
-static void put_scalars(sr_recorder *r, int site, const norm_site *s, const parcel *of) {
+static void put_scalars(const hooks *h, int site, const norm_site *s, const parcel *of) {
     const uint32_t scalars = norm_site_scalars(s);
+    sr_recorder *r = h->recorder;
     sr_put_rows(r, site, (int64_t)of->rows);
     sr_put_scalar(r, site, SR_SCALAR_samples, of->samples);
     sr_put_scalar(r, site, SR_SCALAR_padded, of->padded);
     for (int i = 0; i < NORM_SCALAR_COUNT; i++)
         if (scalars & (1u << i)) sr_put_scalar(r, site, scalar_of[i], of->scalar[i]);
+    for (int i = 0; i < MOVES && running_moves_of(s); i++)
+        sr_put_scalar(r, site, h->move[i], of->move[i]);
 }
 
 /* Frozen statistics pass no gradient, so their vectors of the backward pass are skipped. */
@@ -89,7 +94,8 @@ static void hand_over(const hook *k, const norm_view *o) {
     memcpy(own.scalar, o->call->scalar, sizeof own.scalar);
     put_vectors(r, k->site, o->site, (const double *const *)o->call->stat);
     if (k->owner->shares.together) return;
-    put_scalars(r, k->site, o->site, &own);
+    running_moves_take(o, own.move);
+    put_scalars(k->owner, k->site, o->site, &own);
     if (k->position && rows->position_mean && rows->valid > 0)
         hand_over_position(k, rows->position_mean, o->call->features);
 }
@@ -256,6 +262,16 @@ bool *hooks_choose(const model *m, const char *list, bool observed, sr_failure *
     return NULL;
 }
 
+/* Declares the moves of running means if a chosen site has one. */
+static sr_status declare_moves(hooks *h, const bool *chosen, sr_failure *why) {
+    bool any = false;
+    for (int i = 0; i < h->model->sites; i++)
+        any |= chosen[i] && running_moves_of(h->model->site[i]);
+    if (any && h->recorder) running_moves_declare(h->recorder, h->move);
+    const sr_failure *failed = h->recorder ? sr_failed(h->recorder) : NULL;
+    return failed ? sr_fail(why, failed->status, "%s", failed->text) : SR_OK;
+}
+
 static sr_status watch_sites(hooks *h, const bool *chosen, bool want_rows, sr_failure *why) {
     for (int i = 0; i < h->model->sites; i++) {
         norm_site *s = h->model->site[i];
@@ -294,6 +310,7 @@ hooks *hooks_create(model *m, sr_recorder *r, const bool *chosen, bool want_rows
     h->shares = shares ? *shares : (hooks_shares){.shares = 1, .own = 1};
     const bool each = h->shares.each;
     sr_status status = watch_sites(h, chosen, want_rows, why);
+    if (status == SR_OK) status = declare_moves(h, chosen, why);
     if (status == SR_OK && (each || h->shares.together)) {
         h->parcels = shard_stats_create(m, chosen, h->shares.own, each && want_rows, why);
         if (!h->parcels) status = why->status;
@@ -348,7 +365,7 @@ static sr_status put_merged(hooks *h, int shares, const double *all, sr_failure 
         if (h->hook[i].site < 0) continue;
         for (int k = 0; k < shares; k++) part[k] = shard_stats_at(h->parcels, all, k, i);
         const parcel whole = shard_stats_merge(part, shares);
-        put_scalars(h->recorder, h->hook[i].site, h->model->site[i], &whole);
+        put_scalars(h, h->hook[i].site, h->model->site[i], &whole);
         if (h->hook[i].position && whole.rows > 0) put_merged_position(&h->hook[i], part, shares);
     }
     free(part);
@@ -369,7 +386,7 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
             const parcel found = shard_stats_at(h->parcels, all, k, i);
             const int site = h->replica[(k - 1) * h->model->sites + i];
             if (h->hook[i].site < 0 || isnan(found.rows)) continue;
-            put_scalars(h->recorder, site, s, &found);
+            put_scalars(h, site, s, &found);
             if (found.vector[NORM_gamma]) put_vectors(h->recorder, site, s, found.vector);
         }
     free(all);

@@ -1,7 +1,7 @@
 /* shard_stats.c -- see shard_stats.h.
  *
- * A site's numbers: rows, samples, padded, the scalars, then its vectors [features] in the order of
- * NORM_VECTORS. Last comes the mean of the position encoding, if the input contains one. A site
+ * A site's numbers: rows, samples, padded, the scalars, the moves of its running mean, then its
+ * vectors [features] in the order of NORM_VECTORS. Last comes the mean of the position encoding, if the input contains one. A site
  * that is not recorded has no numbers.
  */
 #include "observe/shard_stats.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIXED = 3 + NORM_SCALAR_COUNT };
+enum { FIXED = 3 + NORM_SCALAR_COUNT + MOVES };
 
 typedef struct parcel_place {
     int64_t first, features;
@@ -64,6 +64,8 @@ void shard_stats_take(shard_stats *p, int number, int site, const norm_view *o) 
     *to++ = (double)(rows->sample ? rows->samples : rows->valid);
     *to++ = (double)(rows->rows - rows->valid);
     for (int s = 0; s < NORM_SCALAR_COUNT; s++) *to++ = o->call->scalar[s];
+    running_moves_take(o, to);
+    to += MOVES;
     for (int v = 0; v < NORM_VECTOR_COUNT; v++) {
         if (!(at->vectors >> v & 1)) continue;
         memcpy(to, o->call->stat[v], (size_t)at->features * sizeof *to);
@@ -86,6 +88,7 @@ parcel shard_stats_at(const shard_stats *p, const double *numbers, int number, i
     const double *from = numbers + number * p->each + at->first;
     parcel of = {.rows = from[0], .samples = from[1], .padded = from[2]};
     memcpy(of.scalar, from + 3, sizeof of.scalar);
+    memcpy(of.move, from + 3 + NORM_SCALAR_COUNT, sizeof of.move);
     from += FIXED;
     for (int v = 0; v < NORM_VECTOR_COUNT; v++) {
         if (!(at->vectors >> v & 1)) continue;
@@ -133,6 +136,7 @@ parcel shard_stats_merge(const parcel *part, int count) {
         all.padded += part[i].padded;
     }
     for (int s = 0; s < NORM_SCALAR_COUNT; s++) all.scalar[s] = merge_scalar(part, count, s);
+    memcpy(all.move, part[0].move, sizeof all.move);
     return all;
 }
 

@@ -279,6 +279,7 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
     if (status == SR_OK) status = open_schedule(r, why);
     if (status == SR_OK) status = trainer_open_patience(r, why);
     if (status == SR_OK) status = open_model(r, why);
+    if (status == SR_OK) status = trainer_choose_validation(r, why);
     if (status == SR_OK)
         status = task_memory(&r->memory, r->model, r->data, SPLIT_TRAIN, true, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
@@ -333,5 +334,6 @@ sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
     model_memory_free(&r->memory);
     model_free(r->model);
     data_close(r->data);
+    free(r->chosen);
     return status;
 }

@@ -21,6 +21,7 @@ typedef struct train_config {
     double label_smoothing;
     smoothing_form smoothing;
     bool bf16; /* from precision */
+    bool validate_batch_open; /* not given: the run decides (validation_choice.c) */
     double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value, freeze_stats;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;
     int64_t patience, validate_train;
@@ -72,12 +73,13 @@ typedef struct train_eval {
     data_split split;
     int64_t step, update;
     double epoch;
+    bool both_ways;    /* batch_value is measured in every validation */
     double train_loss; /* nats per token or image since the last evaluation */
     int64_t left_out;  /* as in task_result, as is condition */
     const char *condition;
     task_sums sum;                    /* running statistics; tokens 0: no evaluation was made */
     double value[TASK_METRICS];       /* the task's metrics of it */
-    double batch_value[TASK_METRICS]; /* with batch statistics; NaN unless asked for */
+    double batch_value[TASK_METRICS]; /* with batch statistics; NaN without */
     double train_value[TASK_METRICS]; /* of --validate-train; NaN unless asked for */
     char decoded[TASK_DECODED];       /* on the decoded metrics, where something was decoded; "" */
     double lr, seconds;

@@ -21,6 +21,7 @@ sr_status train_interval_read(const char *text, train_interval *every, sr_failur
 
 typedef struct trainer {
     const train_config *config;
+    train_config *chosen; /* config, where the run decided on an option; owned */
     const train_resume *from; /* NULL: a new run */
     const train_events *events;
     train_result *result;
@@ -104,6 +105,11 @@ void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
  * otherwise. */
 sr_status trainer_flush(trainer *r, sr_failure *why);
 sr_status trainer_check_record(const trainer *r, sr_failure *why);
+
+/* Decides on --validate-batch where it is not given (validation_choice.c). */
+sr_status trainer_choose_validation(trainer *r, sr_failure *why);
+/* Validations of a run of `updates`, every a and every b updates (0: not) and at the end. */
+int64_t trainer_count_validations(int64_t updates, int64_t a, int64_t b);
 
 /* Prepares an evaluation of a split, without numbers yet. */
 void trainer_eval_begin(const trainer *r, data_split split, train_eval *e);

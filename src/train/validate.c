@@ -121,6 +121,7 @@ void trainer_eval_begin(const trainer *r, data_split split, train_eval *e) {
     e->split = split;
     e->left_out = data_left_out(r->data, split, &tokens);
     e->condition = model_condition(r->model);
+    e->both_ways = r->config->validate_batch;
 }
 
 sr_status trainer_evaluate(trainer *r, data_split split, sr_failure *why) {

@@ -23,6 +23,9 @@ typedef struct site_state {
     double mu[WIDTH], sigma2[WIDTH];
 } site_state;
 
+/* Numbers of mu_moved and mu_apart. */
+static int moved_id, apart_id;
+
 static void put(sr_recorder *r, int site, sr_vector which, const double *value) {
     assert_int_equal(sr_put_vector(r, site, which, value), SR_OK);
 }
@@ -73,6 +76,10 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
     put(r, site, SR_gamma, one);
     put(r, site, SR_sum_g, sum_g);
     put(r, site, SR_sum_gx, sum_gx);
+    double apart = 0;
+    for (int k = 0; k < WIDTH; k++) apart += (mu_B[k] - mu[k]) * (mu_B[k] - mu[k]);
+    sr_put_scalar(r, site, moved_id, (1 - alpha) * apart);
+    sr_put_scalar(r, site, apart_id, apart);
     for (int k = 0; k < WIDTH; k++) {
         if (isfinite(mu_B[k])) state->mu[k] = alpha * state->mu[k] + (1 - alpha) * mu_B[k];
         state->sigma2[k] = alpha * state->sigma2[k] + (1 - alpha) * sigma2_B[k];
@@ -172,6 +179,8 @@ static sr_recorder *create(const plan *p) {
                                   .alpha = i == p->site ? or_else(p->alpha, 0.9) : 0.9});
         if (kind == 2) assert_int_equal(sr_set_observed(r, i), SR_OK);
     }
+    moved_id = sr_declare_scalar(r, "mu_moved", "1", "of one update a step", SR_PER_SITE);
+    apart_id = sr_declare_scalar(r, "mu_apart", "1", "as statrec train has it", SR_PER_SITE);
     assert_int_equal(sr_add_embedding(r, "words", 20, WIDTH), SR_OK);
     if (p->whole) sr_add_metric(r, "image_loss", "nats per image", "of none", SR_BETTER_LESS);
     run_add_metrics(r);

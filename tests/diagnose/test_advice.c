@@ -136,8 +136,8 @@ static void advice_of_options(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (i == 0 || strcmp(cases[i].config, cases[i - 1].config) != 0) {
             program_free(&r);
-            r = advice((plan){"all", 2, .nan_at = 290, .recovers = true, .spikes_every = 30,
-                              .padded = 2, .growth = 12, .offset = 0.6, .method = "bn",
+            r = advice((plan){"all", 2, .nan_at = 290, .spikes_every = 30, .padded = 2,
+                              .growth = 12, .offset = 0.6, .method = "bn",
                               .config = cases[i].config});
         }
         check_text(&r, row_of(&r, cases[i].question), "verdict", "found");

@@ -24,7 +24,7 @@ static void healthy(void **state) {
     }
     program_free(&r);
     r = diagnose("");
-    assert_non_null(strstr(r.out, "HEALTHY: nothing found (12 questions asked, 1 could not"));
+    assert_non_null(strstr(r.out, "HEALTHY: nothing found (13 questions asked, 1 could not"));
     program_free(&r);
 }
 
@@ -36,6 +36,8 @@ static void not_finite(void **state) {
     r = check_found(&(plan){"one step", 2, .nan_at = 170, .recovers = true}, "divergence",
                     "notable", "c");
     assert_non_null(strstr(table_cell(r.out, row_of(&r, "divergence"), "text"), "went on"));
+    advises(&r, "divergence", "learning rate", false);
+    advises(&r, "divergence", "nothing, if a loss scaler skipped the step", true);
     program_free(&r);
 }
 

@@ -168,6 +168,22 @@ static void check_bn_scalars(const sr_runfile *f, const capture *c) {
     near(c, "g_sigma2", 0, scalar(f, "g_sigma2", c), sqrt(g_sigma2) / d, sqrt(g_sigma2_terms) / d);
 }
 
+/* The move of the running mean, by its update; nothing of a method without one. */
+static void check_moves(const sr_runfile *f, const capture *c) {
+    double moved = 0, apart = 0, alpha = c->site->options.alpha;
+    if (strcmp(c->site->method->name, "bn")) {
+        if (sr_run_has_scalar(f, "mu_moved")) fail_msg("mu_moved of %s", c->site->method->name);
+        return;
+    }
+    for (int64_t k = 0; k < c->d; k++) {
+        const double mu = c->running[0][k], mu_B = recompute(c, k).mu;
+        moved += (alpha * mu + (1 - alpha) * mu_B - mu) * (mu_B - mu);
+        apart += (mu_B - mu) * (mu_B - mu);
+    }
+    near(c, "mu_moved", 0, scalar(f, "mu_moved", c), moved, moved);
+    near(c, "mu_apart", 0, scalar(f, "mu_apart", c), apart, apart);
+}
+
 /* Mean over the words of a batch of the sinusoids (docs/models.md 2.2): word i of a sentence has
  * place TOKEN_PAD + 1 + i; running from 0. */
 static double position_at(int64_t place, int64_t k, int64_t d) {
@@ -207,6 +223,7 @@ static void check_site(const sr_runfile *f, const capture *c) {
     check_gradient_sums(f, c);
     if (strcmp(norm, "ln")) check_batch_statistics(f, c);
     if (!strcmp(norm, "bn")) check_bn_scalars(f, c);
+    if (strcmp(norm, "ln")) check_moves(f, c); /* the decoder is ln in every run */
 }
 
 /* One training step of the mini transformer on generated pairs, recorded and captured. */

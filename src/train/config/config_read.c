@@ -19,6 +19,13 @@ sr_status train_config_check(train_config *c, sr_failure *why) {
     return status;
 }
 
+/* The run decides on validation both ways where neither the command line nor a file says it. */
+static void leave_open(train_config *c, const option_table all, const option_origin *origin) {
+    for (int i = 0; i < all.count; i++)
+        if (!strcmp(all.row[i].key, "validate-batch"))
+            c->validate_batch_open = origin[i] == OPTION_PRESET;
+}
+
 /* Settings of the preset first: the text lacks those without effect. */
 sr_status train_config_read(train_config *c, const char *text, const char *where, sr_failure *why) {
     train_config wanted;
@@ -53,6 +60,7 @@ sr_status train_config_parse(train_config *c, int argc, char **argv, int first, 
     if (status == SR_OK) status = options_check_use(all, c, &base, origin, why);
     if (status == SR_OK) status = trainer_check_together(c, why);
     copy_seed_and_forms(c);
+    leave_open(c, all, origin);
     free(origin);
     return status;
 }

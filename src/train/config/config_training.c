@@ -112,7 +112,7 @@ static const option rows[] = {
          "set the validation metric for --patience, a column of the table", .use = &of_patience,
          .value = "METRIC"),
     FLAG(TRAIN, "validate-batch", validate_batch, "no",
-         "validate a second time with the statistics of each validation batch"),
+         "validate a second time with the statistics of each batch; not given: if that is cheap"),
     INT(TRAIN, "validate-train", validate_train, "0", 1, BIG, "batches",
         "validate on N training batches of epoch 0, too, with batch statistics; 0: none"),
     REAL(TRAIN, "freeze-stats", freeze_stats, "1", 0, 1, "",

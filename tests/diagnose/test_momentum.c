@@ -1,0 +1,389 @@
+/* test_momentum.c -- do the running values move as they should: runs with a running mean that a
+ * test moves itself, each of the cases that a host can meet, and its number. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "found.h"
+#include "testing/check.h"
+#include "testing/programs.h"
+#include "testing/run_builder.h"
+
+enum { STEPS = 120, WIDTH = 8, SITES = 5 };
+
+/* Of the sites from `first` on; the others are as they should be. */
+typedef struct motion_plan {
+    const char *ranks;  /* of the file; NULL: one process */
+    int first;          /* site */
+    double alpha;       /* of the sites, as recorded; 0: 0.9 */
+    double momentum;    /* that is used; 0: 1 - alpha */
+    int updates;        /* by the same batch, in a step; 0: 1 */
+    int passes;         /* batches that are merged into one of a step; 0: 1 */
+    bool counted;       /* `passes` is recorded */
+    int rest_to;        /* steps before this one do not move it */
+    int rest_from;      /* nor steps from this one on; 0: all do */
+    int absent_to;      /* steps before this one do not record it */
+    int bad_at;         /* the batch of this step is not finite; 0: none */
+    bool bad_loss;      /* and no loss from there on */
+    double rank_offset; /* of the merged batch mean from the rank's own */
+    int rows;           /* 0: 4096 */
+    bool same;          /* every batch is the same */
+    bool unbiased;      /* running variance */
+    bool single;        /* running values in float, which rest by rounding */
+    bool silent;        /* no mu_moved and mu_apart */
+    double noise;       /* of mu_B; 0: 0.05 */
+    int steps;          /* 0: STEPS */
+    const char *config; /* of statrec train; NULL: a host's own */
+} motion_plan;
+
+static double or_else(double value, double usual) {
+    return value != 0 ? value : usual;
+}
+
+static double noise(uint32_t *state) {
+    double sum = 0;
+    for (int i = 0; i < 4; i++) {
+        *state = *state * 1664525u + 1013904223u;
+        sum += (double)(*state >> 8) / 16777216.0 - 0.5;
+    }
+    return sum * sqrt(3);
+}
+
+typedef struct site_state {
+    double mu[WIDTH], sigma2[WIDTH];
+} site_state;
+
+typedef struct batch_values {
+    double mu_B[WIDTH], sigma2_B[WIDTH];
+} batch_values;
+
+/* One batch mean moves the running values. */
+static void move(const motion_plan *p, site_state *s, const double *mu_B, const double *sigma2_B) {
+    const double alpha = 1 - or_else(p->momentum, 1 - or_else(p->alpha, 0.9));
+    const double rows = or_else(p->rows, 4096), wider = p->unbiased ? rows / (rows - 1) : 1;
+    for (int k = 0; k < WIDTH; k++) {
+        s->mu[k] = alpha * s->mu[k] + (1 - alpha) * mu_B[k];
+        if (p->single) s->mu[k] = (double)(float)s->mu[k];
+        s->sigma2[k] = alpha * s->sigma2[k] + (1 - alpha) * wider * sigma2_B[k];
+    }
+}
+
+static bool rests(const motion_plan *p, int step) {
+    return step < p->rest_to || (p->rest_from && step >= p->rest_from);
+}
+
+/* The batch of the step, merged of its passes; each moves s. */
+static batch_values pass_step(const motion_plan *p, int step, site_state *s, uint32_t *seed) {
+    const int passes = (int)or_else(p->passes, 1), updates = (int)or_else(p->updates, 1);
+    batch_values all = {{0}, {0}};
+    for (int pass = 0; pass < passes; pass++) {
+        double mu_B[WIDTH], sigma2_B[WIDTH];
+        for (int k = 0; k < WIDTH; k++) {
+            mu_B[k] = k - 3 + (p->same ? 0 : or_else(p->noise, 0.05) * noise(seed));
+            sigma2_B[k] = 1 + (p->same ? 0 : 0.05 * noise(seed));
+            if (p->bad_at && step == p->bad_at) mu_B[k] = INFINITY;
+            all.mu_B[k] += (mu_B[k] + p->rank_offset) / passes;
+            all.sigma2_B[k] += sigma2_B[k] / passes;
+        }
+        for (int i = 0; i < updates && !rests(p, step); i++) move(p, s, mu_B, sigma2_B);
+    }
+    return all;
+}
+
+static void put(sr_recorder *r, int site, sr_vector which, const double *value) {
+    assert_int_equal(sr_put_vector(r, site, which, value), SR_OK);
+}
+
+static void put_site(sr_recorder *r, const motion_plan *p, int site, int step, const int id[3],
+                     site_state *s, uint32_t *seed) {
+    const site_state before = *s;
+    double moved = 0, apart = 0, one[WIDTH], sum[WIDTH];
+    const batch_values b = pass_step(p, step, s, seed);
+    if (step < p->absent_to) return;
+    for (int k = 0; k < WIDTH; k++) {
+        moved += (s->mu[k] - before.mu[k]) * (b.mu_B[k] - before.mu[k]);
+        apart += (b.mu_B[k] - before.mu[k]) * (b.mu_B[k] - before.mu[k]);
+        one[k] = 1, sum[k] = 0.1 * (k - 3);
+    }
+    sr_put_rows(r, site, (int64_t)or_else(p->rows, 4096));
+    put(r, site, SR_mu_B, b.mu_B), put(r, site, SR_sigma2_B, b.sigma2_B);
+    put(r, site, SR_mu, before.mu), put(r, site, SR_sigma2, before.sigma2);
+    put(r, site, SR_gamma, one), put(r, site, SR_sum_g, sum), put(r, site, SR_sum_gx, sum);
+    sr_put_scalar(r, site, SR_SCALAR_dx_norm, 100);
+    if (p->silent) return;
+    sr_put_scalar(r, site, id[0], moved);
+    sr_put_scalar(r, site, id[1], apart);
+    if (p->counted) sr_put_scalar(r, site, id[2], or_else(p->passes, 1));
+}
+
+static sr_recorder *create(const motion_plan *p, int id[3]) {
+    static const char *const names[SITES] = {"a", "b", "c", "d", "e"};
+    sr_options o = run_options();
+    o.vectors_every = 1;
+    o.ranks = p->ranks;
+    if (p->config) o.program = "statrec train", o.config = p->config;
+    sr_recorder *r = run_create(program_file("run.h5"), o);
+    for (int i = 0; i < SITES; i++)
+        sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                                  .name = names[i],
+                                  .norm = "BatchNorm2d",
+                                  .kind = "layer",
+                                  .family = SR_FAMILY_SIGMA,
+                                  .width = WIDTH,
+                                  .depth = i,
+                                  .eps = 1e-5,
+                                  .alpha = or_else(p->alpha, 0.9),
+                                  .repeat = p->passes > 1 ? SR_REPEAT_MERGE : SR_REPEAT_LAST});
+    if (p->silent) return r;
+    id[0] = sr_declare_scalar(r, "mu_moved", "1", "", SR_PER_SITE);
+    id[1] = sr_declare_scalar(r, "mu_apart", "1", "", SR_PER_SITE);
+    if (p->counted) id[2] = sr_declare_scalar(r, "passes", "1", "", SR_PER_SITE);
+    return r;
+}
+
+static void write_motion(const motion_plan *p) {
+    const motion_plan usual = {.alpha = p->alpha, .rows = p->rows, .silent = p->silent};
+    int id[3] = {-1, -1, -1};
+    sr_recorder *r = create(p, id);
+    site_state state[SITES] = {0};
+    uint32_t seed = 11;
+    for (int i = 0; i < SITES; i++)
+        for (int k = 0; k < WIDTH; k++) state[i].sigma2[k] = 1;
+    for (int step = 1; step <= (p->steps ? p->steps : STEPS); step++) {
+        const bool bad = p->bad_at && (step == p->bad_at || (p->bad_loss && step > p->bad_at));
+        const double loss = bad ? NAN : 2 * exp(-step / 100.0) + 0.02 * noise(&seed);
+        sr_begin_step(r, step);
+        for (int i = 0; i < SITES; i++)
+            put_site(r, i >= p->first ? p : &usual, i, step, id, &state[i], &seed);
+        const sr_step row = {sizeof(sr_step), step, 100, step, loss, 0.1, 1};
+        if (sr_end_step(r, &row) != SR_OK) fail_msg("%s", sr_failed(r)->text);
+    }
+    run_finish(r);
+}
+
+static program_result tell(motion_plan p) {
+    write_motion(&p);
+    return diagnose("--format tsv");
+}
+
+static void check_case(motion_plan p, const char *verdict, const char *severity, const char *site,
+                       double value, double bound, const char *words) {
+    program_result r = tell(p);
+    const int row = row_of(&r, "momentum");
+    if (strstr(table_cell(r.out, row, "text"), words) == NULL)
+        fail_msg("no '%s' in: %s", words, table_cell(r.out, row, "text"));
+    check_text(&r, row, "verdict", verdict);
+    check_text(&r, row, "severity", severity);
+    check_text(&r, row, "site", site);
+    check_within(table_real(r.out, row, "value"), value, bound);
+    program_free(&r);
+}
+
+/* -- cases ----------------------------------------------------------------------------------- */
+
+static void in_time(void **state) {
+    (void)state;
+    static const double alphas[] = {0.9, 0.5, 0.99};
+    for (int i = 0; i < 3; i++)
+        check_case((motion_plan){.alpha = alphas[i]}, "in-order", "-", "a", 1, 1e-4, "");
+    /* other means, by which batches of a step need not average to the same move */
+    check_case((motion_plan){.noise = 3}, "in-order", "-", "a", 1, 1e-4, "");
+}
+
+/* Checkpointing: v is 1 - 0.9^2 = 0.19. */
+static void twice(void **state) {
+    (void)state;
+    check_case((motion_plan){.first = 2, .updates = 2}, "found", "notable", "c", 2, 1e-3,
+               "At c the running values are updated twice a step: a second forward pass, as of "
+               "checkpointing, moves them again (v 0.19 [0.19, 0.19], of one update 0.1). At d ");
+    check_case((motion_plan){.first = 4, .updates = 3}, "found", "notable", "e", 3, 1e-3,
+               "updated three times a step");
+    program_result r = tell((motion_plan){.first = 3, .updates = 2});
+    check_cell(&r, row_of(&r, "momentum"), "sites_beyond", 2);
+    check_cell(&r, row_of(&r, "momentum"), "sites_asked", 5);
+    advises(&r, "momentum", "a second forward pass that leaves running values alone", true);
+    program_free(&r);
+}
+
+/* Every site, three of them in words. */
+static void many_sites(void **state) {
+    (void)state;
+    check_case((motion_plan){.updates = 2}, "found", "notable", "a", 2, 1e-3,
+               "of one update 0.1). The same at 2 more sites.");
+}
+
+/* Accumulation: four batches that differ are one; v is 1 - 0.9^4 = 0.344. */
+static void accumulated(void **state) {
+    (void)state;
+    const motion_plan p = {.first = 1, .passes = 4, .counted = true, .noise = 0.2};
+    check_case(p, "found", "minor", "b", 4, 0.3,
+               "the running values make four moves an update, one for each of the four passes that "
+               "are merged: alpha counts passes (v 0.34");
+    /* two SAM passes are both counted */
+    check_case((motion_plan){.first = 4, .passes = 2, .counted = true}, "found", "minor", "e", 2,
+               0.2, "two moves an update, one for each of the two passes");
+    /* the file alone says that passes are merged */
+    check_case((motion_plan){.passes = 4}, "found", "minor", "a", 4, 0.6, "four passes");
+    /* each of two passes is made again for its gradient */
+    check_case((motion_plan){.first = 4, .passes = 2, .updates = 2, .counted = true}, "found",
+               "notable", "e", 4, 0.4, "updated four times a step");
+}
+
+/* Another momentum than the recorded one. */
+static void slower(void **state) {
+    (void)state;
+    check_case((motion_plan){.first = 3, .momentum = 0.02}, "found", "notable", "d",
+               log(0.98) / log(0.9), 1e-3, "move as by 0.192 updates a step");
+}
+
+static void never(void **state) {
+    (void)state;
+    check_case((motion_plan){.first = 2, .rest_to = STEPS + 1}, "found", "notable", "c", 0, 1e-9,
+               "At c the running values never move (v 0)");
+    check_case((motion_plan){.alpha = 1, .rest_to = STEPS + 1}, "found", "notable", "a", 0, 1e-9,
+               "never move");
+    program_result r = tell((motion_plan){.rest_to = STEPS + 1});
+    advises(&r, "momentum", "a momentum above 0", true);
+    program_free(&r);
+}
+
+/* A frozen norm thaws at model.train() in step 60, whether its steps before are recorded or
+ * not. */
+static void begins(void **state) {
+    (void)state;
+    check_case((motion_plan){.first = 1, .rest_to = 60}, "found", "notable", "b", 60, 1e-9,
+               "At b the running values begin to move at step 60.");
+    check_case((motion_plan){.first = 1, .absent_to = 60}, "found", "notable", "b", 60, 1e-9,
+               "begin to move at step 60.");
+    check_case((motion_plan){.rest_to = 2}, "found", "notable", "a", 2, 1e-9, "at step 2.");
+    program_result r = tell((motion_plan){.rest_to = 60});
+    check_cell(&r, row_of(&r, "momentum"), "at_step", 60);
+    program_free(&r);
+}
+
+/* Averaging of weights sets the momentum to 0 late in training. */
+static void stops(void **state) {
+    (void)state;
+    check_case((motion_plan){.first = 4, .rest_from = 91}, "found", "notable", "e", 91, 1e-9,
+               "At e the running values stop moving at step 91.");
+    check_case((motion_plan){.first = 4, .rest_from = STEPS}, "in-order", "-", "a", 1, 1e-3, "");
+    /* as it was to */
+    check_case((motion_plan){.rest_from = 61, .config = "freeze-stats = 0.5\n"}, "in-order", "-",
+               "a", 1, 1e-3, "");
+    check_case((motion_plan){.rest_from = 61, .config = "freeze-stats = 1\n"}, "found", "notable",
+               "a", 61, 1e-9, "stop moving at step 61");
+}
+
+/* Two batches of 5 and of 64 rows, one of each repeated: PyTorch's running variance has the divisor
+ * n - 1. */
+static void divisor(void **state) {
+    (void)state;
+    const motion_plan five = {.rows = 5, .same = true, .unbiased = true, .steps = 300};
+    program_result r = tell(five);
+    int row = row_of(&r, "momentum");
+    check_text(&r, row, "verdict", "found");
+    check_text(&r, row, "severity", "minor");
+    check_within(table_real(r.out, row, "value"), 1 - sqrt(4.0 / 5), 1e-6);
+    says(&r, "momentum",
+         "tid_var 0.1056 is the divisor's bias, 1 - sqrt((n-1)/n) of n = 5 rows, "
+         "and no drift");
+    holds(&r, "inference", "verdict", "found", false);
+    holds(&r, "inference", "text", "stray far", false);
+    program_free(&r);
+    motion_plan more = five;
+    more.rows = 64;
+    r = tell(more);
+    row = row_of(&r, "momentum");
+    check_text(&r, row, "verdict", "in-order");
+    check_within(table_real(r.out, row, "value"), 1 - sqrt(63.0 / 64), 1e-6);
+    says(&r, "momentum", "tid_var 0.007843 is the divisor's bias");
+    program_free(&r);
+    more.unbiased = false, more.single = true;
+    r = tell(more);
+    holds(&r, "momentum", "text", "divisor", false);
+    check_text(&r, row_of(&r, "momentum"), "verdict", "in-order");
+    program_free(&r);
+    /* another deviation of that size is a drift */
+    more = five;
+    more.same = false, more.noise = 0.1;
+    r = tell(more);
+    holds(&r, "momentum", "text", "divisor", false);
+    program_free(&r);
+    more = five;
+    more.rank_offset = 0.5, more.silent = true;
+    r = tell(more);
+    holds(&r, "momentum", "text", "divisor", false);
+    program_free(&r);
+}
+
+/* One batch that overflows leaves NaN in the buffers of c and those behind it; weights are sound,
+ * so the loss goes on. */
+static void not_finite(void **state) {
+    (void)state;
+    for (int silent = 0; silent < 2; silent++) {
+        const motion_plan p = {.first = 2, .bad_at = 50, .silent = silent};
+        check_case(p, "found", "severe", "c", 50, 1e-9,
+                   "At c the batch of step 50 left running values that are not finite: evaluation "
+                   "is NaN from step 51 on; the weights are not.");
+        program_result r = diagnose("--format tsv");
+        check_cell(&r, row_of(&r, "momentum"), "rank", 1);
+        advises(&r, "momentum", "buffers reset", true);
+        check_text(&r, row_of(&r, "divergence"), "severity", "notable");
+        check_cell(&r, row_of(&r, "divergence"), "at_step", 50);
+        check_text(&r, row_of(&r, "divergence"), "site", "c");
+        says(&r, "divergence", "Training went on with a finite loss");
+        advises(&r, "divergence", "learning rate", false);
+        advises(&r, "divergence", "loss scaler", true);
+        program_free(&r);
+    }
+    /* a loss that is lost, too, is divergence */
+    program_result r = tell((motion_plan){.first = 2, .bad_at = 50, .bad_loss = true});
+    check_text(&r, row_of(&r, "divergence"), "severity", "severe");
+    advises(&r, "divergence", "a lower learning rate", true);
+    holds(&r, "momentum", "text", "the weights are not", false);
+    program_free(&r);
+}
+
+/* Buffers of rank 0, whose data differ from the others', against the statistics of all. */
+static void other_rank(void **state) {
+    (void)state;
+    const motion_plan p = {.ranks = "all of 4", .first = 3, .rank_offset = 1.39};
+    check_case(p, "found", "notable", "d", 1.39, 0.01,
+               "At d the running values are those of one rank and the statistics of all of 4: "
+               "tid_mean 1.39 is the distance of that rank's data.");
+    motion_plan silent = p;
+    silent.silent = true;
+    check_case(silent, "found", "notable", "d", 1.39, 0.01, "those of one rank");
+    program_result r = diagnose("--format tsv");
+    advises(&r, "momentum", "SyncBatchNorm", true);
+    program_free(&r);
+    /* one process, or ranks whose data are alike, have nothing of it */
+    motion_plan own = p;
+    own.ranks = "rank 0 of 4";
+    r = tell(own);
+    holds(&r, "momentum", "text", "one rank", false);
+    program_free(&r);
+    check_case((motion_plan){.ranks = "all of 4"}, "in-order", "-", "a", 1, 1e-4, "");
+}
+
+static void not_asked(void **state) {
+    (void)state;
+    program_result r = tell((motion_plan){.silent = true});
+    check_text(&r, row_of(&r, "momentum"), "verdict", "not-asked");
+    says(&r, "momentum", "no mu_moved and mu_apart of 20 steps");
+    program_free(&r);
+    r = tell((motion_plan){.steps = 19, .updates = 2});
+    check_text(&r, row_of(&r, "momentum"), "verdict", "not-asked");
+    program_free(&r);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(in_time),     cmocka_unit_test(twice),      cmocka_unit_test(many_sites),
+        cmocka_unit_test(accumulated), cmocka_unit_test(slower),     cmocka_unit_test(never),
+        cmocka_unit_test(begins),      cmocka_unit_test(stops),      cmocka_unit_test(divisor),
+        cmocka_unit_test(not_finite),  cmocka_unit_test(other_rank), cmocka_unit_test(not_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
