@@ -101,6 +101,17 @@ class Recorded(unittest.TestCase):
         for text in (board.texts[0][1], wandb.rows[-1]["statrec/diagnosis"], mlflow.texts[0][1]):
             self.assertIn(self.path, text)
 
+    def test_steps_without_values(self):
+        """Of a step that did not record its sites nothing is sent, not even NaN."""
+        model, board = mlp(nn.BatchNorm1d), Board()
+        with watch(model, self.path, verbose=False, every=2) as run:
+            run.log_to(board, sites="4", scalars=["tid_mean"], every=1)
+            for _ in range(4):
+                model(torch.randn(6, 5)).square().mean().backward()
+                run.step(loss=1.0)
+        self.assertEqual([step for name, _, step in board.numbers if name == "statrec/tid_mean/4"],
+                         [2, 4])
+
     def test_a_tracker_that_fails(self):
         class Broken(Board):
             def add_scalar(self, *row):
