@@ -101,6 +101,29 @@ class Recorded(unittest.TestCase):
         for text in (board.texts[0][1], wandb.rows[-1]["statrec/diagnosis"], mlflow.texts[0][1]):
             self.assertIn(self.path, text)
 
+    def test_steps_without_values(self):
+        """Of a step that did not record its sites nothing is sent, not even NaN."""
+        model, board = mlp(nn.BatchNorm1d), Board()
+        with watch(model, self.path, verbose=False, every=2) as run:
+            run.log_to(board, sites="4", scalars=["tid_mean"], every=1)
+            for _ in range(4):
+                model(torch.randn(6, 5)).square().mean().backward()
+                run.step(loss=1.0)
+        self.assertEqual([step for name, _, step in board.numbers if name == "statrec/tid_mean/4"],
+                         [2, 4])
+
+    def test_every(self):
+        """Rows wait for the next step that `every` divides, and the last ones for the end."""
+        model, board, sent = mlp(nn.BatchNorm1d), Board(), []
+        with watch(model, self.path, verbose=False) as run:
+            run.log_to(board, sites="4", scalars=["tid_mean"], every=3)
+            for _ in range(5):
+                model(torch.randn(6, 5)).square().mean().backward()
+                run.step(loss=1.0)
+                sent.append(len(board.numbers))
+        rows = [step for name, _, step in board.numbers if name == "statrec/tid_mean/4"]
+        self.assertEqual((sent, rows), ([0, 0, 3, 3, 3], [1, 2, 3, 4, 5]))
+
     def test_a_tracker_that_fails(self):
         class Broken(Board):
             def add_scalar(self, *row):
