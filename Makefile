@@ -28,7 +28,7 @@ TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tes
 
 OPT_release  := -O3 -g -DNDEBUG
 OPT_debug    := -O1 -g3
-OPT_asan     := -O1 -g3 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 OPT_double   := -O2 -g -DREAL_DOUBLE
 OPT_coverage := -O1 -g -DNDEBUG --coverage
 OPT_fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -274,7 +274,8 @@ check-installed:
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli check-python check-pages
-# What needs a core each, side by side; each tells what it did when it is done.
+# What needs a core each, side by side; each tells what it did when it is done. What is installed here is the build
+# for this processor; check-all installs one for any, with three compilations of every library.
 check-replay:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release replay
 check-cli:
@@ -284,13 +285,14 @@ check-python:
 check-pages:
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
-	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
+	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' ARCH=native sh tests/install.sh build/release
 .PHONY: check-replay check-cli check-python check-pages
 check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, and torture (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
 	$(Q)JOBS=$(JOBS) sh tests/run_cli.sh build/asan
 	$(Q)sh tests/run_python.sh build/asan
+	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 	$(Q)$(MAKE) --no-print-directory check-wheel
 	$(Q)$(MAKE) --no-print-directory torture
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.

@@ -81,9 +81,10 @@ class Activations(unittest.TestCase):
         self.near(run.recorder.steps[0], "4", reference(torch.cat([seen[0][0], seen[1][0]])))
 
     def test_kurtosis_far_from_zero(self):
-        """A mean of 10,000 deviations, and two passes whose means differ."""
+        """A mean of 10,000 deviations, and passes whose means differ."""
         one, two = 1e4 + torch.randn(300, 5).double() ** 3, 1e4 + 3 + torch.randn(200, 5).double()
-        for parts in ([one], [one, two], [two, one]):
+        three = 1e4 - 5 + torch.randn(90, 5).double() ** 2
+        for parts in ([one], [one, two], [two, one], [one, two, three], [three, two, one]):
             counts = _activations.Counts(parts[0])
             for part in parts[1:]:
                 counts.add(_activations.Counts(part))

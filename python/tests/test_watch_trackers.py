@@ -204,15 +204,22 @@ class Trainers(unittest.TestCase):
         model, parameter = mlp(), nn.Parameter(torch.ones(1))
         state = types.SimpleNamespace(
             model=model, timestamp=types.SimpleNamespace(batch=4, epoch=1), scaler=None,
-            loss=torch.tensor(3.0), optimizers=[torch.optim.SGD([parameter], lr=0.5)])
-        callback = composer.callback("run.h5", recorder=FakeRecorder, verbose=False)
+            loss=torch.tensor(3.0), batch={"ids": torch.ones(2, 7)},
+            optimizers=[torch.optim.SGD([parameter], lr=0.5)])
+        callback = composer.callback("run.h5", tokens=lambda batch: batch["ids"].numel(),
+                                     recorder=FakeRecorder, verbose=False)
         callback.fit_start(state, None)
-        model(torch.ones(6, 5)).sum().backward()
-        callback.after_train_batch(state, None)
+        one, two = torch.tensor([1.0, 2.0]), torch.tensor(3.0)
+        losses = [(two, 3.0), ({"a": one, "total": two}, 3.0), ({"a": one, "b": two}, 4.5),
+                  ((one, two), 4.5)]
+        for state.loss, _ in losses:
+            model(torch.ones(6, 5)).sum().backward()
+            callback.after_train_batch(state, None)
         callback.fit_end(state, None)
         recorder = callback.recording.run.recorder
-        step, = recorder.steps
-        self.assertEqual((step["step"], step["loss"], step["lr"]), (5, 3.0, 0.5))
+        self.assertEqual([step["loss"] for step in recorder.steps], [want for _, want in losses])
+        step = recorder.steps[0]
+        self.assertEqual((step["step"], step["tokens"], step["lr"]), (5, 14, 0.5))
         self.assertEqual(recorder.status, "complete")
 
 

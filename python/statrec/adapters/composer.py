@@ -3,22 +3,32 @@
     from statrec.adapters.composer import callback
     trainer = Trainer(..., callbacks=[callback("run.h5", sites="*norm*")])
 
-A row is one batch of the trainer, an update; repeat="merge" merges its microbatches.
+A row is one batch of the trainer, an update; repeat="merge" merges its microbatches. loss is that of
+the last microbatch; tokens: a function of the batch that counts its tokens.
 """
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 if TYPE_CHECKING:
     import composer
 
 
+def _total(loss):
+    """What Composer minimizes: "total" of several losses by name, otherwise the sum of their means."""
+    if isinstance(loss, dict):
+        loss = loss["total"] if "total" in loss else tuple(loss.values())
+    parts = loss if isinstance(loss, (tuple, list)) else (loss,)
+    return sum(part.detach().mean() for part in parts)
+
+
 class _Run:
     """What happens at each event; the callback hands over."""
 
-    def __init__(self, path, options):
-        self.path, self.options, self.run, self.scale = path, options, None, 1.0
+    def __init__(self, path, options, tokens=None):
+        self.path, self.options, self.run, self.count = path, options, None, tokens
 
     def begin(self, state):
         from ..watch import watch
@@ -28,28 +38,27 @@ class _Run:
 
     def trained(self, state):
         """After the backward passes; the optimizer has not stepped yet."""
-        scaler = getattr(state, "scaler", None)
-        loss = state.loss
-        loss = sum(loss.values()) if isinstance(loss, dict) else loss
-        self.run.step(loss=loss.detach() if hasattr(loss, "detach") else loss,
+        self.run.step(loss=_total(state.loss),
                       lr=state.optimizers[0].param_groups[0]["lr"] if state.optimizers else None,
-                      tokens=int(getattr(state, "batch_num_tokens", 0) or 0),
-                      epoch=int(state.timestamp.epoch), scaler=scaler)
+                      tokens=int(self.count(state.batch)) if self.count else 0,
+                      epoch=int(state.timestamp.epoch), scaler=getattr(state, "scaler", None))
 
     def end(self):
         if self.run is not None:
             self.run.close()
 
 
-def callback(path: Union[str, os.PathLike[str]], **options: Any) -> composer.Callback:
-    """A composer.Callback that records to path; options as in statrec.watch."""
+def callback(path: Union[str, os.PathLike[str]], tokens: Optional[Callable[[Any], int]] = None,
+             **options: Any) -> composer.Callback:
+    """A composer.Callback that records to path. tokens: a function of a batch; options as in
+    statrec.watch."""
     from composer import Callback
 
     class StatrecCallback(Callback):
         """One row for each batch; see statrec.adapters.composer."""
 
         def __init__(self):
-            self.recording = _Run(path, options)
+            self.recording = _Run(path, options, tokens)
 
         def fit_start(self, state, logger):
             self.recording.begin(state)
