@@ -388,6 +388,7 @@ sr_status advice_write(const subject *s, const question *q, answer *a, sr_failur
     sr_status status = look_alike_at(&p, why);
     a->advice[0] = 0;
     for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++)
-        if (applies(&pieces[i], &p, case_of(q, a))) add(&pieces[i], &p, a->advice, sizeof a->advice);
+        if (applies(&pieces[i], &p, case_of(q, a)))
+            add(&pieces[i], &p, a->advice, sizeof a->advice);
     return status;
 }

@@ -12,7 +12,7 @@ typedef struct shard_stats shard_stats;
 typedef struct parcel {
     double rows, samples, padded;
     double scalar[NORM_SCALAR_COUNT];
-    double move[MOVES]; /* of the running mean */
+    double move[MOVES];                      /* of the running mean */
     const double *vector[NORM_VECTOR_COUNT]; /* [features], NULL: not sent */
     /* [features] mean of the position encoding; NULL: the input has none */
     const double *position;

@@ -20,7 +20,7 @@ typedef struct train_config {
         patience_metric;
     double label_smoothing;
     smoothing_form smoothing;
-    bool bf16; /* from precision */
+    bool bf16;                /* from precision */
     bool validate_batch_open; /* not given: the run decides (validation_choice.c) */
     double lr, warmup_init, lr_factor, lr_min, clip_norm, clip_value, freeze_stats;
     int64_t warmup_updates, update_freq, epochs, max_steps, validate_epochs, validate_updates;

@@ -21,7 +21,7 @@ sr_status train_interval_read(const char *text, train_interval *every, sr_failur
 
 typedef struct trainer {
     const train_config *config;
-    train_config *chosen; /* config, where the run decided on an option; owned */
+    train_config *chosen;     /* config, where the run decided on an option; owned */
     const train_resume *from; /* NULL: a new run */
     const train_events *events;
     train_result *result;
