@@ -44,6 +44,17 @@ class Phases(WatchCase):
         for phase, (x, g) in zip(run.phases, want):
             self.close_to(run.recorder.passes(f"{phase}:1")[0], reference(x, g))
 
+    def test_a_phase_within_a_phase(self):
+        model = self.model()
+        with fake_watch(model, phases=("outer", "inner")) as run:
+            with run.phase("outer"):
+                with run.phase("inner"):
+                    loss = model(torch.randn(6, 5)).square().mean()
+                loss = loss + model(torch.randn(4, 5)).square().mean()
+            loss.backward()
+            run.step()
+        self.assertEqual([run.recorder.passes(f"{phase}:1")[0]["rows"] for phase in run.phases], [4, 6])
+
     def test_phases_train_as_unwatched(self):
         plain, watched = mlp(nn.BatchNorm1d), mlp(nn.BatchNorm1d)
         with fake_watch(watched, phases=("one", "two")) as run:

@@ -1,8 +1,8 @@
 /* shard_stats.c -- see shard_stats.h.
  *
  * A site's numbers: rows, samples, padded, the scalars, the moves of its running mean, then its
- * vectors [features] in the order of NORM_VECTORS. Last comes the mean of the position encoding, if the input contains one. A site
- * that is not recorded has no numbers.
+ * vectors [features] in the order of NORM_VECTORS. Last comes the mean of the position encoding,
+ * if the input contains one. A site that is not recorded has no numbers.
  */
 #include "observe/shard_stats.h"
 
