@@ -319,6 +319,15 @@ check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick
 .PHONY: check check-installed check-all check-asan
 
+# What continuous integration runs after `check`: processes under MPI wait for each other, and the others compile.
+check-more: check-analysed check-ranks
+check-analysed:
+	$(Q)$(MAKE) --no-print-directory analyze
+	$(Q)$(MAKE) --no-print-directory check-asan
+check-ranks:
+	$(Q)$(MAKE) --no-print-directory MPI=1 check-mpi
+.PHONY: check-more check-analysed check-ranks
+
 # Layers and optimizers against PyTorch, with all libraries at hand.
 MODEL_VECTORS := $(BUILD)/tests/train/test_model_vectors
 QUICK_TESTS := $(foreach l,base text score parse engine norm nets decode data,$(filter $(BUILD)/tests/$(l)/%,$(TESTS))) $(MODEL_VECTORS)
