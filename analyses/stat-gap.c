@@ -16,6 +16,11 @@
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
  * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
  * interval: its file does not show the variation between runs.
+ *
+ * --split prints where runs lose (gap_split.c): training, generalization and discrepancy, whose sum
+ * is the difference of the metric. The first run and its replicates are the references; each other
+ * run is paired with the reference of its seed. Groups of replicates have one row per evaluation,
+ * or one for the last third of the evaluations.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,19 +28,24 @@
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/frame/stat_program.h"
+#include "analysis/gap_split_table.h"
 #include "analysis/runs/replicates.h"
 #include "analysis/runs/run_metrics.h"
 #include "base/globs.h"
 #include "table/table.h"
 
 typedef struct settings {
-    option_text metric, phase, startup;
+    option_text metric, phase, startup, split;
 } settings;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
                 "use the first of these metrics that a run has", .value = "METRIC"),
+    TEXT_OPTION("Output", "split", AT(split), "",
+                "print where runs lose against the first: training, generalization, discrepancy; "
+                "for each of the evaluations or the mean of their last third",
+                .value = "evaluations|last-third"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
         "auto: discrepancies of the final pass, else of the last tenth of the steps; or use these "
@@ -167,10 +177,22 @@ static replicates replicates_of(const run_groups *groups, const run_set *set, co
     return found;
 }
 
+/* Results of the runs, their groups of replicates, and what --split needs. */
+typedef struct comparison {
+    result *result; /* [runs] */
+    run_groups groups;
+    gap_splits splits;
+} comparison;
+
 /* -- the table ------------------------------------------------------------------------------- */
 
 static void declare_columns(stat_table *table) {
     tsv *t = &table->table;
+    const settings *s = table->settings;
+    if (s->split[0]) {
+        gap_splits_columns(t, s->split);
+        return;
+    }
     tsv_column(t, "run", "run file as given");
     tsv_column(t, "task", "number of its task: model, data set, data-dir, source and target");
     tsv_column(t, "model", "model");
@@ -232,14 +254,10 @@ static void print_row(tsv *t, const run_set *set, const result *all, int i,
     }
 }
 
-/* Results of the runs, and their groups of replicates. */
-typedef struct comparison {
-    result *result; /* [runs] */
-    run_groups groups;
-} comparison;
-
 static sr_status print_rows(stat_table *t, sr_failure *why) {
+    const settings *s = t->settings;
     const comparison *c = t->state;
+    if (s->split[0]) return gap_splits_rows(&c->splits, t, s->split, why);
     double *scratch = malloc((size_t)t->set->count * sizeof *scratch);
     if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < t->set->count; i++) {
@@ -251,11 +269,14 @@ static sr_status print_rows(stat_table *t, sr_failure *why) {
     return SR_OK;
 }
 
+/* -- the program ------------------------------------------------------------------------------ */
+
 static sr_status compare_runs(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     const run_set *set = t->set;
     comparison *c = t->state;
     bool any = false;
+    if (s->split[0]) return gap_splits_make(&c->splits, t, s->metric, s->split, why);
     result *r = c->result = calloc((size_t)set->count, sizeof *r);
     sr_status status = r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK && strcmp(s->phase, "auto") != 0)
@@ -294,6 +315,7 @@ static sr_status compare_runs(stat_table *t, sr_failure *why) {
 
 static void release(stat_table *t) {
     comparison *c = t->state;
+    gap_splits_free(&c->splits, t->set->count);
     run_groups_free(&c->groups);
     free(c->result);
 }
@@ -301,7 +323,8 @@ static void release(stat_table *t) {
 int main(int argc, char **argv) {
     static const stat_program p = {
         .name = "stat-gap",
-        .usage = "RUN.h5... [--metric NAME[,NAME...]] [--phase PHASE]",
+        .usage = "RUN.h5... [--metric NAME[,NAME...]] [--phase PHASE]\n"
+                 "REFERENCE.h5 RUN.h5... --split evaluations|last-third [--metric NAME]",
         .does = "A validation metric of each run against the reference run of its task, with the\n"
                 "training-inference discrepancy of the last BN layer (tid_site). A batch site is "
                 "one whose\n"

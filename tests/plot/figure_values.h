@@ -19,7 +19,8 @@
     X(depth)                                                                                       \
     X(condition)                                                                                   \
     X(fig5)                                                                                        \
-    X(fig6) X(fig7) X(pairs) X(batchmix) X(alpha) X(results) X(ablation) X(replaced) X(tidgap)
+    X(fig6)                                                                                        \
+    X(fig7) X(pairs) X(batchmix) X(alpha) X(results) X(ablation) X(replaced) X(tidgap) X(gap)
 
 #define SAMPLE(name) "\"$STATREC_SAMPLES\"/" name ".h5"
 

@@ -169,6 +169,21 @@ static void test_alpha(void **state) {
 
 /* -- runs -------------------------------------------------------------------------------------- */
 
+/* nlp_ln and nlp_bn recorded no training loss of fixed batches: two panels. */
+static void test_gap(void **state) {
+    (void)state;
+    const drawing *d = drawing_make("statplot gap " SAMPLE("nlp_ln") " " SAMPLE("nlp_bn"));
+    program_result t =
+        table_of("stat-gap " SAMPLE("nlp_ln") " " SAMPLE("nlp_bn") " --split evaluations");
+    check_rows(d, 1, MARK_POINT, 2, &t, "", cell("epoch"), cell("discrepancy"));
+    check_rows(d, 2, MARK_POINT, 2, &t, "", cell("epoch"), cell("total"));
+    check_title(d, 1, "discrepancy");
+    check_title(d, 2, "difference");
+    check_axes(d, 1, "epoch", "worse by (nats per token)");
+    check_says(d, "bn - ln");
+    program_free(&t);
+}
+
 static void test_fig5(void **state) {
     (void)state;
 #define FOUR SAMPLE("nlp_bn_256") " " SAMPLE("nlp_bn") " " SAMPLE("nlp_ln_256") " " SAMPLE("nlp_ln")

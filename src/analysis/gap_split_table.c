@@ -1,0 +1,201 @@
+/* The rows of stat-gap --split: a row per group of replicates and evaluation, or its last third.
+ *
+ * Values are means over the pairs of a group. Intervals (95 %) are Student's over the pairs; the
+ * mean of one pair's last third has the interval over its evaluations, which says nothing about
+ * other seeds.
+ */
+#include "analysis/gap_split_table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/runs/run_metrics.h"
+
+static bool is_last_third(const char *rows) {
+    return strcmp(rows, GAP_SPLIT_LAST_THIRD) == 0;
+}
+
+void gap_splits_columns(tsv *t, const char *rows) {
+    const bool thirds = is_last_third(rows);
+    static const char *const interval[GAP_PARTS][2] = {
+        {"training_low", "training_high"},
+        {"generalization_low", "generalization_high"},
+        {"discrepancy_low", "discrepancy_high"},
+        {"total_low", "total_high"}};
+    tsv_column(t, "run", "first run of the group");
+    tsv_column(t, "given", "its number among the runs given, from 1");
+    tsv_column(t, "reference", "first run of the reference group");
+    tsv_column(t, "norm", "the first normalization among its sites");
+    tsv_column(t, "pairs", "runs of the group, each with a reference of its seed");
+    tsv_column(t, "metric", "name below /evals");
+    tsv_column(t, "unit", "its unit");
+    tsv_column(t, "step",
+               thirds ? "first step of the last third of the evaluations"
+                      : "step after which the evaluation was made");
+    tsv_column(t, "epoch", "passes over the training data at this step");
+    for (int p = 0; p < GAP_PARTS; p++) {
+        tsv_column(t, gap_part_texts[p].name, gap_part_texts[p].definition);
+        tsv_column(t, interval[p][0],
+                   thirds ? "95 % interval of the mean: over pairs, of one pair over evaluations"
+                          : "95 % interval of the mean over pairs; NaN for one");
+        tsv_column(t, interval[p][1], "its upper end");
+    }
+    if (thirds)
+        tsv_column(t, "loses_from",
+                   "step of the evaluation from which total stays above 0; NaN if it does not at "
+                   "the end");
+}
+
+/* The reference of a run's seed, else the first. */
+static int reference_of(const stat_table *t, const run_groups *groups, int run) {
+    for (int k = 0; k < t->set->count; k++)
+        if (groups->of[k] == groups->of[0] &&
+            sr_run_get_info(t->set->run[k])->seed == sr_run_get_info(t->set->run[run])->seed)
+            return k;
+    return 0;
+}
+
+sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, const char *rows,
+                          sr_failure *why) {
+    const run_set *set = t->set;
+    if (!is_last_third(rows) && strcmp(rows, GAP_SPLIT_EVALUATIONS) != 0)
+        return sr_fail(why, SR_USAGE, "--split: %s or %s, not '%s'", GAP_SPLIT_EVALUATIONS,
+                       GAP_SPLIT_LAST_THIRD, rows);
+    g->split = calloc((size_t)set->count, sizeof *g->split);
+    if (!g->split) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = metric_check(set, metric, &t->table, why);
+    if (status == SR_OK) status = run_groups_make(&g->groups, set, false, why);
+    if (status != SR_OK) return status;
+    for (const char *at = metric; *at && !g->metric; at += at[strcspn(at, ",")] == ',') {
+        g->metric = metric_named(set->run[0], at, strcspn(at, ","));
+        at += strcspn(at, ",");
+    }
+    if (!g->metric || g->metric->better == SR_BETTER_NEITHER)
+        return sr_fail(why, SR_FORMAT, "%s declares no metric of --metric %s with a direction",
+                       set->path[0], metric);
+    if (run_groups_size(&g->groups, set, 0) == set->count)
+        return sr_fail(why, SR_USAGE,
+                       "--split compares runs with the first and its replicates, "
+                       "and there are no others");
+    tsv_note(&t->table, "metric", "%s (%s, %s)", g->metric->name, g->metric->unit,
+             metric_direction(g->metric));
+    run_groups_describe(&g->groups, set, &t->table);
+    for (int i = 0; i < set->count && status == SR_OK; i++) {
+        if (g->groups.of[i] == g->groups.of[0]) continue;
+        const int reference = reference_of(t, &g->groups, i);
+        tsv_note(&t->table, "pair", "%s against %s", set->path[i], set->path[reference]);
+        status = gap_split_read(&g->split[i], set->run[i], set->run[reference], g->metric, why);
+    }
+    return status;
+}
+
+/* A group's mean over pairs of what each has, with an interval. */
+typedef struct split_row {
+    int pairs;
+    double step, epoch, mean[GAP_PARTS], low[GAP_PARTS], high[GAP_PARTS];
+} split_row;
+
+static double mean_of(const double *value, int n) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += value[i];
+    return n ? sum / n : NAN;
+}
+
+/* Mean of evaluations first to end - 1 of each pair. scratch [runs] */
+static split_row split_row_of(const gap_splits *g, const stat_table *t, int group, int first,
+                              int end, double *scratch) {
+    const gap_split *only = NULL;
+    split_row row = {0};
+    for (int p = 0; p < GAP_PARTS; p++) {
+        row.pairs = 0;
+        for (int i = 0; i < t->set->count; i++) {
+            if (g->groups.of[i] != group) continue;
+            if (!only) only = &g->split[i];
+            scratch[row.pairs++] = mean_of(g->split[i].part[p] + first, end - first);
+        }
+        row.mean[p] = mean_of(scratch, row.pairs);
+        if (row.pairs > 1)
+            student_interval(scratch, row.pairs, &row.low[p], &row.high[p]);
+        else
+            student_interval(only->part[p] + first, end - first, &row.low[p], &row.high[p]);
+    }
+    row.step = only->step[first];
+    row.epoch = only->epoch[first];
+    return row;
+}
+
+/* Evaluations that all pairs of the group have, at the same steps; `of`: the first pair. */
+static int common_evaluations(const gap_splits *g, const stat_table *t, int group,
+                              const gap_split **of) {
+    *of = NULL;
+    int common = 0;
+    for (int i = 0; i < t->set->count; i++) {
+        const gap_split *pair = &g->split[i];
+        if (g->groups.of[i] != group) continue;
+        if (!*of) *of = pair, common = pair->count;
+        if (pair->count < common) common = pair->count;
+        for (int e = 0; e < common; e++)
+            if (pair->step[e] != (*of)->step[e]) common = e;
+    }
+    return common;
+}
+
+/* From which evaluation on the mean total stays above 0, by its interval where there is one. */
+static double loses_from(const gap_splits *g, const stat_table *t, int group, int count,
+                         double *scratch) {
+    double from = NAN;
+    for (int e = count - 1; e >= 0; e--) {
+        const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
+        if (!((row.pairs > 1 ? row.low : row.mean)[GAP_TOTAL] > 0)) break;
+        from = row.step;
+    }
+    return from;
+}
+
+static void print_split_row(const gap_splits *g, stat_table *t, int group, const split_row *row) {
+    int run = 0;
+    while (g->groups.of[run] != group) run++;
+    tsv_text(&t->table, t->set->path[run]);
+    tsv_int(&t->table, run + 1);
+    tsv_text(&t->table, t->set->path[0]);
+    tsv_text(&t->table, sr_run_main_norm(t->set->run[run]));
+    tsv_int(&t->table, row->pairs);
+    tsv_text(&t->table, g->metric->name);
+    tsv_text(&t->table, g->metric->unit);
+    tsv_real(&t->table, row->step);
+    tsv_real(&t->table, row->epoch);
+    for (int p = 0; p < GAP_PARTS; p++) {
+        tsv_real(&t->table, row->mean[p]);
+        tsv_real(&t->table, row->low[p]);
+        tsv_real(&t->table, row->high[p]);
+    }
+}
+
+sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, sr_failure *why) {
+    const bool thirds = is_last_third(rows);
+    double *scratch = malloc((size_t)t->set->count * sizeof *scratch);
+    if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int group = 0; group < g->groups.count; group++) {
+        const gap_split *first;
+        if (group == g->groups.of[0]) continue;
+        const int count = common_evaluations(g, t, group, &first), third = (count + 2) / 3;
+        for (int e = 0; e < count && !thirds; e++) {
+            const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
+            print_split_row(g, t, group, &row);
+        }
+        if (!thirds || !count) continue;
+        const split_row row = split_row_of(g, t, group, count - third, count, scratch);
+        print_split_row(g, t, group, &row);
+        tsv_real(&t->table, loses_from(g, t, group, count, scratch));
+    }
+    free(scratch);
+    return SR_OK;
+}
+
+void gap_splits_free(gap_splits *g, int runs) {
+    for (int i = 0; g->split && i < runs; i++) gap_split_free(&g->split[i]);
+    free(g->split);
+    run_groups_free(&g->groups);
+}

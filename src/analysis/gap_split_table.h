@@ -1,0 +1,27 @@
+/* gap_split_table.h -- the rows of stat-gap --split: groups of runs against the first group. */
+#ifndef ANALYSIS_GAP_SPLIT_TABLE_H
+#define ANALYSIS_GAP_SPLIT_TABLE_H
+
+#include "analysis/frame/stat_program.h"
+#include "analysis/gap_split.h"
+#include "analysis/runs/replicates.h"
+
+#define GAP_SPLIT_EVALUATIONS "evaluations"
+#define GAP_SPLIT_LAST_THIRD  "last-third"
+
+typedef struct gap_splits {
+    run_groups groups;
+    const sr_run_metric *metric; /* of the first run */
+    gap_split *split;            /* [runs], against the references; empty for these */
+} gap_splits;
+
+/* Pairs each run with the reference of its seed: the first run and its replicates are the
+ * references. metric: names, of which the first that the first run declares is used. rows: one of
+ * the two words above. Free it after a failure too. */
+sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, const char *rows,
+                          sr_failure *why);
+void gap_splits_columns(tsv *t, const char *rows);
+sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, sr_failure *why);
+void gap_splits_free(gap_splits *g, int runs);
+
+#endif

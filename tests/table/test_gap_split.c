@@ -1,0 +1,235 @@
+/* test_gap_split.c -- stat-gap --split: parts of a difference, pairs of seeds, intervals. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "testing/check.h"
+#include "testing/programs.h"
+
+enum { EVALUATIONS = 6, THIRD = 2 };
+static const double t_of_3 = 4.302652729911275, t_of_2 = 12.706204736174698;
+
+typedef struct split_run {
+    const char *path, *norm;
+    uint64_t seed;
+    bool train, batch; /* declares train_loss_batch, valid_loss_batch */
+    int without;       /* makes no evaluation after this step; 0: all */
+} split_run;
+
+/* Training and validation loss of a run after evaluation e, from 1. Validation with running
+ * statistics differs for bn alone. */
+static double train_loss(bool bn, uint64_t seed, int e) {
+    return 3 - 0.2 * e + 0.01 * (double)(seed * seed) - (bn ? 0.02 * e + 0.003 * (double)seed : 0);
+}
+static double batch_loss(bool bn, uint64_t seed, int e) {
+    return train_loss(bn, seed, e) + 0.3 + 0.05 * e - (bn ? 0.01 * (double)(seed % 2) * e : 0);
+}
+static double valid_loss(bool bn, uint64_t seed, int e) {
+    return batch_loss(bn, seed, e) + (bn ? 0.05 * e + 0.002 * (double)(seed * e) - 0.06 : 0);
+}
+
+static void write_run(const split_run *run) {
+    const bool bn = strcmp(run->norm, "bn") == 0;
+    sr_options o = run_options();
+    char config[64];
+    snprintf(config, sizeof config, "norm = %s\n", run->norm);
+    o.config = config, o.seed = run->seed;
+    sr_recorder *r = run_create(program_file(run->path), o);
+    sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
+                              .name = "a",
+                              .norm = run->norm,
+                              .family = bn ? SR_FAMILY_SIGMA : SR_FAMILY_ROW,
+                              .width = 1,
+                              .eps = 1e-5,
+                              .alpha = 0.9});
+    sr_add_metric(r, "valid_loss", "nats", "", SR_BETTER_LESS);
+    sr_add_metric(r, "valid_share", "1", "", SR_BETTER_MORE);
+    sr_add_metric(r, "size", "MB", "", SR_BETTER_NEITHER);
+    if (run->batch) sr_add_metric(r, "valid_loss_batch", "nats", "", SR_BETTER_LESS);
+    if (run->batch) sr_add_metric(r, "valid_share_batch", "1", "", SR_BETTER_MORE);
+    if (run->train) sr_add_metric(r, "train_loss_batch", "nats", "", SR_BETTER_LESS);
+    for (int e = 1; e <= EVALUATIONS; e++) {
+        const double v = valid_loss(bn, run->seed, e), b = batch_loss(bn, run->seed, e);
+        sr_begin_step(r, e);
+        run_end_step(r, e);
+        if (e == run->without) continue;
+        run_put_eval(r, e, e, "valid_loss valid_share size", v, -2 * v, 5.0);
+        if (run->batch) run_put_eval(r, e, e, "valid_loss_batch valid_share_batch", b, -2 * b);
+        if (run->train) run_put_eval(r, e, e, "train_loss_batch", train_loss(bn, run->seed, e));
+    }
+    run_finish(r);
+}
+
+static int write_runs(void **state) {
+    static const split_run run[] = {
+        {"ln1.h5", "ln", 1, true, false, 0},    {"ln2.h5", "ln", 2, true, false, 0},
+        {"ln3.h5", "ln", 3, true, false, 0},    {"bn1.h5", "bn", 1, true, true, 0},
+        {"bn2.h5", "bn", 2, true, true, 0},     {"bn3.h5", "bn", 3, true, true, 0},
+        {"plain.h5", "bn", 1, false, false, 0}, {"late.h5", "bn", 1, true, true, 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) write_run(&run[i]);
+    return 0;
+}
+
+/* -- expected numbers -------------------------------------------------------------------------- */
+
+enum { TRAINING, GENERALIZATION, DISCREPANCY, TOTAL, PARTS };
+static const char *const part_name[PARTS] = {"training", "generalization", "discrepancy", "total"};
+
+/* bn of a seed less ln of the same seed. */
+static double part_of(int part, uint64_t seed, int e) {
+    const double t = train_loss(true, seed, e) - train_loss(false, seed, e),
+                 b = batch_loss(true, seed, e) - batch_loss(false, seed, e),
+                 v = valid_loss(true, seed, e) - valid_loss(false, seed, e);
+    return part == TRAINING ? t : part == GENERALIZATION ? b - t : part == DISCREPANCY ? v - b : v;
+}
+
+/* Mean of value [n], and half of its interval with Student's t. */
+static double mean_of(const double *value, int n, double t, double *half) {
+    double mean = 0, squares = 0;
+    for (int i = 0; i < n; i++) mean += value[i] / n;
+    for (int i = 0; i < n; i++) squares += (value[i] - mean) * (value[i] - mean);
+    *half = t * sqrt(squares / (n - 1) / n);
+    return mean;
+}
+
+static void check_part(const program_result *r, int row, int part, double mean, double half) {
+    char low[32], high[32];
+    snprintf(low, sizeof low, "%s_low", part_name[part]);
+    snprintf(high, sizeof high, "%s_high", part_name[part]);
+    check_cell(r, row, part_name[part], mean);
+    if (isnan(half)) {
+        check_text(r, row, low, "nan");
+        check_text(r, row, high, "nan");
+        return;
+    }
+    check_cell(r, row, low, mean - half);
+    check_cell(r, row, high, mean + half);
+}
+
+/* -- tests --------------------------------------------------------------------------------------- */
+
+/* Pairs by seed, whatever the order of the files. */
+static void test_pairs(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln2.h5 bn1.h5 ln3.h5 bn3.h5 bn2.h5 ln1.h5 --split "
+                                   "evaluations");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), EVALUATIONS);
+    check_text(&r, 0, "run", "bn1.h5");
+    check_text(&r, 0, "given", "2");
+    check_text(&r, 0, "reference", "ln2.h5");
+    check_text(&r, 0, "unit", "nats");
+    assert_non_null(strstr(r.out, "# pair: bn3.h5 against ln3.h5\n"));
+    for (int e = 1; e <= EVALUATIONS; e++) {
+        check_cell(&r, e - 1, "step", e);
+        check_cell(&r, e - 1, "pairs", 3);
+        for (int p = 0; p < PARTS; p++) {
+            const double value[3] = {part_of(p, 1, e), part_of(p, 2, e), part_of(p, 3, e)};
+            double half;
+            const double mean = mean_of(value, 3, t_of_3, &half);
+            check_part(&r, e - 1, p, mean, half);
+        }
+    }
+    program_free(&r);
+}
+
+static void test_one_pair(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln1.h5 bn1.h5 --split evaluations");
+    for (int e = 1; e <= EVALUATIONS; e++)
+        for (int p = 0; p < PARTS; p++) check_part(&r, e - 1, p, part_of(p, 1, e), NAN);
+    program_free(&r);
+}
+
+/* The evaluation from which seed 1 stays worse. */
+static int first_loss(void) {
+    for (int e = EVALUATIONS; e > 0; e--)
+        if (!(part_of(TOTAL, 1, e) > 0)) return e + 1;
+    return 1;
+}
+
+static void test_last_third(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln1.h5 bn1.h5 --split last-third"),
+                   all = program_run("stat-gap ln1.h5 ln2.h5 ln3.h5 bn1.h5 bn2.h5 bn3.h5 --split "
+                                     "last-third");
+    assert_int_equal(table_rows(r.out), 1);
+    check_cell(&r, 0, "step", EVALUATIONS - THIRD + 1);
+    for (int p = 0; p < PARTS; p++) {
+        double half, of_seed[3];
+        for (uint64_t seed = 1; seed <= 3; seed++)
+            of_seed[seed - 1] = (part_of(p, seed, 5) + part_of(p, seed, 6)) / 2;
+        const double last[THIRD] = {part_of(p, 1, 5), part_of(p, 1, 6)};
+        const double mean = mean_of(last, THIRD, t_of_2, &half);
+        check_part(&r, 0, p, mean, half);
+        const double mean_of_all = mean_of(of_seed, 3, t_of_3, &half);
+        check_part(&all, 0, p, mean_of_all, half);
+    }
+    assert_in_range(first_loss(), 2, EVALUATIONS); /* else the next line would test nothing */
+    check_cell(&r, 0, "loses_from", first_loss());
+    program_free(&r), program_free(&all);
+}
+
+/* The other way round the first run is the worse one. */
+static void test_never_loses(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap bn1.h5 ln1.h5 --split last-third");
+    check_text(&r, 0, "loses_from", "nan");
+    check_cell(&r, 0, "total", -(part_of(TOTAL, 1, 5) + part_of(TOTAL, 1, 6)) / 2);
+    program_free(&r);
+}
+
+/* valid_share is -2 valid_loss, and more of it is better: worse by twice as much. */
+static void test_direction(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln1.h5 bn1.h5 --split evaluations --metric "
+                                   "valid_share");
+    check_cell(&r, 3, "discrepancy", 2 * part_of(DISCREPANCY, 1, 4));
+    check_cell(&r, 3, "total", 2 * part_of(TOTAL, 1, 4));
+    check_text(&r, 3, "training", "nan");
+    program_free(&r);
+}
+
+/* What a run has not recorded has no number; ln needs no second validation. */
+static void test_not_recorded(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln1.h5 plain.h5 --split evaluations");
+    for (int p = 0; p < TOTAL; p++) check_text(&r, 0, part_name[p], "nan");
+    check_cell(&r, 0, "total", part_of(TOTAL, 1, 1));
+    program_free(&r);
+}
+
+static void test_common_steps(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln1.h5 late.h5 --split evaluations");
+    assert_int_equal(table_rows(r.out), EVALUATIONS - 1);
+    check_cell(&r, 2, "step", 4);
+    check_cell(&r, 2, "total", part_of(TOTAL, 1, 4));
+    program_free(&r);
+}
+
+static void check_refused(const char *command, int status, const char *part) {
+    program_result r = program_run("%s", command);
+    assert_int_equal(r.status, status);
+    if (!strstr(r.err, part)) fail_msg("%s", r.err);
+    program_free(&r);
+}
+
+static void test_refusals(void **state) {
+    (void)state;
+    check_refused("stat-gap ln1.h5 bn1.h5 --split thirds", 2, "not 'thirds'");
+    check_refused("stat-gap ln1.h5 ln2.h5 --split evaluations", 2, "there are no others");
+    check_refused("stat-gap ln1.h5 bn1.h5 --split evaluations --metric size", 1, "direction");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),        cmocka_unit_test(test_one_pair),
+        cmocka_unit_test(test_last_third),   cmocka_unit_test(test_never_loses),
+        cmocka_unit_test(test_direction),    cmocka_unit_test(test_not_recorded),
+        cmocka_unit_test(test_common_steps), cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, write_runs, NULL);
+}
