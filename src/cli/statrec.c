@@ -51,9 +51,8 @@ static int run_command(const tool *t, const char *name, int argc, char **argv) {
 int main(int argc, char **argv) {
     tool t = {.name = "statrec", .argc = argc, .argv = argv};
     const char *first = argc > 1 ? argv[1] : "";
+    tool_begin();
     sr_disable_hdf5_atexit();
-    tool_survive_file_limit();
-    tool_refuse_plugins();
     if (strcmp(first, "help") == 0 && argc == 3 && strcmp(argv[2], "help") != 0) {
         char help[] = "--help";
         return run_command(&t, argv[2], 3, (char *[]){argv[0], argv[2], help, NULL});

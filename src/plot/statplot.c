@@ -385,6 +385,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
 int main(int argc, char **argv) {
     tool t = {"statplot", argc, argv};
     sr_failure why = {0};
+    tool_begin();
     sr_disable_hdf5_atexit();
     if (tool_wants_help(&t)) {
         print_help(argc, argv);
@@ -392,7 +393,6 @@ int main(int argc, char **argv) {
     }
     if (tool_wants_version(&t)) return tool_print_version(&t);
     tool_catch_signals();
-    tool_refuse_plugins();
     const sr_status status = run_statplot(argc, argv, &why);
     if (tool_signal()) return 128 + tool_signal();
     return tool_finish(&t, status == SR_OK ? TOOL_DONE : tool_report(&t, &why));

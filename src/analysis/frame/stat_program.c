@@ -161,12 +161,12 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
 }
 
 int stat_program_main(const stat_program *p, int argc, char **argv) {
+    tool_begin();
     sr_disable_hdf5_atexit();
     const tool t = {p->name, argc, argv};
     sr_failure why = {0};
     if (tool_wants_help(&t)) return print_help(p, &t);
     if (tool_wants_version(&t)) return tool_print_version(&t);
-    tool_refuse_plugins();
     char *command = tool_command(&t);
     sr_status status =
         command ? run_program(p, &t, command, &why) : sr_fail(&why, SR_MEMORY, "out of memory");

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +203,19 @@ static void set_signal_stack(void) {
     if (sigaltstack(NULL, &present) == 0 && present.ss_flags & SS_DISABLE) sigaltstack(&own, NULL);
 }
 
-void tool_refuse_plugins(void) {
+/* Else the next file that is opened becomes standard output, and every message goes into it. For
+ * reading: what is written there fails as on a closed descriptor. */
+static void occupy_standard_descriptors(void) {
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDONLY);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) close(fd);
+}
+
+void tool_begin(void) {
+    occupy_standard_descriptors();
+    tool_survive_file_limit();
     setenv("HDF5_PLUGIN_PRELOAD", "::", 1);
 }
 

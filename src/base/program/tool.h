@@ -20,6 +20,11 @@ typedef struct tool {
     char **argv;
 } tool;
 
+/* The first call of main(). Descriptors 0 to 2 that the caller closed become /dev/null, so that no
+ * file gets their numbers; writing to them fails. HDF5 loads no code for filters of a file, whatever
+ * HDF5_PLUGIN_PATH is. `ulimit -f` is a write error. */
+void tool_begin(void);
+
 /* Prints `name: text` and `name: hint: ...` to stderr; returns 2 for SR_USAGE, else 1. */
 int tool_report(const tool *t, const sr_failure *why);
 
@@ -57,8 +62,6 @@ const char *tool_nearest(const char *given, const char *const *names, int count)
 void tool_catch_signals(void);
 /* `ulimit -f` is a write error like a full disk, and no file of ours is left half written. */
 void tool_survive_file_limit(void);
-/* HDF5 loads no code for filters of a file, whatever HDF5_PLUGIN_PATH is. Before its first call. */
-void tool_refuse_plugins(void);
 int tool_signal(void); /* the signal that arrived, or 0 */
 
 /* Starts the program again with GOMP_SPINCOUNT=100000, which libgomp reads when it is loaded. Its
