@@ -232,11 +232,36 @@ static void test_bad_options(void **state) {
     sr_abandon(NULL);
 }
 
+/* A host without standard output and error: what it prints goes nowhere, not into the run file. */
+static void test_closed_output(void **state) {
+    (void)state;
+    const int kept[2] = {dup(STDOUT_FILENO), dup(STDERR_FILENO)};
+    sr_failure why = {0};
+    sr_options o = SR_OPTIONS_DEFAULT;
+    o.overhead = 0;
+    fflush(NULL);
+    close(STDOUT_FILENO), close(STDERR_FILENO);
+    sr_recorder *r = sample_begin(sample_path("closed.h5"), &o);
+    const ssize_t written[2] = {write(STDOUT_FILENO, "progress", 8),
+                                write(STDERR_FILENO, "a warning", 9)};
+    const sr_status steps = sample_steps(r, 1, 5, 0), end = sr_close(r, &complete, &why);
+    dup2(kept[0], STDOUT_FILENO), dup2(kept[1], STDERR_FILENO);
+    close(kept[0]), close(kept[1]);
+    assert_int_equal(written[0], -1);
+    assert_int_equal(written[1], -1);
+    assert_int_equal(steps, SR_OK);
+    assert_int_equal(end, SR_OK);
+    sr_runfile *f = sample_open(sample_path("closed.h5"));
+    sample_check(f, 1, 1);
+    sr_run_close(f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_bad_sites),
         cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_closed_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
