@@ -232,6 +232,25 @@ static void nearest_names(void **state) {
     assert_null(tool_nearest("bn", names, 0));
 }
 
+/* The words of papers and other programs, whose letters are far from ours. */
+static void same_meaning(void **state) {
+    (void)state;
+    static const char *const norms[] = {"none", "pn", "bn", "ln"},
+                             *const options[] = {"lr", "norm", "max-steps", "batch-size"},
+                             *const figures[] = {"fig3", "fig2", "curves"};
+    assert_string_equal(tool_nearest("batchnorm", norms, 4), "bn");
+    assert_string_equal(tool_nearest("Batch_Norm", norms, 4), "bn");
+    assert_string_equal(tool_nearest("LayerNorm", norms, 4), "ln");
+    assert_string_equal(tool_nearest("power-norm", norms, 4), "pn");
+    assert_string_equal(tool_nearest("learning-rate", options, 4), "lr");
+    assert_string_equal(tool_nearest("learning_rate", options, 4), "lr");
+    assert_string_equal(tool_nearest("steps", options, 4), "max-steps");
+    assert_string_equal(tool_nearest("figure2", figures, 3), "fig2");
+    /* only what may be proposed there; the row before has another name for the same word */
+    assert_null(tool_nearest("batchnorm", options, 4));
+    assert_string_equal(tool_nearest("batch", options, 4), "batch-size");
+}
+
 static void nearest_of_long_names(void **state) {
     (void)state;
     char longer[200];
@@ -342,6 +361,7 @@ int main(void) {
         cmocka_unit_test(command_is_quoted_for_a_shell),
         cmocka_unit_test(commands_survive_a_shell),
         cmocka_unit_test(nearest_names),
+        cmocka_unit_test(same_meaning),
         cmocka_unit_test(nearest_of_long_names),
         cmocka_unit_test(signals_set_a_flag_then_kill),
         cmocka_unit_test(write_errors_do_not_kill),

@@ -130,46 +130,6 @@ char *tool_command(const tool *t) {
     return command;
 }
 
-/* -- nearest name ------------------------------------------------------------------------------ */
-
-enum { NAME_MAX_LENGTH = 63 };
-
-static int least(int a, int b) {
-    return a < b ? a : b;
-}
-
-/* Levenshtein distance without case; both at most NAME_MAX_LENGTH bytes. */
-static int edit_distance(const char *a, const char *b) {
-    int row[NAME_MAX_LENGTH + 1], length = (int)strlen(b);
-    for (int j = 0; j <= length; j++) row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= length; j++) {
-            int replaced =
-                diagonal + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
-            diagonal = row[j];
-            row[j] = least(replaced, least(row[j], row[j - 1]) + 1);
-        }
-    }
-    return row[length];
-}
-
-const char *tool_nearest(const char *given, const char *const *names, int count) {
-    const char *nearest = NULL;
-    int best = 3, length = (int)strlen(given);
-    if (length > NAME_MAX_LENGTH) return NULL;
-    for (int i = 0; i < count; i++) {
-        int other = (int)strlen(names[i]);
-        if (other > NAME_MAX_LENGTH) continue;
-        int distance = edit_distance(given, names[i]);
-        /* At least half of the letters must agree: "xx" is not a misspelt "bn". */
-        if (distance < best && 2 * distance <= (length > other ? length : other))
-            best = distance, nearest = names[i];
-    }
-    return nearest;
-}
-
 /* -- signals ----------------------------------------------------------------------------------- */
 
 static const int caught[] = {SIGINT, SIGTERM, SIGHUP};

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/program/install_files.h"
+#include "base/program/tool.h"
 #include "plot/template/plot_controls.h"
 #include "plot/template/plot_files.h"
 #include "plot/template/plot_sizes.h"
@@ -64,6 +65,33 @@ static bool is_template(const char *file) {
     return length > 3 && strcmp(file + length - 3, ".gp") == 0 && strcmp(file, "style.gp") != 0;
 }
 
+typedef struct figure_names {
+    char text[64][PLOT_PATH];
+    const char *name[64];
+    int count;
+} figure_names;
+
+static sr_status note_name(plot_template *t, void *self, sr_failure *why) {
+    figure_names *n = self;
+    (void)why;
+    if (n->count == 64) return SR_OK;
+    snprintf(n->text[n->count], sizeof n->text[0], "%s", t->name);
+    n->name[n->count] = n->text[n->count];
+    n->count++;
+    return SR_OK;
+}
+
+static void hint_at_figures(const char *figure, sr_failure *why) {
+    figure_names n = {.count = 0};
+    sr_failure unread = {0};
+    plot_template_each(note_name, &n, &unread);
+    const char *nearest = tool_nearest(figure, n.name, n.count);
+    if (nearest)
+        sr_hint(why, "did you mean '%s'? statplot list names the figures", nearest);
+    else
+        sr_hint(why, "statplot list names the figures; a path with a / is a template of your own");
+}
+
 static sr_status find_path(const char *figure, char path[PLOT_PATH], sr_failure *why) {
     if (strchr(figure, '/') || is_template(figure)) {
         if (snprintf(path, PLOT_PATH, "%s", figure) < PLOT_PATH && access(path, R_OK) == 0)
@@ -77,7 +105,7 @@ static sr_status find_path(const char *figure, char path[PLOT_PATH], sr_failure 
             return SR_OK;
     }
     sr_fail(why, SR_USAGE, "no figure named '%s'", figure);
-    sr_hint(why, "statplot list names the figures; a path with a / is a template of your own");
+    hint_at_figures(figure, why);
     return SR_USAGE;
 }
 
