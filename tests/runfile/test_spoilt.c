@@ -404,6 +404,37 @@ static void test_check_finds(void **state) {
     expect_found("/scalars/rows: missing", spoil_first_scalar);
 }
 
+/* The first site's number; the other sites keep theirs. */
+static void spoil_number(hid_t file, const char *name, double value) {
+    double all[SAMPLE_SITES];
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0);
+    all[0] = value;
+    assert_true(H5Dwrite(set, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0);
+    H5Dclose(set);
+}
+static void large_alpha(hid_t file) {
+    spoil_number(file, "/sites/alpha", 1e300);
+}
+static void infinite_alpha(hid_t file) {
+    spoil_number(file, "/sites/alpha", INFINITY);
+}
+static void negative_alpha(hid_t file) {
+    spoil_number(file, "/sites/alpha", -0.01);
+}
+static void negative_eps(hid_t file) {
+    spoil_number(file, "/sites/eps", -1e-5);
+}
+
+/* Analyses compute with these. */
+static void test_numbers_of_sites(void **state) {
+    (void)state;
+    expect_rest("/sites/alpha: 1e+300 at site 0 is not within 0 and 1", large_alpha);
+    expect_rest("/sites/alpha: inf at site 0", infinite_alpha);
+    expect_rest("/sites/alpha: -0.01 at site 0", negative_alpha);
+    expect_rest("/sites/eps: -1e-05 at site 0", negative_eps);
+}
+
 int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0); /* many small files */
@@ -416,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_check_finds),
         cmocka_unit_test(test_older),
         cmocka_unit_test(test_ascii_attribute),
+        cmocka_unit_test(test_numbers_of_sites),
     };
     return cmocka_run_group_tests(tests, write_run, NULL);
 }

@@ -167,7 +167,7 @@ static sr_status find_rows(mix_site *m, const step_window *w, sr_failure *why) {
     const double every = (double)(m->step[m->rows - 1] - m->step[0]) / (double)(m->rows - 1);
     const double memory = ceil(2 / (1 - m->at->alpha) / every);
     const int64_t most = m->rows / MIX_FOLDS > 1 ? m->rows / MIX_FOLDS : 1;
-    m->block = memory < (double)most ? (int64_t)memory : most;
+    m->block = memory >= 1 && memory < (double)most ? (int64_t)memory : most;
     return SR_OK;
 }
 

@@ -185,6 +185,26 @@ static sr_status read_site_texts(sr_runfile *f, char *scratch, sr_failure *why) 
     return status == SR_OK ? damage_list_add(f, &families, why) : status;
 }
 
+/* Analyses take lengths and weights from these numbers: what lies outside of their definition is
+ * damage, and reads as NaN. */
+static sr_status check_site_numbers(sr_runfile *f, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (int64_t i = 0; i < f->info.sites && status == SR_OK; i++) {
+        sr_run_site *s = &f->site[i];
+        sr_failure own = {0};
+        if (!isnan(s->alpha) && !(s->alpha >= 0 && s->alpha <= 1))
+            sr_fail(&own, SR_FORMAT, "%s: /sites/alpha: %g at site %lld is not within 0 and 1",
+                    f->path, s->alpha, (long long)i);
+        else if (!isnan(s->eps) && !(s->eps >= 0 && isfinite(s->eps)))
+            sr_fail(&own, SR_FORMAT, "%s: /sites/eps: %g at site %lld is not within 0 and 1e308",
+                    f->path, s->eps, (long long)i);
+        if (own.status == SR_OK) continue;
+        s->alpha = s->eps = NAN;
+        status = damage_list_add(f, &own, why);
+    }
+    return status;
+}
+
 static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why) {
     int64_t count = f->info.sites;
     sr_status status = SR_OK;
@@ -218,6 +238,7 @@ static sr_status read_site_numbers(sr_runfile *f, void *scratch, sr_failure *why
     }
 #undef READ
 #undef READ_IF_WHOLE
+    if (status == SR_OK) status = check_site_numbers(f, why);
     for (int64_t i = 0; i < count && status == SR_OK; i++) display_norm_fill(&f->site[i]);
     return status;
 }
