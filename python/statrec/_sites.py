@@ -35,9 +35,11 @@ class Site:
         self.sync = isinstance(module, nn.SyncBatchNorm)
 
     def declaration(self, depth, repeat):
-        """Arguments of Recorder.add_site."""
+        """Arguments of Recorder.add_site. A momentum that is no weight (1.5) leaves no alpha."""
+        alpha = self.alpha if 0 <= self.alpha <= 1 else math.nan
+        eps = self.eps if 0 <= self.eps < math.inf else math.nan
         return dict(name=self.name, norm=self.norm, kind=self.kind, family=self.family,
-                    width=self.width, depth=depth, eps=self.eps, alpha=self.alpha,
+                    width=self.width, depth=depth, eps=eps, alpha=alpha,
                     repeat=repeat, observed=self.observed, axis=self.axis, uses=self.uses)
 
 

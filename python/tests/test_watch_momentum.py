@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from statrec import _momentum
+from statrec import _momentum, _sites
 
 NAMES = tuple(_momentum.SCALARS)
 
@@ -198,6 +198,13 @@ class Momentum(unittest.TestCase):
         recorder = self.run_of(still, 1, [[part.requires_grad_() for part in parts]
                                           for parts in batches], kept="merge")
         self.assertAlmostEqual(self.speed(recorder, 1), 1 - 0.9 ** 4, 2)
+
+    def test_momentum_that_is_no_weight(self):
+        """Torch trains with it; the site has no alpha, since a run file refuses one outside of 0 and 1."""
+        for momentum, alpha in ((1.5, None), (-0.1, None), (0.1, 0.9), (1.0, 0.0)):
+            model = nn.Sequential(nn.BatchNorm1d(4, momentum=momentum))
+            declared = _sites.find_sites(model)[0][0].declaration(0, "last")["alpha"]
+            self.assertEqual(None if math.isnan(declared) else declared, alpha)
 
     def test_momentum_zero(self):
         model = mlp(lambda width: nn.BatchNorm1d(width, momentum=0.0))

@@ -196,6 +196,14 @@ static void test_bad_sites(void **state) {
     expect_bad_site(
         "family 17",
         (sr_site){.size = sizeof(sr_site), .name = "a", .width = 1, .family = (sr_family)17});
+    expect_bad_site("alpha 1.5 is not within 0 and 1",
+                    (sr_site){.size = sizeof(sr_site), .name = "a", .width = 1, .alpha = 1.5});
+    expect_bad_site("alpha -0.5",
+                    (sr_site){.size = sizeof(sr_site), .name = "a", .width = 1, .alpha = -0.5});
+    expect_bad_site("eps -1 negative",
+                    (sr_site){.size = sizeof(sr_site), .name = "a", .width = 1, .eps = -1});
+    expect_bad_site("eps inf",
+                    (sr_site){.size = sizeof(sr_site), .name = "a", .width = 1, .eps = INFINITY});
     expect_bad_site("declared twice",
                     (sr_site){.size = sizeof(sr_site), .name = "stem", .width = 1});
 }

@@ -181,6 +181,12 @@ static sr_status check_site(sr_recorder *r, const sr_site *s) {
     if ((unsigned)s->family >= SR_FAMILY_COUNT || (unsigned)s->repeat > SR_REPEAT_MERGE)
         return sr_fail(why, SR_USAGE, "%s: site %s: family %d, repeat %d", r->path, s->name,
                        (int)s->family, (int)s->repeat);
+    if ((!isnan(s->alpha) && !(s->alpha >= 0 && s->alpha <= 1)) ||
+        (!isnan(s->eps) && !(s->eps >= 0 && isfinite(s->eps))))
+        return sr_fail(
+            why, SR_USAGE,
+            "%s: site %s: alpha %g is not within 0 and 1, or eps %g negative or infinite", r->path,
+            s->name, s->alpha, s->eps);
     sr_run_site method;
     if (!recorder_take_method(&method, s))
         return sr_fail(why, SR_USAGE,
