@@ -294,6 +294,8 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(Q)sh tests/run_python.sh build/asan
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 	$(Q)$(MAKE) --no-print-directory check-wheel
+	$(Q)$(or $(PYTHON),python3) -c 'import torch' 2>/dev/null || { echo 'watched trainings: skipped: no torch'; exit 0; }; \
+	$(MAKE) --no-print-directory check-watched
 	$(Q)$(MAKE) --no-print-directory torture
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
 torture: ## every place where a run may be killed, fail or be damaged (an hour or two)
@@ -365,6 +367,13 @@ check-models: all ## train 43 PyTorch models with and without watch (PYTHON=... 
 	$(Q)STATREC_LIBRARY=$(abspath $(BUILD))/lib/libstatrec.so $(or $(PYTHON),python3) tests/py/check_models.py \
 	  --state $(BUILD)/models.state $(MODELS)
 .PHONY: check-models
+
+check-watched: all ## record 20 healthy PyTorch trainings and count what diagnose finds in them (PYTHON=... with torch)
+	$(Q)rm -rf $(BUILD)/watched
+	$(Q)for what in '' --diagnose; do \
+	  STATREC_LIBRARY=$(abspath $(BUILD))/lib/libstatrec.so PYTHONPATH=python PATH=$(abspath $(BUILD))/bin:$$PATH \
+	  $(or $(PYTHON),python3) sample_runs/watched/train.py $(BUILD)/watched $$what || exit 1; done
+.PHONY: check-watched
 
 coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests

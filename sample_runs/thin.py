@@ -1,27 +1,43 @@
 #!/usr/bin/env python3
 """thin.py -- every tenth step of a long run, for a file that is small enough to keep.
 
-    thin.py RUN.h5 THIN.h5
+    thin.py RUN.h5 THIN.h5 [--every N] [--without-vectors]
 
-Evaluations and the last step stay, checksums do not. Needs h5py, and h5repack of HDF5's tools.
+Evaluations stay, checksums do not. N divides the number of steps, so that the last one stays. Needs
+h5py, and h5repack of HDF5's tools.
 """
+import argparse
 import os
 import subprocess
 import sys
 
 import h5py
 
-EVERY = 10
 
 
-def thin(rows):
+def thin(rows, every):
     """Shortens a dataset whose first dimension is steps."""
-    kept = rows[EVERY - 1::EVERY]
+    kept = rows[every - 1::every]
     rows.resize(len(kept), axis=0)
     rows[...] = kept
 
 
-def main(source, target):
+def drop_vectors(file):
+    """Leaves /vectors without rows."""
+    for rows in file["vectors"].values():
+        if rows.maxshape[0] is None:
+            rows.resize(0, axis=0)
+    file["state/committed_vectors"][()] = 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("source")
+    parser.add_argument("target")
+    parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--without-vectors", action="store_true")
+    given = parser.parse_args()
+    source, target, every = given.source, given.target, given.every
     copy = target + ".new"
     with open(source, "rb") as file:
         data = file.read()
@@ -30,13 +46,17 @@ def main(source, target):
         file.write(data[:int.from_bytes(data[28:36], "little")])
     with h5py.File(copy, "r+") as file:
         steps = file["state/committed_steps"][()]
+        if steps % every:
+            sys.exit(f"{source}: {steps} steps are no multiple of {every}")
         for rows in [file["step"], *file["steps"].values(), *file["scalars"].values()]:
             if rows.shape[0] == steps:
-                thin(rows)
-        file["state/committed_steps"][()] = steps // EVERY
+                thin(rows, every)
+        file["state/committed_steps"][()] = steps // every
+        if given.without_vectors:
+            drop_vectors(file)
     subprocess.run(["h5repack", copy, target], check=True)
     os.remove(copy)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
