@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """thin.py -- every tenth step of a long run, for a file that is small enough to keep.
 
-    thin.py RUN.h5 THIN.h5 [--every N] [--without-vectors]
+    thin.py RUN.h5 THIN.h5 [--every N] [--scalars NAME,NAME...]
 
+With --scalars only these of a site and the loss, tokens and epoch of a step stay, and no vectors.
 Evaluations stay, checksums do not. N divides the number of steps, so that the last one stays. Needs
 h5py, and h5repack of HDF5's tools.
 """
@@ -14,7 +15,6 @@ import sys
 import h5py
 
 
-
 def thin(rows, every):
     """Shortens a dataset whose first dimension is steps."""
     kept = rows[every - 1::every]
@@ -22,12 +22,18 @@ def thin(rows, every):
     rows[...] = kept
 
 
-def drop_vectors(file):
-    """Leaves /vectors without rows."""
+def drop(file, kept):
+    """Leaves /vectors without rows, and other scalars without values: they read as NaN."""
     for rows in file["vectors"].values():
         if rows.maxshape[0] is None:
             rows.resize(0, axis=0)
     file["state/committed_vectors"][()] = 0
+    kept = {"step", "update", "loss", "tokens", "epoch", *kept}
+    for name, rows in [*file["steps"].items(), *file["scalars"].items()]:
+        if name not in kept:
+            steps = len(rows)
+            rows.resize(0, axis=0)
+            rows.resize(steps, axis=0)
 
 
 def main():
@@ -35,7 +41,7 @@ def main():
     parser.add_argument("source")
     parser.add_argument("target")
     parser.add_argument("--every", type=int, default=10)
-    parser.add_argument("--without-vectors", action="store_true")
+    parser.add_argument("--scalars")
     given = parser.parse_args()
     source, target, every = given.source, given.target, given.every
     copy = target + ".new"
@@ -52,8 +58,8 @@ def main():
             if rows.shape[0] == steps:
                 thin(rows, every)
         file["state/committed_steps"][()] = steps // every
-        if given.without_vectors:
-            drop_vectors(file)
+        if given.scalars:
+            drop(file, given.scalars.split(","))
     subprocess.run(["h5repack", copy, target], check=True)
     os.remove(copy)
 

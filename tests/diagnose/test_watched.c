@@ -49,7 +49,7 @@ static void discrepancy(void **state) {
     const plan narrow = {"tid", 0, .sigma = 1.15, .without_pairs = true};
     plan watch = narrow, wide = narrow;
     (void)state;
-    found(&narrow, "inference", "notable", "a", 0.11, 0.15);
+    found(&narrow, "inference", "notable", "a", 0.13, 0.17);
     watch.watched = wide.watched = true;
     program_result r = advice(watch);
     check_text(&r, row_of(&r, "inference"), "verdict", "not-told");
