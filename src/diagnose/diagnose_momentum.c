@@ -11,8 +11,8 @@
  * Divisor: some hosts average the variance with the divisor n - 1 and normalize with n. Without any
  * drift sigma_B/sigma is then sqrt((n-1)/n), and tid_var is 1 - sqrt((n-1)/n).
  *
- * Padding: a host may record statistics of valid rows while its running values are of all rows. They
- * then move towards another mean than mu_B, and v is too small.
+ * Padding: a host may record statistics of valid rows while its running values are of all rows.
+ * They then move towards another mean than mu_B, and v is too small.
  *
  * Running values of another rank: statistics of all ranks are recorded, but each rank averages its
  * own. They move away from the merged batch mean, and TID is large.
