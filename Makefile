@@ -294,6 +294,8 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(Q)sh tests/run_python.sh build/asan
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' sh tests/install.sh build/release
 	$(Q)$(MAKE) --no-print-directory check-wheel
+	$(Q)$(or $(PYTHON),python3) -c 'import torch' 2>/dev/null || { echo 'watched trainings: skipped: no torch'; exit 0; }; \
+	$(MAKE) --no-print-directory check-watched
 	$(Q)$(MAKE) --no-print-directory torture
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
 torture: ## every place where a run may be killed, fail or be damaged (an hour or two)
@@ -351,7 +353,7 @@ SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure te
   test_many_files test_observed_marks test_own_metrics test_passes test_power test_recover_whole \
   test_reference_loop test_reference_norms test_report test_run test_run_evaluation test_run_spectra \
   test_running test_shard_groups test_spike test_spoilt test_statplot test_statplot_figures test_swmr \
-  test_synth_images test_torture test_torture_checkpoints test_transformer_xl test_translate test_would_bn
+  test_synth_images test_torture test_torture_checkpoints test_transformer_xl test_translate test_watched test_would_bn
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
 quick: all tests ## the most telling tests, a minute of two cores
 	$(Q)sh tests/layers.sh
@@ -365,6 +367,13 @@ check-models: all ## train 43 PyTorch models with and without watch (PYTHON=... 
 	$(Q)STATREC_LIBRARY=$(abspath $(BUILD))/lib/libstatrec.so $(or $(PYTHON),python3) tests/py/check_models.py \
 	  --state $(BUILD)/models.state $(MODELS)
 .PHONY: check-models
+
+check-watched: all ## record 20 healthy PyTorch trainings and count what diagnose finds in them (PYTHON=... with torch)
+	$(Q)rm -rf $(BUILD)/watched
+	$(Q)for what in '' --diagnose; do \
+	  STATREC_LIBRARY=$(abspath $(BUILD))/lib/libstatrec.so PYTHONPATH=python PATH=$(abspath $(BUILD))/bin:$$PATH \
+	  $(or $(PYTHON),python3) sample_runs/watched/train.py $(BUILD)/watched $$what || exit 1; done
+.PHONY: check-watched
 
 coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests

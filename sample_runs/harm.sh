@@ -2,14 +2,14 @@
 # Prints src/diagnose/harm_ranges.h: each statistic at the worst site of the recorded runs that validated both
 # ways, of those that lose nothing in evaluation and of those that lose something. Run in the root of the checkout:
 #     sample_runs/harm.sh BIN_DIRECTORY >harm.h && mv harm.h src/diagnose/harm_ranges.h
-# and build again. The runs: every *.h5 of this folder, and those of the two archives below.
+# and build again. The runs: every *.h5 of this folder, and those of the archives below.
 set -eu
 bin=$1
 unpacked=$(mktemp -d)
 trap 'rm -r "$unpacked"' EXIT
 trap 'exit 1' HUP INT TERM
-for archive in sample_runs/gap_translation.tar.xz sample_runs/study/runs/padding.tar.xz; do
-    tar -xJf "$archive" -C "$unpacked"
+for archive in gap_translation study/runs/padding watched/calibration; do
+    tar -xJf "sample_runs/$archive.tar.xz" -C "$unpacked"
 done
 cat <<'END'
 /* harm_ranges.h -- what statistics say of harm, made by sample_runs/harm.sh: do not edit.

@@ -39,7 +39,8 @@ class SiteAudit:
     mean and s of the data, s^2 with the divisor n - 1 of each batch; the noise of the batches is
     subtracted. feature, largest: where |mean - mu| / sigma is largest, and (mean - mu) / sigma
     there. value: Interval of the measure with batch statistics at this site alone, or None; share:
-    fraction of the gap that they close, or None. frozen: training uses the buffers, too. notes: texts.
+    fraction of the gap that they close, or None. frozen: training uses the buffers, too. notes:
+    texts.
     """
 
     def __init__(self, gauge):

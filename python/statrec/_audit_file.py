@@ -8,10 +8,10 @@ from ._library import Error, library
 from ._version import version
 
 _SCALARS = {
-    "audit_shift": ("1", "||mean - mu||_2 / ||sigma||_2, mean over all batches, without the noise of "
-                         "the batches; in the last step"),
-    "audit_spread": ("1", "||s - sigma||_2 / ||sigma||_2, s^2 the mean variance of all batches with "
-                          "divisor n - 1, without the noise of the batches; in the last step"),
+    "audit_shift": ("1", "||mean - mu||_2 / ||sigma||_2, mean over all batches, without the noise "
+                         "of the batches; in the last step"),
+    "audit_spread": ("1", "||s - sigma||_2 / ||sigma||_2, s^2 the mean variance of all batches "
+                          "with divisor n - 1, without the noise of the batches; in the last step"),
     "audit_share": ("1", "(running - this site's)/(running - every site's) of the audit's measure; "
                          "in the last step"),
 }

@@ -30,13 +30,14 @@ def verdict(audit):
     measure = audit.main
     if measure.broken():
         weights = "; all weights are finite" if audit.weights_finite else ""
-        return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, and "
-                f"finite with batch statistics{weights}")
+        return (f"{audit.verdict}: the {_named(measure)} is not finite with running statistics, "
+                f"and finite with batch statistics{weights}")
     if audit.verdict == NOTHING:
         return _nothing(audit, measure)
     if measure.name == OUTPUTS:
-        return (f"{audit.verdict}: the outputs with running statistics are by {audit.cost} of their "
-                "size further from those with batch statistics than those with recomputed statistics")
+        return (f"{audit.verdict}: the outputs with running statistics are by {audit.cost} of "
+                "their size further from those with batch statistics than those with recomputed "
+                "statistics")
     return (f"{audit.verdict}: running statistics cost {_cost(measure, audit.cost)} against "
             f"{audit.against} statistics")
 
@@ -94,8 +95,8 @@ def _recomputed(measure):
     text = f"recomputed statistics return {returned} of {number(gap.value)}"
     if returned.low > 0 and returned.value >= 0.5 * gap.value:
         return f"{text}: {_LOAD}"
-    return text + (": batches differ from each other (few rows, or rows of one kind in a batch), and "
-                   "no fixed statistics are right for all of them")
+    return text + (": batches differ from each other (few rows, or rows of one kind in a batch), "
+                   "and no fixed statistics are right for all of them")
 
 
 def measure_rows(audit):

@@ -177,7 +177,8 @@ class _Modules:
 
 
 def _buffers(module):
-    """Its buffers, by name. Those of TorchScript cannot be exchanged; evaluation only reads them."""
+    """Its buffers, by name. Those of TorchScript cannot be exchanged: evaluation only reads them.
+    """
     return {} if isinstance(module, torch.jit.ScriptModule) else dict(module._buffers)
 
 

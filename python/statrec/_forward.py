@@ -1,4 +1,4 @@
-"""watch(..., forward=True): forward passes are recorded as they come, none waits for a backward pass.
+"""watch(..., forward=True): forward passes are recorded as they come, without waiting for backward.
 
 Every pass of a site counts, in training or evaluation mode, with gradients or without, also in
 torch.inference_mode(). Recorded are the moments of the module's input x, as in training, and the
@@ -22,8 +22,8 @@ SCALARS.update({
     "x_nonfinite": "share of the entries of x in valid rows that are not finite",
 })
 OF_SOURCE = {
-    "source_tid_mean": "||mu_B - mu||_2 / ||sqrt(sigma2)||_2 with the running statistics mu and sigma2 "
-                       "that the module had when the recording began",
+    "source_tid_mean": "||mu_B - mu||_2 / ||sqrt(sigma2)||_2 with the running statistics mu and "
+                       "sigma2 that the module had when the recording began",
     "source_tid_var": "||sqrt(sigma2_B) - sqrt(sigma2)||_2 / ||sqrt(sigma2)||_2 with the running "
                       "variance sigma2 that the module had when the recording began",
 }
@@ -88,7 +88,8 @@ class ForwardTap(_taps.Tap):
         return True
 
     def _compiled(self, args, output):
-        self.misfit = ("within torch.compile forward=True does not record; call the model outside of it")
+        self.misfit = ("within torch.compile forward=True does not record; call the model outside "
+                       "of it")
 
     def _ran(self, module, args, output):
         self.shared.guarded(self._look, module, args, output)

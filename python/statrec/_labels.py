@@ -1,7 +1,7 @@
 """Labels of steps, as the domain or the client that a batch is from: watch(..., labels=NAMES).
 
-The file has the number of a step's label as a custom scalar, and the names in its definition: a file
-holds numbers alone, and its datasets are created before the first step.
+The file has the number of a step's label as a custom scalar, and the names in its definition: a
+file holds numbers alone, and its datasets are created before the first step.
 """
 import math
 
@@ -47,4 +47,6 @@ def names(text):
 def read(text, column):
     """The names of the numbers in a column, None where a step has no label."""
     known = names(text)
-    return [known[int(value)] if math.isfinite(value) else None for value in column] if known else []
+    if not known:
+        return []
+    return [known[int(value)] if math.isfinite(value) else None for value in column]

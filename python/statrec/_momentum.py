@@ -1,19 +1,21 @@
 """How far the running mean of a batch norm moved in a step, as two sums of each site.
 
-Over steps v = sum mu_moved / sum mu_apart is the effective momentum: 1 - alpha where the buffers are
-updated once a step, 1 - alpha^k where k passes of (nearly) the same batch update them, 0 where they
-stand still. Vectors are recorded in few steps, and mu of consecutive steps is needed: hence scalars.
+Over steps v = sum mu_moved / sum mu_apart is the effective momentum: 1 - alpha where the buffers
+are updated once a step, 1 - alpha^k where k passes of (nearly) the same batch update them, 0 where
+they stand still. Vectors are recorded in few steps, and mu of consecutive steps is needed: hence
+scalars.
 """
 import torch
 
 from . import _passes
 
 SCALARS = {
-    "mu_moved": "sum over features of (mu[t+1] - mu[t]) (mu_B[t] - mu[t]); mu[t]: running mean before "
-                "the step's first forward pass; mu[t+1]: after its last; mu_B: recorded batch mean of "
-                "the step (of merged passes the merged one)",
-    "mu_apart": "sum over features of (mu_B[t] - mu[t])^2; mu[t]: running mean before the step's first "
-                "forward pass; mu_B: recorded batch mean of the step (of merged passes the merged one)",
+    "mu_moved": "sum over features of (mu[t+1] - mu[t]) (mu_B[t] - mu[t]); mu[t]: running mean "
+                "before the step's first forward pass; mu[t+1]: after its last; mu_B: recorded "
+                "batch mean of the step (of merged passes the merged one)",
+    "mu_apart": "sum over features of (mu_B[t] - mu[t])^2; mu[t]: running mean before the step's "
+                "first forward pass; mu_B: recorded batch mean of the step (of merged passes the "
+                "merged one)",
 }
 
 

@@ -29,6 +29,7 @@ from . import (_activations, _cards, _forward, _labels, _momentum, _nodes, _open
 from ._mask import Mask
 from ._rows import Rows, number
 from ._say import warn
+from ._version import version
 
 if TYPE_CHECKING:
     from ._plot import Diagnosis
@@ -54,13 +55,14 @@ class Watch:
     observed modules. repeat: "last" records the last of several passes in a step, "merge" all of
     them as one batch; None: the last, with a warning. phases: names of passes that are kept apart,
     each with sites of its own (`with run.phase("real"):`). ranks: "merge" or "own" with
-    torch.distributed (None: merge if there is a SyncBatchNorm). every=N: record the sites in every
-    N-th step (and rows of /steps always). vectors=False: scalars only. gradient_norms=False: omit
-    dx_norm, direct_norm and their bn variants, which cost a pass over g. on_error: "warn"
-    continues without recording, "raise" stops the training. kind: a text, or a function of a
-    site's name. start: steps before this run. verbose: print the number of sites and the classes
-    that look like norms and are not recorded (sites_left_out). forward=True: every forward pass is
-    recorded in any mode, and nothing of gradients. labels: names for step(label=...).
+    torch.distributed (None: merge if there is a SyncBatchNorm); with "own" rows and loss are those
+    of rank 0. every=N: record the sites in every N-th step (and rows of /steps always).
+    vectors=False: scalars only. gradient_norms=False: omit dx_norm, direct_norm and their bn
+    variants, which cost a pass over g. on_error: "warn" continues without recording, "raise" stops
+    the training. kind: a text, or a function of a site's name. start: steps before this run.
+    verbose: print the number of sites and the classes that look like norms and are not recorded
+    (sites_left_out). forward=True: every forward pass is recorded in any mode, and nothing of
+    gradients. labels: names for step(label=...).
     on_finding(finding): called once for each new finding of diagnose, every findings_every steps
     and at the end. Further options are the same as for statrec.Recorder.
     """
@@ -120,6 +122,7 @@ class Watch:
         self._recorder = None
         if self._ranks.writes:
             told = dict(program=os.path.basename(sys.argv[0] or "python"),
+                        version=f"statrec.watch {version}",  # diagnose judges watched models by it
                         model=type(model).__name__, loss_reduction="mean",
                         threads=torch.get_num_threads(), seed=torch.initial_seed() % 2 ** 64,
                         ranks=self._ranks.told)

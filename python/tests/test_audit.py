@@ -1,4 +1,4 @@
-"""statrec.audit and statrec.compare: values against float64 code, state left as it was, verdicts."""
+"""statrec.audit and statrec.compare: values against float64 code, state as it was, verdicts."""
 import contextlib
 import copy
 import inspect
@@ -22,7 +22,8 @@ import torch.nn.functional as F
 from statrec import _audit, _audit_compare, _audit_numbers as numbers, _audit_score as scores
 from torch import nn
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs", "audit.md")
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs",
+                    "audit.md")
 
 
 def pairs(count=12, rows=64, shift=0.0, seed=1):
@@ -139,7 +140,8 @@ class Reports(Case):
     def pairwise(self, parts):
         """sqrt of the mean of products of different batches: no noise in it."""
         count = len(parts)
-        total = sum(float(parts[i] @ parts[j]) for i in range(count) for j in range(count) if i != j)
+        total = sum(float(parts[i] @ parts[j])
+                    for i in range(count) for j in range(count) if i != j)
         return math.sqrt(max(total / count / (count - 1), 0))
 
     def constant(self, rows, depth=1):
@@ -252,7 +254,8 @@ class Reports(Case):
         found = statrec.compare(model, batches, other)
         self.assertEqual(found.batches, (12, 9))
         for site, norm in zip(found.sites, norms_of(model)):
-            a, b = ([inputs_of(model, norm, x, False) for x, _ in some] for some in (batches, other))
+            a, b = ([inputs_of(model, norm, x, False) for x, _ in some]
+                    for some in (batches, other))
             sigma = torch.stack([x.var(0) for x in a]).mean(0).sqrt()
             means = [torch.stack([x.mean(0) for x in some]) for some in (a, b)]
             noise = sum(part.var(0).sum().item() / len(part) for part in means)
@@ -341,7 +344,8 @@ class Numbers(Case):
     def test_unit_of_the_loss(self):
         batches = pairs(3)
         model = mlp(nn.BatchNorm1d)
-        for loss, unit, want in ((F.cross_entropy, None, "nats"), (nn.CrossEntropyLoss(), None, "nats"),
+        for loss, unit, want in ((F.cross_entropy, None, "nats"),
+                                 (nn.CrossEntropyLoss(), None, "nats"),
                                  (nn.CrossEntropyLoss(reduction="sum"), None, ""),
                                  (lambda o, t: 2 * F.cross_entropy(o, t), None, ""),
                                  (lambda o, t: 2 * F.cross_entropy(o, t), "nats", "nats"),
@@ -364,7 +368,8 @@ class State(Case):
                           (id(value.grad), value.grad.clone()))
                    for name, value in [*model.named_parameters(), *model.named_buffers()]}
         modules = [(id(module), module.training, list(module._buffers), list(module._parameters),
-                    list(module.__dict__), dict(module._forward_hooks), dict(module._forward_pre_hooks),
+                    list(module.__dict__), dict(module._forward_hooks),
+                    dict(module._forward_pre_hooks),
                     dict(module._backward_hooks), dict(module._forward_hooks_always_called),
                     dict(module._forward_pre_hooks_with_kwargs)) for module in model.modules()]
         return tensors, modules
@@ -463,7 +468,8 @@ class State(Case):
         model, batches = trained(mlp(nn.BatchNorm1d), pairs(4)), pairs(4)
         want = statrec.audit(model, batches, F.cross_entropy)
         model.cuda()
-        before, state = [value.clone() for value in model.state_dict().values()], torch.cuda.get_rng_state()
+        before = [value.clone() for value in model.state_dict().values()]
+        state = torch.cuda.get_rng_state()
 
         def noisy(output, target):
             torch.rand(3, device="cuda")
@@ -590,8 +596,8 @@ class Forwards(Case):
             """Features last; the norm within it has them in dimension 1."""
 
             def forward(self, x):
-                y = F.batch_norm(x.transpose(1, 2), self.running_mean, self.running_var, self.weight,
-                                 self.bias, self.training, self.momentum, self.eps)
+                y = F.batch_norm(x.transpose(1, 2), self.running_mean, self.running_var,
+                                 self.weight, self.bias, self.training, self.momentum, self.eps)
                 return F.relu(y.transpose(1, 2))
         torch.manual_seed(8)
         for norm, shape in ((nn.BatchNorm1d(4), (6, 4)), (nn.BatchNorm1d(4), (6, 4, 7)),
@@ -668,7 +674,8 @@ class Forwards(Case):
             self.assertEqual(audit.measures["loss"].values, want.measures["loss"].values)
             self.assertEqual([site.name for site in audit.sites], ["1", "4"])
             self.assertIn(f"{prefix}1.running_mean", audit.repair())
-            self.assertEqual(wrapped.load_state_dict(audit.repair(), strict=False).unexpected_keys, [])
+            taken = wrapped.load_state_dict(audit.repair(), strict=False)
+            self.assertEqual(taken.unexpected_keys, [])
             plain.load_state_dict(mlp(nn.BatchNorm1d).state_dict())
 
     def wrapped(self, model):
@@ -761,7 +768,8 @@ class Inputs(Case):
         twin = copy.deepcopy(model).double()
         for got, x in zip(audit.measures["outputs"].values["running"], batches):
             with torch.no_grad():
-                running, batch = (copy.deepcopy(twin).train(mode)(x.double()) for mode in (False, True))
+                running, batch = (copy.deepcopy(twin).train(mode)(x.double())
+                                  for mode in (False, True))
             self.near(got, ((running - batch).norm() / batch.norm()).item())
         self.assertEqual(audit.measures["outputs"].values["batch"], [0.0] * 8)
 
@@ -775,13 +783,15 @@ class Inputs(Case):
         model, batches = mlp(nn.BatchNorm1d), pairs(2)
         for error, text, work in (
                 (ValueError, "no batch", lambda: statrec.audit(model, [])),
-                (ValueError, "batches: at least 1", lambda: statrec.audit(model, batches, batches=0)),
+                (ValueError, "batches: at least 1",
+                 lambda: statrec.audit(model, batches, batches=0)),
                 (ValueError, "yields 3 values", lambda: statrec.audit(model, [(1, 2, 3)])),
                 (TypeError, "Module is wanted", lambda: statrec.audit(lambda x: x, batches)),
                 (TypeError, "loss: a function", lambda: statrec.audit(model, batches, loss=3)),
                 (TypeError, "a number is wanted",
                  lambda: statrec.audit(model, batches, lambda output, target: "much")),
-                (ValueError, "no normalization module", lambda: statrec.audit(nn.Linear(5, 2), batches)),
+                (ValueError, "no normalization module",
+                 lambda: statrec.audit(nn.Linear(5, 2), batches)),
                 (ValueError, "none of the 2 normalizations has running statistics",
                  lambda: statrec.audit(mlp(nn.LayerNorm), batches)),
                 (ValueError, "run it on one batch first",

@@ -124,7 +124,7 @@ class Forward(WatchCase):
         self.assertEqual([site["alpha"] for site in run.recorder.sites], [1.0, 1.0])
 
     def test_copy_with_stale_buffers(self):
-        """An EMA of the weights keeps the buffers of the beginning (timm 245): against its own inputs."""
+        """An EMA of the weights keeps the buffers of the beginning (timm 245), not its inputs."""
         model = mlp(nn.BatchNorm1d)
         ema = copy.deepcopy(model)
         for _ in range(60):
@@ -309,8 +309,9 @@ class Labels(unittest.TestCase):
             run.step(label="source")
 
     def test_wrong_names(self):
-        for wrong, told in (("source", "a list"), (["a,b"], "without commas"), ([""], "without commas"),
-                            (["a", "a"], "twice"), (["c" * 30 + str(n) for n in range(20)], "bytes"),
+        for wrong, told in (("source", "a list"), (["a,b"], "without commas"),
+                            ([""], "without commas"), (["a", "a"], "twice"),
+                            (["c" * 30 + str(n) for n in range(20)], "bytes"),
                             ([1], "without commas")):
             with self.assertRaisesRegex(ValueError, f"labels: .*{told}"):
                 fake_watch(mlp(), labels=wrong)
@@ -326,14 +327,15 @@ class File(unittest.TestCase):
         torch.manual_seed(2)
 
     def record(self, model, shifts, **options):
-        with watch(model, self.path, forward=True, verbose=False, **options) as run, torch.no_grad():
+        with watch(model, self.path, forward=True, verbose=False, **options) as run, \
+                torch.no_grad():
             for shift in shifts:
                 model(shift + torch.randn(64, 5))
                 run.step(label="target" if shift else "source")
         return statrec.open(self.path)
 
     def test_domains(self):
-        """A shift shows in tid_mean, which is that of float64; the labels tell the domains apart."""
+        """A shift shows in tid_mean, which is the float64 one; the labels separate the domains."""
         model, inputs = mlp(nn.BatchNorm1d), []
         train(model, list(torch.randn(60, 32, 5)))
         model.eval()[1].register_forward_pre_hook(

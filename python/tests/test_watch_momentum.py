@@ -25,8 +25,8 @@ def of(step, site):
 
 
 class Reference:
-    """Both sums of a module by hooks of its own, in float64; kept: whose rows count of the passes of
-    a step, "last" or "merge"."""
+    """Both sums of a module by hooks of its own, in float64; kept: whose rows count of the passes
+    of a step, "last" or "merge"."""
 
     def __init__(self, module, kept="last", valid=None):
         self.module, self.kept, self.valid, self.inputs = module, kept, valid, []
@@ -224,11 +224,13 @@ class Momentum(unittest.TestCase):
                 model(batch).square().mean().backward()
                 run.step()
         found = [of(step, "4") for step in run.recorder.steps]
-        self.assertEqual([number for number, one in enumerate(found, 1) if one], list(range(60, 65)))
+        moving = [number for number, one in enumerate(found, 1) if one]
+        self.assertEqual(moving, list(range(60, 65)))
         self.assertAlmostEqual(found[59][0] / found[59][1], 0.1, 5)
 
     def test_not_finite(self):
-        """An overflow leaves NaN in the buffers: in the sums too, from then on, of this site alone."""
+        """An overflow leaves NaN in the buffers: in the sums too, from then on, at this site alone.
+        """
         model, batches = mlp(nn.BatchNorm1d), self.batches(4)
         batches[1][0] = math.inf
         state = copy.deepcopy(model.state_dict())

@@ -1,8 +1,12 @@
 """sample_runs/watched: 20 healthy trainings and ten to calibrate by."""
+import contextlib
+import io
 import os
 import sys
 import tempfile
+import types
 import unittest
+from unittest import mock
 
 from support import TOP
 from watch_help import same, weights
@@ -62,11 +66,32 @@ class Trainings(unittest.TestCase):
         with tempfile.TemporaryDirectory() as where:
             self.train.record([one], where)
             with statrec.open(os.path.join(where, f"{one.name}.h5")) as file:
+                self.assertTrue(file.info["version"].startswith("statrec.watch "))
                 self.assertEqual([int(step) for step in file.evals["step"]], [25, 50])
                 for name in ("valid_loss", "valid_loss_batch"):
                     self.assertEqual((file.metrics[name].better, file.metrics[name].unit),
                                      ("less", "nats"))
                     self.assertLess(file.evals[name][1], file.evals[name][0])
+
+    def test_false_alarms(self):
+        """Two notable findings of all files are allowed, and no severe one."""
+        def found(*severities):
+            findings = [dict(question="gradient", severity=word, site="a", statistic="g_mu_share",
+                             value=1.0, low=0.9, high=1.1, limit=0.5) for word in severities]
+            return types.SimpleNamespace(findings=findings)
+        with tempfile.TemporaryDirectory() as where:
+            for name in ("a.h5", "b.h5"):
+                open(os.path.join(where, name), "w").close()
+            for first, second, fails in ((("notable",), ("notable", "minor"), False),
+                                         (("notable",), ("notable", "notable"), True),
+                                         (("severe",), (), True)):
+                answers = iter((found(*first), found(*second)))
+                with mock.patch.object(statrec, "diagnose", lambda path: next(answers)), \
+                        contextlib.redirect_stdout(io.StringIO()):
+                    if fails:
+                        self.assertRaises(SystemExit, self.train.diagnose, where)
+                    else:
+                        self.train.diagnose(where)
 
 
 if __name__ == "__main__":

@@ -98,7 +98,8 @@ def _shape(y, u, v):
     r, far = (u * u + v * v).sqrt(), torch.maximum(u.abs(), v.abs())
     kinds = torch.stack([r < 1, (r < 1) & (r > 0.55), far < 0.9,
                          (far < 1) & (torch.minimum(u.abs(), v.abs()) < 0.3),
-                         (v.abs() < 0.3) & (u.abs() < 1.1), (v.abs() < 0.9) & (u.abs() < (v + 0.9) / 1.8)])
+                         (v.abs() < 0.3) & (u.abs() < 1.1),
+                         (v.abs() < 0.9) & (u.abs() < (v + 0.9) / 1.8)])
     return kinds[y, torch.arange(len(y))]
 
 
@@ -113,7 +114,8 @@ def colours(seed, size=16):
     """Shapes of random colours: three channels."""
     random, n = _random(seed)
     y = torch.randint(6, (n,), generator=random)
-    return Task("colours", _drawn(_shape(y, *_placed(n, random, size)), random, 3), y, "classes", 6, 3)
+    x = _drawn(_shape(y, *_placed(n, random, size)), random, 3)
+    return Task("colours", x, y, "classes", 6, 3)
 
 
 def masks(seed, size=16):
@@ -148,7 +150,8 @@ def strokes(seed, size=14):
     near = (u.abs() < 1.1) & (v.abs() < 1.1)
     signs = torch.stack([(v.abs() < 0.25) | (u.abs() < 0.25), (u - v).abs() < 0.35,
                          ((u - v).abs() < 0.35) | ((u + v).abs() < 0.35),
-                         (v - 0.8).abs() < 0.3, ((v - 0.7).abs() < 0.25) | ((v + 0.7).abs() < 0.25)])
+                         (v - 0.8).abs() < 0.3,
+                         ((v - 0.7).abs() < 0.25) | ((v + 0.7).abs() < 0.25)])
     return Task("strokes", _drawn(near & signs[y, torch.arange(n)], random), y, "classes", 5, 1)
 
 

@@ -60,7 +60,8 @@ def resnet(width=8):
         return nn.Sequential(nn.Conv2d(task.inputs, width, 3, padding=1, bias=False),
                              nn.BatchNorm2d(width), nn.ReLU(), Residual(width, width, 1),
                              Residual(width, 2 * width, 2), Residual(2 * width, 4 * width, 2),
-                             nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4 * width, task.classes))
+                             nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                             nn.Linear(4 * width, task.classes))
     return make
 
 
@@ -73,7 +74,8 @@ class Block(nn.Module):
         super().__init__()
         self.norm1, self.norm2, self.causal = norm(width), norm(width), causal
         self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
-        self.inner = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.inner = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
+                                   nn.Linear(4 * width, width))
 
     def forward(self, x):
         y, length = self.norm1(x), x.shape[1]
@@ -160,7 +162,9 @@ def temporal(width=16):
     def make(task):
         parts, before = [], task.inputs
         for _ in range(3):
-            parts += [nn.Conv1d(before, width, 5, padding=2, bias=False), nn.BatchNorm1d(width), nn.ReLU()]
+            parts += [nn.Conv1d(before, width, 5, padding=2, bias=False), nn.BatchNorm1d(width),
+                      nn.ReLU()]
             before = width
-        return nn.Sequential(*parts, nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(width, task.classes))
+        return nn.Sequential(*parts, nn.AdaptiveAvgPool1d(1), nn.Flatten(),
+                             nn.Linear(width, task.classes))
     return make

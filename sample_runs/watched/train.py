@@ -4,11 +4,12 @@
     PYTHONPATH=python python sample_runs/watched/train.py DIRECTORY --calibrate
     PYTHONPATH=python python sample_runs/watched/train.py DIRECTORY --diagnose
 
-The first writes DIRECTORY/NAME.h5 of the 20 trainings in TRAININGS, on which false alarms of `statrec
-diagnose` are counted. --calibrate writes ten others, with other models, data and seeds, from which
-limits may be taken. --diagnose prints a table of what diagnose finds in the files of DIRECTORY. All
-data are generated; every training takes seconds on one core and reaches a loss well below the one of
-its first steps (the script checks it).
+The first writes DIRECTORY/NAME.h5 of the 20 trainings in TRAININGS, on which false alarms of
+`statrec diagnose` are counted. --calibrate writes ten others, with other models, data and seeds,
+from which limits are taken. --diagnose prints a table of what diagnose finds in the files of
+DIRECTORY, and fails where that is more than false alarms may be. All data are generated; every
+training takes seconds on one core and reaches a loss well below the one of its first steps (the
+script checks it).
 """
 import argparse
 import glob
@@ -27,6 +28,7 @@ import models
 import statrec
 
 EVERY = 25  # steps between evaluations
+FALSE_ALARMS = 2  # notable findings in all files
 
 
 class Training:
@@ -124,9 +126,10 @@ def loss_of(task, output, target):
 
 @torch.no_grad()
 def validated(model, task, batch):
-    """Mean loss of the validation set with running statistics, and with those of its batches. Nothing
-    of the model changes."""
-    norms = [module for module in model.modules() if isinstance(module, nn.modules.batchnorm._BatchNorm)]
+    """Mean loss of the validation set with running statistics, and with those of its batches.
+    Nothing of the model changes."""
+    norms = [module for module in model.modules()
+             if isinstance(module, nn.modules.batchnorm._BatchNorm)]
     kept = [{name: value.clone() for name, value in norm.named_buffers()} for norm in norms]
     losses = []
     for of_batch in (False, True):
@@ -189,7 +192,8 @@ def record(chosen, directory):
 
 
 def diagnose(directory):
-    """One row for each finding, and the number of findings by question and severity."""
+    """One row for each finding, and the number of findings by question and severity; exits where a
+    severe one or more than FALSE_ALARMS notable ones are among them."""
     counted, files = {}, sorted(glob.glob(os.path.join(directory, "*.h5")))
     for path in files:
         for finding in statrec.diagnose(path).findings:
@@ -202,6 +206,10 @@ def diagnose(directory):
     print(f"{len(files)} runs")
     for (question, severity), count in sorted(counted.items()):
         print(f"{question}\t{severity}\t{count}")
+    of = {word: sum(n for key, n in counted.items() if key[1] == word)
+          for word in ("notable", "severe")}
+    if of["severe"] or of["notable"] > FALSE_ALARMS:
+        sys.exit(f"{of['severe']} severe and {of['notable']} notable findings in healthy trainings")
 
 
 def main():

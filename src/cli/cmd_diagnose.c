@@ -25,7 +25,7 @@ static const option_use of_follow = {"follow", follows, NULL, NULL};
 static const option diagnose_rows[] = {
     CHOICE_OPTION(NULL, "format", AT(format), "text", "text|" TSV_FORMATS,
                   "print a page per run, or a table with one row per run and question"),
-    CHOICE_OPTION(NULL, "healthy", AT(healthy), "no", "no|vision|text",
+    CHOICE_OPTION(NULL, "healthy", AT(healthy), "no", "no|vision|text|watched",
                   "print the ranges of these runs as the usual ones of this kind"),
     FLAG_OPTION(NULL, "harm", AT(harm), "no",
                 "print the statistics of these runs beside what evaluation loses in them"),

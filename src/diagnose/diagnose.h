@@ -18,8 +18,8 @@ sr_status diagnose_page(char **paths, int count, diagnose_synchronizes_fn *synch
 /* A row for each run and question; program "statrec diagnose", tsv.h decides the format. */
 sr_status diagnose_table(char **paths, int count, diagnose_synchronizes_fn *synchronizes,
                          const char *command, FILE *out, int *worst, sr_failure *why);
-/* The usual ranges, as src/diagnose/healthy_ranges.h has them: those that are said of "vision" or
- * of "text" runs. */
+/* The usual ranges, as src/diagnose/healthy_ranges.h has them: those that are said of "vision",
+ * "text" or "watched" runs. */
 sr_status diagnose_healthy(const char *kind, char **paths, int count, FILE *out, sr_failure *why);
 /* A finding: question's id, "minor", "notable" or "severe", 1 to 3 for it, all of it in a line. */
 typedef struct diagnose_finding {

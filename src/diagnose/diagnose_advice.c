@@ -260,6 +260,8 @@ static const advice_rule pieces[] = {
      {IF(about, "updates a step"), UNLESS(below, "")}},
     {"momentum", "a check of the momentum in use, and of which batches reach the site", "",
      {IF(about, "updates a step"), IF(below, ""), UNLESS(still, "")}},
+    {"momentum", "a norm that leaves padding out, or batches of similar length", "",
+     {IF(about, "updates with padding")}},
     {"momentum", "alpha's root by the number of passes, if it should be of an update", "",
      {IF(about, "moves an update")}},
     {"momentum", "synchronized batch norms (SyncBatchNorm), or buffers averaged over the ranks", "",

@@ -91,7 +91,7 @@ static const seat *worst_seat(const seats *all, int first, int end, const bool *
 
 static sr_status read_seats(const subject *s, seats *all, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int q = 0; q < QUANTITIES; q++) all->limit[q] = healthy_limit(names[q]);
+    for (int q = 0; q < QUANTITIES; q++) all->limit[q] = healthy_limit(s, names[q]);
     all->at = calloc((size_t)s->info->sites + 1, sizeof *all->at);
     if (!all->at) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int64_t i = 0; i < s->info->sites && status == SR_OK; i++) {

@@ -86,7 +86,7 @@ sr_status measure_embedding(const subject *s, int64_t which, const void *what, e
 
 sr_status look_embedding(const subject *s, answer *a, sr_failure *why) {
     const char *name;
-    const healthy_range *healthy = healthy_find("embedding_rank");
+    healthy_range healthy;
     int64_t most = 0;
     bool any = false;
     *a = (answer){.statistic = "effective rank/values",
@@ -94,7 +94,7 @@ sr_status look_embedding(const subject *s, answer *a, sr_failure *why) {
                   .severity = NOTABLE,
                   .below = true,
                   .e = NO_ESTIMATE};
-    a->limit = healthy ? healthy->low / HEALTHY_MARGIN : 0.5;
+    a->limit = healthy_find(s, a->range_of, &healthy) ? healthy.low / HEALTHY_MARGIN : 0.5;
     for (int i = 0; (name = sr_run_name(s->run, "embeddings", i)); i++) {
         collapse c;
         sr_status status = look_at(s, name, &c, why);

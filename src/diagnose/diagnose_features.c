@@ -99,7 +99,7 @@ static const char none[] = "no sigma2_B or psi2_B among the vectors after the bu
 
 sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "fraction below eps", .range_of = "dead", .severity = NOTABLE};
-    a->limit = healthy_find("dead") ? healthy_limit("dead") : 0;
+    a->limit = fmax(0, healthy_limit(s, "dead")); /* 0 without a range */
     sr_status status = answer_rank(s, measure_dead, NULL, a, why);
     if (status != SR_OK || a->reason[0]) return status;
     if (!a->asked) return answer_not_asked(a, "%s", none);
@@ -116,7 +116,7 @@ sr_status look_dead(const subject *s, answer *a, sr_failure *why) {
 sr_status look_growth(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "variance growth", .range_of = "growth"};
     a->severity = NOTABLE;
-    a->limit = healthy_limit("growth");
+    a->limit = healthy_limit(s, "growth");
     sr_status status = answer_rank(s, measure_growth, NULL, a, why);
     if (a->reason[0] && s->count)
         return answer_not_asked(a, "needs vectors of %d steps after the burn-in", 3 * LEAST_STEPS);

@@ -6,8 +6,9 @@
  *     gap = mean of (running - batch), its sign turned where more is better
  *
  * with Student's 95 % interval (neighbouring evaluations are of one run: an interval of this run).
- * The metric is a loss in nats if the run has one, as of all metrics it is the finest, else the
- * first that has a partner.
+ * The metric is a negative log-likelihood in nats (NAME is nll or ends in _nll) if the run has it
+ * both ways: smoothing of labels and penalties are no part of it. Else it is the first loss in
+ * nats, as of all metrics it is the finest, else the first that has a partner.
  *
  * Judged by what it costs: of a loss in nats 0.01 is notable and 0.1 severe, of any other metric
  * 0.2 % and 2 % of its value (mean of NAME); the interval must exclude zero. Thirds are of all
@@ -36,16 +37,23 @@ static bool is_in_nats(const sr_run_metric *m) {
     return strncmp(m->unit, "nats", 4) == 0;
 }
 
+/* Of names alone: a host's metrics have definitions in its own words. */
+static bool is_likelihood(const sr_run_metric *m) {
+    const char *last = strrchr(m->name, '_');
+    return is_in_nats(m) && strcmp(last ? last + 1 : m->name, "nll") == 0;
+}
+
 static const sr_run_metric *choose_metric(const sr_runfile *run) {
-    const sr_run_metric *m, *first = NULL;
+    const sr_run_metric *m, *best = NULL;
+    int best_rank = 0;
     for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++) {
         const sr_run_metric *other = gap_partner(run, m);
+        const int rank = 1 + is_in_nats(m) + is_likelihood(m);
         if (!other || m->better == SR_BETTER_NEITHER || !has_values(run, m)) continue;
-        if (!has_values(run, other)) continue;
-        if (is_in_nats(m)) return m;
-        if (!first) first = m;
+        if (!has_values(run, other) || rank <= best_rank) continue;
+        best = m, best_rank = rank;
     }
-    return first;
+    return best;
 }
 
 static double worse_by(const sr_run_metric *m, double than_it, double other) {

@@ -22,7 +22,7 @@ sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
     bool any = false;
     for (int i = 0; i < 3; i++) {
         answer one = {.statistic = names[i], .range_of = ranges[i], .severity = NOTABLE};
-        one.limit = healthy_limit(ranges[i]);
+        one.limit = healthy_limit(s, ranges[i]);
         sr_status status = answer_rank(s, measure_median, names[i], &one, why);
         if (status != SR_OK) return status;
         if (!one.asked && (any || a->reason[0])) continue;

@@ -24,6 +24,13 @@ static const measured rows[] = {
     {"like_samples", "vision", measure_alike, NULL, false},
     {"lag", "vision", measure_slow, NULL, false},
     {"embedding_rank", "text", measure_embedding, NULL, true},
+    {"tid_mean", "watched", measure_own_median, "tid_mean", false},
+    {"tid_var", "watched", measure_own_median, "tid_var", false},
+    {"outliers", "watched", measure_outliers, "dist_mu", false},
+    {"g_mu_share", "watched", measure_own_median, "g_mu_share", false},
+    {"g_sigma2_share", "watched", measure_own_median, "g_sigma2_share", false},
+    {"padding", "watched", measure_padding, NULL, false},
+    {"like_samples", "watched", measure_alike, NULL, false},
 };
 
 typedef struct span {

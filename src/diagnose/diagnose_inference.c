@@ -65,7 +65,7 @@ sr_status discrepancy_rank(const subject *s, bool observed, answer *a, sr_failur
     for (int i = 0; i < (observed ? OF_BN : DISCREPANCIES); i++) {
         answer one = {.statistic = discrepancy[i].statistic, .e = NO_ESTIMATE};
         one.range_of = discrepancy[i].range;
-        one.limit = healthy_limit(one.range_of);
+        one.limit = healthy_limit(s, one.range_of);
         measure_fn *measure = observed    ? measure_observed_median
                               : i < OF_BN ? measure_discrepancy
                                           : measure_psi;
@@ -97,10 +97,12 @@ static void tell_tid(const subject *s, const answer *tid, answer *a) {
                     tid->limit);
 }
 
-/* The figure draws valid_loss alone. */
+/* The figure draws valid_loss alone, of which valid_nll is the part without smoothing. */
 static void figure_of_gap(const subject *s, const gap *g, answer *a) {
     const char *name = g->metric->name;
-    if (strcmp(name, "valid_loss") == 0)
+    const sr_run_metric *loss = sr_run_find_metric(s->run, "valid_loss");
+    const bool drawn = loss && gap_partner(s->run, loss);
+    if (drawn && (g->metric == loss || strcmp(name, "valid_nll") == 0))
         answer_figure(a, "statplot modes");
     else
         answer_figure(a, "stat-curve --evals --metric %s,%s", name,

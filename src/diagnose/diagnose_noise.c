@@ -90,7 +90,7 @@ sr_status look_outliers(const subject *s, answer *a, sr_failure *why) {
     const char *worst = NULL;
     for (int i = 0; i < 3; i++) {
         answer one = {.statistic = titles[i], .range_of = "outliers", .severity = NOTABLE};
-        one.limit = healthy_limit("outliers");
+        one.limit = healthy_limit(s, "outliers");
         sr_status status = answer_rank(s, measure_outliers, names[i], &one, why);
         if (status != SR_OK) return status;
         if (!one.asked && (worst || a->reason[0])) continue;
@@ -122,7 +122,7 @@ sr_status measure_expected(const subject *s, int64_t site, const void *what, est
 
 sr_status look_rows(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "expected tid_mean", .range_of = "tid_mean", .severity = NOTABLE};
-    a->limit = healthy_limit("tid_mean");
+    a->limit = healthy_limit(s, "tid_mean");
     sr_status status = answer_rank(s, measure_expected, "rows", a, why);
     if (status != SR_OK) return status;
     if (!a->asked) return answer_nowhere(a, "no site with a batch mean, rows and alpha");
@@ -159,7 +159,7 @@ sr_status measure_alike(const subject *s, int64_t site, const void *what, estima
 
 sr_status look_alike(const subject *s, answer *a, sr_failure *why) {
     *a = (answer){.statistic = "like_samples", .range_of = "like_samples", .severity = NOTABLE};
-    a->limit = healthy_limit("like_samples");
+    a->limit = healthy_limit(s, "like_samples");
     sr_status status = answer_rank(s, measure_alike, NULL, a, why);
     if (status != SR_OK) return status;
     if (!a->asked) return answer_nowhere(a, "no site with tid_mean, samples and alpha");

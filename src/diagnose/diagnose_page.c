@@ -43,18 +43,19 @@ static const char *measured_in(const answer *a) {
     return a->in ? a->in : "";
 }
 
-static void write_range(const answer *a, char *text, size_t size) {
-    const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
-    const char *plural = r && r->runs > 1 ? "s" : "", *side = a->below ? "below" : "above";
+static void write_range(const subject *s, const answer *a, char *text, size_t size) {
+    healthy_range r;
+    const bool known = a->range_of && healthy_find(s, a->range_of, &r);
+    const char *plural = known && r.runs > 1 ? "s" : "", *side = a->below ? "below" : "above";
     if (a->severe > 0)
         snprintf(text, size, "notable from %.3g, severe from %.3g on, interval above zero",
                  a->limit, a->severe);
-    else if (r && r->sites > r->runs)
-        snprintf(text, size, "%.3g to %.3g (%d sites of %d %s run%s); found %s %.3g", r->low,
-                 r->high, r->sites, r->runs, r->kind, plural, side, a->limit);
-    else if (r)
-        snprintf(text, size, "%.3g to %.3g (%d %s run%s); found %s %.3g", r->low, r->high, r->runs,
-                 r->kind, plural, side, a->limit);
+    else if (known && r.sites > r.runs)
+        snprintf(text, size, "%.3g to %.3g (%d sites of %d %s run%s); found %s %.3g", r.low, r.high,
+                 r.sites, r.runs, r.kind, plural, side, a->limit);
+    else if (known)
+        snprintf(text, size, "%.3g to %.3g (%d %s run%s); found %s %.3g", r.low, r.high, r.runs,
+                 r.kind, plural, side, a->limit);
     else
         snprintf(text, size, "found %s %.3g", side, a->limit);
 }
@@ -125,7 +126,7 @@ static sr_status write_finding(const subject *s, const question *q, const answer
     snprintf(text, sizeof text, "%s %s %s", a->statistic, number_text, measured_in(a));
     paragraph(out, "measured", text);
     if (!a->unit[0]) {
-        write_range(a, text, sizeof text);
+        write_range(s, a, text, sizeof text);
         paragraph(out, a->range_of ? "usual" : "limit", text);
     }
     write_sites(s, a, text, sizeof text);
@@ -144,10 +145,10 @@ static sr_status write_finding(const subject *s, const question *q, const answer
 /* One line of the table of what is in order. */
 static void write_in_order(const subject *s, const question *q, const answer *a, FILE *out) {
     char number[128], range[96] = "-";
-    const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
+    healthy_range r;
     write_estimate(a, number, sizeof number);
-    if (r)
-        snprintf(range, sizeof range, "%.3g to %.3g (%d/%d)", r->low, r->high, r->sites, r->runs);
+    if (a->range_of && healthy_find(s, a->range_of, &r))
+        snprintf(range, sizeof range, "%.3g to %.3g (%d/%d)", r.low, r.high, r.sites, r.runs);
     fprintf(out, "%*s%-*s%-27s%-30s%-26s%s%-6.3g ", INDENT, "", LABEL, q->id, a->statistic, number,
             range,
             a->below        ? "< "

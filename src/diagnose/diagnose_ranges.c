@@ -17,15 +17,29 @@ static const healthy_range ranges[] = {
     {#statistic, less_low, less_high, less, ful_low, ful_high, ful},
 static const harm_range harms[] = {HARM_RANGES(HARM){NULL, 0, 0, 0, 0, 0, 0}};
 
-const healthy_range *healthy_find(const char *name) {
-    for (const healthy_range *r = ranges; r->statistic; r++)
-        if (strcmp(r->statistic, name) == 0) return r;
-    return NULL;
+static bool is_for(const healthy_range *r, const subject *s, const char *name) {
+    const bool watched = strcmp(r->kind, "watched") == 0;
+    return strcmp(r->statistic, name) == 0 && (!watched || s->watched);
 }
 
-double healthy_limit(const char *name) {
-    const healthy_range *r = healthy_find(name);
-    return r ? HEALTHY_MARGIN * r->high : NAN;
+bool healthy_find(const subject *s, const char *name, healthy_range *range) {
+    *range = (healthy_range){0};
+    for (const healthy_range *r = ranges; r->statistic; r++) {
+        if (!is_for(r, s, name)) continue;
+        if (range->runs) {
+            range->low = fmin(range->low, r->low), range->high = fmax(range->high, r->high);
+            range->runs += r->runs, range->sites += r->sites;
+            range->kind = "recorded";
+        } else {
+            *range = *r;
+        }
+    }
+    return range->runs > 0;
+}
+
+double healthy_limit(const subject *s, const char *name) {
+    healthy_range r;
+    return healthy_find(s, name, &r) ? HEALTHY_MARGIN * r.high : NAN;
 }
 
 const harm_range *harm_find(const char *name) {

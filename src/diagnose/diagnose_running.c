@@ -203,11 +203,12 @@ static bool has_running_mean(const subject *s) {
 sr_status look_alpha(const subject *s, answer *a, sr_failure *why) {
     sr_status begun = look_at_start(s, a, why);
     if (begun != SR_OK || a->verdict == FOUND) return begun;
-    const healthy_range *healthy = healthy_find("lag");
+    healthy_range healthy;
+    const bool known = healthy_find(s, "lag", &healthy);
     answer fast = {.statistic = "noise", .limit = FAST_LIMIT, .severity = NOTABLE};
     *a = (answer){.statistic = "lag", .range_of = "lag", .severity = NOTABLE};
     /* 1 is the least there can be: the margin is on what is above it */
-    a->limit = healthy ? 1 + HEALTHY_MARGIN * (healthy->high - 1) : NAN;
+    a->limit = known ? 1 + HEALTHY_MARGIN * (healthy.high - 1) : NAN;
     sr_status status = answer_rank(s, measure_slow, NULL, a, why);
     if (status == SR_OK) status = answer_rank(s, measure_fast, NULL, &fast, why);
     if (status != SR_OK || a->reason[0]) return status;

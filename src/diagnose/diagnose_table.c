@@ -42,17 +42,18 @@ static int rank_of(const int *order, int found, int number) {
     return 0;
 }
 
-static void write_numbers(const answer *a, tsv *t) {
-    const healthy_range *r = a->range_of ? healthy_find(a->range_of) : NULL;
+static void write_numbers(const subject *s, const answer *a, tsv *t) {
+    healthy_range r = {0};
+    const bool known = a->range_of && healthy_find(s, a->range_of, &r);
     const bool asked = a->verdict != NOT_ASKED;
     tsv_text(t, asked && a->statistic ? a->statistic : "-");
     tsv_real(t, asked ? a->e.value : NAN);
     tsv_real(t, asked ? a->e.low : NAN);
     tsv_real(t, asked ? a->e.high : NAN);
     tsv_real(t, asked ? a->limit : NAN);
-    tsv_real(t, r ? r->low : NAN);
-    tsv_real(t, r ? r->high : NAN);
-    tsv_int(t, r ? r->runs : 0);
+    tsv_real(t, known ? r.low : NAN);
+    tsv_real(t, known ? r.high : NAN);
+    tsv_int(t, r.runs);
 }
 
 static void write_row(const subject *s, const question *q, const answer *a, int place_of, tsv *t) {
@@ -63,7 +64,7 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
     tsv_text(t, verdicts[a->verdict]);
     tsv_int(t, place_of);
     tsv_text(t, severities[a->verdict == FOUND ? a->severity : 0]);
-    write_numbers(a, t);
+    write_numbers(s, a, t);
     tsv_text(t, a->shown ? answer_site(s, a, 0) : "-");
     tsv_int(t, a->asked);
     tsv_int(t, a->beyond);

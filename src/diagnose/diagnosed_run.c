@@ -57,9 +57,10 @@ static sr_status mark_usual(subject *s, sr_failure *why) {
 
 sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_failure *why) {
     const sr_run_site *site;
-    static const char ours[] = "statrec train";
+    static const char ours[] = "statrec train", watch[] = "statrec.watch ";
     *s = (subject){.run = run, .info = sr_run_get_info(run), .path = path};
     s->trained = s->info->program && strncmp(s->info->program, ours, sizeof ours - 1) == 0;
+    s->watched = s->info->version && strncmp(s->info->version, watch, sizeof watch - 1) == 0;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if (globs_is_replica(site->name)) continue;
         s->sites++;

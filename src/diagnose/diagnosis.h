@@ -44,6 +44,7 @@ typedef struct subject {
     int64_t merged_sites;                       /* whose passes of a step are one batch */
     int64_t begin;                              /* first step of the run, in the burn-in or not */
     bool trained; /* by statrec train: what is advised may be an option of it */
+    bool watched; /* recorded by statrec.watch */
     diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
     const neighbour *beside;                /* set after subject_open; NULL: no other run */
 } subject;
@@ -105,15 +106,17 @@ estimate estimate_quotient(const estimate *b, const estimate *a);
 /* -- usual ranges: diagnose_ranges.c --------------------------------------------------------- */
 
 typedef struct healthy_range {
-    const char *statistic, *kind; /* kind of the runs: "vision", "text" */
+    const char *statistic, *kind; /* kind of the runs: "vision", "text", "watched" */
     double low, high;             /* of the estimates of their sites */
     int runs, sites;
 } healthy_range;
 
-/* NULL when no recorded run has it. */
-const healthy_range *healthy_find(const char *name);
+/* What is usual for a run of this kind: the range of the recorded runs of statrec train, and of a
+ * watched model that of watched models too, which are of any kind and size. False when no recorded
+ * run has it. */
+bool healthy_find(const subject *s, const char *name, healthy_range *range);
 /* HEALTHY_MARGIN times its upper end; NaN without one. */
-double healthy_limit(const char *name);
+double healthy_limit(const subject *s, const char *name);
 
 /* A statistic at the worst site of runs whose gap is measured: those that lose nothing in
  * evaluation, and those that lose something (diagnose_gap.c). */

@@ -13,4 +13,11 @@
     X(padding, "vision", 0, 0, 5, 36)                                                              \
     X(like_samples, "vision", 0.0897, 1.61, 4, 26)                                                 \
     X(lag, "vision", 1.09, 1.93, 1, 2)                                                             \
-    X(embedding_rank, "text", 0.972, 0.985, 17, 17)
+    X(embedding_rank, "text", 0.972, 0.985, 17, 17)                                                \
+    X(tid_mean, "watched", 0.0134, 0.121, 8, 33)                                                   \
+    X(tid_var, "watched", 0.0139, 0.128, 8, 33)                                                    \
+    X(outliers, "watched", 3.35, 9.6, 10, 41)                                                      \
+    X(g_mu_share, "watched", 0.00637, 0.315, 8, 33)                                                \
+    X(g_sigma2_share, "watched", 0.00815, 0.484, 8, 33)                                            \
+    X(padding, "watched", 0, 0, 10, 41)                                                            \
+    X(like_samples, "watched", 0.0736, 0.492, 5, 21)

@@ -137,6 +137,9 @@ static void put_evaluation(sr_recorder *r, const plan *p, int step, double loss)
         run_put_eval(r, step, 1, "hits hits_batch", 50 * (1 - p->gap), 50.0);
     else if (p->without_pairs)
         run_put_eval(r, step, 1, "valid_loss", loss);
+    else if (p->nll_cost != 0)
+        run_put_eval(r, step, 1, "valid_loss valid_loss_batch valid_nll valid_nll_batch",
+                     loss + cost_at(p, step), loss, loss - 0.5 + p->nll_cost, loss - 0.5);
     else
         run_put_eval(r, step, 1, "valid_loss valid_loss_batch",
                      loss * (1 + p->gap + (p->uneven ? 0.3 * (step % 60 ? 1 : -1) : 0)) +
@@ -163,6 +166,7 @@ static sr_recorder *create(const plan *p) {
              p->whole ? "" : "# options without effect are left out\n");
     if (p->config) o.config = config;
     if (p->config && !p->other_host) o.program = "statrec train";
+    if (p->watched) o.version = "statrec.watch 0.2.0";
     sr_recorder *r = run_create(program_file("run.h5"), o);
     for (int i = 0; i <= SIGMA_SITES + p->more_pn; i++) {
         const int kind = is_observed(p, i) ? 2 : i < SIGMA_SITES ? 0 : p->psi_divides ? 3 : 1;
@@ -184,6 +188,8 @@ static sr_recorder *create(const plan *p) {
     assert_int_equal(sr_add_embedding(r, "words", 20, WIDTH), SR_OK);
     if (p->whole) sr_add_metric(r, "image_loss", "nats per image", "of none", SR_BETTER_LESS);
     run_add_metrics(r);
+    if (p->nll_cost != 0)
+        sr_add_metric(r, "valid_nll_batch", "nats per token", "by batches", SR_BETTER_LESS);
     sr_add_metric(r, "hits", "percent", "of a host's own", SR_BETTER_MORE);
     sr_add_metric(r, "hits_batch", "percent", "with batch statistics", SR_BETTER_MORE);
     return r;

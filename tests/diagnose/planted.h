@@ -18,6 +18,7 @@ typedef struct plan {
     double cost_grows;     /* with each evaluation, */
     double cost_uneven;    /* this more and less in turn */
     double lower;          /* validation loss of both kinds, nats */
+    double nll_cost;       /* as cost, of valid_nll, which is there then */
     double gradient;       /* factor on sum_g */
     double growth;         /* of one feature's variance over the run; 0: none */
     double drift;          /* of the mean in a step */
@@ -38,6 +39,7 @@ typedef struct plan {
     uint32_t seed;         /* of the noise; 0: 7 */
     const char *config;    /* of statrec train, which then is the program; NULL: a host's own */
     bool other_host;       /* with this configuration, which is its own */
+    bool watched;          /* by statrec.watch */
     bool whole;            /* that has options without use too, as the first files, of images */
     const char *kind;      /* of every site; NULL: layer */
     const char *method;    /* of the first sites; NULL: own-bn */

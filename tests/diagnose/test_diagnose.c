@@ -427,12 +427,15 @@ static void ranges(void **state) {
     }
 }
 
-/* So are those of docs/diagnose.md: "least to largest (runs)". */
+/* So are those of docs/diagnose.md: harm as "least to largest (runs)", usual ranges as "| kind | least
+ * | largest | runs | sites |". */
 static void documented(void **state) {
     (void)state;
     program_result r = program_run(
-        "cd \"$STATREC_SAMPLES/..\" && sed -n 's/^ *X(\\([a-z0-9_]*\\), \\([^,]*\\), "
-        "\\([^,]*\\), \\([0-9]*\\), .*/\\2 to \\3 (\\4)/p' src/diagnose/harm_ranges.h | "
+        "cd \"$STATREC_SAMPLES/..\" && { sed -n 's/^ *X(\\([a-z0-9_]*\\), \\([^,]*\\), "
+        "\\([^,]*\\), \\([0-9]*\\), .*/\\2 to \\3 (\\4)/p' src/diagnose/harm_ranges.h; "
+        "sed -n '/^ *X(/s/^ *X(\\([a-z0-9_]*\\), \"\\([a-z]*\\)\", \\(.*\\)).*/`\\1`, \\2, \\3/p' "
+        "src/diagnose/healthy_ranges.h | sed 's/, / | /g'; } | "
         "while read -r text; do grep -F \"$text\" docs/diagnose.md || echo \"lacks $text\"; done");
     if (strstr(r.out, "lacks ")) fail_msg("docs/diagnose.md %s", strstr(r.out, "lacks "));
     assert_non_null(strstr(r.out, "`tid_var`"));

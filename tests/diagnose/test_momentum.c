@@ -27,6 +27,7 @@ typedef struct motion_plan {
     int bad_at;         /* the batch of this step is not finite; 0: none */
     bool bad_loss;      /* and no loss from there on */
     double rank_offset; /* of the merged batch mean from the rank's own */
+    double padded;      /* rows over the valid ones; their mean is 2 above, and enters mu alone */
     int rows;           /* 0: 4096 */
     bool same;          /* every batch is the same */
     bool unbiased;      /* running variance */
@@ -86,6 +87,7 @@ static batch_values pass_step(const motion_plan *p, int step, site_state *s, uin
             all.mu_B[k] += (mu_B[k] + p->rank_offset) / passes;
             all.sigma2_B[k] += sigma2_B[k] / passes;
         }
+        for (int k = 0; k < WIDTH; k++) mu_B[k] += 2 * p->padded / (1 + p->padded);
         for (int i = 0; i < updates && !rests(p, step); i++) move(p, s, mu_B, sigma2_B);
     }
     return all;
@@ -111,6 +113,7 @@ static void put_site(sr_recorder *r, const motion_plan *p, int site, int step, c
     put(r, site, SR_mu, before.mu), put(r, site, SR_sigma2, before.sigma2);
     put(r, site, SR_gamma, one), put(r, site, SR_sum_g, sum), put(r, site, SR_sum_gx, sum);
     sr_put_scalar(r, site, SR_SCALAR_dx_norm, 100);
+    if (p->padded > 0) sr_put_scalar(r, site, SR_SCALAR_padded, p->padded * or_else(p->rows, 4096));
     if (p->silent) return;
     sr_put_scalar(r, site, id[0], moved);
     sr_put_scalar(r, site, id[1], apart);
@@ -235,6 +238,34 @@ static void slower(void **state) {
     (void)state;
     check_case((motion_plan){.first = 3, .momentum = 0.02}, "found", "notable", "d",
                log(0.98) / log(0.9), 1e-3, "move as by 0.192 updates a step");
+}
+
+/* Rows that are no part of mu_B draw the running mean elsewhere; of statrec train they do not. A
+ * fifth of the rows draws mu by 0.4; mu_B - mu has the variance s^2 2/(1 + alpha) beside it. */
+static void padding(void **state) {
+    (void)state;
+    const motion_plan p = {.first = 3, .padded = 0.25, .noise = 0.5, .steps = 3000};
+    const double around = 0.25 * 2 / 1.9, v = 0.1 * around / (around + 0.4 * 0.4),
+                 k = log(1 - v) / log(0.9);
+    check_case(p, "found", "minor", "d", k, 0.03,
+               "20 % of the rows are padding, which they contain and the recorded statistics do "
+               "not (v 0.0");
+    program_result r = diagnose("--format tsv");
+    check_text(&r, row_of(&r, "momentum"), "statistic", "updates with padding");
+    check_cell(&r, row_of(&r, "momentum"), "limit", 0.9);
+    advises(&r, "momentum", "a norm that leaves padding out", true);
+    advises(&r, "momentum", "momentum in use", false);
+    program_free(&r);
+    motion_plan trained = p;
+    trained.config = "norm = bn\n";
+    check_case(trained, "found", "notable", "d", k, 0.03, "their alpha is not the recorded one");
+    /* more updates are none of padding */
+    motion_plan more = p;
+    more.updates = 4;
+    r = tell(more);
+    holds(&r, "momentum", "text", "padding", false);
+    program_free(&r);
+    check_case((motion_plan){.first = 3, .padded = 0.001}, "in-order", "-", "a", 1, 0.01, "");
 }
 
 static void never(void **state) {
@@ -381,9 +412,10 @@ static void not_asked(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_time),     cmocka_unit_test(twice),      cmocka_unit_test(many_sites),
-        cmocka_unit_test(accumulated), cmocka_unit_test(slower),     cmocka_unit_test(never),
-        cmocka_unit_test(begins),      cmocka_unit_test(stops),      cmocka_unit_test(divisor),
-        cmocka_unit_test(not_finite),  cmocka_unit_test(other_rank), cmocka_unit_test(not_asked),
+        cmocka_unit_test(accumulated), cmocka_unit_test(slower),     cmocka_unit_test(padding),
+        cmocka_unit_test(never),       cmocka_unit_test(begins),     cmocka_unit_test(stops),
+        cmocka_unit_test(divisor),     cmocka_unit_test(not_finite), cmocka_unit_test(other_rank),
+        cmocka_unit_test(not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
