@@ -43,20 +43,35 @@ static sr_status keep_pairs(pairs *p, const double *a, const double *b, int64_t 
     return SR_OK;
 }
 
-static double ratio_of_resample(const pairs *p, int64_t block, rng *random) {
+/* sums [n + 1]: of the values before each. Of `length` values from `at` on, around the end. */
+static double sum_of_block(const double *sums, int64_t n, int64_t at, int64_t length) {
+    const int64_t end = at + length;
+    return end <= n ? sums[end] - sums[at] : sums[n] - sums[at] + sums[end - n];
+}
+
+static double ratio_of_resample(const pairs *sums, int64_t block, rng *random) {
     double a = 0, b = 0;
-    for (int64_t drawn = 0; drawn < p->n;) {
-        int64_t at = (int64_t)rng_below(random, (uint64_t)p->n);
-        for (int64_t i = 0; i < block && drawn < p->n; i++, drawn++) {
-            a += p->a[at];
-            b += p->b[at];
-            at = at + 1 == p->n ? 0 : at + 1;
-        }
+    for (int64_t drawn = 0; drawn < sums->n; drawn += block) {
+        const int64_t left = sums->n - drawn, length = block < left ? block : left;
+        const int64_t at = (int64_t)rng_below(random, (uint64_t)sums->n);
+        a += sum_of_block(sums->a, sums->n, at, length);
+        b += sum_of_block(sums->b, sums->n, at, length);
     }
     return a / b;
 }
 
-static sr_status ratio_interval(const pairs *p, estimate *e, sr_failure *why) {
+/* Values become sums of those before them; value [n + 1] */
+static void sum_before(double *value, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i <= n; i++) {
+        const double here = i < n ? value[i] : 0;
+        value[i] = sum;
+        sum += here;
+    }
+}
+
+/* Replaces the pairs by their sums. */
+static sr_status ratio_interval(pairs *p, estimate *e, sr_failure *why) {
     double drawn[RESAMPLES];
     rng random = rng_create(1);
     summary s;
@@ -67,6 +82,8 @@ static sr_status ratio_interval(const pairs *p, estimate *e, sr_failure *why) {
     free(copy);
     const int64_t block = bootstrap_block(p->a, p->n, s.median, why);
     if (!block) return why->status;
+    sum_before(p->a, p->n);
+    sum_before(p->b, p->n);
     for (int i = 0; i < RESAMPLES; i++) drawn[i] = ratio_of_resample(p, block, &random);
     sort_reals(drawn, RESAMPLES);
     e->low = quantile_of_sorted(drawn, RESAMPLES, 0.025);

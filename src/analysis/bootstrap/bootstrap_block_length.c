@@ -6,8 +6,9 @@
  *     w(t) = 1 for |t| <= 1/2, 2 (1 - |t|) for |t| <= 1,
  *
  * R is the autocovariance, M = 2 m. m is the smallest lag after which K = max(5, ceil(sqrt(log10
- * n))) lags in a row have |R(k) / R(0)| < 2 sqrt(log10 n / n). l is at most min(3 sqrt n, n / 3). R
- * belongs to the indicator y_i = [x_i > median], not to x. The error of a median depends on it, and
+ * n))) lags in a row have |R(k) / R(0)| < 2 sqrt(log10 n / n). l is at most min(3 sqrt n, n / 3),
+ * and at least n / 4096: longer blocks than needed keep the interval valid, 4096 of them lose
+ * little, and a resample costs a step for each block. R belongs to the indicator y_i = [x_i > median], not to x. The error of a median depends on it, and
  * it exists for any tails.
  *
  * An indicator takes one bit of a step. So counts of 64 steps at once give its covariances; a
@@ -24,7 +25,7 @@
 
 #include "analysis/bootstrap/bootstrap.h"
 
-enum { WORD = 64 };
+enum { WORD = 64, MOST_BLOCKS = 4096 };
 
 /* -- the indicator --------------------------------------------------------------------------- */
 
@@ -113,9 +114,10 @@ static double block_length(correlation *c) {
         large += 2 * w * (double)k * r;
         spectrum += 2 * w * r;
     }
-    if (!(spectrum > 0)) return 1;
+    const double least = fmax(1, ceil(n / MOST_BLOCKS));
+    if (!(spectrum > 0)) return least;
     const double length = cbrt(2 * large * large / (4.0 / 3 * spectrum * spectrum) * n);
-    return fmin(fmax(1, ceil(length)), limit);
+    return fmin(fmax(least, ceil(length)), limit);
 }
 
 int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failure *why) {
