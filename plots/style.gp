@@ -83,6 +83,15 @@ stat_name(s) = s eq 'tid_mean' ? 'mean TID' : s eq 'tid_var' ? 'variance TID' : 
     s eq 'row_grad_mean' ? 'mean of dx' : s eq 'row_grad_var' ? 'variance of dx' : s eq 'rows' ? 'rows of the batch' : \
     s eq 'nonfinite' ? 'values not finite' : s eq 'lr' ? 'learning rate' : s eq 'grad_norm' ? 'gradient norm' : \
     s eq stat && stat_own ? cut(s.own_unit(stat_unit), 34) : s
+# Vectors and what compares them with running values, as enhanced text. enhanced_safe(text): names from run files in it.
+vector_name(v) = v eq 'mu_B' ? 'batch mean {/:Italic μ_B}' : v eq 'sigma2_B' ? 'batch variance {/:Italic σ_B}^2' : \
+    v eq 'psi2_B' ? 'batch mean square {/:Italic ψ_B}^2' : v eq 'mu' ? 'running mean {/:Italic μ}' : \
+    v eq 'sigma2' ? 'running variance {/:Italic σ}^2' : v eq 'psi2' ? 'running mean square {/:Italic ψ}^2' : \
+    v eq 'gamma' ? 'gain {/:Italic γ}' : v eq 'sum_g' ? 'sum of {/:Italic g}' : v eq 'sum_gx' ? 'sum of {/:Italic g x̂}' : \
+    v eq 'mu_difference' ? '{/:Italic μ_B} − {/:Italic μ}' : v eq 'sigma2_difference' ? '{/:Italic σ_B}^2 − {/:Italic σ}^2' : \
+    v eq 'psi2_difference' ? '{/:Italic ψ_B}^2 − {/:Italic ψ}^2' : v eq 'mu_shift' ? '({/:Italic μ_B} − {/:Italic μ}) / {/:Italic σ}' : \
+    v eq 'sigma_ratio' ? '{/:Italic σ_B} / {/:Italic σ}' : v eq 'psi_ratio' ? '{/:Italic ψ_B} / {/:Italic ψ}' : enhanced_safe(v)
+enhanced_safe(text) = strlen(text) == 0 ? '' : (strstrt('{}^_@&~\', text[1:1]) ? '\'.text[1:1] : text[1:1]).enhanced_safe(text[2:*])
 # What the runs declare is called what they call it, with its unit.
 own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 
