@@ -106,7 +106,7 @@ static sr_status read_eval(const sr_runfile *run, const char *name, int64_t firs
 
 /* One metric of a run, validated both ways. */
 typedef struct both_ways {
-    double *gap, *step; /* [evals]; NaN where one of them is not finite */
+    double *gap, *step;  /* [evals]; NaN where one of them is not finite */
     int64_t evals, last; /* last: step of the run */
 } both_ways;
 
@@ -236,8 +236,7 @@ static sr_status eval_columns_make(group *e, const run_set *set, const char *wor
         if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
         m = metric_find(set, at, strlen(at));
         const char *definition = m ? m->definition : "declared by no run";
-        status =
-            add_column(e, (column){at, definition, false, m, NULL, ITSELF, NULL, NULL}, why);
+        status = add_column(e, (column){at, definition, false, m, NULL, ITSELF, NULL, NULL}, why);
     }
     if (e->gap && status == SR_OK) status = add_gaps(e, set, *words, why);
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
@@ -273,13 +272,12 @@ static sr_status add_step(group *e, const run_set *set, const char *name, bool m
     const bool site = !own && declared_find(set, name, SR_PER_SITE);
     if (!own && !missing) return refuse_step(set, name, why);
     if (!own)
-        return add_column(
-            e,
-            (column){name, site ? "a number per site" : "declared by no run", false, NULL, NULL,
-                     ITSELF, NULL, NULL},
-            why);
-    return add_column(
-        e, (column){own->name, own->definition, false, NULL, own, ITSELF, NULL, NULL}, why);
+        return add_column(e,
+                          (column){name, site ? "a number per site" : "declared by no run", false,
+                                   NULL, NULL, ITSELF, NULL, NULL},
+                          why);
+    return add_column(e, (column){own->name, own->definition, false, NULL, own, ITSELF, NULL, NULL},
+                      why);
 }
 
 static bool has_step(const run_set *set, const char *words) {
@@ -354,10 +352,10 @@ static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_fai
     double *const *value = c->value;
     sr_status status = SR_OK;
     for (int i = 0; i < c->g->columns && status == SR_OK; i++)
-        status = c->g->column[i].gap
-                     ? read_gap(c->run, &c->g->column[i], c->first + first, count, value[1 + i], why)
-                     : c->g->read(c->run, c->g->column[i].name, c->first + first, count,
-                                  value[1 + i], why);
+        status = c->g->column[i].gap ? read_gap(c->run, &c->g->column[i], c->first + first, count,
+                                                value[1 + i], why)
+                                     : c->g->read(c->run, c->g->column[i].name, c->first + first,
+                                                  count, value[1 + i], why);
     for (int64_t i = 0; i < count && status == SR_OK; i++)
         value[0][i] = c->last ? 100 * value[1][i] / (double)c->last : NAN;
     return status;

@@ -99,7 +99,7 @@ do for [c=1:cells] {
     set xlabel vector_name(stat) offset 0,0.55
     set ylabel (cell_column(c) == 1 ? 'features (%)' : '') offset 0.4,0
     set format y (cell_column(c) == 1 ? '%h' : '')
-    set title (runs > 1 ? cut(run_label[cell_run[c]], title_most)."\n" : '').cut(cell_site[c], title_most) noenhanced
+    set title (runs > 1 ? run_cut[cell_run[c]]."\n" : '').cut(cell_site[c], title_most) noenhanced
     eval 'plot '.command[3:*].(filled > 0 ? outline : outline[3:*])
 }
 eval LEGEND_DRAW

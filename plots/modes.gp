@@ -39,6 +39,8 @@ folded(text, lines) = strlen(text) <= title_most || lines == 1 ? cut(text, title
     text[1:line_end(text, title_most)]."\n".folded(text[line_end(text, title_most)+1:*], lines - 1)
 title_lines(text, lines) = strlen(text) <= title_most || lines == 1 ? 1 : \
     1 + title_lines(text[line_end(text, title_most)+1:*], lines - 1)
+in_three(text) = folded(text, 3)
+eval apart('run_folded', 'run_label', sprintf('%d', runs), 'in_three', 'in_three')
 most_lines = 1
 do for [r=1:runs] {
     if (title_lines(run_label[r], 3) > most_lines) { most_lines = title_lines(run_label[r], 3) }
@@ -78,19 +80,18 @@ do for [k=1:v_curves] {
     eval span(sprintf('v index %d', k - 1), 'v_valid_loss_batch')
     eval WIDEN
     batch_curve[k] = span_count
-    do for [c=v_valid_loss_gap:v_valid_loss_gap_high:3] {
+    do for [c=v_y3:v_y6:3] {
         eval span(sprintf('v index %d', k - 1), 'c')
         gap_low[r] = span_count > 0 && span_low < gap_low[r] ? span_low : gap_low[r]
         gap_high[r] = span_count > 0 && span_high > gap_high[r] ? span_high : gap_high[r]
     }
-    eval span(sprintf('v index %d', k - 1), 'v_valid_loss_gap_mean')
+    eval span(sprintf('v index %d', k - 1), 'v_y4')
     if (span_count > 0) { gap_text[r] = sprintf('mean %.3g', span_low) }
     if (span_count == 0 && batch_curve[k] > 0) { gap_text[r] = '' }
-    mean_count = span_count
-    eval span(sprintf('v index %d', k - 1), 'v_valid_loss_gap_low')
+    eval span(sprintf('v index %d', k - 1), 'v_y5')
     if (span_count > 0) {
         gap_end = span_low
-        eval span(sprintf('v index %d', k - 1), 'v_valid_loss_gap_high')
+        eval span(sprintf('v index %d', k - 1), 'v_y6')
         gap_text[r] = gap_text[r].sprintf(' [%.3g, %.3g]', gap_end, span_low)
     }
     eval span(sprintf('v index %d', k - 1), 'v_x')
@@ -105,7 +106,7 @@ set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {
     eval panel(r, runs, 1, panel_rows)
-    set title folded(run_label[r], 3)
+    set title run_folded[r]
     set xlabel (gaps ? '' : t_over) offset 0,0.7
     set format x (gaps ? '' : '%h')
     set ylabel (r == 1 ? 'loss (nats)' : '') offset 0.6,0
@@ -138,8 +139,8 @@ do for [r=1:gaps*runs] {
     lines = ''
     do for [k=1:v_curves] {
         if (v_run[k] == r && batch_curve[k] > 0) {
-            bands = bands.sprintf(', v index %d using v_x:v_valid_loss_gap_low:v_valid_loss_gap_high with filledcurves linetype 953 fillstyle transparent solid 0.2 noborder', k - 1)
-            lines = lines.sprintf(', v index %d using v_x:v_valid_loss_gap_mean with lines linetype 953 linewidth 0.7, v index %d using v_x:v_valid_loss_gap with linespoints linetype 953 dashtype solid', k - 1, k - 1)
+            bands = bands.sprintf(', v index %d using v_x:v_y5:v_y6 with filledcurves linetype 953 fillstyle transparent solid 0.2 noborder', k - 1)
+            lines = lines.sprintf(', v index %d using v_x:v_y4 with lines linetype 953 linewidth 0.7, v index %d using v_x:v_y3 with linespoints linetype 953 dashtype solid', k - 1, k - 1)
         }
     }
     eval 'plot 0 with lines linetype 958 linewidth 0.5 dashtype solid'.bands.lines

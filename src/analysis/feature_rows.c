@@ -29,7 +29,8 @@ static sr_status not_recorded(const series *all, const char *path, int64_t row, 
     if (status != SR_OK) return status;
     sr_fail(why, SR_USAGE, "--step %lld: %s has no vectors at this step", (long long)wanted, path);
     if (before < 0 || after < 0)
-        sr_hint(why, "the nearest step with vectors is %lld", (long long)(before < 0 ? after : before));
+        sr_hint(why, "the nearest step with vectors is %lld",
+                (long long)(before < 0 ? after : before));
     else
         sr_hint(why, "the nearest steps with vectors are %lld and %lld", (long long)before,
                 (long long)after);

@@ -19,12 +19,19 @@
 #include "analysis/frame/stat_program.h"
 #include "base/buckets.h"
 
-/* What a table is about, once its head is written. */
+/* The bins of one statistic. */
+typedef struct bins {
+    double low, high; /* of the values, or of their logarithms; low > high: no finite value */
+    bool logarithmic;
+} bins;
+
+/* What a table is about. */
 typedef struct feature_table {
     const features_request *q;
     const run_set *set;
     choice chosen;
-    step_window *windows; /* [runs] */
+    step_window *windows;      /* [runs] */
+    bins bins[FEATURE_VALUES]; /* [statistics] of a histogram */
     tsv table;
 } feature_table;
 
@@ -75,8 +82,7 @@ static sr_status gather_rows(void *context, const int64_t *step, int64_t count, 
     for (int64_t k = 0; k < g->features && status == SR_OK; k++) {
         for (int c = 0; c < g->s->statistics; c++)
             for (int64_t i = 0; i < count; i++)
-                memory[(1 + c) * count + i] =
-                    value[(c * count + i) * g->s->width + g->feature[k]];
+                memory[(1 + c) * count + i] = value[(c * count + i) * g->s->width + g->feature[k]];
         status = parts_add(&g->part[k], memory, column, count, why);
     }
     free(memory);
@@ -209,7 +215,8 @@ static sr_status measure_noise(const feature_table *t, const site_choice *at, co
         count = 0;
     for (int64_t i = 0; i < count && status == SR_OK; i++) {
         if (!(rows[i] > 0)) continue;
-        const double one = feature_noise(of, (double)rows[i], sr_run_get_site(run, at->site)->alpha);
+        const double one =
+            feature_noise(of, (double)rows[i], sr_run_get_site(run, at->site)->alpha);
         sum += one * one;
         used++;
     }
@@ -274,7 +281,8 @@ static void declare_quantiles(feature_table *t) {
     tsv_column(table, "nonfinite", "steps with NaN or infinity, in no other column");
     for (int i = 0; i < QUANTILES; i++)
         tsv_column(table, quantile_name[i],
-                   i == MEDIAN ? "exact median over the steps" : "quantile over the steps, percent");
+                   i == MEDIAN ? "exact median over the steps"
+                               : "quantile over the steps, percent");
     tsv_column(table, "noise",
                "standard deviation over steps that independent normal rows would give: of mu_shift "
                "the root of the mean of 2/((1 + alpha) n) over the steps, of sigma_ratio that / "
@@ -283,18 +291,10 @@ static void declare_quantiles(feature_table *t) {
 
 /* -- histograms ------------------------------------------------------------------------------ */
 
-/* The bins of one statistic. */
-typedef struct bins {
-    double low, high; /* of the values, or of their logarithms */
-    bool logarithmic;
-} bins;
-
 typedef struct binning {
     const feature_site *s; /* of one statistic */
     bins *of;
-    int64_t count;     /* of bins; 0: only the range is taken */
-    int64_t *features; /* [count] of the row that came last */
-    int64_t finite;
+    int64_t count, *features; /* of bins; [count] of one row */
     feature_table *table;
     const site_choice *at;
     const feature_rows *rows;
@@ -337,12 +337,12 @@ static sr_status print_bins(void *context, const int64_t *step, int64_t count, c
     (void)why;
     for (int64_t i = 0; i < count; i++, value += b->s->width) {
         memset(b->features, 0, (size_t)b->count * sizeof *b->features);
-        b->finite = 0;
+        int64_t finite = 0;
         for (int64_t k = 0; k < b->s->width; k++) {
             if (!isfinite(value[k])) continue;
             const double x = b->of->logarithmic ? log10(value[k]) : value[k];
             b->features[bucket_of(x, b->of->low, b->of->high, b->count)]++;
-            b->finite++;
+            finite++;
         }
         for (int64_t k = 0; k < b->count; k++) {
             begin_row(b->table, b->at);
@@ -353,8 +353,8 @@ static sr_status print_bins(void *context, const int64_t *step, int64_t count, c
             tsv_real(t, edge_of(b->of, b->count, k));
             tsv_real(t, edge_of(b->of, b->count, k + 1));
             tsv_int(t, b->features[k]);
-            tsv_real(t, b->finite ? (double)b->features[k] / (double)b->finite : NAN);
-            tsv_int(t, b->s->width - b->finite);
+            tsv_real(t, finite ? (double)b->features[k] / (double)finite : NAN);
+            tsv_int(t, b->s->width - finite);
         }
     }
     return SR_OK;
@@ -377,18 +377,30 @@ static sr_status each_site(feature_table *t, int i, feature_visit *visit, binnin
     return status;
 }
 
+static sr_status choose_bins(feature_table *t, sr_failure *why) {
+    binning b = {.table = t};
+    bool any = false;
+    sr_status status = SR_OK;
+    for (int i = 0; i < t->chosen.statistics && status == SR_OK; i++) {
+        bins *of = b.of = &t->bins[i];
+        *of = (bins){.low = INFINITY, .high = -INFINITY};
+        status = each_site(t, i, take_range, &b, why);
+        if (status != SR_OK || of->low > of->high) continue;
+        status = settle_bins(of, t->q->spacing, t->chosen.wanted[i]->name, why);
+        any = true;
+    }
+    if (status != SR_OK || any) return status;
+    return sr_fail(why, SR_FORMAT, "%s has no finite value at these steps: --step chooses others",
+                   t->set->path[0]);
+}
+
 static sr_status print_histograms(feature_table *t, sr_failure *why) {
     binning b = {.count = t->q->bins, .table = t};
     b.features = malloc((size_t)b.count * sizeof *b.features);
     sr_status status = b.features ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < t->chosen.statistics && status == SR_OK; i++) {
-        bins of = {.low = INFINITY, .high = -INFINITY};
-        b.of = &of;
-        status = each_site(t, i, take_range, &b, why);
-        if (!(of.high >= of.low)) continue; /* no finite value: no bins */
-        if (status == SR_OK)
-            status = settle_bins(&of, t->q->spacing, t->chosen.wanted[i]->name, why);
-        if (status == SR_OK) status = each_site(t, i, print_bins, &b, why);
+        b.of = &t->bins[i];
+        if (b.of->low <= b.of->high) status = each_site(t, i, print_bins, &b, why);
     }
     free(b.features);
     return status;
@@ -418,8 +430,8 @@ static sr_status choose(feature_table *t, sr_failure *why) {
     const features_request *q = t->q;
     choice *c = &t->chosen;
     tsv_note(&t->table, "source", "/vectors");
-    sr_status status = choice_set_statistics(c, feature_values, FEATURE_VALUES, NULL,
-                                             statistics_of(q), why);
+    sr_status status =
+        choice_set_statistics(c, feature_values, FEATURE_VALUES, NULL, statistics_of(q), why);
     if (status == SR_OK)
         status = choice_set_sites(c, t->set, q->sites, FROM_VECTORS, &t->table, why);
     if (status == SR_FORMAT && q->hint) sr_hint(why, "%s", q->hint);
@@ -438,7 +450,7 @@ static sr_status choose(feature_table *t, sr_failure *why) {
         feature_rows r;
         status = rows_of(t, &c->site[k], &r, why);
     }
-    return status;
+    return status == SR_OK && q->bins ? choose_bins(t, why) : status;
 }
 
 sr_status feature_table_print(const features_request *q, const run_set *set, const char *command,

@@ -27,8 +27,8 @@ enum { MU_DIFFERENCE = SR_VECTOR_COUNT, SIGMA2_DIFFERENCE, PSI2_DIFFERENCE, MU_S
 const statistic feature_values[FEATURE_VALUES] = {
     SR_VECTORS(VECTOR) /* in the order of sr_vector */
     {"mu_difference", "mu_difference", "mu_B - mu", NEEDS(mu_B) | NEEDS(mu), first_values, NULL},
-    {"sigma2_difference", "sigma2_difference", "sigma2_B - sigma2",
-     NEEDS(sigma2_B) | NEEDS(sigma2), first_values, NULL},
+    {"sigma2_difference", "sigma2_difference", "sigma2_B - sigma2", NEEDS(sigma2_B) | NEEDS(sigma2),
+     first_values, NULL},
     {"psi2_difference", "psi2_difference", "psi2_B - psi2", NEEDS(psi2_B) | NEEDS(psi2),
      first_values, NULL},
     {"mu_shift", "mu_shift", "(mu_B - mu) / sqrt(sigma2 + eps): 0 without a difference",
@@ -79,8 +79,7 @@ sr_status feature_rows_together(const feature_site *s, int64_t *rows, sr_failure
     sr_status status = SR_OK;
     *rows = BYTES / (8 * s->width * s->statistics + 1);
     for (int v = 0; v < SR_VECTOR_COUNT && status == SR_OK && needs; v++, needs >>= 1)
-        if (needs & 1)
-            status = sr_run_vector_block(s->run, vector_names[v], &block, &columns, why);
+        if (needs & 1) status = sr_run_vector_block(s->run, vector_names[v], &block, &columns, why);
     if (block < 1) block = 1;
     *rows = *rows < block ? block : *rows - *rows % block;
     return status;

@@ -398,9 +398,21 @@ static void test_modes(void **state) {
     check_rows(d, 1, MARK_LINE, 8, &t, "", epoch, cell("loss"));
     check_rows(d, 1, MARK_POINT, 1, &v, "", epoch, cell("valid_loss"));
     check_rows(d, 1, MARK_POINT, 2, &v, "", epoch, cell("valid_loss_batch"));
-    check_axes(d, 1, "epoch", "loss (nats)");
+    check_axes(d, 1, "", "loss (nats)");
     check_says(d, "validation, batch statistics");
     program_free(&t), program_free(&v);
+    v = table_of("stat-curve few.h5 --evals --gap --metric valid_loss");
+    check_rows(d, 2, MARK_POINT, 3, &v, "", epoch, cell("valid_loss_gap"));
+    check_rows(d, 2, MARK_LINE, 3, &v, "", epoch, cell("valid_loss_gap_mean"));
+    check_rows(d, 2, MARK_AREA, 3, &v, "", epoch, cell("valid_loss_gap_low"));
+    check_rows(d, 2, MARK_AREA, 3, &v, "", epoch, cell("valid_loss_gap_high"));
+    check_axes(d, 2, "epoch", "difference (nats)");
+    char mean[96];
+    snprintf(
+        mean, sizeof mean, "mean %.3g [%.3g, %.3g]", table_real(v.out, 3, "valid_loss_gap_mean"),
+        table_real(v.out, 3, "valid_loss_gap_low"), table_real(v.out, 3, "valid_loss_gap_high"));
+    check_says(d, mean);
+    program_free(&v);
 }
 
 /* -- all of them ------------------------------------------------------------------------------- */

@@ -1,9 +1,10 @@
-/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites, and of the ends of
-   runs. */
+/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites and their features, and
+   of the ends of runs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "few_runs.h"
 #include "figure_values.h"
 #include "testing/check.h"
 
@@ -244,6 +245,84 @@ static void test_tidgap(void **state) {
         check_rows(d, 1, MARK_POINT, 2, &t, "", cell(stat[i][0]), cell("gap"));
         check_axes(d, 1, stat[i][1], "gap, validation loss (nats)");
     }
+    program_free(&t);
+}
+
+/* -- single features --------------------------------------------------------------------------- */
+
+static void test_heatmap(void **state) {
+    (void)state;
+    static const char *const order[] = {"feature", "outlier", "largest"},
+                             *const label[] = {"feature", "feature, by outlier score",
+                                               "feature, by largest value"};
+    for (int i = 0; i < 3; i++) {
+        char command[160];
+        snprintf(command, sizeof command, "statplot heatmap few.h5 --site stem,body --order %s",
+                 order[i]);
+        const drawing *d = drawing_make(command);
+        snprintf(command, sizeof command,
+                 "stat-features few.h5 --per-feature --site stem,body --order %s", order[i]);
+        program_result t = table_of(command);
+        assert_int_equal(table_rows(t.out), 2 * 3 * FEW_STEPS);
+        for (int row = 0; row < table_rows(t.out); row++)
+            check_heat(d, 1 + row / (3 * FEW_STEPS), table_real(t.out, row, "percent"),
+                       1 + row / FEW_STEPS % 3, table_real(t.out, row, "mu_B"));
+        check_axes(d, 1, "training (%)", label[i]);
+        check_title(d, 1, "stem: batch mean μB");
+        check_title(d, 2, "body: batch mean μB");
+        program_free(&t);
+    }
+}
+
+static void test_histogram(void **state) {
+    (void)state;
+    const drawing *d =
+        drawing_make("statplot histogram few.h5 --site body --step 3,20 --stat sigma2_B");
+    program_result t =
+        table_of("stat-features few.h5 --histogram 24 --site body --step 3,20 --stat sigma2_B");
+    check_rows(d, 1, MARK_LINE, 1, &t, "step=3", cell("from"), percent_of("share"));
+    check_rows(d, 1, MARK_LINE, 2, &t, "step=20", cell("from"), percent_of("share"));
+    check_axes(d, 1, "batch variance σB2", "features (%)");
+    check_title(d, 1, "body");
+    check_says(d, "step 3");
+    check_says(d, "step 20");
+    program_free(&t);
+    d = drawing_make(
+        "statplot histogram " SAMPLE("nlp_bn") " --stat sigma2_B --spacing log --bins 12");
+    t = table_of("stat-features " SAMPLE(
+        "nlp_bn") " --histogram 12 --spacing log --site first --stat sigma2_B "
+                  "--step first,middle,last");
+    check_rows(d, 1, MARK_LINE, 1, &t, "step=120", cell("from"), percent_of("share"));
+    check_rows(d, 1, MARK_LINE, 2, &t, "step=240", cell("from"), percent_of("share"));
+    program_free(&t);
+}
+
+/* 1.6449 is the 95 % quantile of the normal distribution. */
+static void test_quantiles(void **state) {
+    (void)state;
+    static const char *const quantile[] = {"q05", "q25", "q75", "q95"};
+    static const char *const where[] = {"statistic=mu_shift", "statistic=sigma_ratio"};
+    const drawing *d = drawing_make("statplot quantiles " SAMPLE("nlp_bn_bucketed"));
+    program_result t =
+        table_of("stat-features " SAMPLE("nlp_bn_bucketed") " --quantiles --site first");
+    for (int panel = 1; panel <= 2; panel++) {
+        check_course(d, panel, 1, &t, where[panel - 1], 1, "median");
+        for (int i = 0; i < 4; i++)
+            check_rows(d, panel, MARK_AREA, 1, &t, where[panel - 1], cell("percent"),
+                       cell(quantile[i]));
+        for (int sign = -1; sign <= 1; sign += 2)
+            check_rows(d, panel, MARK_LINE, ANY_LOOK, &t, where[panel - 1], cell("percent"),
+                       (reading){"noise", sign * 1.644853627, panel - 1});
+        check_axes(d, panel, "features, in the order of their medians (%)",
+                   panel == 1 ? "(μB − μ) / σ" : "σB / σ");
+    }
+    check_says(d, "encoder.0.norm1");
+    check_says(d, "90 % of independent rows");
+    program_free(&t);
+    d = drawing_make("statplot quantiles " SAMPLE("nlp_pnv"));
+    t = table_of("stat-features " SAMPLE("nlp_pnv") " --quantiles --site first");
+    check_rows(d, 1, MARK_LINE, 1, &t, "statistic=psi_ratio", cell("percent"), cell("median"));
+    check_axes(d, 1, "features, in the order of their medians (%)", "ψB / ψ");
     program_free(&t);
 }
 

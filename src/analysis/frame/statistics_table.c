@@ -220,7 +220,8 @@ static sr_status check_features(const settings *s, sr_failure *why) {
         {strcmp(s->order, "feature") != 0, s->per_feature, "--order", "--per-feature"},
         {strcmp(s->spacing, "auto") != 0, s->bins > 0, "--spacing", "--histogram"},
         {s->step[0] && strcmp(s->phase, "all") != 0, false, "--phase", "no --step"},
-        {s->bins && strcmp(s->phase, "all") != 0, false, "--phase", "no --histogram: --step chooses"},
+        {s->bins && strcmp(s->phase, "all") != 0, false, "--phase",
+         "no --histogram: --step chooses"},
     };
     for (size_t i = 0; i < sizeof rule / sizeof rule[0]; i++)
         if (rule[i].given && !rule[i].fits)
@@ -257,12 +258,12 @@ static analysis_form form_chosen(const analysis *a, const char *word) {
 
 /* What only a summary has goes with nothing else. */
 static sr_status check_summary(const analysis *a, const settings *s, sr_failure *why) {
-    const char *other = s->per_step      ? "--per-step"
-                        : s->final       ? "--final"
-                        : s->ranks       ? "--ranks"
+    const char *other = s->per_step         ? "--per-step"
+                        : s->final          ? "--final"
+                        : s->ranks          ? "--ranks"
                         : features_asked(s) ? features_asked(s)
-                        : a->print_sites ? a->program
-                                         : NULL;
+                        : a->print_sites    ? a->program
+                                            : NULL;
     if (other && s->intervals)
         return sr_fail(why, SR_USAGE, "--intervals need a summary: not with %s", other);
     if (other && s->parts > 1)

@@ -27,9 +27,9 @@ typedef struct shards_request {
 /* A request for values of single features: `--per-feature`, `--quantiles` or `--histogram N`. */
 typedef struct features_request {
     const char *program, *hint, *sites, *startup, *phase; /* as of shards_request */
-    const char *stat;            /* "": those that the table is for */
-    const char *step;            /* "": the steps of startup and phase */
-    const char *order, *spacing; /* words of --order and --spacing */
+    const char *stat;                                     /* "": those that the table is for */
+    const char *step;                                     /* "": the steps of startup and phase */
+    const char *order, *spacing;                          /* words of --order and --spacing */
     bool quantiles;
     int64_t bins;    /* of a histogram; 0: none */
     int64_t buckets; /* of rows for each step; 0: every step */

@@ -38,10 +38,10 @@ static int parts_of(const char *texts) {
 
 /* Words that statplot's own options and variables have. */
 static bool is_taken(const plot_template *t, const char *name) {
-    static const char *const own[] = {"output",  "labels",    "keep",   "site",    "stat", "metric",
-                                      "buckets", "published", "help",   "runs",    "run",  "shared",
-                                      "title",   "size",      "xrange", "yrange",  "log",  "linear",
-                                      "steps",   "smooth",    "force",  "max-runs", "step"};
+    static const char *const own[] = {
+        "output", "labels", "keep",  "site",   "stat",  "metric",   "buckets", "published",
+        "help",   "runs",   "run",   "shared", "title", "size",     "xrange",  "yrange",
+        "log",    "linear", "steps", "smooth", "force", "max-runs", "step"};
     for (int i = 0; i < (int)(sizeof own / sizeof own[0]); i++)
         if (strcmp(own[i], name) == 0) return true;
     return plot_placeholders_find(t, name, strlen(name)) != NULL;
