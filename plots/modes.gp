@@ -40,7 +40,7 @@ folded(text, lines) = strlen(text) <= title_most || lines == 1 ? cut(text, title
 title_lines(text, lines) = strlen(text) <= title_most || lines == 1 ? 1 : \
     1 + title_lines(text[line_end(text, title_most)+1:*], lines - 1)
 in_three(text) = folded(text, 3)
-eval apart('run_folded', 'run_label', sprintf('%d', runs), 'in_three', 'in_three')
+eval keep_apart('run_folded', 'run_label', sprintf('%d', runs), 'in_three', 'in_three')
 most_lines = 1
 do for [r=1:runs] {
     if (title_lines(run_label[r], 3) > most_lines) { most_lines = title_lines(run_label[r], 3) }

@@ -102,7 +102,7 @@ dot_total = dot_count
 dot_count = 0
 eval DOT_ROOM
 do for [i=1:dot_total] { dot_full[i] = dot_name[i] }
-eval apart('dot_name', 'dot_full', sprintf('%d', dot_total), 'dot_cut', 'dot_tail')
+eval keep_apart('dot_name', 'dot_full', sprintf('%d', dot_total), 'dot_cut', 'dot_tail')
 do for [i=1:dot_total] {
     if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) }
 }

@@ -98,14 +98,16 @@ own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 # Long labels lose their middle: what tells two runs apart is mostly at the end.
 cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
 
-# eval apart('SHORT', 'TEXT', count, 'SHORTEN', 'TAIL'): SHORT[i] = SHORTEN(TEXT[i]) for i = 1 .. count. Where this makes two texts alike that
-# are not, what they begin with is left out up to the word in which one of them differs first, and TAIL shortens the end; what is alike
-# even then has its number.
+# eval keep_apart('SHORT', 'TEXT', count, 'SHORTEN', 'TAIL'): SHORT[i] = SHORTEN(TEXT[i]) for i = 1 .. count. Where this makes two texts alike that
+# are not, what they begin with is left out up to the part (between commas) in which one of them differs first, and TAIL shortens the
+# end; what is alike even then has its number.
 common(a, b, low, high) = low >= high ? low : a[1:(low+high+1)/2] eq b[1:(low+high+1)/2] ? common(a, b, (low + high + 1) / 2, high) : common(a, b, low, (low + high + 1) / 2 - 1)
 word_begin(text, n) = n <= 1 ? 1 : text[n-1:n-1] eq ' ' ? n : word_begin(text, n - 1)
-from_difference(text, n) = word_begin(text, n) <= 1 ? text : '…'.text[word_begin(text, n):*]
+part_begin(text, n) = n <= 2 ? 1 : text[n-2:n-1] eq ', ' ? n : part_begin(text, n - 1)
+keep_from(text, n) = n - part_begin(text, n) <= 16 ? part_begin(text, n) : word_begin(text, n)
+from_difference(text, n) = keep_from(text, n) <= 1 ? text : '…'.text[keep_from(text, n):*]
 array apart_word[entries + 8]
-apart(short, full, count, shorten, tail) = \
+keep_apart(short, full, count, shorten, tail) = \
     'do for [i=1:'.count.'] { '.short.'[i] = '.shorten.'('.full.'[i]); apart_word[i] = 0 }; '. \
     'do for [i=1:'.count.'] { if (!('.short.'[i] eq '.full.'[i])) { do for [j=1:'.count.'] { '. \
     'if ('.short.'[j] eq '.short.'[i] && !('.full.'[j] eq '.full.'[i])) { '. \
@@ -212,7 +214,7 @@ dot_cut(text) = cut(text, dot_most)
 dot_tail(text) = strlen(text) <= dot_most ? text : text[1:dot_most-1].'…'
 array dot_full[entries + 8]
 DOT_ROOM = 'dot_longest = 1; '. \
-    'do for [i=1:dot_count] { dot_full[i] = dot_name[i] }; eval apart("dot_name", "dot_full", sprintf("%d", dot_count), "dot_cut", "dot_tail"); '. \
+    'do for [i=1:dot_count] { dot_full[i] = dot_name[i] }; eval keep_apart("dot_name", "dot_full", sprintf("%d", dot_count), "dot_cut", "dot_tail"); '. \
     'do for [i=1:dot_count] { '. \
     'if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) } }; '. \
     'dot_height = head_height + note_height + legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
@@ -265,8 +267,8 @@ RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; cell_rows =
     'title_most = int((panel_width(cell_columns) + 0.3) / 0.058); title_lines = 1; '. \
     'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
     'above_panels = head_height + note_height + legend_height - 0.12; '. \
-    'eval apart("run_folded", "run_label", sprintf("%d", runs), "folded", "folded_tail"); '. \
-    'eval apart("run_cut", "run_label", sprintf("%d", runs), "title_cut", "title_tail"); '. \
+    'eval keep_apart("run_folded", "run_label", sprintf("%d", runs), "folded", "folded_tail"); '. \
+    'eval keep_apart("run_cut", "run_label", sprintf("%d", runs), "title_cut", "title_tail"); '. \
     'legend_height = legend_height + 0.12 * title_lines; gap_y = 0.5 + 0.12 * title_lines; '. \
     'figure_height = grow(above_panels + (figure_height - above_panels + 0.12 * (title_lines - 1)) * cell_rows); '. \
     'eval terminal(figure_height); set title noenhanced font ",7" offset 0,-0.7'
@@ -316,7 +318,7 @@ array legend_left[entries + 8]
 array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (head_height + 0.1 + 0.15 * legend_row[i]) / figure_height
-LEGEND_ROOM = 'eval apart("legend_short", "legend_text", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
+LEGEND_ROOM = 'eval keep_apart("legend_short", "legend_text", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
     'do for [i=1:legend_count] { '. \
     'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
     'legend_left[i] = legend_next; legend_row[i] = legend_rows; legend_next = legend_next + legend_width(i) }; '. \
