@@ -323,7 +323,7 @@ static void declare_columns(stat_table *t) {
     tsv_column(table, "percent", "percent of training: 100 step / last step of the run");
     for (int i = 0; i < g->columns; i++) {
         const column *c = &g->column[i];
-        const char *direction = c->metric ? metric_direction(c->metric) : "";
+        const char *direction = c->metric && !c->gap ? metric_direction(c->metric) : "";
         char text[2 * SR_DEFINITION_SIZE];
         if (c->own)
             declared_text(c->own, text);

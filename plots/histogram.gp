@@ -6,7 +6,7 @@
 #: site first
 #: stat mu_B
 #: step first,middle,last
-#: choice bins 24|12|48|96 number of bins, the same for all runs and steps
+#: choice bins 12|24|48|96 number of bins, the same for all runs and steps
 #: choice spacing auto|linear|log of the bins; auto: log for positive values over two decades
 #: table h stat-features {run} --histogram {bins} --spacing {spacing} --site {site} --stat {stat} --step {step}
 #: curves h by site,step x from y to,share,features

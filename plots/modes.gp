@@ -1,6 +1,6 @@
 #: title training and validation loss, validation with running and with batch statistics (Regularized BN)
 #: runs 1-4 BN.h5 [MORE.h5...]
-#: samples nlp_bn cv_bn
+#: samples long/bn long/rbn
 #: size 6.75 2.5
 #: controls x y scale smooth steps
 #: table t stat-curve {run} --buckets {buckets} --phase {steps}
@@ -29,7 +29,7 @@ if (gaps) {
 }
 eval LEGEND_ROOM
 panel_rows = gaps ? 2 : 1
-gap_y = 0.22
+gap_y = 0.26
 legend_height = legend_height + 0.14
 gap_x = runs > 2 ? 0.5 : 0.72
 # Titles as wide as their panels, in up to three lines that end behind a space or a comma where there is one.
@@ -134,7 +134,7 @@ do for [r=1:gaps*runs] {
     eval panel(r, runs, 2, 2)
     set ylabel (r == 1 ? 'difference (nats)' : '') offset 0.6,0
     eval linear_y(gap_low[r], gap_high[r])
-    set label 98 gap_text[r] at graph 0.97, graph 0.93 right font ',6' textcolor rgb '#404040' noenhanced
+    set label 98 gap_text[r] at graph 1, graph 1.05 right font ',6' textcolor rgb '#404040' noenhanced
     bands = ''
     lines = ''
     do for [k=1:v_curves] {

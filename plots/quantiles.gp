@@ -52,6 +52,11 @@ eval LEGEND_ROOM
 pad_left = 0.68
 gap_x = 0.82
 panels = shifts > 0 ? 2 : 1
+# One column of a paper has room for one panel beside another's place: below it.
+columns = panels == 2 && figure_width >= 4.5 ? 2 : 1
+rows = panels / columns
+gap_y = 0.2
+if (rows == 2) { figure_height = grow(figure_height + 1.3); eval terminal(figure_height) }
 NOISE_90 = 1.6448536269514722
 array low[2] = [0.0, 1.0]
 array high[2] = [0.0, 1.0]
@@ -65,12 +70,14 @@ do for [k=1:q_curves] {
     }
 }
 
-set xlabel 'features, in the order of their medians (%)' offset 0,0.7
 set xrange [0:100] noextend
 set xtics 25
 set multiplot
 do for [s=3-panels:2] {
-    eval panel(s - 2 + panels, panels, 1, 1)
+    place = s - 2 + panels
+    eval panel(rows == 2 ? 1 : place, columns, rows == 2 ? place : 1, rows)
+    set xlabel (place < rows ? '' : 'features, in the order of their medians (%)') offset 0,0.7
+    set format x (place < rows ? '' : '%h')
     eval linear_y(low[s], high[s])
     set ylabel (s == 1 ? '({/:Italic μ_B} − {/:Italic μ}) / {/:Italic σ}' : psi_only ? '{/:Italic ψ_B} / {/:Italic ψ}' : '{/:Italic σ_B} / {/:Italic σ}') offset 0.2,0
     bands = ''

@@ -12,7 +12,12 @@ set datafile separator tab
 # What a figure needs above the height that it asked for, unless the user wants a size.
 grow(h) = figure_fixed ? figure_height : h
 head_height = strlen(figure_title) ? 0.24 : 0
-note_height = strlen(figure_note) ? 0.14 : 0
+# A note that is too long for the figure goes on in further lines, behind a blank.
+note_most = int((figure_width - 0.12) / 0.04)
+note_end(text, n) = n < 2 ? note_most : text[n:n] eq ' ' ? n : note_end(text, n - 1)
+note_folded(text) = strlen(text) <= note_most ? text : text[1:note_end(text, note_most)]."\n".note_folded(text[note_end(text, note_most)+1:*])
+note_lines(text) = strlen(text) <= note_most ? 1 : 1 + note_lines(text[note_end(text, note_most)+1:*])
+note_height = strlen(figure_note) ? 0.05 + 0.09 * note_lines(figure_note) : 0
 figure_height = grow(figure_height + head_height + note_height)
 eval terminal(figure_height)
 
@@ -313,12 +318,29 @@ legend_tail(text) = text_width(text) <= figure_width - 0.08 - legend_line - 0.1 
 end_to(text, inches, n) = n < 4 || text_width(text[1:n].'…') <= inches ? text[1:n].'…' : end_to(text, inches, n - 1)
 array legend_short[entries + 8]
 legend_width(i) = text_width(legend_short[i]) + legend_line + 0.28
+# Labels of runs that are too long lose first what tells no two of them apart, in all of them alike: the model where the data differ
+# too. legend_full[i] is legend_text[i] with such labels.
+array legend_full[entries + 8]
+array legend_of[entries + 8]
+array run_brief[runs]
+without_part(text, p) = strstrt(text, ', ') == 0 ? text : p < 2 ? text[strstrt(text, ', ')+2:*] : \
+    text[1:strstrt(text, ', ')+1].without_part(text[strstrt(text, ', ')+2:*], p - 1)
+begins_with(text, label) = strlen(label) > 0 && text[1:strlen(label)] eq label
+LEGEND_FULL = 'too_long = 0; do for [i=1:legend_count] { legend_full[i] = legend_of[i] > 0 ? run_brief[legend_of[i]].legend_text[i][strlen(run_label[legend_of[i]])+1:*] : legend_text[i]; '. \
+    'if (!(legend_cut(legend_full[i]) eq legend_full[i])) { too_long = 1 } }'
+LEGEND_BRIEF = 'do for [r=1:runs] { run_brief[r] = run_label[r] }; '. \
+    'do for [i=1:legend_count] { legend_of[i] = 0; do for [r=1:runs] { if (begins_with(legend_text[i], run_label[r]) && '. \
+    '(legend_of[i] == 0 || strlen(run_label[r]) > strlen(run_label[legend_of[i]]))) { legend_of[i] = r } } }; '. \
+    'part_ = 1; eval LEGEND_FULL; do for [round_=1:8] { if (too_long) { apart_ = 1; '. \
+    'do for [r=2:runs] { do for [s_=1:r-1] { if (!(run_label[r] eq run_label[s_]) && '. \
+    'without_part(run_brief[r], part_) eq without_part(run_brief[s_], part_)) { apart_ = 0 } } }; '. \
+    'if (apart_) { do for [r=1:runs] { run_brief[r] = without_part(run_brief[r], part_) }; eval LEGEND_FULL } else { part_ = part_ + 1 } } }'
 # Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
 array legend_left[entries + 8]
 array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (head_height + 0.1 + 0.15 * legend_row[i]) / figure_height
-LEGEND_ROOM = 'eval keep_apart("legend_short", "legend_text", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
+LEGEND_ROOM = 'eval LEGEND_BRIEF; eval keep_apart("legend_short", "legend_full", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
     'do for [i=1:legend_count] { '. \
     'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
     'legend_left[i] = legend_next; legend_row[i] = legend_rows; legend_next = legend_next + legend_width(i) }; '. \
@@ -332,5 +354,5 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
     'set label legend_short[i] at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
     'if (head_height > 0) { set label figure_title at screen 0.5, screen (1 - 0.12 / figure_height) center noenhanced font ",10" textcolor rgb "#202020" }; '. \
-    'if (note_height > 0) { set label figure_note at screen (0.06 / figure_width), screen (0.07 / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
+    'if (note_height > 0) { set label note_folded(figure_note) at screen (0.06 / figure_width), screen ((0.07 + 0.09 * (note_lines(figure_note) - 1)) / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
     'plot NaN notitle; unset arrow; unset label'

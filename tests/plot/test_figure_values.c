@@ -185,6 +185,17 @@ static void test_compare(void **state) {
         check_axes(d, panel, "training (%)", panel == 1 ? "distance of μ" : "");
         check_title(d, panel, site[panel - 1]);
         check_burn_in(d, panel, burn_in("few.h5"));
+        char command[96], says[64];
+        double median[2];
+        for (int r = 0; r < 2; r++) {
+            snprintf(command, sizeof command, "stat-scalar %s --site %s --stat dist_mu", run[r],
+                     site[panel - 1]);
+            program_result t = table_of(command);
+            median[r] = table_real(t.out, 0, "median");
+            program_free(&t);
+        }
+        snprintf(says, sizeof says, "medians: second / first %.3g", median[1] / median[0]);
+        check_says(d, says);
     }
 }
 

@@ -87,8 +87,14 @@ static void test_fig6(void **state) {
                    u = table_of("stat-svd " SAMPLE("nlp_pn"));
     check_rows(d, 1, MARK_LINE, 1, &t, "", cell("index"), cell("relative"));
     check_rows(d, 1, MARK_LINE, 2, &u, "", cell("index"), cell("relative"));
-    check_axes(d, 1, "index", "si / s1");
+    check_axes(d, 1, "", "si / s1");
+    for (int row = 0; row < table_rows(t.out); row++)
+        check_mark(d, 2, MARK_LINE, 2, table_real(u.out, row, "index"),
+                   table_real(u.out, row, "relative") - table_real(t.out, row, "relative"));
+    check_axes(d, 2, "index", "difference to ln");
     program_free(&t), program_free(&u);
+    d = drawing_make("statplot fig6 " SAMPLE("nlp_ln")); /* nothing to be compared with */
+    check_axes(d, 1, "index", "si / s1");
 }
 
 /* Boxes reach 0.275 to both sides of the site; the line at 1 from end to end. */
@@ -279,7 +285,7 @@ static void test_histogram(void **state) {
     const drawing *d =
         drawing_make("statplot histogram few.h5 --site body --step 3,20 --stat sigma2_B");
     program_result t =
-        table_of("stat-features few.h5 --histogram 24 --site body --step 3,20 --stat sigma2_B");
+        table_of("stat-features few.h5 --histogram 12 --site body --step 3,20 --stat sigma2_B");
     check_rows(d, 1, MARK_LINE, 1, &t, "step=3", cell("from"), percent_of("share"));
     check_rows(d, 1, MARK_LINE, 2, &t, "step=20", cell("from"), percent_of("share"));
     check_axes(d, 1, "batch variance σB2", "features (%)");
@@ -288,9 +294,9 @@ static void test_histogram(void **state) {
     check_says(d, "step 20");
     program_free(&t);
     d = drawing_make(
-        "statplot histogram " SAMPLE("nlp_bn") " --stat sigma2_B --spacing log --bins 12");
+        "statplot histogram " SAMPLE("nlp_bn") " --stat sigma2_B --spacing log --bins 24");
     t = table_of("stat-features " SAMPLE(
-        "nlp_bn") " --histogram 12 --spacing log --site first --stat sigma2_B "
+        "nlp_bn") " --histogram 24 --spacing log --site first --stat sigma2_B "
                   "--step first,middle,last");
     check_rows(d, 1, MARK_LINE, 1, &t, "step=120", cell("from"), percent_of("share"));
     check_rows(d, 1, MARK_LINE, 2, &t, "step=240", cell("from"), percent_of("share"));
