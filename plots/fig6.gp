@@ -49,7 +49,7 @@ panels = others > 0 ? 2 : 1
 gap_y = 0.24
 if (panels == 2) { figure_height = grow(figure_height + 1.2); eval terminal(figure_height) }
 set xlabel (panels == 2 ? '' : 'index') offset 0,0.7
-set format x (panels == 2 ? '' : '%h')
+set format x (panels == 2 ? '' : '% h')
 set ylabel '{/:Italic s_i} / {/:Italic s}_1' offset 0.3,0
 eval ends_y(user_scale('linear'), figure_scale eq 'log' ? s_relative_positive : 0, 1)
 eval x_axis(0, INDEX_max + 1, tic_step(INDEX_max, 6))
@@ -59,7 +59,7 @@ eval panel(1, 1, 1, panels)
 plot for [k=1:s_curves] s index k-1 using s_x:s_relative with lines linetype s_run[k]
 if (panels == 2) {
     eval panel(1, 1, 2, 2)
-    set format x '%h'
+    set format x '% h'
     set xlabel 'index' offset 0,0.7
     set ylabel 'difference to '.cut(run_label[s_run[1]], 16) noenhanced offset 0.3,0
     eval linear_ends(low - room(low, high), high + room(low, high))

@@ -108,7 +108,7 @@ do for [r=1:runs] {
     eval panel(r, runs, 1, panel_rows)
     set title run_folded[r]
     set xlabel (gaps ? '' : t_over) offset 0,0.7
-    set format x (gaps ? '' : '%h')
+    set format x (gaps ? '' : '% h')
     set ylabel (r == 1 ? 'loss (nats)' : '') offset 0.6,0
     eval linear_y(low[r], high[r])
     command = ''
@@ -128,12 +128,12 @@ do for [r=1:runs] {
     eval 'plot '.command
 }
 set xlabel t_over offset 0,0.7
-set format x '%h'
+set format x '% h'
 unset title
 do for [r=1:gaps*runs] {
     eval panel(r, runs, 2, 2)
     set ylabel (r == 1 ? 'difference (nats)' : '') offset 0.6,0
-    eval linear_y(gap_low[r], gap_high[r])
+    eval gap_low[r] < gap_high[r] ? linear_y(gap_low[r], gap_high[r]) : linear_y(-0.01, 0.01)
     set label 98 gap_text[r] at graph 1, graph 1.05 right font ',6' textcolor rgb '#404040' noenhanced
     bands = ''
     lines = ''

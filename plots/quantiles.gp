@@ -77,7 +77,7 @@ do for [s=3-panels:2] {
     place = s - 2 + panels
     eval panel(rows == 2 ? 1 : place, columns, rows == 2 ? place : 1, rows)
     set xlabel (place < rows ? '' : 'features, in the order of their medians (%)') offset 0,0.7
-    set format x (place < rows ? '' : '%h')
+    set format x (place < rows ? '' : '% h')
     eval linear_y(low[s], high[s])
     set ylabel (s == 1 ? '({/:Italic μ_B} − {/:Italic μ}) / {/:Italic σ}' : psi_only ? '{/:Italic ψ_B} / {/:Italic ψ}' : '{/:Italic σ_B} / {/:Italic σ}') offset 0.2,0
     bands = ''
