@@ -280,6 +280,27 @@ static void test_heatmap(void **state) {
     }
 }
 
+/* Four steps share a field: 5 to 23.75 % and so on. */
+static void test_shared_fields(void **state) {
+    (void)state;
+    static const char *const show[] = {"smallest", "median", "largest"};
+    program_result r = program_run("cp \"$STATREC_PLOTS\"/style.gp . && sed 's/buckets 200/buckets "
+                                   "5/' \"$STATREC_PLOTS\"/heatmap.gp >five.gp");
+    assert_int_equal(r.status, 0);
+    program_free(&r);
+    program_result t = table_of("stat-features few.h5 --per-feature --site stem --buckets 5");
+    for (int i = 0; i < 3; i++) {
+        char command[128];
+        snprintf(command, sizeof command,
+                 "statplot ./five.gp few.h5 --site stem --order feature --show %s", show[i]);
+        const drawing *d = drawing_make(command);
+        for (int row = i; row < table_rows(t.out); row += 3)
+            check_heat(d, 1, 5 + 95 * (row / 3 % 5 + 0.5) / 5, 1 + row / 15,
+                       table_real(t.out, row, "mu_B"));
+    }
+    program_free(&t);
+}
+
 static void test_histogram(void **state) {
     (void)state;
     const drawing *d =
@@ -334,7 +355,7 @@ static void test_quantiles(void **state) {
 
 #define TEST(figure) {#figure, test_##figure, NULL, NULL, NULL},
 int main(void) {
-    const struct CMUnitTest tests[] = {FIGURES_OF_RUNS(TEST)};
+    const struct CMUnitTest tests[] = {FIGURES_OF_RUNS(TEST) cmocka_unit_test(test_shared_fields)};
     if (!have_gnuplot()) return 0;
     return cmocka_run_group_tests(tests, figure_runs, NULL);
 }
