@@ -292,7 +292,8 @@ static void test_shared_fields(void **state) {
     for (int i = 0; i < 3; i++) {
         char command[128];
         snprintf(command, sizeof command,
-                 "statplot ./five.gp few.h5 --site stem --order feature --show %s", show[i]);
+                 "statplot ./five.gp few.h5 --site stem --order feature --linear --show %s",
+                 show[i]);
         const drawing *d = drawing_make(command);
         for (int row = i; row < table_rows(t.out); row += 3)
             check_heat(d, 1, 5 + 95 * (row / 3 % 5 + 0.5) / 5, 1 + row / 15,
