@@ -286,6 +286,8 @@ void check_heat(const drawing *d, int panel, double x, double y, double value) {
     for (int i = 0; i + 3 < d->marks; i++) {
         const drawing_mark *a = &d->mark[i], *b = &d->mark[i + 2];
         if (a->kind != MARK_AREA || b->kind != MARK_AREA || a->colour != b->colour) continue;
+        /* corners of one rectangle, not of two neighbours */
+        if (a[0].y != a[1].y || a[1].x != a[2].x || a[2].y != a[3].y || a[3].x != a[0].x) continue;
         if (at_x < fmin(a->x, b->x) || at_x > fmax(a->x, b->x) + 0.06 || at_y < fmin(a->y, b->y) ||
             at_y > fmax(a->y, b->y))
             continue;
