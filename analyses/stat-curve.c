@@ -6,11 +6,12 @@
  * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
  * into parts of equal epochs (downsample.c).
  *
- * --gap adds what running statistics cost in evaluation, for metrics that a run validated both ways:
+ * --gap adds what running statistics cost in evaluation, for metrics that a run validated both
+ * ways:
  *
  *     NAME_gap       = NAME - NAME_batch, its sign turned where more is better
  *     NAME_gap_mean  = its mean over the evaluations of the second half of training that have both
- *     NAME_gap_low, NAME_gap_high: Student's 95 % interval of that mean, as `statrec diagnose` has it
+ *     NAME_gap_low, NAME_gap_high: Student's 95 % interval of that mean, as in statrec diagnose
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>

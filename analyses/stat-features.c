@@ -2,8 +2,18 @@
  * variance, dead features. feature_statistics.c has formulas and sources; stat-depth orders by
  * depth. --per-feature, --quantiles and --histogram print single features (feature_table.c).
  */
+#include <stdio.h>
+
 #include "analysis/feature_table.h"
+#include "analysis/feature_values.h"
 #include "analysis/frame/statistics_table.h"
+
+static void print_features_help(void) {
+    printf("With --per-feature, --quantiles or --histogram, --stat names these instead:\n");
+    for (int i = 0; i < FEATURE_VALUES; i++)
+        printf("  %-17s %s\n", feature_values[i].word, feature_values[i].definition);
+    putchar('\n');
+}
 
 int main(int argc, char **argv) {
     const analysis a = {
@@ -19,7 +29,7 @@ int main(int argc, char **argv) {
         .hint = "without batch statistics, add `statrec train --observe batch`; vectors need "
                 "--record all",
         .print_features = feature_table_print,
-        .features_help = feature_table_help,
+        .features_help = print_features_help,
     };
     return analysis_main(&a, argc, argv);
 }

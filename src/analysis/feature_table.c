@@ -472,10 +472,3 @@ sr_status feature_table_print(const features_request *q, const run_set *set, con
     free(t.windows);
     return status;
 }
-
-void feature_table_help(void) {
-    printf("With --per-feature, --quantiles or --histogram, --stat names these instead:\n");
-    for (int i = 0; i < FEATURE_VALUES; i++)
-        printf("  %-17s %s\n", feature_values[i].word, feature_values[i].definition);
-    putchar('\n');
-}

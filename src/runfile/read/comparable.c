@@ -60,7 +60,8 @@ static const comparability rows[] = {
     {"direct_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
 };
 
-/* Only names of format.h, and those that analyses derive, have forms. A custom scalar g_NAME does not. */
+/* Only names of format.h, and those that analyses derive, have forms. A custom scalar g_NAME does
+ * not. */
 static bool is_known(const char *name, size_t length) {
     static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total", "mu_shift",
                                         "sigma_ratio", "psi_ratio"};
