@@ -34,7 +34,7 @@ if (runs == 2) {
     stats all using (keep_median(path_of(strcol(all_run)), at_site(strcol(all_site)), cell(all_median))) nooutput name 'MEDIAN'
 }
 ratio_text(i) = paths == 2 && median_of[2*i-1] != 0 && median_of[2*i] / median_of[2*i-1] == median_of[2*i] / median_of[2*i-1] ? \
-    sprintf('medians: second / first %.3g', median_of[2*i] / median_of[2*i-1]) : ''
+    sprintf((panel_width(columns) < 1.4 ? '× ' : 'medians: second / first ').'%.3g', median_of[2*i] / median_of[2*i-1]) : ''
 if (panels > most_panels) { eval refuse(sprintf('%d panels are more than %d: choose with --site', panels, most_panels)) }
 do for [k=1:d_curves] {
     if (k == 1 || d_run[k] != legend_type[legend_count]) {

@@ -23,7 +23,7 @@ legend_type[3] = 952
 gaps = v_valid_loss_gap_finite > 0
 if (gaps) {
     legend_count = 4
-    legend_text[4] = 'running less batch statistics, mean and 95 % interval of the second half'
+    legend_text[4] = 'difference; its mean and 95 % interval'
     legend_type[4] = 953
     legend_mark[4] = 2
 }
