@@ -5,12 +5,20 @@
  * Losses of steps are nats per token or image; metrics have the units that the runs declare. lr and
  * grad_norm are NaN except in the last pass of an optimizer update. With --buckets a run is cut
  * into parts of equal epochs (downsample.c).
+ *
+ * --gap adds what running statistics cost in evaluation, for metrics that a run validated both
+ * ways:
+ *
+ *     NAME_gap       = NAME - NAME_batch, its sign turned where more is better
+ *     NAME_gap_mean  = its mean over the evaluations of the second half of training that have both
+ *     NAME_gap_low, NAME_gap_high: Student's 95 % interval of that mean, as in statrec diagnose
  */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/downsample.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/step_range.h"
@@ -20,7 +28,7 @@
 #include "base/containers/vector.h"
 
 typedef struct settings {
-    bool evals;
+    bool evals, gap;
     int64_t buckets;
     option_text metric, stat, phase;
 } settings;
@@ -33,6 +41,9 @@ static const option rows[] = {
                 "with --evals: print these metrics, also undeclared ones; default: all that the "
                 "runs declare",
                 .value = "METRIC"),
+    FLAG_OPTION("Output", "gap", AT(gap), "no",
+                "with --evals: add NAME less NAME_batch of these metrics, with the interval of "
+                "its mean"),
     TEXT_OPTION("Output", "stat", AT(stat), "",
                 "without --evals: print step, epoch and these columns; default: all",
                 .value = "STAT,..."),
@@ -41,19 +52,25 @@ static const option rows[] = {
     PHASE_OPTION(AT(phase)),
 };
 
+/* What a column is of a metric. */
+typedef enum { ITSELF, GAP, GAP_MEAN, GAP_LOW, GAP_HIGH, GAP_END } gap_part;
+
 typedef struct column {
     const char *name, *definition;
     bool whole;
     const sr_run_metric *metric; /* NULL: none */
     const sr_run_declared *own;  /* a number per step that the runs declare; NULL: the format's */
+    gap_part gap;
+    char *of, *memory; /* of a gap: the name of its metric, and what holds both names */
 } column;
 
-#define WHOLE(name, definition)      {#name, definition, true, NULL, NULL},
-#define REAL(name, unit, definition) {#name, definition, false, NULL, NULL},
+#define WHOLE(name, definition)      {#name, definition, true, NULL, NULL, ITSELF, NULL, NULL},
+#define REAL(name, unit, definition) {#name, definition, false, NULL, NULL, ITSELF, NULL, NULL},
 static const column step_column[] = {SR_STEP_INTS(WHOLE) SR_STEP_REALS(REAL)};
 static const column eval_column[] = {
-    {"step", "step after which the evaluation was made", true, NULL, NULL},
-    {"epoch", "passes over the training data at this evaluation", false, NULL, NULL}};
+    {"step", "step after which the evaluation was made", true, NULL, NULL, ITSELF, NULL, NULL},
+    {"epoch", "passes over the training data at this evaluation", false, NULL, NULL, ITSELF, NULL,
+     NULL}};
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
     EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* before the metrics */
@@ -66,6 +83,7 @@ typedef struct group {
     int columns;
     int64_t capacity;
     char *names; /* chosen ones, cut at their commas */
+    bool gap;    /* with columns of the gap */
     int64_t (*rows)(const sr_run_info *info);
     sr_status (*read)(const sr_runfile *run, const char *name, int64_t first, int64_t count,
                       double *value, sr_failure *why);
@@ -83,6 +101,63 @@ static sr_status read_eval(const sr_runfile *run, const char *name, int64_t firs
         return sr_run_eval(run, name, first, count, value, why);
     for (int64_t i = 0; i < count; i++) value[i] = NAN;
     return SR_OK;
+}
+
+/* -- the gap --------------------------------------------------------------------------------- */
+
+/* One metric of a run, validated both ways. */
+typedef struct both_ways {
+    double *gap, *step;  /* [evals]; NaN where one of them is not finite */
+    int64_t evals, last; /* last: step of the run */
+} both_ways;
+
+/* Free b->gap. */
+static sr_status read_both_ways(const sr_runfile *run, const char *name, both_ways *b,
+                                sr_failure *why) {
+    char other[SR_NAME_SIZE + 8];
+    const sr_run_metric *m = sr_run_find_metric(run, name);
+    b->evals = eval_rows(sr_run_get_info(run));
+    snprintf(other, sizeof other, "%s_batch", name);
+    b->gap = malloc((size_t)(3 * b->evals + 1) * sizeof *b->gap);
+    if (!b->gap) return sr_fail(why, SR_MEMORY, "out of memory");
+    double *batch = b->gap + 2 * b->evals;
+    b->step = b->gap + b->evals;
+    sr_status status = read_eval(run, name, 0, b->evals, b->gap, why);
+    if (status == SR_OK) status = read_eval(run, other, 0, b->evals, batch, why);
+    if (status == SR_OK) status = read_eval(run, "step", 0, b->evals, b->step, why);
+    if (status == SR_OK) status = run_last_step(run, &b->last, why);
+    for (int64_t i = 0; i < b->evals && status == SR_OK; i++) {
+        const double more = b->gap[i] - batch[i];
+        b->gap[i] = !isfinite(more) ? NAN : m && m->better == SR_BETTER_MORE ? 0 - more : more;
+    }
+    return status;
+}
+
+/* The evaluations of the second half, in place: b->gap [*count] afterwards. */
+static void keep_second_half(both_ways *b, int *count) {
+    *count = 0;
+    for (int64_t i = 0; i < b->evals; i++)
+        if (b->step[i] >= 0.5 * (double)b->last && isfinite(b->gap[i]))
+            b->gap[(*count)++] = b->gap[i];
+}
+
+static sr_status read_gap(const sr_runfile *run, const column *c, int64_t first, int64_t count,
+                          double *value, sr_failure *why) {
+    both_ways b;
+    double end[GAP_END] = {NAN, NAN, NAN, NAN, NAN};
+    int n = 0;
+    sr_status status = read_both_ways(run, c->of, &b, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) value[i] = b.gap[first + i];
+    if (status == SR_OK && c->gap != GAP) {
+        keep_second_half(&b, &n);
+        end[GAP_MEAN] = n ? 0 : NAN;
+        for (int i = 0; i < n; i++) end[GAP_MEAN] += b.gap[i] / n;
+        if (n > 2) student_interval(b.gap, n, &end[GAP_LOW], &end[GAP_HIGH]);
+        for (int64_t i = 0; i < count; i++)
+            value[i] = b.step[first + i] >= 0.5 * (double)b.last ? end[c->gap] : NAN;
+    }
+    free(b.gap);
+    return status;
 }
 
 static const column *format_column(const char *name) {
@@ -110,6 +185,43 @@ static sr_status add_column(group *e, column c, sr_failure *why) {
     return SR_OK;
 }
 
+/* The columns of a gap, behind the metrics. */
+static sr_status add_gaps(group *e, const run_set *set, bool named, sr_failure *why) {
+    static const struct {
+        const char *suffix, *definition;
+    } of[GAP_END] = {
+        [GAP] = {"gap", "what running statistics cost: the metric less that with batch statistics, "
+                        "the other way where more is better"},
+        [GAP_MEAN] = {"gap_mean", "mean gap of the evaluations in the second half of training; NaN "
+                                  "in the first"},
+        [GAP_LOW] = {"gap_low", "lower end of Student's 95 % interval of that mean; NaN for fewer "
+                                "than 3"},
+        [GAP_HIGH] = {"gap_high", "its upper end"}};
+    const int metrics = e->columns;
+    sr_status status = SR_OK;
+    for (int i = EVAL_COLUMNS; i < metrics; i++) {
+        char other[2 * SR_NAME_SIZE];
+        const char *name = e->column[i].name;
+        const size_t length = strlen(name);
+        snprintf(other, sizeof other, "%.*s_batch", SR_NAME_SIZE, name);
+        if (length > 6 && strcmp(name + length - 6, "_batch") == 0) continue;
+        if (!named && !metric_find(set, other, strlen(other))) continue;
+        for (gap_part part = GAP; part < GAP_END && status == SR_OK; part++) {
+            char *memory = malloc(2 * length + 16);
+            const int before = e->columns;
+            if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
+            sprintf(memory, "%s", name);
+            sprintf(memory + length + 1, "%s_%s", name, of[part].suffix);
+            status = add_column(e,
+                                (column){memory + length + 1, of[part].definition, false,
+                                         e->column[i].metric, NULL, part, memory, memory},
+                                why);
+            if (e->columns == before) free(memory); /* a metric has this name */
+        }
+    }
+    return status;
+}
+
 static sr_status eval_columns_make(group *e, const run_set *set, const char *words,
                                    sr_failure *why) {
     const sr_run_metric *m;
@@ -118,14 +230,16 @@ static sr_status eval_columns_make(group *e, const run_set *set, const char *wor
         status = add_column(e, eval_column[i], why);
     for (int r = 0; r < set->count && !*words; r++)
         for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
-            status = add_column(e, (column){m->name, m->definition, false, m, NULL}, why);
+            status = add_column(
+                e, (column){m->name, m->definition, false, m, NULL, ITSELF, NULL, NULL}, why);
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
         if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
         m = metric_find(set, at, strlen(at));
         const char *definition = m ? m->definition : "declared by no run";
-        status = add_column(e, (column){at, definition, false, m, NULL}, why);
+        status = add_column(e, (column){at, definition, false, m, NULL, ITSELF, NULL, NULL}, why);
     }
+    if (e->gap && status == SR_OK) status = add_gaps(e, set, *words, why);
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
         status = sr_fail(why, SR_USAGE, "%d metrics are too many for one table: --metric chooses",
                          e->columns - EVAL_COLUMNS);
@@ -159,10 +273,12 @@ static sr_status add_step(group *e, const run_set *set, const char *name, bool m
     const bool site = !own && declared_find(set, name, SR_PER_SITE);
     if (!own && !missing) return refuse_step(set, name, why);
     if (!own)
-        return add_column(
-            e, (column){name, site ? "a number per site" : "declared by no run", false, NULL, NULL},
-            why);
-    return add_column(e, (column){own->name, own->definition, false, NULL, own}, why);
+        return add_column(e,
+                          (column){name, site ? "a number per site" : "declared by no run", false,
+                                   NULL, NULL, ITSELF, NULL, NULL},
+                          why);
+    return add_column(e, (column){own->name, own->definition, false, NULL, own, ITSELF, NULL, NULL},
+                      why);
 }
 
 static bool has_step(const run_set *set, const char *words) {
@@ -208,7 +324,7 @@ static void declare_columns(stat_table *t) {
     tsv_column(table, "percent", "percent of training: 100 step / last step of the run");
     for (int i = 0; i < g->columns; i++) {
         const column *c = &g->column[i];
-        const char *direction = c->metric ? metric_direction(c->metric) : "";
+        const char *direction = c->metric && !c->gap ? metric_direction(c->metric) : "";
         char text[2 * SR_DEFINITION_SIZE];
         if (c->own)
             declared_text(c->own, text);
@@ -237,8 +353,10 @@ static sr_status curve_read(const curve *c, int64_t first, int64_t count, sr_fai
     double *const *value = c->value;
     sr_status status = SR_OK;
     for (int i = 0; i < c->g->columns && status == SR_OK; i++)
-        status =
-            c->g->read(c->run, c->g->column[i].name, c->first + first, count, value[1 + i], why);
+        status = c->g->column[i].gap ? read_gap(c->run, &c->g->column[i], c->first + first, count,
+                                                value[1 + i], why)
+                                     : c->g->read(c->run, c->g->column[i].name, c->first + first,
+                                                  count, value[1 + i], why);
     for (int64_t i = 0; i < count && status == SR_OK; i++)
         value[0][i] = c->last ? 100 * value[1][i] / (double)c->last : NAN;
     return status;
@@ -359,7 +477,9 @@ static sr_status choose(stat_table *t, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "--metric '%s' goes with --evals only", s->metric);
     if (s->evals && s->stat[0])
         return sr_fail(why, SR_USAGE, "--stat '%s' does not go with --evals", s->stat);
+    if (!s->evals && s->gap) return sr_fail(why, SR_USAGE, "--gap goes with --evals only");
     *g = (group){.names = strdup(words),
+                 .gap = s->gap,
                  .rows = s->evals ? eval_rows : step_rows,
                  .read = s->evals ? read_eval : read_step};
     if (!g->names) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -376,7 +496,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
                  (long long)s->buckets);
     for (int i = 0; i < g->columns; i++) {
         const column *c = &g->column[i];
-        if (c->metric) metric_warn(t->set, c->name, strlen(c->name), &t->table);
+        if (c->metric && !c->gap) metric_warn(t->set, c->name, strlen(c->name), &t->table);
         if (!c->own) continue;
         declared_warn(t->set, c->name, SR_PER_STEP, &t->table);
         for (int r = 0; r < t->set->count; r++)
@@ -388,6 +508,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
 
 static void release(stat_table *t) {
     group *g = t->state;
+    for (int i = 0; i < g->columns; i++) free(g->column[i].memory);
     free(g->column);
     free(g->names);
 }
@@ -407,7 +528,7 @@ int main(int argc, char **argv) {
     static const stat_program p = {
         .name = "stat-curve",
         .usage = "RUN.h5... [--stat NAME[,NAME...]] [--buckets N] [--phase PHASE]\n"
-                 "RUN.h5... --evals [--metric NAME[,NAME...]] [--buckets N]\n"
+                 "RUN.h5... --evals [--metric NAME[,NAME...]] [--gap] [--buckets N]\n"
                  " [--phase PHASE]",
         .does = "Training curves (one row per step), or with --evals validation curves.",
         .options = {rows, sizeof rows / sizeof rows[0]},

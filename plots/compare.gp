@@ -1,6 +1,6 @@
 #: title one statistic at every site, runs overlaid
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn nlp_rbn
+#: samples nlp_bn nlp_rbn_1
 #: size 6.75 6
 #: tasks one
 #: controls x y scale smooth steps
@@ -11,10 +11,15 @@
 #: curves d by site x percent y {stat} buckets 50
 # A panel per name of a site, in the order of the forward pass, many on a higher page (--site chooses); a line per run:
 # median of each 1/50 of training; band: smallest to largest value, so no outlier is lost. One scale for
-# all sites. --stat NAME draws any recorded scalar, also one that the runs declare; runs without it are left out.
+# all sites. Of two runs a panel says how their medians over the steps after burn-in compare, as the table `all` has them. --stat NAME draws any recorded scalar, also one that the runs declare; runs without it are left out.
 # The table `all` fails when no run has it.
 
 most_panels = 120
+# Medians of the two runs at each site, NaN where one has none.
+array median_of[2 * d_curves]
+array run_path[2]
+paths = 0
+path_of(p) = paths > 0 && p eq run_path[1] ? 1 : paths > 1 && p eq run_path[2] ? 2 : paths < 2 ? (paths = paths + 1, run_path[paths] = p, paths) : 0
 array panel_site[d_curves]
 panels = 0
 do for [k=1:d_curves] {
@@ -22,6 +27,14 @@ do for [k=1:d_curves] {
     do for [i=1:panels] { if (panel_site[i] eq d_key[k]) { known = 1 } }
     if (!known) { panels = panels + 1; panel_site[panels] = d_key[k] }
 }
+do for [i=1:2*panels] { median_of[i] = NaN }
+at_site(name) = sum [i=1:panels] (panel_site[i] eq name ? i : 0)
+keep_median(run, at, v) = run > 0 && at > 0 ? (median_of[2*at-2+run] = v, 1) : 1
+if (runs == 2) {
+    stats all using (keep_median(path_of(strcol(all_run)), at_site(strcol(all_site)), cell(all_median))) nooutput name 'MEDIAN'
+}
+ratio_text(i) = paths == 2 && median_of[2*i-1] != 0 && median_of[2*i] / median_of[2*i-1] == median_of[2*i] / median_of[2*i-1] ? \
+    sprintf((panel_width(columns) < 1.4 ? '× ' : 'medians: second / first ').'%.3g', median_of[2*i] / median_of[2*i-1]) : ''
 if (panels > most_panels) { eval refuse(sprintf('%d panels are more than %d: choose with --site', panels, most_panels)) }
 do for [k=1:d_curves] {
     if (k == 1 || d_run[k] != legend_type[legend_count]) {
@@ -61,6 +74,7 @@ do for [i=1:panels] {
     set ylabel (c == 1 ? stat_name(stat) : '') noenhanced offset 0.3,0
     set title panel_site[i]
     eval STARTUP('')
+    set label 98 ratio_text(i) at graph 0.97, graph 0.93 right font ',6' textcolor rgb '#404040' noenhanced front
     bands = ''
     lines = ''
     do for [k=1:d_curves] {
@@ -72,5 +86,6 @@ do for [i=1:panels] {
     eval 'plot '.bands.lines[1:strlen(lines)-2]
 }
 unset format
+unset label 98
 eval LEGEND_DRAW
 unset multiplot

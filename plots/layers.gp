@@ -6,8 +6,8 @@
 #: site *
 #: stat tid_var
 #: table d stat-scalar {run} --per-step --buckets {buckets} --phase {steps} --site {site} --stat {stat}
-#: curves d by site x percent y {stat} buckets 100
-# Left: median of each 1/100 of training; right: largest value, so no outlier is lost. One colour scale.
+#: curves d by site x percent y {stat} buckets 50
+# Left: median of each 1/50 of training; right: largest value, so no outlier is lost. One colour scale.
 # --stat NAME draws any recorded scalar, also one that the run declares, --site GLOB some of the sites. Sites from top to bottom in the
 # order of the forward pass.
 
@@ -21,7 +21,9 @@ every_name = int((d_curves - 1) / 24) + 1
 pad_left = 0.2 + 0.058 * longest
 pad_right = 0.75
 gap_x = 0.32
-legend_height = 0.28
+narrow = (figure_width - pad_left - pad_right - gap_x) / 2 < 1.3
+legend_height = narrow ? 0.4 : 0.28
+between = narrow ? ":\n" : ': '
 observed = strstrt(run_full[1], '(observed)') > 0 ? ' (observed)' : ''
 
 # A number that the runs declare may have any sign: colours are linear then.
@@ -42,13 +44,13 @@ set title noenhanced offset 0,-0.6
 set multiplot
 eval panel(1, 2, 1, 1)
 unset colorbox
-set title stat_name(stat).observed.': median'
+set title stat_name(stat).observed.between.'median'
 eval heat_map(d, d_y1, d_curves, d_rows)
 eval panel(2, 2, 1, 1)
 set colorbox user origin screen (1 - 0.65 / figure_width), screen (panel_bottom(1, 1) / figure_height) \
     size screen (0.1 / figure_width), screen (panel_height(1) / figure_height) noborder
 unset ytics
-set title stat_name(stat).observed.': largest'
+set title stat_name(stat).observed.between.'largest'
 eval heat_map(d, d_y1_high, d_curves, d_rows)
 eval LEGEND_DRAW
 unset multiplot

@@ -1,15 +1,15 @@
 #: title training and validation loss, validation with running and with batch statistics (Regularized BN)
 #: runs 1-4 BN.h5 [MORE.h5...]
-#: samples nlp_bn cv_bn
+#: samples long/bn long/rbn
 #: size 6.75 2.5
 #: controls x y scale smooth steps
 #: table t stat-curve {run} --buckets {buckets} --phase {steps}
 #: curves t x epoch y loss buckets 60
-#: table? v stat-curve {run} --evals --phase {steps} --metric valid_loss,valid_loss_batch
-#: curves v x epoch y valid_loss,valid_loss_batch
-# A panel per run: training loss (median and range of each 1/60 of training) and validation loss in both modes of
-# BN. What lies between the two validation curves is what the running statistics cost; a run without batch
-# statistics in validation has two curves.
+#: table? v stat-curve {run} --evals --gap --phase {steps} --metric valid_loss,valid_loss_batch
+#: curves v x epoch y valid_loss,valid_loss_batch,valid_loss_gap,valid_loss_gap_mean,valid_loss_gap_low,valid_loss_gap_high
+# Upper panel of a run: training loss (median and range of each 1/60 of training) and validation loss in both modes of
+# BN. Lower panel: the difference of the two validation losses, which is what the running statistics cost, with its
+# mean over the second half of training and Student's 95 % interval; a run without batch statistics in validation has none.
 
 legend_count = v_valid_loss_batch_finite > 0 ? 3 : 2
 legend_text[1] = 'training'
@@ -20,7 +20,16 @@ legend_mark[2] = 2
 legend_mark[3] = 2
 legend_text[3] = 'validation, batch statistics'
 legend_type[3] = 952
+gaps = v_valid_loss_gap_finite > 0
+if (gaps) {
+    legend_count = 4
+    legend_text[4] = 'difference; its mean and 95 % interval'
+    legend_type[4] = 953
+    legend_mark[4] = 2
+}
 eval LEGEND_ROOM
+panel_rows = gaps ? 2 : 1
+gap_y = 0.26
 legend_height = legend_height + 0.14
 gap_x = runs > 2 ? 0.5 : 0.72
 # Titles as wide as their panels, in up to three lines that end behind a space or a comma where there is one.
@@ -30,20 +39,28 @@ folded(text, lines) = strlen(text) <= title_most || lines == 1 ? cut(text, title
     text[1:line_end(text, title_most)]."\n".folded(text[line_end(text, title_most)+1:*], lines - 1)
 title_lines(text, lines) = strlen(text) <= title_most || lines == 1 ? 1 : \
     1 + title_lines(text[line_end(text, title_most)+1:*], lines - 1)
+in_three(text) = folded(text, 3)
+eval keep_apart('run_folded', 'run_label', sprintf('%d', runs), 'in_three', 'in_three')
 most_lines = 1
 do for [r=1:runs] {
     if (title_lines(run_label[r], 3) > most_lines) { most_lines = title_lines(run_label[r], 3) }
 }
 legend_height = legend_height + 0.12 * (most_lines - 1)
-figure_height = grow(figure_height + 0.12 * (most_lines - 1))
+figure_height = grow(figure_height + 0.12 * (most_lines - 1) + 1.35 * gaps)
 eval terminal(figure_height)
 # Before any range is set: stats leaves out what is outside of one.
 array batch_curve[v_curves > 0 ? v_curves : 1]
 array low[runs]
 array high[runs]
+array gap_low[runs]
+array gap_high[runs]
+array gap_text[runs]
 do for [r=1:runs] {
     low[r] = 1e300
     high[r] = -1e300
+    gap_low[r] = 0
+    gap_high[r] = 0
+    gap_text[r] = 'not validated with batch statistics'
 }
 WIDEN = 'if (span_count > 0) { low[r] = span_low < low[r] ? span_low : low[r]; high[r] = span_high > high[r] ? span_high : high[r] }'
 eval span('t', 't_x')
@@ -63,6 +80,20 @@ do for [k=1:v_curves] {
     eval span(sprintf('v index %d', k - 1), 'v_valid_loss_batch')
     eval WIDEN
     batch_curve[k] = span_count
+    do for [c=v_y3:v_y6:3] {
+        eval span(sprintf('v index %d', k - 1), 'c')
+        gap_low[r] = span_count > 0 && span_low < gap_low[r] ? span_low : gap_low[r]
+        gap_high[r] = span_count > 0 && span_high > gap_high[r] ? span_high : gap_high[r]
+    }
+    eval span(sprintf('v index %d', k - 1), 'v_y4')
+    if (span_count > 0) { gap_text[r] = sprintf('mean %.3g', span_low) }
+    if (span_count == 0 && batch_curve[k] > 0) { gap_text[r] = '' }
+    eval span(sprintf('v index %d', k - 1), 'v_y5')
+    if (span_count > 0) {
+        gap_end = span_low
+        eval span(sprintf('v index %d', k - 1), 'v_y6')
+        gap_text[r] = gap_text[r].sprintf(' [%.3g, %.3g]', gap_end, span_low)
+    }
     eval span(sprintf('v index %d', k - 1), 'v_x')
     first = span_count > 0 && span_low < first ? span_low : first
     last = span_count > 0 && span_high > last ? span_high : last
@@ -74,8 +105,10 @@ eval epoch_x(first, last, int(panel_width(runs) / 0.4))
 set title noenhanced font ',7' offset 0,-0.7
 set multiplot
 do for [r=1:runs] {
-    eval panel(r, runs, 1, 1)
-    set title folded(run_label[r], 3)
+    eval panel(r, runs, 1, panel_rows)
+    set title run_folded[r]
+    set xlabel (gaps ? '' : t_over) offset 0,0.7
+    set format x (gaps ? '' : '% h')
     set ylabel (r == 1 ? 'loss (nats)' : '') offset 0.6,0
     eval linear_y(low[r], high[r])
     command = ''
@@ -93,6 +126,25 @@ do for [r=1:runs] {
         }
     }
     eval 'plot '.command
+}
+set xlabel t_over offset 0,0.7
+set format x '% h'
+unset title
+do for [r=1:gaps*runs] {
+    eval panel(r, runs, 2, 2)
+    set ylabel (r == 1 ? 'difference (nats)' : '') offset 0.6,0
+    eval gap_low[r] < gap_high[r] ? linear_y(gap_low[r], gap_high[r]) : linear_y(-0.01, 0.01)
+    set label 98 gap_text[r] at graph 1, graph 1.05 right font ',6' textcolor rgb '#404040' noenhanced
+    bands = ''
+    lines = ''
+    do for [k=1:v_curves] {
+        if (v_run[k] == r && batch_curve[k] > 0) {
+            bands = bands.sprintf(', v index %d using v_x:v_y5:v_y6 with filledcurves linetype 953 fillstyle transparent solid 0.2 noborder', k - 1)
+            lines = lines.sprintf(', v index %d using v_x:v_y4 with lines linetype 953 linewidth 0.7, v index %d using v_x:v_y3 with linespoints linetype 953 dashtype solid', k - 1, k - 1)
+        }
+    }
+    eval 'plot 0 with lines linetype 958 linewidth 0.5 dashtype solid'.bands.lines
+    unset label 98
 }
 eval LEGEND_DRAW
 unset multiplot

@@ -101,8 +101,9 @@ legend_rows_height = legend_height
 dot_total = dot_count
 dot_count = 0
 eval DOT_ROOM
+do for [i=1:dot_total] { dot_full[i] = dot_name[i] }
+eval keep_apart('dot_name', 'dot_full', sprintf('%d', dot_total), 'dot_cut', 'dot_tail')
 do for [i=1:dot_total] {
-    dot_name[i] = dot_cut(dot_name[i])
     if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) }
 }
 pad_left = 0.24 + dot_letter * dot_longest

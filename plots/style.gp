@@ -12,7 +12,12 @@ set datafile separator tab
 # What a figure needs above the height that it asked for, unless the user wants a size.
 grow(h) = figure_fixed ? figure_height : h
 head_height = strlen(figure_title) ? 0.24 : 0
-note_height = strlen(figure_note) ? 0.14 : 0
+# A note that is too long for the figure goes on in further lines, behind a blank.
+note_most = int((figure_width - 0.12) / 0.04)
+note_end(text, n) = n < 2 ? note_most : text[n:n] eq ' ' ? n : note_end(text, n - 1)
+note_folded(text) = strlen(text) <= note_most ? text : text[1:note_end(text, note_most)]."\n".note_folded(text[note_end(text, note_most)+1:*])
+note_lines(text) = strlen(text) <= note_most ? 1 : 1 + note_lines(text[note_end(text, note_most)+1:*])
+note_height = strlen(figure_note) ? 0.05 + 0.09 * note_lines(figure_note) : 0
 figure_height = grow(figure_height + head_height + note_height)
 eval terminal(figure_height)
 
@@ -83,11 +88,39 @@ stat_name(s) = s eq 'tid_mean' ? 'mean TID' : s eq 'tid_var' ? 'variance TID' : 
     s eq 'row_grad_mean' ? 'mean of dx' : s eq 'row_grad_var' ? 'variance of dx' : s eq 'rows' ? 'rows of the batch' : \
     s eq 'nonfinite' ? 'values not finite' : s eq 'lr' ? 'learning rate' : s eq 'grad_norm' ? 'gradient norm' : \
     s eq stat && stat_own ? cut(s.own_unit(stat_unit), 34) : s
+# Vectors and what compares them with running values, as enhanced text. enhanced_safe(text): names from run files in it.
+vector_name(v) = v eq 'mu_B' ? 'batch mean {/:Italic μ_B}' : v eq 'sigma2_B' ? 'batch variance {/:Italic σ_B}^2' : \
+    v eq 'psi2_B' ? 'batch mean square {/:Italic ψ_B}^2' : v eq 'mu' ? 'running mean {/:Italic μ}' : \
+    v eq 'sigma2' ? 'running variance {/:Italic σ}^2' : v eq 'psi2' ? 'running mean square {/:Italic ψ}^2' : \
+    v eq 'gamma' ? 'gain {/:Italic γ}' : v eq 'sum_g' ? 'sum of {/:Italic g}' : v eq 'sum_gx' ? 'sum of {/:Italic g x̂}' : \
+    v eq 'mu_difference' ? '{/:Italic μ_B} − {/:Italic μ}' : v eq 'sigma2_difference' ? '{/:Italic σ_B}^2 − {/:Italic σ}^2' : \
+    v eq 'psi2_difference' ? '{/:Italic ψ_B}^2 − {/:Italic ψ}^2' : v eq 'mu_shift' ? '({/:Italic μ_B} − {/:Italic μ}) / {/:Italic σ}' : \
+    v eq 'sigma_ratio' ? '{/:Italic σ_B} / {/:Italic σ}' : v eq 'psi_ratio' ? '{/:Italic ψ_B} / {/:Italic ψ}' : enhanced_safe(v)
+enhanced_safe(text) = strlen(text) == 0 ? '' : (strstrt('{}^_@&~\', text[1:1]) ? '\'.text[1:1] : text[1:1]).enhanced_safe(text[2:*])
 # What the runs declare is called what they call it, with its unit.
 own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 
 # Long labels lose their middle: what tells two runs apart is mostly at the end.
 cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
+
+# eval keep_apart('SHORT', 'TEXT', count, 'SHORTEN', 'TAIL'): SHORT[i] = SHORTEN(TEXT[i]) for i = 1 .. count. Where this makes two texts alike that
+# are not, what they begin with is left out up to the part (between commas) in which one of them differs first, and TAIL shortens the
+# end; what is alike even then has its number.
+common(a, b, low, high) = low >= high ? low : a[1:(low+high+1)/2] eq b[1:(low+high+1)/2] ? common(a, b, (low + high + 1) / 2, high) : common(a, b, low, (low + high + 1) / 2 - 1)
+word_begin(text, n) = n <= 1 ? 1 : text[n-1:n-1] eq ' ' ? n : word_begin(text, n - 1)
+part_begin(text, n) = n <= 2 ? 1 : text[n-2:n-1] eq ', ' ? n : part_begin(text, n - 1)
+keep_from(text, n) = n - part_begin(text, n) <= 16 ? part_begin(text, n) : word_begin(text, n)
+from_difference(text, n) = keep_from(text, n) <= 1 ? text : '…'.text[keep_from(text, n):*]
+array apart_word[entries + 8]
+keep_apart(short, full, count, shorten, tail) = \
+    'do for [i=1:'.count.'] { '.short.'[i] = '.shorten.'('.full.'[i]); apart_word[i] = 0 }; '. \
+    'do for [i=1:'.count.'] { if (!('.short.'[i] eq '.full.'[i])) { do for [j=1:'.count.'] { '. \
+    'if ('.short.'[j] eq '.short.'[i] && !('.full.'[j] eq '.full.'[i])) { '. \
+    'at_ = common('.full.'[i], '.full.'[j], 0, strlen('.full.'[i])) + 1; '. \
+    'apart_word[i] = apart_word[i] == 0 || at_ < apart_word[i] ? at_ : apart_word[i] } } } }; '. \
+    'do for [i=1:'.count.'] { if (apart_word[i] > 0) { '.short.'[i] = '.tail.'(from_difference('.full.'[i], apart_word[i])) } }; '. \
+    'do for [i=2:'.count.'] { if (apart_word[i] > 0) { do for [j=1:i-1] { '. \
+    'if ('.short.'[j] eq '.short.'[i] && !('.full.'[j] eq '.full.'[i])) { '.short.'[i] = '.tail.'(sprintf("%d: ", i).'.short.'[i]) } } } }'
 
 # eval span(data, column): span_count, span_low and span_high of the finite values of a column, as in
 # eval span('t index 2', 't_loss'). eval span_of(data, column, value): of an expression that reads this column.
@@ -183,8 +216,11 @@ dot_count = 0
 dot_letter = 0.06
 dot_most = int(0.36 * figure_width / dot_letter)
 dot_cut(text) = cut(text, dot_most)
+dot_tail(text) = strlen(text) <= dot_most ? text : text[1:dot_most-1].'…'
+array dot_full[entries + 8]
 DOT_ROOM = 'dot_longest = 1; '. \
-    'do for [i=1:dot_count] { dot_name[i] = dot_cut(dot_name[i]); '. \
+    'do for [i=1:dot_count] { dot_full[i] = dot_name[i] }; eval keep_apart("dot_name", "dot_full", sprintf("%d", dot_count), "dot_cut", "dot_tail"); '. \
+    'do for [i=1:dot_count] { '. \
     'if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) } }; '. \
     'dot_height = head_height + note_height + legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
     'if (dot_height > figure_height) { figure_height = grow(dot_height); eval terminal(figure_height) }; '. \
@@ -226,11 +262,18 @@ title_most = 1
 fold_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? n : fold_end(text, n - 1)
 folded(text) = strlen(text) <= title_most ? text : \
     text[1:fold_end(text, title_most)]."\n".cut(text[fold_end(text, title_most)+1:*], title_most)
-run_title(r) = run_below[r] eq '' ? folded(run_label[r]) : cut(run_label[r], title_most)."\n".run_below[r]
+folded_tail(text) = strlen(text) <= title_most ? text : text[1:fold_end(text, title_most)]."\n".title_tail(text[fold_end(text, title_most)+1:*])
+title_cut(text) = cut(text, title_most)
+title_tail(text) = strlen(text) <= title_most ? text : text[1:title_most-1].'…'
+array run_folded[runs]
+array run_cut[runs]
+run_title(r) = run_below[r] eq '' ? run_folded[r] : run_cut[r]."\n".run_below[r]
 RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; cell_rows = int((cells - 1) / cell_columns) + 1; '. \
     'title_most = int((panel_width(cell_columns) + 0.3) / 0.058); title_lines = 1; '. \
     'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
     'above_panels = head_height + note_height + legend_height - 0.12; '. \
+    'eval keep_apart("run_folded", "run_label", sprintf("%d", runs), "folded", "folded_tail"); '. \
+    'eval keep_apart("run_cut", "run_label", sprintf("%d", runs), "title_cut", "title_tail"); '. \
     'legend_height = legend_height + 0.12 * title_lines; gap_y = 0.5 + 0.12 * title_lines; '. \
     'figure_height = grow(above_panels + (figure_height - above_panels + 0.12 * (title_lines - 1)) * cell_rows); '. \
     'eval terminal(figure_height); set title noenhanced font ",7" offset 0,-0.7'
@@ -271,13 +314,33 @@ text_width(text) = strlen(text) == 0 ? 0 : sum [c=1:strlen(text)] letter_width(t
 cut_to(text, inches) = text_width(text) <= inches ? text : shorter(text, inches, int(inches * strlen(text) / text_width(text)))
 shorter(text, inches, n) = n < 4 || text_width(cut(text, n)) <= inches ? cut(text, n) : shorter(text, inches, n - 1)
 legend_cut(text) = cut_to(text, figure_width - 0.08 - legend_line - 0.1)
-legend_width(i) = text_width(legend_cut(legend_text[i])) + legend_line + 0.28
+legend_tail(text) = text_width(text) <= figure_width - 0.08 - legend_line - 0.1 ? text : end_to(text, figure_width - 0.08 - legend_line - 0.1, strlen(text))
+end_to(text, inches, n) = n < 4 || text_width(text[1:n].'…') <= inches ? text[1:n].'…' : end_to(text, inches, n - 1)
+array legend_short[entries + 8]
+legend_width(i) = text_width(legend_short[i]) + legend_line + 0.28
+# Labels of runs that are too long lose first what tells no two of them apart, in all of them alike: the model where the data differ
+# too. legend_full[i] is legend_text[i] with such labels.
+array legend_full[entries + 8]
+array legend_of[entries + 8]
+array run_brief[runs]
+without_part(text, p) = strstrt(text, ', ') == 0 ? text : p < 2 ? text[strstrt(text, ', ')+2:*] : \
+    text[1:strstrt(text, ', ')+1].without_part(text[strstrt(text, ', ')+2:*], p - 1)
+begins_with(text, label) = strlen(label) > 0 && text[1:strlen(label)] eq label
+LEGEND_FULL = 'too_long = 0; do for [i=1:legend_count] { legend_full[i] = legend_of[i] > 0 ? run_brief[legend_of[i]].legend_text[i][strlen(run_label[legend_of[i]])+1:*] : legend_text[i]; '. \
+    'if (!(legend_cut(legend_full[i]) eq legend_full[i])) { too_long = 1 } }'
+LEGEND_BRIEF = 'do for [r=1:runs] { run_brief[r] = run_label[r] }; '. \
+    'do for [i=1:legend_count] { legend_of[i] = 0; do for [r=1:runs] { if (begins_with(legend_text[i], run_label[r]) && '. \
+    '(legend_of[i] == 0 || strlen(run_label[r]) > strlen(run_label[legend_of[i]]))) { legend_of[i] = r } } }; '. \
+    'part_ = 1; eval LEGEND_FULL; do for [round_=1:8] { if (too_long) { apart_ = 1; '. \
+    'do for [r=2:runs] { do for [s_=1:r-1] { if (!(run_label[r] eq run_label[s_]) && '. \
+    'without_part(run_brief[r], part_) eq without_part(run_brief[s_], part_)) { apart_ = 0 } } }; '. \
+    'if (apart_) { do for [r=1:runs] { run_brief[r] = without_part(run_brief[r], part_) }; eval LEGEND_FULL } else { part_ = part_ + 1 } } }'
 # Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
 array legend_left[entries + 8]
 array legend_row[entries + 8]
 legend_x(i) = legend_left[i] / figure_width
 legend_y(i) = 1 - (head_height + 0.1 + 0.15 * legend_row[i]) / figure_height
-LEGEND_ROOM = 'legend_rows = 0; legend_next = 0.08; '. \
+LEGEND_ROOM = 'eval LEGEND_BRIEF; eval keep_apart("legend_short", "legend_full", sprintf("%d", legend_count), "legend_cut", "legend_tail"); legend_rows = 0; legend_next = 0.08; '. \
     'do for [i=1:legend_count] { '. \
     'if (legend_next > 0.08 && legend_next + legend_width(i) - 0.2 > figure_width) { legend_rows = legend_rows + 1; legend_next = 0.08 }; '. \
     'legend_left[i] = legend_next; legend_row[i] = legend_rows; legend_next = legend_next + legend_width(i) }; '. \
@@ -289,7 +352,7 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'do for [i=1:legend_count] { '. \
     'if (legend_mark[i] != 1) { set arrow from screen legend_x(i), screen legend_y(i) to screen (legend_x(i) + legend_line / figure_width), screen legend_y(i) nohead linetype legend_type[i] }; '. \
     'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
-    'set label legend_cut(legend_text[i]) at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
+    'set label legend_short[i] at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
     'if (head_height > 0) { set label figure_title at screen 0.5, screen (1 - 0.12 / figure_height) center noenhanced font ",10" textcolor rgb "#202020" }; '. \
-    'if (note_height > 0) { set label figure_note at screen (0.06 / figure_width), screen (0.07 / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
+    'if (note_height > 0) { set label note_folded(figure_note) at screen (0.06 / figure_width), screen ((0.07 + 0.09 * (note_lines(figure_note) - 1)) / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
     'plot NaN notitle; unset arrow; unset label'

@@ -179,6 +179,7 @@ static sr_status write_script(const plot_job *job, sr_failure *why) {
     fprintf(out, "stat_own = %d\n", job->template->stat_own);
     plot_assign(out, job->template->stat_unit, "stat_unit");
     plot_assign(out, job->template->metric, "metric");
+    plot_assign(out, job->template->step, "step");
     for (int i = 0; i < job->template->words; i++)
         plot_assign(out, job->template->word[i].value, "%s", job->template->word[i].name);
     plot_published_write(job->published, job->template, out);

@@ -68,6 +68,7 @@ static sr_status check_choice(const plot_layout *l, const plot_request *r, sr_fa
                           : c->site[0]             ? "site"
                           : c->stat[0]             ? "stat"
                           : c->metric[0]           ? "metric"
+                          : c->step[0]             ? "step"
                           : c->published_tables[0] ? "published-table"
                           : c->words               ? c->word[0].name
                                                    : plot_controls_first(&r->controls);

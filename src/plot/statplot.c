@@ -18,8 +18,8 @@ enum { CHOICES = 32 }; /* of all figures */
 #define EACH "24"      /* runs of a report with things of their own */
 
 typedef struct settings {
-    option_text output, labels, title, size, site, stat, metric, published_table, xrange, yrange,
-        steps;
+    option_text output, labels, title, size, site, stat, metric, step, published_table, xrange,
+        yrange, steps;
     bool keep, force, published, log, linear;
     int64_t smooth, each;
     option_text word[CHOICES];
@@ -60,6 +60,10 @@ static const option rows[] = {
                 .value = "STAT"),
     TEXT_OPTION(DATA, "metric", AT(metric), "", "name below /evals; default: the figure's",
                 .value = "METRIC"),
+    TEXT_OPTION(DATA, "step", AT(step), "",
+                "recorded steps, separated by commas: numbers, first, middle, last; default: the "
+                "figure's",
+                .value = "STEP,..."),
     TEXT_OPTION(AXES, "xrange", AT(xrange), "", "FROM:TO, the ends of the x axes"),
     TEXT_OPTION(AXES, "yrange", AT(yrange), "",
                 "FROM:TO, the ends of the y axes, or of the colours"),
@@ -165,6 +169,7 @@ static bool takes_row(const plot_template *t, const char *key) {
     if (strcmp(key, "site") == 0) return t->site[0];
     if (strcmp(key, "stat") == 0) return t->stat[0];
     if (strcmp(key, "metric") == 0) return t->metric[0];
+    if (strcmp(key, "step") == 0) return t->step[0];
     if (strncmp(key, "published", 9) == 0) return t->prints > 0;
     return true;
 }
@@ -232,6 +237,7 @@ static void print_figure_help(const plot_template *t) {
     if (t->site[0]) printf("--site: %s unless given.\n", t->site);
     if (t->stat[0]) printf("--stat: %s unless given.\n", t->stat);
     if (t->metric[0]) printf("--metric: %s unless given.\n", t->metric);
+    if (t->step[0]) printf("--step: %s unless given.\n", t->step);
     putchar('\n');
 }
 
@@ -350,6 +356,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                             .choice = {.site = s.site,
                                        .stat = s.stat,
                                        .metric = s.metric,
+                                       .step = s.step,
                                        .published = s.published,
                                        .published_tables = s.published_table},
                             .controls = {.title = s.title,

@@ -98,6 +98,47 @@ static void read_text(drawing *d, const char *at) {
     d->text[d->texts++] = t;
 }
 
+/* gnuplot reads the PNG that it wrote; y counts from the bottom. */
+static void read_image(drawing *d, const char *at) {
+    static const char before[] = "data:image/png;base64,";
+    const char *place = strstr(at, "x='"), *data = strstr(at, before);
+    drawing_image m = {0};
+    if (!place || !data ||
+        sscanf(place, "x='%lf' y='%lf' width='%lf' height='%lf'", &m.x, &m.y, &m.width,
+               &m.height) != 4)
+        fail_msg("cannot read an image: %.120s", at);
+    FILE *out = fopen(program_file("image.b64"), "w");
+    assert_non_null(out);
+    data += sizeof before - 1;
+    fwrite(data, 1, strcspn(data, "'"), out);
+    assert_int_equal(fclose(out), 0);
+    program_result r = program_run(
+        "base64 -d image.b64 >image.png && gnuplot -e \"set table 'image.txt'; plot 'image.png' "
+        "binary filetype=png using 1:2:3 with rgbimage\" && awk '$7 == \"i\" { print $1, $2, $3, "
+        "$4, "
+        "$5 }' image.txt");
+    if (r.status) fail_msg("cannot decode an image: %s", r.err);
+    for (int pass = 0; pass < 2; pass++) {
+        double x, y;
+        unsigned red, green, blue;
+        int used;
+        for (const char *line = r.out;
+             sscanf(line, "%lf %lf %u %u %u%n", &x, &y, &red, &green, &blue, &used) == 5;
+             line += used) {
+            if (!pass && x >= m.columns) m.columns = (int)x + 1;
+            if (!pass && y >= m.rows) m.rows = (int)y + 1;
+            if (pass)
+                m.colour[(m.rows - 1 - (int)y) * m.columns + (int)x] =
+                    red << 16 | green << 8 | blue;
+        }
+        if (!pass) m.colour = calloc((size_t)(m.rows * m.columns) + 1, sizeof *m.colour);
+        assert_non_null(m.colour);
+    }
+    program_free(&r);
+    d->image = grown(d->image, d->images, sizeof *d->image);
+    d->image[d->images++] = m;
+}
+
 static void read_svg(drawing *d, const char *svg) {
     bool curve = false; /* below <g id="gnuplot_plot_N"> */
     for (const char *at = svg; (at = strchr(at, '<')); at++) {
@@ -112,6 +153,7 @@ static void read_svg(drawing *d, const char *svg) {
                        (drawing_mark){.colour = colour_of(at, end, "fill ="), .kind = MARK_AREA});
         if (curve && strncmp(at, "<use ", 5) == 0) read_use(d, at, end);
         if (strncmp(at, "<text", 5) == 0) read_text(d, at);
+        if (strncmp(at, "<image ", 7) == 0) read_image(d, at);
     }
 }
 
@@ -119,7 +161,8 @@ const drawing *drawing_make(const char *command) {
     static drawing d;
     static svg_figure figure;
     program_result r;
-    free(d.mark), free(d.box), free(d.text);
+    for (int i = 0; i < d.images; i++) free(d.image[i].colour);
+    free(d.mark), free(d.box), free(d.text), free(d.image);
     d = (drawing){.panels = 0};
     snprintf(d.command, sizeof d.command, "%s", command);
     figure.panels = 0;
@@ -243,12 +286,26 @@ void check_heat(const drawing *d, int panel, double x, double y, double value) {
     for (int i = 0; i + 3 < d->marks; i++) {
         const drawing_mark *a = &d->mark[i], *b = &d->mark[i + 2];
         if (a->kind != MARK_AREA || b->kind != MARK_AREA || a->colour != b->colour) continue;
+        /* corners of one rectangle, not of two neighbours */
+        if (a[0].y != a[1].y || a[1].x != a[2].x || a[2].y != a[3].y || a[3].x != a[0].x) continue;
         if (at_x < fmin(a->x, b->x) || at_x > fmax(a->x, b->x) + 0.06 || at_y < fmin(a->y, b->y) ||
             at_y > fmax(a->y, b->y))
             continue;
         if (near_colour(a->colour, want)) return;
         fail_msg("%s: panel %d: %06X instead of %06X for %g at %g, %g", d->command, panel,
                  a->colour, want, value, x, y);
+    }
+    for (int i = 0; i < d->images; i++) {
+        const drawing_image *m = &d->image[i];
+        const int column = (int)floor((at_x - m->x) / m->width * m->columns),
+                  row = (int)floor((at_y - m->y) / m->height * m->rows);
+        /* the last field reaches beyond the panel */
+        const int last = column == m->columns && at_x < m->x + m->width + 1;
+        if (column < 0 || column > m->columns - 1 + last || row < 0 || row >= m->rows) continue;
+        const unsigned colour = m->colour[row * m->columns + column - last];
+        if (near_colour(colour, want)) return;
+        fail_msg("%s: panel %d: %06X instead of %06X for %g at %g, %g", d->command, panel, colour,
+                 want, value, x, y);
     }
     fail_msg("%s: panel %d: no field around %g, %g", d->command, panel, x, y);
 }

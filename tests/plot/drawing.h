@@ -22,13 +22,21 @@ typedef struct drawing_text {
     char text[160];
 } drawing_text;
 
+/* An image of a heat map: pixels of the drawing, and the colours of its fields, rows from the top. */
+typedef struct drawing_image {
+    double x, y, width, height;
+    int columns, rows;
+    unsigned *colour; /* [rows, columns] 0xRRGGBB */
+} drawing_image;
+
 typedef struct drawing {
     char command[512];
     svg_panel panel[AXES_PANELS]; /* in the order of the plot commands */
     drawing_mark *mark;           /* of all curves */
     drawing_mark *box;            /* corners of filled rectangles outside curves, four for each */
     drawing_text *text;
-    int panels, marks, boxes, texts;
+    drawing_image *image;
+    int panels, marks, boxes, texts, images;
 } drawing;
 
 /* Draws the command, statplot FIGURE RUN..., without -o, in check_temporary() and splits what comes

@@ -18,6 +18,9 @@
     X(tiddepth)                                                                                    \
     X(depth)                                                                                       \
     X(condition)                                                                                   \
+    X(heatmap)                                                                                     \
+    X(histogram)                                                                                   \
+    X(quantiles)                                                                                   \
     X(fig5)                                                                                        \
     X(fig6)                                                                                        \
     X(fig7) X(pairs) X(batchmix) X(alpha) X(results) X(ablation) X(replaced) X(tidgap) X(gap)

@@ -142,6 +142,35 @@ static void test_labels(void **state) {
     check_refused("statplot curves run.h5 run.h5 --labels 'a\\,b' -o l.svg", "1 labels for 2 runs");
 }
 
+/* Labels too long for their place keep what makes them differ; others lose their middle. */
+static void test_long_labels(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+#define BEGIN "a transformer with many layers\\, data of several languages\\, seed "
+#define END   "\\, and an end that all labels here have in common"
+#define LONG  "a transformer with many layers and data of several languages of seed "
+#define REST  " and an end that all labels here have in common"
+    check_shell("statplot fig6 \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
+                "\"$STATREC_SAMPLES\"/nlp_pnv.h5 --labels '" LONG "1" REST "," LONG "2" REST
+                ",another one" REST "' -o l.svg && grep -q '>…1 and an end.*…<' l.svg && grep -q "
+                "'>…2 and an end' l.svg && grep -q '>another one.*….*in common<' l.svg");
+    check_shell("statplot fig6 \"$STATREC_SAMPLES\"/nlp_ln.h5 \"$STATREC_SAMPLES\"/nlp_bn.h5 "
+                "\"$STATREC_SAMPLES\"/nlp_pnv.h5 --labels '" BEGIN "1" END "," BEGIN "2" END
+                ",another one" END "' -o l.svg && grep -q '>seed 1, and an' l.svg && grep -q "
+                "'>seed 2, and an' l.svg && grep -q '>and an end' l.svg"); /* parts go first */
+    check_shell("statplot tiddepth \"$STATREC_SAMPLES\"/nlp_bn.h5 \"$STATREC_SAMPLES\"/nlp_rbn.h5 "
+                "--labels '" BEGIN "1" END "," BEGIN "2" END "' --size 3.3x3 -o l.svg && "
+                "grep -q '>seed 1, and' l.svg && grep -q '>seed 2, and' l.svg");
+    /* names of rows; panel titles */
+    check_shell("statplot ablation \"$STATREC_SAMPLES\"/nlp_bn.h5 \"$STATREC_SAMPLES\"/nlp_rbn.h5 "
+                "--labels '" BEGIN "1" END "," BEGIN "2" END "' -o l.svg && "
+                "grep -q '>…seed 1, and' l.svg && grep -q '>…seed 2, and' l.svg");
+    check_shell("statplot features \"$STATREC_SAMPLES\"/nlp_bn.h5 "
+                "\"$STATREC_SAMPLES\"/cv_bn_every.h5 "
+                "--labels '" BEGIN "1" END "," BEGIN "2" END "' -o l.svg && "
+                "grep -q '>…seed 1, and' l.svg && grep -q '>…seed 2, and' l.svg");
+}
+
 static void write_heads(const char *name, int heads) {
     char config[160];
     sr_options o = run_options();
@@ -264,6 +293,7 @@ int main(void) {
         cmocka_unit_test(test_sample_runs), cmocka_unit_test(test_formats),
         cmocka_unit_test(test_help),        cmocka_unit_test(test_bad_line),
         cmocka_unit_test(test_terminal),    cmocka_unit_test(test_replaced_means),
+        cmocka_unit_test(test_long_labels),
     };
     return cmocka_run_group_tests(tests, write_templates, NULL);
 }

@@ -185,6 +185,17 @@ static void test_compare(void **state) {
         check_axes(d, panel, "training (%)", panel == 1 ? "distance of μ" : "");
         check_title(d, panel, site[panel - 1]);
         check_burn_in(d, panel, burn_in("few.h5"));
+        char command[96], says[64];
+        double median[2];
+        for (int r = 0; r < 2; r++) {
+            snprintf(command, sizeof command, "stat-scalar %s --site %s --stat dist_mu", run[r],
+                     site[panel - 1]);
+            program_result t = table_of(command);
+            median[r] = table_real(t.out, 0, "median");
+            program_free(&t);
+        }
+        snprintf(says, sizeof says, "medians: second / first %.3g", median[1] / median[0]);
+        check_says(d, says);
     }
 }
 
@@ -398,9 +409,21 @@ static void test_modes(void **state) {
     check_rows(d, 1, MARK_LINE, 8, &t, "", epoch, cell("loss"));
     check_rows(d, 1, MARK_POINT, 1, &v, "", epoch, cell("valid_loss"));
     check_rows(d, 1, MARK_POINT, 2, &v, "", epoch, cell("valid_loss_batch"));
-    check_axes(d, 1, "epoch", "loss (nats)");
+    check_axes(d, 1, "", "loss (nats)");
     check_says(d, "validation, batch statistics");
     program_free(&t), program_free(&v);
+    v = table_of("stat-curve few.h5 --evals --gap --metric valid_loss");
+    check_rows(d, 2, MARK_POINT, 3, &v, "", epoch, cell("valid_loss_gap"));
+    check_rows(d, 2, MARK_LINE, 3, &v, "", epoch, cell("valid_loss_gap_mean"));
+    check_rows(d, 2, MARK_AREA, 3, &v, "", epoch, cell("valid_loss_gap_low"));
+    check_rows(d, 2, MARK_AREA, 3, &v, "", epoch, cell("valid_loss_gap_high"));
+    check_axes(d, 2, "epoch", "difference (nats)");
+    char mean[96];
+    snprintf(
+        mean, sizeof mean, "mean %.3g [%.3g, %.3g]", table_real(v.out, 3, "valid_loss_gap_mean"),
+        table_real(v.out, 3, "valid_loss_gap_low"), table_real(v.out, 3, "valid_loss_gap_high"));
+    check_says(d, mean);
+    program_free(&v);
 }
 
 /* -- all of them ------------------------------------------------------------------------------- */

@@ -1,9 +1,10 @@
-/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites, and of the ends of
-   runs. */
+/* test_figure_values_runs.c -- as test_figure_values.c: figures of sites and their features, and
+   of the ends of runs. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "few_runs.h"
 #include "figure_values.h"
 #include "testing/check.h"
 
@@ -86,8 +87,14 @@ static void test_fig6(void **state) {
                    u = table_of("stat-svd " SAMPLE("nlp_pn"));
     check_rows(d, 1, MARK_LINE, 1, &t, "", cell("index"), cell("relative"));
     check_rows(d, 1, MARK_LINE, 2, &u, "", cell("index"), cell("relative"));
-    check_axes(d, 1, "index", "si / s1");
+    check_axes(d, 1, "", "si / s1");
+    for (int row = 0; row < table_rows(t.out); row++)
+        check_mark(d, 2, MARK_LINE, 2, table_real(u.out, row, "index"),
+                   table_real(u.out, row, "relative") - table_real(t.out, row, "relative"));
+    check_axes(d, 2, "index", "difference to ln");
     program_free(&t), program_free(&u);
+    d = drawing_make("statplot fig6 " SAMPLE("nlp_ln")); /* nothing to be compared with */
+    check_axes(d, 1, "index", "si / s1");
 }
 
 /* Boxes reach 0.275 to both sides of the site; the line at 1 from end to end. */
@@ -262,9 +269,109 @@ static void test_tidgap(void **state) {
     program_free(&t);
 }
 
+/* -- single features --------------------------------------------------------------------------- */
+
+static void test_heatmap(void **state) {
+    (void)state;
+    static const char *const order[] = {"feature", "outlier", "largest"},
+                             *const label[] = {"feature", "feature, by outlier score",
+                                               "feature, by largest value"};
+    for (int i = 0; i < 3; i++) {
+        char command[160];
+        snprintf(command, sizeof command, "statplot heatmap few.h5 --site stem,body --order %s",
+                 order[i]);
+        const drawing *d = drawing_make(command);
+        snprintf(command, sizeof command,
+                 "stat-features few.h5 --per-feature --site stem,body --order %s", order[i]);
+        program_result t = table_of(command);
+        assert_int_equal(table_rows(t.out), 2 * 3 * FEW_STEPS);
+        for (int row = 0; row < table_rows(t.out); row++)
+            check_heat(d, 1 + row / (3 * FEW_STEPS), table_real(t.out, row, "percent"),
+                       1 + row / FEW_STEPS % 3, table_real(t.out, row, "mu_B"));
+        check_axes(d, 1, "training (%)", label[i]);
+        check_title(d, 1, "stem: batch mean μB");
+        check_title(d, 2, "body: batch mean μB");
+        program_free(&t);
+    }
+}
+
+/* Four steps share a field: 5 to 23.75 % and so on. */
+static void test_shared_fields(void **state) {
+    (void)state;
+    static const char *const show[] = {"smallest", "median", "largest"};
+    program_result r = program_run("cp \"$STATREC_PLOTS\"/style.gp . && sed 's/buckets 200/buckets "
+                                   "5/' \"$STATREC_PLOTS\"/heatmap.gp >five.gp");
+    assert_int_equal(r.status, 0);
+    program_free(&r);
+    program_result t = table_of("stat-features few.h5 --per-feature --site stem --buckets 5");
+    for (int i = 0; i < 3; i++) {
+        char command[128];
+        snprintf(command, sizeof command,
+                 "statplot ./five.gp few.h5 --site stem --order feature --linear --show %s",
+                 show[i]);
+        const drawing *d = drawing_make(command);
+        for (int row = i; row < table_rows(t.out); row += 3)
+            check_heat(d, 1, 5 + 95 * (row / 3 % 5 + 0.5) / 5, 1 + row / 15,
+                       table_real(t.out, row, "mu_B"));
+    }
+    program_free(&t);
+}
+
+static void test_histogram(void **state) {
+    (void)state;
+    const drawing *d =
+        drawing_make("statplot histogram few.h5 --site body --step 3,20 --stat sigma2_B");
+    program_result t =
+        table_of("stat-features few.h5 --histogram 12 --site body --step 3,20 --stat sigma2_B");
+    check_rows(d, 1, MARK_LINE, 1, &t, "step=3", cell("from"), percent_of("share"));
+    check_rows(d, 1, MARK_LINE, 2, &t, "step=20", cell("from"), percent_of("share"));
+    check_axes(d, 1, "batch variance σB2", "features (%)");
+    check_title(d, 1, "body");
+    check_says(d, "step 3");
+    check_says(d, "step 20");
+    program_free(&t);
+    d = drawing_make(
+        "statplot histogram " SAMPLE("nlp_bn") " --stat sigma2_B --spacing log --bins 24");
+    t = table_of("stat-features " SAMPLE(
+        "nlp_bn") " --histogram 24 --spacing log --site first --stat sigma2_B "
+                  "--step first,middle,last");
+    check_rows(d, 1, MARK_LINE, 1, &t, "step=120", cell("from"), percent_of("share"));
+    check_rows(d, 1, MARK_LINE, 2, &t, "step=240", cell("from"), percent_of("share"));
+    program_free(&t);
+}
+
+/* 1.6449 is the 95 % quantile of the normal distribution. */
+static void test_quantiles(void **state) {
+    (void)state;
+    static const char *const quantile[] = {"q05", "q25", "q75", "q95"};
+    static const char *const where[] = {"statistic=mu_shift", "statistic=sigma_ratio"};
+    const drawing *d = drawing_make("statplot quantiles " SAMPLE("nlp_bn_bucketed"));
+    program_result t =
+        table_of("stat-features " SAMPLE("nlp_bn_bucketed") " --quantiles --site first");
+    for (int panel = 1; panel <= 2; panel++) {
+        check_course(d, panel, 1, &t, where[panel - 1], 1, "median");
+        for (int i = 0; i < 4; i++)
+            check_rows(d, panel, MARK_AREA, 1, &t, where[panel - 1], cell("percent"),
+                       cell(quantile[i]));
+        for (int sign = -1; sign <= 1; sign += 2)
+            check_rows(d, panel, MARK_LINE, ANY_LOOK, &t, where[panel - 1], cell("percent"),
+                       (reading){"noise", sign * 1.644853627, panel - 1});
+        check_axes(d, panel, "features, in the order of their medians (%)",
+                   panel == 1 ? "(μB − μ) / σ" : "σB / σ");
+    }
+    check_says(d, "encoder.0.norm1");
+    check_says(d, "90 % of independent rows");
+    program_free(&t);
+    d = drawing_make("statplot quantiles " SAMPLE("nlp_pnv"));
+    t = table_of("stat-features " SAMPLE("nlp_pnv") " --quantiles --site first");
+    check_rows(d, 1, MARK_LINE, 1, &t, "statistic=psi_ratio", cell("percent"), cell("median"));
+    check_axes(d, 1, "features, in the order of their medians (%)", "ψB / ψ");
+    program_free(&t);
+}
+
 #define TEST(figure) {#figure, test_##figure, NULL, NULL, NULL},
 int main(void) {
-    const struct CMUnitTest tests[] = {FIGURES_OF_RUNS(TEST)};
+    const struct CMUnitTest tests[] = {FIGURES_OF_RUNS(TEST) cmocka_unit_test(test_shared_fields)};
     if (!have_gnuplot()) return 0;
     return cmocka_run_group_tests(tests, figure_runs, NULL);
 }

@@ -83,7 +83,7 @@ static void test_reduced_by_analysis(void **state) {
     if (!have_gnuplot()) skip();
     check_run("mkdir whole && cp \"$STATREC_PLOTS\"/*.gp whole && "
               "sed -i 's/ --buckets {buckets}//' whole/*.gp && ! grep -q '{buckets}' whole/*.gp");
-    check_run("for f in fig2 fig3 compare tid layers overview; do\n"
+    check_run("for f in fig2 fig3 compare tid layers overview heatmap; do\n"
               "  statplot $f nlp.h5 -o reduced.svg && statplot ./whole/$f.gp nlp.h5 -o whole.svg "
               "&& cmp reduced.svg whole.svg || exit 1\n"
               "done");

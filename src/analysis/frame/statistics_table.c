@@ -12,18 +12,41 @@
 #include "analysis/series/series_summaries.h"
 
 typedef struct settings {
-    option_text site, stat, from, form, startup, phase;
-    bool per_step, final, ranks, intervals;
-    int64_t buckets, parts;
+    option_text site, stat, from, form, startup, phase, step, order, spacing;
+    bool per_step, final, ranks, intervals, per_feature, quantiles;
+    int64_t buckets, parts, bins;
 } settings;
 
-enum { OPTIONS = 12, WORDS_SIZE = 128 };
+enum { COMMON = 9, OWN = 3, FEATURES = 6, OPTIONS = COMMON + OWN + FEATURES, WORDS_SIZE = 128 };
 
 #define AT(field) offsetof(settings, field)
 
+/* Of --per-feature and its relatives. */
+static int make_feature_options(option *row) {
+    static const char group[] = "Single features";
+    const option own[FEATURES] = {
+        FLAG_OPTION(group, "per-feature", AT(per_feature), "no",
+                    "print a row for each feature and recorded step; --buckets goes with it"),
+        FLAG_OPTION(group, "quantiles", AT(quantiles), "no",
+                    "print a row for each feature: quantiles of its values over the steps"),
+        INT_OPTION(group, "histogram", AT(bins), "0", 1, 10000, "bins",
+                   "print features in each of N bins at the steps of --step"),
+        TEXT_OPTION(group, "step", AT(step), "",
+                    "use these recorded steps: numbers, first, middle, last; default: those of "
+                    "--phase, of a histogram last",
+                    .value = "STEP,..."),
+        CHOICE_OPTION(group, "order", AT(order), "feature", "feature|largest|outlier",
+                      "with --per-feature: by number, largest absolute value, or outlier score"),
+        CHOICE_OPTION(group, "spacing", AT(spacing), "auto", "auto|linear|log",
+                      "bins of a histogram; auto: log for positive values over two decades"),
+    };
+    memcpy(row, own, sizeof own);
+    return FEATURES;
+}
+
 /* Fills row [OPTIONS]; returns how many this analysis has. */
 static int make_options(const analysis *a, const char *words, option *row) {
-    const option common[] = {
+    const option common[COMMON] = {
         TEXT_OPTION("Choice", "site", AT(site), a->site,
                     "use these sites: globs, first, middle, last, last-bn (of those with a "
                     "statistic)",
@@ -42,7 +65,7 @@ static int make_options(const analysis *a, const char *words, option *row) {
                     "add a 95 % bootstrap confidence interval of every median"),
         PARTS_OPTION(AT(parts), "1"),
     };
-    int count = sizeof common / sizeof common[0];
+    int count = COMMON;
     memcpy(row, common, sizeof common);
     if (a->form_option)
         row[count++] = (option)CHOICE_OPTION("Definition", a->form_option, AT(form),
@@ -55,6 +78,7 @@ static int make_options(const analysis *a, const char *words, option *row) {
         row[count++] = (option)FLAG_OPTION(
             "Definition", "ranks", AT(ranks), "no",
             "print the spread of batch statistics between shards (statrec train --record-shards)");
+    if (a->print_features) count += make_feature_options(row + count);
     return count;
 }
 
@@ -172,6 +196,59 @@ static sr_status print_ranks(const analysis *a, const settings *s, bool other_fo
     return a->print_shards(&q, set, command, why);
 }
 
+/* The option that asks for a table of single features; NULL: none. */
+static const char *features_asked(const settings *s) {
+    return s->per_feature ? "--per-feature"
+           : s->quantiles ? "--quantiles"
+           : s->bins      ? "--histogram"
+                          : NULL;
+}
+
+/* Options that go with some of these tables alone. */
+static sr_status check_features(const settings *s, sr_failure *why) {
+    const char *asked = features_asked(s);
+    const struct {
+        bool given, fits;
+        const char *what, *with;
+    } rule[] = {
+        {s->per_step, !asked, "--per-step", "without --per-feature, --quantiles and --histogram"},
+        {strcmp(s->from, "vectors") != 0, !asked, "--from scalars", "statistics of a site"},
+        {s->per_feature && s->quantiles, false, "--quantiles", "no --per-feature"},
+        {s->bins > 0, !s->per_feature && !s->quantiles, "--histogram",
+         "no --per-feature and no --quantiles"},
+        {s->step[0] != 0, s->per_feature || s->bins, "--step", "--per-feature or --histogram"},
+        {strcmp(s->order, "feature") != 0, s->per_feature, "--order", "--per-feature"},
+        {strcmp(s->spacing, "auto") != 0, s->bins > 0, "--spacing", "--histogram"},
+        {s->step[0] && strcmp(s->phase, "all") != 0, false, "--phase", "no --step"},
+        {s->bins && strcmp(s->phase, "all") != 0, false, "--phase",
+         "no --histogram: --step chooses"},
+    };
+    for (size_t i = 0; i < sizeof rule / sizeof rule[0]; i++)
+        if (rule[i].given && !rule[i].fits)
+            return sr_fail(why, SR_USAGE, "%s goes with %s", rule[i].what, rule[i].with);
+    return SR_OK;
+}
+
+/* Values of features at a step do not depend on initial running values; quantiles over steps of
+ * what compares with running values do. */
+static sr_status print_features(const analysis *a, const settings *s, const run_set *set,
+                                const char *command, sr_failure *why) {
+    const bool keep = !s->quantiles && strcmp(s->startup, "auto") == 0;
+    const features_request q = {.program = a->program,
+                                .hint = a->hint,
+                                .sites = s->site,
+                                .startup = keep ? "0" : s->startup,
+                                .phase = s->phase,
+                                .stat = strcmp(s->stat, a->default_stat) == 0 ? "" : s->stat,
+                                .step = s->bins && !s->step[0] ? "last" : s->step,
+                                .order = s->order,
+                                .spacing = s->spacing,
+                                .quantiles = s->quantiles,
+                                .bins = s->bins,
+                                .buckets = s->buckets};
+    return a->print_features(&q, set, command, why);
+}
+
 /* The form that the user chose; without forms the only one. */
 static analysis_form form_chosen(const analysis *a, const char *word) {
     for (int i = 1; i < ANALYSIS_FORMS && a->form[i].word; i++)
@@ -181,11 +258,12 @@ static analysis_form form_chosen(const analysis *a, const char *word) {
 
 /* What only a summary has goes with nothing else. */
 static sr_status check_summary(const analysis *a, const settings *s, sr_failure *why) {
-    const char *other = s->per_step      ? "--per-step"
-                        : s->final       ? "--final"
-                        : s->ranks       ? "--ranks"
-                        : a->print_sites ? a->program
-                                         : NULL;
+    const char *other = s->per_step         ? "--per-step"
+                        : s->final          ? "--final"
+                        : s->ranks          ? "--ranks"
+                        : features_asked(s) ? features_asked(s)
+                        : a->print_sites    ? a->program
+                                            : NULL;
     if (other && s->intervals)
         return sr_fail(why, SR_USAGE, "--intervals need a summary: not with %s", other);
     if (other && s->parts > 1)
@@ -193,14 +271,16 @@ static sr_status check_summary(const analysis *a, const settings *s, sr_failure 
     return SR_OK;
 }
 
-/* --final and --ranks print other tables. */
+/* --final, --ranks and those of single features print other tables. */
 static sr_status print_other(stat_table *t, const char *command, bool *done, sr_failure *why) {
     const analysis *a = t->program->self;
     const settings *s = t->settings;
     const bool other_form = form_chosen(a, s->form).stat != a->stat;
-    *done = s->final || s->ranks;
+    *done = s->final || s->ranks || features_asked(s);
     sr_status status = check_summary(a, s, why);
+    if (status == SR_OK && a->print_features) status = check_features(s, why);
     if (status != SR_OK || !*done) return status;
+    if (features_asked(s)) return print_features(a, s, t->set, command, why);
     if (!s->final) return print_ranks(a, s, other_form, t->set, command, why);
     if (other_form || s->per_step || strcmp(s->phase, "all") || strcmp(s->startup, "auto"))
         return sr_fail(why, SR_USAGE, "--final has neither steps nor another definition");
@@ -272,6 +352,7 @@ int analysis_main(const analysis *a, int argc, char **argv) {
         .settings = sizeof(settings),
         .stat = a->stat,
         .statistics = a->statistics,
+        .more_help = a->features_help,
         .self = a,
         .state = sizeof(step_table),
         .other = print_other,

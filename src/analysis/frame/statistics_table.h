@@ -24,6 +24,17 @@ typedef struct shards_request {
     int64_t buckets; /* of per_step; 0: every step */
 } shards_request;
 
+/* A request for values of single features: `--per-feature`, `--quantiles` or `--histogram N`. */
+typedef struct features_request {
+    const char *program, *hint, *sites, *startup, *phase; /* as of shards_request */
+    const char *stat;                                     /* "": those that the table is for */
+    const char *step;                                     /* "": the steps of startup and phase */
+    const char *order, *spacing;                          /* words of --order and --spacing */
+    bool quantiles;
+    int64_t bins;    /* of a histogram; 0: none */
+    int64_t buckets; /* of rows for each step; 0: every step */
+} features_request;
+
 /* An analysis of statistics: summary per run, site and statistic, or --per-step. */
 typedef struct analysis {
     const char *program, *does; /* "stat-distance", one line for --help */
@@ -43,6 +54,10 @@ typedef struct analysis {
     /* Not NULL: `--ranks`. */
     sr_status (*print_shards)(const shards_request *q, const run_set *set, const char *command,
                               sr_failure *why);
+    /* Not NULL: `--per-feature` and its relatives; and their part of --help. */
+    sr_status (*print_features)(const features_request *q, const run_set *set, const char *command,
+                                sr_failure *why);
+    void (*features_help)(void);
     /* Not NULL: prints columns and rows in place of the summary if --stat has its default value.
      * chosen->wanted is that list then. */
     sr_status (*print_sites)(const step_table *j, sr_failure *why);

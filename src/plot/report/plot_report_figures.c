@@ -39,6 +39,7 @@ static plot_choice choice_for(const report *r, const plot_template *t, plot_choi
     if (!t->site[0]) c.site = "";
     if (!t->stat[0] || (c.stat[0] && kind_of(r, c.stat) != kind_of(r, t->stat))) c.stat = "";
     if (!t->metric[0]) c.metric = "";
+    if (!t->step[0]) c.step = "";
     if (!t->prints) c.published = false, c.published_tables = "";
     int words = 0;
     for (int i = 0; i < c.words; i++)

@@ -1,5 +1,5 @@
-/* Words that a template leaves open: {site}, {stat}, {metric} and {steps}, and those that it
- * declares:
+/* Words that a template leaves open: {site}, {stat}, {metric}, {step} and {steps}, and those that
+ * it declares:
  *
  *   #: choice NAME WORD|WORD... HELP     the figure takes --NAME; the first word is the default
  *   #: word NAME CHOICE TEXT|TEXT...     {NAME} is the text at the place of the choice's word
@@ -38,10 +38,10 @@ static int parts_of(const char *texts) {
 
 /* Words that statplot's own options and variables have. */
 static bool is_taken(const plot_template *t, const char *name) {
-    static const char *const own[] = {"output",  "labels",    "keep",   "site",    "stat", "metric",
-                                      "buckets", "published", "help",   "runs",    "run",  "shared",
-                                      "title",   "size",      "xrange", "yrange",  "log",  "linear",
-                                      "steps",   "smooth",    "force",  "max-runs"};
+    static const char *const own[] = {
+        "output", "labels", "keep",  "site",   "stat",  "metric",   "buckets", "published",
+        "help",   "runs",   "run",   "shared", "title", "size",     "xrange",  "yrange",
+        "log",    "linear", "steps", "smooth", "force", "max-runs", "step"};
     for (int i = 0; i < (int)(sizeof own / sizeof own[0]); i++)
         if (strcmp(own[i], name) == 0) return true;
     return plot_placeholders_find(t, name, strlen(name)) != NULL;
@@ -126,6 +126,7 @@ static const char *value_of(const plot_template *t, const char *name, size_t len
     if (length == 4 && strncmp(name, "site", 4) == 0) return t->site;
     if (length == 4 && strncmp(name, "stat", 4) == 0) return t->stat;
     if (length == 6 && strncmp(name, "metric", 6) == 0) return t->metric;
+    if (length == 4 && strncmp(name, "step", 4) == 0) return t->step;
     if (length == 5 && strncmp(name, "steps", 5) == 0) return t->steps;
     return NULL;
 }

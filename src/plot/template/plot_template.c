@@ -6,6 +6,7 @@
  *   #: size WIDTH HEIGHT                  inches
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: metric NAME                        the same with --metric
+ *   #: step STEPS                         the same with --step, recorded steps of /vectors
  *   #: tasks one                          its axes are for runs of one model and data set
  *   #: controls WORDS                     what --xrange and others may change (plot_controls.c)
  *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_placeholders.c)
@@ -244,6 +245,8 @@ static sr_status read_line(template_line *p, char *line, sr_failure *why) {
         return snprintf(p->t->stat, sizeof p->t->stat, "%s", rest), SR_OK;
     if (strcmp(line, "metric") == 0)
         return snprintf(p->t->metric, sizeof p->t->metric, "%s", rest), SR_OK;
+    if (strcmp(line, "step") == 0)
+        return snprintf(p->t->step, sizeof p->t->step, "%s", rest), SR_OK;
     if (strcmp(line, "samples") == 0)
         return snprintf(p->t->samples, sizeof p->t->samples, "%s", rest), SR_OK;
     if (strcmp(line, "table") == 0) return read_table(p, rest, false, why);
@@ -365,6 +368,7 @@ sr_status plot_template_choose(plot_template *t, const plot_choice *c, sr_failur
     if (status == SR_OK) status = choose(t, "--stat", c->stat, t->stat, sizeof t->stat, why);
     if (status == SR_OK)
         status = choose(t, "--metric", c->metric, t->metric, sizeof t->metric, why);
+    if (status == SR_OK) status = choose(t, "--step", c->step, t->step, sizeof t->step, why);
     if (status == SR_OK) status = plot_placeholders_choose(t, c, why);
     if (status == SR_OK) status = choose_published(t, c, why);
     if (status == SR_OK) status = plot_placeholders_fill_commands(t, why);

@@ -39,8 +39,8 @@ typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
-    /* values of {site}, {stat} and {metric}, "" when the figure takes none */
-    char site[256], stat[256], metric[256];
+    /* values of {site}, {stat}, {metric} and {step}, "" when the figure takes none */
+    char site[256], stat[256], metric[256], step[256];
     bool stat_own;       /* the runs declare the statistic (plot_custom_stat.c) */
     char stat_unit[160]; /* and its unit, else "" */
     bool takes_control[PLOT_CONTROLS];
@@ -64,7 +64,7 @@ sr_status plot_template_find(const char *figure, plot_template *t, sr_failure *w
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why);
 /* What the user chose for the words of a template; "" keeps the template's. */
 typedef struct plot_choice {
-    const char *site, *stat, *metric;
+    const char *site, *stat, *metric, *step;
     bool published;               /* the papers' values too */
     const char *published_tables; /* which, instead of the template's; "" not given */
     struct {

@@ -50,6 +50,9 @@ static const comparability rows[] = {
     {"g_", "", SUM, "_share", "is of the loss as the run reduced it, divided by d"},
     {"tid_", "", RUNNING, NULL, SAMPLING},
     {"rel_", "", RUNNING, NULL, SAMPLING},
+    {"mu_shift", "", RUNNING, NULL, SAMPLING},
+    {"sigma_ratio", "", RUNNING, NULL, SAMPLING},
+    {"psi_ratio", "", RUNNING, NULL, SAMPLING},
     {"row_", "", SUM, NULL, "is of the loss as the run reduced it, for single rows"},
     {"dx_norm_", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
     {"dx_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
@@ -57,9 +60,11 @@ static const comparability rows[] = {
     {"direct_norm", "", SUM, NULL, "is of the loss as the run reduced it, over rows and features"},
 };
 
-/* Only names of format.h, and tid_total, have forms. A custom scalar g_NAME does not. */
+/* Only names of format.h, and those that analyses derive, have forms. A custom scalar g_NAME does
+ * not. */
 static bool is_known(const char *name, size_t length) {
-    static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total"};
+    static const char *const names[] = {SR_SCALARS(SCALAR_NAME) "tid_total", "mu_shift",
+                                        "sigma_ratio", "psi_ratio"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) return true;
     return false;
