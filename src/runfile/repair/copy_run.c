@@ -57,6 +57,14 @@ static sr_status check_damage(const sr_runfile *f, sr_failure *why) {
     return SR_OK;
 }
 
+static sr_status check_sites(const sr_runfile *f, const copy_choice *choice, sr_failure *why) {
+    for (int64_t i = 0; choice->site && i < choice->sites; i++)
+        if (choice->site[i] < (i ? choice->site[i - 1] + 1 : 0) || choice->site[i] >= f->info.sites)
+            return sr_fail(why, SR_USAGE, "%s: site number %lld of %lld", f->path,
+                           (long long)choice->site[i], (long long)f->info.sites);
+    return SR_OK;
+}
+
 static sr_status open_parts(run_copier *c, char *const *paths, int count, const char *path,
                             sr_failure *why) {
     c->part = calloc((size_t)count + 1, sizeof *c->part);
@@ -68,6 +76,7 @@ static sr_status open_parts(run_copier *c, char *const *paths, int count, const 
         sr_status status = check_damage(f, why);
         if (status == SR_OK) status = copy_check_target(f->path, path, why);
         if (status == SR_OK && i) status = copy_lineage_check(c->part[0].f, f, why);
+        if (status == SR_OK) status = check_sites(f, &c->o->choice, why);
         if (status == SR_OK && c->o->anonymous)
             status = copy_anonymous_check(f, &c->o->choice, why);
         if (status != SR_OK) return status;
