@@ -239,8 +239,8 @@ static void print_count(const char *what, int64_t copied, int64_t of) {
 static void print_result(const tool *t, const copy_values *v, const run_copied *c) {
     diagnose_warn_mended(t, 1, t->argv + 2);
     if (c->unfinished)
-        tool_warn(t, "%s: unfinished: its rows until now were copied, with status interrupted",
-                  t->argv[2]);
+        tool_warn(t, "%s: its source is unfinished: has its rows until now, status interrupted",
+                  v->output);
     print_count("steps", c->steps, c->of_steps);
     print_count("vectors", c->vectors, c->of_vectors);
     print_count("spectra", c->spectra, c->of_spectra);

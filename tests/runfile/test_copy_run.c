@@ -36,7 +36,8 @@ static void everything(void **state) {
     RUN_TEXTS(SAME)
     SAME(status)
     SAME(reason)
-    SAME(weights_digest) SAME(finished) SAME(ranks)
+    SAME(weights_digest)
+    SAME(finished) SAME(ranks)
 #undef SAME
         assert_int_equal(to->seed, from->seed),
         assert_int_equal(to->threads, from->threads);
@@ -230,7 +231,7 @@ static void joined(void **state) {
     /* thinning goes on from part to part */
     o.every = o.vectors_every = 10;
     check_ok(run_copy(part, 3, sample_path("x.h5"), &o, &n, &why), &why);
-    check_steps("x.h5", (const int64_t[]){10, 12, 16, 20, 24, 30, 32, 40}, 8,
+    check_steps("x.h5", (const int64_t[]){10, 12, 20, 24, 30, 32, 40}, 7,
                 (const int64_t[]){12, 20, 32, 40}, 4);
 }
 
@@ -255,7 +256,7 @@ static void not_parts(void **state) {
     copied_refused(pair, 2, &o, SR_USAGE, "not a part of the run in");
     run_copy_options none = copied_plain();
     none.first = 1000, none.last = 2000;
-    copied_refused(pair, 1, &none, SR_USAGE, "none of its 40 steps is from 1000 to 2000");
+    copied_refused(pair, 1, &none, SR_USAGE, "none of its 40 steps is among");
 }
 
 /* -- files without an end, damage, targets --------------------------------------------------- */

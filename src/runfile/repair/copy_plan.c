@@ -66,7 +66,6 @@ typedef struct planner {
     copy_plan *p;
     copy_steps *of;
     step_column column[COLUMNS];
-    int64_t last_row; /* the last row within the steps; -1: none */
 } planner;
 
 static sr_status damaged(const planner *w, const char *what, sr_failure *why) {
@@ -106,18 +105,9 @@ static sr_status plan_step(planner *w, int64_t step, sr_failure *why) {
     sr_status status = plan_beside(w, VECTORS, step, inside, &takes, why);
     if (status == SR_OK) status = plan_beside(w, SPECTRA, step, inside, &takes, why);
     if (status != SR_OK) return status;
-    if (inside) w->last_row = row;
+    if (inside) p->last_row = row;
     p->step[row] = takes, p->steps += takes;
     return SR_OK;
-}
-
-/* Percents of training refer to the last step, so it stays. */
-static void keep_last(planner *w) {
-    copy_plan *p = w->p;
-    if (w->last_row < 0) return;
-    p->steps += !p->step[w->last_row];
-    p->step[w->last_row] = 1;
-    p->end = w->last_row == w->column[STEPS].rows - 1;
 }
 
 static sr_status allocate(copy_plan *p, const sr_runfile *f, sr_failure *why) {
@@ -145,7 +135,7 @@ sr_status copy_plan_make(copy_plan *p, const sr_runfile *f, const copy_choice *c
         .choice = choice, .first = of->first, .last = of->last, .first_step = -1, .last_step = -1};
     planner *w = calloc(1, sizeof *w);
     if (!w) return sr_fail(why, SR_MEMORY, "%s: steps", f->path);
-    w->p = p, w->of = of, w->last_row = -1;
+    w->p = p, w->of = of;
     const int64_t rows[COLUMNS] = {f->info.steps, f->info.vectors, f->info.spectra};
     for (int i = 0; i < COLUMNS; i++)
         w->column[i].f = f, w->column[i].which = (column)i, w->column[i].rows = rows[i];
@@ -156,9 +146,15 @@ sr_status copy_plan_make(copy_plan *p, const sr_runfile *f, const copy_choice *c
         if (status == SR_OK) status = plan_step(w, step, why);
     }
     if (status == SR_OK) status = plan_rest(w, why);
-    if (status == SR_OK) keep_last(w);
     free(w);
     return status;
+}
+
+void copy_plan_keep_last(copy_plan *p, const sr_runfile *f) {
+    p->end = p->last_row == f->info.steps - 1;
+    if (p->last_row < 0) return;
+    p->steps += !p->step[p->last_row];
+    p->step[p->last_row] = 1;
 }
 
 void copy_plan_free(copy_plan *p) {

@@ -36,14 +36,18 @@ typedef struct copy_plan {
     int64_t steps, vectors, spectra;   /* numbers of copied rows */
     int64_t first, last;               /* evaluations and embeddings of these steps are copied */
     int64_t first_step, last_step;     /* of the file; -1: it has no steps */
-    bool end;                          /* the last step is copied: so are /final and /running */
+    int64_t last_row;                  /* the last row of these steps; -1: none */
+    bool end;                          /* copies /final and /running */
 } copy_plan;
 
-/* A row of vectors or spectra is copied with the row of its step, and the last step always. SR_FORMAT
+/* A row of vectors or spectra is copied with the row of its step, SR_FORMAT
  * if steps do not increase, or rows of vectors or spectra have no step. Free it in any case. */
 sr_status copy_plan_make(copy_plan *p, const sr_runfile *f, const copy_choice *choice,
                          copy_steps *of, sr_failure *why);
 void copy_plan_free(copy_plan *p);
+/* For the last file with rows of these steps: copies the last of them too, since percents of training
+ * refer to it, and what follows the last step of the file. */
+void copy_plan_keep_last(copy_plan *p, const sr_runfile *f);
 /* Whether evaluations and singular values after this step are copied. plan NULL: yes. */
 bool copy_plan_includes(const copy_plan *p, int64_t step);
 

@@ -111,26 +111,44 @@ static sr_status check_overlap(const part *before, const part *at, sr_failure *w
     return SR_USAGE;
 }
 
+static bool keeps_any(const copy_choice *choice, const run_column *column, int count) {
+    bool any = false;
+    for (int i = 0; i < count; i++) any = any || copy_keeps(choice, column[i].name);
+    return any;
+}
+
+static void count_rows(run_copier *c) {
+    run_copied *n = &c->done;
+    for (int i = 0; i < c->count; i++) {
+        const copy_plan *p = &c->part[i].plan;
+        const sr_run_info *info = &c->part[i].f->info;
+        n->steps += p->steps, n->vectors += p->vectors, n->spectra += p->spectra;
+        n->of_steps += info->steps, n->of_vectors += info->vectors, n->of_evals += info->evals;
+        n->of_spectra += info->spectra, n->of_bytes += bytes_of(c->part[i].f->path);
+    }
+}
+
 static sr_status plan_parts(run_copier *c, sr_failure *why) {
     const run_copy_options *o = c->o;
-    copy_steps of = {
-        o->first, o->last, {o->every, 0}, {o->vectors_every, 0}, {o->vectors_every, 0}};
+    const bool vectors = keeps_any(&o->choice, run_vectors, SR_VECTOR_COUNT);
+    const bool spectra = keeps_any(&o->choice, run_spectra, SR_SPECTRUM_COUNT);
+    copy_steps of = {.first = o->first, .last = o->last, .steps.every = o->every};
+    of.vectors.every = vectors ? o->vectors_every : 0;
+    of.spectra.every = spectra ? o->vectors_every : 0;
+    part *last = &c->part[0];
     sr_status status = sort_parts(c, why);
     for (int i = 0; i < c->count && status == SR_OK; i++) {
         part *at = &c->part[i];
         status = copy_plan_make(&at->plan, at->f, &o->choice, &of, why);
         if (status == SR_FORMAT) sr_hint(why, "%s", RECOVER_HINT);
         if (status == SR_OK && i) status = check_overlap(at - 1, at, why);
-        at->plan.end = at->plan.end && i == c->count - 1;
-        c->done.of_steps += at->f->info.steps, c->done.steps += at->plan.steps;
-        c->done.of_vectors += at->f->info.vectors, c->done.vectors += at->plan.vectors;
-        c->done.of_spectra += at->f->info.spectra, c->done.spectra += at->plan.spectra;
-        c->done.of_evals += at->f->info.evals, c->done.of_bytes += bytes_of(at->f->path);
+        if (status == SR_OK && (i == 0 || at->plan.last_row >= 0)) last = at;
     }
+    if (status == SR_OK) copy_plan_keep_last(&last->plan, last->f);
+    if (status == SR_OK) count_rows(c);
     if (status != SR_OK || c->done.steps > 0 || c->done.of_steps == 0) return status;
-    return sr_fail(why, SR_USAGE, "%s: none of its %lld steps is from %lld to %lld",
-                   c->part[0].f->path, (long long)c->done.of_steps, (long long)o->first,
-                   (long long)o->last);
+    return sr_fail(why, SR_USAGE, "%s: none of its %lld steps is among the chosen ones",
+                   c->part[0].f->path, (long long)c->done.of_steps);
 }
 
 /* -- what it is a copy of -------------------------------------------------------------------- */
@@ -184,12 +202,6 @@ static sr_status describe_part(run_copier *c, const sr_runfile *f, sr_failure *w
 }
 
 /* -- the copy -------------------------------------------------------------------------------- */
-
-static bool keeps_any(const copy_choice *choice, const run_column *column, int count) {
-    bool any = false;
-    for (int i = 0; i < count; i++) any = any || copy_keeps(choice, column[i].name);
-    return any;
-}
 
 /* Chunks fit the numbers of copied rows, so that a small copy has no half-empty chunks. */
 static sr_options options_of(const run_copier *c, const sr_runfile *f, const sr_run_info *info) {
