@@ -53,10 +53,10 @@ static const command_frame frame = {
 /* -- statistics ------------------------------------------------------------------------------ */
 
 /* A form (g_mu_share) needs the statistics that it is computed from. */
-static bool is_term(const char *form, const char *statistic) {
+static bool is_term(const char *form, const char *name) {
     const stat_form *f = form_find(form);
     for (int i = 0; f && i < form_terms(f); i++)
-        if (strcmp(f->term[i], statistic) == 0) return true;
+        if (strcmp(f->term[i], name) == 0) return true;
     return false;
 }
 
@@ -70,12 +70,12 @@ static bool next_word(const char **at, option_text word) {
 }
 
 /* The numbers of rows belong to every statistic. */
-static bool keeps(const void *context, const char *statistic) {
+static bool keeps(const void *context, const char *name) {
     const char *at = context;
     option_text word;
-    if (strcmp(statistic, "rows") == 0) return true;
+    if (strcmp(name, "rows") == 0) return true;
     while (next_word(&at, word))
-        if (globs_match(word, statistic) || is_term(word, statistic)) return true;
+        if (globs_match(word, name) || is_term(word, name)) return true;
     return false;
 }
 
@@ -209,10 +209,10 @@ static bool shares(const char *key) {
 
 /* -- the command ----------------------------------------------------------------------------- */
 
-static void add_word(char *text, size_t size, const char *option, const char *value) {
+static void add_word(char *text, size_t size, const char *key, const char *value) {
     char *quoted = value ? tool_argument(value) : NULL;
     const size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s--%s%s%s", used ? " " : "", option, value ? " " : "",
+    snprintf(text + used, size - used, "%s--%s%s%s", used ? " " : "", key, value ? " " : "",
              quoted ? quoted : "");
     free(quoted);
 }

@@ -119,7 +119,8 @@ void copied_refused(char *const *paths, int count, const run_copy_options *o, sr
     sr_failure why = {0};
     run_copied result;
     const char *path = sample_path("refused.h5");
-    assert_int_equal(run_copy(paths, count, path, o, &result, &why), status);
+    if (run_copy(paths, count, path, o, &result, &why) != status)
+        fail_msg("not refused with '%s': '%s'", part, why.text);
     check_failure(&why, status, part);
     assert_int_not_equal(access(path, F_OK), 0);
     assert_int_not_equal(access(sample_path("refused.h5.part"), F_OK), 0);

@@ -64,7 +64,7 @@ static sr_status current_step(step_column *c, int64_t *step, sr_failure *why) {
 
 typedef struct planner {
     copy_plan *p;
-    copy_steps *of;
+    copy_range *of;
     step_column column[COLUMNS];
 } planner;
 
@@ -130,9 +130,13 @@ static sr_status plan_rest(planner *w, sr_failure *why) {
 }
 
 sr_status copy_plan_make(copy_plan *p, const sr_runfile *f, const copy_choice *choice,
-                         copy_steps *of, sr_failure *why) {
-    *p = (copy_plan){
-        .choice = choice, .first = of->first, .last = of->last, .first_step = -1, .last_step = -1};
+                         copy_range *of, sr_failure *why) {
+    *p = (copy_plan){.choice = choice,
+                     .first = of->first,
+                     .last = of->last,
+                     .first_step = -1,
+                     .last_step = -1,
+                     .last_row = -1};
     planner *w = calloc(1, sizeof *w);
     if (!w) return sr_fail(why, SR_MEMORY, "%s: steps", f->path);
     w->p = p, w->of = of;

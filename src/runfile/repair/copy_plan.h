@@ -24,10 +24,10 @@ typedef struct copy_thin {
 } copy_thin;
 
 /* Steps first .. last, both included. Thinning goes on from file to file. */
-typedef struct copy_steps {
+typedef struct copy_range {
     int64_t first, last;
     copy_thin steps, vectors, spectra;
-} copy_steps;
+} copy_range;
 
 /* The rows of one file. */
 typedef struct copy_plan {
@@ -43,7 +43,7 @@ typedef struct copy_plan {
 /* A row of vectors or spectra is copied with the row of its step, SR_FORMAT
  * if steps do not increase, or rows of vectors or spectra have no step. Free it in any case. */
 sr_status copy_plan_make(copy_plan *p, const sr_runfile *f, const copy_choice *choice,
-                         copy_steps *of, sr_failure *why);
+                         copy_range *of, sr_failure *why);
 void copy_plan_free(copy_plan *p);
 /* For the last file with rows of these steps: copies the last of them too, since percents of training
  * refer to it, and what follows the last step of the file. */

@@ -132,7 +132,7 @@ static sr_status plan_parts(run_copier *c, sr_failure *why) {
     const run_copy_options *o = c->o;
     const bool vectors = keeps_any(&o->choice, run_vectors, SR_VECTOR_COUNT);
     const bool spectra = keeps_any(&o->choice, run_spectra, SR_SPECTRUM_COUNT);
-    copy_steps of = {.first = o->first, .last = o->last, .steps.every = o->every};
+    copy_range of = {.first = o->first, .last = o->last, .steps.every = o->every};
     of.vectors.every = vectors ? o->vectors_every : 0;
     of.spectra.every = spectra ? o->vectors_every : 0;
     part *last = &c->part[0];
