@@ -1,5 +1,6 @@
 /* test_copy_run.c -- what run_copy writes: the same numbers, fewer rows, fewer sites, parts joined;
  * when it refuses, it leaves nothing. */
+#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +38,8 @@ static void everything(void **state) {
     SAME(status)
     SAME(reason)
     SAME(weights_digest)
-    SAME(finished) SAME(ranks)
+    SAME(finished)
+    SAME(ranks)
 #undef SAME
         assert_int_equal(to->seed, from->seed),
         assert_int_equal(to->threads, from->threads);
@@ -160,7 +162,8 @@ static void thinned(void **state) {
     assert_int_equal(n.spectra, 0), check_below((double)n.bytes, (double)n.of_bytes);
     o.every = 20, o.vectors_every = 8, o.first = 9, o.last = 31;
     copied_copy("whole.h5", "x.h5", &o);
-    check_steps("x.h5", (const int64_t[]){12, 16, 18, 20, 24, 31}, 6, (const int64_t[]){12, 16, 24}, 3);
+    check_steps("x.h5", (const int64_t[]){12, 16, 18, 20, 24, 31}, 6, (const int64_t[]){12, 16, 24},
+                3);
     check_values("x.h5", 2, 2);
     sr_runfile *f = sample_open(sample_path("x.h5"));
     int64_t batches;
@@ -168,6 +171,13 @@ static void thinned(void **state) {
     assert_int_equal(sr_run_get_info(f)->evals, 5); /* at 10, 15, 20, 25, 30 */
     check_ok(sr_run_final(f, &batches, value, NULL), NULL);
     assert_int_equal(batches, -1); /* of the last step, which is not among these */
+    sr_run_embedding e = SR_INIT(sr_run_embedding, .rows = 0);
+    double singular[SAMPLE_EMBEDDING];
+    int64_t step;
+    check_ok(sr_run_get_embedding(f, "shared", &e, NULL), NULL);
+    assert_int_equal(e.records, 5);
+    check_ok(sr_run_singular_values(f, "shared", 0, &step, singular, NULL), NULL);
+    assert_int_equal(step, 10), check_equals(singular[0], 13);
     sr_run_close(f);
 }
 
@@ -208,6 +218,51 @@ static void selected(void **state) {
     check_ok(sr_run_spectrum(f, SR_SPECTRUM_gradient, 0, 0, &step, &rows, spectrum, NULL), NULL);
     assert_true(isnan(spectrum[0]));
     sr_run_close(f);
+}
+
+/* Values of /running of one site, [R, width] of W columns. */
+static void read_running(const char *name, int64_t column, int64_t width, double *value) {
+    const hid_t file = H5Fopen(sample_path(name), H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t set = H5Dopen2(file, "/running/sigma2", H5P_DEFAULT), all = H5Dget_space(set);
+    hsize_t size[2];
+    H5Sget_simple_extent_dims(all, size, NULL);
+    assert_int_equal(size[0], 4);
+    const hsize_t from[2] = {0, (hsize_t)column}, count[2] = {4, (hsize_t)width};
+    H5Sselect_hyperslab(all, H5S_SELECT_SET, from, NULL, count, NULL);
+    const hid_t memory = H5Screate_simple(2, count, NULL);
+    assert_true(H5Dread(set, H5T_NATIVE_DOUBLE, memory, all, H5P_DEFAULT, value) >= 0);
+    H5Sclose(memory), H5Sclose(all), H5Dclose(set), H5Fclose(file);
+}
+
+static void running(void **state) {
+    (void)state;
+    sr_options o = copied_options();
+    sr_recorder *r = run_create(sample_path("raw.h5"), o);
+    for (int i = 0; i < 3; i++) run_add_bn(r, (const char *[]){"a", "b", "c"}[i], 2 + i, i, 1e-5);
+    for (int64_t step = 1; step <= 4; step++) {
+        sr_begin_step(r, step);
+        for (int i = 0; i < 3; i++) {
+            float x[8];
+            for (int k = 0; k < 8; k++) x[k] = (float)sin((double)(10 * step + 3 * i) + 0.7 * k);
+            const sr_tensor t = SR_INIT(sr_tensor, x, SR_FLOAT32, 2, 2 + i, 1, NULL, 0);
+            sr_take_forward(r, i, &t, NULL), sr_take_backward(r, i, &t);
+        }
+        const sr_step row = sample_row(step);
+        sr_end_step(r, &row);
+        check_ok(sr_flush(r), sr_failed(r));
+    }
+    run_finish(r);
+    run_copy_options c = copied_plain();
+    copied_copy("raw.h5", "x.h5", &c);
+    copied_same_datasets("raw.h5", "x.h5", "");
+    static const int64_t site[] = {1, 2};
+    double got[16], want[16];
+    c.choice.site = site, c.choice.sites = 2;
+    copied_copy("raw.h5", "x.h5", &c);
+    read_running("raw.h5", 2, 3, want), read_running("x.h5", 0, 3, got);
+    assert_memory_equal(got, want, 12 * sizeof *got);
+    read_running("raw.h5", 5, 4, want), read_running("x.h5", 3, 4, got);
+    assert_memory_equal(got, want, sizeof got);
 }
 
 /* Parts in any order become the run that they are from. */
@@ -340,10 +395,10 @@ static void signalled(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(everything), cmocka_unit_test(origin),
-                                       cmocka_unit_test(thinned),    cmocka_unit_test(selected),
-                                       cmocka_unit_test(joined),     cmocka_unit_test(not_parts),
-                                       cmocka_unit_test(growing),    cmocka_unit_test(damage),
-                                       cmocka_unit_test(targets),    cmocka_unit_test(signalled)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything), cmocka_unit_test(origin),   cmocka_unit_test(thinned),
+        cmocka_unit_test(selected),   cmocka_unit_test(running),  cmocka_unit_test(joined),
+        cmocka_unit_test(not_parts),  cmocka_unit_test(growing),  cmocka_unit_test(damage),
+        cmocka_unit_test(targets),    cmocka_unit_test(signalled)};
     return cmocka_run_group_tests(tests, begin, NULL);
 }
