@@ -40,14 +40,14 @@ static const command_frame frame = {
     "usage: statrec copy RUN.h5... -o OUT.h5 [OPTIONS]\n"
     "\n"
     "Copies a run, or a part of it, into a new run file with checksums. Copied numbers do not\n"
-    "change. Evaluations and singular values of embeddings of the copied steps stay, and the\n"
-    "final pass with the last step. `statrec info OUT.h5` prints what the copy is made of.\n"
+    "change. Evaluations and singular values of embeddings within --phase stay, and the final\n"
+    "pass if the last step does. `statrec info OUT.h5` prints what the copy is made of.\n"
     "Several files are parts of one run: same model, data, seed and sites, and steps that do\n"
     "not overlap. A file that is still being written gives the rows that are in it.\n"
     "\n",
     {copy_rows, sizeof copy_rows / sizeof copy_rows[0]},
     NULL,
-    "0 a new file was written, 1 failed, 2 usage.",
+    "0 a new file was written, 1 failed, 2 usage, 128+n after signal n.",
     2};
 
 /* -- statistics ------------------------------------------------------------------------------ */

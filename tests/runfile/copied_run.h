@@ -1,5 +1,5 @@
-/* copied_run.h -- a run of everything to copy, copies that must be whole, refusals, comparison of files
- * dataset by dataset. */
+/* copied_run.h -- a run of everything to copy, copies that must be whole, refusals, comparison of
+ * files dataset by dataset. */
 #ifndef TESTS_COPIED_RUN_H
 #define TESTS_COPIED_RUN_H
 

@@ -1,8 +1,8 @@
 /* copy_anonymous.c -- which texts of a run may stay in an anonymous copy.
  *
- * Texts that describe the machine, the user or the time go. Names that the analyses need stay, if
- * they contain no path and none of these words: the host, the revision, and the name NAME of a
- * directory /home/NAME or /Users/NAME in the command, the configuration or another text.
+ * Texts that describe the machine, the user or the time are left out. Names that the analyses need
+ * are checked for paths and for three words: the host, the revision, and the user. The user is NAME
+ * of a directory /home/NAME or /Users/NAME in the command or the configuration.
  */
 #include "runfile/repair/copy_anonymous.h"
 

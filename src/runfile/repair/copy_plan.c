@@ -1,8 +1,8 @@
 /* copy_plan.c -- decides which rows of a run file are copied, in one pass over its steps.
  *
  * Thinning keeps the first row at or after each multiple of N. For rows of every step these are the
- * steps divisible by N. Vectors and spectra may be recorded rarely, or in steps that are divisible
- * by nothing: a rule of divisible steps would drop most of them.
+ * steps divisible by N. Vectors and spectra may be recorded in other steps, so keeping divisible
+ * steps would drop most of them.
  */
 #include "runfile/repair/copy_plan.h"
 

@@ -45,8 +45,8 @@ typedef struct copy_plan {
 sr_status copy_plan_make(copy_plan *p, const sr_runfile *f, const copy_choice *choice,
                          copy_range *of, sr_failure *why);
 void copy_plan_free(copy_plan *p);
-/* For the last file with rows of these steps: copies the last of them too, since percents of training
- * refer to it, and what follows the last step of the file. */
+/* For the last file with rows of these steps: copies the last of them too, since percents of
+ * training refer to it, and what follows the last step of the file. */
 void copy_plan_keep_last(copy_plan *p, const sr_runfile *f);
 /* Whether evaluations and singular values after this step are copied. plan NULL: yes. */
 bool copy_plan_includes(const copy_plan *p, int64_t step);

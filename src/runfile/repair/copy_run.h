@@ -25,8 +25,8 @@ typedef struct run_copied {
     bool unfinished;                                    /* the last file has no end */
 } run_copied;
 
-/* Copies the parts paths[count] of one run into `path`. Parts are sorted by their steps. SR_USAGE if
- * they are not of one run, if their steps overlap, or if no step is left. SR_FORMAT if a part is
+/* Copies the parts paths[count] of one run into `path`. Parts are sorted by their steps. SR_USAGE
+ * if they are not of one run, if their steps overlap, or if no step is left. SR_FORMAT if a part is
  * damaged. No file is left after a failure. Unfinished parts give their committed rows; if the last
  * part is unfinished, the status of the copy is "interrupted". */
 sr_status run_copy(char *const *paths, int count, const char *path, const run_copy_options *o,
