@@ -76,7 +76,7 @@ static void origin(void **state) {
     snprintf(want, sizeof want, "%s\n", sum);
     o.anonymous = true;
     copied_copy("y.h5", "z.h5", &o);
-    copied_check_attribute("z.h5", "sources", "-");
+    copied_check_attribute("z.h5", "sources", "-\n-\n-");
     copied_check_attribute("z.h5", "options", "none\n--every 3\n--every 3");
 }
 

@@ -109,11 +109,24 @@ char *copy_anonymous_config(const sr_runfile *f, bool (*shares)(const char *key)
     return text;
 }
 
+/* Replaces each line by "-". */
+static void hide_lines(char *text) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        const size_t length = strcspn(at, "\n");
+        if (length > 0) *to++ = '-', at += length;
+        if (!*at) break;
+        *to++ = '\n';
+    }
+    *to = '\0';
+}
+
 void copy_anonymous_texts(const sr_runfile *f, char *text[COPY_TEXTS]) {
     const bool known = text[COPY_CHECKSUMS] && (identifies(&f->info, text[COPY_CHECKSUMS]) ||
                                                 identifies(&f->info, text[COPY_OPTIONS]));
-    for (int i = 0; i < COPY_TEXTS; i++)
-        if (text[i] && (known || i == COPY_SOURCES)) *text[i] = '\0';
+    for (int i = 0; i < COPY_TEXTS && known; i++)
+        if (text[i]) *text[i] = '\0';
+    if (text[COPY_SOURCES]) hide_lines(text[COPY_SOURCES]);
 }
 
 static sr_status check(const sr_runfile *f, const char *what, const char *name, const char *text,

@@ -10,7 +10,7 @@ void copy_anonymous_info(const sr_runfile *f, sr_run_info *info);
 /* Lines of the configuration of `statrec train` whose option `shares` allows and that do not
  * identify anybody; "" of other programs. malloc'd; NULL when out of memory. */
 char *copy_anonymous_config(const sr_runfile *f, bool (*shares)(const char *key));
-/* Empties the texts of /copy that name files; all of them if they identify somebody. */
+/* Replaces the names in the texts of /copy by "-"; empties all texts if they identify somebody. */
 void copy_anonymous_texts(const sr_runfile *f, char *text[COPY_TEXTS]);
 /* SR_USAGE if a name, unit or definition that is copied contains a path or an identifying word: the
  * host, the revision, the user whose directory a path of the command or configuration names. */
