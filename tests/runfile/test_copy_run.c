@@ -35,14 +35,13 @@ static void everything(void **state) {
     const sr_run_info *from = sr_run_get_info(a), *to = sr_run_get_info(b);
 #define SAME(name) copied_same_text(#name, to->name, from->name);
     RUN_TEXTS(SAME)
-    SAME(status)
-    SAME(reason)
-    SAME(weights_digest)
-    SAME(finished)
-    SAME(ranks)
+    copied_same_text("status", to->status, from->status);
+    copied_same_text("reason", to->reason, from->reason);
+    copied_same_text("weights_digest", to->weights_digest, from->weights_digest);
+    copied_same_text("finished", to->finished, from->finished);
+    copied_same_text("ranks", to->ranks, from->ranks);
 #undef SAME
-        assert_int_equal(to->seed, from->seed),
-        assert_int_equal(to->threads, from->threads);
+    assert_int_equal(to->seed, from->seed), assert_int_equal(to->threads, from->threads);
     check_equals(to->wall_seconds, from->wall_seconds);
     sr_run_close(a), sr_run_close(b);
 }
