@@ -2,7 +2,7 @@
 # Records both sets of train.py and keeps the scalars of them that statrec diagnose reads: healthy.tar.xz, on which false
 # alarms are counted, and calibration.tar.xz, from which sample_runs/healthy.sh and harm.sh take ranges. In the root of
 # the checkout:
-#     PYTHONPATH=python sample_runs/watched/keep.sh PYTHON [DIRECTORY]
+#     PATH=build/release/bin:$PATH PYTHONPATH=python sample_runs/watched/keep.sh PYTHON [DIRECTORY]
 # PYTHON has torch and h5py. A second argument is a directory with files that are there already, in the folders healthy
 # and calibration.
 set -eu
@@ -19,7 +19,7 @@ fi
 for set in healthy calibration; do
     mkdir "$made/$set"
     for file in "$recorded/$set"/*.h5; do
-        "$python" sample_runs/thin.py "$file" "$made/$set/${file##*/}" --every 1 --scalars "$read"
+        statrec copy "$file" -o "$made/$set/${file##*/}" --stat "$read"
     done
     (cd "$made/$set" && tar -cf - --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -- *.h5) |
         xz --lzma2=preset=9e,lc=0,lp=2,pb=2 >"sample_runs/watched/$set.tar.xz"

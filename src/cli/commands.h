@@ -18,6 +18,7 @@ int cmd_info(const tool *t);
 int cmd_check(const tool *t);
 int cmd_diagnose(const tool *t);
 int cmd_recover(const tool *t);
+int cmd_copy(const tool *t);
 int cmd_export(const tool *t);
 int cmd_score(const tool *t);
 int cmd_list(const tool *t);

@@ -16,6 +16,7 @@ static const command_row commands[] = {
     {"diagnose", cmd_diagnose, "find out whether the normalization of a run is healthy"},
     {"check", cmd_check, "verify run files and checkpoints"},
     {"recover", cmd_recover, "copy the readable rows of a broken run file into a new one"},
+    {"copy", cmd_copy, "copy a run or a part of it: thinned, fewer sites, anonymous"},
     {"export", cmd_export, "write a run's records or a checkpoint's weights as a NumPy archive"},
     {"score", cmd_score, "score translations, entities or trees against references"},
     {"dictionary", cmd_dictionary, "count the words of texts, as fairseq does"},

@@ -71,6 +71,9 @@ struct sr_recorder {
 
     double *vector[SR_VECTOR_COUNT]; /* [W] of the current step; NULL until used */
 
+    char *copied[COPY_TEXTS];      /* texts of /copy; NULL: the run is not a copy */
+    const sr_run_info *source_end; /* of a copy: finished and wall_seconds; NULL: from the clock */
+
     bool started; /* declared, in SWMR */
     bool in_step, keeps_vectors;
     int64_t step;      /* current or last, -1 before the first */

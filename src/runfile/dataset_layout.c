@@ -43,6 +43,8 @@ const run_column run_running[RUN_RUNNING] = {SR_RUNNING(RUNNING)};
 const run_column run_running_step = {"running", "step", "1", "step of each row; -1: none",
                                      H5_INT64};
 
+const char *const run_copy_names[COPY_TEXTS] = {"sources", "checksums", "options"};
+
 const char *const run_committed_names[COMMITTED_COUNT] = {"committed_steps", "committed_vectors",
                                                           "committed_evals"};
 

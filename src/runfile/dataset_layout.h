@@ -40,6 +40,11 @@ extern const run_column run_finals[SR_FINAL_COUNT];
 extern const run_column run_pairs[SR_PAIR_COUNT];
 extern const run_column run_running[RUN_RUNNING], run_running_step;
 
+/* Texts of /copy, which only copied runs have: a line each for every copied file, the oldest copy
+ * first. */
+enum { COPY_SOURCES, COPY_CHECKSUMS, COPY_OPTIONS, COPY_TEXTS };
+extern const char *const run_copy_names[COPY_TEXTS];
+
 /* Counts of complete rows under /state. */
 enum { COMMITTED_STEPS, COMMITTED_VECTORS, COMMITTED_EVALS, COMMITTED_COUNT };
 extern const char *const run_committed_names[COMMITTED_COUNT];
@@ -54,6 +59,7 @@ typedef struct run_embedding {
     int64_t rows, cols;
     h5_id step, values; /* datasets */
     int64_t records;
+    int64_t last; /* step of the record that was copied last */
 } run_embedding;
 
 /* The sites, and other properties that are fixed before the first step. */
@@ -68,6 +74,7 @@ typedef struct run_layout {
     int metrics;
     bool has_host;                          /* custom scalars or ranks */
     const char *ranks;                      /* sr_options.ranks, or "" */
+    const char *const *copied;              /* [COPY_TEXTS]; NULL: the run is not a copy */
     int64_t declared_sites, declared_steps; /* custom scalars */
     int64_t planned_steps, vectors_every;   /* 0: unknown; 0: none */
 } run_layout;

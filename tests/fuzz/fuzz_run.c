@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "fuzz_hdf5.h"
+#include "runfile/repair/copy_run.h"
 #include "statrec/runfile.h"
 
 enum { ROWS = 16, ROOM = 4096 };
@@ -55,6 +56,26 @@ static void read_all(const char *path) {
     sr_run_close(f);
 }
 
+/* A part of it, without names. */
+static void copy_part(const char *path, const char *to) {
+    static const int64_t site[] = {0};
+    char *const paths[] = {(char *)(uintptr_t)path};
+    const run_copy_options o = {.every = 2,
+                                .vectors_every = 3,
+                                .first = INT64_MIN,
+                                .last = INT64_MAX,
+                                .choice = {.site = site, .sites = 1},
+                                .text = "none",
+                                .anonymous = true};
+    run_copied result;
+    sr_failure why = {0};
+    const sr_status status = run_copy(paths, 1, to, &o, &result, &why);
+    fuzz_expect_reason(status != SR_OK, &why);
+    fuzz_expect(status == SR_OK || access(to, F_OK) != 0, "a copy is left of one that failed");
+    if (status == SR_OK) read_all(to);
+    unlink(to);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};
     sr_recovery count = {.size = sizeof count};
@@ -70,5 +91,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 "a copy is left by a recovery that failed");
     if (status == SR_OK) read_all(copy);
     unlink(copy);
+    copy_part(path, copy);
     return 0;
 }

@@ -88,6 +88,7 @@ static void test_programs(void **state) {
     static const char *const programs[] = {"statrec info FILE",
                                            "statrec check FILE",
                                            "statrec recover FILE -o OUT.h5",
+                                           "statrec copy FILE -o FEW.h5 --site *1.norm",
                                            "statrec export FILE -o OUT.npz",
                                            "stat-distance FILE",
                                            "stat-compare FILE FILE --groups none",

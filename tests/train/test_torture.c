@@ -237,6 +237,7 @@ static const char *const commands[] = {
     "statrec info whole.h5",
     "statrec check whole.h5",
     "statrec recover whole.h5 -o new.h5 --force",
+    "statrec copy whole.h5 -o new.h5 --force --every 2 --site first",
     "statrec evaluate whole-0000024.ckpt",
     "statrec average whole-0000018.ckpt whole-0000024.ckpt -o new.ckpt --force",
     "statrec export whole-0000024.ckpt -o new.npz --force",

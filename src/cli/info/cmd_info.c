@@ -116,11 +116,13 @@ static void print_norms(const sr_runfile *f) {
 
 static void print_origin(const sr_runfile *f) {
     const sr_run_info *info = sr_run_get_info(f);
-    print_label("program");
-    tsv_escape(stdout, info->program);
-    putchar(' ');
-    tsv_escape(stdout, info->version);
-    putchar('\n');
+    if (*info->program || *info->version) {
+        print_label("program");
+        tsv_escape(stdout, info->program);
+        putchar(' ');
+        tsv_escape(stdout, info->version);
+        putchar('\n');
+    }
     print_text("command", info->command);
     print_text("model", info->model);
     print_text("data", info->data);
@@ -134,6 +136,7 @@ static void print_origin(const sr_runfile *f) {
     print_text("host", info->host);
     print_text("git", info->git);
     print_text("parent", info->parent);
+    info_print_copied(f);
     print_text("ranks", info->ranks);
     print_text("created", info->created);
     print_text("finished", info->finished);
@@ -380,6 +383,7 @@ static void note_run(const sr_runfile *f, tsv *table) {
              (long long)info->steps, (long long)info->vectors, (long long)info->evals,
              (long long)info->spectra);
     info_note_declared(f, table);
+    info_note_copied(f, table);
 }
 
 static void print_site_table(const sr_runfile *f, tsv *table) {

@@ -21,6 +21,9 @@ int cmd_info_follow(const tool *t, const char *path);
 /* Prints a line, or a note of a table, for each custom scalar of the run. */
 void info_print_declared(const sr_runfile *f);
 void info_note_declared(const sr_runfile *f, tsv *table);
+/* cmd_info_copied.c: the same for each file that a copied run was copied from. */
+void info_print_copied(const sr_runfile *f);
+void info_note_copied(const sr_runfile *f, tsv *table);
 /* cmd_info_sites.c: prints the number of sites, a table of the model's sites, one "   3 NAME". */
 void info_print_sites(const sr_runfile *f);
 void info_print_site_name(const sr_runfile *f, int64_t site);

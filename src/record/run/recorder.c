@@ -55,6 +55,7 @@ static void free_recorder(sr_recorder *r) {
     RUN_TEXTS(FREE)
     FREE(ranks)
 #undef FREE
+    for (int i = 0; i < COPY_TEXTS; i++) free(r->copied[i]);
     map_free(&r->names);
     free(r->site), free(r->state), free(r->expected), free(r->expected_scalars);
     free(r->embedding), free(r->path), free(r->part);
@@ -315,6 +316,7 @@ static run_layout make_layout(const sr_recorder *r) {
                         .metrics = r->writer.metrics,
                         .has_host = r->writer.declared_count > 0 || *r->info.ranks,
                         .ranks = r->info.ranks,
+                        .copied = r->copied[0] ? (const char *const *)r->copied : NULL,
                         .declared_sites = count_declared(r, SR_PER_SITE),
                         .declared_steps = count_declared(r, SR_PER_STEP),
                         .planned_steps = r->options.planned_steps,
@@ -453,6 +455,8 @@ static void finish_file(sr_recorder *r, const sr_finish *finish) {
     end.reason = mistaken ? r->failure.text : finish->reason;
     end.weights_digest = finish->weights_digest;
     end.finished = finished, end.wall_seconds = seconds;
+    if (r->source_end)
+        end.finished = r->source_end->finished, end.wall_seconds = r->source_end->wall_seconds;
     sr_failure late = {0};
     sr_status status = SR_OK;
     if (!r->started && mistaken) return; /* the file has no rows */

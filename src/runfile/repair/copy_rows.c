@@ -27,7 +27,9 @@ enum { STEP_BATCH = 64, STEP_BYTES = 8 << 20, VECTOR_BYTES = 1 << 20, WIDE_BYTES
 typedef struct copier {
     sr_recorder *r;
     sr_runfile *f;
-    bool recovers; /* the recorder may lack metrics with unreadable declarations */
+    const copy_plan *plan;     /* NULL: everything */
+    const copy_choice *choice; /* of the plan */
+    bool recovers;             /* the recorder may lack metrics with unreadable declarations */
     int64_t up_to, embeddings_up_to;
     sr_recovery count;
     unreadable_data *losses;
@@ -37,8 +39,10 @@ typedef struct copier {
     float *scalar[SR_SCALAR_COUNT]; /* [batch, S]; NULL if the file has none */
     void *own[RUN_DECLARED_MAX];    /* custom scalars: float [batch, S] or double [batch] */
 
-    int64_t vector_first, vector_count, vector_capacity; /* rows in memory */
-    int64_t *vector_step;                                /* [vector_capacity] */
+    int64_t vector_capacity;        /* rows in memory at most */
+    int64_t step_first, step_count; /* of vector_step */
+    int64_t *vector_step;           /* [vector_capacity] */
+    int64_t vector_first, vector_count;
     float *vector[SR_VECTOR_COUNT]; /* [vector_capacity, W]; NULL if the file has none */
 } copier;
 
@@ -61,7 +65,8 @@ static sr_status allocate_vectors(copier *c) {
     int vectors = 0;
     c->vector_capacity = row > 0 && VECTOR_BYTES / row > 1 ? VECTOR_BYTES / row : 1;
     for (int v = 0; v < SR_VECTOR_COUNT && c->r->options.vectors; v++)
-        vectors += has[v] = info->vectors > 0 && sr_run_has_vector(c->f, run_vectors[v].name);
+        vectors += has[v] = info->vectors > 0 && copy_keeps(c->choice, run_vectors[v].name) &&
+                            sr_run_has_vector(c->f, run_vectors[v].name);
     /* A row of every vector is buffered here and in the writer. A small file must not cause a large
      * allocation by declaring wide rows. */
     if (2 * row * vectors > WIDE_BYTES + 2 * h5_file_bytes(reader_file(c->f)))
@@ -84,10 +89,12 @@ static sr_status copier_allocate(copier *c) {
     for (int i = 0; i < RUN_STEPS && ok; i++)
         ok = allocate(&c->step[i], c->batch, sizeof(step_value));
     for (int i = 0; i < SR_SCALAR_COUNT && ok && c->r->options.scalars; i++)
-        if (sr_run_has_scalar(c->f, run_scalars[i].name))
+        if (copy_keeps(c->choice, run_scalars[i].name) &&
+            sr_run_has_scalar(c->f, run_scalars[i].name))
             ok = allocate(&c->scalar[i], c->batch * info->sites, sizeof(float));
     for (int i = 0; i < c->f->declared_count && ok; i++)
-        ok = allocate(&c->own[i], c->batch * own_columns(c->f, i), sizeof(double));
+        if (copy_keeps(c->choice, c->f->declared[i].name))
+            ok = allocate(&c->own[i], c->batch * own_columns(c->f, i), sizeof(double));
     if (ok) return allocate_vectors(c);
     return sr_fail(&c->r->failure, SR_MEMORY, "%s: memory to copy rows", c->f->path);
 }
@@ -133,12 +140,22 @@ static void read_readable(copier *c, const run_column *k, int64_t columns, int64
 
 /* -- vectors --------------------------------------------------------------------------------- */
 
-/* Loads row `at` of /vectors, and rows after it. */
-static void hold_vectors(copier *c, int64_t at) {
-    if (at >= c->vector_first && at < c->vector_first + c->vector_count) return;
+/* Moves a window of rows to row `at` of /vectors. True if it does not contain the row yet. */
+static bool move_window(const copier *c, int64_t at, int64_t *first, int64_t *count) {
+    if (at >= *first && at < *first + *count) return false;
     const int64_t left = c->f->info.vectors - at;
-    c->vector_first = at, c->vector_count = left < c->vector_capacity ? left : c->vector_capacity;
-    read_readable(c, &run_vector_step, 1, at, c->vector_count, c->vector_step);
+    *first = at, *count = left < c->vector_capacity ? left : c->vector_capacity;
+    return true;
+}
+
+static int64_t step_of_vectors(copier *c, int64_t at) {
+    if (move_window(c, at, &c->step_first, &c->step_count))
+        read_readable(c, &run_vector_step, 1, at, c->step_count, c->vector_step);
+    return c->vector_step[at - c->step_first];
+}
+
+static void hold_vectors(copier *c, int64_t at) {
+    if (!move_window(c, at, &c->vector_first, &c->vector_count)) return;
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
         if (c->vector[v])
             read_readable(c, &run_vectors[v], c->f->info.width, at, c->vector_count, c->vector[v]);
@@ -147,11 +164,11 @@ static void hold_vectors(copier *c, int64_t at) {
 /* Moves *at to the row of `step`; counts rows without a copied step as lost. */
 static bool find_vectors(copier *c, int64_t step, int64_t *at) {
     for (; *at < c->f->info.vectors; ++*at) {
-        hold_vectors(c, *at);
-        int64_t here = c->vector_step[*at - c->vector_first];
-        if (here == step) return true;
+        const int64_t here = step_of_vectors(c, *at);
+        const bool wanted = !c->plan || c->plan->vector[*at];
+        if (here == step) return wanted;
         if (here > step) return false;
-        c->count.lost_vectors++;
+        c->count.lost_vectors += wanted;
     }
     return false;
 }
@@ -164,10 +181,12 @@ static bool any_value(const float *value, int64_t count) {
 
 static sr_status copy_vector_row(copier *c, int64_t at) {
     sr_recorder *r = c->r;
+    hold_vectors(c, at);
     int64_t width = c->f->info.width, row = at - c->vector_first;
     for (int v = 0; v < SR_VECTOR_COUNT; v++)
         for (int64_t i = 0; i < r->sites && c->vector[v]; i++) {
-            const float *from = c->vector[v] + row * width + r->site[i].offset;
+            const int64_t source = copy_source_of(c->choice, i);
+            const float *from = c->vector[v] + row * width + c->f->site[source].offset;
             size_t bytes = (size_t)r->site[i].width * sizeof *from;
             if (!any_value(from, r->site[i].width)) continue; /* NaN already */
             float *to = writer_vector_row(&r->writer, v, i, &r->failure);
@@ -187,20 +206,24 @@ static void load_steps(copier *c, int64_t first, int64_t count) {
         if (c->scalar[i])
             read_readable(c, &run_scalars[i], c->f->info.sites, first, count, c->scalar[i]);
     for (int i = 0; i < c->f->declared_count; i++)
-        read_readable(c, &c->f->declared[i].column, own_columns(c->f, i), first, count, c->own[i]);
+        if (c->own[i])
+            read_readable(c, &c->f->declared[i].column, own_columns(c->f, i), first, count,
+                          c->own[i]);
 }
 
 static sr_status copy_own(copier *c, int64_t row) {
     run_writer *w = &c->r->writer;
     for (int i = 0; i < c->f->declared_count; i++) {
-        const int64_t columns = own_columns(c->f, i);
         const bool site = c->f->declared[i].shown.scope == SR_PER_SITE;
+        const int64_t columns = own_columns(c->f, i), wanted = site ? c->r->sites : 1;
         int to = 0;
+        if (!c->own[i]) continue;
         while (to < w->declared_count && strcmp(w->declared[to].name, c->f->declared[i].name) != 0)
             to++;
-        for (int64_t k = 0; k < columns && to < w->declared_count; k++) {
+        for (int64_t k = 0; k < wanted && to < w->declared_count; k++) {
             const double value =
-                site ? ((float *)c->own[i])[row * columns + k] : ((double *)c->own[i])[row];
+                site ? ((float *)c->own[i])[row * columns + copy_source_of(c->choice, k)]
+                     : ((double *)c->own[i])[row];
             if (!isnan(value) && writer_put_declared(w, to, k, value, &c->r->failure) != SR_OK)
                 return recorder_check(c->r);
         }
@@ -210,12 +233,12 @@ static sr_status copy_own(copier *c, int64_t row) {
 
 static sr_status copy_scalars(copier *c, int64_t row) {
     sr_recorder *r = c->r;
-    size_t bytes = (size_t)r->sites * sizeof(float);
     for (int i = 0; i < SR_SCALAR_COUNT; i++) {
         if (!c->scalar[i]) continue;
         float *to = writer_scalar_row(&r->writer, i, &r->failure);
         if (!to) return recorder_check(r);
-        memcpy(to, c->scalar[i] + row * r->sites, bytes);
+        const float *from = c->scalar[i] + row * c->f->info.sites;
+        for (int64_t k = 0; k < r->sites; k++) to[k] = from[copy_source_of(c->choice, k)];
     }
     return SR_OK;
 }
@@ -248,14 +271,18 @@ static sr_status copy_steps(copier *c) {
     int64_t total = c->f->info.steps, vector_at = 0;
     for (int64_t at = 0, count; at < total; at += count) {
         count = total - at < c->batch ? total - at : c->batch;
+        if (c->choice && c->choice->stopped && c->choice->stopped())
+            return sr_fail(&c->r->failure, SR_STATE, "%s: stopped by a signal", c->r->path);
+        if (c->plan && !memchr(c->plan->step + at, 1, (size_t)count)) continue;
         load_steps(c, at, count);
         for (int64_t i = 0; i < count; i++) {
             if (c->up_to >= 0 && c->step[0][i].whole > c->up_to) return SR_OK;
+            if (c->plan && !c->plan->step[at + i]) continue;
             sr_status status = copy_step(c, i, &vector_at);
             if (status != SR_OK) return status;
         }
     }
-    if (c->up_to < 0) c->count.lost_vectors += c->f->info.vectors - vector_at;
+    if (c->up_to < 0 && !c->plan) c->count.lost_vectors += c->f->info.vectors - vector_at;
     return SR_OK;
 }
 
@@ -274,6 +301,7 @@ static sr_status copy_evals(copier *c) {
     for (int64_t at = 0; at < c->f->info.evals; at++) {
         double value[SR_METRICS_MAX + 2], step = read_eval(c, "step", at);
         if (c->up_to >= 0 && step > (double)c->up_to) break;
+        if (step >= 0 && !copy_plan_includes(c->plan, (int64_t)step)) continue;
         if (!(step >= 0) || step < (double)c->r->eval_step) {
             c->count.lost_evals++;
             continue;
@@ -299,7 +327,6 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
     if (sr_run_get_embedding(c->f, e->name, &from, &why) != SR_OK)
         return why.status == SR_MEMORY ? sr_fail(&c->r->failure, SR_MEMORY, "%s", why.text) : SR_OK;
     if (from.records == 0) return SR_OK;
-    int64_t last = 0;
     double *value = malloc((size_t)from.values * sizeof *value);
     if (!value) return sr_fail(&c->r->failure, SR_MEMORY, "%s: embedding %s", c->f->path, e->name);
     sr_status status = SR_OK;
@@ -311,14 +338,15 @@ static sr_status copy_embedding(copier *c, run_embedding *e) {
             continue;
         }
         if (c->up_to >= 0 && step > c->embeddings_up_to) continue;
-        if (step < last || !reader_descends(value, from.values)) {
+        if (!copy_plan_includes(c->plan, step)) continue;
+        if (step < e->last || !reader_descends(value, from.values)) {
             sr_fail(&lost, SR_FORMAT,
                     "%s: /embeddings/%s: steps or singular values in a wrong order", c->f->path,
                     e->name);
             copy_missed(c->losses, "embeddings", e->name, 1, &lost);
             continue;
         }
-        last = step;
+        e->last = step;
         status = writer_put_singular_values(&c->r->writer, e, step, value, &c->r->failure);
     }
     free(value);
@@ -332,10 +360,13 @@ static sr_status copy_all(copier *c) {
     if (status == SR_OK) status = copy_evals(c);
     for (int i = 0; i < c->r->embeddings && status == SR_OK; i++)
         status = copy_embedding(c, &c->r->embedding[i]);
-    if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->up_to, c->losses);
-    if (status == SR_OK && c->up_to < 0) status = recorder_copy_final(c->r, c->f, c->losses);
-    if (status == SR_OK)
-        status = recorder_copy_running(c->r, c->f, c->up_to, &c->count.running_step, c->losses);
+    if (status == SR_OK) status = recorder_copy_spectra(c->r, c->f, c->plan, c->up_to, c->losses);
+    const bool end = !c->plan || c->plan->end;
+    if (status == SR_OK && c->up_to < 0 && end)
+        status = recorder_copy_final(c->r, c->f, c->choice, c->losses);
+    if (status == SR_OK && end)
+        status = recorder_copy_running(c->r, c->f, c->choice, c->up_to, &c->count.running_step,
+                                       c->losses);
     if (status == SR_OK) status = writer_flush(&c->r->writer, &c->r->failure);
     if (c->up_to >= 0) return status;
     const sr_run_info *info = &c->f->info;
@@ -369,8 +400,7 @@ static void note_damage(const copier *c) {
     }
 }
 
-/* The new file contains the same run. */
-static sr_status take_created(sr_recorder *r, const char *created) {
+sr_status recorder_take_created(sr_recorder *r, const char *created) {
     char *copy = strdup(created);
     if (!copy) return sr_fail(&r->failure, SR_MEMORY, "%s: texts", r->path);
     free((void *)(uintptr_t)r->info.created);
@@ -380,7 +410,9 @@ static sr_status take_created(sr_recorder *r, const char *created) {
 
 static sr_status copy_and_count(copier *c, sr_recovery *result) {
     c->count = SR_INIT(sr_recovery, .running_step = -1);
-    if (take_created(c->r, c->f->info.created) == SR_OK && copy_all(c) == SR_OK && c->r->resuming)
+    /* the new file contains the same run */
+    if (!c->plan) recorder_take_created(c->r, c->f->info.created);
+    if (recorder_check(c->r) == SR_OK && copy_all(c) == SR_OK && c->r->resuming)
         part_file_take_over(c->r, &c->r->failure);
     note_damage(c);
     if (result) abi_struct_give(result, &c->count, sizeof c->count, "sr_recovery", &c->r->failure);
@@ -392,12 +424,14 @@ static sr_status copy_and_count(copier *c, sr_recovery *result) {
     return recorder_check(c->r);
 }
 
-sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, int64_t up_to_step,
-                             sr_recovery *result, unreadable_data *losses) {
+sr_status recorder_copy_rows(sr_recorder *r, sr_runfile *from, const copy_plan *plan,
+                             int64_t up_to_step, sr_recovery *result, unreadable_data *losses) {
     if (r->failure.status != SR_OK) return recorder_check(r);
     copier c = {.r = r,
                 .f = from,
-                .recovers = true,
+                .plan = plan,
+                .choice = plan ? plan->choice : NULL,
+                .recovers = !plan,
                 .up_to = up_to_step,
                 .embeddings_up_to = up_to_step,
                 .losses = losses};

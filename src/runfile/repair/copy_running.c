@@ -24,6 +24,18 @@ static bool read_rows(const sr_runfile *f, const run_column *c, const h5_rows *r
     return status == SR_OK;
 }
 
+/* Moves the values of the recorder's sites together: [RUN_RUNNING, W] of the recorder. */
+static void choose_sites(const sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
+                         double *all) {
+    double *to = all;
+    for (int v = 0; v < RUN_RUNNING; v++)
+        for (int64_t i = 0; i < r->sites; i++) {
+            const sr_run_site *from = &f->site[copy_source_of(choice, i)];
+            memmove(to, all + v * f->info.width + from->offset, (size_t)from->width * sizeof *to);
+            to += from->width;
+        }
+}
+
 /* Whether the row has values of a site; the values of a site without passes are all NaN. */
 static bool has_site(const sr_recorder *r, int64_t site, const double *all) {
     for (int v = 0; v < RUN_RUNNING; v++)
@@ -46,14 +58,17 @@ static sr_status take_row(sr_recorder *r, const double *all) {
 }
 
 /* Leaves out an unreadable row; an older one is used. */
-static sr_status copy_row(sr_recorder *r, const sr_runfile *f, int64_t at, int64_t step,
-                          double *all, int64_t *last, unreadable_data *losses) {
+static sr_status copy_row(sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
+                          int64_t at, int64_t step, double *all, int64_t *last,
+                          unreadable_data *losses) {
     const double *row[RUN_RUNNING];
-    const h5_rows one = {at, 1, 0, r->width, r->width};
+    const int64_t width = f->info.width;
+    const h5_rows one = {at, 1, 0, width, width};
     bool whole = true;
     for (int i = 0; i < RUN_RUNNING; i++)
-        whole = read_rows(f, &run_running[i], &one, all + i * r->width, losses) && whole;
+        whole = read_rows(f, &run_running[i], &one, all + i * width, losses) && whole;
     if (!whole) return SR_OK;
+    choose_sites(r, f, choice, all);
     for (int i = 0; i < RUN_RUNNING; i++) row[i] = all + i * r->width;
     if (writer_put_running(&r->writer, step, row, &r->failure) != SR_OK) return recorder_check(r);
     *last = step;
@@ -84,17 +99,17 @@ static int64_t next_row(const int64_t *step, int64_t count, int64_t after) {
     return next;
 }
 
-sr_status recorder_copy_running(sr_recorder *r, const sr_runfile *f, int64_t up_to, int64_t *step,
-                                unreadable_data *losses) {
+sr_status recorder_copy_running(sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
+                                int64_t up_to, int64_t *step, unreadable_data *losses) {
     int64_t of_row[SR_RUNNING_KEPT];
     const int64_t count = read_steps(f, of_row, losses);
     *step = -1;
     if (count == 0) return SR_OK;
-    double *all = malloc(RUN_RUNNING * (size_t)r->width * sizeof *all);
+    double *all = malloc(RUN_RUNNING * (size_t)f->info.width * sizeof *all);
     if (!all) return sr_fail(&r->failure, SR_MEMORY, "%s: running values", r->path);
     for (int64_t done = -1, at; (at = next_row(of_row, count, done)) >= 0; done = of_row[at])
         if ((up_to >= 0 && of_row[at] > up_to) ||
-            copy_row(r, f, at, of_row[at], all, step, losses) != SR_OK)
+            copy_row(r, f, choice, at, of_row[at], all, step, losses) != SR_OK)
             break;
     free(all);
     return recorder_check(r);

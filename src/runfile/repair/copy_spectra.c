@@ -69,11 +69,27 @@ static int64_t *copied_steps(const sr_runfile *f) {
     return step;
 }
 
-static sr_status copy_rows(sr_recorder *r, const sr_runfile *f, const int64_t *step, int64_t up_to,
-                           spectra_copy *c, unreadable_data *losses) {
+/* Copies the sites of the recorder into its row of spectra. */
+static void take_sites(sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
+                       const spectra_copy *c) {
+    for (int64_t i = 0; i < r->sites; i++) {
+        const int64_t source = copy_source_of(choice, i);
+        const sr_run_site *from = &f->site[source], *to = &r->site[i];
+        r->writer.spectra.rows[i] = c->rows[source];
+        for (int k = 0; k < SR_SPECTRUM_COUNT; k++)
+            if (copy_keeps(choice, run_spectra[k].name))
+                memcpy(r->writer.spectra.value[k] + to->offset, c->value[k] + from->offset,
+                       (size_t)to->width * sizeof(double));
+    }
+}
+
+static sr_status copy_rows(sr_recorder *r, const sr_runfile *f, const int64_t *step,
+                           const copy_plan *plan, int64_t up_to, spectra_copy *c,
+                           unreadable_data *losses) {
     sr_status status = SR_OK;
     int64_t last = -1, at = 0;
     for (int64_t i = 0; i < f->info.spectra && status == SR_OK; i++) {
+        if (plan && !plan->spectrum[i]) continue;
         if (!copy_part(f, &run_spectra_step, i, 1, &c->step, losses)) continue;
         copy_part(f, &run_spectra_rows, i, f->info.sites, c->rows, losses);
         for (int k = 0; k < SR_SPECTRUM_COUNT; k++)
@@ -88,21 +104,19 @@ static sr_status copy_rows(sr_recorder *r, const sr_runfile *f, const int64_t *s
         last = c->step;
         mend_row(c, f, losses);
         recorder_begin_spectra(r);
-        memcpy(r->writer.spectra.rows, c->rows, (size_t)r->sites * sizeof *c->rows);
-        memcpy(r->writer.spectra.value[0], c->value[0],
-               (size_t)(SR_SPECTRUM_COUNT * r->width) * sizeof(double));
+        take_sites(r, f, plan ? plan->choice : NULL, c);
         status = writer_keep(&r->writer, writer_put_spectra(&r->writer, c->step, &r->failure));
     }
     return status;
 }
 
-sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, int64_t up_to,
-                                unreadable_data *losses) {
+sr_status recorder_copy_spectra(sr_recorder *r, const sr_runfile *f, const copy_plan *plan,
+                                int64_t up_to, unreadable_data *losses) {
     spectra_copy c;
     if (!r->options.spectra || f->info.spectra == 0) return SR_OK;
     int64_t *step = copied_steps(f);
     const bool ready = reader_spectra_init(&c, f) && step && recorder_reserve_spectra(r) == SR_OK;
-    sr_status status = ready ? copy_rows(r, f, step, up_to, &c, losses)
+    sr_status status = ready ? copy_rows(r, f, step, plan, up_to, &c, losses)
                              : sr_fail(&r->failure, SR_MEMORY, "%s: a row of spectra", f->path);
     reader_spectra_free(&c);
     free(step);
@@ -128,22 +142,25 @@ static void copy_final_column(const sr_runfile *f, const run_column *c, bool pas
     if (odd) note(f, c, -1, passed ? "a negative value" : "values without a pass", losses);
 }
 
-sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, unreadable_data *losses) {
+sr_status recorder_copy_final(sr_recorder *r, const sr_runfile *f, const copy_choice *choice,
+                              unreadable_data *losses) {
     static const run_column counted = {"final", "batches", "", "", H5_INT64};
     int64_t batches = -1;
     double *value[SR_FINAL_COUNT], *memory;
     sr_failure why = {0};
     if (!r->options.final) return SR_OK;
-    memory = calloc((size_t)(SR_FINAL_COUNT * r->sites) + 1, sizeof *memory);
+    memory = calloc((size_t)(SR_FINAL_COUNT * f->info.sites) + 1, sizeof *memory);
     if (!memory) return sr_fail(&r->failure, SR_MEMORY, "%s: /final", f->path);
-    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * r->sites;
+    for (int i = 0; i < SR_FINAL_COUNT; i++) value[i] = memory + i * f->info.sites;
     if (reader_fixed(f, "/final/batches", H5_INT64, 0, 0, &batches, &why) != SR_OK)
         copy_missed(losses, "final", "batches", -1, &why), batches = -1;
     else if (batches < -1)
         note(f, &counted, -1, "a count below -1", losses);
-    for (int i = 0; i < SR_FINAL_COUNT; i++)
+    for (int i = 0; i < SR_FINAL_COUNT; i++) {
         copy_final_column(f, &run_finals[i], batches >= 0, value[i], losses);
-    recorder_copy_pairs(r, f, batches >= 0, losses);
+        for (int64_t k = 0; k < r->sites; k++) value[i][k] = value[i][copy_source_of(choice, k)];
+    }
+    recorder_copy_pairs(r, f, choice, batches >= 0, losses);
     if (batches >= 0) sr_put_final(r, batches, (const double *const *)value);
     free(memory);
     return recorder_check(r);

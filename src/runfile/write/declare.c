@@ -123,6 +123,14 @@ static void declare_sites(declaration *d) {
     free(scratch);
 }
 
+/* -- /copy ----------------------------------------------------------------------------------- */
+
+static void declare_copied(declaration *d) {
+    add_group(d, "/copy");
+    for (int i = 0; i < COPY_TEXTS; i++)
+        put_text(d, "/copy", run_copy_names[i], d->w->layout.copied[i]);
+}
+
 /* -- growing columns ------------------------------------------------------------------------- */
 
 static h5_id declare_shaped(declaration *d, const run_column *c, const h5_shape *shape) {
@@ -400,6 +408,7 @@ sr_status declare_run_file(run_writer *w, const sr_run_info *info, sr_failure *w
     if (d.status == SR_OK) declare_sites(&d);
     if (w->layout.has_host) add_group(&d, "/host");
     if (w->layout.has_host) put_text(&d, "/host", "ranks", w->layout.ranks);
+    if (w->layout.copied) declare_copied(&d);
     declare_steps(&d);
     declare_statistics(&d);
     declare_evals(&d);
