@@ -1,5 +1,5 @@
 #!/bin/sh
-# Records both sets of train.py and keeps the scalars of them that statrec diagnose reads: healthy.tar.xz, on which false
+# Records both sets of train.py and keeps their scalars: healthy.tar.xz, on which false
 # alarms are counted, and calibration.tar.xz, from which sample_runs/healthy.sh and harm.sh take ranges. In the root of
 # the checkout:
 #     PATH=build/release/bin:$PATH PYTHONPATH=python sample_runs/watched/keep.sh PYTHON [DIRECTORY]
@@ -11,7 +11,6 @@ made=$(mktemp -d)
 trap 'rm -r "$made"' EXIT
 trap 'exit 1' HUP INT TERM
 recorded=${2:-$made/recorded}
-read=tid_mean,tid_var,dist_mu,dist_sigma2,g_mu,g_sigma2,dx_norm,dx_norm_bn,rows,samples,padded,nonfinite,mu_moved,mu_apart
 if [ $# -lt 2 ]; then
     "$python" sample_runs/watched/train.py "$recorded/healthy"
     "$python" sample_runs/watched/train.py "$recorded/calibration" --calibrate
@@ -19,7 +18,8 @@ fi
 for set in healthy calibration; do
     mkdir "$made/$set"
     for file in "$recorded/$set"/*.h5; do
-        statrec copy "$file" -o "$made/$set/${file##*/}" --stat "$read"
+        # vectors of the last step alone
+        statrec copy "$file" -o "$made/$set/${file##*/}" --vectors-every 1000000
     done
     (cd "$made/$set" && tar -cf - --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -- *.h5) |
         xz --lzma2=preset=9e,lc=0,lp=2,pb=2 >"sample_runs/watched/$set.tar.xz"
