@@ -1,4 +1,5 @@
 #: title Regularized BN ablation: discrepancy and validation metric of each run, with and without the penalties
+#: question papers
 #: runs 1-16 BN.h5 RBN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn nlp_rbn_1
 #: size 6.75 2.3

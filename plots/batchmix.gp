@@ -1,4 +1,5 @@
 #: title what sentence lengths, padding and row positions explain of the distance between batch and running mean
+#: question running
 #: runs 1-16 RUN.h5 [MORE.h5...]
 #: samples nlp_bn_bucketed nlp_bn_random
 #: size 6.75 1.5

@@ -1,4 +1,5 @@
 #: title PowerNorm figure 7: distribution of |gamma| / psi_B over features, per site
+#: question features
 #: runs 1 PNV.h5
 #: samples nlp_pnv
 #: size 6.75 2.5

@@ -1,4 +1,5 @@
 #: title one page of one run: losses, learning rate, gradients, distances, discrepancy at every site
+#: question healthy
 #: runs 1 RUN.h5
 #: samples nlp_bn
 #: size 6.75 7.2

@@ -52,14 +52,28 @@ gap_x = 0.82
 gap_y = 0.46
 legend_height = 0.06
 panel_width(n) = (figure_width - pad_left - pad_right - (n - 1) * gap_x) / n
-panel_height(n) = (figure_height - head_height - note_height - legend_height - pad_bottom - (n - 1) * gap_y) / n
+panel_height(n) = (figure_height - head_height - note_height - legend_height - pad_bottom - (n - 1) * gap_y - (blocks - 1) * block_gap) / n
 panel_left(i, n) = pad_left + (i - 1) * (panel_width(n) + gap_x)
-panel_bottom(i, n) = note_height + pad_bottom + (n - i) * (panel_height(n) + gap_y)
+panel_bottom(i, n) = note_height + pad_bottom + (n - i) * (panel_height(n) + gap_y) + (2 * i <= n ? (blocks - 1) * block_gap : 0)
 too_small(cs, rs) = panel_width(cs) < 0.3 || panel_height(rs) < 0.2
-panel(c, cs, r, rs) = (too_small(cs, rs) ? refuse('--size leaves no room for the panels').'; ' : '').sprintf('set lmargin at screen %.5f; set rmargin at screen %.5f; '. \
+panel_at(c, cs, r, rs) = (too_small(cs, rs) ? refuse('--size leaves no room for the panels').'; ' : '').sprintf('set lmargin at screen %.5f; set rmargin at screen %.5f; '. \
     'set bmargin at screen %.5f; set tmargin at screen %.5f', \
     panel_left(c, cs) / figure_width, (panel_left(c, cs) + panel_width(cs)) / figure_width, \
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
+panel(c, cs, r, rs) = (rs == 1 && cs == stacked ? panel_at(1, 1, c, cs) : blocks == 2 ? panel_at(1 + (c - 1) % (cs / 2), cs / 2, r + (2 * c > cs ? rs : 0), 2 * rs) : \
+    panel_at(c, cs, r, rs))
+# A page that is too narrow for a figure makes it higher, unless the user wants a size; behind pads and legend:
+# eval SIDE_BY_SIDE(n): n panels in a row come one below the other.
+# eval GRID(columns, rows): the right half of the columns comes below the left half. begins_row(c, columns): c is the first then.
+stacked = 0
+blocks = 1
+block_gap = 0.4
+narrowest = 1.1
+narrow(n, least) = n > 1 && !figure_fixed && panel_width(n) < least
+SIDE_BY_SIDE(n) = sprintf('stacked = %d; if (stacked) { figure_height = grow(figure_height + %d * (panel_height(1) + gap_y)); eval terminal(figure_height) }', \
+    narrow(n, narrowest) ? n : 0, n - 1)
+GRID(cs, rs) = narrow(cs, 0.6) ? sprintf('figure_height = grow(figure_height + %d * (panel_height(%d) + gap_y) + block_gap); blocks = 2; eval terminal(figure_height)', rs, rs) : ''
+begins_row(c, cs) = c == 1 || (blocks == 2 && 2 * c == cs + 2)
 
 # eval refuse(text): statplot ends with this text when there is nothing to draw.
 refuse(text) = (refused = text, 'printerr refused; exit status 1')
@@ -227,7 +241,9 @@ fold_end(text, n) = n < 2 ? title_most : text[n:n] eq ' ' || text[n:n] eq ',' ? 
 folded(text) = strlen(text) <= title_most ? text : \
     text[1:fold_end(text, title_most)]."\n".cut(text[fold_end(text, title_most)+1:*], title_most)
 run_title(r) = run_below[r] eq '' ? folded(run_label[r]) : cut(run_label[r], title_most)."\n".run_below[r]
-RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; cell_rows = int((cells - 1) / cell_columns) + 1; '. \
+RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; '. \
+    'while (!figure_fixed && cell_columns > 1 && panel_width(cell_columns) < narrowest) { cell_columns = cell_columns - 1 }; '. \
+    'cell_rows = int((cells - 1) / cell_columns) + 1; '. \
     'title_most = int((panel_width(cell_columns) + 0.3) / 0.058); title_lines = 1; '. \
     'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
     'above_panels = head_height + note_height + legend_height - 0.12; '. \

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/globs.h"
+#include "base/program/tool.h"
 #include "base/utf8.h"
 #include "plot/plot_tsv.h"
 #include "plot/report/plot_html.h"
@@ -25,21 +26,57 @@ void plot_html_text(FILE *out, const char *text) {
     }
 }
 
-/* -- tables ---------------------------------------------------------------------------------- */
+void plot_html_path(FILE *out, const char *path) {
+    char *word = tool_argument(path);
+    if (word) plot_html_text(out, word);
+    free(word);
+}
 
-/* A number with as many digits as one compares by eye; the file beside the page has all. */
-static void write_cell(FILE *page, const char *cell) {
+/* -- numbers --------------------------------------------------------------------------------- */
+
+/* With as many digits as one compares by eye; the file beside the page has all. */
+void plot_html_number(FILE *page, const char *cell) {
     char *end;
     const double value = strtod(cell, &end);
-    if (end == cell || *end) {
-        fputs("<td>", page);
+    if (end != cell && !*end && strpbrk(cell, ".e"))
+        fprintf(page, "%.4g", value);
+    else
         plot_html_text(page, cell);
-    } else if (strpbrk(cell, ".e")) {
-        fprintf(page, "<td class=\"n\">%.4g", value);
-    } else {
-        fputs("<td class=\"n\">", page);
-        plot_html_text(page, cell);
+}
+
+void plot_html_estimate(FILE *page, const char *value, const char *low, const char *high) {
+    plot_html_number(page, value);
+    if (strcmp(low, "nan") == 0) return;
+    fputs(" [", page);
+    plot_html_number(page, low);
+    fputs(", ", page);
+    plot_html_number(page, high);
+    fputc(']', page);
+}
+
+void plot_html_finding(FILE *page, const char *statistic, const char *value, const char *low,
+                       const char *high, const char *limit, const char *site) {
+    fputs(": ", page);
+    plot_html_text(page, statistic);
+    fputc(' ', page);
+    plot_html_estimate(page, value, low, high);
+    if (site[0] && strcmp(site, "-") != 0) {
+        fputs(" at ", page);
+        plot_html_text(page, site);
     }
+    if (strcmp(limit, "nan") == 0) return;
+    fputs(" (limit ", page);
+    plot_html_number(page, limit);
+    fputc(')', page);
+}
+
+/* -- tables ---------------------------------------------------------------------------------- */
+
+static void write_cell(FILE *page, const char *cell) {
+    char *end;
+    strtod(cell, &end);
+    fputs(end == cell || *end ? "<td>" : "<td class=\"n\">", page);
+    plot_html_number(page, cell);
     fputs("</td>", page);
 }
 
@@ -51,7 +88,7 @@ static bool among(const char *words, const char *word) {
 }
 
 static void write_header(FILE *page, const plot_tsv *t, const char *omit) {
-    fputs("<table class=\"data\"><thead><tr>", page);
+    fputs("<table><thead><tr>", page);
     for (int i = 0; i < t->columns; i++) {
         if (among(omit, t->column[i])) continue;
         fputs("<th>", page);
@@ -61,8 +98,15 @@ static void write_header(FILE *page, const plot_tsv *t, const char *omit) {
     fputs("</tr></thead>\n<tbody>\n", page);
 }
 
-/* The `# column NAME: TEXT` and `# note: TEXT` lines of a table. */
-static void write_notes(FILE *page, const char *path) {
+void plot_html_link(FILE *page, const char *name) {
+    fputs("<p><a href=\"", page);
+    plot_html_text(page, name);
+    fputs("\">", page);
+    plot_html_text(page, name);
+    fputs("</a>: the whole table with every digit</p>\n", page);
+}
+
+void plot_html_definitions(FILE *page, const char *path) {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
@@ -99,13 +143,10 @@ sr_status plot_html_table(FILE *page, const char *path, const char *link, const 
             if (!among(omit, t.column[i])) write_cell(page, t.cell[i]);
         fputs("</tr>\n", page);
     }
-    fputs("</tbody></table>\n<p><a href=\"", page);
-    plot_html_text(page, link);
-    fputs("\">", page);
-    plot_html_text(page, link);
-    fputs("</a>: the whole table with every digit</p>\n", page);
+    fputs("</tbody></table>\n", page);
+    plot_html_link(page, link);
     plot_tsv_close(&t);
-    write_notes(page, path);
+    plot_html_definitions(page, path);
     return status;
 }
 
@@ -113,14 +154,14 @@ sr_status plot_html_table(FILE *page, const char *path, const char *link, const 
 
 static void write_setting(FILE *page, const char *name, const char *value) {
     if (!value || !value[0]) return;
-    fprintf(page, "<tr><th>%s</th><td>", name);
+    fprintf(page, "<tr><th scope=\"row\">%s</th><td>", name);
     plot_html_text(page, value);
     fputs("</td></tr>\n", page);
 }
 
 static void write_sites(FILE *page, const sr_runfile *run) {
     const sr_run_site *site;
-    fputs("<tr><th>sites</th><td>", page);
+    fputs("<tr><th scope=\"row\">sites</th><td>", page);
     bool any = false;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if (globs_is_replica(site->name)) continue;
