@@ -38,6 +38,7 @@ do for [i=1:legend_count] {
 }
 eval LEGEND_ROOM
 eval DOT_ROOM
+eval SIDE_BY_SIDE(2)
 set errorbars 0
 set datafile missing NaN
 # Points of a part where any run has it: gnuplot warns of a curve without points.

@@ -166,7 +166,7 @@ axis_y(kind, positive, largest) = largest <= 0 ? ends_y('linear', -0.02, 1) : us
 startup_end = 0
 do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startup[i] } }
 STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
-    'set label 99 "%s" at %.6g, graph 0.97 left font ",6" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
+    'set label 99 "%s" at %.6g, graph 0.97 left font ",7" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
 
 # A round step that cuts a range into n parts or fewer, whatever the range.
 step_unit(r) = 10.0**floor(log10(r))
@@ -205,7 +205,7 @@ DOT_ROOM = 'dot_longest = 1; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
-    (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
+    (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
     sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
     low_end(low - room(low, high), high + room(low, high)), high_end(low - room(low, high), high + room(low, high)), \
@@ -269,7 +269,7 @@ site_plot(k, x, y, kind) = sprintf(', d index %d using %s:%s', k - 1, x, y).(sit
     sprintf(':(%g) with %s linecolor palette%s', tone[k], kind, kind eq 'yerrorbars' ? '' : ' linewidth 0.8 dashtype solid'.(kind eq 'linespoints' ? ' pointtype 7' : '')))
 SITE_COLOURS = 'set colorbox user origin screen (1 - 0.72 / figure_width), screen (panel_bottom(1, cell_rows) / figure_height) '. \
     'size screen (0.08 / figure_width), screen (panel_height(cell_rows) / figure_height) noborder; '. \
-    'set cbtics scale 0 font ",6" offset -0.8,0 ("first site" 0, "last site" 1)'
+    'set cbtics scale 0 font ",7" offset -0.8,0 ("first site" 0, "last site" 1)'
 
 # -- legend ------------------------------------------------------------------------------------
 # With the title of the figure above, and the note below. Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]
@@ -307,5 +307,5 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
     'set label legend_cut(legend_text[i]) at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
     'if (head_height > 0) { set label figure_title at screen 0.5, screen (1 - 0.12 / figure_height) center noenhanced font ",10" textcolor rgb "#202020" }; '. \
-    'if (note_height > 0) { set label figure_note at screen (0.06 / figure_width), screen (0.07 / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
+    'if (note_height > 0) { set label cut_to(figure_note, (figure_width - 0.1) * 8 / 6) at screen (0.06 / figure_width), screen (0.07 / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
     'plot NaN notitle; unset arrow; unset label'

@@ -163,7 +163,8 @@ static void test_report_differences(void **state) {
               "! grep -q '>norm</th>' first && ! grep -q '>seed</th>' first");
     check_run("for i in 1 2 3 4 5 6; do cp nlp.h5 n$i.h5; done; "
               "statplot report cv.h5 n?.h5 -o differ --max-runs 7 && grep -q '<th scope=.row.>model"
-              "</th><td><b>resnet20</b>: cv.h5<br/><b>transformer</b>: n1.h5, n2.h5, n3.h5, n4.h5, "
+              "</th><td class=.long.><b>resnet20</b>: cv.h5<br/><b>transformer</b>: n1.h5, n2.h5, "
+              "n3.h5, n4.h5, "
               "n5.h5, n6.h5</td>' differ/index.html");
 }
 

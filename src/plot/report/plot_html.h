@@ -2,6 +2,7 @@
 #ifndef PLOT_REPORT_PLOT_HTML_H
 #define PLOT_REPORT_PLOT_HTML_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "plot/labels/plot_runs.h"
@@ -9,6 +10,10 @@
 
 /* Without markup, also between double quotes. */
 void plot_html_text(FILE *out, const char *text);
+/* A cell with the text; tag: "td", or "th" with its attributes. A long word may break anywhere, as
+ * a table shall fit its page. */
+void plot_html_cell(FILE *out, const char *tag, const char *class, const char *text);
+bool plot_html_has_long_word(const char *text);
 /* As an argument of a shell. */
 void plot_html_path(FILE *out, const char *path);
 

@@ -50,6 +50,7 @@ typedef struct drawn_figure {
     const answer_figure *of;
     char value[REPORT_WORD]; /* of its option */
     int run;                 /* the first */
+    char warning[1024];      /* what may not be compared in it */
 } drawn_figure;
 
 typedef struct gallery {
@@ -81,17 +82,20 @@ static bool has_finding(const report *r, int run, const char *question) {
     return false;
 }
 
-/* The run, those with the same finding, then others of the same task; their number. */
+/* The run, those with the same finding, then others: of its task, where the figure or the finding is
+ * about one. Their number. */
 static int choose_runs(const report *r, const plot_template *t, const answer_figure *of, int first,
                        int chosen[ALL]) {
+    const bool finding = of->question[0] != 0;
     int count = 0, most = of->runs;
     if (t->most_runs && t->most_runs < most) most = t->most_runs;
     chosen[count++] = first;
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < report_own(r) && count < most; i++) {
             const bool task = strcmp(r->request->run[i].task, r->request->run[first].task) == 0;
-            const bool with = of->question[0] && has_finding(r, i, of->question);
-            if (i != first && task && with == (round == 0)) chosen[count++] = i;
+            const bool with = finding && has_finding(r, i, of->question);
+            if (i != first && (task || (!finding && !t->one_task)) && with == (round == 0))
+                chosen[count++] = i;
         }
     return count;
 }
@@ -119,16 +123,63 @@ static void write_figure(report *r, const plot_template *t, const drawn_figure *
     fputs("</b> ", r->page);
     if (found) fprintf(r->page, "Finding: %s. ", d->of->question);
     write_command(r, d->of, d->value, run, runs);
+    if (d->warning[0]) {
+        fputs(" Note: ", r->page);
+        plot_html_text(r->page, d->warning);
+    }
     fputs("</figcaption></figure>\n", r->page);
 }
 
-/* Not of the user's choices: those are of the figures below. A figure that these runs cannot fill
- * is no failure. */
+/* The first one: the figure below has them all. */
+static void keep_warning(void *context, const char *line) {
+    drawn_figure *d = context;
+    if (!d->warning[0]) snprintf(d->warning, sizeof d->warning, "%s.", line);
+}
+
+/* Not with the user's choices: those are for the figures below. */
+static void prepare(report_drawing *w, plot_template *t, drawn_figure *d, const char *name) {
+    *w = (report_drawing){
+        .template = t,
+        .name = name,
+        .choice = {.site = "", .stat = "", .metric = "", .published_tables = ""},
+        .controls = {.title = "", .size = "4.1x2.9", .xrange = "", .yrange = "", .steps = ""}};
+    w->controls.samples = "";
+    w->warnings = (plot_warnings){keep_warning, d};
+    if (strcmp(d->of->option, "stat") == 0) {
+        w->choice.stat = d->value;
+    } else if (d->of->option[0]) {
+        w->choice.word[0].name = d->of->option;
+        w->choice.word[0].value = d->value;
+        w->choice.words = 1;
+    }
+}
+
+/* Without the runs that an analysis refuses; what is about a finding needs the finding's run, the
+ * first. *runs: those that were drawn. */
+static sr_status draw_accepted(report *r, report_drawing *w, int run[ALL], bool needs_first,
+                               sr_failure *why) {
+    for (;;) {
+        sr_failure one = {0}, refusal[ALL] = {{0}};
+        int kept = 0;
+        w->run = run;
+        w->refusal = refusal;
+        const sr_status status = report_draw(r, w, &one);
+        if (status == SR_OK) return SR_OK;
+        const bool lost = needs_first && refusal[0].status != SR_OK;
+        for (int i = 0; i < w->runs; i++)
+            if (refusal[i].status == SR_OK) run[kept++] = run[i];
+        if (report_is_fatal(status) || kept == w->runs || !kept || lost) return *why = one, status;
+        w->runs = kept;
+    }
+}
+
+/* A figure that these runs cannot fill is no failure. */
 static sr_status try_figure(report *r, gallery *g, const answer_figure *of,
                             const report_finding *found, int first, sr_failure *why) {
     char name[32];
     int run[ALL];
     plot_template t;
+    report_drawing w;
     drawn_figure *d = &g->drawn[g->count];
     sr_failure one = {0};
     *d = (drawn_figure){.of = of, .run = first};
@@ -136,19 +187,9 @@ static sr_status try_figure(report *r, gallery *g, const answer_figure *of,
     if (is_drawn(g, of, d->value, first)) return SR_OK;
     if (plot_template_find(of->figure, &t, &one) != SR_OK) return SR_OK;
     snprintf(name, sizeof name, "answer.%d.svg", g->count + 1);
-    report_drawing w = {.template = &t, .run = run, .name = name};
+    prepare(&w, &t, d, name);
     w.runs = choose_runs(r, &t, of, first, run);
-    w.choice = (plot_choice){.site = "", .stat = "", .metric = "", .published_tables = ""};
-    w.controls = (plot_controls){
-        .title = "", .size = "4.1x2.9", .xrange = "", .yrange = "", .steps = "", .samples = ""};
-    if (strcmp(of->option, "stat") == 0) {
-        w.choice.stat = d->value;
-    } else if (of->option[0]) {
-        w.choice.word[0].name = of->option;
-        w.choice.word[0].value = d->value;
-        w.choice.words = 1;
-    }
-    const sr_status status = report_draw(r, &w, &one);
+    const sr_status status = draw_accepted(r, &w, run, found != NULL, &one);
     if (status == SR_OK) {
         write_figure(r, &t, d, found, name, run, w.runs);
         g->count++;
@@ -183,9 +224,7 @@ static sr_status write_figures(report *r, sr_failure *why) {
 /* -- runs and findings ----------------------------------------------------------------------- */
 
 static void write_cell(report *r, const char *class, const char *text) {
-    fprintf(r->page, "<td%s%s%s>", class[0] ? " class=\"" : "", class, class[0] ? "\"" : "");
-    plot_html_text(r->page, text && text[0] ? text : "?");
-    fputs("</td>", r->page);
+    plot_html_cell(r->page, "td", class, text && text[0] ? text : "?");
 }
 
 /* "valid_loss 3.214 nats": the last value of the metric that the run declares first. */
@@ -207,13 +246,11 @@ static const char *verdict_class(const report_verdict *v) {
 
 static void write_state(report *r, const sr_run_info *info) {
     const bool running = strcmp(info->status, "running") == 0;
-    fputs("<td>", r->page);
-    plot_html_text(r->page, running ? "unfinished" : info->status);
-    if (info->reason && info->reason[0] && strcmp(info->status, "complete") != 0) {
-        fputs(": ", r->page);
-        plot_html_text(r->page, info->reason);
-    }
-    fputs("</td>", r->page);
+    const bool reason = info->reason && info->reason[0] && strcmp(info->status, "complete") != 0;
+    char text[256];
+    snprintf(text, sizeof text, "%s%s%s", running ? "unfinished" : info->status, reason ? ": " : "",
+             reason ? info->reason : "");
+    write_cell(r, "", text);
 }
 
 static void write_run(report *r, int i) {
@@ -221,8 +258,10 @@ static void write_run(report *r, int i) {
     const plot_run *run = &r->request->run[i];
     const sr_run_info *info = sr_run_get_info(run->file);
     const report_verdict *v = &r->verdict[i];
-    fprintf(r->page, "<tr><th scope=\"row\"><a href=\"#report-run-%d\">", i + 1);
-    plot_html_text(r->page, report_run_name(r, i));
+    const char *name = report_run_name(r, i);
+    fprintf(r->page, "<tr><th scope=\"row\"%s><a href=\"#report-run-%d\">",
+            plot_html_has_long_word(name) ? " class=\"long\"" : "", i + 1);
+    plot_html_text(r->page, name);
     fputs("</a></th>", r->page);
     snprintf(text, sizeof text, "%s%s%s", info->task ? info->task : "",
              info->task && info->task[0] ? ", " : "", run->text[RUN_DATA]);

@@ -90,25 +90,22 @@ static void collect(const report *r, bool all, settings *s) {
                 add(r, s, (setting){l.key, l.key_length, -1});
 }
 
-static void write_value(report *r, int run, const setting *s) {
-    char value[VALUE];
+static const char *shown_value(const report *r, int run, const setting *s, char value[VALUE]) {
     const bool has = value_of(&r->request->run[run], s, value);
-    plot_html_text(r->page, !has ? "-" : value[0] ? value : "default");
+    return !has ? "-" : value[0] ? value : "default";
 }
 
 static void write_columns(report *r, const setting *s) {
-    for (int i = 0; i < report_own(r); i++) {
-        fputs("<td>", r->page);
-        write_value(r, i, s);
-        fputs("</td>", r->page);
-    }
+    char value[VALUE];
+    for (int i = 0; i < report_own(r); i++)
+        plot_html_cell(r->page, "td", "", shown_value(r, i, s, value));
 }
 
 /* "256: a.h5, b.h5" for each value. */
 static void write_values(report *r, const setting *s) {
     char value[VALUE], other[VALUE];
     const int runs = report_own(r);
-    fputs("<td>", r->page);
+    fputs("<td class=\"long\">", r->page);
     for (int i = 0, values = 0; i < runs; i++) {
         bool before = false;
         value_of(&r->request->run[i], s, value);
@@ -118,7 +115,7 @@ static void write_values(report *r, const setting *s) {
         }
         if (before) continue;
         fputs(values++ ? "<br/><b>" : "<b>", r->page);
-        write_value(r, i, s);
+        plot_html_text(r->page, shown_value(r, i, s, other));
         fputs("</b>: ", r->page);
         for (int k = i, named = 0; k < runs; k++) {
             value_of(&r->request->run[k], s, other);
@@ -141,17 +138,14 @@ void report_differences(report *r, bool all) {
     }
     fputs("<table class=\"differences\"><thead><tr><th>setting</th>", r->page);
     for (int i = 0; columns && i < report_own(r); i++) {
-        fputs("<th>", r->page);
-        plot_html_text(r->page, report_run_name(r, i));
-        fputs("</th>", r->page);
+        plot_html_cell(r->page, "th", "", report_run_name(r, i));
     }
     fputs(columns ? "</tr></thead>\n<tbody>\n" : "<th>value: runs</th></tr></thead>\n<tbody>\n",
           r->page);
     for (int i = 0; i < s.count; i++) {
         copy_key(&s.row[i], key);
-        fputs("<tr><th scope=\"row\">", r->page);
-        plot_html_text(r->page, key);
-        fputs("</th>", r->page);
+        fputs("<tr>", r->page);
+        plot_html_cell(r->page, "th scope=\"row\"", "", key);
         if (columns)
             write_columns(r, &s.row[i]);
         else

@@ -177,16 +177,30 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
     }
 }
 
+/* The figure of one run below the run's name; where there is none, in a line why. */
+static sr_status draw_one(report *r, plot_template *t, int run, sr_failure *why) {
+    char *text = NULL;
+    size_t size = 0;
+    const int before = r->drawn;
+    sr_failure refusal;
+    waiting w = {&run, 1, 1, &refusal};
+    FILE *page = r->page, *part = open_memstream(&text, &size);
+    if (!part) return sr_fail(why, SR_MEMORY, "out of memory");
+    r->page = part;
+    const int number = run + 1;
+    sr_status status = draw_next(r, t, &w, number, part, why);
+    r->page = page;
+    if (fclose(part) != 0 && status == SR_OK) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (r->drawn > before) report_run_title(r, number - 1);
+    if (text) fputs(text, page);
+    free(text);
+    return status;
+}
+
 /* A figure of one run, once for each of the first runs. */
 static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
-        int run = i;
-        sr_failure refusal;
-        waiting w = {&run, 1, 1, &refusal};
-        report_run_title(r, i);
-        status = draw_next(r, t, &w, i + 1, r->page, why);
-    }
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) status = draw_one(r, t, i, why);
     report_others(r);
     return status;
 }

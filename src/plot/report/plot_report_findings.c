@@ -51,19 +51,16 @@ static void write_answer(FILE *page, const plot_tsv *t) {
     const bool asked = strcmp(cell(t, "verdict"), "not-asked") != 0;
     fputs("<tr>", page);
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        fputs("<td>", page);
-        plot_html_text(page, cell(t, words[i]));
-        fputs("</td>", page);
+        plot_html_cell(page, "td", "", cell(t, words[i]));
     }
     fputs("<td>", page);
     if (asked) plot_html_estimate(page, cell(t, "value"), cell(t, "low"), cell(t, "high"));
     fputs("</td><td>", page);
     if (asked) plot_html_number(page, cell(t, "limit"));
-    fputs("</td><td>", page);
-    plot_html_text(page, cell(t, "site"));
-    fputs("</td><td>", page);
-    plot_html_text(page, cell(t, "text"));
-    fputs("</td></tr>\n", page);
+    fputs("</td>", page);
+    plot_html_cell(page, "td", "", cell(t, "site"));
+    plot_html_cell(page, "td", "", cell(t, "text"));
+    fputs("</tr>\n", page);
 }
 
 /* The findings, or the other questions. */

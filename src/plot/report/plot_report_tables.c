@@ -16,7 +16,8 @@ typedef struct report_table {
     const char *omit;         /* columns that only the file has */
 } report_table;
 
-static const report_table ends = {"The ends of the runs", "runs", {"stat-table"}, "status"};
+static const report_table ends = {
+    "The ends of the runs", "runs", {"stat-table"}, "status model data seed"};
 static const report_table sites = {
     "Statistics per site",
     "sites",
