@@ -51,7 +51,8 @@ bool plot_option_tells_nothing(const char *line) {
         "output",        "force",   "record",    "observe", "vectors-every", "size-limit",
         "spectra-every", "final-",  "svd-every", "flush-",  "on-write",      "quiet",
         "profile",       "threads", "validate-", "model",   "activations-",  "parameter-norms-",
-        "data =",        "seed",    "config",    "pairs"};
+        "data =",        "seed",    "config",    "pairs",   "keep =",        "sync =",
+        "rank-timeout",  "prefetch"};
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
         if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
     return false;

@@ -50,7 +50,16 @@ static bool value_of(const plot_run *run, const setting *s, char value[VALUE]) {
     return s->part >= 0;
 }
 
-/* An option that a run does not have is a difference, unless it had no effect there. */
+/* What an option says that is not used. */
+static bool is_off(const char *value) {
+    static const char *const words[] = {"", "0", "-1", "no", "none", "off", "nan"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(value, words[i]) == 0) return true;
+    return false;
+}
+
+/* An option that a run does not have is a difference, unless it had no effect there, or where the
+ * others have it: the run may be older than the option. */
 static bool differs(const report *r, const setting *s) {
     char first[VALUE], other[VALUE];
     bool any = false, lacking = false;
@@ -63,7 +72,7 @@ static bool differs(const report *r, const setting *s) {
         if (!any) memcpy(first, other, sizeof first);
         any = true;
     }
-    return any && lacking;
+    return any && lacking && !is_off(first);
 }
 
 static bool is_listed(const settings *s, const option_line *l) {
@@ -107,19 +116,16 @@ static void write_values(report *r, const setting *s) {
     const int runs = report_own(r);
     fputs("<td class=\"long\">", r->page);
     for (int i = 0, values = 0; i < runs; i++) {
+        const char *shown = shown_value(r, i, s, value);
         bool before = false;
-        value_of(&r->request->run[i], s, value);
-        for (int k = 0; k < i && !before; k++) {
-            value_of(&r->request->run[k], s, other);
-            before = strcmp(value, other) == 0;
-        }
+        for (int k = 0; k < i && !before; k++)
+            before = strcmp(shown, shown_value(r, k, s, other)) == 0;
         if (before) continue;
         fputs(values++ ? "<br/><b>" : "<b>", r->page);
-        plot_html_text(r->page, shown_value(r, i, s, other));
+        plot_html_text(r->page, shown);
         fputs("</b>: ", r->page);
         for (int k = i, named = 0; k < runs; k++) {
-            value_of(&r->request->run[k], s, other);
-            if (strcmp(value, other) != 0) continue;
+            if (strcmp(shown, shown_value(r, k, s, other)) != 0) continue;
             fputs(named++ ? ", " : "", r->page);
             plot_html_text(r->page, report_run_name(r, k));
         }
