@@ -62,14 +62,13 @@ void plot_html_number(FILE *page, const char *cell) {
         plot_html_text(page, cell);
 }
 
+/* Three digits, as diagnose prints them; what has no interval is an event. */
 void plot_html_estimate(FILE *page, const char *value, const char *low, const char *high) {
-    plot_html_number(page, value);
-    if (strcmp(low, "nan") == 0) return;
-    fputs(" [", page);
-    plot_html_number(page, low);
-    fputs(", ", page);
-    plot_html_number(page, high);
-    fputc(']', page);
+    if (strcmp(low, "nan") == 0)
+        plot_html_number(page, value);
+    else
+        fprintf(page, "%.3g [%.3g, %.3g]", strtod(value, NULL), strtod(low, NULL),
+                strtod(high, NULL));
 }
 
 void plot_html_finding(FILE *page, const char *statistic, const char *value, const char *low,
