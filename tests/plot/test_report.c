@@ -44,6 +44,9 @@ static void test_report(void **state) {
         "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
     check_run("cd report; grep -q '<td>late</td><td>dist_psi2</td>' index.html");
     check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
+    /* no table is wider than the page: a dozen columns beside each other, and long words break */
+    check_run("cd report; grep -o '<thead>.*</thead>' index.html | awk 'gsub(/<th[ >]/, \"\") > 12 "
+              "{ wide = 1 } END { exit wide || NR < 5 }'");
     /* nothing comes from anywhere else */
     check_run("cd report; test $(ls | grep -c stderr) = 0; ! grep -q 'https\\?:\\|<script' "
               "index.html");
@@ -126,11 +129,13 @@ static void test_report_verdict(void **state) {
 static void test_report_hostile(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    check_run("cp nlp.h5 '<img src=x onerror=alert(1)>&\"q\".h5'");
-    check_run("statplot report ho*.h5 '<img src=x onerror=alert(1)>&\"q\".h5' -o hostile; "
-              "grep -q 'tick`&quot;; system' hostile/index.html && "
+    check_run("cp nlp.h5 '<img src=x onerror=alert(1)>&\"q\".h5'; cp nlp.h5 "
+              "a_name_without_any_place_to_break_it.h5");
+    check_run("statplot report ho*.h5 '<img src=x onerror=alert(1)>&\"q\".h5' a_name*.h5 -o "
+              "hostile; grep -q 'tick`&quot;; system' hostile/index.html && "
               "grep -q '&lt;img src=x onerror=alert(1)&gt;&amp;&quot;q&quot;.h5' "
-              "hostile/index.html && ! grep -q '<img src=x' hostile/index.html");
+              "hostile/index.html && ! grep -q '<img src=x' hostile/index.html && "
+              "grep -q 'class=.long.><a href=.#report-run-3.>' hostile/index.html");
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
     /* every tag is closed, and nothing of a file's is one: the page is XML too */
     check_run("command -v python3 >/dev/null || exit 0; python3 -c 'import sys; "
