@@ -77,7 +77,7 @@ sr_status report_draw(report *r, const report_drawing *d, sr_failure *why);
 /* The part of a figure; r->lacking where nothing was drawn. */
 sr_status report_figure(report *r, plot_template *t, sr_failure *why);
 
-/* -- the other parts, each a piece of the page -------------------------------------------------- */
+/* -- the other parts, each a piece of the page ------------------------------------------------ */
 
 /* plot_report_sections.c: all of them, in their order. */
 sr_status report_write_sections(report *r, sr_failure *why);

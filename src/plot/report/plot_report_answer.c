@@ -12,8 +12,8 @@ enum { FIGURES = 3, FINDINGS = 6, ALL = 4, FEW = 2 };
 /* -- which figures --------------------------------------------------------------------------- */
 
 /* The figures that carry an answer. Findings come first, the weightiest before the others; then the
- * rows without a question, of every run. Of the rows of a question the first one that these runs can
- * fill is drawn, with the options of the finding's own command where that draws this figure. */
+ * rows without a question, of every run. Of the rows of a question the first one that these runs
+ * can fill is drawn, with the options of the finding's own command where it draws this figure. */
 typedef struct answer_figure {
     const char *question, *figure, *option, *value; /* option "": none */
     int runs; /* at most: a panel for each leaves room for few */
@@ -82,8 +82,8 @@ static bool has_finding(const report *r, int run, const char *question) {
     return false;
 }
 
-/* The run, those with the same finding, then others: of its task, where the figure or the finding is
- * about one. Their number. */
+/* The run, those with the same finding, then others: of its task, where the figure or the finding
+ * is about one. Their number. */
 static int choose_runs(const report *r, const plot_template *t, const answer_figure *of, int first,
                        int chosen[ALL]) {
     const bool finding = of->question[0] != 0;

@@ -1,5 +1,5 @@
 /* plot_report_differences.c -- what differs between the runs: model, norm, data, seed and the
- * options of their configurations. Of few runs a column each, of many the runs behind each value. */
+ * options of their configurations. Of few runs a column each, of many the runs of each value. */
 #include <stdio.h>
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * A folder that cannot be exchanged (a mount point, the working folder, in a parent that is not
  * ours) is filled file by file, the page last.
  *
- * A call that was killed leaves .NAME.part-XXXXXX. The mark in it tells a report that was not whole,
- * which is removed, from an old one, which may hold files of others.
+ * A call that was killed leaves .NAME.part-XXXXXX. The mark in it tells a report that was not
+ * whole, which is removed, from an old one, which may hold files of others.
  */
 #define _GNU_SOURCE /* renameat2 */
 #include "plot/report/plot_report_folder.h"
