@@ -351,7 +351,7 @@ SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure te
   test_figure_controls test_figure_values_runs test_flips test_float_text test_forms test_gemm test_growing \
   test_guard test_guard_input test_guard_sites test_headers test_language_models test_limits test_long_runs \
   test_many_files test_observed_marks test_own_metrics test_passes test_power test_recover_whole \
-  test_reference_loop test_reference_norms test_report test_run test_run_evaluation test_run_spectra \
+  test_reference_loop test_reference_norms test_report test_report_folder test_run test_run_evaluation test_run_spectra \
   test_running test_shard_groups test_spike test_spoilt test_statplot test_statplot_figures test_swmr \
   test_synth_images test_torture test_torture_checkpoints test_transformer_xl test_translate test_watched test_would_bn
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps

@@ -1,4 +1,5 @@
 #: title Regularized BN ablation: discrepancy and validation metric of each run, with and without the penalties
+#: question papers
 #: runs 1-16 BN.h5 RBN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn nlp_rbn_1
 #: size 6.75 2.3
@@ -56,9 +57,10 @@ if (published_rows > 0) {
 do for [i=1:legend_count] { legend_mark[i] = 1 }
 eval LEGEND_ROOM
 eval DOT_ROOM
+panels = published_low > published_high ? 2 : 3
+eval SIDE_BY_SIDE(panels)
 
 set multiplot
-panels = published_low > published_high ? 2 : 3
 eval dot_panel(1, panels)
 set xlabel 'TID of the last BN site (%)' offset 0,0.7
 set xrange [0:tid_high * 1.06] noextend

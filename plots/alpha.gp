@@ -1,4 +1,5 @@
 #: title distance between batch and running statistics if the running average had another weight alpha
+#: question running
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples cv_bn_every nlp_bn_random
 #: size 6.75 2.4

@@ -1,4 +1,5 @@
 #: title outlier steps: excess of the arithmetic over the geometric mean of a batch statistic (Unified Normalization)
+#: question running
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples cv_bn_every nlp_bn_random
 #: size 6.75 2.3

@@ -1,4 +1,5 @@
 #: title what sentence lengths, padding and row positions explain of the distance between batch and running mean
+#: question running
 #: runs 1-16 RUN.h5 [MORE.h5...]
 #: samples nlp_bn_bucketed nlp_bn_random
 #: size 6.75 1.5
@@ -37,6 +38,7 @@ do for [i=1:legend_count] {
 }
 eval LEGEND_ROOM
 eval DOT_ROOM
+eval SIDE_BY_SIDE(2)
 set errorbars 0
 set datafile missing NaN
 # Points of a part where any run has it: gnuplot warns of a curve without points.

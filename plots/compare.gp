@@ -1,4 +1,5 @@
 #: title one statistic at every site, runs overlaid
+#: question compare
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_rbn_1
 #: size 6.75 6

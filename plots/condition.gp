@@ -1,4 +1,5 @@
 #: title Regularized BN: condition numbers of every site's input and of its gradient
+#: question features
 #: runs 1- LN.h5 BN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn
 #: size 6.75 3.6
@@ -24,6 +25,7 @@ legend_height = legend_height + 0.14
 pad_left = 0.85
 gap_x = 0.42
 gap_y = 0.3
+eval GRID(4, 2)
 array part[4] = [0, 0.2, 0.5, 0.8]
 array heading[4] = ['{/:Italic C}_{max}', '{/:Italic C}_{0.2}', '{/:Italic C}_{0.5}', '{/:Italic C}_{0.8}']
 array tensor[2] = ['input', 'gradient']
@@ -66,7 +68,7 @@ do for [i=1:2] {
         set title (i == 1 ? heading[q] : '')
         set format x (i == 2 ? '%g' : '')
         set xlabel (i == 2 ? 'site, from the input' : '') offset 0,0.7
-        set ylabel (q == 1 ? 'of the '.tensor[i] : '') offset 0,0
+        set ylabel (begins_row(q, 4) ? 'of the '.tensor[i] : '') offset 0,0
         command = ''
         do for [r=1:runs] {
             if (points[8*r-12+4*i+q] > 0) { command = command.sprintf(', c index %d using c_place:(number(i, q)) with linespoints linetype %d', r - 1, r) }

@@ -1,4 +1,5 @@
 #: title AdaNorm figures 1-3: convergence of LN variants, training and validation loss after the first tenth of training
+#: question papers
 #: runs 2-8 LN.h5 OTHER.h5 [MORE.h5...]
 #: samples nlp_ln nlp_ln_simple nlp_detach_both nlp_adanorm
 #: size 6.75 2.4
@@ -65,6 +66,7 @@ eval span_of('t', 't_loss', 'late(t_loss)')
 if (span_count == 0) { eval refuse('no finite loss '.(steps eq 'all' ? 'after the first tenth of training' : 'in these steps')) }
 eval x_axis(from, EPOCH_max + 0.02 * (EPOCH_max - from), tic_step(EPOCH_max > from ? EPOCH_max - from : 1, 6))
 
+eval SIDE_BY_SIDE(panels)
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(span_low, span_high)

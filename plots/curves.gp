@@ -1,4 +1,5 @@
 #: title training and validation loss of any runs
+#: question healthy
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_ln nlp_pnv
 #: size 6.75 2.3
@@ -39,7 +40,8 @@ if (v_curves > 0) {
     first = span_count > 0 && span_low < first ? span_low : first
     last = span_count > 0 && span_high > last ? span_high : last
 }
-eval epoch_x(first, last, 8)
+eval SIDE_BY_SIDE(panels)
+eval epoch_x(first, last, panel_width(stacked ? 1 : panels) > 2.2 ? 8 : int(panel_width(panels) / 0.3))
 set multiplot
 eval panel(1, panels, 1, 1)
 eval linear_y(t_y1_least, t_y1_largest)

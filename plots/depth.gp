@@ -1,4 +1,5 @@
 #: title power and variance of the sites' inputs by depth (Peri-LN, Curse of Depth)
+#: question features
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_pn
 #: size 6.75 2.4
@@ -80,6 +81,7 @@ set xrange [shallowest - room_x:deepest + room_x] noextend
 set xtics autofreq
 eval sprintf('set xtics %d', deepest - shallowest < 9 ? 1 : tic_step(deepest - shallowest, 8))
 
+eval SIDE_BY_SIDE(2)
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(d_power_positive, d_power_largest)

@@ -1,4 +1,5 @@
 #: title discrepancies and gradient parts side by side, without width, scale and loss
+#: question compare
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: samples cv_bn nlp_bn
 #: size 6.75 3.8
@@ -28,6 +29,7 @@ pad_left = 0.66
 gap_x = 0.5
 gap_y = 0.3
 legend_height = legend_height + 0.22
+eval GRID(4, 2)
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
 array head[4] = ['mean TID', 'variance TID', 'fraction of {/:Italic dx}: {/:Italic g_μ}', 'fraction of {/:Italic dx}: {/:Italic g}_{{/:Italic σ}^2}']
@@ -58,7 +60,7 @@ do for [i=1:4] {
         if (r == 2) { set xlabel 'training (%)' offset 0,0.7 }
         set format x (r == 2 ? '%g' : '')
         unset ylabel
-        if (i == 1) { set ylabel (r == 1 ? 'first BN site' : 'last BN layer') offset 0.8,0 }
+        if (begins_row(i, 4)) { set ylabel (r == 1 ? 'first BN site' : 'last BN layer') offset 0.8,0 }
         unset arrow
         if (against eq 'rows') { set arrow from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb '#404040' linewidth 0.5 dashtype (2,3) }
         eval curves(r == 1 ? 'f' : 'l', r == 1 ? f_curves : l_curves, i)

@@ -1,4 +1,5 @@
 #: title outlier features: kurtosis over the features of every site's input through training (He et al. 2024)
+#: question features
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples cv_bn_every nlp_bn
 #: size 6.75 2.3
@@ -58,7 +59,7 @@ do for [r=1:runs] {
     if (r == cell_columns) {
         set colorbox user origin screen (1 - 0.72 / figure_width), screen (panel_bottom(1, cell_rows) / figure_height) \
             size screen (0.08 / figure_width), screen (panel_height(cell_rows) / figure_height) noborder
-        set cbtics scale 0 font ',6' offset -0.8,0 ('first site' 0, 'last site' 1)
+        set cbtics scale 0 font ',7' offset -0.8,0 ('first site' 0, 'last site' 1)
     }
     command = ', NaN with lines palette'
     do for [k=1:d_curves] {

@@ -1,4 +1,5 @@
 #: title PowerNorm figure 3: gradient norms contributed by the batch statistics of the first BN site
+#: question gradient
 #: runs 1- VISION.h5 TEXT.h5 [MORE.h5...]
 #: samples cv_bn nlp_bn
 #: size 6.75 2.3
@@ -27,6 +28,7 @@ name(q) = loss eq 'share' ? '√{/:Italic n} ‖'.q.'‖_2 / ‖{/:Italic dx}‖
 set xlabel 'training (%)' offset 0,0.7
 eval percent_x(25)
 
+eval SIDE_BY_SIDE(2)
 set multiplot
 eval panel(1, 2, 1, 1)
 eval axis_y(axes, d_y1_positive, d_y1_largest)

@@ -1,4 +1,5 @@
 #: title PowerNorm figure 4: BN against PN-V, distances of statistics and gradient norms
+#: question papers
 #: runs 2 BN.h5 PNV.h5
 #: samples nlp_bn nlp_pnv
 #: size 6.75 2.3
@@ -37,6 +38,7 @@ high(a, b) = a > b ? a : b
 set xlabel 'training (%)' offset 0,0.7
 eval percent_x(25)
 
+eval SIDE_BY_SIDE(2)
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(low(b_y1_positive, p_y1_positive), high(b_y1_largest, p_y1_largest))

@@ -1,4 +1,5 @@
 #: title PowerNorm figure 5: validation metric against the size of the micro-batch
+#: question papers
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn_256 nlp_bn nlp_ln_256 nlp_ln
 #: size 3.25 2.4

@@ -1,4 +1,5 @@
 #: title PowerNorm figure 7: distribution of |gamma| / psi_B over features, per site
+#: question features
 #: runs 1 PNV.h5
 #: samples nlp_pnv
 #: size 6.75 2.5
@@ -8,13 +9,15 @@
 # At the last recorded step. Box: quartiles and median over features; whiskers: smallest and largest. Lemma 2
 # needs every value at or below the line at 1.
 
-pad_bottom = 0.85
+# Room for the names, which are turned by 35 degrees.
+stats q using (strlen(strcol(q_site))) nooutput name 'NAME'
+pad_bottom = (NAME_max < 40 ? NAME_max : 40) * 0.031 + 0.16
 pad_left = 0.7
 observed = strstrt(run_full[1], '(observed)') > 0 ? ', observed' : ''
 set ylabel '|{/:Italic γ}| / {/:Italic ψ_B}'.observed offset 0.3,0
 stats q using q_min nooutput name 'LEAST'
 stats q using q_max nooutput name 'MOST'
-set xtics rotate by 35 right noenhanced font ',6' scale 0 offset 0,0
+set xtics rotate by 35 right noenhanced font ',7' scale 0 offset 0,0
 set boxwidth 0.55
 set style fill solid 0.3 border
 

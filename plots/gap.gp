@@ -1,4 +1,5 @@
 #: title where runs lose against the first: training, generalization and discrepancy, which add up to the difference
+#: question compare
 #: runs 2- REFERENCE.h5 RUN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn
 #: size 6.75 2.2

@@ -1,4 +1,5 @@
 #: title one vector of a site through training, feature by feature
+#: question features
 #: runs 1 RUN.h5
 #: samples nlp_bn_bucketed
 #: size 6.75 2.9

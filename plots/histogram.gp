@@ -1,4 +1,5 @@
 #: title values of a vector over the features of a site, at single steps
+#: question features
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn_bucketed cv_bn_every
 #: size 6.75 2.4

@@ -1,4 +1,5 @@
 #: title one statistic at every site through training: depth against time
+#: question running
 #: runs 1 RUN.h5
 #: samples cv_bn
 #: size 6.75 3.2

@@ -1,4 +1,5 @@
 #: title training and validation loss, validation with running and with batch statistics (Regularized BN)
+#: question healthy
 #: runs 1-4 BN.h5 [MORE.h5...]
 #: samples long/bn long/rbn
 #: size 6.75 2.5

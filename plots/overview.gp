@@ -1,4 +1,5 @@
 #: title one page of one run: losses, learning rate, gradients, distances, discrepancy at every site
+#: question healthy
 #: runs 1 RUN.h5
 #: samples nlp_bn
 #: size 6.75 7.2
@@ -55,9 +56,15 @@ if (g_g_sigma2_finite > 0)    { f = g; n = 'g_sigma2'; c = g_g_sigma2; lo = g_g_
 if (g_g_psi2_finite > 0)      { f = g; n = 'g_psi2'; c = g_g_psi2; lo = g_g_psi2_positive; hi = g_g_psi2_largest; s = g_curves; r = g_rows; eval MAP }
 if (i_tid_var_finite > 0)     { f = i; n = 'tid_var'; c = i_tid_var; lo = i_tid_var_positive; hi = i_tid_var_largest; s = i_curves; r = i_rows; eval MAP }
 if (l_row_grad_var_finite > 0) { f = l; n = 'row_grad_var'; c = l_row_grad_var; lo = l_row_grad_var_positive; hi = l_row_grad_var_largest; s = l_curves; r = l_rows; eval MAP }
-columns = 2
-rows = (3 + maps + 1) / 2
-if (rows < 3) { rows = 3 }
+columns = narrow(2, 0.9) ? 1 : 2
+cells = 3 + maps
+rows = int((cells - 1) / columns) + 1
+# Inches of a row; a column of them fills a page.
+figure_height = grow(figure_height - 7.2 + (columns == 1 ? 1.1 : 1.8) * rows)
+eval terminal(figure_height)
+column_of(k) = 1 + (k - 1) % columns
+row_of(k) = 1 + (k - 1) / columns
+place(k) = panel(column_of(k), columns, row_of(k), rows)
 
 eval span('t', 't_x')
 last = span_high
@@ -69,7 +76,7 @@ set xrange [0:last > 0 ? last * 1.01 : 1] noextend
 
 set multiplot
 set xlabel t_over offset 0,0.7
-eval panel(1, columns, 1, rows)
+eval place(1)
 set title 'loss (nats)' offset 0,-0.7
 low(a, b) = a < b ? a : b
 high(a, b) = a > b ? a : b
@@ -82,14 +89,14 @@ if (v_valid_loss_finite > 0) {
     plot t using t_x:t_loss_low:t_loss_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
          t using t_x:t_loss with lines linetype 1
 }
-eval panel(2, columns, 1, rows)
+eval place(2)
 set title 'gradient norm' offset 0,-0.7
 if (t_grad_norm_finite > 0) {
     eval log_y(t_grad_norm_positive, t_grad_norm_largest)
     plot t using t_x:t_grad_norm_low:t_grad_norm_high with filledcurves linetype 1 fillstyle transparent solid 0.28 noborder, \
          t using t_x:t_grad_norm with lines linetype 1
 }
-eval panel(1, columns, 2, rows)
+eval place(3)
 set title 'learning rate' offset 0,-0.7
 eval linear_y(0, t_lr_largest)
 if (t_lr_finite > 0) { plot t using t_x:t_lr with lines linetype 1 }
@@ -101,14 +108,12 @@ set border 15
 set format y '%g'
 do for [m=1:maps] {
     k = m + 3
-    column_ = 1 + (k - 1) % 2
-    row_ = 1 + (k - 1) / 2
-    eval panel(column_, columns, row_, rows)
-    set colorbox user origin screen ((panel_left(column_, columns) + panel_width(columns) + 0.06) / figure_width), \
-        screen (panel_bottom(row_, rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
+    eval place(k)
+    set colorbox user origin screen ((panel_left(column_of(k), columns) + panel_width(columns) + 0.06) / figure_width), \
+        screen (panel_bottom(row_of(k), rows) / figure_height) size screen (0.08 / figure_width), screen (panel_height(rows) / figure_height) noborder
     set title stat_name(map_name[m]).mark(map_name[m]).', by site' noenhanced offset 0,-0.7
     set ytics autofreq
-    eval sprintf('set ytics 1,%d', map_sites[m] < 10 ? 1 : tic_step(map_sites[m], 8))
+    eval sprintf('set ytics 1,%d', tic_step(map_sites[m], map_sites[m] < 10 && panel_height(rows) > 1 ? map_sites[m] : int(panel_height(rows) / 0.13)))
     eval log_cb(map_low[m], map_high[m])
     eval heat_map(map_file[m], map_column[m], map_sites[m], map_rows[m])
 }

@@ -1,4 +1,5 @@
 #: title Transformers without Normalization: output of a normalization against its input, entry by entry (Zhu et al. 2025, fig. 2)
+#: question features
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples pairs_ln
 #: size 6.75 2.3

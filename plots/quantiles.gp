@@ -1,4 +1,5 @@
 #: title batch against running statistics, feature by feature: quantiles over the steps
+#: question running
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn_bucketed nlp_bn_random
 #: size 6.75 2.5

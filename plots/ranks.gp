@@ -1,4 +1,5 @@
 #: title scatter of batch means between the shards of each batch, against independent rows
+#: question running
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples shares_bn
 #: size 6.75 2.5
@@ -58,6 +59,7 @@ half = 0.42 / runs
 expected(r) = runs == 1 ? 962 : r
 set ylabel 'scatter of {/:Italic μ_B} (% of {/:Italic σ_B})' offset 0.3,0
 
+eval SIDE_BY_SIDE(2)
 set multiplot
 set xlabel 'training (%)' offset 0,0.7
 eval percent_x(25)

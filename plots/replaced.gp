@@ -1,4 +1,5 @@
 #: title Regularized BN: discrepancy and performance gap against the number of layers whose LN was replaced by BN
+#: question papers
 #: runs 2- LN.h5 FIRST1.h5 FIRST2.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn_first1 nlp_bn_first2 nlp_bn
 #: size 6.75 2.2
@@ -58,6 +59,7 @@ eval sprintf('set xtics %d', SITES_max > 12 ? 4 : SITES_max > 6 ? 2 : 1)
 set pointsize 0.5
 set datafile missing NaN
 
+eval SIDE_BY_SIDE(3)
 set multiplot
 eval panel(1, 3, 1, 1)
 eval linear_y(0, mean_high)

@@ -1,4 +1,5 @@
 #: title result table as a picture: a validation metric per normalization and task, with the papers' values in panels of their own
+#: question compare
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_ln nlp_bn nlp_rbn nlp_pnv nlp_pn nlp_ln_simple nlp_adanorm
 #: size 3.25 2.7

@@ -57,14 +57,28 @@ gap_x = 0.82
 gap_y = 0.46
 legend_height = 0.06
 panel_width(n) = (figure_width - pad_left - pad_right - (n - 1) * gap_x) / n
-panel_height(n) = (figure_height - head_height - note_height - legend_height - pad_bottom - (n - 1) * gap_y) / n
+panel_height(n) = (figure_height - head_height - note_height - legend_height - pad_bottom - (n - 1) * gap_y - (blocks - 1) * block_gap) / n
 panel_left(i, n) = pad_left + (i - 1) * (panel_width(n) + gap_x)
-panel_bottom(i, n) = note_height + pad_bottom + (n - i) * (panel_height(n) + gap_y)
+panel_bottom(i, n) = note_height + pad_bottom + (n - i) * (panel_height(n) + gap_y) + (2 * i <= n ? (blocks - 1) * block_gap : 0)
 too_small(cs, rs) = panel_width(cs) < 0.3 || panel_height(rs) < 0.2
-panel(c, cs, r, rs) = (too_small(cs, rs) ? refuse('--size leaves no room for the panels').'; ' : '').sprintf('set lmargin at screen %.5f; set rmargin at screen %.5f; '. \
+panel_at(c, cs, r, rs) = (too_small(cs, rs) ? refuse('--size leaves no room for the panels').'; ' : '').sprintf('set lmargin at screen %.5f; set rmargin at screen %.5f; '. \
     'set bmargin at screen %.5f; set tmargin at screen %.5f', \
     panel_left(c, cs) / figure_width, (panel_left(c, cs) + panel_width(cs)) / figure_width, \
     panel_bottom(r, rs) / figure_height, (panel_bottom(r, rs) + panel_height(rs)) / figure_height)
+panel(c, cs, r, rs) = (rs == 1 && cs == stacked ? panel_at(1, 1, c, cs) : blocks == 2 ? panel_at(1 + (c - 1) % (cs / 2), cs / 2, r + (2 * c > cs ? rs : 0), 2 * rs) : \
+    panel_at(c, cs, r, rs))
+# A page that is too narrow for a figure makes it higher, unless the user wants a size; behind pads and legend:
+# eval SIDE_BY_SIDE(n): n panels in a row come one below the other.
+# eval GRID(columns, rows): the right half of the columns comes below the left half. begins_row(c, columns): c is the first then.
+stacked = 0
+blocks = 1
+block_gap = 0.4
+narrowest = 1.1
+narrow(n, least) = n > 1 && !figure_fixed && panel_width(n) < least
+SIDE_BY_SIDE(n) = sprintf('stacked = %d; if (stacked) { figure_height = grow(figure_height + %d * (panel_height(1) + gap_y)); eval terminal(figure_height) }', \
+    narrow(n, narrowest) ? n : 0, n - 1)
+GRID(cs, rs) = narrow(cs, 0.6) ? sprintf('figure_height = grow(figure_height + %d * (panel_height(%d) + gap_y) + block_gap); blocks = 2; eval terminal(figure_height)', rs, rs) : ''
+begins_row(c, cs) = c == 1 || (blocks == 2 && 2 * c == cs + 2)
 
 # eval refuse(text): statplot ends with this text when there is nothing to draw.
 refuse(text) = (refused = text, 'printerr refused; exit status 1')
@@ -185,7 +199,7 @@ axis_y(kind, positive, largest) = largest <= 0 ? ends_y('linear', -0.02, 1) : us
 startup_end = 0
 do for [i=1:runs] { if (run_startup[i] > startup_end) { startup_end = run_startup[i] } }
 STARTUP(words) = startup_end <= (x_given ? x_from : 0) || steps ne 'all' ? '' : sprintf('set object 99 rectangle from 0, graph 0 to %.6g, graph 1 behind fillcolor rgb "#ECECEC" fillstyle solid noborder; '. \
-    'set label 99 "%s" at %.6g, graph 0.97 left font ",6" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
+    'set label 99 "%s" at %.6g, graph 0.97 left font ",7" textcolor rgb "#808080" front', startup_end, x_given && startup_end >= x_to ? '' : words, startup_end + 1)
 
 # A round step that cuts a range into n parts or fewer, whatever the range.
 step_unit(r) = 10.0**floor(log10(r))
@@ -227,7 +241,7 @@ DOT_ROOM = 'dot_longest = 1; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
 dot_panel(c, cs) = panel(c, cs, 1, 1).sprintf('; set yrange [%g:0.4] noextend; ', dot_count + 0.6). \
-    (c == 1 ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
+    (c == 1 || stacked ? 'set ytics scale 0 noenhanced ("" 0); do for [i=1:dot_count] { set ytics add (dot_name[i] i) }' : 'unset ytics')
 dot_x(low, high) = low > 0 && high / low > 4 ? dot_log(low, high) : \
     sprintf('unset logscale x; set format x "%%h"; set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', \
     low_end(low - room(low, high), high + room(low, high)), high_end(low - room(low, high), high + room(low, high)), \
@@ -268,7 +282,9 @@ title_tail(text) = strlen(text) <= title_most ? text : text[1:title_most-1].'…
 array run_folded[runs]
 array run_cut[runs]
 run_title(r) = run_below[r] eq '' ? run_folded[r] : run_cut[r]."\n".run_below[r]
-RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; cell_rows = int((cells - 1) / cell_columns) + 1; '. \
+RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; '. \
+    'while (!figure_fixed && cell_columns > 1 && panel_width(cell_columns) < narrowest) { cell_columns = cell_columns - 1 }; '. \
+    'cell_rows = int((cells - 1) / cell_columns) + 1; '. \
     'title_most = int((panel_width(cell_columns) + 0.3) / 0.058); title_lines = 1; '. \
     'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
     'above_panels = head_height + note_height + legend_height - 0.12; '. \
@@ -296,7 +312,7 @@ site_plot(k, x, y, kind) = sprintf(', d index %d using %s:%s', k - 1, x, y).(sit
     sprintf(':(%g) with %s linecolor palette%s', tone[k], kind, kind eq 'yerrorbars' ? '' : ' linewidth 0.8 dashtype solid'.(kind eq 'linespoints' ? ' pointtype 7' : '')))
 SITE_COLOURS = 'set colorbox user origin screen (1 - 0.72 / figure_width), screen (panel_bottom(1, cell_rows) / figure_height) '. \
     'size screen (0.08 / figure_width), screen (panel_height(cell_rows) / figure_height) noborder; '. \
-    'set cbtics scale 0 font ",6" offset -0.8,0 ("first site" 0, "last site" 1)'
+    'set cbtics scale 0 font ",7" offset -0.8,0 ("first site" 0, "last site" 1)'
 
 # -- legend ------------------------------------------------------------------------------------
 # With the title of the figure above, and the note below. Above the panels, never over data, as many columns as fit. Fill legend_text[i] and legend_type[i]

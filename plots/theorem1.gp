@@ -1,4 +1,5 @@
 #: title AdaNorm Theorem 1 on one network: variance of the gradient behind a normalization, and what bounds it
+#: question gradient
 #: runs 1-4 RUN.h5 [MORE.h5...]
 #: samples nlp_ln_simple
 #: size 6.75 2.3

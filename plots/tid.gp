@@ -1,4 +1,5 @@
 #: title training-inference discrepancy of every site through training (Regularized BN)
+#: question running
 #: runs 1 RUN.h5
 #: samples cv_bn
 #: size 6.75 2.5
@@ -22,6 +23,7 @@ set palette defined (0 '#0D0887', 0.25 '#7E03A8', 0.5 '#CC4778', 0.75 '#F89540',
 set cbrange [1:(d_curves > 1 ? d_curves : 2)]
 unset colorbox
 
+eval SIDE_BY_SIDE(2)
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(mean_low > 0 ? mean_low : 100 * d_tid_mean_positive, mean_high)

@@ -1,4 +1,5 @@
 #: title discrepancy by depth: TID of every site, in the order of the forward pass (Regularized BN)
+#: question running
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn cv_bn
 #: size 6.75 2.3
@@ -31,6 +32,8 @@ least(a) = a > 0 ? 100 * a : 0.01
 place(r) = (r - 0.5 * (runs + 1)) * 0.5 / runs
 set xrange [0.3:SITES_max + 1.7] noextend
 
+eval SIDE_BY_SIDE(2)
+eval sprintf('set xtics %d', SITES_max < 9 ? 1 : tic_step(SITES_max, int(panel_width(stacked ? 1 : 2) / 0.22)))
 set multiplot
 eval panel(1, 2, 1, 1)
 eval log_y(least(MLOW_min), 100 * MHIGH_max)

@@ -1,4 +1,5 @@
 #: title Regularized BN: discrepancy of the last BN layer and loss gap through training
+#: question compare
 #: runs 1- RUN.h5 [MORE.h5...]
 #: samples nlp_bn nlp_rbn
 #: size 3.25 3.4

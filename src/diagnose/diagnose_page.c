@@ -275,22 +275,31 @@ static void write_record(const subject *s, const answer *answers, FILE *out) {
     paragraph(out, "record", text);
 }
 
-static sr_status write_verdict(const subject *s, const answer *answers, const int *order, int found,
-                               FILE *out, sr_failure *why) {
-    sr_status status = SR_OK;
+void diagnosis_conclude(const diagnosis *d, char *text, size_t size) {
     int asked = 0;
-    for (int i = 0; i < diagnose_question_count; i++) asked += answers[i].verdict != NOT_ASKED;
-    fprintf(out, "\n");
-    if (found)
-        fprintf(out, "%d FINDING%s, the weightiest first", found, found > 1 ? "S" : "");
+    for (int i = 0; i < diagnose_question_count; i++) asked += d->answers[i].verdict != NOT_ASKED;
+    if (d->found)
+        snprintf(text, size, "%d FINDING%s, the weightiest first", d->found,
+                 d->found > 1 ? "S" : "");
     else
-        fputs(verdict_without_finding(s, answers, asked), out);
-    fprintf(out, " (%d questions asked, %d could not be asked)\n", asked,
-            diagnose_question_count - asked);
-    if (!found && asked) write_record(s, answers, out);
-    for (int i = 0; i < found && status == SR_OK; i++)
-        status =
-            write_finding(s, &diagnose_questions[order[i]], &answers[order[i]], i + 1, out, why);
+        snprintf(text, size, "%s", verdict_without_finding(&d->s, d->answers, asked));
+    const size_t used = strlen(text);
+    snprintf(text + used, size - used, " (%d questions asked, %d could not be asked)", asked,
+             diagnose_question_count - asked);
+}
+
+static sr_status write_verdict(const diagnosis *d, FILE *out, sr_failure *why) {
+    char text[256];
+    sr_status status = SR_OK;
+    bool asked = false;
+    for (int i = 0; i < diagnose_question_count; i++)
+        asked = asked || d->answers[i].verdict != NOT_ASKED;
+    diagnosis_conclude(d, text, sizeof text);
+    fprintf(out, "\n%s\n", text);
+    if (!d->found && asked) write_record(&d->s, d->answers, out);
+    for (int i = 0; i < d->found && status == SR_OK; i++)
+        status = write_finding(&d->s, &diagnose_questions[d->order[i]], &d->answers[d->order[i]],
+                               i + 1, out, why);
     return status;
 }
 
@@ -326,7 +335,7 @@ static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_f
         const char *damage;
         for (int i = 0; (damage = sr_run_damage(run, i)); i++) paragraph(out, "damage", damage);
         write_headlines(d.answers, out);
-        status = write_verdict(&d.s, d.answers, d.order, d.found, out, why);
+        status = write_verdict(&d, out, why);
     }
     if (status == SR_OK) {
         write_untold(d.answers, out);

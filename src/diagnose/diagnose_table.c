@@ -33,6 +33,7 @@ static void declare_columns(tsv *t) {
     tsv_column(t, "source", "where statistic and criterion are from");
     tsv_column(t, "advice", "of a finding: what to try in this run");
     tsv_column(t, "figure", "command in front of the run file that shows it");
+    tsv_column(t, "conclusion", "the verdict on the run, as its page prints it");
     tsv_header(t);
 }
 
@@ -56,13 +57,16 @@ static void write_numbers(const subject *s, const answer *a, tsv *t) {
     tsv_int(t, r.runs);
 }
 
-static void write_row(const subject *s, const question *q, const answer *a, int place_of, tsv *t) {
+static void write_row(const diagnosis *d, int number, const char *conclusion, tsv *t) {
     static const char *const verdicts[] = {"not-asked", "in-order", "found", "not-told"};
     static const char *const severities[] = {"-", "minor", "notable", "severe"};
+    const subject *s = &d->s;
+    const question *q = &diagnose_questions[number];
+    const answer *a = &d->answers[number];
     tsv_text(t, s->path);
     tsv_text(t, q->id);
     tsv_text(t, verdicts[a->verdict]);
-    tsv_int(t, place_of);
+    tsv_int(t, rank_of(d->order, d->found, number));
     tsv_text(t, severities[a->verdict == FOUND ? a->severity : 0]);
     write_numbers(s, a, t);
     tsv_text(t, a->shown ? answer_site(s, a, 0) : "-");
@@ -76,17 +80,20 @@ static void write_row(const subject *s, const question *q, const answer *a, int 
     tsv_text(t, q->source);
     tsv_text(t, a->verdict == FOUND ? a->advice : "-");
     tsv_text(t, question_figure(q, a));
+    tsv_text(t, conclusion);
 }
 
 static sr_status write_run(const run_set *set, int self, diagnose_synchronizes_fn *synchronizes,
                            tsv *t, int *worst, sr_failure *why) {
     diagnosis d;
     neighbour other;
+    char conclusion[256] = "";
     sr_status status =
         diagnosis_make_beside(&d, set->run[self], set->path[self],
                               diagnosis_neighbour(set, self, &other), synchronizes, why);
+    if (status == SR_OK) diagnosis_conclude(&d, conclusion, sizeof conclusion);
     for (int i = 0; i < diagnose_question_count && status == SR_OK; i++)
-        write_row(&d.s, &diagnose_questions[i], &d.answers[i], rank_of(d.order, d.found, i), t);
+        write_row(&d, i, conclusion, t);
     if (status == SR_OK && diagnosis_worst(&d) > *worst) *worst = diagnosis_worst(&d);
     diagnosis_free(&d);
     return status;

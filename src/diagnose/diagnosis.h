@@ -256,6 +256,8 @@ sr_status diagnosis_make_beside(diagnosis *d, const sr_runfile *run, const char 
 const neighbour *diagnosis_neighbour(const run_set *set, int self, neighbour *other);
 /* The largest severity among the findings; 0: none. */
 int diagnosis_worst(const diagnosis *d);
+/* The verdict in a line, as the page prints it. */
+void diagnosis_conclude(const diagnosis *d, char *text, size_t size);
 void diagnosis_free(diagnosis *d);
 
 sr_status look_divergence(const subject *s, answer *a, sr_failure *why);

@@ -1,11 +1,7 @@
 /* One figure, from the template to the file in its place: a directory for everything in between,
  * the tables, the data files, gnuplot. */
-#include <dirent.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "plot/labels/plot_comparable.h"
 #include "plot/labels/plot_custom_stat.h"
@@ -18,35 +14,9 @@
 #include "plot/template/plot_controls.h"
 #include "plot/template/plot_files.h"
 #include "plot/template/plot_published.h"
+#include "plot/template/plot_scratch.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
-
-/* -- temporary directory --------------------------------------------------------------------- */
-
-sr_status plot_scratch_create(char path[PLOT_PATH], sr_failure *why) {
-    const char *base = getenv("TMPDIR");
-    const int length =
-        snprintf(path, PLOT_PATH, "%s/statplot.XXXXXX", base && base[0] ? base : "/tmp");
-    if (length >= PLOT_PATH - 64) return sr_fail(why, SR_IO, "TMPDIR is too long");
-    if (mkdtemp(path)) return SR_OK;
-    sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    path[0] = 0;
-    return SR_IO;
-}
-
-void plot_scratch_remove(const char *path) {
-    char file[2 * PLOT_PATH];
-    struct dirent *entry;
-    DIR *directory = opendir(path);
-    if (!directory) return;
-    while ((entry = readdir(directory))) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
-        unlink(file);
-    }
-    closedir(directory);
-    rmdir(path);
-}
 
 /* -- a figure -------------------------------------------------------------------------------- */
 
@@ -116,21 +86,23 @@ sr_status plot_figure_choose(plot_template *t, const plot_request *r, int runs, 
 }
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
-    char directory[PLOT_PATH] = "";
-    plot_sources from = {t, r->run, r->runs, directory, r->refusal};
+    plot_scratch scratch = {.path = ""};
+    plot_sources from = {t, r->run, r->runs, scratch.path, r->refusal};
     plot_labels labels = {0};
     sr_status status = plot_labels_make(&labels, r->run, r->runs, r->labels, why);
     if (status == SR_OK) {
         t->stat_own =
             plot_custom_stat_unit(t->stat, r->run, r->runs, t->stat_unit, sizeof t->stat_unit);
         plot_labels_mark(&labels, t, r->run, r->labels[0] != 0);
-        status = plot_scratch_create(directory, why);
+        status = plot_scratch_create(&scratch, why);
     }
     if (status == SR_OK) status = draw(&from, r, &labels, why);
     plot_labels_free(&labels);
-    if (directory[0] && r->keep)
-        fprintf(stderr, "statplot: kept %s\n", directory);
-    else if (directory[0])
-        plot_scratch_remove(directory);
+    if (r->keep) {
+        plot_scratch_keep(&scratch);
+        if (scratch.path[0]) fprintf(stderr, "statplot: kept %s\n", scratch.path);
+    } else {
+        plot_scratch_remove(&scratch);
+    }
     return status;
 }

@@ -11,6 +11,7 @@
 #include "plot/plot_process.h"
 #include "plot/template/plot_controls.h"
 #include "plot/template/plot_files.h"
+#include "plot/template/plot_scratch.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 #include "table/table.h"
@@ -99,7 +100,8 @@ static sr_status run_table(const plot_layout *l, const plot_request *r, char *fo
 }
 
 sr_status plot_layout_write(const plot_layout *l, const plot_request *r, sr_failure *why) {
-    char output[PLOT_PATH], scratch[PLOT_PATH], table[PLOT_PATH + 16], errors[PLOT_PATH + 16];
+    char output[PLOT_PATH], table[PLOT_PATH + 16], errors[PLOT_PATH + 16];
+    plot_scratch scratch = {.path = ""};
     char *format;
     if (r->output[0])
         snprintf(output, sizeof output, "%s", r->output);
@@ -107,16 +109,18 @@ sr_status plot_layout_write(const plot_layout *l, const plot_request *r, sr_fail
         snprintf(output, sizeof output, "%s.tex", l->name);
     sr_status status = choose_format(output, &format, why);
     if (status == SR_OK) status = check_choice(l, r, why);
-    if (status == SR_OK) status = plot_scratch_create(scratch, why);
+    if (status == SR_OK) status = plot_scratch_create(&scratch, why);
     if (status != SR_OK) return status;
     const bool shown = strcmp(output, "-") == 0;
-    snprintf(table, sizeof table, "%s/table", scratch);
-    snprintf(errors, sizeof errors, "%s/errors", scratch);
+    snprintf(table, sizeof table, "%s/table", scratch.path);
+    snprintf(errors, sizeof errors, "%s/errors", scratch.path);
     status = run_table(l, r, format, shown ? NULL : table, errors, why);
     if (status == SR_OK && !shown) status = plot_place_output(table, output, why);
-    if (r->keep)
-        fprintf(stderr, "statplot: kept %s\n", scratch);
-    else
-        plot_scratch_remove(scratch);
+    if (r->keep) {
+        plot_scratch_keep(&scratch);
+        fprintf(stderr, "statplot: kept %s\n", scratch.path);
+    } else {
+        plot_scratch_remove(&scratch);
+    }
     return status;
 }

@@ -10,6 +10,7 @@
 #include "plot/plot_layout.h"
 #include "plot/plot_process.h"
 #include "plot/template/plot_controls.h"
+#include "plot/template/plot_scratch.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 #include "statrec/runfile.h"
@@ -44,7 +45,9 @@ static const option rows[] = {
         "legend labels of the runs, separated by commas (\\, for a comma); default: the settings "
         "that differ"),
     TEXT_OPTION("Output", "title", AT(title), "", "text above the figure"),
-    TEXT_OPTION("Output", "size", AT(size), "", "WIDTHxHEIGHT in inches, as 3.25x2.5"),
+    TEXT_OPTION("Output", "size", AT(size), "",
+                "WIDTHxHEIGHT in inches, as 3.25x2.5, or the text width of a venue: icml, acl (a "
+                "column), icml-wide, acl-wide (both), neurips, iclr"),
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that no report wrote"),
     INT_OPTION("Output", "max-runs", AT(each), EACH, 1, 1000000, "",
@@ -383,6 +386,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         return status;
     }
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
+    plot_scratch_sweep();
     if (strcmp(argv[1], "report") != 0 && (s.force || s.each != atoi(EACH)))
         return sr_fail(why, SR_USAGE, "--%s applies to report alone",
                        s.force ? "force" : "max-runs");

@@ -131,6 +131,24 @@ static void test_size_and_title(void **state) {
                 "--size 1x1 -o x.svg 2>said && grep -q 'leaves no room for the panels' said");
 }
 
+/* The text widths of venues; panels that do not fit side by side come one below the other, and the
+   figure is higher then. A size of the user's is kept. */
+static void test_venues(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_shell("for v in icml:312 icml-wide:648 neurips:528 iclr:528 acl:291 acl-wide:605; do "
+                "statplot curves --size ${v%:*} -o v.svg && "
+                "grep -q \"width=\\\"${v#*:}\\\" height\" v.svg || { echo $v >&2; exit 1; }; done");
+    check_shell("high() { sed -n 's/.*height=\"\\([0-9]*\\)\".*/\\1/p' $1 | head -1; }; "
+                "statplot curves --size icml -o one.svg && statplot curves --size icml-wide -o "
+                "two.svg && statplot curves --size 3.25x2.3 -o fixed.svg && "
+                "test $(high one.svg) -gt $((3 * $(high two.svg) / 2)) && "
+                "test $(high fixed.svg) = 221");
+    check_shell("for f in $(statrec list figures | cut -f1); do for v in acl icml-wide; do "
+                "statplot $f --size $v -o v.png || { echo $f $v >&2; exit 1; }; done; done");
+    check_refused(CV "--size icm -o x.svg", "none of icml, icml-wide, neurips");
+}
+
 static void test_labels(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
@@ -287,13 +305,13 @@ static void test_bad_line(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axes),        cmocka_unit_test(test_smooth),
-        cmocka_unit_test(test_steps),       cmocka_unit_test(test_size_and_title),
-        cmocka_unit_test(test_labels),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_sample_runs), cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_help),        cmocka_unit_test(test_bad_line),
-        cmocka_unit_test(test_terminal),    cmocka_unit_test(test_replaced_means),
-        cmocka_unit_test(test_long_labels),
+        cmocka_unit_test(test_axes),           cmocka_unit_test(test_smooth),
+        cmocka_unit_test(test_steps),          cmocka_unit_test(test_size_and_title),
+        cmocka_unit_test(test_venues),         cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_sample_runs),
+        cmocka_unit_test(test_formats),        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_bad_line),       cmocka_unit_test(test_terminal),
+        cmocka_unit_test(test_replaced_means), cmocka_unit_test(test_long_labels),
     };
     return cmocka_run_group_tests(tests, write_templates, NULL);
 }

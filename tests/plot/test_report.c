@@ -1,48 +1,183 @@
-/* test_report.c -- statplot report: what its page holds of one run and of many, what of a directory
- * it leaves alone, and what is left when it is interrupted. */
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
+/* test_report.c -- statplot report: what its page holds of one run and of many, and in which order.
+ */
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "statplot_runs.h"
 #include "testing/check.h"
+
+/* Where the text begins in the page; fails without it. */
+static long place_of(const char *page, const char *text) {
+    const char *at = strstr(page, text);
+    if (!at) fail_msg("the page has no '%s'", text);
+    return at - page;
+}
+
+/* Fails unless the texts are in the page in this order. */
+static void check_order(const char *path, const char *const *text, int count) {
+    program_result r = program_run("cat %s", path);
+    long before = -1;
+    for (int i = 0; i < count; i++) {
+        const long at = place_of(r.out, text[i]);
+        if (at <= before) fail_msg("%s: '%s' comes before '%s'", path, text[i], text[i - 1]);
+        before = at;
+    }
+    program_free(&r);
+}
 
 static void test_report(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
     check_run("statplot report cv.h5 nlp.h5 -o report");
     check_run("cd report; test -s fig2.svg && test -s layers.1.svg && test -s layers.2.svg");
-    check_run("cd report; sed -n 's/.*<img src=.\\([^ ]*svg\\).*/\\1/p' index.html | xargs ls "
-              ">/dev/null");
+    /* every file is named by the page, and every named file is there */
+    check_run(
+        "cd report; sed -n 's/.*<img[^>]* src=.\\([^ \"]*svg\\).*/\\1/p' index.html | xargs ls "
+        ">/dev/null");
     check_run("cd report; test $(ls *.svg | wc -l) = $(grep -c '<img' index.html)");
-    /* settings, tables and definitions of both runs; every file that the page names is there;
-     * nothing comes from anywhere else */
-    check_run("cd report; grep -q '<h3>nlp.h5: transformer, bn, iwslt14, seed 1' index.html");
+    check_run("cd report; for f in $(ls -A); do test $f = index.html || grep -q \"=.$f\\\"\" "
+              "index.html || exit 1; done");
+    check_run("cd report; grep -q '<h4>nlp.h5: transformer, bn, iwslt14, seed 1' index.html");
     check_run(
         "cd report; for t in runs diagnosis.1 diagnosis.2 sites.1 sites.2; do test -s $t.tsv && "
         "grep -q \"href=.$t.tsv\" index.html || exit 1; done");
     check_run("cd report; grep -q '<td>late</td><td>dist_psi2</td>' index.html");
     check_run("cd report; grep -q '<dt>tid_var</dt>\\|<dt>median</dt>' index.html");
+    /* no table is wider than the page: a dozen columns beside each other, and long words break */
+    check_run("cd report; grep -o '<thead>.*</thead>' index.html | awk 'gsub(/<th[ >]/, \"\") > 12 "
+              "{ wide = 1 } END { exit wide || NR < 5 }'");
+    /* nothing comes from anywhere else */
     check_run("cd report; test $(ls | grep -c stderr) = 0; ! grep -q 'https\\?:\\|<script' "
               "index.html");
     check_run("statplot report nlp.h5 nlp.h5 -o same && grep -q 'no difference shown' "
-              "same/compare.tsv && grep -q 'no difference shown' same/index.html");
+              "same/compare.tsv && grep -q 'no difference shown' same/index.html && "
+              "grep -q 'No difference in model' same/index.html");
     check_run("statplot report cv.h5 nlp.h5 -o again && diff -r report again");
-    check_run("statplot report ln.h5 -o bare");
-    check_run("grep -q 'Not drawn: stat-distance: ln.h5 has no dist_mu' bare/index.html");
-    check_run(
-        "statplot report ho*.h5 -o hostile; grep -q 'tick`&quot;; system' hostile/index.html");
     check_fails("statplot report cv.h5", 2, "needs -o DIRECTORY");
     check_fails("statplot report missing.h5 -o none", 1, "missing.h5");
+    check_fails("statplot report cv.h5 -o no/such/folder", 1, "no/such/folder");
     assert_false(exists("none"));
+}
+
+/* The answer comes first: runs, verdicts, three figures, differences; then the questions; the runs
+   at the end, their differences first. */
+static void test_report_order(void **state) {
+    static const char *const order[] = {"<h1>",
+                                        "<table class=\"runs\">",
+                                        "src=\"answer.1.svg\"",
+                                        "src=\"answer.2.svg\"",
+                                        "src=\"answer.3.svg\"",
+                                        "id=\"report-differences\"",
+                                        "<nav ",
+                                        "id=\"q-healthy\"",
+                                        "id=\"report-diagnosis\"",
+                                        "id=\"curves\"",
+                                        "id=\"q-running\"",
+                                        "id=\"fig2\"",
+                                        "id=\"report-sites\"",
+                                        "id=\"q-gradient\"",
+                                        "id=\"fig3\"",
+                                        "id=\"q-compare\"",
+                                        "id=\"report-ends\"",
+                                        "id=\"report-settings\"",
+                                        "id=\"report-all-differences\"",
+                                        "id=\"report-run-1\"",
+                                        "id=\"report-run-2\"",
+                                        "id=\"report-not-drawn\""};
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot report cv.h5 nlp.h5 -o order");
+    check_order("order/index.html", order, sizeof order / sizeof order[0]);
+    check_run("cd order; test $(grep -c 'src=.answer' index.html) = 3 && "
+              "test $(ls answer.*.svg | wc -l) = 3");
+    /* a line for each run: task, model, norm, steps, state, last metric */
+    check_run("cd order; grep -q '>nlp.h5</a></th><td>[^<]*iwslt14</td><td>transformer</td><td>bn"
+              "</td><td class=\"n\">1000</td><td>complete</td><td>valid_' index.html");
+    /* the contents lead to every figure and question */
+    check_run(
+        "cd order; sed -n '/<nav/,/<.nav>/p' index.html | grep -o 'href=\"#[^\"]*' | "
+        "cut -c 8- | while read -r id; do grep -q \"id=.$id\\\"\" index.html || exit 1; done");
+}
+
+/* The verdict is the one that statrec diagnose prints, with its severity's colour; the weightiest
+   finding is the first, and the figures are of the findings. */
+static void test_report_verdict(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot report cv.h5 nlp.h5 six.h5 -o verdict");
+    check_run(
+        "for run in cv nlp six; do said=$(statrec diagnose $run.h5 | "
+        "grep '^[0-9]* FINDING\\|^HEALTHY\\|^NOTHING FOUND\\|^NO VERDICT'); test \"$said\" && "
+        "grep -q \">$run.h5</a></th>.*>$said</td></tr>\" verdict/index.html && "
+        "grep -q \"<p class=.verdict.>$said</p>\" verdict/index.html || exit 1; done");
+    check_run("worst=$(statrec diagnose --format tsv cv.h5 | awk -F '\\t' '$3 == \"found\" && "
+              "$4 == 1 {print $5; exit}'); said=$(grep -c \"<td class=.$worst.>[0-9]* FINDING\" "
+              "verdict/index.html); test -z \"$worst\" || test $said -ge 1");
+    check_run("statrec diagnose --format tsv nlp.h5 >nlp.tsv && awk -F '\\t' '$3 == \"found\" "
+              "{print $2}' nlp.tsv | while read -r q; do grep -q \"#diagnosis-2\\\">$q</a> in "
+              "nlp.h5\" verdict/index.html || exit 1; done");
+    check_run("rank() { sed -n 's/^<li><b class=\"\\([a-z]*\\)\".*/\\1/p' verdict/index.html; }; "
+              "rank | sed 's/severe/3/;s/notable/2/;s/minor/1/' >ranks; sort -rn ranks | "
+              "cmp - ranks && test -s ranks");
+    check_run("sed -n 's/.*Finding: \\([a-z-]*\\)\\..*/\\1/p' verdict/index.html | sort -u >shown; "
+              "test -s shown && while read -r q; do grep -q \"^<li>.*>$q</a>\" verdict/index.html "
+              "|| exit 1; done <shown");
+}
+
+/* Names of run files are text. */
+static void test_report_hostile(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("cp nlp.h5 '<img src=x onerror=alert(1)>&\"q\".h5'; cp nlp.h5 "
+              "a_name_without_any_place_to_break_it.h5");
+    check_run("statplot report ho*.h5 '<img src=x onerror=alert(1)>&\"q\".h5' a_name*.h5 -o "
+              "hostile; grep -q 'tick`&quot;; system' hostile/index.html && "
+              "grep -q '&lt;img src=x onerror=alert(1)&gt;&amp;&quot;q&quot;.h5' "
+              "hostile/index.html && ! grep -q '<img src=x' hostile/index.html && "
+              "grep -q 'class=.long.><a href=.#report-run-3.>' hostile/index.html");
     assert_false(exists("tick") || exists("dollar") || exists("quote"));
+    /* every tag is closed, and nothing of a file's is one: the page is XML too */
+    check_run("command -v python3 >/dev/null || exit 0; python3 -c 'import sys; "
+              "import xml.etree.ElementTree as tree\n"
+              "page = tree.parse(\"hostile/index.html\")\n"
+              "ids = [e.get(\"id\") for e in page.iter() if e.get(\"id\")]\n"
+              "sys.exit(len(ids) != len(set(ids)) or any(e.tag == \"script\" or any(a.startswith("
+              "\"on\") for a in e.attrib) for e in page.iter()))'");
+}
+
+/* A figure that these runs cannot fill is named at the end with the reason, and nowhere else. */
+static void test_report_lacking(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot report ln.h5 -o bare");
+    check_run("cd bare; grep -q 'id=.report-not-drawn.>.*<b>fig4</b> (takes 2 runs of one task)' "
+              "index.html && ! grep -q 'id=.fig4.' index.html && ! test -e fig4.svg");
+    check_run("grep -q '<b>fig2</b> (stat-distance: ln.h5 has no dist_mu' bare/index.html");
+    check_run("! grep -q 'q-gradient' bare/index.html");
+}
+
+/* What differs between the runs: a column for each of few, the runs behind each value of many. */
+static void test_report_differences(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("statplot report cv.h5 nlp.h5 -o differ");
+    check_run("sed -n '/report-differences/,/<.table>/p' differ/index.html >first; "
+              "grep -q '<th scope=.row.>model</th><td>resnet20</td><td>transformer</td>' first && "
+              "grep -q '<th scope=.row.>data</th><td>cifar10</td><td>iwslt14</td>' first && "
+              "! grep -q '>norm</th>' first && ! grep -q '>seed</th>' first");
+    check_run("for i in 1 2 3 4 5 6; do cp nlp.h5 n$i.h5; done; "
+              "statplot report cv.h5 n?.h5 -o differ --max-runs 7 && grep -q '<th scope=.row.>model"
+              "</th><td class=.long.><b>resnet20</b>: cv.h5<br/><b>transformer</b>: n1.h5, n2.h5, "
+              "n3.h5, n4.h5, "
+              "n5.h5, n6.h5</td>' differ/index.html");
 }
 
 /* Of many runs the first ones get what is of one run, and lines; tables, and figures with a point
  * for each, hold all. */
 static void test_report_of_many(void **state) {
     (void)state;
+    if (!have_gnuplot()) skip();
     check_run("for i in 1 2 3; do cp nlp.h5 many$i.h5; done; rm -rf many");
     check_run("statplot report many?.h5 --max-runs 1 -o many");
     check_run("cd many; test -s layers.1.svg && ! test -e layers.2.svg && test -s sites.1.tsv && "
@@ -59,89 +194,26 @@ static void test_report_of_many(void **state) {
     check_fails("statplot curves many1.h5 --max-runs 2", 2, "max-runs");
 }
 
-/* Somebody's page stays; the contents lead to every section; images and text have figures of their
-   own. */
-static void test_report_page(void **state) {
+/* Images and text have figures of their own; narrow figures stay narrow. */
+static void test_report_tasks(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
-    check_run("mkdir -p theirs && echo '<html>mine' >theirs/index.html");
-    check_fails("statplot report six.h5 -o theirs", 2,
-                "theirs/index.html exists, and is no statrec");
-    check_run("grep -qx '<html>mine' theirs/index.html && test $(ls theirs | wc -l) = 1");
-    check_run(
-        "statplot report six.h5 -o theirs --force && grep -q 'statrec report' theirs/index.html");
-    check_run("statplot report cv.h5 nlp.h5 -o theirs");
-    check_run(
-        "cd theirs; sed -n 's/.*<li><a href=.#\\([^\"]*\\)\".*/\\1/p' index.html >ids; test $(wc "
-        "-l <ids) "
-        "= $(($(statrec list figures | wc -l) + 4)); while read -r id; do grep -q \"id=.$id.>\" "
-        "index.html || exit 1; done <ids");
-    check_run("cd theirs; grep -q 'cifar10, seed\\|resnet20' curves.svg && ! grep -q transformer "
+    check_run("statplot report cv.h5 nlp.h5 -o tasks");
+    check_run("cd tasks; grep -q 'cifar10, seed\\|resnet20' curves.svg && ! grep -q transformer "
               "curves.svg && "
               "grep -q transformer curves.2.svg && ! grep -q resnet20 curves.2.svg && "
-              "grep -q '<h3>transformer, iwslt14</h3>' index.html && grep -q resnet20 fig2.svg && "
+              "grep -q '<h4>transformer, iwslt14</h4>' index.html && grep -q resnet20 fig2.svg && "
               "grep -q transformer fig2.svg");
-    check_run("cd theirs; grep -q 'class=.narrow. src=.results.svg' index.html && "
+    check_run("cd tasks; grep -q 'class=.narrow. src=.results.svg' index.html && "
               "! grep 'src=.fig2.svg' index.html | grep -q narrow");
 }
 
-/* The exit status of `statplot report` of all runs when Ctrl-C comes after so many milliseconds: to
- * each of its processes. */
-static int interrupted(int milliseconds) {
-    const struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
-    int state;
-    const pid_t pid = fork();
-    if (pid == 0) {
-        setpgid(0, 0);
-        _exit(program_run("export TMPDIR=ends; exec statplot report cv.h5 nlp.h5 six.h5 -o ended")
-                  .status);
-    }
-    nanosleep(&pause, NULL);
-    assert_int_equal(kill(-pid, SIGINT), 0);
-    assert_int_equal(waitpid(pid, &state, 0), pid);
-    return WIFEXITED(state) ? WEXITSTATUS(state) : -1;
-}
-
-/* Page and tables of the report before are whole as long as there are no others; nothing stays
-   behind. */
-static void test_report_interrupted(void **state) {
-    (void)state;
-    if (!have_gnuplot()) skip();
-    check_run("mkdir ends && statplot report cv.h5 nlp.h5 six.h5 -o ended && cp -r ended before");
-    for (int milliseconds = 40; milliseconds <= 240; milliseconds += 50) {
-        assert_int_equal(interrupted(milliseconds), 130);
-        check_run("test $(ls ends | wc -l) = 0 && diff -r ended before");
-    }
-}
-
-/* Of a directory that an interrupted report made only what somebody else put there stays; and
- * `timeout` signals its program twice. */
-static void test_report_leaves_no_directory(void **state) {
-    (void)state;
-    if (!have_gnuplot()) skip();
-    check_run("mkdir twice; export TMPDIR=twice\n"
-              "for s in 0.05 0.15 0.3; do\n"
-              "timeout -s INT $s statplot report cv.h5 nlp.h5 six.h5 -o half; test $? = 124 && ! "
-              "test -e half && test $(ls twice | wc -l) = 0 || exit 1; done");
-    check_run(
-        "for s in 0.02 0.04 0.06 0.08 0.1; do mkdir half; TMPDIR=twice timeout -s INT $s statplot "
-        "report cv.h5 nlp.h5 -o half; test $? = 124 && test -d half && rm -rf half || exit 1; "
-        "done");
-    check_run("export TMPDIR=twice; statplot report cv.h5 nlp.h5 six.h5 -o half & p=$!\n"
-              "until test -e half/runs.tsv; do sleep 0.01; done; echo 1 >half/mine; kill -TERM $p; "
-              "wait $p\n"
-              "test $? = 143 && test \"$(ls half)\" = mine && test $(ls twice | wc -l) = 0");
-}
-
 int main(void) {
-    /* whoever runs the tests may ignore signals, as nohup does, and programs inherit that */
-    signal(SIGINT, SIG_DFL), signal(SIGTERM, SIG_DFL), signal(SIGHUP, SIG_DFL);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_report),
-        cmocka_unit_test(test_report_page),
-        cmocka_unit_test(test_report_of_many),
-        cmocka_unit_test(test_report_interrupted),
-        cmocka_unit_test(test_report_leaves_no_directory),
+        cmocka_unit_test(test_report),         cmocka_unit_test(test_report_order),
+        cmocka_unit_test(test_report_verdict), cmocka_unit_test(test_report_hostile),
+        cmocka_unit_test(test_report_lacking), cmocka_unit_test(test_report_differences),
+        cmocka_unit_test(test_report_of_many), cmocka_unit_test(test_report_tasks),
     };
     return cmocka_run_group_tests(tests, statplot_runs, NULL);
 }

@@ -46,12 +46,13 @@ static void label_by_parts(plot_labels *l, const plot_run *p) {
 /* -- options --------------------------------------------------------------------------------- */
 
 /* Options that change what is recorded or printed, not what is trained; and parts from above. */
-static bool tells_nothing(const char *line) {
+bool plot_option_tells_nothing(const char *line) {
     static const char *const key[] = {
         "output",        "force",   "record",    "observe", "vectors-every", "size-limit",
         "spectra-every", "final-",  "svd-every", "flush-",  "on-write",      "quiet",
         "profile",       "threads", "validate-", "model",   "activations-",  "parameter-norms-",
-        "data =",        "seed",    "config",    "pairs"};
+        "data =",        "seed",    "config",    "pairs",   "keep =",        "sync =",
+        "rank-timeout",  "prefetch"};
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++)
         if (strncmp(line, key[i], strlen(key[i])) == 0) return true;
     return false;
@@ -169,7 +170,7 @@ static void label_by_options(plot_labels *l, const plot_run *p) {
         for (int k = 0; k < i; k++) done = done || same_parts(&p[k], &p[i]);
         option_line line;
         for (const char *at = p[i].config; !done && options_next_line(&at, &line);)
-            if (!tells_nothing(line.key)) try_option(l, p, i, &line);
+            if (!plot_option_tells_nothing(line.key)) try_option(l, p, i, &line);
     }
 }
 

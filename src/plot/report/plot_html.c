@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/globs.h"
+#include "base/program/tool.h"
 #include "base/utf8.h"
 #include "plot/plot_tsv.h"
 #include "plot/report/plot_html.h"
@@ -25,21 +26,78 @@ void plot_html_text(FILE *out, const char *text) {
     }
 }
 
-/* -- tables ---------------------------------------------------------------------------------- */
+bool plot_html_has_long_word(const char *text) {
+    enum { LONG_WORD = 20 };
+    for (size_t length; *text; text += length + (text[length] != 0))
+        if ((length = strcspn(text, " -,/")) > LONG_WORD) return true;
+    return false;
+}
 
-/* A number with as many digits as one compares by eye; the file beside the page has all. */
-static void write_cell(FILE *page, const char *cell) {
+void plot_html_cell(FILE *out, const char *tag, const char *class, const char *text) {
+    const bool breaks = plot_html_has_long_word(text);
+    fprintf(out, "<%s", tag);
+    if (class[0] || breaks)
+        fprintf(out, " class=\"%s%s%s\"", class, class[0] && breaks ? " " : "",
+                breaks ? "long" : "");
+    fputc('>', out);
+    plot_html_text(out, text);
+    fprintf(out, "</%.2s>", tag);
+}
+
+void plot_html_path(FILE *out, const char *path) {
+    char *word = tool_argument(path);
+    if (word) plot_html_text(out, word);
+    free(word);
+}
+
+/* -- numbers --------------------------------------------------------------------------------- */
+
+/* With as many digits as one compares by eye; the file beside the page has all. */
+void plot_html_number(FILE *page, const char *cell) {
     char *end;
     const double value = strtod(cell, &end);
-    if (end == cell || *end) {
-        fputs("<td>", page);
+    if (end != cell && !*end && strpbrk(cell, ".e"))
+        fprintf(page, "%.4g", value);
+    else
         plot_html_text(page, cell);
-    } else if (strpbrk(cell, ".e")) {
-        fprintf(page, "<td class=\"n\">%.4g", value);
-    } else {
-        fputs("<td class=\"n\">", page);
-        plot_html_text(page, cell);
+}
+
+/* Three digits, as diagnose prints them; what has no interval is an event. */
+void plot_html_estimate(FILE *page, const char *value, const char *low, const char *high) {
+    if (strcmp(low, "nan") == 0)
+        plot_html_number(page, value);
+    else
+        fprintf(page, "%.3g [%.3g, %.3g]", strtod(value, NULL), strtod(low, NULL),
+                strtod(high, NULL));
+}
+
+void plot_html_finding(FILE *page, const char *statistic, const char *value, const char *low,
+                       const char *high, const char *limit, const char *site) {
+    fputs(": ", page);
+    plot_html_text(page, statistic);
+    fputc(' ', page);
+    plot_html_estimate(page, value, low, high);
+    if (site[0] && strcmp(site, "-") != 0) {
+        fputs(" at ", page);
+        plot_html_text(page, site);
     }
+    if (strcmp(limit, "nan") == 0) return;
+    fputs(" (limit ", page);
+    plot_html_number(page, limit);
+    fputc(')', page);
+}
+
+/* -- tables ---------------------------------------------------------------------------------- */
+
+static void write_cell(FILE *page, const char *cell) {
+    char *end;
+    strtod(cell, &end);
+    if (end == cell || *end) {
+        plot_html_cell(page, "td", "", cell);
+        return;
+    }
+    fputs("<td class=\"n\">", page);
+    plot_html_number(page, cell);
     fputs("</td>", page);
 }
 
@@ -50,19 +108,47 @@ static bool among(const char *words, const char *word) {
     return false;
 }
 
-static void write_header(FILE *page, const plot_tsv *t, const char *omit) {
-    fputs("<table class=\"data\"><thead><tr>", page);
-    for (int i = 0; i < t->columns; i++) {
-        if (among(omit, t->column[i])) continue;
-        fputs("<th>", page);
-        plot_html_text(page, t->column[i]);
-        fputs("</th>", page);
+/* May break behind every _. */
+static void write_column(FILE *page, const char *name) {
+    char part[256];
+    fputs("<th>", page);
+    for (size_t length; *name; name += length) {
+        length = strcspn(name, "_");
+        length += name[length] == '_';
+        if (length >= sizeof part) length = sizeof part - 1;
+        snprintf(part, sizeof part, "%.*s", (int)length, name);
+        plot_html_text(page, part);
+        if (name[length]) fputs("<wbr/>", page);
     }
+    fputs("</th>", page);
+}
+
+/* The columns of a table that are shown, and the part of them that is written: the first one and
+ * those from `first` to before `end`. */
+typedef struct shown {
+    int column[PLOT_COLUMNS], count, first, end;
+} shown;
+
+static bool is_shown(const shown *s, int i) {
+    return i == 0 || (i >= s->first && i < s->end);
+}
+
+static void write_header(FILE *page, const plot_tsv *t, const shown *s) {
+    fputs("<table><thead><tr>", page);
+    for (int i = 0; i < s->count; i++)
+        if (is_shown(s, i)) write_column(page, t->column[s->column[i]]);
     fputs("</tr></thead>\n<tbody>\n", page);
 }
 
-/* The `# column NAME: TEXT` and `# note: TEXT` lines of a table. */
-static void write_notes(FILE *page, const char *path) {
+void plot_html_link(FILE *page, const char *name) {
+    fputs("<p><a href=\"", page);
+    plot_html_text(page, name);
+    fputs("\">", page);
+    plot_html_text(page, name);
+    fputs("</a>: the whole table with every digit</p>\n", page);
+}
+
+void plot_html_definitions(FILE *page, const char *path) {
     char *line = NULL;
     size_t size = 0;
     ssize_t length;
@@ -86,41 +172,60 @@ static void write_notes(FILE *page, const char *path) {
     fclose(in);
 }
 
-sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,
-                          sr_failure *why) {
+static void choose_columns(const plot_tsv *t, const char *omit, shown *s) {
+    s->count = 0;
+    for (int i = 0; i < t->columns; i++)
+        if (!among(omit, t->column[i])) s->column[s->count++] = i;
+}
+
+/* A part of the columns; *more: others are left. */
+static sr_status write_part(FILE *page, const char *path, const char *omit, shown *s, bool *more,
+                            sr_failure *why) {
     plot_tsv t;
-    bool more;
+    bool row;
     sr_status status = plot_tsv_open(&t, path, why);
     if (status != SR_OK) return status;
-    write_header(page, &t, omit);
-    while ((status = plot_tsv_next(&t, &more, why)) == SR_OK && more) {
+    choose_columns(&t, omit, s);
+    write_header(page, &t, s);
+    while ((status = plot_tsv_next(&t, &row, why)) == SR_OK && row) {
         fputs("<tr>", page);
-        for (int i = 0; i < t.columns; i++)
-            if (!among(omit, t.column[i])) write_cell(page, t.cell[i]);
+        for (int i = 0; i < s->count; i++)
+            if (is_shown(s, i)) write_cell(page, t.cell[s->column[i]]);
         fputs("</tr>\n", page);
     }
-    fputs("</tbody></table>\n<p><a href=\"", page);
-    plot_html_text(page, link);
-    fputs("\">", page);
-    plot_html_text(page, link);
-    fputs("</a>: the whole table with every digit</p>\n", page);
+    fputs("</tbody></table>\n", page);
+    *more = s->end < s->count;
     plot_tsv_close(&t);
-    write_notes(page, path);
     return status;
+}
+
+sr_status plot_html_table(FILE *page, const char *path, const char *link, const char *omit,
+                          sr_failure *why) {
+    enum { FITTING = 12 }; /* columns beside each other */
+    sr_status status = SR_OK;
+    bool more = true;
+    for (shown s = {.first = 1}; more && status == SR_OK; s.first = s.end) {
+        s.end = s.first + FITTING - 1;
+        status = write_part(page, path, omit, &s, &more, why);
+    }
+    if (status != SR_OK) return status;
+    plot_html_link(page, link);
+    plot_html_definitions(page, path);
+    return SR_OK;
 }
 
 /* -- settings -------------------------------------------------------------------------------- */
 
 static void write_setting(FILE *page, const char *name, const char *value) {
     if (!value || !value[0]) return;
-    fprintf(page, "<tr><th>%s</th><td>", name);
-    plot_html_text(page, value);
-    fputs("</td></tr>\n", page);
+    fprintf(page, "<tr><th scope=\"row\">%s</th>", name);
+    plot_html_cell(page, "td", "", value);
+    fputs("</tr>\n", page);
 }
 
 static void write_sites(FILE *page, const sr_runfile *run) {
     const sr_run_site *site;
-    fputs("<tr><th>sites</th><td>", page);
+    fputs("<tr><th scope=\"row\">sites</th><td class=\"long\">", page);
     bool any = false;
     for (int64_t i = 0; (site = sr_run_get_site(run, i)); i++) {
         if (globs_is_replica(site->name)) continue;

@@ -1,147 +1,123 @@
-/* statplot report: every figure that some runs allow, tables, and one page to look at them.
+/* statplot report: one page on some runs that begins with the answer.
  *
- * The page needs nothing but the files beside it: no script, no font, no network. Settings of every
- * run; the ends of the runs side by side; the figures; statistics per site; with several runs,
- * their ratios; definitions with every table.
+ * First what the runs are, what statrec diagnose says of each, the three figures that carry it, and
+ * what differs between the runs; then figures and tables by question; at the end configurations,
+ * and the figures that these runs cannot fill. The page needs nothing but the files beside it: no
+ * script, no font, no network.
  *
  * A figure of one run is drawn once per run, another one with all of them, or several times when
  * it takes fewer. Runs that lack what a figure needs are left out of it; the page says which and
- * why, and names the figures that cannot be drawn at all. A run has the same look in every figure.
+ * why. A run has the same look in every figure.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "plot/labels/plot_labels.h"
 #include "plot/plot_figure.h"
 #include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
-#include "plot/template/plot_files.h"
-#include "plot/template/plot_sizes.h"
-#include "plot/template/plot_template.h"
+#include "plot/report/plot_report_folder.h"
 
 /* -- the page -------------------------------------------------------------------------------- */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width\"><title>statrec report</title>\n"
-    "<link rel=\"icon\" href=\"data:,\">\n<style>\n"
-    "body { font-family: sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em;"
-    " color: #202020 }\n"
-    "img { width: 100% } img.narrow { width: 60% } .missing { color: #777; font-size: 85% }"
-    " pre, details { font-size: 85% }\n"
-    "table { border-collapse: collapse; font-size: 80%; margin: 0.7em 0 }\n"
-    "table.data { display: block; overflow: auto; max-height: 30em; white-space: nowrap }\n"
-    "th, td { text-align: left; vertical-align: top; padding: 0.15em 0.7em 0.15em 0;"
-    " border-bottom: 1px solid #ddd }\n"
+/* Figures are drawn for paper: dark pages put them on white. Every table fits the page, as its
+ * words may break anywhere. */
+static const char style[] =
+    "<style>\n"
+    ":root { color-scheme: light dark; --text: #202020; --page: #fff; --dim: #666; --line: #ddd;"
+    " --link: #005b96; --severe: #b00020; --notable: #a34a00; --minor: #6b5d00; --good: #1b6e37 }\n"
+    "@media (prefers-color-scheme: dark) { :root { --text: #e4e4e4; --page: #16181b;"
+    " --dim: #a2a2a2; --line: #3c4046; --link: #7cc0f5; --severe: #ff7b87; --notable: #ffb066;"
+    " --minor: #e6d36a; --good: #74d292 } }\n"
+    "body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0 auto;"
+    " padding: 0 1.2rem 3rem; color: var(--text); background: var(--page) }\n"
+    "a { color: var(--link) } h1 { font-size: 1.4rem; margin: 0.8rem 0 0.5rem }"
+    " h2 { font-size: 1.25rem; margin: 1.6rem 0 0.5rem }\n"
+    "h3 { font-size: 1.05rem; margin: 1.4rem 0 0.3rem } h4, h5 { font-size: 0.95rem;"
+    " margin: 0.9rem 0 0.2rem } p { margin: 0.4rem 0; max-width: 60rem }\n"
+    "figure { margin: 0.3rem 0 } img { max-width: 100%; height: auto; background: #fff }"
+    " section img { width: 60rem } section img.narrow { width: 29rem }\n"
+    ".answer { display: grid; gap: 0.4rem 1rem; margin: 0.6rem 0;"
+    " grid-template-columns: repeat(auto-fit, minmax(19rem, 1fr)) }\n"
+    ".answer img { width: 100% } figcaption { font-size: 0.85rem; color: var(--dim) }"
+    " figcaption b { color: var(--text) }\n"
+    "table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0; max-width: 100% }\n"
+    "th, td { text-align: left; vertical-align: top; padding: 0.15em 0.8em 0.15em 0;"
+    " border-bottom: 1px solid var(--line) } .long, h4 { overflow-wrap: anywhere }\n"
+    "thead th, .settings th, .differences th { font-weight: normal; color: var(--dim) }\n"
     "td.n { text-align: right; font-variant-numeric: tabular-nums }\n"
-    "table.settings th { font-weight: normal; color: #777 } dt { font-weight: bold }\n"
-    "summary { cursor: pointer }\n"
-    "</style></head><body>\n<h1>statrec report</h1>\n";
+    ".box { max-height: max(12rem, 38vh); overflow-y: auto } table.runs { width: 100% } .findings "
+    "{ margin: "
+    "0.4rem 0; padding-left: 1.4rem }\n"
+    ".missing { color: var(--dim); font-size: 0.85rem } .verdict { font-weight: bold }\n"
+    ".severe { color: var(--severe) } .notable { color: var(--notable) }"
+    " .minor { color: var(--minor) } .good { color: var(--good) }\n"
+    ".finding { border-left: 3px solid var(--line); padding-left: 0.8rem; margin: 0.6rem 0 }\n"
+    "dl { font-size: 0.85rem; max-width: 60rem } dt { font-weight: bold } dd { margin: 0 0 0.3em }"
+    " code, pre { font-size: 0.85em; overflow-wrap: anywhere; white-space: pre-wrap }\n"
+    "summary { cursor: pointer } nav ul { padding: 0; margin: 1rem 0; list-style: none;"
+    " font-size: 0.9rem } nav li a { margin-right: 0.6em } nav li a:first-child"
+    " { font-weight: bold }\n"
+    "@media print { :root { --text: #000; --page: #fff; --dim: #444; --line: #bbb; --link: #000 }"
+    " body { max-width: none; padding: 0; font-size: 10pt } nav { display: none }"
+    " .box { max-height: none } figure, .finding, tr { break-inside: avoid } h2, h3, h4 { "
+    "break-after: avoid }"
+    " .answer { grid-template-columns: repeat(3, 1fr) } }\n"
+    "</style>\n";
 
-static void write_entry(FILE *page, const char *id, const char *text, const char *title) {
-    fprintf(page, "<li><a href=\"#%s\">", id);
-    plot_html_text(page, text);
-    fputs("</a>", page);
-    if (title[0]) fputs(": ", page);
-    plot_html_text(page, title);
-    fputs("</li>\n", page);
+static void write_head(report *r) {
+    const int runs = r->request->runs;
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+          "<meta name=\"generator\" content=\"statplot report\"/>\n" REPORT_TITLE,
+          r->page);
+    fprintf(r->page, ": %d run%s</title>\n<link rel=\"icon\" href=\"data:,\"/>\n%s</head><body>\n",
+            runs, runs > 1 ? "s" : "", style);
+    fprintf(r->page, "<main>\n<h1>statrec report: %d run%s</h1>\n", runs, runs > 1 ? "s" : "");
 }
 
-static sr_status write_figure_entry(plot_template *t, void *self, sr_failure *why) {
-    const report *r = self;
-    (void)why;
-    write_entry(r->page, t->name, t->name, t->title);
-    return SR_OK;
-}
-
-static sr_status write_contents(report *r, sr_failure *why) {
-    fputs("<nav><h2>Contents</h2>\n<ul>\n", r->page);
-    write_entry(r->page, "runs", "Runs", "");
-    write_entry(r->page, "ends", REPORT_ENDS, "");
-    write_entry(r->page, "diagnosis", REPORT_DIAGNOSIS, "");
-    sr_status status = plot_template_each(write_figure_entry, r, why);
-    write_entry(r->page, "per-site", REPORT_SITES, "");
-    if (r->request->runs > 1) write_entry(r->page, "ratios", REPORT_RATIOS, "");
-    fputs("</ul></nav>\n", r->page);
-    return status;
-}
-
-static sr_status write_page(report *r, const char *path, sr_failure *why) {
+static sr_status write_page(report *r, sr_failure *why) {
+    char path[2 * PLOT_PATH];
+    snprintf(path, sizeof path, "%s/index.html", r->folder);
     r->page = fopen(path, "w");
     if (!r->page) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    fputs(head, r->page);
-    sr_status status = write_contents(r, why);
-    if (status == SR_OK) status = report_write_sections(r, why);
-    fputs("</body></html>\n", r->page);
+    write_head(r);
+    sr_status status = report_write_sections(r, why);
+    fputs("</main>\n</body></html>\n", r->page);
     const bool bad = ferror(r->page) != 0;
     if ((fclose(r->page) != 0 || bad) && status == SR_OK)
         status = sr_fail(why, SR_IO, "%s: cannot write: %s", path, strerror(errno));
     return status;
 }
 
-/* What a report made that ends early, in the directory that it made; what somebody else put there
-   stays. */
-static void remove_files(const report *r) {
-    char path[2 * PLOT_PATH], name[PLOT_PATH], file[2 * PLOT_PATH];
-    snprintf(path, sizeof path, "%s/files", r->scratch);
-    FILE *in = fopen(path, "r");
-    while (in && fgets(name, sizeof name, in)) {
-        name[strcspn(name, "\n")] = 0;
-        snprintf(file, sizeof file, "%s/%s", r->request->output, name);
-        unlink(file);
-    }
-    if (in) fclose(in);
-    rmdir(r->request->output);
-}
-
-/* A report that ends early leaves the page of the one before, and no table that is not whole. */
-static sr_status make_page(report *r, const char *output, sr_failure *why) {
-    char path[2 * PLOT_PATH];
-    sr_status status = plot_scratch_create(r->scratch, why);
-    if (status != SR_OK && r->created) rmdir(r->request->output);
-    if (status != SR_OK) return status;
-    snprintf(path, sizeof path, "%s/index.html", r->scratch);
-    status = write_page(r, path, why);
-    if (status == SR_OK) status = plot_place_output(path, output, why);
-    if (status != SR_OK && r->created) remove_files(r);
-    plot_scratch_remove(r->scratch);
+/* In a folder that takes the place of the report before when it is whole. */
+static sr_status make_report(report *r, sr_failure *why) {
+    report_folder folder;
+    sr_status status = report_folder_open(&folder, r->request->output, r->request->force, why);
+    r->folder = folder.build.path;
+    if (status == SR_OK) status = plot_scratch_create(&r->scratch, why);
+    if (status == SR_OK) status = report_diagnose(r, why);
+    if (status == SR_OK) status = write_page(r, why);
+    if (status == SR_OK) status = report_folder_publish(&folder, why);
+    plot_scratch_remove(&r->scratch);
+    report_folder_close(&folder);
     if (status == SR_OK && !r->drawn)
-        status =
-            sr_fail(why, SR_FORMAT, "no figure can be drawn from these runs: %s says why", output);
+        status = sr_fail(why, SR_FORMAT,
+                         "no figure can be drawn from these runs: %s/index.html says why",
+                         r->request->output);
     return status;
 }
 
-/* A page that no report wrote is somebody's work. */
-static sr_status check_page(const char *path, bool force, sr_failure *why) {
-    char begin[2048] = "";
-    FILE *in = force ? NULL : fopen(path, "r");
-    if (!in) return SR_OK;
-    const size_t length = fread(begin, 1, sizeof begin - 1, in);
-    fclose(in);
-    begin[length] = 0;
-    if (length == 0 || strstr(begin, "<title>statrec report</title>")) return SR_OK;
-    sr_fail(why, SR_USAGE, "%s exists, and is no statrec report", path);
-    sr_hint(why, "choose another directory, or --force to replace it");
-    return SR_USAGE;
-}
-
 sr_status plot_report(const plot_request *request, sr_failure *why) {
-    char path[2 * PLOT_PATH];
     report r = {.request = request};
     if (!request->output[0]) return sr_fail(why, SR_USAGE, "report needs -o DIRECTORY");
     if (request->runs == 0) return sr_fail(why, SR_USAGE, "report needs run files");
-    snprintf(path, sizeof path, "%s/index.html", request->output);
-    sr_status status = check_page(path, request->force, why);
-    if (status == SR_OK)
-        status = plot_labels_make(&r.labels, request->run, request->runs, request->labels, why);
-    if (status == SR_OK) {
-        r.created = mkdir(request->output, 0777) == 0;
-        if (!r.created && errno != EEXIST)
-            status = sr_fail(why, SR_IO, "%s: %s", request->output, strerror(errno));
-    }
-    if (status == SR_OK) status = make_page(&r, path, why);
+    sr_status status =
+        plot_labels_make(&r.labels, request->run, request->runs, request->labels, why);
+    if (status == SR_OK) status = make_report(&r, why);
     plot_labels_free(&r.labels);
+    free(r.verdict);
+    free(r.finding);
     return status;
 }

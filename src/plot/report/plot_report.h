@@ -1,53 +1,100 @@
-/* plot_report.h -- what the parts of a report share: the page, its headings, what is missing. */
+/* plot_report.h -- what the parts of a report share: the runs, what diagnose found in them, the
+ * page. */
 #ifndef PLOT_REPORT_PLOT_REPORT_H
 #define PLOT_REPORT_PLOT_REPORT_H
 
 #include "plot/labels/plot_labels.h"
 #include "plot/labels/plot_runs.h"
 #include "plot/plot_figure.h"
+#include "plot/template/plot_scratch.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
+
+/* -- what diagnose says: plot_report_diagnosis.c --------------------------------------------- */
+
+enum { REPORT_WORD = 192 };
+
+/* A row of its table. */
+typedef struct report_finding {
+    int run, weight, rank; /* weight: 3 severe, 2 notable, 1 minor; rank: 1 for the run's first */
+    char question[REPORT_WORD], severity[REPORT_WORD], statistic[REPORT_WORD], site[REPORT_WORD];
+    char value[32], low[32], high[32], limit[32];
+    char figure[REPORT_WORD]; /* the command in front of the run file that shows it */
+} report_finding;
+
+typedef struct report_verdict {
+    char conclusion[REPORT_WORD]; /* as its page prints it; "" where the run was not diagnosed */
+    int weight;                   /* of the worst finding, 0: none */
+    sr_failure failure;           /* why it was not */
+} report_verdict;
 
 typedef struct report {
     const plot_request *request;
     plot_labels labels;
-    char scratch[PLOT_PATH]; /* a directory for what is not whole yet */
-    bool created;            /* the directory of the report was not there */
+    const char *folder;      /* that is being made */
+    plot_scratch scratch;    /* for what is not for the folder */
+    report_verdict *verdict; /* [report_own] */
+    report_finding *finding; /* [findings] of all these runs, the weightiest first */
+    int findings;
+    int64_t capacity; /* of finding */
     FILE *page;
     int drawn;
+    char lacking[SR_FAILURE_TEXT]; /* why a figure has no picture */
 } report;
 
-/* A heading; a section that the table of contents leads to; a run's heading; why something is not
- * there, without what an analysis lists behind a semicolon. */
-void report_title(report *r, int level, const char *text);
-void report_section(report *r, const char *id, const char *text);
+/* Runs statrec diagnose for each run that gets things of its own, into diagnosis.N.tsv. */
+sr_status report_diagnose(report *r, sr_failure *why);
+
+/* -- parts of the page: plot_report_page.c ---------------------------------------------------- */
+
+/* A heading with an anchor; a run's heading; why something is not there, without what an analysis
+ * lists behind a semicolon. */
+void report_title(report *r, int level, const char *id, const char *text);
 void report_run_title(report *r, int run);
 void report_missing(FILE *out, const char *what, const sr_failure *one);
+/* The name of the run's file, with its folders where another run has that name too. */
+const char *report_run_name(const report *r, int run);
 /* The runs that get things of their own, and a line on the others. */
 int report_own(const report *r);
 void report_others(report *r);
 /* Not for want of data in the runs. */
 bool report_is_fatal(sr_status status);
 
-/* Before a file of the report is put in its place: it goes with a report that ends early in a
-   directory of its own. */
-sr_status report_note_file(const report *r, const char *name, sr_failure *why);
+/* -- figures: plot_report_figures.c ----------------------------------------------------------- */
 
-/* plot_report_figures.c: the section of a figure. */
+/* A drawing of some runs, by their numbers in the report. */
+typedef struct report_drawing {
+    plot_template *template;
+    const int *run; /* [runs] */
+    int runs;
+    const char *name; /* of the file */
+    plot_choice choice;
+    plot_controls controls;
+    plot_warnings warnings;
+    sr_failure *refusal; /* as in plot_request */
+} report_drawing;
+sr_status report_draw(report *r, const report_drawing *d, sr_failure *why);
+/* The part of a figure; r->lacking where nothing was drawn. */
 sr_status report_figure(report *r, plot_template *t, sr_failure *why);
+
+/* -- the other parts, each a piece of the page ------------------------------------------------ */
 
 /* plot_report_sections.c: all of them, in their order. */
 sr_status report_write_sections(report *r, sr_failure *why);
 
-/* plot_report_tables.c: each a section of the page. */
-sr_status report_settings(report *r, sr_failure *why);
-#define REPORT_ENDS      "The ends of the runs"
-#define REPORT_DIAGNOSIS "Diagnosis"
-#define REPORT_SITES     "Statistics per site"
-#define REPORT_RATIOS    "Ratios to the first run, sites of the same name"
-sr_status report_ends(report *r, sr_failure *why);
-sr_status report_diagnosis(report *r, sr_failure *why);
+/* plot_report_answer.c: the first screen. The panels of statrec view would be beside its figures in
+ * an interactive report. */
+sr_status report_answer(report *r, sr_failure *why);
+
+/* plot_report_differences.c: what differs between the runs. all: also what has no effect on the
+ * result. */
+void report_differences(report *r, bool all);
+
+/* plot_report_tables.c */
+sr_status report_findings(report *r, sr_failure *why);
 sr_status report_sites(report *r, sr_failure *why);
+sr_status report_ends(report *r, sr_failure *why);
 sr_status report_ratios(report *r, sr_failure *why);
+sr_status report_settings(report *r, sr_failure *why);
 
 #endif

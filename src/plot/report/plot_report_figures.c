@@ -1,4 +1,4 @@
-/* plot_report_figures.c -- the section of a figure: once for each run, once, for each task, or with
+/* plot_report_figures.c -- the part of a figure: once for each run, once, for each task, or with
    all runs. */
 #include <stdlib.h>
 #include <string.h>
@@ -74,43 +74,63 @@ static void write_warning(void *context, const char *line) {
     fputs("</p>\n", context);
 }
 
-static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
-                           sr_failure *refusal, sr_failure *why) {
-    char output[2 * PLOT_PATH + 32];
-    const size_t capacity = 2 * (size_t)runs * sizeof *r->labels.label + 1;
-    plot_run *chosen = calloc((size_t)runs, sizeof *chosen);
+sr_status report_draw(report *r, const report_drawing *d, sr_failure *why) {
+    char output[2 * PLOT_PATH];
+    const size_t capacity = 2 * (size_t)d->runs * sizeof *r->labels.label + 1;
+    plot_run *chosen = calloc((size_t)d->runs, sizeof *chosen);
     char *labels = malloc(capacity);
     sr_status status = chosen && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) {
-        snprintf(output, sizeof output, "%s/%s", r->request->output, name);
-        labels_for(r, run, runs, labels);
-        for (int i = 0; i < runs; i++) chosen[i] = r->request->run[run[i]];
+        snprintf(output, sizeof output, "%s/%s", r->folder, d->name);
+        labels_for(r, d->run, d->runs, labels);
+        for (int i = 0; i < d->runs; i++) chosen[i] = r->request->run[d->run[i]];
         plot_request request = *r->request;
         request.run = chosen;
-        request.runs = runs;
-        request.refusal = refusal;
-        request.warnings = (plot_warnings){write_warning, r->page};
+        request.runs = d->runs;
+        request.refusal = d->refusal;
+        request.warnings = d->warnings;
         request.output = output;
         request.labels = labels;
-        request.choice = choice_for(r, t, r->request->choice);
-        request.controls = controls_for(t, r->request->controls);
-        status = report_note_file(r, name, why);
-        if (status == SR_OK) status = plot_figure_choose(t, &request, runs, why);
-        if (status == SR_OK) status = plot_figure(t, &request, why);
+        request.choice = d->choice;
+        request.controls = d->controls;
+        status = plot_figure_choose(d->template, &request, d->runs, why);
+        if (status == SR_OK) status = plot_figure(d->template, &request, why);
     }
     free(chosen);
     free(labels);
     return status;
 }
 
+/* With what the figure takes of the user's options. */
+static sr_status draw_runs(report *r, plot_template *t, const int *run, int runs, const char *name,
+                           sr_failure *refusal, sr_failure *why) {
+    return report_draw(r,
+                       &(report_drawing){.template = t,
+                                         .run = run,
+                                         .runs = runs,
+                                         .name = name,
+                                         .choice = choice_for(r, t, r->request->choice),
+                                         .controls = controls_for(t, r->request->controls),
+                                         .warnings = {write_warning, r->page},
+                                         .refusal = refusal},
+                       why);
+}
+
 /* Figures of one column of a paper would be as wide as the page with letters twice as large. */
 static void write_image(report *r, const plot_template *t, const char *name) {
-    fprintf(r->page, "<p><img%s src=\"", t->width < 5 ? " class=\"narrow\"" : "");
+    fprintf(r->page, "<figure><img%s src=\"", t->width < 5 ? " class=\"narrow\"" : "");
     plot_html_text(r->page, name);
     fputs("\" alt=\"", r->page);
     plot_html_text(r->page, t->title);
-    fputs("\"></p>\n", r->page);
+    fputs("\"/></figure>\n", r->page);
     r->drawn++;
+}
+
+/* Beside the figure, or at the end of the page where there is none: the first reason. */
+static void write_lacking(report *r, FILE *notes, const sr_failure *one) {
+    if (!r->lacking[0])
+        snprintf(r->lacking, sizeof r->lacking, "%.*s", (int)strcspn(one->text, ";"), one->text);
+    report_missing(notes, "Not drawn", one);
 }
 
 /* Takes the refused ones out of the first `runs` waiting runs. False if too few are left, more than
@@ -152,22 +172,36 @@ static sr_status draw_next(report *r, plot_template *t, waiting *w, int number, 
             return waiting_remove(w, 0, runs), SR_OK;
         }
         if (!leave_out(r, t, w, runs, &refused, &one, notes)) {
-            report_missing(notes, "Not drawn", &one);
+            write_lacking(r, notes, &one);
             return w->count = 0, SR_OK;
         }
     }
 }
 
+/* The figure of one run below the run's name; where there is none, in a line why. */
+static sr_status draw_one(report *r, plot_template *t, int run, sr_failure *why) {
+    char *text = NULL;
+    size_t size = 0;
+    const int before = r->drawn;
+    sr_failure refusal;
+    waiting w = {&run, 1, 1, &refusal};
+    FILE *page = r->page, *part = open_memstream(&text, &size);
+    if (!part) return sr_fail(why, SR_MEMORY, "out of memory");
+    r->page = part;
+    const int number = run + 1;
+    sr_status status = draw_next(r, t, &w, number, part, why);
+    r->page = page;
+    if (fclose(part) != 0 && status == SR_OK) status = sr_fail(why, SR_MEMORY, "out of memory");
+    if (r->drawn > before) report_run_title(r, number - 1);
+    if (text) fputs(text, page);
+    free(text);
+    return status;
+}
+
 /* A figure of one run, once for each of the first runs. */
 static sr_status draw_each(report *r, plot_template *t, sr_failure *why) {
     sr_status status = SR_OK;
-    for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
-        int run = i;
-        sr_failure refusal;
-        waiting w = {&run, 1, 1, &refusal};
-        report_run_title(r, i);
-        status = draw_next(r, t, &w, i + 1, r->page, why);
-    }
+    for (int i = 0; i < report_own(r) && status == SR_OK; i++) status = draw_one(r, t, i, why);
     report_others(r);
     return status;
 }
@@ -187,8 +221,9 @@ static sr_status draw_once(report *r, plot_template *t, waiting *w, FILE *notes,
         if (!told && w->count >= t->least_runs) status = draw_next(r, t, w, 0, notes, why);
     }
     if (status != SR_OK || r->drawn > before) return status;
-    fprintf(notes, "<p class=\"missing\">Not drawn: takes %d runs of one task</p>\n",
-            t->least_runs);
+    sr_failure one = {0};
+    sr_fail(&one, SR_USAGE, "takes %d runs of one task", t->least_runs);
+    write_lacking(r, notes, &one);
     return SR_OK;
 }
 
@@ -220,6 +255,12 @@ static void take_task(const report *r, int of, waiting *w, int room) {
     }
 }
 
+static void write_least(report *r, const plot_template *t) {
+    sr_failure one = {0};
+    sr_fail(&one, SR_USAGE, "takes at least %d runs of one task", t->least_runs);
+    write_lacking(r, r->page, &one);
+}
+
 /* Losses of images and of text have nothing to do on one axis: a drawing for each task. */
 static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes, sr_failure *why) {
     sr_status status = SR_OK;
@@ -228,12 +269,15 @@ static sr_status draw_tasks(report *r, plot_template *t, waiting *w, FILE *notes
     for (int i = 0; i < r->request->runs && status == SR_OK; i++) {
         take_task(r, i, w, room);
         if (!w->count) continue;
-        if (w->count < r->request->runs) report_title(r, 3, r->request->run[i].task);
+        if (w->count < r->request->runs) {
+            fputs("<h4>", r->page);
+            plot_html_text(r->page, r->request->run[i].task);
+            fputs("</h4>\n", r->page);
+        }
         if (w->count >= t->least_runs)
             status = draw_waiting(r, t, w, &number, notes, why);
         else
-            fprintf(r->page, "<p class=\"missing\">Not drawn: takes at least %d runs</p>\n",
-                    t->least_runs);
+            write_least(r, t);
     }
     return status;
 }
@@ -250,7 +294,7 @@ sr_status report_figure(report *r, plot_template *t, sr_failure *why) {
     char *text = NULL;
     size_t size = 0;
     int number = 0;
-    report_section(r, t->name, t->name);
+    report_title(r, 3, t->name, t->name);
     fputs("<p>", r->page);
     plot_html_text(r->page, t->title);
     fputs("</p>\n", r->page);

@@ -1,30 +1,35 @@
 /* plot_report_page.c -- headings of a report and what it lacks; see plot_report.h. */
-#include <errno.h>
 #include <string.h>
 
 #include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
-#include "plot/template/plot_sizes.h"
 
-void report_title(report *r, int level, const char *text) {
-    fprintf(r->page, "<h%d>", level);
+void report_title(report *r, int level, const char *id, const char *text) {
+    fprintf(r->page, "<h%d id=\"", level);
+    plot_html_text(r->page, id);
+    fputs("\">", r->page);
     plot_html_text(r->page, text);
     fprintf(r->page, "</h%d>\n", level);
 }
 
-void report_section(report *r, const char *id, const char *text) {
-    fprintf(r->page, "<h2 id=\"%s\">", id);
-    plot_html_text(r->page, text);
-    fputs("</h2>\n", r->page);
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+const char *report_run_name(const report *r, int run) {
+    const char *path = r->request->run[run].path, *name = base_name(path);
+    for (int i = 0; i < r->request->runs; i++)
+        if (i != run && strcmp(base_name(r->request->run[i].path), name) == 0) return path;
+    return name;
 }
 
 void report_run_title(report *r, int run) {
-    const char *path = r->request->run[run].path, *slash = strrchr(path, '/');
-    fputs("<h3>", r->page);
-    plot_html_text(r->page, slash ? slash + 1 : path);
+    fputs("<h4>", r->page);
+    plot_html_text(r->page, report_run_name(r, run));
     fputs(": ", r->page);
     plot_html_text(r->page, r->labels.full[run]);
-    fputs("</h3>\n", r->page);
+    fputs("</h4>\n", r->page);
 }
 
 void report_missing(FILE *out, const char *what, const sr_failure *one) {
@@ -45,17 +50,6 @@ void report_others(report *r) {
     if (others)
         fprintf(r->page, "<p class=\"missing\">Left out: %d more run%s (--max-runs %d)</p>\n",
                 others, others > 1 ? "s" : "", r->request->each);
-}
-
-/* A line for each, as sections are processes. */
-sr_status report_note_file(const report *r, const char *name, sr_failure *why) {
-    char path[2 * PLOT_PATH];
-    if (!r->created) return SR_OK;
-    snprintf(path, sizeof path, "%s/files", r->scratch);
-    FILE *out = fopen(path, "a");
-    if (!out) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    fprintf(out, "%s\n", name);
-    return fclose(out) == 0 ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
 }
 
 bool report_is_fatal(sr_status status) {

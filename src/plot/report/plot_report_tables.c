@@ -1,13 +1,13 @@
-/* plot_report_tables.c -- the tables of a report: settings and ends of the runs, diagnosis,
- * statistics per site, ratios. */
+/* plot_report_tables.c -- the tables of a report: ends of the runs, statistics per site, ratios,
+ * settings. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "plot/plot_command.h"
 #include "plot/plot_process.h"
 #include "plot/report/plot_html.h"
 #include "plot/report/plot_report.h"
-#include "plot/template/plot_files.h"
 #include "plot/template/plot_sizes.h"
 
 typedef struct report_table {
@@ -16,21 +16,17 @@ typedef struct report_table {
     const char *omit;         /* columns that only the file has */
 } report_table;
 
-static const report_table ends = {REPORT_ENDS, "runs", {"stat-table"}, "status"};
+static const report_table ends = {
+    "The ends of the runs", "runs", {"stat-table"}, "status model data seed"};
 static const report_table sites = {
-    REPORT_SITES,
+    "Statistics per site",
     "sites",
     {"stat-scalar", "--stat",
      "dist_mu,dist_sigma2,dist_psi2,tid_mean,tid_var,g_mu,g_sigma2,g_psi2,row_grad_mean,row_grad_"
      "var,Gamma_max,nonfinite"},
     "run norm"};
-static const report_table diagnosis = {
-    REPORT_DIAGNOSIS,
-    "diagnosis",
-    {"statrec", "diagnose", "--format", "tsv"},
-    "run rank sites_beyond first_step last_step at_step usual_runs figure"};
 static const report_table ratios = {
-    REPORT_RATIOS,
+    "Ratios to the first run, sites of the same name",
     "compare",
     {"stat-compare"},
     "first first_site steps nonfinite first_steps first_nonfinite block first_block"};
@@ -38,19 +34,17 @@ static const report_table ratios = {
 /* Into the file `name`. */
 static sr_status run_table(const report *r, const report_table *t, char **path, int runs,
                            const char *name, sr_failure *why) {
-    char output[2 * PLOT_PATH], placed[2 * PLOT_PATH], errors[2 * PLOT_PATH + 64];
+    char output[2 * PLOT_PATH], errors[2 * PLOT_PATH];
     int argc = 0;
     char **argv = calloc((size_t)runs + 9, sizeof *argv);
     if (!argv) return sr_fail(why, SR_MEMORY, "out of memory");
     for (; t->words[argc]; argc++) argv[argc] = (char *)(uintptr_t)t->words[argc];
     for (int i = 0; i < runs; i++) argv[argc++] = path[i];
-    snprintf(output, sizeof output, "%s/%s", r->scratch, name);
-    snprintf(placed, sizeof placed, "%s/%s", r->request->output, name);
-    snprintf(errors, sizeof errors, "%s.stderr", output);
+    snprintf(output, sizeof output, "%s/%s", r->folder, name);
+    snprintf(errors, sizeof errors, "%s/%s.stderr", r->scratch.path, name);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
     sr_status status = plot_process_run(&p, why);
-    if (status == SR_OK) status = report_note_file(r, name, why);
-    if (status == SR_OK) status = plot_place_output(output, placed, why);
+    if (status != SR_OK) unlink(output);
     free(argv);
     return status;
 }
@@ -62,7 +56,7 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
     char name[64], part[16] = "", output[2 * PLOT_PATH];
     if (number) snprintf(part, sizeof part, ".%d", number);
     snprintf(name, sizeof name, "%s%s.tsv", t->name, part);
-    snprintf(output, sizeof output, "%s/%s", r->request->output, name);
+    snprintf(output, sizeof output, "%s/%s", r->folder, name);
     for (;; path++, runs--) {
         sr_failure one = {0};
         const sr_status status = run_table(r, t, path, runs, name, &one);
@@ -73,36 +67,24 @@ static sr_status write_table(report *r, const report_table *t, char **path, int 
     }
 }
 
-sr_status report_settings(report *r, sr_failure *why) {
-    (void)why;
-    report_section(r, "runs", "Runs");
-    for (int i = 0; i < report_own(r); i++) {
-        report_run_title(r, i);
-        plot_html_settings(r->page, &r->request->run[i]);
-    }
-    report_others(r);
-    return SR_OK;
-}
-
-/* A section with a table for each of the first runs. */
-static sr_status write_by_run(report *r, const report_table *t, const char *id, sr_failure *why) {
+sr_status report_sites(report *r, sr_failure *why) {
     sr_status status = SR_OK;
-    report_section(r, id, t->title);
+    report_title(r, 3, "report-sites", sites.title);
     for (int i = 0; i < report_own(r) && status == SR_OK; i++) {
         char *path = r->request->run[i].path;
         report_run_title(r, i);
-        status = write_table(r, t, &path, 1, 1, i + 1, why);
+        fputs("<details><summary>Table</summary>\n", r->page);
+        status = write_table(r, &sites, &path, 1, 1, i + 1, why);
+        fputs("</details>\n", r->page);
     }
     report_others(r);
     return status;
 }
 
-sr_status report_diagnosis(report *r, sr_failure *why) {
-    return write_by_run(r, &diagnosis, "diagnosis", why);
-}
-
-sr_status report_sites(report *r, sr_failure *why) {
-    return write_by_run(r, &sites, "per-site", why);
+static void write_task(report *r, const char *task) {
+    fputs("<h4>", r->page);
+    plot_html_text(r->page, task);
+    fputs("</h4>\n", r->page);
 }
 
 /* A table of the runs of each task that has `least` of them, under its name where `named`; their
@@ -122,7 +104,7 @@ static sr_status write_by_task(report *r, const report_table *t, int least, bool
             path[count++] = r->request->run[k].path;
         }
         if (before || count < least) continue;
-        if (named) report_title(r, 3, r->request->run[i].task);
+        if (named) write_task(r, r->request->run[i].task);
         status = write_table(r, t, path, count, least, *tables ? *tables + 1 : 0, why);
         (*tables)++;
     }
@@ -139,15 +121,39 @@ static bool has_tasks(const report *r) {
 /* Tasks have metrics of their own: a table for each. */
 sr_status report_ends(report *r, sr_failure *why) {
     int tables;
-    report_section(r, "ends", ends.title);
+    report_title(r, 3, "report-ends", ends.title);
     return write_by_task(r, &ends, 1, has_tasks(r), &tables, why);
+}
+
+static bool has_pair(const report *r) {
+    for (int i = 0; i < r->request->runs; i++)
+        for (int k = 0; k < i; k++)
+            if (strcmp(r->request->run[i].task, r->request->run[k].task) == 0) return true;
+    return false;
 }
 
 /* Runs of other tasks than the first run's have no site in common with it. */
 sr_status report_ratios(report *r, sr_failure *why) {
     int tables;
-    report_section(r, "ratios", ratios.title);
-    sr_status status = write_by_task(r, &ratios, 2, true, &tables, why);
-    if (status == SR_OK && !tables) fputs("<p class=\"missing\">One run per task.</p>\n", r->page);
-    return status;
+    if (!has_pair(r)) return SR_OK;
+    report_title(r, 3, "report-ratios", ratios.title);
+    return write_by_task(r, &ratios, 2, true, &tables, why);
+}
+
+/* What differs between the runs comes first. */
+sr_status report_settings(report *r, sr_failure *why) {
+    (void)why;
+    report_title(r, 2, "report-settings", "Runs and configurations");
+    if (r->request->runs > 1) {
+        report_title(r, 3, "report-all-differences", "All differences");
+        report_differences(r, true);
+    }
+    for (int i = 0; i < report_own(r); i++) {
+        fprintf(r->page, "<div id=\"report-run-%d\">\n", i + 1);
+        report_run_title(r, i);
+        plot_html_settings(r->page, &r->request->run[i]);
+        fputs("</div>\n", r->page);
+    }
+    report_others(r);
+    return SR_OK;
 }

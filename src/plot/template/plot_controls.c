@@ -73,16 +73,40 @@ static sr_status read_range(const char *option, const char *text, double end[2],
     return sr_fail(why, SR_USAGE, "--%s: '%.80s' is not FROM:TO with FROM below TO", option, text);
 }
 
+/* Text widths of venues, from their LaTeX styles (docs/figures.md). The height stays the figure's
+ * own, and grows with its legend. */
+static const struct {
+    const char *name;
+    double width; /* inches */
+} venues[] = {
+    {"icml", 3.25}, {"icml-wide", 6.75}, {"neurips", 5.5},
+    {"iclr", 5.5},  {"acl", 3.03},       {"acl-wide", 6.3},
+};
+
+/* 0 where it is none. */
+static double venue_width(const char *name) {
+    for (size_t i = 0; i < sizeof venues / sizeof venues[0]; i++)
+        if (strcmp(venues[i].name, name) == 0) return venues[i].width;
+    return 0;
+}
+
 static sr_status read_size(const plot_controls *c, plot_template *t, sr_failure *why) {
-    char *middle, *rest;
+    char *middle, *rest, names[128] = "";
+    const double width = venue_width(c->size);
     if (!c->size[0]) return SR_OK;
+    if (width > 0) return t->width = width, SR_OK;
     t->width = strtod(c->size, &middle);
     t->height = *middle == 'x' ? strtod(middle + 1, &rest) : 0;
     if (*middle == 'x' && !*rest && t->width >= 1 && t->width <= 100 && t->height >= 1 &&
         t->height <= 100)
         return SR_OK;
+    for (size_t i = 0, used = 0; i < sizeof venues / sizeof venues[0]; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 venues[i].name);
     return sr_fail(why, SR_USAGE,
-                   "--size: '%.80s' is not WIDTHxHEIGHT of 1 to 100 inches, as 3.25x2.5", c->size);
+                   "--size: '%.80s' is not WIDTHxHEIGHT of 1 to 100 inches, as 3.25x2.5, and none "
+                   "of %s",
+                   c->size, names);
 }
 
 static sr_status check_words(const plot_template *t, const plot_controls *c, sr_failure *why) {
@@ -144,7 +168,7 @@ void plot_controls_write(FILE *out, const plot_template *t, const plot_controls 
     if (c->smooth) add_note(note, sizeof note, "running medians over ", number);
     plot_assign(out, c->title, "figure_title");
     plot_assign(out, note, "figure_note");
-    fprintf(out, "figure_fixed = %d\n", c->size[0] != 0);
+    fprintf(out, "figure_fixed = %d\n", c->size[0] && venue_width(c->size) <= 0);
     fprintf(out, "figure_scale = '%s'\n", c->log ? "log" : c->linear ? "linear" : "");
     plot_assign(out, t->steps, "steps");
     write_range(out, "x", "xrange", c->xrange);

@@ -1,4 +1,4 @@
-/* plot_files.h -- directories of templates, temporary files, output files. */
+/* plot_files.h -- directories of templates, output files. */
 #ifndef PLOT_TEMPLATE_PLOT_FILES_H
 #define PLOT_TEMPLATE_PLOT_FILES_H
 
@@ -7,10 +7,6 @@
 
 /* Directories that may hold templates, best first; NULL past the end. */
 const char *plot_directory(int i, char path[PLOT_PATH]);
-
-/* A directory for everything in between. */
-sr_status plot_scratch_create(char path[PLOT_PATH], sr_failure *why);
-void plot_scratch_remove(const char *path);
 
 /* Copies to a temporary name beside the output, then renames: a file is whole or not there. */
 sr_status plot_place_output(const char *from, const char *output, sr_failure *why);

@@ -7,6 +7,8 @@
  *   #: site SITES  #: stat STATISTICS     the figure takes --site or --stat; this is the default
  *   #: metric NAME                        the same with --metric
  *   #: step STEPS                         the same with --step, recorded steps of /vectors
+ *   #: question WORD                      the part of a report that it is in: healthy, running,
+ *                                         gradient, features, compare, papers
  *   #: tasks one                          its axes are for runs of one model and data set
  *   #: controls WORDS                     what --xrange and others may change (plot_controls.c)
  *   #: choice NAME WORD|WORD... HELP      the figure takes --NAME (plot_placeholders.c)
@@ -159,6 +161,22 @@ static sr_status read_runs(template_line *p, char *rest, sr_failure *why) {
     return SR_OK;
 }
 
+const plot_question plot_questions[PLOT_QUESTIONS] = {
+    {"healthy", "Is it healthy?"},
+    {"running", "Where do batch and running statistics differ?"},
+    {"gradient", "What goes through the statistics backward?"},
+    {"features", "What do the features look like?"},
+    {"compare", "How do the runs compare?"},
+    {"papers", "What do the papers show?"},
+    {"", "Further figures"},
+};
+
+static sr_status read_question(template_line *p, const char *word, sr_failure *why) {
+    for (int i = 0; i < PLOT_QUESTIONS - 1; i++)
+        if (strcmp(plot_questions[i].word, word) == 0) return p->t->question = i, SR_OK;
+    return wrong(p, why, "no such question:", word);
+}
+
 static sr_status read_size(template_line *p, char *rest, sr_failure *why) {
     char *middle, *end;
     p->t->width = strtod(rest, &middle);
@@ -239,6 +257,7 @@ static sr_status read_line(template_line *p, char *line, sr_failure *why) {
         return snprintf(p->t->title, sizeof p->t->title, "%s", rest), SR_OK;
     if (strcmp(line, "runs") == 0) return read_runs(p, rest, why);
     if (strcmp(line, "size") == 0) return read_size(p, rest, why);
+    if (strcmp(line, "question") == 0) return read_question(p, rest, why);
     if (strcmp(line, "site") == 0)
         return snprintf(p->t->site, sizeof p->t->site, "%s", rest), SR_OK;
     if (strcmp(line, "stat") == 0)
@@ -291,7 +310,11 @@ static void set_name(plot_template *t) {
 }
 
 sr_status plot_template_read(const char *path, plot_template *t, sr_failure *why) {
-    *t = (plot_template){.least_runs = 1, .width = 3.25, .height = 2.3, .steps = "all"};
+    *t = (plot_template){.question = PLOT_QUESTIONS - 1,
+                         .least_runs = 1,
+                         .width = 3.25,
+                         .height = 2.3,
+                         .steps = "all"};
     snprintf(t->path, sizeof t->path, "%s", path);
     set_name(t);
     sr_status status = read_text(path, &t->text, why);

@@ -35,8 +35,16 @@ typedef struct plot_word {
 /* What a figure's `controls` line names (plot_controls.c). */
 typedef enum { PLOT_X, PLOT_Y, PLOT_SCALE, PLOT_SMOOTH, PLOT_STEPS, PLOT_CONTROLS } plot_control;
 
+/* What a figure answers: the parts of a report, in their order. */
+typedef struct plot_question {
+    const char *word, *asks; /* word: in `question` lines */
+} plot_question;
+enum { PLOT_QUESTIONS = 7 };
+extern const plot_question plot_questions[PLOT_QUESTIONS];
+
 typedef struct plot_template {
     char path[PLOT_PATH], name[PLOT_PATH], title[256], takes[256], samples[256];
+    int question;              /* of plot_questions; the last without a line */
     int least_runs, most_runs; /* most_runs 0: any number */
     double width, height;      /* inches */
     /* values of {site}, {stat}, {metric} and {step}, "" when the figure takes none */
