@@ -1,4 +1,4 @@
-"""The data of `statrec view`: bins, runs, the address, commands; without a browser, Bokeh or Panel."""
+"""The data of `statrec view`: bins, runs, the address, commands; without a browser or Bokeh."""
 import os
 import shutil
 import unittest

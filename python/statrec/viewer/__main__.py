@@ -10,7 +10,8 @@ from . import NEEDED, lacking
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """The exit status: 0 ended, 1 failed, 2 usage."""
-    parser = argparse.ArgumentParser(prog="statrec view", description="A page of runs in the browser.")
+    parser = argparse.ArgumentParser(prog="statrec view",
+                                     description="A page of runs in the browser.")
     parser.add_argument("paths", nargs="+", metavar="RUN.h5|DIRECTORY")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--no-browser", action="store_true")

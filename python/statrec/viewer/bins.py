@@ -52,7 +52,8 @@ def reduce(x: Any, read: Callable[[int, int], Any], bins: int) -> Binned:
     for low, high in _blocks(starts, ends, read):
         values = numpy.asarray(read(int(starts[low]), int(ends[high - 1])))
         values = values.reshape(len(values), -1)
-        parts.append(_of_block(values, starts[low:high] - starts[low], ends[low:high] - starts[low]))
+        begin = starts[low]
+        parts.append(_of_block(values, starts[low:high] - begin, ends[low:high] - begin))
     least, median, largest = (numpy.concatenate([part[i] for part in parts]) if parts
                               else numpy.zeros((0, 1)) for i in range(3))
     return Binned(_middles(x, starts, ends), starts, ends - 1, least, median, largest, whole)

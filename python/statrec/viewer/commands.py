@@ -25,7 +25,7 @@ def site(name: str) -> str:
 
 def statplot(figure: str, runs: Sequence[Any], steps: Optional[tuple[int, int]] = None,
              **options: Any) -> list[str]:
-    """`statplot FIGURE RUN... --steps A:B --name=value`; None leaves an option out, True is a flag."""
+    """`statplot FIGURE RUN... --steps=A:B --name=value`; None and False leave an option out."""
     return ["statplot", figure, *map(path, runs), *_range("steps", steps), *_flags(options)]
 
 

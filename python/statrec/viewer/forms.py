@@ -47,7 +47,7 @@ COMPARABLE = ("tid_mean", "tid_var", "rel_sigma2", "rel_psi", "rel_psi2", "g_mu_
 
 
 class Difference(NamedTuple):
-    """A vector that follows from recorded ones: formula(vectors [V, d] in the order of needs, eps)."""
+    """A vector that follows from recorded ones: formula(vectors [V, d] of needs, eps) -> [V, d]."""
 
     name: str
     needs: tuple[str, ...]

@@ -197,11 +197,13 @@ class Page:
         self._run = panel.widgets.Select(name="run", options=list(self.runs), value=self.run.name,
                                          width=280)
         self._x = panel.widgets.Select(name="x axis", options=list(AXES), width=110)
-        self._smooth = panel.widgets.Select(name="smoothing (bins)", options=list(SMOOTH), width=120)
+        self._smooth = panel.widgets.Select(name="smoothing (bins)", options=list(SMOOTH),
+                                            width=120)
         self._from = panel.widgets.FloatInput(name="from", width=110, placeholder="start")
         self._to = panel.widgets.FloatInput(name="to", width=110, placeholder="end")
         for field, widget in self._widgets():
-            widget.param.watch(lambda event, field=field: self._from_widget(field, event.new), "value")
+            widget.param.watch(
+                lambda event, field=field: self._from_widget(field, event.new), "value")
         self._all = panel.widgets.Button(name="whole run", width=100, margin=(22, 4, 0, 4))
         self._all.on_click(lambda event: self._whole())
         self._told = panel.pane.HTML("", sizing_mode="stretch_width")

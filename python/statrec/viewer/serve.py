@@ -32,7 +32,7 @@ def address(port: int, token: str) -> str:
 
 
 def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None) -> Any:
-    """(server, address) of Panel's, which has not been started. Raises OSError: the port is taken."""
+    """(server, address) of Panel's, not started yet. Raises OSError: the port is taken."""
     import panel
 
     from .page import CSS, Page, start

@@ -15,7 +15,7 @@ from .._library import Error
 from . import bins, forms
 
 AXES = ("step", "epoch", "percent")
-_CACHE = 48 << 20  # bytes of reduced values that a run keeps
+_CACHE = 32 << 20  # bytes of reduced values that a run keeps
 BURN_IN_LEFT = 0.01  # SR_STARTUP_LEFT of statrec/runfile.h
 
 
@@ -66,7 +66,7 @@ class Run:
         return None
 
     def refresh(self) -> bool:
-        """Opens the file again if it changed. Returns whether there is anything new, a problem too."""
+        """Opens the file again if it changed. Returns whether anything is new, or a problem."""
         with self._lock:
             now, before = self.now(), self.problem
             if now is None:
@@ -237,8 +237,8 @@ class Run:
     def vector(self, name: str, site: str, window: Window, count: int) -> bins.Binned:
         """A vector of a site, its features as columns, reduced to `count` bins."""
         read = self._vector_reader(name, site, window.first)
-        return self._once(("vector", name, site, window.first, window.last, count, _key(window.x)),
-                          lambda: bins.reduce(window.x, read, count))
+        key = ("vector", name, site, window.first, window.last, count, _key(window.x))
+        return self._once(key, lambda: bins.reduce(window.x, read, count))
 
     def feature(self, name: str, site: str, feature: int, window: Window, count: int):
         """One feature of it through time."""
@@ -282,7 +282,7 @@ class Run:
                 values = numpy.where(there, values, numpy.nan)
                 rows += there.sum(axis=0)
                 if order == "largest":
-                    score = numpy.fmax(score, numpy.nan_to_num(numpy.abs(values), nan=0).max(axis=0))
+                    score = numpy.maximum(score, numpy.where(there, numpy.abs(values), 0).max(axis=0))
                 else:
                     score += _deviations(values)
             with numpy.errstate(all="ignore"):
@@ -328,12 +328,21 @@ class _Reader:
                            and name not in run.file.scalars), None)
         self._names = self._form.needs if self._form else (name,)
         self._sites = run.sites if site is None else [run.sites[site]]
-        self.columns = len(self._names) * run.info["sites"]
+        self._one = None if site is None else self._sites[0]
+        self.columns = len(self._names) * (run.info["sites"] if site is None else 1)
+
+    def _read(self, name, rows):
+        """[n, S] of the sites."""
+        if self._one is not None:
+            return self._run.file[name][self._one][rows][:, None]
+        values = self._run.file[name][rows]
+        if len(self._sites) == values.shape[1]:
+            return values
+        return values[:, [site.number for site in self._sites]]
 
     def __call__(self, first, last):
-        numbers = [site.number for site in self._sites]
-        got = {name: self._run.file[name][self._begin + first:self._begin + last][:, numbers]
-               for name in self._names}
+        rows = slice(self._begin + first, self._begin + last)
+        got = {name: self._read(name, rows) for name in self._names}
         if self._form is None:
             return got[self._names[0]]
         width = numpy.array([site.width for site in self._sites], dtype=numpy.float64)

@@ -47,7 +47,7 @@ def number(value: Any) -> str:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
     """An HTML table of numbers and texts, escaped here."""
     head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escaped(cell if isinstance(cell, str) else number(cell))}"
-                                    "</td>" for cell in row) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{escaped(number(cell))}</td>" for cell in row) + "</tr>"
+                   for row in rows)
     told = f"<caption>{escaped(caption, 300)}</caption>" if caption else ""
     return f"<table>{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -24,7 +24,8 @@ class Site(Panel):
 
     def draw(self):
         run, page = self.run, self.page
-        self._at, self._name = page.site, page.choice("scalar", run.scalars, ("tid_mean", "tid_var"))
+        self._at = page.site
+        self._name = page.choice("scalar", run.scalars, ("tid_mean", "tid_var"))
         self.sync(self._site, [site.name for site in run.sites], self._at.name)
         self.sync(self._scalar, run.scalars, self._name)
         self._window = page.window(run)
