@@ -66,10 +66,11 @@ class Chart:
     """A figure of lines. show() draws other curves; the figure is made anew only where it must."""
 
     def __init__(self, look: Look, x_range: Any, *, title: str, y: str, log: bool = False,
-                 height: int = 220, definition: str = "", x: str = "") -> None:
+                 height: int = 220, definition: str = "", x: str = "", name: str = "") -> None:
         self._look, self._labels, self._sources = look, None, []
         self.figure = _figure(look, x_range, title, height, y_axis_type="log" if log else "linear",
-                              y_range=DataRange1d(range_padding=0.05, only_visible=True))
+                              y_range=DataRange1d(range_padding=0.05, only_visible=True),
+                              name=name or None)
         self.figure.yaxis.axis_label = plain(y, 60)
         self.figure.xaxis.axis_label = x
         self._definition = definition
@@ -155,10 +156,11 @@ class HeatMap:
     """Rows against x, a colour for each value: one image a row, so that a hover names its row."""
 
     def __init__(self, look: Look, x_range: Any, *, title: str, x: str, y: str,
-                 definition: str = "", height: int = 320) -> None:
+                 definition: str = "", height: int = 320, name: str = "") -> None:
         self._look, self._mapper = look, None
         self.y_range = Range1d(0, 1)
-        self.figure = _figure(look, x_range, title, height, y_range=self.y_range)
+        self.figure = _figure(look, x_range, title, height, y_range=self.y_range,
+                              name=name or None)
         self.figure.output_backend = "canvas"
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = x, y
         self.figure.ygrid.grid_line_color = None
@@ -232,8 +234,8 @@ _IMAGE = ("image", "x", "y", "dw", "dh", "name")
 class Bars:
     """A histogram."""
 
-    def __init__(self, look: Look, *, title: str, x: str) -> None:
-        self.figure = _figure(look, None, title, 240)
+    def __init__(self, look: Look, *, title: str, x: str, name: str = "") -> None:
+        self.figure = _figure(look, None, title, 240, name=name or None)
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = plain(x, 60), "features"
         self.source = ColumnDataSource(data={"left": [], "right": [], "top": []})
         bars = self.figure.quad(left="left", right="right", top="top", bottom=0, source=self.source,
@@ -250,8 +252,8 @@ class Bars:
 class Scatter:
     """Points against a diagonal."""
 
-    def __init__(self, look: Look, *, title: str, x: str, y: str) -> None:
-        self.figure = _figure(look, DataRange1d(), title, 240)
+    def __init__(self, look: Look, *, title: str, x: str, y: str, name: str = "") -> None:
+        self.figure = _figure(look, DataRange1d(), title, 240, name=name or None)
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = plain(x, 60), plain(y, 60)
         self.source = ColumnDataSource(data={"x": [], "y": [], "feature": []})
         self.line = ColumnDataSource(data={"x": [], "y": []})

@@ -37,7 +37,7 @@ class Depth(Panel):
         if not self.made((stat, page.state["x"])):
             self._map = draw.HeatMap(page.look, page.x_range, title=stat, x=page.state["x"],
                                      y="site", definition=run.definition(stat),
-                                     height=min(120 + 14 * len(names), 640))
+                                     height=min(120 + 14 * len(names), 640), name="depth")
             self._map.figure.on_event(Tap, self._tapped)
             page.watch_zoom(self._map.figure)
             self.view.objects = [panel.pane.Bokeh(self._map.figure, sizing_mode="stretch_width")]

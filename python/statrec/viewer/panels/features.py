@@ -52,10 +52,11 @@ class Features(Panel):
         page, run = self.page, self.run
         title = f"{self._name} at {self._at.name}"
         self._map = draw.HeatMap(page.look, page.x_range, title=title, x=page.state["x"],
-                                 y="feature", definition=run.definition(self._name), height=360)
+                                 y="feature", definition=run.definition(self._name), height=360,
+                                 name="features")
         self._chart = draw.Chart(page.look, page.x_range, title=f"a feature of {title}",
                                  y=self._name, log=self.log, x=page.state["x"],
-                                 definition=run.definition(self._name))
+                                 definition=run.definition(self._name), name="feature")
         self._map.figure.on_event(Tap, self._tapped)
         for made in (self._map.figure, self._chart.figure):
             page.watch_zoom(made)
@@ -164,12 +165,13 @@ class Step(Panel):
 
     def _make(self, paired):
         title = f"{self._name} at {self._at.name}, step {self._number}"
-        self._bars = draw.Bars(self.page.look, title=title, x=self._name)
+        self._bars = draw.Bars(self.page.look, title=title, x=self._name, name="histogram")
         figures = [self._bars.figure]
         if paired:
             self._points = draw.Scatter(
                 self.page.look, title=f"quantiles of {self._pair}_B against {self._pair}, step "
-                f"{self._number}", x=f"running {self._pair}", y=f"batch {self._pair}_B")
+                f"{self._number}", x=f"running {self._pair}", y=f"batch {self._pair}_B",
+                name="quantiles")
             figures.append(self._points.figure)
         self.view.objects = [panel.GridBox(
             *(panel.pane.Bokeh(made, sizing_mode="stretch_width", min_width=340)

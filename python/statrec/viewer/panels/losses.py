@@ -43,12 +43,12 @@ class Losses(Panel):
         page, run = self.page, self.run
         self._charts = {name: Chart(page.look, page.x_range, title=_TITLES[name], y=name,
                                     log=self.log, definition=run.definition(f"steps/{name}"),
-                                    x=page.state["x"]) for name in there}
+                                    x=page.state["x"], name=f"losses-{name}") for name in there}
         if metric:
             about = run.file.metrics[metric]
             self._charts["metric"] = Chart(
                 page.look, page.x_range, title=f"{metric} ({about.unit})", y=metric, log=self.log,
-                definition=about.definition, x=page.state["x"])
+                definition=about.definition, x=page.state["x"], name="losses-metric")
         for chart in self._charts.values():
             page.watch_zoom(chart.figure)
         self.view.objects = [panel.GridBox(

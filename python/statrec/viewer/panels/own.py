@@ -35,7 +35,7 @@ class Own(Panel):
             about = run.file.declared[self._name]
             self._chart = Chart(page.look, page.x_range, title=f"{self._name} ({about.unit})",
                                 y=self._name, log=self.log, definition=about.definition,
-                                x=page.state["x"])
+                                x=page.state["x"], name="own")
             page.watch_zoom(self._chart.figure)
             self.view.objects = [panel.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width")]
         self._chart.show([of_binned(self._name, self._binned, median=bins.smooth(

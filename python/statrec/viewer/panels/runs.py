@@ -110,7 +110,8 @@ class RunsPanel(Panel):
             self._name if mode == MODES[0] else f"{self._name} minus {plain(self.run.name)}"]
         self._charts = [Chart(page.look, page.x_range, title=title, y=self._name, x=page.state["x"],
                               log=self.log and mode != MODES[2],
-                              definition=self.run.definition(self._name)) for title in titles]
+                              definition=self.run.definition(self._name), name=f"runs-{i}")
+                        for i, title in enumerate(titles)]
         for chart in self._charts[1:]:
             chart.figure.y_range = self._charts[0].figure.y_range
         for chart in self._charts:

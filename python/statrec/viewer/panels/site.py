@@ -33,7 +33,7 @@ class Site(Panel):
         if not self.made((self._name, self._at.name, page.state["x"])):
             self._chart = Chart(page.look, page.x_range, title=f"{self._name} at {self._at.name}",
                                 y=self._name, log=self.log, height=260,
-                                definition=run.definition(self._name), x=page.state["x"])
+                                definition=run.definition(self._name), x=page.state["x"], name="site")
             page.watch_zoom(self._chart.figure)
             self.view.objects = [panel.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width")]
         self._chart.show([of_binned(self._at.name, self._binned, median=bins.smooth(

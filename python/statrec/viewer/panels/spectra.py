@@ -34,8 +34,8 @@ class Spectra(Panel):
             self._charts = {name: Chart(
                 self.page.look, DataRange1d(range_padding=0.02), log=self.log,
                 title=f"singular values: {name}", y="s_i / s_1", x="index i",
-                definition="singular values of a recorded step, divided by the largest")
-                for name in self._found}
+                definition="singular values of a recorded step, divided by the largest",
+                name=f"spectra-{i}") for i, name in enumerate(self._found)}
             self.view.objects = [panel.GridBox(
                 *(panel.pane.Bokeh(chart.figure, sizing_mode="stretch_width", min_width=340)
                   for chart in self._charts.values()), ncols=2, sizing_mode="stretch_width")]
