@@ -153,36 +153,39 @@ def _figure(look, x_range, title, height, **more):
 
 
 class HeatMap:
-    """Rows against x, a colour for each value: one image a row, so that a hover names its row."""
+    """Rows against x, a colour for each value: one image a row, so that a hover names its row.
 
-    def __init__(self, look: Look, x_range: Any, *, title: str, x: str, y: str,
-                 definition: str = "", height: int = 320, name: str = "") -> None:
-        self._look, self._mapper = look, None
+    log: logarithmic colours; signed: colours around 0.
+    """
+
+    def __init__(self, look: Look, x_range: Any, *, title: str, x: str, y: str, log: bool,
+                 signed: bool, definition: str = "", height: int = 320, name: str = "") -> None:
+        self._log, self._signed = log, signed
         self.y_range = Range1d(0, 1)
         self.figure = _figure(look, x_range, title, height, y_range=self.y_range,
                               name=name or None)
         self.figure.output_backend = "canvas"
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = x, y
         self.figure.ygrid.grid_line_color = None
+        self._mapper = (LogColorMapper if log else LinearColorMapper)(
+            palette=DIVERGING if signed else VIRIDIS, nan_color="rgba(128,128,128,0.15)")
         self.source = ColumnDataSource(data={name: [] for name in _IMAGE})
-        self._glyph = self.figure.image(image="image", x="x", y="y", dw="dw", dh="dh",
-                                        source=self.source,
-                                        color_mapper=LinearColorMapper(palette=VIRIDIS))
-        self._bar = ColorBar(color_mapper=self._glyph.glyph.color_mapper, width=10, padding=2,
-                             background_fill_color=look.ground, major_label_text_color=look.text)
-        self.figure.add_layout(self._bar, "right")
+        glyph = self.figure.image(image="image", x="x", y="y", dw="dw", dh="dh",
+                                  source=self.source, color_mapper=self._mapper)
+        self.figure.add_layout(ColorBar(
+            color_mapper=self._mapper, width=10, padding=2, background_fill_color=look.ground,
+            major_label_text_color=look.text), "right")
         self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False)
         self.figure.add_layout(self._mark)
         self.figure.add_tools(HoverTool(
-            renderers=[self._glyph], formatters={name: "printf" for name in ("$x", "@image")},
+            renderers=[glyph], formatters={name: "printf" for name in ("$x", "@image")},
             tooltips=[(y, "@name"), (x or "x", "$x{%.6g}"), ("value", "@image{%.6g}"),
                       *([("definition", literal(definition))] if definition else [])]))
 
-    def show(self, x: tuple[float, float], names: Sequence[str], values: Any, log: bool,
-             signed: bool = False) -> None:
+    def show(self, x: tuple[float, float], names: Sequence[str], values: Any) -> None:
         """values [R, B] of the rows `names`, from top to bottom, over the ends of x."""
         rows = len(names)
-        self._colours(values, log, signed)
+        self._ends(values)
         left, right = x
         self.source.data = {
             "image": [numpy.ascontiguousarray(row[None, :], dtype=numpy.float32) for row in values],
@@ -207,25 +210,17 @@ class HeatMap:
         row = rows - 1 - int(numpy.floor(y))
         return row if 0 <= row < rows else None
 
-    def _colours(self, values, log, signed):
+    def _ends(self, values):
         finite = values[numpy.isfinite(values)]
-        if log:
+        if self._log:
             finite = finite[finite > 0]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.1, 1.0)
-        if signed and not log:
+        if self._signed:
             high = max(abs(low), abs(high))
             low = -high
         if not high > low:
-            high = low * 1.0001 + 1e-30 if log else low + 1
-        kind = LogColorMapper if log else LinearColorMapper
-        colours = DIVERGING if signed and not log else VIRIDIS
-        mapper = self._glyph.glyph.color_mapper
-        if type(mapper) is kind and mapper.palette == colours:
-            mapper.update(low=low, high=high)
-            return
-        mapper = kind(palette=colours, low=low, high=high, nan_color="rgba(128,128,128,0.15)")
-        self._glyph.glyph.color_mapper = mapper
-        self._bar.color_mapper = mapper
+            high = low * 1.0001 + 1e-30 if self._log else low + 1
+        self._mapper.update(low=low, high=high)
 
 
 _IMAGE = ("image", "x", "y", "dw", "dh", "name")

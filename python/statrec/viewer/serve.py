@@ -16,7 +16,7 @@ from html import escape
 from typing import Any, Optional, Sequence
 
 HOST = "127.0.0.1"
-ORIGINS = [f"{HOST}:*", "localhost:*"]  # any port, for an ssh tunnel
+ORIGINS = [HOST, "localhost"]  # pages that may open the websocket; any port, for an ssh tunnel
 
 
 def free_port() -> int:
@@ -34,12 +34,14 @@ def address(port: int, token: str) -> str:
 def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None) -> Any:
     """(server, address) of Panel's, not started yet. Raises OSError: the port is taken."""
     import panel
+    from bokeh.settings import settings
 
     from .page import CSS, Page, start
     from .runs import Runs
     from .verdict import Watch
 
     panel.extension("tabulator", raw_css=[CSS], notifications=False)
+    settings.allowed_ws_origin = ORIGINS
     token = secrets.token_urlsafe(24) if token is None else token
     port = port or free_port()
     runs, watch = Runs(paths), Watch()
@@ -58,7 +60,7 @@ def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None
         return one.layout
 
     server = panel.serve({"/": page}, address=HOST, port=port, prefix=f"/{token}", show=False,
-                         start=False, title="statrec", websocket_origin=ORIGINS,
+                         start=False, title="statrec", websocket_origin=[f"{HOST}:{port}"],
                          verbose=False, admin=False)
     return server, address(port, token)
 

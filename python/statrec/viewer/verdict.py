@@ -26,6 +26,11 @@ class Verdict:
         self.line = _of_finding(self.findings[0]) if self.findings else _without(page)
 
     @property
+    def healthy(self) -> bool:
+        """Whether the page says HEALTHY."""
+        return self.line.startswith("HEALTHY")
+
+    @property
     def severity(self) -> str:
         """"severe", "notable", "minor", or ""."""
         return self.findings[0]["severity"] if self.findings else ""

@@ -34,18 +34,19 @@ class Depth(Panel):
         self._window = page.window(run)
         self._binned = run.scalar(stat, None, self._window, page.bins)
         names = [site.name for site in run.sites]
-        if not self.made((stat, page.state["x"])):
+        values = getattr(self._binned, {"smallest": "least"}.get(page.state["show"],
+                                                                page.state["show"]))
+        ends, grid = on_grid(self._binned, values, self._window)
+        signed = bool((grid[numpy.isfinite(grid)] < 0).any())
+        if not self.made((stat, page.state["x"], signed)):
             self._map = draw.HeatMap(page.look, page.x_range, title=stat, x=page.state["x"],
                                      y="site", definition=run.definition(stat),
+                                     log=self.log and not signed, signed=signed,
                                      height=min(120 + 14 * len(names), 640), name="depth")
             self._map.figure.on_event(Tap, self._tapped)
             page.watch_zoom(self._map.figure)
             self.view.objects = [panel.pane.Bokeh(self._map.figure, sizing_mode="stretch_width")]
-        values = getattr(self._binned, {"smallest": "least"}.get(page.state["show"],
-                                                                page.state["show"]))
-        ends, grid = on_grid(self._binned, values, self._window)
-        negative = bool((grid[numpy.isfinite(grid)] < 0).any())
-        self._map.show(ends, names, grid, self.log and not negative, negative)
+        self._map.show(ends, names, grid)
         self._map.mark(names.index(page.site.name), len(names))
 
     def _tapped(self, event):

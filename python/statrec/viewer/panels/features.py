@@ -43,16 +43,20 @@ class Features(Panel):
         self._binned = run.vector(self._name, self._at.name, self._window, page.bins // 2)
         self._shown = run.feature_order(self._name, self._at.name, self._window,
                                         page.state["order"])[:MOST]
-        if not self.made((self._name, self._at.name, page.state["x"])):
-            self._make()
+        self._ends, self._grid = on_grid(self._binned, self._binned.median[:, self._shown],
+                                         self._window)
+        signed = bool((self._grid[numpy.isfinite(self._grid)] < 0).any())
+        if not self.made((self._name, self._at.name, page.state["x"], signed)):
+            self._make(signed)
         self._draw_map()
         self._draw_feature()
 
-    def _make(self):
+    def _make(self, signed):
         page, run = self.page, self.run
         title = f"{self._name} at {self._at.name}"
         self._map = draw.HeatMap(page.look, page.x_range, title=title, x=page.state["x"],
-                                 y="feature", definition=run.definition(self._name), height=360,
+                                 y="feature", log=self.log and not signed, signed=signed,
+                                 definition=run.definition(self._name), height=360,
                                  name="features")
         self._chart = draw.Chart(page.look, page.x_range, title=f"a feature of {title}",
                                  y=self._name, log=self.log, x=page.state["x"],
@@ -64,10 +68,7 @@ class Features(Panel):
                              for made in (self._map.figure, self._chart.figure)]
 
     def _draw_map(self):
-        ends, grid = on_grid(self._binned, self._binned.median[:, self._shown], self._window)
-        negative = bool((grid[numpy.isfinite(grid)] < 0).any())
-        self._map.show(ends, [str(feature) for feature in self._shown], grid,
-                       self.log and not negative, negative)
+        self._map.show(self._ends, [str(feature) for feature in self._shown], self._grid)
         place = numpy.flatnonzero(self._shown == self._number)
         self._map.mark(int(place[0]) if len(place) else None, len(self._shown))
 
@@ -136,9 +137,14 @@ class Step(Panel):
         return bool(self.run.vectors) and bool(self.run.sites)
 
     def controls(self):
-        self._step = panel.widgets.IntInput(name="step (the next recorded one)", start=0, width=180)
-        self._step.param.watch(lambda event: self.page.set_if_new("at", event.new), "value")
+        self._step, self._number = panel.widgets.IntInput(
+            name="step (the next recorded one)", start=0, width=180), -1
+        self._step.param.watch(self._chosen, "value")
         return [self._step]
+
+    def _chosen(self, event):
+        if event.new is not None and event.new != self._number:
+            self.page.set(at=event.new)
 
     def draw(self):
         run, page = self.run, self.page
@@ -149,8 +155,7 @@ class Step(Panel):
         row = len(steps) - 1 if page.state["at"] < 0 else min(
             int(numpy.searchsorted(steps, page.state["at"])), len(steps) - 1)
         self._number = int(steps[row])
-        if page.state["at"] >= 0:
-            self._step.value = page.state["at"]
+        self._step.value = self._number
         self._values = run.vector_row(self._name, self._at.name, row)
         self._pair = forms.pair_of(self._name)
         paired = self._pair and {self._pair, f"{self._pair}_B"} <= set(run.vectors)

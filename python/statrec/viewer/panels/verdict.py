@@ -37,7 +37,7 @@ class VerdictPanel(Panel):
             self._set(self._line, _line(lacks, "wait"))
             return
         self._set(self._line, _line(verdict.line + (f" ({lacks})" if lacks else ""),
-                                    verdict.severity or "fine"))
+                                    verdict.severity or ("fine" if verdict.healthy else "open")))
         self._set(self._more, _more(verdict, self.run))
 
     def _state_line(self):
