@@ -48,6 +48,7 @@ def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None
 
     def page():
         location = panel.state.location
+        panel.state.curdoc.template_variables["app_favicon"] = "data:,"
         one = Page(runs, watch, location.search if location else "", location,
                    panel.state.curdoc)
         one.panels[0].refresh()
@@ -61,7 +62,7 @@ def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None
 
     server = panel.serve({"/": page}, address=HOST, port=port, prefix=f"/{token}", show=False,
                          start=False, title="statrec", websocket_origin=[f"{HOST}:{port}"],
-                         verbose=False, admin=False)
+                         verbose=False, admin=False, ico_path="none")
     return server, address(port, token)
 
 
