@@ -120,14 +120,12 @@ class Panel:
         """The card of the panel."""
         self._format = panel.widgets.Select(name="figure as", options=list(commands.FIGURE_FORMATS),
                                             width=80)
-        save = panel.widgets.FileDownload(callback=self._figure_file, filename=f"{self.name}.pdf",
-                                          label="Save figure", width=130, margin=(22, 4, 0, 4))
+        save, figure = _file_button("Save figure", self._figure_file, f"{self.name}.pdf")
         self._format.param.watch(
-            lambda event: setattr(save, "filename", f"{self.name}.{event.new}"), "value")
-        self._save = panel.Row(self._format, save, margin=0)
-        data = panel.widgets.FileDownload(callback=self._data_file, filename=f"{self.name}.csv",
-                                          label="Save data (CSV)", width=150, margin=(22, 4, 0, 4))
-        controls = [*self.controls(), *([self._log] if self.has_axis else []), self._save, data]
+            lambda event: setattr(figure, "filename", f"{self.name}.{event.new}"), "value")
+        self._save = panel.Row(self._format, save, figure, margin=0)
+        controls = [*self.controls(), *([self._log] if self.has_axis else []), self._save,
+                    *_file_button("Save data (CSV)", self._data_file, f"{self.name}.csv")]
         self.card = panel.Card(
             panel.FlexBox(*controls, align_items="flex-start"), self._said, self.view,
             self._sentence, self._command, self._table, title=self.title, collapsed=self.folded,
@@ -200,6 +198,18 @@ class Panel:
         writer.writerows([cell if isinstance(cell, str) else f"{cell:.9g}" for cell in row]
                          for row in rows)
         return io.BytesIO(text.getvalue().encode())
+
+
+def _file_button(label, callback, name):
+    """(button, file): a button that saves what callback() returns.
+
+    The button of FileDownload itself has its click at a link without address, which the keyboard
+    does not reach.
+    """
+    file = panel.widgets.FileDownload(callback=callback, filename=name, label="", visible=False)
+    button = panel.widgets.Button(name=label, width=140, margin=(22, 4, 0, 4))
+    button.on_click(lambda event: file.param.update(_clicks=file._clicks + 1))
+    return button, file
 
 
 def of_bins(run: Any, binned: Any, window: Any, steps: Any, column: int = 0) -> list[list[Any]]:
