@@ -116,16 +116,14 @@ class Features(Panel):
         return ["feature", *BIN_COLUMNS], rows
 
     def figure_command(self):
-        order = self.page.state["order"]
         return commands.statplot("heatmap", [self.run], self.steps(), stat=self._name,
                                  site=commands.site(self._at.name),
-                                 order=None if order == "feature" else order)
+                                 order=self.page.state["order"], log=self.log)
 
     def data_command(self):
-        order = self.page.state["order"]
         return commands.table("stat-features", [self.run], self.steps(), stat=self._name,
                               site=commands.site(self._at.name), per_feature=True,
-                              order=None if order == "feature" else order)
+                              order=self.page.state["order"])
 
 
 class Step(Panel):
