@@ -22,6 +22,7 @@ try:
     import numpy
     import panel  # noqa: F401
     from selenium import webdriver
+    from selenium.common.exceptions import JavascriptException
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
 
@@ -165,7 +166,12 @@ class InBrowser(unittest.TestCase):
         return self.browser.execute_script(script, *arguments)
 
     def wait(self, script, what, *arguments):
-        return until(lambda: self.js(script, *arguments), what)
+        def holds():
+            try:
+                return self.js(script, *arguments)
+            except JavascriptException:  # what it looks at is not there yet
+                return None
+        return until(holds, what)
 
     def place(self, name, x, y):
         """Scrolls a figure into view; pixels of the page of a point in its data's units."""

@@ -63,7 +63,8 @@ def of_binned(label: str, binned: Any, n: int = 0, column: int = 0, median: Any 
 
 
 class Chart:
-    """A figure of lines. show() draws other curves; the figure is made anew only where it must."""
+    """A figure of lines. Call show() before the figure is on the page, then with as many curves of
+    the same labels: what is on the page keeps its models."""
 
     def __init__(self, look: Look, x_range: Any, *, title: str, y: str, log: bool = False,
                  height: int = 220, definition: str = "", x: str = "", name: str = "") -> None:
@@ -73,10 +74,18 @@ class Chart:
                               name=name or None)
         self.figure.yaxis.axis_label = plain(y, 60)
         self.figure.xaxis.axis_label = x
-        self._definition = definition
+        self._hover, self._described = None, (x, definition)
         self._burn_in = BoxAnnotation(left=None, right=None, fill_color="#808080", fill_alpha=0.15,
                                       level="underlay", visible=False)
         self.figure.add_layout(self._burn_in)
+
+    def describe(self, title: str, y: str, x: str, definition: str) -> None:
+        """Title, names of the axes, and the definition of the hover texts."""
+        self.figure.title.text = plain(title, 100)
+        self.figure.yaxis.axis_label, self.figure.xaxis.axis_label = plain(y, 60), x
+        if self._hover is not None and (x, definition) != self._described:
+            self._hover.tooltips = _tooltips(x, definition)
+        self._described = (x, definition)
 
     def burn_in(self, end: Optional[float]) -> None:
         """Shades from the start to this x; None: nothing."""
@@ -101,12 +110,11 @@ class Chart:
             source = ColumnDataSource(data=_columns(curve))
             self._sources.append(source)
             lines.append(self._line(source, curve, len(curves) > 1))
-        self.figure.add_tools(HoverTool(
+        self._hover = HoverTool(
             renderers=lines, mode="vline", point_policy="snap_to_data",
             formatters=dict.fromkeys(("@x", "@least", "@median", "@largest"), "printf"),
-            tooltips=[("", "@label"), (self.figure.xaxis[0].axis_label or "x", "@x{%.6g}"),
-                      ("median", "@median{%.6g}"), ("range", "@least{%.6g} to @largest{%.6g}"),
-                      *([("definition", literal(self._definition))] if self._definition else [])]))
+            tooltips=_tooltips(*self._described))
+        self.figure.add_tools(self._hover)
         if len(curves) > 1:
             self.figure.legend.update(background_fill_alpha=0.6, label_text_font_size="8pt",
                                       background_fill_color=self._look.ground, padding=2,
@@ -123,6 +131,12 @@ class Chart:
                           fill_alpha=0.25)
         return self.figure.line("x", "median", source=source, color=colour, line_width=1.3,
                                 line_dash=dash, **named)
+
+
+def _tooltips(x, definition):
+    return [("", "@label"), (x or "x", "@x{%.6g}"), ("median", "@median{%.6g}"),
+            ("range", "@least{%.6g} to @largest{%.6g}"),
+            *([("definition", literal(definition))] if definition else [])]
 
 
 def _columns(curve):
@@ -177,10 +191,17 @@ class HeatMap:
             major_label_text_color=look.text), "right")
         self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False)
         self.figure.add_layout(self._mark)
-        self.figure.add_tools(HoverTool(
-            renderers=[glyph], formatters={name: "printf" for name in ("$x", "@image")},
-            tooltips=[(y, "@name"), (x or "x", "$x{%.6g}"), ("value", "@image{%.6g}"),
-                      *([("definition", literal(definition))] if definition else [])]))
+        self._hover = HoverTool(renderers=[glyph], formatters=dict.fromkeys(("$x", "@image"), "printf"))
+        self.figure.add_tools(self._hover)
+        self.describe(title, y, x, definition)
+
+    def describe(self, title: str, y: str, x: str, definition: str) -> None:
+        """Title, names of the axes, and the definition of the hover texts."""
+        self.figure.title.text = plain(title, 100)
+        self.figure.yaxis.axis_label, self.figure.xaxis.axis_label = y, x
+        self._hover.tooltips = [
+            (y, "@name"), (x or "x", "$x{%.6g}"), ("value", "@image{%.6g}"),
+            *([("definition", literal(definition))] if definition else [])]
 
     def show(self, x: tuple[float, float], names: Sequence[str], values: Any) -> None:
         """values [R, B] of the rows `names`, from top to bottom, over the ends of x."""
@@ -239,8 +260,9 @@ class Bars:
             renderers=[bars], formatters=dict.fromkeys(("@left", "@right"), "printf"),
             tooltips=[("from", "@left{%.6g}"), ("to", "@right{%.6g}"), ("features", "@top{0}")]))
 
-    def show(self, edges: Any, counts: Any) -> None:
+    def show(self, title: str, x: str, edges: Any, counts: Any) -> None:
         """counts [K] between edges [K + 1]."""
+        self.figure.title.text, self.figure.xaxis.axis_label = plain(title, 100), plain(x, 60)
         self.source.data = {"left": edges[:-1], "right": edges[1:], "top": counts}
 
 
@@ -258,8 +280,11 @@ class Scatter:
             renderers=[points], formatters=dict.fromkeys(("@x", "@y"), "printf"),
             tooltips=[("running", "@x{%.6g}"), ("batch", "@y{%.6g}")]))
 
-    def show(self, x: Any, y: Any) -> None:
-        """Points [K]."""
+    def show(self, title: str, names: tuple[str, str], x: Any, y: Any) -> None:
+        """Points [K]; names of both axes."""
+        self.figure.title.text = plain(title, 100)
+        self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = (
+            plain(name, 60) for name in names)
         self.source.data = {"x": x, "y": y, "feature": numpy.arange(len(x))}
         both = numpy.concatenate([x, y])
         both = both[numpy.isfinite(both)]

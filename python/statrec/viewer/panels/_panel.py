@@ -76,6 +76,13 @@ class Panel:
         self._key = key
         return False
 
+    def attach(self, figures: Sequence[Any], columns: int = 1) -> None:
+        """Puts figures on the page. They are drawn before: what is not there yet is sent whole."""
+        panes = [panel.pane.Bokeh(figure, sizing_mode="stretch_width", min_width=340)
+                 for figure in figures]
+        self.view.objects = panes if columns == 1 else [
+            panel.GridBox(*panes, ncols=columns, sizing_mode="stretch_width")]
+
     def steps(self) -> Optional[tuple[int, int]]:
         """Steps on screen, None where all are."""
         return self.page.steps_of(self.run)

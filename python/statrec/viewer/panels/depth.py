@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import numpy
-import panel
 from bokeh.events import Tap
 
 from .. import commands, draw
@@ -38,16 +37,19 @@ class Depth(Panel):
                                                                 page.state["show"]))
         ends, grid = on_grid(self._binned, values, self._window)
         signed = bool((grid[numpy.isfinite(grid)] < 0).any())
-        if not self.made((stat, page.state["x"], signed)):
+        fresh = not self.made((signed, len(names)))
+        if fresh:
             self._map = draw.HeatMap(page.look, page.x_range, title=stat, x=page.state["x"],
                                      y="site", definition=run.definition(stat),
                                      log=self.log and not signed, signed=signed,
                                      height=min(120 + 14 * len(names), 640), name="depth")
             self._map.figure.on_event(Tap, self._tapped)
             page.watch_zoom(self._map.figure)
-            self.view.objects = [panel.pane.Bokeh(self._map.figure, sizing_mode="stretch_width")]
+        self._map.describe(stat, "site", page.state["x"], run.definition(stat))
         self._map.show(ends, names, grid)
         self._map.mark(names.index(page.site.name), len(names))
+        if fresh:
+            self.attach([self._map.figure])
 
     def _tapped(self, event):
         row = self._map.row_at(event.y)

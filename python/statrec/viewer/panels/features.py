@@ -46,37 +46,36 @@ class Features(Panel):
         self._ends, self._grid = on_grid(self._binned, self._binned.median[:, self._shown],
                                          self._window)
         signed = bool((self._grid[numpy.isfinite(self._grid)] < 0).any())
-        if not self.made((self._name, self._at.name, page.state["x"], signed)):
+        fresh = not self.made(signed)
+        if fresh:
             self._make(signed)
         self._draw_map()
         self._draw_feature()
+        if fresh:
+            self.attach([self._map.figure, self._chart.figure])
 
     def _make(self, signed):
-        page, run = self.page, self.run
-        title = f"{self._name} at {self._at.name}"
-        self._map = draw.HeatMap(page.look, page.x_range, title=title, x=page.state["x"],
-                                 y="feature", log=self.log and not signed, signed=signed,
-                                 definition=run.definition(self._name), height=360,
+        page = self.page
+        self._map = draw.HeatMap(page.look, page.x_range, title="", x="", y="feature",
+                                 log=self.log and not signed, signed=signed, height=360,
                                  name="features")
-        self._chart = draw.Chart(page.look, page.x_range, title=f"a feature of {title}",
-                                 y=self._name, log=self.log, x=page.state["x"],
-                                 definition=run.definition(self._name), name="feature")
+        self._chart = draw.Chart(page.look, page.x_range, title="", y="", log=self.log,
+                                 name="feature")
         self._map.figure.on_event(Tap, self._tapped)
         for made in (self._map.figure, self._chart.figure):
             page.watch_zoom(made)
-        self.view.objects = [panel.pane.Bokeh(made, sizing_mode="stretch_width")
-                             for made in (self._map.figure, self._chart.figure)]
 
     def _draw_map(self):
+        self._map.describe(f"{self._name} at {self._at.name}", "feature", self.page.state["x"],
+                           self.run.definition(self._name))
         self._map.show(self._ends, [str(feature) for feature in self._shown], self._grid)
         place = numpy.flatnonzero(self._shown == self._number)
         self._map.mark(int(place[0]) if len(place) else None, len(self._shown))
 
     def _draw_feature(self):
-        self._chart.figure.title.text = plain(
-            f"feature {self._number} of {self._name} at {self._at.name}", 100)
-        self._chart.show([draw.of_binned(f"feature {self._number}", self._binned,
-                                         column=self._number)])
+        self._chart.describe(f"feature {self._number} of {self._name} at {self._at.name}",
+                             self._name, self.page.state["x"], self.run.definition(self._name))
+        self._chart.show([draw.of_binned("", self._binned, column=self._number)])
         self._chart.burn_in(self.page.burn_in(self.run))
 
     def _tapped(self, event):
@@ -159,26 +158,19 @@ class Step(Panel):
         paired = self._pair and {self._pair, f"{self._pair}_B"} <= set(run.vectors)
         self._both = [run.vector_row(name, self._at.name, row)
                       for name in (self._pair, f"{self._pair}_B")] if paired else None
-        if not self.made((self._name, self._at.name, self._number, paired)):
-            self._make(paired)
-        self._bars.show(*self._histogram())
+        fresh = not self.made(bool(paired))
+        if fresh:
+            self._bars = draw.Bars(page.look, title="", x="", name="histogram")
+            self._points = draw.Scatter(page.look, title="", x="", y="", name="quantiles")
+        self._bars.show(f"{self._name} at {self._at.name}, step {self._number}", self._name,
+                        *self._histogram())
         if paired:
-            self._points.show(*(numpy.sort(part[numpy.isfinite(part)])
-                                for part in self._finite_pair()))
-
-    def _make(self, paired):
-        title = f"{self._name} at {self._at.name}, step {self._number}"
-        self._bars = draw.Bars(self.page.look, title=title, x=self._name, name="histogram")
-        figures = [self._bars.figure]
-        if paired:
-            self._points = draw.Scatter(
-                self.page.look, title=f"quantiles of {self._pair}_B against {self._pair}, step "
-                f"{self._number}", x=f"running {self._pair}", y=f"batch {self._pair}_B",
-                name="quantiles")
-            figures.append(self._points.figure)
-        self.view.objects = [panel.GridBox(
-            *(panel.pane.Bokeh(made, sizing_mode="stretch_width", min_width=340)
-              for made in figures), ncols=2, sizing_mode="stretch_width")]
+            self._points.show(
+                f"quantiles of {self._pair}_B against {self._pair}, step {self._number}",
+                (f"running {self._pair}", f"batch {self._pair}_B"),
+                *map(numpy.sort, self._finite_pair()))
+        if fresh:
+            self.attach([self._bars.figure, *([self._points.figure] if paired else [])], columns=2)
 
     def _finite_pair(self):
         there = numpy.isfinite(self._both[0]) & numpy.isfinite(self._both[1])

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import numpy
-import panel
 
 from .. import bins, commands
 from ..draw import Chart, Curve, of_binned
@@ -30,7 +29,8 @@ class Losses(Panel):
         self._window = page.window(run)
         self._binned = {name: run.curve(name, self._window, page.bins) for name in _COLUMNS}
         there = [name for name in _COLUMNS if numpy.isfinite(self._binned[name].median).any()]
-        if not self.made((there, metric, page.state["x"])):
+        fresh = not self.made((there, metric, "valid_loss" in metrics, page.state["x"]))
+        if fresh:
             self._make(there, metric)
         for name in there:
             self._charts[name].show(self._curves(name))
@@ -38,6 +38,8 @@ class Losses(Panel):
         if metric:
             x, values = run.metric(metric, page.state["x"])
             self._charts["metric"].show([Curve(metric, x, values, values, values, points=False)])
+        if fresh:
+            self.attach([chart.figure for chart in self._charts.values()], columns=2)
 
     def _make(self, there, metric):
         page, run = self.page, self.run
@@ -51,9 +53,6 @@ class Losses(Panel):
                 definition=about.definition, x=page.state["x"], name="losses-metric")
         for chart in self._charts.values():
             page.watch_zoom(chart.figure)
-        self.view.objects = [panel.GridBox(
-            *(panel.pane.Bokeh(chart.figure, sizing_mode="stretch_width", min_width=340)
-              for chart in self._charts.values()), ncols=2, sizing_mode="stretch_width")]
 
     def _curves(self, name):
         binned, page = self._binned[name], self.page

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import numpy
-import panel
 
 from .. import bins, commands
 from ..draw import Chart, of_binned
@@ -31,16 +30,18 @@ class Own(Panel):
         self.sync(self._scalar, names, self._name)
         self._window = page.window(run)
         self._binned = run.curve(self._name, self._window, page.bins)
-        if not self.made((self._name, page.state["x"])):
+        fresh = not self.made((self._name, page.state["x"]))
+        if fresh:
             about = run.file.declared[self._name]
             self._chart = Chart(page.look, page.x_range, title=f"{self._name} ({about.unit})",
                                 y=self._name, log=self.log, definition=about.definition,
                                 x=page.state["x"], name="own")
             page.watch_zoom(self._chart.figure)
-            self.view.objects = [panel.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width")]
         self._chart.show([of_binned(self._name, self._binned, median=bins.smooth(
             self._binned.median, page.state["smooth"]))])
         self._chart.burn_in(page.burn_in(run))
+        if fresh:
+            self.attach([self._chart.figure])
 
     def sentence(self):
         values = self._binned.median[numpy.isfinite(self._binned.median)]

@@ -42,9 +42,13 @@ class RunsPanel(Panel):
         self.sync(self._quantity, quantities, self._name)
         self.sync(self._mode, MODES, page.state["mode"])
         self._curves = {run.name: self._curve(run, i) for i, run in enumerate(self._chosen)}
-        if not self.made((self._name, page.state["mode"], page.state["x"], tuple(self._curves))):
+        there = tuple(name for name, curve in self._curves.items() if curve is not None)
+        fresh = not self.made((self._name, page.state["mode"], page.state["x"], there))
+        if fresh:
             self._make()
         self._show()
+        if fresh:
+            self._attach()
 
     def _scalars(self):
         """Forms that may be compared first."""
@@ -116,6 +120,8 @@ class RunsPanel(Panel):
             chart.figure.y_range = self._charts[0].figure.y_range
         for chart in self._charts:
             page.watch_zoom(chart.figure)
+
+    def _attach(self):
         self._figures.objects = [panel.GridBox(
             *(panel.pane.Bokeh(chart.figure, sizing_mode="stretch_width", min_width=340)
               for chart in self._charts), ncols=2 if len(self._charts) > 1 else 1,

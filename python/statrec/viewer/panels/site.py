@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import numpy
-import panel
 
 from .. import bins, commands
 from ..draw import Chart, of_binned
@@ -30,15 +29,18 @@ class Site(Panel):
         self.sync(self._scalar, run.scalars, self._name)
         self._window = page.window(run)
         self._binned = run.scalar(self._name, run.sites.index(self._at), self._window, page.bins)
-        if not self.made((self._name, self._at.name, page.state["x"])):
-            self._chart = Chart(page.look, page.x_range, title=f"{self._name} at {self._at.name}",
-                                y=self._name, log=self.log, height=260,
-                                definition=run.definition(self._name), x=page.state["x"], name="site")
+        fresh = not self.made("site")
+        if fresh:
+            self._chart = Chart(page.look, page.x_range, title="", y="", log=self.log, height=260,
+                                name="site")
             page.watch_zoom(self._chart.figure)
-            self.view.objects = [panel.pane.Bokeh(self._chart.figure, sizing_mode="stretch_width")]
-        self._chart.show([of_binned(self._at.name, self._binned, median=bins.smooth(
+        self._chart.describe(f"{self._name} at {self._at.name}", self._name, page.state["x"],
+                             run.definition(self._name))
+        self._chart.show([of_binned("", self._binned, median=bins.smooth(
             self._binned.median, page.state["smooth"]))])
         self._chart.burn_in(page.burn_in(run))
+        if fresh:
+            self.attach([self._chart.figure])
 
     def sentence(self):
         site, values = self._at, self._binned.median[:, 0]

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import numpy
-import panel
 from bokeh.models import DataRange1d
 
 from .. import commands
@@ -30,17 +29,19 @@ class Spectra(Panel):
             found.update((f"{which} of {at.name}", self.run.file.spectrum(which, at.name))
                          for which in ("input", "gradient"))
         self._found = {name: one for name, one in found.items() if len(one.step)}
-        if not self.made(tuple(self._found)):
+        curves = {name: _curves(one) for name, one in self._found.items()}
+        labels = [[curve.label for curve in several] for several in curves.values()]
+        fresh = not self.made((tuple(self._found), labels))
+        if fresh:
             self._charts = {name: Chart(
                 self.page.look, DataRange1d(range_padding=0.02), log=self.log,
                 title=f"singular values: {name}", y="s_i / s_1", x="index i",
                 definition="singular values of a recorded step, divided by the largest",
                 name=f"spectra-{i}") for i, name in enumerate(self._found)}
-            self.view.objects = [panel.GridBox(
-                *(panel.pane.Bokeh(chart.figure, sizing_mode="stretch_width", min_width=340)
-                  for chart in self._charts.values()), ncols=2, sizing_mode="stretch_width")]
-        for name, one in self._found.items():
-            self._charts[name].show(_curves(one))
+        for name, several in curves.items():
+            self._charts[name].show(several)
+        if fresh:
+            self.attach([chart.figure for chart in self._charts.values()], columns=2)
 
     def sentence(self):
         told = [f"{plain(name)}: {len(one.step)} records, effective rank "
