@@ -181,6 +181,8 @@ class HeatMap:
         self.figure.output_backend = "canvas"
         self.figure.xaxis.axis_label, self.figure.yaxis.axis_label = x, y
         self.figure.ygrid.grid_line_color = None
+        self._ticker = FixedTicker(ticks=[])
+        self.figure.yaxis.ticker = self._ticker
         self._mapper = (LogColorMapper if log else LinearColorMapper)(
             palette=DIVERGING if signed else VIRIDIS, nan_color="rgba(128,128,128,0.15)")
         self.source = ColumnDataSource(data={name: [] for name in _IMAGE})
@@ -191,7 +193,8 @@ class HeatMap:
             major_label_text_color=look.text), "right")
         self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False)
         self.figure.add_layout(self._mark)
-        self._hover = HoverTool(renderers=[glyph], formatters=dict.fromkeys(("$x", "@image"), "printf"))
+        self._hover = HoverTool(renderers=[glyph],
+                                formatters=dict.fromkeys(("$x", "@image"), "printf"))
         self.figure.add_tools(self._hover)
         self.describe(title, y, x, definition)
 
@@ -215,8 +218,7 @@ class HeatMap:
             "name": [plain(name, 64) for name in names]}
         self.y_range.update(start=0, end=max(rows, 1), reset_start=0, reset_end=max(rows, 1))
         every = (rows - 1) // 24 + 1
-        places = [rows - i - 0.5 for i in range(0, rows, every)]
-        self.figure.yaxis.ticker = FixedTicker(ticks=places)
+        self._ticker.ticks = [rows - i - 0.5 for i in range(0, rows, every)]
         self.figure.yaxis.major_label_overrides = {
             rows - i - 0.5: plain(names[i], 24) for i in range(0, rows, every)}
 

@@ -14,7 +14,7 @@ from . import draw, state, texts
 from .panels import PANELS
 from .source import AXES
 
-_BINS, _MOST_BINS = 600, 2000
+_BINS, _MOST_BINS = 1000, 2000
 _PERIOD = 1000  # ms between two looks at the file
 _DEBOUNCE = 60  # ms
 _WORKERS = ThreadPoolExecutor(2, "view")
@@ -50,6 +50,7 @@ class Page:
         self._location, self._document = location, document
         self.look = draw.DARK if dark else draw.LIGHT
         self.bins, self._waiting, self._due = _BINS, False, 0.0
+        self._busy = 0  # passes of refresh_in_turn that go on; models are sent one after the other
         self._jobs: dict[Any, tuple[Future, Any]] = {}
         self.x_range = Range1d(0, 1)
         self._span()
@@ -189,7 +190,8 @@ class Page:
         wanted = min(int(new or 0), _MOST_BINS)
         if wanted > 1.2 * self.bins:
             self.bins = wanted
-            self.refresh()
+            if self._busy == 0:
+                self.later(self.refresh_in_turn)
 
     # -- the layout ---------------------------------------------------------------------------
 
@@ -262,11 +264,14 @@ class Page:
     def refresh_in_turn(self) -> None:
         """The same, one after the other, each sent before the next is drawn."""
         waiting = list(self.panels)
+        self._busy += 1
 
         def next_one():
             if waiting:
                 waiting.pop(0).refresh()
                 self.later(next_one)
+            else:
+                self._busy -= 1
         next_one()
 
     def darken(self, dark: bool) -> None:
@@ -281,13 +286,13 @@ class Page:
     def tick(self) -> None:
         """Looks at the files again, and shows what is new. Call it every second."""
         now = time.monotonic()
-        if now < self._due:
+        if now < self._due or self._busy:
             return
         changed = [run.refresh() for run in self.chosen()]
         if any(changed):
             self._span()
             self._tell()
-            self.refresh()
+            self.refresh_in_turn()
             self._due = time.monotonic() + 4 * (time.monotonic() - now)
         else:
             self.panels[0].refresh()

@@ -97,7 +97,7 @@ class RunsPanel(Panel):
             if self._name in _COLUMNS:
                 binned, label = run.curve(self._name, window, page.bins), run.name
             elif self._name in run.scalars:
-                site = run.site(page.site.name)
+                site = run.site(page.site.name if self._common() else "")
                 binned = run.scalar(self._name, run.sites.index(site), window, page.bins)
                 label = f"{run.name}: {site.name}"
             else:
@@ -106,6 +106,14 @@ class RunsPanel(Panel):
                              median=bins.smooth(binned.median, page.state["smooth"]))
         except (Error, OSError, LookupError):
             return None
+
+    def _common(self):
+        """Whether every run has the chosen site; else each shows its first one."""
+        name = self.page.site.name
+        return all(name in [site.name for site in run.sites] for run in self._chosen)
+
+    def _site_words(self):
+        return commands.site(self.page.site.name) if self._common() else "first"
 
     def _make(self):
         page, mode = self.page, self.page.state["mode"]
@@ -196,7 +204,7 @@ class RunsPanel(Panel):
         if self._name in self.run.metrics:
             return None
         return commands.statplot("compare", self._chosen, steps, stat=self._name,
-                                 site=commands.site(self.page.site.name), **options)
+                                 site=self._site_words(), **options)
 
     def data_command(self):
         steps = self.steps()
@@ -205,7 +213,7 @@ class RunsPanel(Panel):
         if self._name in self.run.metrics:
             return commands.table("stat-curve", self._chosen, evals=True, metric=self._name)
         return commands.table("stat-scalar", self._chosen, steps, stat=self._name, per_step=True,
-                              site=commands.site(self.page.site.name))
+                              site=self._site_words())
 
 
 def _last(values):
