@@ -230,6 +230,7 @@ class Looking(InBrowser):
 
     def test_panels_are_drawn(self):
         self.open()
+        self.assertEqual(self.search(), "")
         for name in ("losses-loss", "losses-lr", "losses-grad_norm", "losses-metric", "depth",
                      "site", "features", "feature", "histogram", "quantiles", "runs-0"):
             self.js("view(arguments[0]).el.scrollIntoView({block: 'center'})", name)

@@ -51,9 +51,7 @@ def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None
         panel.state.curdoc.template_variables["app_favicon"] = "data:,"
         one = Page(runs, watch, location.search if location else "", location,
                    panel.state.curdoc)
-        one.panels[0].refresh()
-        one.panels[1].refresh()
-        panel.state.onload(one.refresh_in_turn)
+        one.refresh()
         browser = panel.state.browser_info
         if browser is not None:
             browser.param.watch(lambda event: one.darken(bool(event.new)), "dark_mode")

@@ -11,7 +11,6 @@ import panel
 
 from ..._library import Error
 from .. import commands, texts
-from ..draw import Look
 
 TABLE_ROWS = 20  # of the table below a figure; the CSV has all
 
@@ -39,7 +38,7 @@ class Panel:
         self._said = panel.pane.HTML("", sizing_mode="stretch_width", margin=(2, 8))
         self._log = panel.widgets.Checkbox(name="logarithmic", margin=(22, 8, 0, 8), width=100)
         self._log.param.watch(lambda event: self._set_log(event.new), "value")
-        self._look: Optional[Look] = None
+        self._telling = False
         self.card: Any = None
 
     # -- for subclasses -----------------------------------------------------------------------
@@ -57,16 +56,27 @@ class Panel:
     def select(self, field: str, label: str, width: int = 190) -> Any:
         """A select widget of a field of the state; sync() gives it its options."""
         widget = panel.widgets.Select(name=label, options=[], width=width)
-        widget.param.watch(lambda event: self.page.set_if_new(field, event.new), "value")
+        self.listen(widget, field)
         return widget
+
+    def listen(self, widget: Any, field: str) -> None:
+        """Lets the user's choices, and not those of tell(), change a field of the state."""
+        widget.param.watch(lambda event: None if self._telling else
+                           self.page.set_if_new(field, event.new), "value")
+
+    def tell(self, widget: Any, **values: Any) -> None:
+        """Gives a widget what the state says."""
+        self._telling = True
+        try:
+            widget.param.update(**values)
+        finally:
+            self._telling = False
 
     def sync(self, widget: Any, options: Sequence[Any], value: Any) -> None:
         """Gives a select its options and value."""
         options = list(options)
-        if list(widget.options) != options:
-            widget.param.update(options=options, value=value)
-        elif widget.value != value:
-            widget.value = value
+        if list(widget.options) != options or widget.value != value:
+            self.tell(widget, options=options, value=value)
 
     def made(self, key: Any) -> bool:
         """Whether the figures of this key are there; else they are to be made."""

@@ -26,8 +26,7 @@ class Features(Panel):
         self._vector = self.select("vector", "vector")
         self._order = self.select("order", "order of features", 130)
         self._feature = panel.widgets.IntInput(name="feature", start=0, width=100)
-        self._feature.param.watch(
-            lambda event: self.page.set_if_new("feature", event.new), "value")
+        self.listen(self._feature, "feature")
         return [self._vector, self._order, self._feature]
 
     def draw(self):
@@ -37,7 +36,7 @@ class Features(Panel):
         self._number = min(page.state["feature"], self._at.width - 1)
         self.sync(self._vector, run.vectors, self._name)
         self.sync(self._order, ORDERS, page.state["order"])
-        self._feature.param.update(end=self._at.width - 1, value=self._number)
+        self.tell(self._feature, end=self._at.width - 1, value=self._number)
         low, high = page.ends(run)
         self._window = run.vector_window(page.state["x"], low, high)
         self._binned = run.vector(self._name, self._at.name, self._window, page.bins // 2)
@@ -134,14 +133,9 @@ class Step(Panel):
         return bool(self.run.vectors) and bool(self.run.sites)
 
     def controls(self):
-        self._step, self._number = panel.widgets.IntInput(
-            name="step (the next recorded one)", start=0, width=180), -1
-        self._step.param.watch(self._chosen, "value")
+        self._step = panel.widgets.IntInput(name="step (the next recorded one)", start=0, width=180)
+        self.listen(self._step, "at")
         return [self._step]
-
-    def _chosen(self, event):
-        if event.new is not None and event.new != self._number:
-            self.page.set(at=event.new)
 
     def draw(self):
         run, page = self.run, self.page
@@ -152,7 +146,7 @@ class Step(Panel):
         row = len(steps) - 1 if page.state["at"] < 0 else min(
             int(numpy.searchsorted(steps, page.state["at"])), len(steps) - 1)
         self._number = int(steps[row])
-        self._step.value = self._number
+        self.tell(self._step, value=self._number)
         self._values = run.vector_row(self._name, self._at.name, row)
         self._pair = forms.pair_of(self._name)
         paired = self._pair and {self._pair, f"{self._pair}_B"} <= set(run.vectors)
