@@ -243,7 +243,7 @@ class Looking(InBrowser):
 
     def test_folded_panel(self):
         self.open()
-        self.js("""deep('button').find((one) => one.innerText.includes('Spectra')).click()""")
+        self.js("""deep('.card-header').find((one) => words(one).includes('Spectra')).click()""")
         self.wait("return !!view('spectra-0')", "the spectra")
         self.assertIn("effective rank", self.text(".panel-spectra"))
 
@@ -412,7 +412,7 @@ class Hostile(InBrowser):
 
     def test_names_are_texts(self):
         self.open()
-        self.js("deep('button').filter((one) => one.innerText.includes('Scalars of the recording'))"
+        self.js("deep('.card-header').filter((one) => words(one).includes('Scalars of the recording'))"
                 ".forEach((one) => one.click())")
         self.wait("return !!view('own')", "the own scalar")
         self.point("depth", 15, 2.5).perform()
