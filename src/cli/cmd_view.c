@@ -35,8 +35,8 @@ static const command_frame frame = {
     "0 ended, 1 failed, 2 usage.",
     2};
 
-/* The same as `python3 -m statrec.viewer`, with a line on what to install where that is missing, and
-   without modules of the current directory, which may be a stranger's. */
+/* As `python3 -m statrec.viewer`, with a line on what to install where that is missing, and without
+   modules of the current directory, which may be a stranger's. */
 static const char start[] =
     "import sys\n"
     "sys.path[:] = [place for place in sys.path if place]\n"

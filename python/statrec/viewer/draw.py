@@ -68,13 +68,16 @@ class Chart:
 
     def __init__(self, look: Look, x_range: Any, *, title: str, y: str, log: bool = False,
                  height: int = 220, definition: str = "", x: str = "", name: str = "") -> None:
-        self._look, self._labels, self._sources = look, None, []
+        self._look = look
+        self._labels: Any = None
+        self._sources: list[Any] = []
         self.figure = _figure(look, x_range, title, height, y_axis_type="log" if log else "linear",
                               y_range=DataRange1d(range_padding=0.05, only_visible=True),
                               name=name or None)
         self.figure.yaxis.axis_label = plain(y, 60)
         self.figure.xaxis.axis_label = x
-        self._hover, self._described = None, (x, definition)
+        self._hover: Any = None
+        self._described = (x, definition)
         self._burn_in = BoxAnnotation(left=None, right=None, fill_color="#808080", fill_alpha=0.15,
                                       level="underlay", visible=False)
         self.figure.add_layout(self._burn_in)
@@ -175,7 +178,7 @@ class HeatMap:
     def __init__(self, look: Look, x_range: Any, *, title: str, x: str, y: str, log: bool,
                  signed: bool, definition: str = "", height: int = 320, name: str = "") -> None:
         self._log, self._signed = log, signed
-        self.y_range = Range1d(0, 1)
+        self.y_range = Range1d(start=0, end=1)
         self.figure = _figure(look, x_range, title, height, y_range=self.y_range,
                               name=name or None)
         self.figure.output_backend = "canvas"

@@ -52,7 +52,7 @@ class Page:
         self.bins, self._waiting, self._due = _BINS, False, 0.0
         self._busy = 0  # passes of refresh_in_turn that go on; models are sent one after the other
         self._jobs: dict[Any, tuple[Future, Any]] = {}
-        self.x_range = Range1d(0, 1)
+        self.x_range = Range1d(start=0, end=1)
         self._span()
         self.panels = [kind(self) for kind in PANELS]
         self.layout = self._build()

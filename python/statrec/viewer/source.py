@@ -282,7 +282,8 @@ class Run:
                 values = numpy.where(there, values, numpy.nan)
                 rows += there.sum(axis=0)
                 if order == "largest":
-                    score = numpy.maximum(score, numpy.where(there, numpy.abs(values), 0).max(axis=0))
+                    sizes = numpy.where(there, numpy.abs(values), 0)
+                    score = numpy.maximum(score, sizes.max(axis=0))
                 else:
                     score += _deviations(values)
             with numpy.errstate(all="ignore"):

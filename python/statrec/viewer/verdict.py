@@ -88,9 +88,7 @@ class Watch:
         """(the last Verdict or None, a line on what it lacks or ""). Returns at once."""
         stamp, now = run.stamp, time.monotonic()
         known = self._of.get(run.path)
-        stale = known is None or (known[2].done() and known[0] != stamp
-                                  and now - known[1] >= PAUSE)
-        if stale:
+        if known is None or (known[2].done() and known[0] != stamp and now - known[1] >= PAUSE):
             known = self._of[run.path] = (stamp, now, self._worker.submit(diagnose, run))
         if not known[2].done():
             return self._last.get(run.path), "statrec diagnose is at work"
