@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 import warnings
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from .._file import File
 from .._library import Error
 from . import bins, forms
 
+_REPLICA = re.compile(r".@[1-9][0-9]*$")  # of a site, in a rank or shard: docs/file-format.md
 AXES = ("step", "epoch", "percent")
 _CACHE = 32 << 20  # bytes of reduced values that a run keeps
 BURN_IN_LEFT = 0.01  # SR_STARTUP_LEFT of statrec/runfile.h
@@ -123,7 +125,7 @@ class Run:
     def sites(self) -> list[Any]:
         """The sites of the model, without replicas, in the order of the forward pass."""
         return self._once("sites", lambda: [site for site in self.file.sites.values()
-                                            if "@" not in site.name])
+                                            if not _REPLICA.search(site.name)])
 
     def site(self, name: str) -> Any:
         """The Site of a name, or the first one."""

@@ -37,7 +37,7 @@ class Losses(Panel):
             self._charts[name].burn_in(page.burn_in(run))
         if metric:
             x, values = run.metric(metric, page.state["x"])
-            self._charts["metric"].show([Curve(metric, x, values, values, values, points=False)])
+            self._charts["metric"].show([Curve(metric, x, values, values, values, points=True)])
         if fresh:
             self.attach([chart.figure for chart in self._charts.values()], columns=2)
 
