@@ -1,5 +1,5 @@
 #!/bin/sh
-# usage: install_packages.sh build|check|lint|mpi
+# usage: install_packages.sh build|check|lint|mpi|browser
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
 # `make lint` or `make MPI=1 check-mpi`. Names them first and asks nothing. NO_INSTALL=1 only names them. Silent
 # when nothing is missing.
@@ -7,14 +7,16 @@ build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev 
 check="libcmocka-dev hdf5-tools python3 python3-h5py python3-venv mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck mypy"
 mpi="openmpi-bin libopenmpi-dev procps"
+browser="chromium chromium-driver" # of the page of statrec view
 
 case ${1-} in
 build) wanted=$build ;;
 check) wanted="$build $check" ;;
 lint) wanted="$build $check $lint" ;;
 mpi) wanted="$build $check $mpi" ;;
+browser) wanted="$build $check $browser" ;;
 *)
-    echo "usage: install_packages.sh build|check|lint|mpi" >&2
+    echo "usage: install_packages.sh build|check|lint|mpi|browser" >&2
     exit 2
     ;;
 esac
@@ -56,6 +58,8 @@ is_there() {
     libpcre2-dev) pkg-config --exists libpcre2-8 || has_header pcre2.h ;;
     gnuplot-nox) command -v gnuplot ;;
     help2man) command -v help2man ;;
+    chromium) command -v chromium ;;
+    chromium-driver) command -v chromedriver ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     hdf5-tools) command -v h5dump ;;
     python3) command -v python3 ;;

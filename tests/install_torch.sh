@@ -15,7 +15,7 @@ give_up() {
 }
 python3 -m venv "$dir" >/dev/null 2>&1 || give_up "python3 cannot make an environment"
 timeout --kill-after=5 "$seconds" "$dir/bin/python3" -m pip install --quiet --no-compile --disable-pip-version-check \
-    torch torchvision timm transformers numpy h5py pandas xarray nbclient nbformat ipykernel </dev/null >"$dir/pip.log" 2>&1 ||
+    torch torchvision timm transformers numpy h5py pandas xarray nbclient nbformat ipykernel bokeh panel selenium </dev/null >"$dir/pip.log" 2>&1 ||
     give_up "$(tail -n 1 "$dir/pip.log" | cut -c 1-200)"
 "$dir/bin/python3" -c "$try" 2>/dev/null || give_up "it is there but cannot be imported"
 "$dir/bin/python3" -c 'import torch; print("torch:", torch.__version__)'

@@ -4,6 +4,7 @@
     print(statrec.audit(model, loader, loss=f))  # what running statistics cost a model
     run = statrec.open("run.h5")                 # read what any program recorded
     statrec.plot("fair", "cv.h5", "nlp.h5", output="fair.pdf")
+    statrec.show("run.h5")                       # an interactive page, in a notebook
 
 Importing it loads neither libstatrec nor any other package; they are loaded at first use.
 """
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _Tensor = TypeVar("_Tensor")
 
 __version__ = version
-__all__ = ["Error", "File", "Recorder", "audit", "check", "compare", "diagnose", "open", "plot", "register", "table",
+__all__ = ["Error", "File", "Recorder", "audit", "check", "compare", "diagnose", "open", "plot", "register", "show", "table",
            "tap", "to_tensorboard", "version", "watch"]
 
 
@@ -148,6 +149,19 @@ def to_tensorboard(path: "str | os.PathLike", directory: str, sites: "str | list
     """
     from ._trackers import to_tensorboard as write
     write(path, directory, sites, scalars)
+
+
+def show(*paths: "str | os.PathLike") -> "Any":
+    """The interactive page of runs in a notebook, as `statrec view` opens it in a browser.
+
+        statrec.show("run.h5")
+
+    paths: run files, also growing ones, and directories. Returns an object of the package panel,
+    which the notebook displays. Raises ImportError without the packages of `statrec[view]`.
+    docs/look-at-a-run.md.
+    """
+    from .viewer import show as page
+    return page(*paths)
 
 
 def register(cls: type, like: str = "none", **options: Any) -> None:

@@ -12,6 +12,7 @@ def main() -> None:
     name = os.path.basename(sys.argv[0])
     place = next(filter(os.path.isdir, PLACES), PLACES[0])
     path = os.path.join(place, name)
+    os.environ.setdefault("STATREC_PYTHON", sys.executable)  # of statrec view
     try:
         os.execv(path, [name, *sys.argv[1:]])
     except OSError as reason:

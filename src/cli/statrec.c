@@ -13,6 +13,7 @@ static const command_row commands[] = {
     {"evaluate", cmd_evaluate, "compute metrics and TID of a trained model"},
     {"average", cmd_average, "average checkpoints, recompute running statistics"},
     {"info", cmd_info, "print a summary of a run file, finished or still growing"},
+    {"view", cmd_view, "open an interactive page of runs in the browser"},
     {"diagnose", cmd_diagnose, "find out whether the normalization of a run is healthy"},
     {"check", cmd_check, "verify run files and checkpoints"},
     {"recover", cmd_recover, "copy the readable rows of a broken run file into a new one"},

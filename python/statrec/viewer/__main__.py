@@ -1,0 +1,39 @@
+"""python3 -m statrec.viewer [--port N] [--no-browser] RUN.h5|DIRECTORY..."""
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Optional, Sequence
+
+from . import NEEDED, lacking
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """The exit status: 0 ended, 1 failed, 2 usage."""
+    parser = argparse.ArgumentParser(prog="statrec view",
+                                     description="A page of runs in the browser.")
+    parser.add_argument("paths", nargs="+", metavar="RUN.h5|DIRECTORY")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--no-browser", action="store_true")
+    chosen = parser.parse_args(arguments)
+    missing = lacking()
+    if missing:
+        return _fail(f"{missing} does not import: {NEEDED}")
+    from .._library import Error
+    from .runs import find
+    from .serve import run
+    try:
+        if not find(chosen.paths):
+            return _fail("no run file (*.h5) there")
+        return run(chosen.paths, chosen.port, not chosen.no_browser)
+    except (Error, OSError) as why:
+        return _fail(str(why))
+
+
+def _fail(text):
+    print(f"statrec view: {text}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

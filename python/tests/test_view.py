@@ -1,0 +1,302 @@
+"""The data of `statrec view`: bins, runs, the address, commands; without a browser or Bokeh."""
+import os
+import shutil
+import unittest
+
+import statrec
+from support import SAMPLES, InDirectory, begin, module, put, record, wants
+
+if module("numpy"):
+    import numpy
+
+    from statrec.viewer import bins, commands, forms, runs, source, state, texts, verdict
+
+CV, NLP, EVERY = (os.path.join(SAMPLES, name)
+                  for name in ("cv_bn.h5", "nlp_bn.h5", "cv_bn_every.h5"))
+
+
+def has_programs():
+    return shutil.which("stat-scalar", path=os.environ.get("STATREC_BIN")) is not None
+
+
+with_programs = unittest.skipUnless(has_programs(), "no programs")
+
+
+def rows_of(table, *names):
+    """Columns of a table of statrec.table."""
+    at = [[column["name"] for column in table["columns"]].index(name) for name in names]
+    return [[numpy.nan if row[i] is None else row[i] for i in at] for row in table["rows"]]
+
+
+@wants("numpy")
+class Bins(unittest.TestCase):
+    def test_ends_and_median_of_each_bin(self):
+        values = numpy.array([5, 1, 3, 4, 2, 9, 7, 8, 6, 10, 0, 11], dtype=numpy.float32)
+        got = bins.reduce(numpy.arange(12), lambda first, last: values[first:last], 3)
+        self.assertEqual(got.least[:, 0].tolist(), [1, 2, 0])
+        self.assertEqual(got.median[:, 0].tolist(), [3.5, 7.5, 8])
+        self.assertEqual(got.largest[:, 0].tolist(), [5, 9, 11])
+        self.assertEqual((got.first.tolist(), got.last.tolist()), ([0, 4, 8], [3, 7, 11]))
+        self.assertEqual(got.x.tolist(), [1.5, 5.5, 9.5])
+
+    def test_few_rows_stay(self):
+        values = numpy.arange(9.0)
+        got = bins.reduce(numpy.arange(9), lambda first, last: values[first:last], 3)
+        self.assertTrue(got.whole)
+        self.assertEqual(got.median[:, 0].tolist(), values.tolist())
+
+    def test_no_extreme_is_lost(self):
+        values = numpy.zeros((100_000, 3), dtype=numpy.float32)
+        values[77_777, 1] = 5
+        got = bins.reduce(numpy.arange(100_000), lambda first, last: values[first:last], 500)
+        self.assertEqual(got.largest.max(axis=0).tolist(), [0, 5, 0])
+        self.assertLessEqual(len(got.x), 500)
+
+    def test_what_is_not_finite(self):
+        values = numpy.array([[numpy.nan, numpy.inf, 1, 2]] * 3 + [[numpy.nan] * 4]).ravel()
+        got = bins.reduce(numpy.arange(16), lambda first, last: values[first:last], 4)
+        self.assertEqual(got.median[:3, 0].tolist(), [1.5] * 3)
+        self.assertEqual(got.largest[:3, 0].tolist(), [2] * 3)
+        self.assertTrue(numpy.isnan([got.least[3], got.median[3], got.largest[3]]).all())
+
+    def test_blocks_change_nothing(self):
+        values = numpy.random.default_rng(1).normal(size=(5000, 4)).astype(numpy.float32)
+
+        def read(first, last):
+            return values[first:last]
+        whole = bins.reduce(numpy.arange(5000), read, 50)
+        read.columns = bins.BLOCK // 300
+        parts = bins.reduce(numpy.arange(5000), read, 50)
+        for one, other in zip(whole[:-1], parts[:-1]):
+            self.assertTrue((one == other).all())
+
+    def test_running_medians(self):
+        values = numpy.array([[1.0], [9], [2], [3], [numpy.nan], [4]])
+        got = bins.smooth(values, 3)[:, 0]
+        self.assertEqual(got[:4].tolist(), [5, 2, 3, 2.5])
+        self.assertTrue(numpy.isnan(got[4]))
+
+
+@wants("numpy")
+@with_programs
+class AsThePrograms(unittest.TestCase):
+    """The page shows the numbers of the stat-* programs."""
+
+    def same(self, binned, column, rows):
+        """Rows least, median, largest of a table with three rows a bin."""
+        told = numpy.array(rows, dtype=float).reshape(-1, 3)
+        for got, wanted in zip((binned.least, binned.median, binned.largest), told.T):
+            numpy.testing.assert_allclose(got[:, column], wanted, rtol=1e-7)
+
+    def test_scalars_in_bins(self):
+        with statrec.open(NLP) as file:
+            site = list(file.sites)[2]
+        run = source.Run(NLP)
+        got = run.scalar("tid_mean", 2, run.window("step"), 20)
+        self.assertFalse(got.whole)
+        told = statrec.table("stat-scalar", NLP, site=site, stat="tid_mean", per_step=True,
+                             buckets=20)
+        self.same(got, 0, [row[0] for row in rows_of(told, "tid_mean")])
+
+    def test_steps_of_a_zoom(self):
+        run = source.Run(NLP)
+        first, last = run.step_range("step", 100.2, 140.9)
+        self.assertEqual((first, last), (101, 140))
+        told = statrec.table("stat-scalar", NLP, site="first", stat="tid_var", per_step=True,
+                             phase="101:140")
+        got = run.scalar("tid_var", 0, run.window("step", 100.2, 140.9), 600)
+        numpy.testing.assert_allclose(got.median[1:-1, 0],
+                                      [row[0] for row in rows_of(told, "tid_var")], rtol=1e-7)
+
+    def test_forms(self):
+        run = source.Run(NLP)
+        names = [form.name for form in forms.FORMS if form.name in run.scalars]
+        self.assertIn("g_mu_share", names)
+        for name in names:
+            told = statrec.table("stat-scalar", NLP, stat=name, per_step=True)
+            wanted = numpy.array([row[0] for row in rows_of(told, name)], dtype=float)
+            got = run.scalar(name, None, run.window("step"), 600)
+            numpy.testing.assert_allclose(got.median.T.ravel(), wanted, rtol=2e-5, err_msg=name)
+
+    def test_losses(self):
+        run = source.Run(NLP)
+        told = statrec.table("stat-curve", NLP, stat="loss")
+        numpy.testing.assert_allclose(run.curve("loss", run.window("step"), 600).median[:, 0],
+                                      [row[0] for row in rows_of(told, "loss")], rtol=1e-7)
+
+    def test_verdict(self):
+        found = verdict.diagnose(source.Run(NLP))
+        self.assertEqual(found.findings, [])
+        self.assertTrue(found.line.startswith("NOTHING FOUND in what could be asked"))
+        self.assertEqual(len(found.others), len(statrec.diagnose(NLP)))
+
+
+@wants("numpy")
+class Runs(InDirectory):
+    def test_axes(self):
+        run = source.Run(NLP)
+        self.assertEqual(run.axis("percent")[-1], 100)
+        self.assertEqual(run.axis("step")[0], 1)
+        self.assertAlmostEqual(run.axis("epoch")[-1], 1.285, 2)
+        window = run.window("percent", 25, 50)
+        self.assertEqual((window.x[1], window.x[-2]), (25, 50))
+        self.assertEqual(len(window), 63)
+
+    def test_burn_in(self):
+        self.assertEqual(source.Run(NLP).burn_in, 90)
+        self.assertEqual(source.Run(CV).burn_in, 44)
+
+    def test_vectors(self):
+        run = source.Run(EVERY)
+        with statrec.open(EVERY) as file:
+            site = list(file.sites)[1]
+            wanted = file.vector("mu_B", site) - file.vector("mu", site)
+        got = run.vector("mu_difference", site, run.vector_window("step", None, None), 100_000)
+        numpy.testing.assert_allclose(got.median, wanted, atol=1e-7)
+        self.assertEqual(run.vector_row("mu_difference", site, 3).tolist(), got.median[3].tolist())
+
+    def test_order_of_features(self):
+        run = source.Run(EVERY)
+        site = run.sites[1].name
+        window = run.vector_window("step", None, None)
+        values = run.vector("sigma2_B", site, window, 100_000).median
+        largest = run.feature_order("sigma2_B", site, window, "largest")
+        self.assertEqual(largest[0], numpy.abs(values).max(axis=0).argmax())
+        apart = numpy.abs(values - numpy.median(values, axis=1, keepdims=True))
+        score = (apart / numpy.median(apart, axis=1, keepdims=True)).mean(axis=0)
+        outlier = run.feature_order("sigma2_B", site, window, "outlier")
+        self.assertEqual(outlier[:5].tolist(), numpy.argsort(-score)[:5].tolist())
+        self.assertEqual(run.feature_order("sigma2_B", site, window, "feature")[:3].tolist(),
+                         [0, 1, 2])
+
+    def test_a_growing_run(self):
+        recorder, _ = begin("run.h5", flush_steps=1)
+        put(recorder, 1)
+        recorder.flush()
+        run = source.Run("run.h5")
+        self.assertTrue(run.running)
+        self.assertEqual(len(run.steps), 1)
+        put(recorder, 2)
+        recorder.flush()
+        self.assertTrue(run.refresh())
+        self.assertEqual(len(run.steps), 2)
+        recorder.close()
+        self.assertTrue(run.refresh())
+        self.assertFalse(run.running)
+        self.assertFalse(run.refresh())
+
+    def test_a_file_that_goes_and_comes(self):
+        record("run.h5")
+        run = source.Run("run.h5")
+        self.assertEqual(len(run.steps), 5)
+        os.rename("run.h5", "away.h5")
+        self.assertTrue(run.refresh())
+        self.assertIn("gone", run.problem)
+        self.assertEqual(len(run.steps), 5)
+        self.assertFalse(run.refresh())
+        os.rename("away.h5", "run.h5")
+        self.assertTrue(run.refresh())
+        self.assertEqual(run.problem, "")
+
+    def test_a_damaged_file(self):
+        record("run.h5")
+        run = source.Run("run.h5")
+        self.assertEqual(len(run.steps), 5)
+        with open("run.h5", "r+b") as file:
+            file.truncate(700)
+        self.assertTrue(run.refresh())
+        self.assertIn("run.h5", run.problem)
+
+    def test_table_of_runs(self):
+        for name, seed in (("a", 1), ("b", 2)):
+            os.makedirs(name)
+            record(f"{name}/run.h5", seed=seed, config=f"norm = {name}\nlr = 1\n")
+        with open("a/broken.h5", "w", encoding="utf-8") as file:
+            file.write("no HDF5")
+        found = runs.Runs(["a", "b", "a/run.h5"])
+        self.assertEqual(list(found), ["a/broken.h5", "a/run.h5", "b/run.h5"])
+        names, rows = runs.columns(found.summaries())
+        self.assertEqual(names, ["run", "status", "model", "data", "seed", "steps", "loss", "norm"])
+        self.assertTrue(rows[0][1].startswith("not readable: a/broken.h5"))
+        self.assertEqual(rows[1][:2] + rows[1][4:], ["a/run.h5", "complete", 1, 5, 0.2, "a"])
+        self.assertEqual(rows[2][-1], "b")
+
+
+@wants("numpy")
+class Address(unittest.TestCase):
+    def test_there_and_back(self):
+        now = state.State({"run": "a b/c.h5", "with": ("x.h5", "y,z&.h5"), "from": 1.25, "to": 1e9,
+                           "x": "percent", "smooth": 9, "feature": 3, "log": ("losses",)})
+        again, wrong = state.parse(now.query())
+        self.assertEqual((again, wrong), (now, []))
+
+    def test_nothing(self):
+        self.assertEqual(state.State().query(), "")
+        self.assertEqual(state.parse(""), (state.State(), []))
+
+    def test_every_field_has_a_text(self):
+        values = {"from": 2.0, "to": 3.0, "smooth": 3, "x": "epoch", "show": "largest", "at": 7,
+                  "order": "outlier", "mode": "difference", "feature": 1}
+        for field in state.FIELDS:
+            value = values.get(field.name, ("q",) if isinstance(field.default, tuple) else "q")
+            again, wrong = state.parse(state.State({field.name: value}).query())
+            self.assertEqual((again[field.name], wrong), (value, []), field.name)
+
+    def test_what_is_wrong_is_said_and_not_used(self):
+        for query, word in (("?x=depth", "x=depth"), ("?smooth=4", "smooth=4"),
+                            ("?from=nan", "from=nan"), ("?feature=-1", "feature=-1"),
+                            ("?from=5&to=4", "wrong order"), ("?nonsense=1", "nonsense"),
+                            ("?run=" + "a" * 9000, "longer")):
+            got, wrong = state.parse(query)
+            self.assertEqual(got, state.State(), query[:40])
+            self.assertEqual(len(wrong), 1)
+            self.assertIn(word, wrong[0])
+
+
+@wants("numpy")
+class Commands(unittest.TestCase):
+    def test_words(self):
+        run = source.Run("-odd name.h5")
+        command = commands.statplot("layers", [run], (5, 9), stat="tid_var", log=True, linear=False,
+                                    smooth=0)
+        self.assertEqual(command, ["statplot", "layers", "./-odd name.h5", "--steps=5:9",
+                                   "--stat=tid_var", "--log"])
+        self.assertEqual(commands.shown(command), "statplot layers './-odd name.h5' --steps=5:9 "
+                                                  "--stat=tid_var --log")
+
+    def test_sites_are_no_globs(self):
+        self.assertEqual(commands.site("a*[b],c"), "a[*][[]b]\\,c")
+
+    @unittest.skipUnless(shutil.which("gnuplot") and has_programs(), "no statplot or no gnuplot")
+    def test_a_figure(self):
+        image, warned = commands.drawn(commands.statplot(
+            "layers", [source.Run(CV)], (10, 60), stat="tid_mean", linear=True), "svg")
+        self.assertIn(b"<svg", image)
+        self.assertEqual(warned, [])
+        with self.assertRaisesRegex(statrec.Error, "no_such"):
+            commands.drawn(commands.statplot("layers", [source.Run(CV)], stat="no_such"), "pdf")
+
+
+@wants("numpy")
+class Texts(unittest.TestCase):
+    HOSTILE = "<script>alert(1)</script>$$x$$\\[y\\]\n\0\x1b[2J"
+
+    def test_no_markup(self):
+        for text in (texts.escaped(self.HOSTILE), texts.table([self.HOSTILE], [[self.HOSTILE]])):
+            self.assertNotIn("<script", text)
+            self.assertNotIn("$$", text)
+        self.assertEqual(texts.escaped('"\'&'), "&quot;&#x27;&amp;")
+
+    def test_no_control_characters(self):
+        self.assertEqual(texts.plain("a\n\0b\u202ec"), "a  b c")
+
+    def test_length(self):
+        self.assertEqual(len(texts.plain("x" * 10_000_000)), texts.MOST)
+
+    def test_hover_texts_name_no_columns(self):
+        for character in "@$":
+            self.assertNotIn(character, texts.literal(f"{character}x{{f}}"))
+
+
+if __name__ == "__main__":
+    unittest.main()
