@@ -69,6 +69,9 @@ Step = struct("Step", several("update tokens", c_int64)
 Forward = struct("Forward", several("rows samples padded", c_int64)
                  + several("mean variance mean_square gamma", c_void_p))
 Backward = struct("Backward", several("sum_g sum_gc sum_gg", c_void_p))
+Pass = struct("Pass", [("site", c_int), *several("has_gg has_gamma", c_bool),
+                       *several("rows samples padded stride", c_int64), ("values", c_void_p)])
+Pass.__init__ = ctypes.Structure.__init__  # by position, size included: many are made in a step
 
 # sr_tensor of moments.h; its data is an address, too.
 Tensor = struct("Tensor", [("data", c_void_p), ("element", c_int),
@@ -119,6 +122,7 @@ PROTOTYPES = {
     # moments.h
     "sr_moments": (c_int64, [_TO(Tensor), c_void_p, c_void_p, c_void_p]),
     "sr_gradient_sums": (None, [_TO(Tensor), _TO(Tensor), *[c_void_p] * 4]),
+    "sr_row_norms": (None, [_TO(Tensor), _TO(Tensor), c_void_p, c_double, c_bool, *[c_void_p] * 2]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
     "sr_add_site": (c_int, [_RUN, _TO(Site)]),
@@ -135,6 +139,9 @@ PROTOTYPES = {
     "sr_put_step_scalar": (c_int, [_RUN, c_int, c_double]),
     "sr_put_forward": (c_int, [_RUN, c_int, _TO(Forward)]),
     "sr_put_backward": (c_int, [_RUN, c_int, _TO(Backward)]),
+    "sr_put_passes": (c_int, [_RUN, _TO(Pass), c_int64]),
+    "sr_put_vectors": (c_int, [_RUN, c_int, _TO(c_int), _TO(c_void_p), c_int64]),
+    "sr_put_scalars": (c_int, [_RUN, c_int, _TO(c_int), _TO(c_double), c_int64]),
     "sr_own_seconds": (c_double, [_RUN]),
     "sr_add_seconds": (None, [_RUN, c_double]),
     "sr_end_step": (c_int, [_RUN, _TO(Step)]),

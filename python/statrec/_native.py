@@ -15,39 +15,61 @@ _ELEMENTS = {torch.float32: 0, torch.float64: 1}  # sr_element
 _THREADS = 2  # with more of them torch's kernels need less time
 
 
+class _Tensor(_abi.Tensor):
+    """Given by position: names cost more than the sums of a small tensor."""
+    __init__ = ctypes.Structure.__init__
+
+
+_SIZE = ctypes.sizeof(_Tensor)
+
+
 @functools.lru_cache(maxsize=None)
 def _functions():
-    """sr_moments and sr_gradient_sums, or None: the library does not load."""
+    """sr_moments, sr_gradient_sums and sr_row_norms, or None: the library does not load."""
     try:
         loaded = library()
-        return loaded.sr_moments, loaded.sr_gradient_sums
+        return loaded.sr_moments, loaded.sr_gradient_sums, loaded.sr_row_norms
     except Error:
         return None
 
 
 def reads(x):
     """Whether moments(x) may be called: x [R, d] or [N, d, L]."""
-    return (x.device.type == "cpu" and x.dtype in _ELEMENTS and x.is_contiguous()
+    return (x.is_cpu and x.dtype in _ELEMENTS and x.is_contiguous()
             and torch.get_num_threads() <= _THREADS and _functions() is not None)
 
 
 def _tensor(x):
-    return _abi.Tensor(data=x.data_ptr(), element=_ELEMENTS[x.dtype], outer=x.shape[0],
-                       channels=x.shape[1], inner=x.shape[2] if x.dim() == 3 else 1)
+    shape = x.shape
+    inner = shape[2] if len(shape) == 3 else 1
+    return ctypes.byref(_Tensor(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], shape[0], shape[1], inner))
 
 
 def moments(x):
     """Mean, biased variance and mean square, [3, d] in double."""
-    found = torch.empty(3, x.shape[1], dtype=torch.float64)
-    at, row = found.data_ptr(), 8 * x.shape[1]
-    _functions()[0](ctypes.byref(_tensor(x)), at, at + row, at + 2 * row)
+    width = x.shape[1]
+    found = torch.empty(3, width, dtype=torch.float64)
+    at, row = found.data_ptr(), 8 * width
+    _functions()[0](_tensor(x), at, at + row, at + 2 * row)
     return found
 
 
 def gradient_sums(g, x, center):
     """sum g, sum g (x - center), sum g^2, [3, d] in double; center [d] in double."""
-    found, center = torch.empty(3, x.shape[1], dtype=torch.float64), center.contiguous()
-    at, row = found.data_ptr(), 8 * x.shape[1]
-    _functions()[1](ctypes.byref(_tensor(g)), ctypes.byref(_tensor(x)), center.data_ptr(), at,
-                    at + row, at + 2 * row)
+    width = x.shape[1]
+    found, center = torch.empty(3, width, dtype=torch.float64), center.contiguous()
+    at, row = found.data_ptr(), 8 * width
+    _functions()[1](_tensor(g), _tensor(x), center.data_ptr(), at, at + row, at + 2 * row)
     return found
+
+
+def row_norms(g, x, gamma, eps, root):
+    """|| dx ||^2 and || gamma g / s ||^2 [2] in double, of a norm of each row of x [R, d]; root: by
+    its root mean square alone."""
+    width = x.shape[1]
+    memory = torch.empty(2 + 2 * width, dtype=torch.float64)
+    gamma = None if gamma is None else gamma.double().contiguous()
+    at = memory.data_ptr()
+    _functions()[2](_tensor(g), _tensor(x), None if gamma is None else gamma.data_ptr(), eps, root,
+                    at + 16, at)
+    return memory[:2]

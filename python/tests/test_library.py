@@ -135,7 +135,7 @@ class ShorterStructs(unittest.TestCase):
 # The struct of a class, and those of its fields that C calls otherwise.
 STRUCTS = {"sr_failure": _abi.Failure, "sr_options": _abi.Options, "sr_site": _abi.Site,
            "sr_step": _abi.Step, "sr_forward": _abi.Forward, "sr_backward": _abi.Backward,
-           "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
+           "sr_pass": _abi.Pass, "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
            "sr_run_metric": _abi.RunMetric, "sr_run_declared": _abi.RunDeclared,
            "sr_run_embedding": _abi.RunEmbedding, "sr_recovery": _abi.Recovery}
 

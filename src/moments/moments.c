@@ -1,5 +1,5 @@
 /* moments.c -- mean, biased variance and mean square per feature over the valid rows of a tensor,
- * and the three sums of the backward pass.
+ * the three sums of the backward pass, and norms of a row normalization's gradient.
  *
  *   mean[c] = sum_i x[i,c] / n      variance[c] = sum_i (x[i,c] - mean[c])^2 / n
  *   mean_square[c] = sum_i x[i,c]^2 / n
@@ -268,4 +268,47 @@ void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *cent
                     .to = {sum_g, sum_gc, sum_gg}};
     memset(sum_g, 0, bytes), memset(sum_gc, 0, bytes), memset(sum_gg, 0, bytes);
     (x->inner == 1 ? sums_of_columns : sums_of_planes)(&p);
+}
+
+/* -- gradient of a row normalization ----------------------------------------------------------- */
+
+static double dot(const double *a, const double *b, int64_t n) {
+    lanes sum = {0}, v, w;
+    int64_t k = 0;
+    for (; k + LANES <= n; k += LANES) load_double(&v, a + k), load_double(&w, b + k), sum += v * w;
+    double total = lanes_sum(&sum);
+    for (; k < n; k++) total += a[k] * b[k];
+    return total;
+}
+
+static void subtract_mean(double *a, int64_t n) {
+    lanes sum = {0}, v;
+    int64_t k = 0;
+    for (; k + LANES <= n; k += LANES) load_double(&v, a + k), sum += v;
+    double mean = lanes_sum(&sum);
+    for (; k < n; k++) mean += a[k];
+    mean /= (double)n;
+    for (k = 0; k < n; k++) a[k] -= mean;
+}
+
+/* With xhat = (x - mean) / s and q = gamma g: dx = (q - mean(q) - xhat mean(q xhat)) / s. The root
+ * mean square alone leaves out both means. */
+void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
+                  bool root, double *work, double square[2]) {
+    const int64_t d = x->channels;
+    double *centred = work, *q = work + d;
+    square[0] = square[1] = 0;
+    for (int64_t r = 0; r < x->outer; r++) {
+        if (x->valid && !x->valid[r]) continue;
+        kernels_of(x->element)->read(row_at(x, r, 0), d, centred);
+        kernels_of(g->element)->read(row_at(g, r, 0), d, q);
+        for (int64_t k = 0; k < d && gamma; k++) q[k] *= gamma[k];
+        if (!root) subtract_mean(centred, d);
+        const double inverse = 1 / sqrt(dot(centred, centred, d) / (double)d + eps);
+        const double share = dot(q, centred, d) / (double)d * inverse * inverse;
+        square[1] += dot(q, q, d) * inverse * inverse;
+        for (int64_t k = 0; k < d; k++) q[k] -= centred[k] * share;
+        if (!root) subtract_mean(q, d);
+        square[0] += dot(q, q, d) * inverse * inverse;
+    }
 }
