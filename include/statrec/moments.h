@@ -43,10 +43,9 @@ void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *cent
 
 /* Squared norms over valid rows of tensors with inner = 1: square[0] of the gradient of x, square[1]
  * of gamma g / s, of a normalization of each row by its mean and s = sqrt(variance + eps), or (root)
- * by s = sqrt(mean square + eps) alone. gamma [channels]: its gain; NULL: ones. work: memory for
- * 2 * channels doubles. */
+ * by s = sqrt(mean square + eps) alone. gamma [channels]: its gain; NULL: ones. */
 void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
-                  bool root, double *work, double square[2]);
+                  bool root, double square[2]);
 
 /* ||a - b||_2 / d, and ||sqrt(a) - sqrt(b)||_2 / d. docs/norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);

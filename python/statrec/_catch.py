@@ -61,7 +61,7 @@ class Catch:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
         tap, site, layout = self.tap, self.tap.site, self.layout
-        dim, g, x = x.dim(), layout(g.detach()), layout(x)
+        dim, g, x = x.dim(), layout(g.detach() if g.requires_grad else g), layout(x)
         sums = _sums.gradient_sums(g, x, self.mean, tap.shared.norms)
         tap.keep("sums", (self.mean, self.variance, *sums), tap.gain(), self.counts, self.serial)
         whole = not site.groups or layout.planes or layout.index is None and dim == 2

@@ -189,7 +189,7 @@ class NodeCatch:
             layout = call.layout
             if g.stride() != call.stride:
                 layout = _sums.Layout(g, tap.width, True)
-            self.squares = _sums.squares(layout(g.detach()))
+            self.squares = _sums.squares(layout(g.detach() if g.requires_grad else g))
         except Exception as error:
             shared.fail(error)
         shared.seconds += time.perf_counter() - start

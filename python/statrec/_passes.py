@@ -169,9 +169,9 @@ def row_norms(passes, squares, scale):
     """{"dx_norm": {site name: value}, "direct_norm": ...} of passes with norms: their squares add."""
     added = {}
     for caught, two in zip(passes, squares):
-        added[caught.site.name] = added.get(caught.site.name, 0) + two
-    found = {"dx_norm": {}, "direct_norm": {}}
-    for site, two in added.items():
-        for values, value in zip(found.values(), (two.sqrt() / scale).tolist()):
-            values[site] = value
-    return found if added else {}
+        before = added.get(caught.site.name)
+        added[caught.site.name] = two if before is None else before + two
+    if not added:
+        return {}
+    roots = (torch.stack(list(added.values())).sqrt() / scale).T.tolist()
+    return {name: dict(zip(added, row)) for name, row in zip(("dx_norm", "direct_norm"), roots)}

@@ -20,6 +20,7 @@ import functools
 import math
 import operator
 import os
+import struct
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -329,11 +330,11 @@ class Recorder:
         address: [width] doubles of mean; each `stride` bytes later the next ones: variance,
         mean square, sum g, sum g (x - mean), sum g^2 (gradient_norms), gamma.
         """
-        size = ctypes.sizeof(_abi.Pass)
-        given = [(size, site, gradient_norms, has_gamma, rows, samples, padded, stride // 8, at)
-                 for site, rows, samples, padded, at, stride, has_gamma in passes]
-        self._done(library().sr_put_passes(self._pointer, (_abi.Pass * len(given))(*given),
-                                           len(given)))
+        size, given = ctypes.sizeof(_abi.Pass), []
+        for site, rows, samples, padded, at, stride, has_gamma in passes:
+            given += (size, site, gradient_norms, has_gamma, rows, samples, padded, stride // 8, at)
+        self._done(library().sr_put_passes(
+            self._pointer, struct.pack("@" + len(passes) * _abi.PASS, *given), len(passes)))
 
     @_call()
     def put_rows(self, site: int, rows: int) -> None:

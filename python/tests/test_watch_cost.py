@@ -17,7 +17,7 @@ from torch import nn
 from statrec import _passes, _ranks, _sums
 
 SITES = 12
-PACKAGE = os.path.dirname(os.path.abspath(statrec.__file__))
+PACKAGE = statrec.__path__[0]
 
 
 def many(norm, width):

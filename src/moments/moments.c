@@ -50,6 +50,8 @@ typedef struct kernels {
                       gradient_sums to);
     void (*sum_values)(const void *x, int64_t n, double pivot, double *sum, double *square);
     void (*sum_gradients)(const void *g, const void *x, int64_t n, double center, double sums[3]);
+    void (*sum_products)(const void *g, const void *x, const double *gamma, int64_t n, double pivot,
+                         double sums[5]);
     int64_t (*keep_valid)(const void *x, int64_t n, const uint8_t *valid, void *kept);
 } kernels;
 
@@ -272,43 +274,44 @@ void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *cent
 
 /* -- gradient of a row normalization ----------------------------------------------------------- */
 
-static double dot(const double *a, const double *b, int64_t n) {
-    lanes sum = {0}, v, w;
-    int64_t k = 0;
-    for (; k + LANES <= n; k += LANES) load_double(&v, a + k), load_double(&w, b + k), sum += v * w;
-    double total = lanes_sum(&sum);
-    for (; k < n; k++) total += a[k] * b[k];
-    return total;
-}
-
-static void subtract_mean(double *a, int64_t n) {
-    lanes sum = {0}, v;
-    int64_t k = 0;
-    for (; k + LANES <= n; k += LANES) load_double(&v, a + k), sum += v;
-    double mean = lanes_sum(&sum);
-    for (; k < n; k++) mean += a[k];
-    mean /= (double)n;
-    for (k = 0; k < n; k++) a[k] -= mean;
-}
-
-/* With xhat = (x - mean) / s and q = gamma g: dx = (q - mean(q) - xhat mean(q xhat)) / s. The root
- * mean square alone leaves out both means. */
-void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
-                  bool root, double *work, double square[2]) {
+/* Adds the sums of one row: of x - pivot, its square, q = gamma g, q^2 and q (x - pivot). */
+static void add_row(const sr_tensor *g, const sr_tensor *x, int64_t row, const double *gamma,
+                    double pivot, double sums[5]) {
     const int64_t d = x->channels;
-    double *centred = work, *q = work + d;
+    if (g->element == x->element) {
+        kernels_of(x->element)
+            ->sum_products(row_at(g, row, 0), row_at(x, row, 0), gamma, d, pivot, sums);
+        return;
+    }
+    double of_g[TILE], of_x[TILE];
+    for (int64_t c = 0; c < d; c += TILE) {
+        const int64_t n = d - c < TILE ? d - c : TILE;
+        kernels_of(g->element)->read(row_at(g, row, c), n, of_g);
+        kernels_of(x->element)->read(row_at(x, row, c), n, of_x);
+        kernels_double.sum_products(of_g, of_x, gamma ? gamma + c : NULL, n, pivot, sums);
+    }
+}
+
+/* With d features, xhat = (x - mean) / s and q = gamma g: dx = (q - mean(q) - xhat mean(q xhat)) / s,
+ * and
+ *
+ *   s^2 |dx|^2 = |q|^2 - d mean(q)^2 - (2 - variance / s^2) d mean(q xhat)^2
+ *
+ * The root mean square alone leaves out both means. */
+void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
+                  bool root, double square[2]) {
+    const double d = (double)x->channels;
     square[0] = square[1] = 0;
     for (int64_t r = 0; r < x->outer; r++) {
         if (x->valid && !x->valid[r]) continue;
-        kernels_of(x->element)->read(row_at(x, r, 0), d, centred);
-        kernels_of(g->element)->read(row_at(g, r, 0), d, q);
-        for (int64_t k = 0; k < d && gamma; k++) q[k] *= gamma[k];
-        if (!root) subtract_mean(centred, d);
-        const double inverse = 1 / sqrt(dot(centred, centred, d) / (double)d + eps);
-        const double share = dot(q, centred, d) / (double)d * inverse * inverse;
-        square[1] += dot(q, q, d) * inverse * inverse;
-        for (int64_t k = 0; k < d; k++) q[k] -= centred[k] * share;
-        if (!root) subtract_mean(q, d);
-        square[0] += dot(q, q, d) * inverse * inverse;
+        double pivot = 0, sums[5] = {0};
+        if (!root) kernels_of(x->element)->read(row_at(x, r, 0), 1, &pivot);
+        add_row(g, x, r, gamma, pivot, sums);
+        const double mean = root ? 0 : sums[0] / d, mean_q = root ? 0 : sums[2] / d;
+        const double spread = sums[1] / d - mean * mean, variance = spread < 0 ? 0 : spread;
+        const double s2 = variance + eps, share = (sums[4] - mean * sums[2]) / d;
+        const double dx =
+            sums[3] - d * (mean_q * mean_q + (2 - variance / s2) * share * share / s2);
+        square[0] += (dx < 0 ? 0 : dx) / s2, square[1] += sums[3] / s2; /* NaN stays */
     }
 }

@@ -279,7 +279,7 @@ static void check_row_norms(const row_case *c) {
     const int64_t size = c->rows * c->width;
     void *xs = need((size_t)size * 8), *gs = need((size_t)size * 8);
     double *x = need((size_t)size * sizeof *x), *g = need((size_t)size * sizeof *g);
-    double *gamma = need((size_t)c->width * 8), *work = need(2 * (size_t)c->width * 8);
+    double *gamma = need((size_t)c->width * 8);
     uint8_t *valid = c->masked ? need((size_t)c->rows) : NULL;
     long double square[2] = {0};
     for (int64_t k = 0; k < c->width; k++) gamma[k] = 1.5 + noise(k + 5);
@@ -296,10 +296,10 @@ static void check_row_norms(const row_case *c) {
     const sr_tensor tg = SR_INIT(sr_tensor, gs, c->of_g, c->rows, c->width, 1, NULL, 0);
     const sr_tensor tx = SR_INIT(sr_tensor, xs, c->of_x, c->rows, c->width, 1, valid, 0);
     double got[2];
-    sr_row_norms(&tg, &tx, c->gained ? gamma : NULL, 1e-3, c->root, work, got);
+    sr_row_norms(&tg, &tx, c->gained ? gamma : NULL, 1e-3, c->root, got);
     const double want[2] = {(double)square[0], (double)square[1]};
     check_near_double(c->name, got, want, 2, 1e-11, 1e-300);
-    free(x), free(g), free(xs), free(gs), free(gamma), free(work), free(valid);
+    free(x), free(g), free(xs), free(gs), free(gamma), free(valid);
 }
 
 static void test_row_norms(void **state) {
@@ -311,11 +311,17 @@ static void test_row_norms(void **state) {
         {"root without gain", 3, 130, SR_FLOAT64, SR_FLOAT64, 2, true, false, false},
         {"without gain", 3, 8, SR_FLOAT64, SR_FLOAT64, 2, false, false, false},
         {"masked", 10, 11, SR_FLOAT32, SR_FLOAT32, 1, false, true, true},
+        {"two elements, tiles", 2, 1100, SR_FLOAT32, SR_FLOAT64, 1, false, true, false},
         {"two elements", 6, 40, SR_BFLOAT16, SR_FLOAT16, 1, false, true, false},
         {"few features", 6, 3, SR_FLOAT32, SR_BFLOAT16, 0, false, true, false},
         {"no rows", 0, 4, SR_FLOAT32, SR_FLOAT32, 0, false, true, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_row_norms(&cases[i]);
+    const float g[4] = {1, NAN, 1, 1}, x[4] = {1, 2, NAN, 4};
+    const sr_tensor tg = floats(g, 2, 1, NULL), tx = floats(x, 2, 1, NULL);
+    double square[2];
+    sr_row_norms(&tg, &tx, NULL, 1e-3, false, square);
+    assert_true(isnan(square[0]) && isnan(square[1]));
 }
 
 int main(void) {
