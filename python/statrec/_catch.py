@@ -36,7 +36,7 @@ class Catch:
 
     def listen(self, output):
         """Waits at the node that made the output."""
-        source = source_of(output, self.tap.observed)
+        source = source_of(output, self.tap.observed) if output._is_view() else output
         self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
         self.measure()
@@ -47,12 +47,16 @@ class Catch:
         g, x, self.x = grads[self.output], self.x, None
         if g is None or x is None:
             return
-        self.arrived(g.reshape(self.shape), x)
+        self.arrived(g if g.shape == self.shape else g.reshape(self.shape), x)
 
     def arrived(self, g, x):
         """The backward pass came."""
         tap = self.tap
-        if tap.shared.on and not (tap.passes and tap.outdone(self.serial)):
+        if not tap.shared.on or tap.passes and tap.outdone(self.serial):
+            return
+        if not torch.is_grad_enabled():
+            tap.shared.guarded(self.take, g, x)
+        else:  # create_graph
             with torch.no_grad():
                 tap.shared.guarded(self.take, g, x)
 

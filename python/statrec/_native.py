@@ -30,33 +30,38 @@ def _functions():
         return None
 
 
-def reads(x):
-    """Whether moments(x) may be called: x [R, d] or [N, d, L]."""
+def reads(x, g=None):
+    """Whether moments(x), or the functions of g and x, may be called: x [R, d] or [N, d, L]."""
     return (x.is_cpu and x.dtype in _ELEMENTS and x.is_contiguous()
+            and (g is None or g.is_cpu and g.dtype in _ELEMENTS and g.is_contiguous())
             and torch.get_num_threads() <= _THREADS and _functions() is not None)
 
 
-def _tensor(x):
+def _given(g, x):
+    """Both as an _abi.Tensor; width. g has the shape of x."""
     shape = x.shape
-    inner = shape[2] if len(shape) == 3 else 1
-    return _packed(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], shape[0], shape[1], inner, 0, 0)
+    sizes = shape[0], shape[1], shape[2] if len(shape) == 3 else 1, 0, 0
+    return (_packed(_SIZE, g.data_ptr(), _ELEMENTS[g.dtype], *sizes),
+            _packed(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], *sizes), shape[1])
 
 
 def moments(x):
     """Mean, biased variance and mean square, [3, d] in double."""
-    width = x.shape[1]
+    shape = x.shape
+    width, inner = shape[1], shape[2] if len(shape) == 3 else 1
     found = torch.empty(3, width, dtype=torch.float64)
     at, row = found.data_ptr(), 8 * width
-    _functions()[0](_tensor(x), at, at + row, at + 2 * row)
+    _functions()[0](_packed(_SIZE, x.data_ptr(), _ELEMENTS[x.dtype], shape[0], width, inner, 0, 0),
+                    at, at + row, at + 2 * row)
     return found
 
 
 def gradient_sums(g, x, center):
     """sum g, sum g (x - center), sum g^2, [3, d] in double; center [d] in double."""
-    width = x.shape[1]
+    of_g, of_x, width = _given(g, x)
     found, center = torch.empty(3, width, dtype=torch.float64), center.contiguous()
     at, row = found.data_ptr(), 8 * width
-    _functions()[1](_tensor(g), _tensor(x), center.data_ptr(), at, at + row, at + 2 * row)
+    _functions()[1](of_g, of_x, center.data_ptr(), at, at + row, at + 2 * row)
     return found
 
 
@@ -66,6 +71,7 @@ def row_norms(g, x, gamma, eps, root):
     square = torch.empty(2, dtype=torch.float64)
     if gamma is not None:
         gamma = gamma.double().contiguous()
-    _functions()[2](_tensor(g), _tensor(x), None if gamma is None else gamma.data_ptr(), eps, root,
+    of_g, of_x, _ = _given(g, x)
+    _functions()[2](of_g, of_x, None if gamma is None else gamma.data_ptr(), eps, root,
                     square.data_ptr())
     return square

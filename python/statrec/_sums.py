@@ -56,7 +56,7 @@ class Layout:
             x = x.reshape(-1, self.width)
         if self.index is not None:
             x = x.index_select(0, self.index)
-        return upcast(x).contiguous()
+        return (x.float() if x.dtype in _HALVES else x).contiguous()
 
 
 # -- which kernels ----------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def gradient_sums(g, x, mean, norms=True):
 
     Without norms sum g^2 may be missing (zeros): it is another pass over g.
     """
-    if _native.reads(x) and _native.reads(g):
+    if _native.reads(x, g):
         return _native.gradient_sums(g, x, mean).unbind()
     center = mean.to(x.dtype)
     if g.dtype != x.dtype:
@@ -228,7 +228,7 @@ def row_norms(g, x, gamma, eps, root, groups):
     each row has its own s; otherwise features are normalized in so many groups over each sample.
     With q = gamma g, dx = (q - mean(q) - xhat mean(q xhat)) / s, without mean(q) where root.
     """
-    if not groups and x.dim() == 2 and _native.reads(x) and _native.reads(g):
+    if not groups and x.dim() == 2 and _native.reads(x, g):
         return _native.row_norms(g, x, gamma, eps, root)
     total = torch.zeros(2, dtype=wide(x.device), device=x.device)
     pieces = max(1, x.numel() // _PIECE)

@@ -186,7 +186,8 @@ class Tap:
 
     def _input(self, args, output):
         x = output if self.at_output else args[0] if args else None
-        if not torch.is_tensor(x) or not torch.is_tensor(output) or x.shape != output.shape:
+        if (not isinstance(x, torch.Tensor) or not isinstance(output, torch.Tensor)
+                or x.shape != output.shape):
             self.misfit = "its input is no tensor of its output's shape"
             return None
         if x.dim() < 2 or not x.is_floating_point():
