@@ -225,27 +225,27 @@ class Together(CardCase):
         return run
 
     def test_launches_and_sums(self):
-        for norm, shape in ((lambda: nn.LayerNorm(6), (5, 7, 6)), (lambda: nn.RMSNorm(6), (33, 6)),
-                            (lambda: nn.GroupNorm(2, 6), (5, 6, 4, 3))):
-            for sites, want in ((1, [1]), (2, [2]), (4, [4]), (11, [3, 4, 4])):
-                model = nn.Sequential(*[norm() for _ in range(sites)])
-                for parameter in model.parameters():
-                    nn.init.uniform_(parameter, 0.5, 1.5)
-                run = self.watched(model, torch.randn(shape), 2)
-                self.assertEqual(sorted(self.launched), want)
-                self.compare(model, shape, run)
+        for norm, shape, sites, want in (
+                (lambda: nn.LayerNorm(6), (33, 6), 1, [1]), (lambda: nn.LayerNorm(6), (5, 7, 6), 6, [2, 4]),
+                (lambda: nn.RMSNorm(6), (33, 6), 4, [4]), (lambda: nn.GroupNorm(2, 6), (5, 6, 4, 3), 3, [3])):
+            model = nn.Sequential(*[norm() for _ in range(sites)])
+            for parameter in model.parameters():
+                nn.init.uniform_(parameter, 0.5, 1.5)
+            self.watched(model, torch.randn(shape))
+            self.assertEqual(sorted(self.launched), want)
+            self.compare(model, shape)
 
-    def compare(self, model, shape, run):
-        """With a launch for each site, in a run of the same two batches."""
+    def compare(self, model, shape):
+        """With a launch for each site, in a run of the same batch."""
+        batch = torch.randn(shape)
         with mock.patch.object(_kernels, "SMALL", 0):
-            torch.manual_seed(5)
-            one = self.watched(model, torch.randn(shape), 2)
+            one = self.watched(model, batch)
             self.assertEqual(self.launched, [1] * len(model))
-        torch.manual_seed(5)
-        other = self.watched(model, torch.randn(shape), 2)
-        self.assertEqual(one.recorder.steps[1]["scalars"].keys(), other.recorder.steps[1]["scalars"].keys())
-        for key, value in one.recorder.steps[1]["scalars"].items():
-            self.assertAlmostEqual(other.recorder.steps[1]["scalars"][key] / value, 1, 12)
+        other = self.watched(model, batch)
+        found, wanted = (run.recorder.steps[0]["scalars"] for run in (other, one))
+        self.assertEqual(found.keys(), wanted.keys())
+        for key, value in wanted.items():
+            self.assertAlmostEqual(found[key] / value, 1, 12)
         for site in other.sites:
             a, b = one.recorder.passes(site)[0], other.recorder.passes(site)[0]
             for name, values in a.items():

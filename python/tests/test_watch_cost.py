@@ -1,20 +1,17 @@
 """statrec.watch: how many functions of Python a site costs, which no noise of a machine changes."""
 import contextlib
-import os
 import sys
 import unittest
-from unittest import mock
+import unittest.mock
 
 import statrec
-import watch_help as help_
-from fake_recorder import FakeRecorder
 from watch_help import WatchCase, fake_watch
-from watch_models import same_weights
 
 import torch
 from torch import nn
 
-from statrec import _passes, _ranks, _sums
+from statrec import _passes, _ranks
+from statrec._sites import Site
 
 SITES = 12
 PACKAGE = statrec.__path__[0]
@@ -84,16 +81,13 @@ class Cost(WatchCase):
 
     def test_a_step_that_is_recorded(self):
         """At most so many functions of the package for each site, in both passes and in step()."""
-        for case, most in (("batch norm", (PASSES_BN, STEP)), ("layer norm", (PASSES_LN, STEP)),
-                           ("group norm", (PASSES_GN, STEP))):
+        for case, in_passes, in_step in (("batch norm", 16, 20), ("layer norm", 35, 17),
+                                         ("group norm", 43, 17)):
             with self.subTest(case):
                 passes, ended, run = self.passes(case, 4)
                 self.assertEqual(len(run.recorder.steps[-1]["passes"]), SITES)
-                self.assertLessEqual(passes.entered / SITES, most[0])
-                self.assertLessEqual(ended.entered / SITES, most[1])
-
-
-PASSES_BN, PASSES_LN, PASSES_GN, STEP = 99, 99, 99, 99
+                self.assertLessEqual(passes.entered / SITES, in_passes)
+                self.assertLessEqual(ended.entered / SITES, in_step)
 
 
 class Far(WatchCase):
@@ -149,6 +143,20 @@ class Far(WatchCase):
             self.assertEqual([value for (site, which), value in step["scalars"].items()
                               if isinstance(which, int)], [5.0])
             self.assertEqual([one["rows"] for one in run.recorder.passes("0")], [16, 16])
+
+    def test_gathered_sums_come_at_once(self):
+        """The heads and sums of all ranks are asked for once, whether this one writes or not."""
+        site, asked, whole = Site("one", nn.LayerNorm(6)), [], torch.Tensor.tolist
+        self.patch(_ranks.dist, "all_gather", lambda to, mine, group: [one.copy_(mine) for one in to])
+        for writes in (True, False):
+            ranks = self.Two()
+            ranks.writes = writes
+            with unittest.mock.patch.object(torch.Tensor, "tolist", lambda tensor: (
+                    asked.append(tensor.shape), whole(tensor))[1]):
+                del asked[:]
+                _, sound, loss = ranks.gather([(site, 6)], [], True, 2.0)
+            self.assertEqual((sound, loss), (True, 2.0))
+            self.assertEqual(asked, [(2, 3)])
 
     def test_scale_of_the_loss(self):
         """A tensor, as on a card; the sums are those of the plain loss."""
