@@ -2,7 +2,8 @@
 
 What recording costs a PyTorch training step: medians of rounds in which all ways take turns, one
 process, one thread, synthetic data. Of each case (resnet20: batch 128; bn and ln: a pre-norm encoder of
-4,096 tokens, d 512, with that norm at every site):
+4,096 tokens, d 512, with that norm at every site; small_bn and small_ln: 52 sites of 8,192 and 16,384
+numbers, where a step is as short as what a site costs whatever its size):
 
   bare     the step alone
   bare2    the same once more: what the machine's noise makes of nothing
@@ -30,7 +31,7 @@ from torch import nn
 
 import statrec
 
-STEPS = {"resnet20": 10, "bn": 3, "ln": 3}  # of a turn, that are counted; one goes before them
+STEPS = {"resnet20": 10, "bn": 3, "ln": 3, "small_bn": 30, "small_ln": 30}  # of a turn, that are counted; one goes before them
 
 
 class Block(nn.Module):
@@ -85,7 +86,17 @@ def encoder(norm):
     return model, torch.randn(64, 64, 512), torch.randint(10, (4096,))
 
 
-CASES = {"resnet20": resnet20, "bn": lambda: encoder(TokenNorm), "ln": lambda: encoder(nn.LayerNorm)}
+def small(norm, *shape):
+    features = 1 if len(shape) == 4 else -1
+    parts = [part for _ in range(52) for part in (norm(shape[features]), nn.Hardtanh())]
+    x = torch.randn(shape)
+    return (nn.Sequential(*parts, nn.Flatten(), nn.Linear(x[0].numel(), 10)), x,
+            torch.randint(10, shape[:1]))
+
+
+CASES = {"resnet20": resnet20, "bn": lambda: encoder(TokenNorm), "ln": lambda: encoder(nn.LayerNorm),
+         "small_bn": lambda: small(nn.BatchNorm2d, 8, 16, 8, 8),
+         "small_ln": lambda: small(nn.LayerNorm, 16, 16, 64)}
 NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.LayerNorm)
 
 

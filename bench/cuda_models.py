@@ -246,4 +246,5 @@ TRAININGS = {"resnet50": lambda: _images(resnet((3, 4, 6, 3), True), 256, 224),
              "vit": lambda: _images(ViT(), 64, 224),
              "gpt_rms": lambda: _texts(GPT(nn.RMSNorm)),
              "gpt_ln": lambda: _texts(GPT(nn.LayerNorm)),
-             "resnet18": lambda: _images(resnet((2, 2, 2, 2), False), 64, 32)}
+             "resnet18": lambda: _images(resnet((2, 2, 2, 2), False), 64, 32),
+            "tiny": lambda: (mixed(), torch.randn(4, 3, 16, 16), torch.randint(10, (4,)))}

@@ -1,4 +1,4 @@
-"""usage: cuda_watch.py [--quick] [--cpu] [--part NAME]... [--seconds S]
+"""usage: cuda_watch.py [--quick] [--cpu] [--dry] [--part NAME]... [--seconds S]
 
 statrec.watch on a GPU, in at most six minutes (--quick: 90 s). Lines of TSV go to the standard output, the
 first word names the table; lines that begin with # are text. Parts, in this order:
@@ -12,11 +12,14 @@ first word names the table; lines that begin with # are text. Parts, in this ord
   syncs      synchronizations of a step: warnings of torch.cuda.set_sync_debug_mode, and calls of the CUDA
              runtime by torch.profiler. The thread that writes waits once a step (cudaEventSynchronize)
 
---cpu runs bits and accuracy on the CPU, with small tensors. Needs torch (with CUDA), PYTHONPATH and
+Models that the time is too short for are named at the end. --cpu runs bits and accuracy on the CPU, with
+small tensors. --dry runs every part on the CPU with the smallest ones, the kernels in Triton's interpreter:
+its times mean nothing, and synchronizations are not seen there. Needs torch (with CUDA), PYTHONPATH and
 STATREC_LIBRARY as tests/run_python.sh sets them.
 """
 import argparse
 import contextlib
+import math
 import os
 import statistics
 import sys
@@ -26,6 +29,8 @@ import traceback
 import warnings
 
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+if "--dry" in sys.argv:
+    os.environ["TRITON_INTERPRET"] = "1"
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "python"))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "python", "tests"))
@@ -41,6 +46,7 @@ from fake_recorder import FakeRecorder  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 BOUND = 1e-5
+LIMIT = 350  # seconds of all parts
 started = time.monotonic()
 
 
@@ -205,15 +211,17 @@ def modes(case, dtype):
     return [True, False] if case.mixed else [True]
 
 
-def accuracy(device, quick, small):
+def accuracy(device, quick, small, dry=False):
     line("accuracy", "norm", "adapter", "dtype", "weights", "layout", "mode", "error", "kind", "verdict")
     cells = [(case, dtype, whole, last) for case in models.CASES for dtype in DTYPES
              for whole in modes(case, dtype) for last in ([False, True] if case.last else [False])
-             if (device.type == "cuda" or not case.cuda) and not (quick and dtype == "fp16")]
+             if (device.type == "cuda" or not case.cuda) and not (quick and dtype == "fp16")
+             and not (dry and dtype != "bf16")]
     right = [Cell(*one, device, small).line() for one in cells]
     backend = "aot_eager" if device.type == "cpu" else "inductor"
     by_name = {case.name: case for case in models.CASES}
-    for name, dtype, whole, last in models.COMPILED[:2 if quick and device.type == "cuda" else None]:
+    compiled = models.COMPILED[:2 if quick and device.type == "cuda" else None]
+    for name, dtype, whole, last in [] if dry else compiled:
         torch._dynamo.reset()
         right.append(Cell(by_name[name], dtype, whole, last, device, small).line(backend))
     text(f"accuracy: {sum(right)} of {len(right)} cells within {BOUND} or named")
@@ -222,13 +230,13 @@ def accuracy(device, quick, small):
 
 # -- torch's node alone -----------------------------------------------------------------------
 
-def nodes(device, quick):
+def nodes(device, small):
     line("nodes", "norm", "dtype", "layout", "mean", "variance", "sum_g", "sum_gx", "verdict")
     for name in ("BatchNorm1d", "BatchNorm1d NCL", "BatchNorm2d", "BatchNorm3d"):
         case = next(one for one in models.CASES if one.name == name)
         for dtype in DTYPES:
             for last in ([False, True] if case.last else [False]):
-                cell = Cell(case, dtype, dtype == "fp32", last, device, False)
+                cell = Cell(case, dtype, dtype == "fp32", last, device, small)
                 x, norm = cell.batch.clone().requires_grad_(), cell.model.norm
                 y = norm(x)
                 node = y.grad_fn
@@ -284,6 +292,21 @@ def bits(device):
 
 # -- overhead ---------------------------------------------------------------------------------
 
+def finished(device):
+    """Waits for the card."""
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def peak(device, again=False):
+    """MiB on the card at most since the last call with `again`."""
+    if device.type != "cuda":
+        return 0.0
+    if again:
+        torch.cuda.reset_peak_memory_stats()
+    return torch.cuda.max_memory_allocated() / 2 ** 20
+
+
 WAYS = {"bare": None, "bare2": None, "everything": dict(vectors_every=1),
         "scalars": dict(vectors=False, gradient_norms=False),
         "every10": dict(vectors_every=1, every=10)}
@@ -331,20 +354,20 @@ class Training:
         with self.recorded(way, directory) as run:
             for _ in range(3):
                 self.step(run)
-            torch.cuda.synchronize()
-            torch.cuda.reset_peak_memory_stats()
+            finished(self.device)
+            peak(self.device, True)
             start = time.perf_counter()
             for _ in range(steps):
                 self.step(run)
             issued = time.perf_counter()
-            torch.cuda.synchronize()
+            finished(self.device)
             seconds = (time.perf_counter() - start) / steps
-            peak = torch.cuda.max_memory_allocated() / 2 ** 20
+            most = peak(self.device)
             ended = time.perf_counter()
-        return seconds, peak, 1e3 * (issued - start) / steps, 1e3 * (time.perf_counter() - ended)
+        return seconds, most, 1e3 * (issued - start) / steps, 1e3 * (time.perf_counter() - ended)
 
 
-def overhead(device, name, limit, rounds):
+def overhead(device, name, limit, rounds, steps=20):
     """limit: seconds of a model."""
     begin, training = time.monotonic(), Training(name, device)
     found = {way: [] for way in WAYS}
@@ -353,7 +376,7 @@ def overhead(device, name, limit, rounds):
             training.turn(way, 2, directory)
         for done in range(1, rounds + 1):
             for way, turns in found.items():
-                turns.append(training.turn(way, 20, directory))
+                turns.append(training.turn(way, steps, directory))
             spent = time.monotonic() - begin
             if spent + spent / done > limit:
                 break
@@ -368,7 +391,8 @@ def overhead(device, name, limit, rounds):
              f"{turns[-1][1] - found['bare'][-1][1]:.2f}", len(turns))
     text(f"overhead of {name} took {time.monotonic() - begin:.0f} s")
     del training
-    torch.cuda.empty_cache()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
 # -- synchronizations -------------------------------------------------------------------------
@@ -380,6 +404,8 @@ _CALLS = ("cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchroniz
 
 def warned(training, run, steps):
     """Warnings of synchronizing operations per step."""
+    if training.device.type != "cuda":
+        return math.nan
     torch.cuda.set_sync_debug_mode("warn")
     try:
         with warnings.catch_warnings(record=True) as heard:
@@ -393,30 +419,33 @@ def warned(training, run, steps):
 
 def profiled(training, run, steps):
     """{call: times per step}, and milliseconds of the kernels of a step."""
-    kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if training.device.type == "cuda":
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
     with torch.profiler.profile(activities=kinds) as profile:
         for _ in range(steps):
             training.step(run)
-        torch.cuda.synchronize()
+        finished(training.device)
     found = {one.key: one for one in profile.key_averages()}
     counts = {name: found[name].count / steps for name in _CALLS if name in found}
     device = sum(getattr(one, "self_device_time_total", 0) for one in found.values())
     return counts, device / steps / 1e3
 
 
-def syncs(device, name):
+def syncs(device, name, steps=10):
     training = Training(name, device)
     with tempfile.TemporaryDirectory() as directory:
         for way in ("bare", "everything", "scalars", "every10"):
             with training.recorded(way, directory) as run:
                 for _ in range(3):
                     training.step(run)
-                count = warned(training, run, 10)
-                counts, spent = profiled(training, run, 10)
+                count = warned(training, run, steps)
+                counts, spent = profiled(training, run, steps)
             line("syncs", name, way, count, f"{spent:.2f}",
                  " ".join(f"{call}={times:g}" for call, times in counts.items()))
     del training
-    torch.cuda.empty_cache()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
 # -- all --------------------------------------------------------------------------------------
@@ -435,16 +464,49 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="90 s")
     parser.add_argument("--cpu", action="store_true", help="bits and accuracy on the CPU")
+    parser.add_argument("--dry", action="store_true", help="every part on the CPU, as small as can be")
     parser.add_argument("--part", action="append", help="nodes, bits, accuracy, overhead, syncs")
     parser.add_argument("--model", action="append", help=" ".join(models.TRAININGS))
     parser.add_argument("--seconds", type=float, default=0, help="of overhead for each model")
     return parser.parse_args()
 
 
+def left():
+    """Seconds."""
+    return LIMIT - (time.monotonic() - started)
+
+
+def costs(device, given, parts):
+    """Overhead and synchronizations of all models, in the time that there is. Whether all of them
+    were measured."""
+    names = given.model or (["tiny"] if given.dry else ["resnet18", "gpt_rms"] if given.quick else
+                            [name for name in models.TRAININGS if name != "tiny"])
+    rounds, steps, right, short = (1, 2, True, []) if given.dry else (12, 20, True, [])
+    line("overhead", "model", "way", "ms", "percent", "least_percent", "issue_ms", "close_ms", "more_mib",
+         "rounds")
+    for place, name in enumerate(names if "overhead" in parts else []):
+        share = (left() - (8 * len(names) if "syncs" in parts else 0)) / (len(names) - place)
+        if share < 4:
+            short.append(name)
+            continue
+        limit = given.seconds or min(share, 8 if given.quick else 28)
+        right = tried(overhead, device, name, limit, rounds, steps) and right
+    line("syncs", "model", "way", "warned", "device_ms", "calls")
+    for name in names if "syncs" in parts else []:
+        if left() < 4:
+            short.append(name)
+        else:
+            right = tried(syncs, device, name, steps // 2) and right
+    if short:
+        text(f"no time for {', '.join(dict.fromkeys(short))}")
+    return right and not short
+
+
 def main():
     given = arguments()
+    given.cpu = given.cpu or given.dry
     device = torch.device("cpu" if given.cpu else "cuda")
-    parts = given.part or (["bits", "accuracy"] if given.cpu else
+    parts = given.part or (["bits", "accuracy"] if given.cpu and not given.dry else
                            ["nodes", "bits", "accuracy", "overhead", "syncs"])
     card = "CPU" if given.cpu else torch.cuda.get_device_name()
     try:
@@ -455,21 +517,15 @@ def main():
     text(f"{card}, torch {torch.__version__}, {more}, python {sys.version.split()[0]}, "
          f"statrec {statrec.__version__}")
     told_failures()
-    names = given.model or (["resnet18", "gpt_rms"] if given.quick else list(models.TRAININGS))
     right = True
     if "nodes" in parts:
-        nodes(device, given.quick)
+        nodes(device, given.dry)
     if "bits" in parts:
         right = bits(device) and right
     if "accuracy" in parts:
-        right = accuracy(device, given.quick, given.cpu) and right
-    line("overhead", "model", "way", "ms", "percent", "least_percent", "issue_ms", "close_ms", "more_mib",
-         "rounds")
-    for name in names if "overhead" in parts else []:
-        right = tried(overhead, device, name, given.seconds or (8 if given.quick else 28), 12) and right
-    line("syncs", "model", "way", "warned", "device_ms", "calls")
-    for name in names if "syncs" in parts else []:
-        right = tried(syncs, device, name) and right
+        right = accuracy(device, given.quick, given.cpu, given.dry) and right
+    if "overhead" in parts or "syncs" in parts:
+        right = costs(device, given, parts) and right
     text("done")
     return 0 if right else 1
 

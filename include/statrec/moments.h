@@ -6,6 +6,7 @@
 #ifndef STATREC_MOMENTS_H
 #define STATREC_MOMENTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,12 @@ int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *m
  * sum_gg[c] of g^2. g has the shape of x; its element type may differ. */
 void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
                       double *sum_gc, double *sum_gg);
+
+/* Squared norms over valid rows of tensors with inner = 1: square[0] of the gradient of x, square[1]
+ * of gamma g / s, of a normalization of each row by its mean and s = sqrt(variance + eps), or (root)
+ * by s = sqrt(mean square + eps) alone. gamma [channels]: its gain; NULL: ones. */
+void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
+                  bool root, double square[2]);
 
 /* ||a - b||_2 / d, and ||sqrt(a) - sqrt(b)||_2 / d. docs/norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);

@@ -250,6 +250,24 @@ typedef struct sr_backward {
 sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *x);
 sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *dy);
 
+/* sr_put_forward and sr_put_backward of many passes in one call, for languages whose calls cost more
+ * than the work. values: mean, and each `stride` doubles later variance, mean square, sum_g, sum_gc,
+ * sum_gg and gamma, [width] each. */
+typedef struct sr_pass {
+    size_t size;
+    int site;
+    bool has_gg, has_gamma; /* false: these values are not read */
+    int64_t rows, samples, padded, stride;
+    const double *values;
+} sr_pass;
+/* passes [count], of the size of the first one. Ends with the first pass that is refused. */
+sr_status sr_put_passes(sr_recorder *r, const sr_pass *passes, int64_t count);
+/* sr_put_vector and sr_put_scalar of one statistic at many sites. site, value [count]. */
+sr_status sr_put_vectors(sr_recorder *r, sr_vector which, const int *site,
+                         const double *const *value, int64_t count);
+sr_status sr_put_scalars(sr_recorder *r, int which, const int *site, const double *value,
+                         int64_t count);
+
 /* Seconds of the recorder so far. sr_add_seconds adds time that the host program spent for
  * recording (options.overhead). /steps/recorder_seconds has the seconds since the row before. */
 double sr_own_seconds(const sr_recorder *r);

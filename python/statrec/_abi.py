@@ -69,11 +69,16 @@ Step = struct("Step", several("update tokens", c_int64)
 Forward = struct("Forward", several("rows samples padded", c_int64)
                  + several("mean variance mean_square gamma", c_void_p))
 Backward = struct("Backward", several("sum_g sum_gc sum_gg", c_void_p))
+Pass = struct("Pass", [("site", c_int), *several("has_gg has_gamma", c_bool),
+                       *several("rows samples padded stride", c_int64), ("values", c_void_p)])
 
 # sr_tensor of moments.h; its data is an address, too.
 Tensor = struct("Tensor", [("data", c_void_p), ("element", c_int),
                            *several("outer channels inner", c_int64), ("valid", c_void_p),
                            ("samples", c_int64)])
+
+# Tensor and Pass by module struct's letters: a Structure takes longer than the sums of a small tensor.
+TENSOR, PASS = "NPiqqqPq", "Ni??qqqqP"
 
 Finish = struct("Finish", several("status reason weights_digest", c_char_p))
 
@@ -103,6 +108,7 @@ TELL = ctypes.CFUNCTYPE(None, c_void_p, ctypes.POINTER(Failure))  # sr_fault_fn
 _WHY = ctypes.POINTER(Failure)
 _RUN = c_void_p  # sr_runfile *, sr_recorder *
 _TO = ctypes.POINTER
+_BYTES = c_void_p  # of a Tensor, of Passes
 _ROWS = [c_int64, c_int64, c_void_p, _WHY]  # first, count, value, why
 
 # name: (what it returns, what it takes)
@@ -117,8 +123,9 @@ PROTOTYPES = {
     "sr_family_find": (c_int, [c_char_p]),
     "sr_family_name": (c_char_p, [c_int]),
     # moments.h
-    "sr_moments": (c_int64, [_TO(Tensor), c_void_p, c_void_p, c_void_p]),
-    "sr_gradient_sums": (None, [_TO(Tensor), _TO(Tensor), *[c_void_p] * 4]),
+    "sr_moments": (c_int64, [_BYTES, c_void_p, c_void_p, c_void_p]),
+    "sr_gradient_sums": (None, [_BYTES, _BYTES, *[c_void_p] * 4]),
+    "sr_row_norms": (None, [_BYTES, _BYTES, c_void_p, c_double, c_bool, c_void_p]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
     "sr_add_site": (c_int, [_RUN, _TO(Site)]),
@@ -135,6 +142,9 @@ PROTOTYPES = {
     "sr_put_step_scalar": (c_int, [_RUN, c_int, c_double]),
     "sr_put_forward": (c_int, [_RUN, c_int, _TO(Forward)]),
     "sr_put_backward": (c_int, [_RUN, c_int, _TO(Backward)]),
+    "sr_put_passes": (c_int, [_RUN, _BYTES, c_int64]),
+    "sr_put_vectors": (c_int, [_RUN, c_int, _TO(c_int), _TO(c_void_p), c_int64]),
+    "sr_put_scalars": (c_int, [_RUN, c_int, _TO(c_int), _TO(c_double), c_int64]),
     "sr_own_seconds": (c_double, [_RUN]),
     "sr_add_seconds": (None, [_RUN, c_double]),
     "sr_end_step": (c_int, [_RUN, _TO(Step)]),

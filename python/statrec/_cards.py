@@ -9,6 +9,7 @@ file while the next step runs (Writer).
 Whatever is not of this kind, as double precision, checkpointing and compiled graphs, takes the way of the
 CPU, and its results the same copy.
 """
+import functools
 import math
 import time
 
@@ -44,6 +45,7 @@ class Plan:
         self.samples = x.shape[0] if self.first else 0
         self.whole = self.formed(x) is x  # as the kernels want it
         self.squares, self.launches, self.valid_of = norms, {}, (None, None)
+        self.small = x.numel() * x.element_size() <= _kernels.SMALL
         site = tap.site
         by_rows = site.groups == 0 and not self.planes and self.width <= _kernels._WIDEST
         self.norm = (site.eps, site.uses == "psi2") if norms and by_rows else None
@@ -77,8 +79,9 @@ class Plan:
         """The launch for gradients of g's dtype."""
         key = g.dtype, valid is not None, gained
         if key not in self.launches:
-            self.launches[key] = _kernels.Sums(self.device, self.planes, self._lengths(), self.width,
-                                               valid is not None, self.squares, self.norm, gained)
+            self.launches[key] = _kernels.sums_of(
+                (self.dtype, g.dtype), self.device, self.planes, self._lengths(), self.width,
+                valid is not None, self.squares, self.norm, gained)
         return self.launches[key]
 
     def node_sums(self, g):
@@ -115,7 +118,7 @@ class Waiting:
         start = time.perf_counter()
         try:
             if x._version != self.version:
-                tap.misfit = "its input was overwritten before the backward pass"
+                _overwritten(tap)
             else:
                 self._take(g if g.shape == self.shape else g.reshape(self.shape), x)
         except Exception as error:
@@ -128,12 +131,17 @@ class Waiting:
         g = g.detach()
         if not plan.whole or g.stride() != plan.stride:
             x, g = plan.formed(x), plan.formed(g)
-        plan.sums(g, self.valid, slot.gained)(x, g, self.valid, slot)
+        placed = Placed(tap, slot, plan.rows if self.valid is None else None, plan.samples, plan.rows,
+                        self.serial, plan.norm is not None or self._apart())
+        sums = plan.sums(g, self.valid, slot.gained)
+        if plan.small and self.valid is None:
+            self.cards.together.add(sums, x, g, slot, functools.partial(_overwritten, tap, placed))
+        else:
+            sums(x, g, self.valid, slot)
         if plan.apart:
             self._norms(g, x, slot)
         tap.note_again(self.serial)
-        tap.arrived(Placed(tap, slot, plan.rows if self.valid is None else None, plan.samples, plan.rows,
-                           self.serial, plan.norm is not None or self._apart()))
+        tap.arrived(placed)
 
     def _apart(self):
         return self.plan.apart and self.valid is None
@@ -148,6 +156,12 @@ class Waiting:
         gain = slot.gain if slot.gained else None
         with torch.no_grad():
             slot.more[:2].add_(_sums.row_norms(g, x, gain, site.eps, site.uses == "psi2", site.groups))
+
+
+def _overwritten(tap, placed=None):
+    tap.misfit = "its input was overwritten before the backward pass"
+    if placed in tap.passes:
+        tap.passes.remove(placed)
 
 
 class NodeWaiting:
@@ -194,7 +208,7 @@ class Cards:
 
     def __init__(self, shared):
         self.shared, self.boards, self.more, self.wanted = shared, {}, [], {}
-        self.keepers, self.kept, self.writer = [], 0, Writer()
+        self.keepers, self.kept, self.writer, self.together = [], 0, Writer(), _kernels.Together()
         self.before, self.running = [], []  # (_Running, what it kept): last but one, and last
 
     # -- forward ------------------------------------------------------------------------------
@@ -226,7 +240,7 @@ class Cards:
             return False
         shared.serial += 1
         waiting = Waiting(self, tap, plan, x.detach(), valid, shared.serial)
-        source = _source(tap, output)
+        source = output if output._base is None else _source(tap, output)
         node = source.grad_fn
         waiting.output, waiting.shape = source.output_nr, output.shape
         node.register_prehook(waiting.before)
@@ -278,7 +292,8 @@ class Cards:
 
     def slot(self, tap, kind, device, width):
         """The place of a backward pass that is here now."""
-        here = [one for one in tap.passes if one.kind == "placed" and one.slot.kind == kind]
+        here = [one for one in tap.passes
+                if one.kind == "placed" and one.slot.kind == kind] if tap.passes else ()
         last = self.shared.repeat == "last"
         key = tap, kind, 0 if last else len(here)
         board = self.boards.get(device)
@@ -288,12 +303,17 @@ class Cards:
             self.more.append(board)
         elif last and here:
             slot = board.slots[key]
+            self.together.flush()
             slot.all.zero_()
             slot.more.zero_()
         board.take_gains()
         return board.slots[key]
 
     # -- the end of a step ----------------------------------------------------------------------
+
+    def flush(self):
+        """Launches what waits for other sites; before the passes of a step are collected."""
+        self.together.flush()
 
     def keep_running(self, taps):
         """Running statistics on GPUs, as they are now: after a step and before the next one. The

@@ -3,6 +3,12 @@ import torch
 
 from . import _sums
 
+# Whether a transform of torch.func (vmap, grad) made a tensor: it has no data of its own.
+wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor",
+                  lambda tensor: False)
+# saving(False): None where tensors that are saved for backward go through no hooks.
+saving = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", lambda ignored: True)
+
 
 def source_of(output, observed):
     """The tensor whose node stays: what is done in place to a view replaces the view's node."""
@@ -30,7 +36,7 @@ class Catch:
 
     def listen(self, output):
         """Waits at the node that made the output."""
-        source = source_of(output, self.tap.observed)
+        source = source_of(output, self.tap.observed) if output._is_view() else output
         self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
         self.measure()
@@ -41,30 +47,32 @@ class Catch:
         g, x, self.x = grads[self.output], self.x, None
         if g is None or x is None:
             return
-        self.arrived(g.reshape(self.shape), x)
+        self.arrived(g if g.shape == self.shape else g.reshape(self.shape), x)
 
     def arrived(self, g, x):
         """The backward pass came."""
-        if self.tap.shared.on and not self.tap.outdone(self.serial):
+        tap = self.tap
+        if not tap.shared.on or tap.passes and tap.outdone(self.serial):
+            return
+        if not torch.is_grad_enabled():
+            tap.shared.guarded(self.take, g, x)
+        else:  # create_graph
             with torch.no_grad():
-                self.tap.shared.guarded(self.take, g, x)
+                tap.shared.guarded(self.take, g, x)
 
     def take(self, g, x):
         if x._version != self.version:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
-        sums = _sums.gradient_sums(self.layout(g.detach()), self.layout(x), self.mean,
-                                   self.tap.shared.norms)
-        gain = self.tap.gain()
-        self.tap.keep("sums", (self.mean, self.variance, *sums), gain, self.counts, self.serial)
-        self._row_norms(g, x, gain)
-
-    def _row_norms(self, g, x, gain):
-        site, layout = self.tap.site, self.layout
-        whole = not site.groups or layout.planes or layout.index is None and x.dim() == 2
-        if self.tap.shared.norms and site.groups is not None and whole:
-            self.tap.passes[-1].norms = _sums.row_norms(
-                layout(g.detach()), layout(x), gain, site.eps, site.uses == "psi2", site.groups)
+        tap, site, layout = self.tap, self.tap.site, self.layout
+        dim, g, x = x.dim(), layout(g.detach() if g.requires_grad else g), layout(x)
+        sums = _sums.gradient_sums(g, x, self.mean, tap.shared.norms)
+        tap.keep("sums", (self.mean, self.variance, *sums), tap.gain(), self.counts, self.serial)
+        whole = not site.groups or layout.planes or layout.index is None and dim == 2
+        if tap.shared.norms and site.groups is not None and whole:
+            kept = tap.passes[-1]
+            kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps, site.uses == "psi2",
+                                         site.groups)
 
 
 class Through(torch.autograd.Function):

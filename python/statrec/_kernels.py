@@ -4,7 +4,8 @@ One launch for each backward pass of a site reads x and g (float32, bfloat16, fl
 feature to doubles: x, x^2, g, g x, g^2. A program sums its rows in float32, centred at the mean of its first
 rows; it adds the centre in double, so that a large mean costs no digits. For norms of rows the same launch
 has || dx ||^2 and || gamma g / s ||^2. Where the node of a batch norm has the sums, its launch copies them
-and reads g alone, for g^2.
+and reads g alone, for g^2. Of small tensors the launch takes longer than the kernel: up to TOGETHER sites
+whose tensors look alike share one (Together).
 
 Without Triton there is no `load()`, and torch's operations take the sums (_sums.py). With TRITON_INTERPRET=1
 the kernels run on the CPU.
@@ -17,6 +18,8 @@ import torch
 _WIDEST = 8192  # features of a row that a program has at a time
 _TILE = 4096    # elements of such a piece
 _ROOT = 2
+TOGETHER = 4       # sites of a launch, the pointers of rows_together
+SMALL = 128 << 10  # bytes of an x; those of TOGETHER - 1 sites and their g wait: 0.75 MiB at most
 
 
 @functools.lru_cache(maxsize=None)
@@ -44,6 +47,13 @@ def power(n):
     return 1 << max(0, n - 1).bit_length()
 
 
+def _cut(count, high, most):
+    """Tiles of `high` that each program takes of `count`, and programs; about `most` of them."""
+    parts = max(1, min(-(-count // high), most))
+    each = -(-(-(-count // parts)) // high)
+    return each, -(-count // (each * high))
+
+
 class Launch:
     """A kernel with its grid and what does not change: launched with few steps of Python.
 
@@ -51,29 +61,35 @@ class Launch:
     directly as long as all addresses are multiples of 16, which is all that the compiled code assumes.
     """
 
-    def __init__(self, kernel, grid, constants, warps):
+    def __init__(self, kernel, grid, numbers, constants, warps):
+        """numbers: integers and floats of the kernel after `stride`."""
         self.kernel, self.grid, self.warps = kernel, (*grid, 1, 1)[:3], warps
-        self.constants, self.compiled, self.direct = constants, None, hasattr(kernel, "device_caches")
+        self.numbers, self.constants = numbers, constants
+        self.run, self.direct = None, hasattr(kernel, "device_caches")
+        self.stride, self.tail = None, ()
 
-    def __call__(self, tensors, numbers):
-        """tensors: pointers of the kernel; numbers: its integers and floats, always the same ones."""
-        compiled = self.compiled
-        if compiled is not None:
-            at = 0
+    def __call__(self, tensors, slots, stride, grid=None):
+        """tensors: of the host, with any address. slots: parts of a Board, which are multiples of 16.
+        grid: another one than that of the launch, for the same kernel."""
+        if self.run is not None and stride == self.stride:
+            at, device = 0, tensors[0].device.index
             for tensor in tensors:
                 at |= tensor.data_ptr()
             if not at & 15:
-                stream = torch._C._cuda_getCurrentRawStream(tensors[0].device.index)
-                compiled.run(*self.grid, stream, compiled.function, compiled.packed_metadata, None, None,
-                             None, *tensors, *numbers, *self.constants.values())
+                self.run(*(grid or self.grid), torch._C._cuda_getCurrentRawStream(device), *self.compiled,
+                         *tensors, *slots, *self.tail)
                 return
-        made = self.kernel[self.grid](*tensors, *numbers, **self.constants, num_warps=self.warps)
-        if self.direct and all(tensor.data_ptr() % 16 == 0 for tensor in tensors):
-            self._keep(made)
+        made = self.kernel[grid or self.grid](*tensors, *slots, stride, *self.numbers, **self.constants,
+                                              num_warps=self.warps)
+        if self.direct and all(tensor.data_ptr() % 16 == 0 for tensor in (*tensors, *slots)):
+            self._keep(made, stride)
 
-    def _keep(self, made):
+    def _keep(self, made, stride):
+        """The arguments of a launch, as CompiledKernel.run takes them: made once."""
         if all(hasattr(made, name) for name in ("run", "function", "packed_metadata")):
-            self.compiled = made
+            self.run, self.stride = made.run, stride
+            self.compiled = made.function, made.packed_metadata, None, None, None
+            self.tail = (stride, *self.numbers, *self.constants.values())
 
 
 class Sums:
@@ -84,64 +100,104 @@ class Sums:
     """
 
     def __init__(self, device, planes, shape, width, masked, squares, norm=None, gain=False):
-        kernels = load()
         self.rows_norm = norm is not None and not planes and width <= _WIDEST
-        constants = dict(MASKED=masked, SQUARES=squares)
+        constants = dict(SQUARES=squares)
         if planes:
-            n, length = shape
-            wide = min(power(length), 1024)
-            high = max(1, 2 * _TILE // 4 // wide)
-            parts = max(1, min(-(-n // high), 4 * _processors(device) // width))
-            each = -(-(-(-n // parts)) // high)
-            grid = width, -(-n // (each * high))
-            self.numbers = n, width, length, each
+            wide = min(power(shape[1]), 1024)
+            high = max(1, _TILE // 2 // wide)
+            each, parts = _cut(shape[0], high, 4 * _processors(device) // width)
+            grid, numbers, warps = (width, parts), (shape[0], width, shape[1], each), 4
             constants.update(HIGH=high, WIDE=wide)
-            self.launch = Launch(kernels.plane_sums, grid, constants, 4)
-            return
-        rows, = shape
-        wide = power(width) if self.rows_norm else min(power(width), 128)
-        high = max(1, _TILE // wide)
-        columns = -(-width // wide)
-        parts = max(1, min(-(-rows // high), _processors(device) // columns))  # registers for one each
-        each = -(-(-(-rows // parts)) // high)
-        constants.update(HIGH=high, WIDE=wide, NORM=(_ROOT if norm[1] else 1) if self.rows_norm else 0,
-                         GAIN=gain)
-        self.numbers = rows, width, each, float(norm[0]) if self.rows_norm else 0.0
-        self.launch = Launch(kernels.row_sums, (-(-rows // (each * high)), columns), constants,
-                             16 if wide > _TILE else 8)
+        else:
+            wide = power(width) if self.rows_norm else min(power(width), 128)
+            high, columns = max(1, _TILE // wide), -(-width // wide)
+            each, parts = _cut(shape[0], high, _processors(device) // columns)  # registers for one each
+            grid, numbers = (parts, columns), (shape[0], width, each,
+                                               float(norm[0]) if self.rows_norm else 0.0)
+            constants.update(HIGH=high, WIDE=wide, NORM=(_ROOT if norm[1] else 1) if self.rows_norm else 0,
+                             GAIN=gain)
+            warps = 16 if wide > _TILE else 8
+        one, several = (("plane_sums", "planes_together") if planes else ("row_sums", "rows_together"))
+        kernels = load()
+        self.launch = Launch(getattr(kernels, one), grid, numbers, dict(MASKED=masked, **constants), warps)
+        self.together = Launch(getattr(kernels, several), grid, numbers, constants, warps)
 
     def __call__(self, x, g, valid, slot):
-        self.launch((x, g, x if valid is None else valid, slot.gain, slot.sums, slot.more),
-                    (slot.stride, *self.numbers))
+        self.launch((x, g, x if valid is None else valid), (slot.gain, slot.sums, slot.more), slot.stride)
+
+    def of_several(self, parts):
+        """parts: up to TOGETHER (x, g, slot) without masks, all of one stride."""
+        grid = (*self.together.grid[:2], len(parts))
+        padded = [*parts, *[parts[0]] * (TOGETHER - len(parts))]
+        self.together([tensor for x, g, _ in padded for tensor in (x, g)],
+                      [part for *_, slot in padded for part in (slot.gain, slot.sums, slot.more)],
+                      parts[0][2].stride, grid)
+
+
+@functools.lru_cache(maxsize=1024)
+def sums_of(dtypes, *given):
+    """The Sums of these arguments, the same one for all sites. dtypes: of x and g."""
+    return Sums(*given)
 
 
 class NodeSums:
     """The launch that takes what a batch norm's node has, and sums g^2 if `squares`."""
 
     def __init__(self, device, planes, shape, width, squares):
-        kernels = load()
-        constants = dict(SQUARES=squares)
+        wide = min(power(shape[1] if planes else width), 1024 if planes else 128)
+        high = max(1, (_TILE if planes else 2 * _TILE) // wide)
+        columns = width if planes else -(-width // wide)
+        each, parts = _cut(shape[0], high, 4 * _processors(device) // columns)
+        parts = parts if squares else 1
+        kernels, constants = load(), dict(SQUARES=squares, HIGH=high, WIDE=wide)
         if planes:
-            n, length = shape
-            wide = min(power(length), 1024)
-            high = max(1, _TILE // wide)
-            parts = max(1, min(-(-n // high), 4 * _processors(device) // width)) if squares else 1
-            each = -(-(-(-n // parts)) // high)
-            self.numbers = n, width, length, each
-            constants.update(HIGH=high, WIDE=wide)
-            grid = width, -(-n // (each * high)) if squares else 1
-            self.launch = Launch(kernels.plane_node, grid, constants, 4)
-            return
-        rows, = shape
-        wide = min(power(width), 128)
-        high, columns = max(1, 2 * _TILE // wide), -(-width // wide)
-        parts = max(1, min(-(-rows // high), 4 * _processors(device) // columns)) if squares else 1
-        each = -(-(-(-rows // parts)) // high)
-        self.numbers = rows, width, each
-        constants.update(HIGH=high, WIDE=wide)
-        self.launch = Launch(kernels.row_node, (-(-rows // (each * high)) if squares else 1, columns), constants,
-                             8)
+            self.launch = Launch(kernels.plane_node, (width, parts), (shape[0], width, shape[1], each),
+                                 constants, 4)
+        else:
+            self.launch = Launch(kernels.row_node, (parts, columns), (shape[0], width, each), constants, 8)
 
     def __call__(self, g, vectors, slot):
         """vectors: mean, 1/s, sum g, sum g xhat, float32 [width] each."""
-        self.launch((g, *vectors, slot.sums, slot.rows), (slot.stride, *self.numbers))
+        self.launch((g, *vectors), (slot.sums, slot.rows), slot.stride)
+
+
+def _stream(x):
+    return torch._C._cuda_getCurrentRawStream(x.device.index) if x.is_cuda else None
+
+
+class Together:
+    """Backward passes of small tensors that wait for others of their kind, to be read in one launch."""
+
+    def __init__(self):
+        self._waiting = {}  # (Sums, stride, stream): [(x, g, slot, versions, dropped)]
+
+    def add(self, sums, x, g, slot, dropped):
+        """dropped(): x or g was overwritten before it was read."""
+        key = sums, slot.stride, _stream(x)
+        here = self._waiting.setdefault(key, [])
+        here.append((x, g, slot, (x._version, g._version), dropped))
+        if len(here) == TOGETHER:
+            self._launch(key, self._waiting.pop(key))
+
+    def flush(self):
+        """Reads what waits."""
+        waiting, self._waiting = self._waiting, {}
+        for key, here in waiting.items():
+            self._launch(key, here)
+
+    @staticmethod
+    def _launch(key, waiting):
+        sums, _, stream = key
+        found = []
+        for x, g, slot, versions, dropped in waiting:
+            if (x._version, g._version) != versions:
+                dropped()
+                continue
+            found.append((x, g, slot))
+            if _stream(x) != stream:  # their memory must not be used again before they are read
+                for tensor in (x, g):
+                    tensor.record_stream(torch.cuda.current_stream(x.device))
+        if len(found) > 1:
+            sums.of_several(found)
+        elif found:
+            sums(found[0][0], found[0][1], None, found[0][2])

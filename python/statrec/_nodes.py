@@ -32,11 +32,13 @@ import time
 import torch
 
 from . import _believed, _passes, _sums
+from ._catch import saving as _saving, wrapped as _wrapped
 
 _NAMES = ("NativeBatchNormBackward0", "CudnnBatchNormBackward0", "MiopenBatchNormBackward0")
 _ROWS, _MEAN, _EPS = 8192, 2.0, 8.0
 _MARGIN = 4  # of what is trusted
 UNKNOWN = False, False
+_is_grad_enabled = torch.is_grad_enabled
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -73,43 +75,54 @@ def trust(taps, hosts):
     hosts: HostPasses of this process.
     """
     fast = {tap.site: tap for tap in taps if tap.fast}
-    found = {}
-    for block in {id(one.block): one.block for one in hosts}.values():
-        here = [one for one in hosts if one.block is block and one.site in fast]
-        if not here:
-            continue
+    blocks = {}
+    for one in hosts:
+        if one.site in fast:
+            blocks.setdefault(id(one.block), []).append(one)
+    seen, low, far = set(), set(), set()
+    for here in blocks.values():
+        block = here[0].block
         variance, mean = block[_passes.VARIANCE], block[_passes.MEAN]
         least = _MARGIN / _EPS * max(one.site.eps for one in here)
-        high = _everywhere(variance >= least, here)
-        near = _everywhere(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, here)
-        for site, sound in high.items():
-            before = found.get(site, (True, True))
-            found[site] = before[0] and sound, before[1] and near[site]
+        low.update(_failing(variance >= least, here))
+        far.update(_failing(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, here))
+        seen.update(one.site for one in here)
     for site, tap in fast.items():
-        tap.trusted = found.get(site, UNKNOWN)
+        tap.trusted = (site not in low, site not in far) if site in seen else UNKNOWN
         tap.usual = tap.last if all(tap.trusted) else None
 
 
-def _everywhere(true, hosts):
-    """By site, whether it is true of all features of all its passes."""
-    whole, found = bool(true.all()), {}
-    for one in hosts:
-        here = whole or bool(true[one.start:one.start + one.width].all())
-        found[one.site] = here and found.get(one.site, True)
-    return found
+def _failing(true, hosts):
+    """Sites where it is not true of all features of all passes."""
+    if bool(true.all()):
+        return ()
+    return [one.site for one in hosts
+            if not bool(true[one.start:one.start + one.width].all())]
 
 
 def as_usual(tap, module, output):
-    """Whether nothing that can be seen has changed since a trusted pass: its NodeCatch waits again."""
-    last, node, own = tap.usual, output.grad_fn, module._parameters
-    weight, bias = last.weight, last.bias
-    if (type(node) is not tap.node_type or output.shape != last.shape
-            or output.stride() != last.stride or output.dtype != last.dtype
-            or own.get("weight") is not weight or own.get("bias") is not bias
-            or not weight.requires_grad or not bias.requires_grad):
+    """Whether nothing that can be seen has changed since a trusted pass: its NodeCatch waits again.
+
+    All in one function, which most forward passes of most batch norms end in."""
+    shared, last, own = tap.shared, tap.usual, module._parameters
+    if (not shared.on or shared.activations or tap.mask is not None or shared.phase != tap.phase
+            or not module.training or not _is_grad_enabled() or type(output) is not torch.Tensor
+            or own.get("weight") is not last.weight or own.get("bias") is not last.bias
+            or not last.weight.requires_grad or not last.bias.requires_grad
+            or "forward" in module.__dict__ or output.shape != last.shape
+            or output.stride() != last.stride or output.dtype is not last.dtype
+            or _saving(False) is not None or _wrapped(output)):
         return False
-    tap.last = last
-    _wait(tap, node, node._saved_result1, node._saved_result2, last)
+    start = time.perf_counter()
+    try:
+        node = output.grad_fn
+        if type(node) is not tap.node_type:
+            return False
+        tap.last = last
+        _wait(tap, node, node._saved_result1, node._saved_result2, last)
+    except Exception as error:
+        shared.fail(error)
+    shared.seconds += time.perf_counter() - start
     return True
 
 
@@ -140,12 +153,14 @@ def _wait(tap, node, mean, inverse, call):
 
 
 class Call:
-    """What a call of a module looked like from outside, and its rows, samples and padded rows."""
-    __slots__ = ("weight", "bias", "shape", "stride", "dtype", "counts")
+    """What a call of a module looked like from outside, its Layout, and its rows, samples and padded
+    rows."""
+    __slots__ = ("weight", "bias", "shape", "stride", "dtype", "counts", "layout")
 
     def __init__(self, tap, weight, bias, output):
         self.weight, self.bias = weight, bias
         self.shape, self.stride, self.dtype = output.shape, output.stride(), output.dtype
+        self.layout = _sums.Layout(output.detach(), tap.width, True)
         samples = self.shape[0] if len(self.shape) > 2 else 0
         self.counts = output.numel() // tap.width, samples, 0
 
@@ -164,13 +179,17 @@ class NodeCatch:
 
     def square(self, grads):
         """Prehook: g is read while it still is in the cache."""
-        shared, g = self.tap.shared, grads[0]
-        if self.mean is None or g is None or not shared.on or self.tap.outdone(self.serial):
+        tap, g = self.tap, grads[0]
+        shared, call = tap.shared, self.call
+        if (self.mean is None or g is None or not shared.on
+                or tap.passes and tap.outdone(self.serial)):
             return
         start = time.perf_counter()
         try:
-            layout = _sums.Layout(g, self.tap.width, True)
-            self.squares = _sums.squares(layout(g.detach()))
+            layout = call.layout
+            if g.stride() != call.stride:
+                layout = _sums.Layout(g, tap.width, True)
+            self.squares = _sums.squares(layout(g.detach() if g.requires_grad else g))
         except Exception as error:
             shared.fail(error)
         shared.seconds += time.perf_counter() - start
@@ -192,6 +211,7 @@ class NodeCatch:
     def _take(self, tap, mean, sum_g, sum_gx):
         if sum_gx is None or sum_g is None:
             tap.misfit = "a backward pass asked for no gradients of its weight and bias"
-        elif (self.squares is not None or not tap.shared.norms) and not tap.outdone(self.serial):
+        elif ((self.squares is not None or not tap.shared.norms)
+              and not (tap.passes and tap.outdone(self.serial))):
             tap.keep("batch_norm", (mean, self.inverse, sum_g, sum_gx, self.squares),
                      self.call.weight, self.call.counts, self.serial)

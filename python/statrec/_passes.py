@@ -115,14 +115,17 @@ def _leaf_counts(passes):
 # -- on the host ------------------------------------------------------------------------------
 
 def to_host(passes, others=(), scale=1.0):
-    """HostPasses in the order of passes, and the tensors of others, all in one copy per device.
+    """HostPasses in the order of passes, the tensors of others, all in one copy per device, and the
+    scale as a number.
 
-    scale: what the loss was multiplied by; the sums of g are divided by it.
+    scale: what the loss was multiplied by, a number or a tensor; the sums of g are divided by it.
     """
     groups = list(_groups(passes))
     ordered = [caught for group, _ in groups for caught in group]
     counted = _leaf_counts(ordered)
-    got = fetch([block for _, block in groups] + counted + list(others))
+    scales = [scale] if torch.is_tensor(scale) else []
+    got = fetch([block for _, block in groups] + counted + list(others) + scales)
+    scale = got.pop().item() if scales else float(scale)
     blocks, counts = got[:len(groups)], iter(got[len(groups):len(groups) + len(counted)])
     hosts = {}
     for (group, _), block in zip(groups, blocks):
@@ -130,7 +133,7 @@ def to_host(passes, others=(), scale=1.0):
             block[SUM_G:SUM_GG] /= scale
             block[SUM_GG] /= scale * scale
         hosts.update(zip(map(id, group), _cut(group, block, counts)))
-    return [hosts[id(caught)] for caught in passes], got[len(groups) + len(counted):]
+    return [hosts[id(caught)] for caught in passes], got[len(groups) + len(counted):], scale
 
 
 def _cut(group, block, counts):
@@ -166,9 +169,9 @@ def row_norms(passes, squares, scale):
     """{"dx_norm": {site name: value}, "direct_norm": ...} of passes with norms: their squares add."""
     added = {}
     for caught, two in zip(passes, squares):
-        added[caught.site.name] = added.get(caught.site.name, 0) + two
-    found = {"dx_norm": {}, "direct_norm": {}}
-    for site, two in added.items():
-        for values, value in zip(found.values(), (two.sqrt() / scale).tolist()):
-            values[site] = value
-    return found if added else {}
+        before = added.get(caught.site.name)
+        added[caught.site.name] = two if before is None else before + two
+    if not added:
+        return {}
+    roots = (torch.stack(list(added.values())).sqrt() / scale).T.tolist()
+    return {name: dict(zip(added, row)) for name, row in zip(("dx_norm", "direct_norm"), roots)}

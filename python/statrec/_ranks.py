@@ -60,11 +60,14 @@ class Merging:
     def gather(self, sites, passes, sound, loss=None):
         """HostPasses of all ranks, whether all are sound, and the mean of the losses that there are, or
         None. sites: [(site, width)]."""
-        mine = self._packed(sites, passes, sound, loss).to(self._device())
-        everyone = [torch.empty_like(mine) for _ in range(self.world)]
-        dist.all_gather(everyone, mine, group=self.group)
-        everyone = [one.cpu() for one in everyone] if self.writes else everyone
-        heads = [one[:_HEAD].tolist() for one in everyone]
+        mine, device = self._packed(sites, passes, sound, loss), self._device()
+        if device.type != "cpu":
+            mine = mine.pin_memory().to(device, non_blocking=True)
+        everyone = mine.new_empty(self.world, mine.numel())
+        dist.all_gather(list(everyone.unbind()), mine, group=self.group)
+        if self.writes:  # the only wait for the device: once, here or for the heads
+            everyone = everyone.cpu()
+        heads = everyone[:, :_HEAD].tolist()
         all_sound = all(head[0] == 1 for head in heads)
         losses = [head[2] for head in heads if head[1]]
         mean = sum(losses) / len(losses) if losses else None

@@ -20,6 +20,7 @@ import functools
 import math
 import operator
 import os
+import struct
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -329,18 +330,11 @@ class Recorder:
         address: [width] doubles of mean; each `stride` bytes later the next ones: variance,
         mean square, sum g, sum g (x - mean), sum g^2 (gradient_norms), gamma.
         """
-        pointer, forward, backward = self._pointer, _abi.Forward(), _abi.Backward()
-        put_forward, put_backward = library().sr_put_forward, library().sr_put_backward
-        to_forward, to_backward = ctypes.byref(forward), ctypes.byref(backward)
+        size, given = ctypes.sizeof(_abi.Pass), []
         for site, rows, samples, padded, at, stride, has_gamma in passes:
-            forward.rows, forward.samples, forward.padded = rows, samples, padded
-            forward.mean, forward.variance = at, at + stride
-            forward.mean_square = at + 2 * stride
-            forward.gamma = at + 6 * stride if has_gamma else None
-            backward.sum_g, backward.sum_gc = at + 3 * stride, at + 4 * stride
-            backward.sum_gg = at + 5 * stride if gradient_norms else None
-            self._done(put_forward(pointer, site, to_forward)
-                       or put_backward(pointer, site, to_backward))
+            given += (size, site, gradient_norms, has_gamma, rows, samples, padded, stride // 8, at)
+        self._done(library().sr_put_passes(
+            self._pointer, struct.pack("@" + len(passes) * _abi.PASS, *given), len(passes)))
 
     @_call()
     def put_rows(self, site: int, rows: int) -> None:
@@ -362,10 +356,12 @@ class Recorder:
     @_call()
     def put_vectors(self, name: str, places: Sequence[tuple[int, int]]) -> None:
         """put_vector of one statistic at many sites: (site, address of [width] doubles) each."""
-        pointer, put = self._pointer, library().sr_put_vector
-        number = library().sr_vector_id(encoded(name, "name"))
-        for site, where in places:
-            self._done(put(pointer, site, number, where))
+        if not places:
+            return
+        sites, addresses = zip(*places)
+        number, count = library().sr_vector_id(encoded(name, "name")), len(places)
+        self._done(library().sr_put_vectors(self._pointer, number, (ctypes.c_int * count)(*sites),
+                                            (ctypes.c_void_p * count)(*addresses), count))
 
     @_call()
     def put_scalar(self, site: int, which: Union[str, int], value: float) -> None:
@@ -377,10 +373,13 @@ class Recorder:
     @_call()
     def put_scalars(self, which: Union[str, int], values: Sequence[tuple[int, float]]) -> None:
         """put_scalar of one statistic at many sites: (site, value) each."""
-        pointer, put = self._pointer, library().sr_put_scalar
+        if not values:
+            return
         number = which if isinstance(which, int) else self._scalar_id(which)
-        for site, value in values:
-            self._done(put(pointer, site, number, _real(value, which)))
+        sites, count = [site for site, _ in values], len(values)
+        reals = [value if type(value) is float else _real(value, which) for _, value in values]
+        self._done(library().sr_put_scalars(self._pointer, number, (ctypes.c_int * count)(*sites),
+                                            (ctypes.c_double * count)(*reals), count))
 
     def _scalar_id(self, name):
         if name in self._declared:

@@ -5,42 +5,64 @@ from torch.nn.parameter import is_lazy
 from ._caught import copy_all
 
 
-def kept(taps):
-    """Copies [2, width] of running mean and variance by site, of taps whose modules have them.
+class Kept(dict):
+    """{site: [2, width]}. block: [2, W], those of all sites side by side in this order, or None."""
+    block = None
 
-    On the CPU in doubles that are made once, by one call for all of them. What was kept by the call
-    before stays as it is.
-    """
-    found, to, tensors = {}, [], []
-    for tap in taps:
-        module = tap.module()
-        buffers = {} if module is None else module._buffers
-        mean, variance = buffers.get("running_mean"), buffers.get("running_var")
-        if mean is None or variance is None or is_lazy(mean) or mean.is_meta:
-            continue
-        if mean.device.type != "cpu":
-            found[tap.site] = torch.stack([mean.detach(), variance.detach()])
-            continue
-        block, rows = _rows(tap, mean.shape[0])
-        found[tap.site] = block
-        to += rows
-        tensors += mean, variance
-    if to:
+
+class Keeper:
+    """Copies of running mean and variance, on the CPU in doubles that are made once."""
+
+    def __init__(self):
+        self._places, self._times = [], []  # (site, width); (block, its rows, its views) twice
+
+    def kept(self, taps):
+        """A Kept of the taps whose modules have them, copied by one call for all on the CPU. What
+        was kept by the call before stays as it is."""
+        places, tensors, away = [], [], {}
+        for tap in taps:
+            module = tap.module()
+            if module is None:
+                continue
+            buffers = module._buffers
+            mean, variance = buffers.get("running_mean"), buffers.get("running_var")
+            if mean is None or variance is None or is_lazy(mean) or mean.is_meta:
+                continue
+            if mean.is_cpu:
+                places.append((tap.site, mean.shape[0]))
+                tensors += mean, variance
+            else:
+                away[tap.site] = torch.stack([mean.detach(), variance.detach()])
+        return self._copied(places, tensors, away) if places else Kept(away)
+
+    def _copied(self, places, tensors, away):
+        if places != self._places:
+            self._places, self._times = places, [_blocks(places), _blocks(places)]
+        self._times.reverse()
+        block, rows, views = self._times[0]
         with torch.no_grad():
-            copy_all(to, tensors)
-    return found
+            copy_all(rows, tensors)
+        found = Kept(views)
+        if away:
+            found.update(away)
+        else:
+            found.block = block
+        return found
+
+
+def _blocks(places):
+    """A block [2, W], the rows that it has of each site one after the other, and views by site."""
+    block = torch.empty(2, sum(width for _, width in places), dtype=torch.float64)
+    views = dict(zip((site for site, _ in places), block.split([width for _, width in places], 1)))
+    return block, [row for view in views.values() for row in view.unbind()], views
+
+
+def on_cpu(kept):
+    """Whether nothing of it is on a device; where that is known at once."""
+    return getattr(kept, "block", None) is not None
 
 
 def initial(taps):
     """What a lazy module starts with, by site: it had no buffers before its first forward pass."""
     return {tap.site: torch.tensor([[0.0], [1.0]], dtype=torch.float64).repeat(1, tap.width)
             for tap in taps if tap.width is not None}
-
-
-def _rows(tap, width):
-    """The older one of the tap's two blocks, and its rows."""
-    if tap.running is None or tap.running[0][0].shape[1] != width:
-        tap.running = [(block, block.unbind())
-                       for block in torch.empty(2, 2, width, dtype=torch.float64)]
-    tap.running.reverse()
-    return tap.running[0]

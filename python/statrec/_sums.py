@@ -41,7 +41,7 @@ class Layout:
     """
 
     def __init__(self, x, width, first, index=None):
-        self.width, self.index = width, index
+        self.width, self.index, self.shape, self.stride = width, index, x.shape, x.stride()
         self.first = first and x.dim() > 2
         self.planes = self.first and index is None and not x.movedim(1, -1).is_contiguous()
         self.rows = x.numel() // width if index is None else index.numel()
@@ -50,10 +50,13 @@ class Layout:
         """x contiguous as [N, width, L] (planes) or [rows, width], float32 or better."""
         if self.planes:
             return upcast(x).reshape(x.shape[0], self.width, -1).contiguous()
-        x = (x.movedim(1, -1) if self.first else x).reshape(-1, self.width)
+        if self.first:
+            x = x.movedim(1, -1)
+        if x.dim() != 2 or x.shape[1] != self.width:
+            x = x.reshape(-1, self.width)
         if self.index is not None:
             x = x.index_select(0, self.index)
-        return upcast(x).contiguous()
+        return (x.float() if x.dtype in _HALVES else x).contiguous()
 
 
 # -- which kernels ----------------------------------------------------------------------------
@@ -101,7 +104,7 @@ def _blocks(x):
 def moments(x):
     """Mean and biased variance [d] in double, of x [R, d] or [N, d, L] (Layout), R > 0."""
     if _native.reads(x):
-        return _native.moments(x)[:2].unbind()
+        return _native.moments(x).unbind()[:2]
     if x.dim() == 3:
         return _plane_moments(x) if x.device.type == "cpu" else _plain_moments(x, (0, 2))
     return _row_moments(x) if _fusable(x) else _plain_moments(x, 0)
@@ -150,7 +153,7 @@ def gradient_sums(g, x, mean, norms=True):
 
     Without norms sum g^2 may be missing (zeros): it is another pass over g.
     """
-    if _native.reads(x) and _native.reads(g):
+    if _native.reads(x, g):
         return _native.gradient_sums(g, x, mean).unbind()
     center = mean.to(x.dtype)
     if g.dtype != x.dtype:
@@ -225,6 +228,8 @@ def row_norms(g, x, gamma, eps, root, groups):
     each row has its own s; otherwise features are normalized in so many groups over each sample.
     With q = gamma g, dx = (q - mean(q) - xhat mean(q xhat)) / s, without mean(q) where root.
     """
+    if not groups and x.dim() == 2 and _native.reads(x, g):
+        return _native.row_norms(g, x, gamma, eps, root)
     total = torch.zeros(2, dtype=wide(x.device), device=x.device)
     pieces = max(1, x.numel() // _PIECE)
     for part_g, part_x in zip(g.tensor_split(pieces), x.tensor_split(pieces)):

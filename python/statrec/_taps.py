@@ -28,7 +28,7 @@ import weakref
 import torch
 
 from . import _activations, _calls, _nodes, _sums, _traced
-from ._catch import Catch, Through, source_of
+from ._catch import Catch, Through, saving, source_of, wrapped
 from ._caught import Pass, Stored
 from ._say import warn
 
@@ -82,19 +82,7 @@ class _Tensor:
 _TENSOR = _Tensor()
 
 
-def _is_wrapped(output):
-    """Whether a transform of torch.func (vmap, grad) made the tensor: it has no data of its own."""
-    return _wrapped is not None and torch.is_tensor(output) and _wrapped(output)
-
-
-_wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor", None)
 _is_compiling = torch.compiler.is_compiling
-_saved_hooks = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)
-
-
-def _saving_hooks():
-    """Whether tensors that are saved for backward go through hooks now, or it cannot be told."""
-    return _saved_hooks is None or _saved_hooks(False) is not None
 
 
 class Tap:
@@ -105,9 +93,10 @@ class Tap:
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
-        self.device, self.stored, self.running = None, [], None
+        self.device, self.stored = None, []
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
+        self.known = None  # the Layout of the pass before
         self.activations = None  # (serial, Counts) of this step
         self.card = None  # what _cards keeps of it
         self.module = _no_module if site.module is None else weakref.ref(site.module)
@@ -132,7 +121,7 @@ class Tap:
             handle.remove()
         self.passes.clear()
         self.card = None
-        self.leaf = self.mask = self.valid = self.last = self.usual = None
+        self.leaf = self.mask = self.valid = self.last = self.usual = self.known = None
 
     def set_mask(self, mask):
         self.mask, self.valid = mask, None if mask is None else mask.valid
@@ -152,19 +141,23 @@ class Tap:
     # -- forward ------------------------------------------------------------------------------
 
     def __call__(self, module, args, kwargs, output):
-        if not _is_compiling() and self.shared.idle:  # the compiler must not guard on it
+        shared = self.shared
+        if shared.idle:
+            return None
+        compiling = _is_compiling()  # the compiler must guard on little of what steps change
+        if not compiling and self.usual is not None and _nodes.as_usual(self, module, output):
             return None
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
         if not self.wants(module):
             return None
-        if self.shared.phase != self.phase:
-            if not self.shared.phase:
-                self.shared.outside = self.site.name
+        if shared.phase != self.phase:
+            if not shared.phase:
+                shared.outside = self.site.name
             return None
-        if _is_compiling():
-            return self._compiled(args, output) if self.shared.on else None
-        if _is_wrapped(output):
+        if compiling:
+            return self._compiled(args, output)
+        if isinstance(output, torch.Tensor) and wrapped(output):
             self.misfit = "torch.func and vmap hide the rows and the gradient of its tensors"
             return None
         return self._ran(module, args, output)
@@ -177,7 +170,7 @@ class Tap:
         """A forward pass outside of a compiler. What it returns, if not None, is the output."""
         if self.shared.activations and self.shared.on:
             self.shared.guarded(self._measure, args, output)
-        if not self.observed and _saving_hooks():
+        if not self.observed and saving(False) is not None:
             return self._through(args, output) if self.shared.saves else None
         self.shared.guarded(self._eager, module, args, output)
         return None
@@ -193,7 +186,8 @@ class Tap:
 
     def _input(self, args, output):
         x = output if self.at_output else args[0] if args else None
-        if not torch.is_tensor(x) or not torch.is_tensor(output) or x.shape != output.shape:
+        if (not isinstance(x, torch.Tensor) or not isinstance(output, torch.Tensor)
+                or x.shape != output.shape):
             self.misfit = "its input is no tensor of its output's shape"
             return None
         if x.dim() < 2 or not x.is_floating_point():
@@ -234,6 +228,11 @@ class Tap:
     def _layout(self, x, wanted=True):
         """Layout of the input of a pass that is recorded, if wanted; the first pass of a site gives
         its order and its width in any case."""
+        known = self.known
+        if (known is not None and wanted and self.shared.on and self.mask is None
+                and x.shape == known.shape and x.stride() == known.stride):
+            self.device = x.device
+            return known
         rows_shape, width = self._shapes(x)
         if self.order is None:
             self.order, self.width = next(self.shared.order), self.width or width
@@ -248,15 +247,15 @@ class Tap:
         except ValueError as error:
             self.misfit = str(error)
             return None
-        return _sums.Layout(x.detach(), self.width, self.first, index)
+        layout = _sums.Layout(x.detach(), self.width, self.first, index)
+        self.known = layout if index is None else None
+        return layout
 
     def _by_node(self, module, output):
         """Whether nothing is left to do, since the node of a batch norm has all numbers. Not where
         somebody has replaced forward: by a checkpointed one, which a look at the node runs again."""
         if not self.shared.on or not torch.is_tensor(output) or "forward" in module.__dict__:
             return False
-        if self.usual is not None and _nodes.as_usual(self, module, output):
-            return True
         if not _nodes.caught(self, module, output):
             return False
         if self.order is None:
@@ -323,14 +322,16 @@ class Tap:
         On the CPU they are copied to rows that are made once: small tensors that live on among the
         freed activations keep their memory from being used again, which costs more than all sums.
         """
-        self.note_again(serial)
         if tensors[0].is_cpu:
             place = 0 if self.shared.repeat == "last" else len(self.passes)
             if place == len(self.stored):
                 self.stored.append(Stored(self.site, self.width))
+            if self.passes:
+                self.note_again(serial)
             self.arrived(self.stored[place].fill(kind, tensors, gamma, counts, serial))
         else:
             *known, last = tensors
+            self.note_again(serial)
             known.append(torch.zeros_like(known[0]) if last is None else last)
             # the node's gradients may become .grad, which the host changes in place
             own = torch.Tensor.clone if kind == "batch_norm" else torch.Tensor.detach
@@ -364,12 +365,13 @@ class _Enter:
         return _no_tap, ()
 
     def __call__(self, module, args):
+        if self.tap.shared.idle:
+            return
         if _is_compiling():
             self.tap.misfit = ("torch.compile hides a norm that its module applies an activation "
                                "to; it is recorded outside of it")
             return
-        shared = self.tap.shared
-        wanted = self.tap.wants(module) and not shared.idle
+        shared, wanted = self.tap.shared, self.tap.wants(module)
         if wanted and "forward" in module.__dict__:  # a checkpointed one runs again without this hook
             self.tap.misfit, wanted = "its forward has been replaced", False
         if wanted and not shared.phase and self.tap.phase:
@@ -385,7 +387,7 @@ class _Leave(_Enter):
     """Its forward hook, also called where the forward pass has failed."""
 
     def __call__(self, module, args, output):
-        if _is_compiling():
+        if self.tap.shared.idle or _is_compiling():
             return
         mode = self.entered.pop() if self.entered else None
         if mode is not None:

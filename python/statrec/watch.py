@@ -88,6 +88,7 @@ class Watch:
         resume, self._gathered = bool(options.get("resume")), None
         self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
+        self._keeper = _running.Keeper()
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._own_rows = self._movement = self._source = None
@@ -237,10 +238,7 @@ class Watch:
             return
         start, before = time.perf_counter(), self._recorder_seconds()
         self._number = self._number + 1 if step is None else int(step)
-        if self._cards is not None:
-            scale = _cards.scale_of(scaler, grad_scale)
-        else:
-            scale = scaler.get_scale() if scaler is not None else float(grad_scale)
+        scale = _cards.scale_of(scaler, grad_scale)
         row = dict(update=update, tokens=tokens, epoch=epoch, lr=lr)
         try:
             with _forward.plain() if self._forward else contextlib.nullcontext():
@@ -253,6 +251,8 @@ class Watch:
         self._seconds += max(0.0, spent)
 
     def _step(self, row, numbers, scale, scalars):
+        if self._cards is not None:
+            self._cards.flush()
         passes = [caught for tap in self._taps for caught in tap.passes]
         self._warn(passes)
         if self._gathered is None:
@@ -262,7 +262,9 @@ class Watch:
             self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()}, before)
             return
         self._keep_running()
-        hosts, told, before, after, norms = self._fetched(passes, numbers, scale, before)
+        scalars = {name: dict(one) if isinstance(one, dict) else one for name, one in scalars.items()}
+        hosts, told, before, after, norms = self._fetched(passes, numbers, scale, before,
+                                                          [row, scalars, *scalars.values()])
         _nodes.trust(self._taps, hosts)
         own, (hosts, loss) = hosts, self._from_ranks(hosts, None if numbers[0] is None else told[0])
         if self._shared.failure is not None:
@@ -289,6 +291,8 @@ class Watch:
     def _activations(self):
         """{scalar: {site name: number}} of the inputs' sizes in this step."""
         found = {}
+        if not self._activations_every and not self._forward:
+            return found
         for tap in self._taps:
             if tap.activations is not None and tap.width is not None:
                 for name, value in tap.activations[1].numbers().items():
@@ -352,15 +356,24 @@ class Watch:
             self._parted = True
             self._ranks.gather(self._gathered, [], False)
 
-    def _fetched(self, passes, numbers, scale, before):
+    def _fetched(self, passes, numbers, scale, before, tables=()):
         """HostPasses, the numbers as floats, running statistics [2, width] by site before and after
-        the step, and {"dx_norm": {site: value}, "direct_norm": ...} of row norms."""
-        tensors = [value.detach().reshape(()) for value in numbers if torch.is_tensor(value)]
-        kept = [dict(before), dict(self._running)] if passes else [{}, {}]
-        away = [(one, site) for one in kept for site, values in one.items() if not values.is_cpu]
+        the step, and {"dx_norm": {site: value}, "direct_norm": ...} of row norms. Tensors in
+        tables, a list that holds dicts, are replaced by their values. One copy for each device:
+        nothing else here waits for it."""
+        tables = [(one, name) for one in tables if isinstance(one, dict) for name in one
+                  if torch.is_tensor(one[name])]
+        tensors = [value for value in numbers if torch.is_tensor(value)]
+        kept = [before, self._running] if passes else [{}, {}]
+        if not all(_running.on_cpu(one) for one in kept):
+            kept = [dict(one) for one in kept]
+        away = [(one, site) for one in kept if not _running.on_cpu(one)
+                for site, values in one.items() if not values.is_cpu]
         try:
             normed = [caught for caught in passes if caught.norms is not None]
-            hosts, got = _passes.to_host(
+            tensors = [value.detach().reshape(()) for value in
+                       (*tensors, *(one[name] for one, name in tables))]
+            hosts, got, scale = _passes.to_host(
                 passes, [*tensors, *(one[site] for one, site in away),
                          *(caught.norms for caught in normed)], scale)
         except Exception as error:  # the other ranks must hear of it
@@ -370,6 +383,8 @@ class Watch:
         values = iter(got[:len(tensors)])
         numbers = [float(next(values)) if torch.is_tensor(value) else number(value)
                    for value in numbers]
+        for (one, name), here in zip(tables, values):
+            one[name] = here.item()
         for (one, site), here in zip(away, got[len(tensors):]):
             one[site] = here
         return hosts, numbers, *kept, norms
@@ -379,7 +394,8 @@ class Watch:
         for tap in self._taps:
             tap.passes.clear()
             tap.activations = None
-            tap.set_mask(None)
+            if tap.mask is not None:
+                tap.set_mask(None)
             tap.prepare(tap.device)
         self._records()
 
@@ -398,7 +414,7 @@ class Watch:
         taps = [tap for tap in self._taps if tap.site.own_running]
         if self._cards is not None:
             taps = self._cards.keep_running(taps)
-        self._running = _running.kept(taps)
+        self._running = self._keeper.kept(taps)
 
     # -- to the file --------------------------------------------------------------------------
 
@@ -410,7 +426,8 @@ class Watch:
                 _taps.warn_misfits([tap], self._told)
         self._gathered = [(tap.site, tap.width) for tap in self._taps if tap.width is not None]
         lazy = [tap for tap in self._taps if tap.site.own_running and tap.site not in self._running]
-        self._running.update(_running.initial(lazy))
+        if lazy:
+            self._running = _running.Kept({**self._running, **_running.initial(lazy)})
 
     def _write(self, hosts, running, row, scalars):
         step = row.pop("number", self._number)

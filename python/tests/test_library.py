@@ -3,6 +3,7 @@ import ctypes
 import os
 import pickle
 import shutil
+import struct
 import subprocess
 import threading
 import time
@@ -135,7 +136,7 @@ class ShorterStructs(unittest.TestCase):
 # The struct of a class, and those of its fields that C calls otherwise.
 STRUCTS = {"sr_failure": _abi.Failure, "sr_options": _abi.Options, "sr_site": _abi.Site,
            "sr_step": _abi.Step, "sr_forward": _abi.Forward, "sr_backward": _abi.Backward,
-           "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
+           "sr_pass": _abi.Pass, "sr_tensor": _abi.Tensor, "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
            "sr_run_metric": _abi.RunMetric, "sr_run_declared": _abi.RunDeclared,
            "sr_run_embedding": _abi.RunEmbedding, "sr_recovery": _abi.Recovery}
 
@@ -173,6 +174,14 @@ class Headers(InDirectory):
                 expected.append(f"{name}.{field} {getattr(kind, field).offset} "
                                 f"{ctypes.sizeof(of)}")
         self.assertEqual(self.output(asked).splitlines(), expected)
+
+    def test_packed(self):
+        """Structs that are given as bytes."""
+        for kind, letters, values in ((_abi.Tensor, _abi.TENSOR, [64, 7, 1, 2, 3, 4, 5, 6]),
+                                      (_abi.Pass, _abi.PASS, [56, 1, True, False, 2, 3, 4, 5, 6])):
+            self.assertEqual(struct.calcsize("@" + 2 * letters), 2 * ctypes.sizeof(kind))
+            one = kind.from_buffer_copy(struct.pack("@" + letters, *values))
+            self.assertEqual([getattr(one, name) for name, _ in kind._fields_], values)
 
     def test_enumerations(self):
         asked = [f'printf("{name} %d\\n", (int){name});' for name in NUMBERS]

@@ -206,6 +206,113 @@ class Believed(unittest.TestCase):
             self.assertEqual(_believed.believed(y.to(dtype) if y.is_contiguous() else y.to(dtype), version), want)
 
 
+class Together(CardCase):
+    """Small tensors that look alike share a launch."""
+
+    def setUp(self):
+        super().setUp()
+        self.launched, whole = [], _kernels.Launch.__call__
+        self.patch(_kernels.Launch, "__call__", lambda launch, *given: (
+            self.launched.append((given[3] if len(given) > 3 else launch.grid)[2]),
+            whole(launch, *given))[1])
+
+    def watched(self, model, batch, steps=1, **options):
+        with fake_watch(model, **options) as run:
+            for _ in range(steps):
+                self.launched.clear()
+                model(batch).square().sum().backward()
+                run.step()
+        return run
+
+    def test_launches_and_sums(self):
+        for norm, shape, sites, want in (
+                (lambda: nn.LayerNorm(6), (33, 6), 1, [1]), (lambda: nn.LayerNorm(6), (5, 7, 6), 6, [2, 4]),
+                (lambda: nn.RMSNorm(6), (33, 6), 4, [4]), (lambda: nn.GroupNorm(2, 6), (5, 6, 4, 3), 3, [3])):
+            model = nn.Sequential(*[norm() for _ in range(sites)])
+            for parameter in model.parameters():
+                nn.init.uniform_(parameter, 0.5, 1.5)
+            self.watched(model, torch.randn(shape))
+            self.assertEqual(sorted(self.launched), want)
+            self.compare(model, shape)
+
+    def compare(self, model, shape):
+        """With a launch for each site, in a run of the same batch."""
+        batch = torch.randn(shape)
+        with mock.patch.object(_kernels, "SMALL", 0):
+            one = self.watched(model, batch)
+            self.assertEqual(self.launched, [1] * len(model))
+        other = self.watched(model, batch)
+        found, wanted = (run.recorder.steps[0]["scalars"] for run in (other, one))
+        self.assertEqual(found.keys(), wanted.keys())
+        for key, value in wanted.items():
+            self.assertAlmostEqual(found[key] / value, 1, 12)
+        for site in other.sites:
+            a, b = one.recorder.passes(site)[0], other.recorder.passes(site)[0]
+            for name, values in a.items():
+                for x, y in zip(values, b[name]) if isinstance(values, list) else ():
+                    self.assertLessEqual(abs(x - y), 1e-12 * max(map(abs, values)), (site, name))
+
+    def test_what_looks_different(self):
+        """Another width, another eps, a mask, and a tensor that is large: each a launch of its own."""
+        wide = nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 6),
+                             nn.LayerNorm(6, eps=1e-3), nn.LayerNorm(6))
+        self.watched(wide, torch.randn(9, 6))
+        self.assertEqual(sorted(self.launched), [1, 1, 2])
+        large = nn.Sequential(nn.LayerNorm(64), nn.LayerNorm(64))
+        self.watched(large, torch.randn(513, 64))  # 128 KiB and a row
+        self.assertEqual(self.launched, [1, 1])
+        self.watched(large, torch.randn(512, 64))
+        self.assertEqual(self.launched, [2])
+        model = nn.Sequential(nn.LayerNorm(6), nn.LayerNorm(6))
+        with fake_watch(model) as run:
+            run.mask(torch.ones(9))
+            self.launched.clear()
+            model(torch.randn(9, 6)).sum().backward()
+            run.step()
+            self.assertEqual(self.launched, [1, 1])
+
+    def test_what_waits_is_little(self):
+        """TOGETHER - 1 sites, whose x and g are at most SMALL: below 1 MiB on the card."""
+        self.assertLess((_kernels.TOGETHER - 1) * 2 * _kernels.SMALL, 1 << 20)
+        model, waiting = nn.Sequential(*[nn.LayerNorm(6) for _ in range(7)]), []
+        whole = _kernels.Together.add
+
+        def add(together, *given):
+            whole(together, *given)
+            waiting.append(sum(map(len, together._waiting.values())))
+        self.patch(_kernels.Together, "add", add)
+        self.watched(model, torch.randn(9, 6))
+        self.assertEqual(waiting, [1, 2, 3, 0, 1, 2, 3])
+
+    def test_overwritten_while_it_waits(self):
+        """Whatever the host overwrites between the backward pass and step() is told, not recorded."""
+        model, kept = nn.Sequential(nn.Identity(), nn.LayerNorm(6), nn.LayerNorm(6)), []
+        model[2].register_forward_pre_hook(lambda module, args: kept.append(args[0]))
+        with fake_watch(model) as run:
+            for step in range(2):
+                (model(torch.randn(9, 6)) ** 2).sum().backward()
+                if step:
+                    with torch.no_grad():
+                        kept[-1].add_(1)
+                    with self.assertWarnsRegex(RuntimeWarning, "2 is not recorded.*overwritten"):
+                        run.step()
+                else:
+                    run.step()
+        self.assertEqual([[one["site"] for one in step["passes"]] for step in run.recorder.steps],
+                         [["1", "2"], ["1"]])
+
+    def test_the_last_of_two_passes(self):
+        """The first one is read before its place is cleared for the second."""
+        model = nn.Sequential(nn.Identity(), nn.LayerNorm(6))
+        x, weight = torch.randn(2, 9, 6), torch.randn(2, 9, 6)
+        with fake_watch(model, repeat="last") as run:
+            for _ in range(2):
+                for one in range(2):
+                    (model(x[one]) * weight[one]).sum().backward()
+                run.step()
+        self.close_to(run.recorder.passes("1")[0], reference(x[1], weight[1]))
+
+
 class Steps(CardCase):
     def test_several_passes(self):
         norm, pairs, want = nn.LayerNorm(6), [], []
@@ -420,6 +527,58 @@ class Movement(CardCase):
                                 self.assertLess(abs(a / b - 1), 1e-5)
 
 
+class CachedLaunch(unittest.TestCase):
+    """What Triton has compiled is called with prepared arguments."""
+
+    class Kernel:
+        """Counts what comes by Triton's own way, and what is called directly."""
+        device_caches = {}
+
+        def __init__(self):
+            self.slow, self.fast = [], []
+
+        def __getitem__(self, grid):
+            def launch(*given, num_warps, **constants):
+                self.slow.append((grid, given, constants, num_warps))
+                return mock.Mock(spec=("run", "function", "packed_metadata"), function="F",
+                                 packed_metadata="M", run=lambda *given: self.fast.append(given))
+            return launch
+
+    def setUp(self):
+        patched = mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda index: 7, create=True)
+        patched.start()
+        self.addCleanup(patched.stop)
+        self.kernel = self.Kernel()
+        self.launch = _kernels.Launch(self.kernel, (3, 2), (10, 6, 0.5), dict(MASKED=False, HIGH=16), 8)
+        self.x, self.slot = torch.zeros(64), torch.zeros(64, dtype=torch.float64)
+
+    def test_once_by_triton(self):
+        for _ in range(3):
+            self.launch((self.x,), (self.slot,), 16)
+        self.assertEqual(self.kernel.slow, [((3, 2, 1), (self.x, self.slot, 16, 10, 6, 0.5),
+                                             dict(MASKED=False, HIGH=16), 8)])
+        self.assertEqual(self.kernel.fast, 2 * [(3, 2, 1, 7, "F", "M", None, None, None, self.x, self.slot, 16,
+                                                 10, 6, 0.5, False, 16)])
+
+    def test_grid_of_several(self):
+        for count in (2, 4, 3):
+            self.launch((self.x,), (self.slot,), 16, (3, 2, count))
+        self.assertEqual([given[:3] for given in self.kernel.fast], [(3, 2, 4), (3, 2, 3)])
+
+    def test_what_the_code_assumes(self):
+        """Another alignment or another stride is for Triton to look at."""
+        odd = torch.zeros(65)[1:]
+        self.launch((odd,), (self.slot,), 16)
+        self.launch((odd,), (self.slot,), 16)
+        self.assertEqual((len(self.kernel.slow), len(self.kernel.fast)), (2, 0))
+        self.launch((self.x,), (self.slot,), 16)
+        self.launch((odd,), (self.slot,), 16)
+        self.assertEqual((len(self.kernel.slow), len(self.kernel.fast)), (4, 0))
+        self.launch((self.x,), (self.slot,), 32)
+        self.launch((self.x,), (self.slot,), 32)
+        self.assertEqual((len(self.kernel.slow), len(self.kernel.fast)), (5, 1))
+
+
 class Copies(unittest.TestCase):
     def test_values_are_those_of_now(self):
         tensors = [torch.ones(2, 3), torch.tensor(4.0), torch.ones(5, dtype=torch.float64)]
@@ -459,7 +618,7 @@ class Interpreted(unittest.TestCase):
 
 def load_tests(loader, tests, pattern):
     """Interpreted alone, or within its process all others."""
-    mine = Interpreted, Believed, Copies
+    mine = Interpreted, Believed, Copies, CachedLaunch
     inside = os.environ.get("TRITON_INTERPRET") == "1"
     return unittest.TestSuite(test for suite in tests for test in suite
                               if (not isinstance(test, Interpreted) if inside else isinstance(test, mine)))

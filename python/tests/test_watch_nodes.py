@@ -395,6 +395,23 @@ class Usual(NodeCase):
         for change in (replace("weight"), replace("bias"), freeze):
             self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6), change), 1)
 
+    def test_phase(self):
+        """A pass of another phase is not that of a trusted tap."""
+        model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)
+        with fake_watch(model, phases=("a", "b")) as run:
+            for size in (1.0, 2.0, 3.0):
+                for name in run.phases:
+                    with run.phase(name):
+                        model(size * (1 + (name == "b")) * batch).square().mean().backward()
+                self.assertEqual([len(tap.passes) for tap in run._taps], [1, 1])
+                run.step()
+        for one in "ab":
+            found = [run.recorder.passes(f"{one}:norm", step)[0]["variance"][0] for step in range(3)]
+            for step, value in enumerate(found):
+                self.assertAlmostEqual(value / found[0], (step + 1) ** 2, 3)
+        first, second = (run.recorder.passes(f"{one}:norm")[0]["variance"][0] for one in "ab")
+        self.assertAlmostEqual(second / first, 4, 3)
+
     def test_type(self):
         self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6),
                                     lambda model: model.double()), 1)

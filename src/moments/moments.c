@@ -1,5 +1,5 @@
 /* moments.c -- mean, biased variance and mean square per feature over the valid rows of a tensor,
- * and the three sums of the backward pass.
+ * the three sums of the backward pass, and norms of a row normalization's gradient.
  *
  *   mean[c] = sum_i x[i,c] / n      variance[c] = sum_i (x[i,c] - mean[c])^2 / n
  *   mean_square[c] = sum_i x[i,c]^2 / n
@@ -50,6 +50,8 @@ typedef struct kernels {
                       gradient_sums to);
     void (*sum_values)(const void *x, int64_t n, double pivot, double *sum, double *square);
     void (*sum_gradients)(const void *g, const void *x, int64_t n, double center, double sums[3]);
+    void (*sum_products)(const void *g, const void *x, const double *gamma, int64_t n, double pivot,
+                         double sums[5]);
     int64_t (*keep_valid)(const void *x, int64_t n, const uint8_t *valid, void *kept);
 } kernels;
 
@@ -268,4 +270,48 @@ void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *cent
                     .to = {sum_g, sum_gc, sum_gg}};
     memset(sum_g, 0, bytes), memset(sum_gc, 0, bytes), memset(sum_gg, 0, bytes);
     (x->inner == 1 ? sums_of_columns : sums_of_planes)(&p);
+}
+
+/* -- gradient of a row normalization ----------------------------------------------------------- */
+
+/* Adds the sums of one row: of x - pivot, its square, q = gamma g, q^2 and q (x - pivot). */
+static void add_row(const sr_tensor *g, const sr_tensor *x, int64_t row, const double *gamma,
+                    double pivot, double sums[5]) {
+    const int64_t d = x->channels;
+    if (g->element == x->element) {
+        kernels_of(x->element)
+            ->sum_products(row_at(g, row, 0), row_at(x, row, 0), gamma, d, pivot, sums);
+        return;
+    }
+    double of_g[TILE], of_x[TILE];
+    for (int64_t c = 0; c < d; c += TILE) {
+        const int64_t n = d - c < TILE ? d - c : TILE;
+        kernels_of(g->element)->read(row_at(g, row, c), n, of_g);
+        kernels_of(x->element)->read(row_at(x, row, c), n, of_x);
+        kernels_double.sum_products(of_g, of_x, gamma ? gamma + c : NULL, n, pivot, sums);
+    }
+}
+
+/* With d features, xhat = (x - mean) / s and q = gamma g: dx = (q - mean(q) - xhat mean(q xhat)) / s,
+ * and
+ *
+ *   s^2 |dx|^2 = |q|^2 - d mean(q)^2 - (2 - variance / s^2) d mean(q xhat)^2
+ *
+ * The root mean square alone leaves out both means. */
+void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
+                  bool root, double square[2]) {
+    const double d = (double)x->channels;
+    square[0] = square[1] = 0;
+    for (int64_t r = 0; r < x->outer; r++) {
+        if (x->valid && !x->valid[r]) continue;
+        double pivot = 0, sums[5] = {0};
+        if (!root) kernels_of(x->element)->read(row_at(x, r, 0), 1, &pivot);
+        add_row(g, x, r, gamma, pivot, sums);
+        const double mean = root ? 0 : sums[0] / d, mean_q = root ? 0 : sums[2] / d;
+        const double spread = sums[1] / d - mean * mean, variance = spread < 0 ? 0 : spread;
+        const double s2 = variance + eps, share = (sums[4] - mean * sums[2]) / d;
+        const double dx =
+            sums[3] - d * (mean_q * mean_q + (2 - variance / s2) * share * share / s2);
+        square[0] += (dx < 0 ? 0 : dx) / s2, square[1] += sums[3] / s2; /* NaN stays */
+    }
 }

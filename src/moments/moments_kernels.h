@@ -123,6 +123,28 @@ static void NAME(sum_gradients)(const void *gradients, const void *inputs, int64
     }
 }
 
+/* -- rows ---------------------------------------------------------------------------------- */
+
+/* Adds the sums of x - pivot, its square, q = gamma g, q^2 and q (x - pivot). gamma NULL: ones. */
+static void NAME(sum_products)(const void *gradients, const void *inputs, const double *gamma,
+                               int64_t n, double pivot, double sums[5]) {
+    const ELEMENT *g = gradients, *x = inputs;
+    lanes a = {0}, b = {0}, c = {0}, e = {0}, f = {0}, q, v, gain;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        NAME(load)(&q, g + i), NAME(load)(&v, x + i);
+        if (gamma) load_double(&gain, gamma + i), q *= gain;
+        v -= pivot, a += v, b += v * v, c += q, e += q * q, f += q * v;
+    }
+    sums[0] += lanes_sum(&a), sums[1] += lanes_sum(&b), sums[2] += lanes_sum(&c);
+    sums[3] += lanes_sum(&e), sums[4] += lanes_sum(&f);
+    for (; i < n; i++) {
+        const double w = NAME(value)(g + i) * (gamma ? gamma[i] : 1);
+        const double u = NAME(value)(x + i) - pivot;
+        sums[0] += u, sums[1] += u * u, sums[2] += w, sums[3] += w * w, sums[4] += w * u;
+    }
+}
+
 /* Copies the valid ones of n values in order; returns their number. */
 static int64_t NAME(keep_valid)(const void *values, int64_t n, const uint8_t *valid, void *kept) {
     const ELEMENT *x = values;
@@ -134,8 +156,8 @@ static int64_t NAME(keep_valid)(const void *values, int64_t n, const uint8_t *va
 }
 
 static const kernels NAME(kernels) = {
-    sizeof(ELEMENT),  NAME(read),          NAME(merge_rows), NAME(add_pairs),
-    NAME(sum_values), NAME(sum_gradients), NAME(keep_valid),
+    sizeof(ELEMENT),  NAME(read),          NAME(merge_rows),   NAME(add_pairs),
+    NAME(sum_values), NAME(sum_gradients), NAME(sum_products), NAME(keep_valid),
 };
 
 #undef ELEMENT

@@ -246,11 +246,89 @@ static void test_gradient_sums(void **state) {
     }
 }
 
+/* -- gradient of a row normalization ----------------------------------------------------------- */
+
+typedef struct row_case {
+    const char *name;
+    int64_t rows, width;
+    sr_element of_g, of_x;
+    double mean;
+    bool root, gained, masked;
+} row_case;
+
+/* Squares of dx and of gamma g / s of one row. */
+static void add_reference_norms(const row_case *c, const double *g, const double *x,
+                                const double *gamma, double eps, long double square[2]) {
+    long double mean = 0, spread = 0, mean_q = 0, mean_qx = 0;
+    for (int64_t k = 0; k < c->width && !c->root; k++) mean += x[k] / (long double)c->width;
+    for (int64_t k = 0; k < c->width; k++)
+        spread += (x[k] - mean) * (x[k] - mean) / (long double)c->width;
+    const long double s = sqrtl(spread + eps);
+    for (int64_t k = 0; k < c->width; k++) {
+        const long double q = g[k] * (gamma ? gamma[k] : 1);
+        mean_q += c->root ? 0 : q / c->width, mean_qx += q * (x[k] - mean) / s / c->width;
+    }
+    for (int64_t k = 0; k < c->width; k++) {
+        const long double q = g[k] * (gamma ? gamma[k] : 1);
+        const long double dx = (q - mean_q - (x[k] - mean) / s * mean_qx) / s;
+        square[0] += dx * dx, square[1] += q / s * (q / s);
+    }
+}
+
+static void check_row_norms(const row_case *c) {
+    const int64_t size = c->rows * c->width;
+    void *xs = need((size_t)size * 8), *gs = need((size_t)size * 8);
+    double *x = need((size_t)size * sizeof *x), *g = need((size_t)size * sizeof *g);
+    double *gamma = need((size_t)c->width * 8);
+    uint8_t *valid = c->masked ? need((size_t)c->rows) : NULL;
+    long double square[2] = {0};
+    for (int64_t k = 0; k < c->width; k++) gamma[k] = 1.5 + noise(k + 5);
+    for (int64_t k = 0; k < size; k++) {
+        x[k] = store(c->of_x, xs, k, c->mean + noise(k));
+        g[k] = store(c->of_g, gs, k, 3 * noise(k + 77777));
+    }
+    for (int64_t r = 0; r < c->rows; r++) {
+        if (valid) valid[r] = r % 3 != 1;
+        if (!valid || valid[r])
+            add_reference_norms(c, g + r * c->width, x + r * c->width, c->gained ? gamma : NULL,
+                                1e-3, square);
+    }
+    const sr_tensor tg = SR_INIT(sr_tensor, gs, c->of_g, c->rows, c->width, 1, NULL, 0);
+    const sr_tensor tx = SR_INIT(sr_tensor, xs, c->of_x, c->rows, c->width, 1, valid, 0);
+    double got[2];
+    sr_row_norms(&tg, &tx, c->gained ? gamma : NULL, 1e-3, c->root, got);
+    const double want[2] = {(double)square[0], (double)square[1]};
+    check_near_double(c->name, got, want, 2, 1e-11, 1e-300);
+    free(x), free(g), free(xs), free(gs), free(gamma), free(valid);
+}
+
+static void test_row_norms(void **state) {
+    (void)state;
+    static const row_case cases[] = {
+        {"rows", 7, 24, SR_FLOAT32, SR_FLOAT32, 0, false, true, false},
+        {"odd width, large mean", 5, 769, SR_FLOAT32, SR_FLOAT32, 1e3, false, true, false},
+        {"root", 9, 17, SR_FLOAT32, SR_FLOAT32, 2, true, true, false},
+        {"root without gain", 3, 130, SR_FLOAT64, SR_FLOAT64, 2, true, false, false},
+        {"without gain", 3, 8, SR_FLOAT64, SR_FLOAT64, 2, false, false, false},
+        {"masked", 10, 11, SR_FLOAT32, SR_FLOAT32, 1, false, true, true},
+        {"two elements, tiles", 2, 1100, SR_FLOAT32, SR_FLOAT64, 1, false, true, false},
+        {"two elements", 6, 40, SR_BFLOAT16, SR_FLOAT16, 1, false, true, false},
+        {"few features", 6, 3, SR_FLOAT32, SR_BFLOAT16, 0, false, true, false},
+        {"no rows", 0, 4, SR_FLOAT32, SR_FLOAT32, 0, false, true, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check_row_norms(&cases[i]);
+    const float g[4] = {1, NAN, 1, 1}, x[4] = {1, 2, NAN, 4};
+    const sr_tensor tg = floats(g, 2, 1, NULL), tx = floats(x, 2, 1, NULL);
+    double square[2];
+    sr_row_norms(&tg, &tx, NULL, 1e-3, false, square);
+    assert_true(isnan(square[0]) && isnan(square[1]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_half),    cmocka_unit_test(test_moments),
         cmocka_unit_test(test_elements),      cmocka_unit_test(test_moments_without_rows),
-        cmocka_unit_test(test_gradient_sums),
+        cmocka_unit_test(test_gradient_sums), cmocka_unit_test(test_row_norms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

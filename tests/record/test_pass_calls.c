@@ -257,6 +257,82 @@ static void test_without_squares(void **state) {
     }
 }
 
+/* -- many sites in one call ------------------------------------------------------------------- */
+
+enum { TABLE_STRIDE = SCRIPT_WIDTH + 2 };
+
+static void fill_table(double table[7][TABLE_STRIDE]) {
+    for (int i = 0; i < 7; i++)
+        for (int k = 0; k < TABLE_STRIDE; k++) table[i][k] = other(i, k);
+}
+
+static sr_pass pass_of(double table[7][TABLE_STRIDE]) {
+    return SR_INIT(sr_pass, 0, true, true, 8, 2, 1, TABLE_STRIDE, table[0]);
+}
+
+static void put_one_by_one(sr_recorder *r, double table[7][TABLE_STRIDE], const sr_pass *p) {
+    sr_put_forward(r, 0,
+                   &SR_INIT(sr_forward, 8, 2, 1, table[0], table[1], table[2],
+                            p->has_gamma ? table[6] : NULL));
+    sr_put_backward(r, 0, &SR_INIT(sr_backward, table[3], table[4], p->has_gg ? table[5] : NULL));
+    sr_put_vector(r, 0, SR_mu, table[5]);
+    sr_put_scalar(r, 0, SR_SCALAR_g_mu, 6);
+}
+
+static void put_at_once(sr_recorder *r, double table[7][TABLE_STRIDE], const sr_pass *p) {
+    const int site = 0;
+    const double *const value = table[5];
+    check_ok(sr_put_passes(r, p, 1), sr_failed(r));
+    check_ok(sr_put_vectors(r, SR_mu, &site, &value, 1), sr_failed(r));
+    check_ok(sr_put_scalars(r, SR_SCALAR_g_mu, &site, &(const double){6}, 1), sr_failed(r));
+}
+
+static void test_at_once(void **state) {
+    (void)state;
+    static script_record got[2];
+    double table[7][TABLE_STRIDE];
+    fill_table(table);
+    for (int without = 0; without < 3; without++) {
+        sr_pass p = pass_of(table);
+        p.has_gg = without != 1, p.has_gamma = without != 2;
+        for (int at_once = 0; at_once < 2; at_once++) {
+            sr_recorder *r = create("put.h5", &base.site);
+            for (int64_t step = 0; step < SCRIPT_STEPS; step++) {
+                sr_begin_step(r, step);
+                (at_once ? put_at_once : put_one_by_one)(r, table, &p);
+                check_ok(sr_end_step(r, &SR_INIT(sr_step, .update = 1)), sr_failed(r));
+            }
+            run_finish(r);
+            script_read(sample_path("put.h5"), 1, &got[at_once]);
+        }
+        assert_memory_equal(&got[0], &got[1], sizeof got[0]);
+        check_equals(got[1].vector[SR_gamma][1], (float)(without == 2 ? 1 : table[6][1]));
+    }
+}
+
+static void test_at_once_refused(void **state) {
+    (void)state;
+    static const char *const parts[] = {"NULL for values", "site 7 of 1", "size is not filled in",
+                                        "site 7 of 1",     "site 7 of 1", "put twice"};
+    double table[7][TABLE_STRIDE];
+    fill_table(table);
+    for (int i = 0; i < 6; i++) {
+        sr_pass passes[2] = {pass_of(table), pass_of(table)};
+        const int sites[2] = {0, i == 5 ? 0 : 7};
+        const double *const rows[2] = {table[0], table[1]};
+        sr_recorder *r = create("refused.h5", &base.site);
+        sr_begin_step(r, 1);
+        if (i == 0) passes[0].values = NULL;
+        if (i == 1) passes[1].site = 7;
+        if (i == 2) passes[1].size = 0;
+        if (i < 3) assert_true(sr_put_passes(r, passes, 2) != SR_OK);
+        if (i == 3) assert_true(sr_put_scalars(r, SR_SCALAR_g_mu, sites, table[0], 2) != SR_OK);
+        if (i > 3) assert_true(sr_put_vectors(r, SR_mu, sites, rows, 2) != SR_OK);
+        end_refused(r, i == 5 ? SR_STATE : SR_USAGE, parts[i]);
+    }
+    assert_int_equal(sr_put_passes(NULL, NULL, 1), SR_STATE);
+}
+
 /* Samples of a step are those of all passes, or not known; a pass without any row has none. */
 static void test_samples(void **state) {
     (void)state;
@@ -362,11 +438,12 @@ static void test_shapes(void **state) {
 int main(void) {
     if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_host_wins),
-        cmocka_unit_test(test_host_scalars), cmocka_unit_test(test_without_squares),
-        cmocka_unit_test(test_nan_batch),    cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_order),           cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_many_passes),     cmocka_unit_test(test_host_wins),
+        cmocka_unit_test(test_host_scalars),    cmocka_unit_test(test_without_squares),
+        cmocka_unit_test(test_nan_batch),       cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_shapes),          cmocka_unit_test(test_at_once),
+        cmocka_unit_test(test_at_once_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -89,6 +89,20 @@ sr_status sr_put_scalar(sr_recorder *r, int site, int which, double value) {
     return SR_OK;
 }
 
+sr_status sr_put_vectors(sr_recorder *r, sr_vector which, const int *site,
+                         const double *const *value, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (sr_put_vector(r, site[i], which, value[i]) != SR_OK) break;
+    return recorder_check(r);
+}
+
+sr_status sr_put_scalars(sr_recorder *r, int which, const int *site, const double *value,
+                         int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        if (sr_put_scalar(r, site[i], which, value[i]) != SR_OK) break;
+    return recorder_check(r);
+}
+
 sr_status sr_put_step_scalar(sr_recorder *r, int which, double value) {
     if (!r || r->failure.status != SR_OK || recorder_in_fork(r)) return recorder_check(r);
     if (!r->in_step)

@@ -255,3 +255,28 @@ sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *from) {
     pop_pass(r, site, &b);
     return SR_OK;
 }
+
+/* -- many passes ----------------------------------------------------------------------------- */
+
+static sr_status put_pass(sr_recorder *r, const sr_pass *p) {
+    if (!p->values)
+        return sr_fail(&r->failure, SR_USAGE, "%s: sr_put_passes: NULL for values", r->path);
+    const double *row[7];
+    for (int i = 0; i < 7; i++) row[i] = p->values + i * p->stride;
+    const sr_forward x = SR_INIT(sr_forward, p->rows, p->samples, p->padded, row[0], row[1], row[2],
+                                 p->has_gamma ? row[6] : NULL);
+    const sr_backward dy = SR_INIT(sr_backward, row[3], row[4], p->has_gg ? row[5] : NULL);
+    const sr_status status = sr_put_forward(r, p->site, &x);
+    return status == SR_OK ? sr_put_backward(r, p->site, &dy) : status;
+}
+
+sr_status sr_put_passes(sr_recorder *r, const sr_pass *passes, int64_t count) {
+    for (int64_t i = 0; r && i < count; i++) {
+        sr_pass p = {0};
+        const char *at = (const char *)passes + (size_t)i * passes->size;
+        if (abi_struct_take(&p, sizeof p, at, "sr_pass", &r->failure) != SR_OK ||
+            put_pass(r, &p) != SR_OK)
+            break;
+    }
+    return recorder_check(r);
+}
