@@ -41,7 +41,7 @@ from torch import nn  # noqa: E402
 
 import cuda_models as models  # noqa: E402
 import statrec  # noqa: E402
-import statrec._taps  # noqa: E402
+import statrec._watching._taps  # noqa: E402
 from fake_recorder import FakeRecorder  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -52,14 +52,14 @@ started = time.monotonic()
 
 def told_failures():
     """A hook that fails is told with its traceback, once each."""
-    whole, seen = statrec._taps.Shared.fail, set()
+    whole, seen = statrec._watching._taps.Shared.fail, set()
 
     def fail(self, error):
         if repr(error)[:200] not in seen:
             seen.add(repr(error)[:200])
             traceback.print_exception(error)
         whole(self, error)
-    statrec._taps.Shared.fail = fail
+    statrec._watching._taps.Shared.fail = fail
 
 
 def line(*words):

@@ -90,7 +90,7 @@ with statrec.Recorder(order + ".h5", program="tests") as recorder:
 assert not statrec.check(order + ".h5"), statrec.check(order + ".h5")
 with statrec.open(order + ".h5") as run:
     assert [row[0] for row in run.vector("mu_B")] == [1, 2, 3, 4, 5]
-    assert run._reader.__module__ == "statrec._native_reader"
+    assert run._reader.__module__ == "statrec._reading._native_reader"
     assert statrec.table("stat-tid", "nlp_bn.h5")["rows"]
 if order != "alone":
     with h5py.File(order + ".h5", "r") as file:
@@ -101,7 +101,7 @@ PY
 cat >"$work/pure.py" <<'PY'
 import statrec
 with statrec.open("nlp_bn.h5") as run:
-    assert run._reader.__module__ == "statrec._h5py_reader", run._reader
+    assert run._reader.__module__ == "statrec._reading._h5py_reader", run._reader
     assert run.info["steps"] == 240 and run.vector("mu_B").shape == (run.info["vectors"], run.info["width"])
 try:
     statrec.Recorder("x.h5", program="tests")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from ._audit import Audit
-    from ._audit_compare import Comparison
+    from ._auditing._audit_compare import Comparison
     from .watch import Watch
 
 _Tensor = TypeVar("_Tensor")
@@ -122,7 +122,7 @@ def compare(model: "torch.nn.Module", loader_a: "Iterable[Any]", loader_b: "Iter
     One pass over at most `batches` batches of each. loader_a, the source, loader_b and call: as in
     statrec.audit. The model is left bit by bit as it was. docs/audit.md.
     """
-    from ._audit_compare import compare as begin
+    from ._auditing._audit_compare import compare as begin
     return begin(model, loader_a, loader_b, batches, call=call)
 
 
@@ -166,7 +166,7 @@ def show(*paths: "str | os.PathLike") -> "Any":
 
 def register(cls: type, like: str = "none", **options: Any) -> None:
     """Records a class of your own in every watch() from now on; see docs/python-watch.md."""
-    from ._adapters.custom import register as add
+    from ._watching._adapters.custom import register as add
     add(cls, like, **options)
 
 

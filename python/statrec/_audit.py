@@ -16,12 +16,13 @@ import math
 
 import torch
 
-from . import _audit_report, _sites
-from ._audit_numbers import Group, Interval, deviations, largest, length, mean_of
-from ._audit_score import NOTHING, SEVERE, NOTABLE, Score
-from ._audit_sites import BATCH, RECOMPUTED, RUNNING, Gauge
-from ._audit_state import (device_of, load, moved, output_of, prefixes, seed, size, untouched,
-                           unwrapped)
+from ._auditing import _audit_report
+from ._watching import _sites
+from ._auditing._audit_numbers import Group, Interval, deviations, largest, length, mean_of
+from ._auditing._audit_score import NOTHING, SEVERE, NOTABLE, Score
+from ._auditing._audit_sites import BATCH, RECOMPUTED, RUNNING, Gauge
+from ._auditing._audit_state import (device_of, load, moved, output_of, prefixes, seed, size,
+                                     untouched, unwrapped)
 
 PASSES = 6  # over the batches, without each_site
 _SITE_BATCHES = 8  # of a site alone; fewer where that leaves less than _SITES sites
@@ -298,7 +299,7 @@ def audit(model, loader, loss=None, metric=None, batches=50, each_site=False, pa
           call=None, unit=None):
     """See statrec.audit."""
     if path is not None:
-        from . import _audit_file
+        from ._auditing import _audit_file
         _audit_file.check(path)
     score = Score(loss, metric, unit)
     work = Work(model, score, call)

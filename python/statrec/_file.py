@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from . import _abi, _arrays, _frames, _html, _labels
-from ._columns import Column, Statistic
+from . import _abi, _html
+from ._reading import _arrays, _frames
+from ._watching import _labels
+from ._reading._columns import Column, Statistic
 from ._library import Error, NameMissing, encoded, error_of, library, loads, locked, path_bytes
 
 if TYPE_CHECKING:
@@ -122,9 +124,9 @@ class Embedding(SimpleNamespace):
 def _reader(path):
     """A reader of libstatrec, or where that does not load of h5py."""
     if loads():
-        from ._native_reader import Reader
+        from ._reading._native_reader import Reader
     else:
-        from ._h5py_reader import Reader
+        from ._reading._h5py_reader import Reader
     return Reader(path)
 
 

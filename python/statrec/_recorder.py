@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Optional, TypeVar, Union, cast
 
 from . import _abi
-from ._arrays import address
+from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
                        path_bytes)
 

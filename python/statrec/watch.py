@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 import torch
 from torch import nn
 
-from . import (_activations, _cards, _forward, _labels, _momentum, _nodes, _open_runs, _own_rows,
-               _passes, _ranks, _running, _sites, _taps)
-from ._mask import Mask
-from ._rows import Rows, number
-from ._say import warn
+from ._gpu import _cards
+from ._watching import (_activations, _forward, _labels, _momentum, _nodes, _open_runs, _own_rows,
+                        _passes, _ranks, _running, _sites, _taps)
+from ._watching._mask import Mask
+from ._watching._rows import Rows, number
+from ._watching._say import warn
 from ._version import version
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from watch_models import convnet, mlp
 import statrec
 import torch
 import torch.nn.functional as F
-from statrec import _audit, _audit_compare, _audit_numbers as numbers, _audit_score as scores
+from statrec import _audit
+from statrec._auditing import _audit_compare, _audit_numbers as numbers, _audit_score as scores
 from torch import nn
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 2, "docs",

@@ -6,7 +6,7 @@ import unittest
 from unittest import mock
 
 import statrec
-from statrec import _arrays, _columns
+from statrec._reading import _arrays, _columns
 from support import (SAMPLES, InDirectory, begin, put, python, record, rows, wants)
 
 BN = os.path.join(SAMPLES, "nlp_bn.h5")

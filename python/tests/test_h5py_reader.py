@@ -7,7 +7,8 @@ import unittest
 from unittest import mock
 
 import statrec
-from statrec import _h5py_reader, _library
+from statrec import _library
+from statrec._reading import _h5py_reader
 from support import PACKAGE, SAMPLES, InDirectory, record, wants
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils import checkpoint
 
-from statrec import _activations
+from statrec._watching import _activations
 
 
 def reference(x, y=None, module=None, median=None):

@@ -11,7 +11,7 @@ from watch_models import same_weights, train
 import torch
 import torch.nn.functional as F
 import statrec
-from statrec import _adapters, _sites
+from statrec._watching import _adapters, _sites
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 

@@ -16,7 +16,8 @@ from watch_models import mlp, same_weights, train
 import torch
 from torch import nn
 
-from statrec import _believed, _board, _cards, _fetch, _kernels, _sums, _writer
+from statrec._gpu import _board, _cards, _fetch, _kernels
+from statrec._watching import _believed, _sums, _writer
 
 try:
     import triton  # noqa: F401

@@ -10,8 +10,8 @@ from watch_help import WatchCase, fake_watch
 import torch
 from torch import nn
 
-from statrec import _passes, _ranks
-from statrec._sites import Site
+from statrec._watching import _passes, _ranks
+from statrec._watching._sites import Site
 
 SITES = 12
 PACKAGE = statrec.__path__[0]

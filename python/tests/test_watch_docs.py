@@ -9,7 +9,7 @@ from watch_help import fake_watch
 
 import statrec
 import torch
-from statrec import _adapters
+from statrec._watching import _adapters
 from statrec.watch import Watch
 from torch import nn
 

@@ -12,7 +12,7 @@ from watch_models import convnet, mlp, same_weights, train
 import torch
 from torch import nn
 
-from statrec import _labels
+from statrec._watching import _labels
 
 try:
     import statrec

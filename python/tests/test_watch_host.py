@@ -19,7 +19,7 @@ from watch_help import WatchCase, fake_watch, reference
 from watch_models import convnet, mlp, parts, same_weights, train
 
 import torch
-from statrec import _sums
+from statrec._watching import _sums
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -220,7 +220,7 @@ class Failures(WatchCase):
 
     def test_a_tap_that_fails(self):
         """A defect in a hook ends the recording, not the training."""
-        from statrec import _sums
+        from statrec._watching import _sums
         model, kept = mlp(), _sums.moments
         try:
             _sums.moments = lambda x: 1 / 0
@@ -232,7 +232,7 @@ class Failures(WatchCase):
 
     def test_a_failure_holds_nothing(self):
         """Neither the tensors of the hook that failed nor the run, before and after step()."""
-        from statrec import _sums
+        from statrec._watching import _sums
         model, kept = mlp(), _sums.moments
         run, here = fake_watch(model), []
         gc.collect()

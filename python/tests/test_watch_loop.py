@@ -266,7 +266,7 @@ class Names(WatchCase):
 
     def test_synchronised(self):
         """It runs on devices alone; here is what it would be described as."""
-        from statrec._sites import find_sites
+        from statrec._watching._sites import find_sites
         (site,), _ = find_sites(nn.Sequential(nn.SyncBatchNorm(3, momentum=0.2)))
         told = site.declaration(0, "last")
         self.assertEqual((told["norm"], told["family"], told["observed"], told["alpha"]),

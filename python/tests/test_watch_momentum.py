@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from statrec import _momentum, _sites
+from statrec._watching import _momentum, _sites
 
 NAMES = tuple(_momentum.SCALARS)
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from statrec import _nodes, _sums
+from statrec._watching import _nodes, _sums
 
 
 class Net(nn.Module):

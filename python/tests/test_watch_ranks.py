@@ -17,8 +17,8 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import nn
 
-from statrec import _ranks
-from statrec._sites import Site
+from statrec._watching import _ranks
+from statrec._watching._sites import Site
 
 WORLD = 2
 

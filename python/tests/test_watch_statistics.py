@@ -5,7 +5,8 @@ import unittest
 import watch_help as help_
 from watch_help import WatchCase, fake_watch, reference
 
-from statrec import _native, _nodes
+from statrec import _native
+from statrec._watching import _nodes
 
 import torch
 from torch import nn
@@ -414,7 +415,7 @@ class Precision(WatchCase):
         self.assertFalse(_native.reads(x))
 
     def test_kernels_and_plain_sums_agree(self):
-        from statrec import _sums
+        from statrec._watching import _sums
         self.patch(_native, "_THREADS", 0)
         for shape in ((1501, 7), (5, 7, 33)):
             x, g = torch.randn(shape), torch.randn(shape)

@@ -1,7 +1,8 @@
 """The page of an audit: text, and HTML for notebooks."""
 from html import escape
 
-from . import _html, _sites
+from .. import _html
+from .._watching import _sites
 from ._audit_numbers import number
 from ._audit_score import NOTHING, OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING

@@ -15,7 +15,7 @@ import functools
 
 import torch
 
-from . import _native
+from .. import _native
 
 _BLOCK = 256  # rows that are added up in the tensor's own precision
 _HALVES = (torch.float16, torch.bfloat16)

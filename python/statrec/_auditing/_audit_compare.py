@@ -2,7 +2,8 @@
 import itertools
 import math
 
-from . import _html, _sites
+from .. import _html
+from .._watching import _sites
 from ._audit_numbers import Group, deviations, largest, length
 from ._audit_report import counted, table_lines
 from ._audit_sites import Gauge

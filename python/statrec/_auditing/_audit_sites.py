@@ -9,7 +9,7 @@ batch each use their own.
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import _calls, _sums
+from .._watching import _calls, _sums
 from ._audit_numbers import Moments
 
 RUNNING, BATCH, RECOMPUTED = "running", "batch", "recomputed"

@@ -9,7 +9,7 @@ import sys
 import torch
 from torch import nn
 
-from ._say import warn
+from .._watching._say import warn
 
 _GIBI = 1 << 30
 

@@ -15,11 +15,12 @@ import time
 
 import torch
 
-from . import _believed, _kernels, _nodes, _passes, _running, _sums
+from . import _kernels
+from .._watching import _believed, _nodes, _passes, _running, _sums
 from ._board import NODE, READ, Board
 from ._fetch import Fetch
-from ._caught import copy_all
-from ._writer import Writer
+from .._watching._caught import copy_all
+from .._watching._writer import Writer
 
 _DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 

@@ -6,8 +6,8 @@ their checksums, and reads no second copy of damaged parts.
 import ctypes
 import os
 
-from ._abi import FINALS, PAIRS
-from ._library import Error
+from .._abi import FINALS, PAIRS
+from .._library import Error
 
 FORMAT, VERSION = "statrec-run", 1  # SR_FORMAT_NAME, SR_FORMAT_VERSION
 

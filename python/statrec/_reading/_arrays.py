@@ -6,7 +6,7 @@ import array
 import ctypes
 import functools
 
-from ._library import Error
+from .._library import Error
 
 _DOUBLES = ("d", "<d", "=d", "@d")
 

@@ -1,8 +1,8 @@
 """The numbers of a step's passes on a GPU: one buffer, in which every site has its place."""
 import torch
 
-from . import _passes
-from ._caught import copy_all
+from .._watching import _passes
+from .._watching._caught import copy_all
 
 READ, NODE = "read", "node"
 _ALIGN = 16  # features; kernels are compiled for addresses and strides that are multiples of 16

@@ -4,8 +4,8 @@ import os
 
 from ._audit_score import OUTPUTS
 from ._audit_sites import BATCH, RECOMPUTED, RUNNING
-from ._library import Error, library
-from ._version import version
+from .._library import Error, library
+from .._version import version
 
 _SCALARS = {
     "audit_shift": ("1", "||mean - mu||_2 / ||sigma||_2, mean over all batches, without the noise "
@@ -28,7 +28,7 @@ def check(path):
 def write(audit, work, path):
     """Writes it. Moments of the batches are those with batch statistics; mu and sigma2 are the
     running statistics. Evaluations have the measures as NAME, NAME_batch and NAME_recomputed."""
-    from ._recorder import Recorder
+    from .._recorder import Recorder
     used = [(site, gauge) for site, gauge in zip(audit.sites, work.gauges) if len(gauge.moments)]
     with Recorder(path, program="statrec.audit", version=version, model=audit.model,
                   planned_steps=audit.batches, vectors_every=1, loss_reduction="mean") as recorder:

@@ -2,9 +2,9 @@
 import ctypes
 import os
 
-from . import _abi
-from ._library import (Error, Handle, copy_of, decoded, encoded, error_of, library, locked,
-                       path_bytes, recorded_here)
+from .. import _abi
+from .._library import (Error, Handle, copy_of, decoded, encoded, error_of, library, locked,
+                        path_bytes, recorded_here)
 
 _COLUMNS = 32  # of /final, at most
 

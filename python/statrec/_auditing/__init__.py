@@ -1,0 +1,1 @@
+"""Parts of statrec.audit and statrec.compare."""
