@@ -403,6 +403,7 @@ class Usual(NodeCase):
                 model.train(mode)
                 model(batch).square().mean().backward()
                 self.assertEqual(len(run._taps[0].passes), int(mode))
+                self.assertIsNone(run._shared.failure)
                 if mode:
                     run.step()
 
