@@ -41,9 +41,10 @@ int64_t sr_moments(const sr_tensor *x, double *mean, double *variance, double *m
 void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *center, double *sum_g,
                       double *sum_gc, double *sum_gg);
 
-/* Squared norms over valid rows of tensors with inner = 1: square[0] of the gradient of x, square[1]
- * of gamma g / s, of a normalization of each row by its mean and s = sqrt(variance + eps), or (root)
- * by s = sqrt(mean square + eps) alone. gamma [channels]: its gain; NULL: ones. */
+/* Squared norms over valid rows of tensors with inner = 1: square[0] of the gradient of x,
+ * square[1] of gamma g / s. The normalization is by the mean of each row and
+ * s = sqrt(variance + eps), or (root) by s = sqrt(mean square + eps) alone. gamma [channels]: its
+ * gain; NULL: ones. */
 void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
                   bool root, double square[2]);
 

@@ -250,9 +250,9 @@ typedef struct sr_backward {
 sr_status sr_put_forward(sr_recorder *r, int site, const sr_forward *x);
 sr_status sr_put_backward(sr_recorder *r, int site, const sr_backward *dy);
 
-/* sr_put_forward and sr_put_backward of many passes in one call, for languages whose calls cost more
- * than the work. values: mean, and each `stride` doubles later variance, mean square, sum_g, sum_gc,
- * sum_gg and gamma, [width] each. */
+/* sr_put_forward and sr_put_backward of many passes in one call, for languages whose calls cost
+ * more than the work. values: mean, and each `stride` doubles later variance, mean square, sum_g,
+ * sum_gc, sum_gg and gamma, [width] each. */
 typedef struct sr_pass {
     size_t size;
     int site;

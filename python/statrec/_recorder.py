@@ -330,7 +330,8 @@ class Recorder:
         address: [width] doubles of mean; each `stride` bytes later the next ones: variance,
         mean square, sum g, sum g (x - mean), sum g^2 (gradient_norms), gamma.
         """
-        size, given = ctypes.sizeof(_abi.Pass), []
+        size = ctypes.sizeof(_abi.Pass)
+        given: list[int] = []
         for site, rows, samples, padded, at, stride, has_gamma in passes:
             given += (size, site, gradient_norms, has_gamma, rows, samples, padded, stride // 8, at)
         self._done(library().sr_put_passes(

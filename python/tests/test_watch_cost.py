@@ -2,7 +2,6 @@
 import contextlib
 import sys
 import unittest
-import unittest.mock
 
 import statrec
 from watch_help import WatchCase, fake_watch
@@ -145,18 +144,23 @@ class Far(WatchCase):
             self.assertEqual([one["rows"] for one in run.recorder.passes("0")], [16, 16])
 
     def test_gathered_sums_come_at_once(self):
-        """The heads and sums of all ranks are asked for once, whether this one writes or not."""
-        site, asked, whole = Site("one", nn.LayerNorm(6)), [], torch.Tensor.tolist
+        """A rank that writes copies those of all ranks at once; another one asks for the heads alone."""
+        site, asked = Site("one", nn.LayerNorm(6)), []
         self.patch(_ranks.dist, "all_gather", lambda to, mine, group: [one.copy_(mine) for one in to])
-        for writes in (True, False):
+        for name in ("cpu", "tolist"):
+            whole = getattr(torch.Tensor, name)
+            self.patch(torch.Tensor, name, lambda tensor, name=name, whole=whole: (
+                asked.append((name, *tensor.shape)), whole(tensor))[1])
+        numbers = 3 + 3 + 6 * 6
+        for writes, first in ((True, ("cpu", 2, numbers)), (False, ("tolist", 2, 3))):
             ranks = self.Two()
             ranks.writes = writes
-            with unittest.mock.patch.object(torch.Tensor, "tolist", lambda tensor: (
-                    asked.append(tensor.shape), whole(tensor))[1]):
-                del asked[:]
-                _, sound, loss = ranks.gather([(site, 6)], [], True, 2.0)
+            del asked[:]
+            _, sound, loss = ranks.gather([(site, 6)], [], True, 2.0)
             self.assertEqual((sound, loss), (True, 2.0))
-            self.assertEqual(asked, [(2, 3)])
+            self.assertEqual(asked[0], first)
+            self.assertEqual(len([one for one in asked if one[0] == "cpu"]), int(writes))
+            self.assertTrue(writes or len(asked) == 1)
 
     def test_scale_of_the_loss(self):
         """A tensor, as on a card; the sums are those of the plain loss."""

@@ -395,6 +395,18 @@ class Usual(NodeCase):
         for change in (replace("weight"), replace("bias"), freeze):
             self.assertEqual(self.taken(nn.BatchNorm1d(6), torch.randn(40, 6), change), 1)
 
+    def test_evaluation(self):
+        """With gradients, but by the running statistics."""
+        model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)
+        with fake_watch(model) as run:
+            for mode in (True, True, False):
+                model.train(mode)
+                model(batch).square().mean().backward()
+                self.assertEqual(len(run._taps[0].passes), int(mode))
+                self.assertIsNone(run._shared.failure)
+                if mode:
+                    run.step()
+
     def test_phase(self):
         """A pass of another phase is not that of a trusted tap."""
         model, batch = Net(nn.BatchNorm1d(6)), torch.randn(40, 6)

@@ -292,9 +292,9 @@ static void add_row(const sr_tensor *g, const sr_tensor *x, int64_t row, const d
     }
 }
 
-/* With d features, xhat = (x - mean) / s and q = gamma g: dx = (q - mean(q) - xhat mean(q xhat)) / s,
- * and
+/* With d features, xhat = (x - mean) / s and q = gamma g:
  *
+ *   dx = (q - mean(q) - xhat mean(q xhat)) / s
  *   s^2 |dx|^2 = |q|^2 - d mean(q)^2 - (2 - variance / s^2) d mean(q xhat)^2
  *
  * The root mean square alone leaves out both means. */
