@@ -21,8 +21,8 @@ typedef struct tool {
 } tool;
 
 /* The first call of main(). Descriptors 0 to 2 that the caller closed become /dev/null, so that no
- * file gets their numbers; writing to them fails. HDF5 loads no code for filters of a file, whatever
- * HDF5_PLUGIN_PATH is. `ulimit -f` is a write error. */
+ * file gets their numbers; writing to them fails. HDF5 loads no code for filters of a file,
+ * whatever HDF5_PLUGIN_PATH is. `ulimit -f` is a write error. */
 void tool_begin(void);
 
 /* Prints `name: text` and `name: hint: ...` to stderr; returns 2 for SR_USAGE, else 1. */
