@@ -6,7 +6,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sr_failure why = {0};
     plot_template t = {0};
-    const plot_choice choice = {.site = "", .stat = "", .metric = "", .published_tables = ""};
+    const plot_choice choice = PLOT_NO_CHOICE;
     sr_status status = plot_template_read(fuzz_store("mine.gp", data, size), &t, &why);
     fuzz_expect_reason(status != SR_OK, &why);
     if (status != SR_OK) return 0;

@@ -141,7 +141,7 @@ static void prepare(report_drawing *w, plot_template *t, drawn_figure *d, const 
     *w = (report_drawing){
         .template = t,
         .name = name,
-        .choice = {.site = "", .stat = "", .metric = "", .step = "", .published_tables = ""},
+        .choice = PLOT_NO_CHOICE,
         .controls = {.title = "", .size = "4.1x2.9", .xrange = "", .yrange = "", .steps = ""}};
     w->controls.samples = "";
     w->warnings = (plot_warnings){keep_warning, d};

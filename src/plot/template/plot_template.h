@@ -80,6 +80,11 @@ typedef struct plot_choice {
     } word[PLOT_CHOICES]; /* of the choices that the template declares */
     int words;
 } plot_choice;
+/* Nothing chosen. */
+#define PLOT_NO_CHOICE                                                                             \
+    (plot_choice) {                                                                                \
+        .site = "", .stat = "", .metric = "", .step = "", .published_tables = ""                   \
+    }
 
 /* Fills the user's words in: into commands, columns and published metrics ({metric} there without
  * its `valid_`). */
