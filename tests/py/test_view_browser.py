@@ -313,7 +313,6 @@ class Looking(InBrowser):
         self.open("?from=99.5&to=130.5")
         self.assertEqual(self.download("Save figure", "depth", "depth.pdf")[:5], b"%PDF-")
 
-    @unittest.expectedFailure  # the figures stay light: the browser's wish does not arrive
     def test_dark(self):
         self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
             {"name": "prefers-color-scheme", "value": "dark"}]})
