@@ -31,7 +31,8 @@ static const command_frame frame = {
     "It needs Python 3.9 or newer with the package: pip install \"statrec[view]\".\n"
     "\n",
     {view_rows, sizeof view_rows / sizeof view_rows[0]},
-    "\nEnvironment: STATREC_PYTHON, the interpreter; python3 unless given.\n",
+    "\nEnvironment: STATREC_PYTHON, the interpreter; python3 unless given. STATREC_PACKAGE, the\n"
+    "directory of the Python package, which comes before those of PYTHONPATH.\n",
     "0 ended, 1 failed, 2 usage.",
     2};
 
