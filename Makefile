@@ -26,12 +26,12 @@ srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(
 LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),$(m)))
 TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tests/$(m)/),$(wildcard tests/*/))))
 
-OPT_release  := -O3 -g -DNDEBUG
+OPT_release  := -O3 -g1 -DNDEBUG
 OPT_debug    := -O1 -g3
-OPT_asan     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-OPT_double   := -O2 -g -DREAL_DOUBLE
+OPT_asan     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_double   := -O2 -g1 -DREAL_DOUBLE
 OPT_coverage := -O1 -g -DNDEBUG --coverage
-OPT_fuzz     := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_fuzz     := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ifeq ($(OPT_$(MODE)),)
 $(error MODE is one of release, debug, asan, double, coverage, fuzz; got '$(MODE)')
 endif
