@@ -2,13 +2,14 @@
 # usage: run_cli.sh BUILDDIR [NAME...]
 #        run_cli.sh --list [NAME...]
 # Runs the cases tests/cli/NAME/ against the programs in BUILDDIR/bin, or prints their names. NAME may be a glob:
-# 'train_*'. JOBS cases run at once (default: one for each core); they are reported in the order of their names.
+# 'train_*'. JOBS cases run at once (default: one for each core), slow ones first.
 # Of a case:
 #   cmd      sh script, run in a fresh directory with the programs on PATH and BIN, TOP (checkout) and
 #            SHARED (shared data) set; exit 77 after printing "skip: reason" skips the case
 #   stdout, stderr   what it must print; no file: nothing. The directory is written as TMP, the version
 #            as VERSION. With stdout.re or stderr.re instead: one extended regular expression per line
 #   exit     the exit status; no file: 0
+#   slow     an empty file: the case takes a minute or more, and starts before the others
 # UPDATE=1 rewrites the expectations (not the .re files) from what came out; read them before committing.
 [ $# -ge 1 ] || { sed -n '2,3s/^# //p' "$0" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
@@ -49,8 +50,15 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# slow_first: reads names, prints those of slow cases before the others.
+slow_first() {
+    while read -r name; do
+        if [ -e "$TOP/tests/cli/$name/slow" ]; then echo "0 $name"; else echo "1 $name"; fi
+    done | sort -s -k 1,1 | cut -d ' ' -f 2
+}
+
 # shellcheck disable=SC2046 # names without blanks
-set -- $(select_cases "$@")
+set -- $(select_cases "$@" | slow_first)
 cd "$TOP" || exit 1
 run_pool "$work" "sh tests/cli_case.sh" "$@" | {
     passed=0 failed=0 skipped=0
