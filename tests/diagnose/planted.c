@@ -9,8 +9,7 @@
 
 enum { STEPS = 300, EVERY = 30, WIDTH = 8, SIGMA_SITES = 3 };
 
-/* Numerical Recipes' quick generator, four of them: about normal, the same everywhere. */
-static double noise(uint32_t *state) {
+double planted_noise(uint32_t *state) {
     double sum = 0;
     for (int i = 0; i < 4; i++) {
         *state = *state * 1664525u + 1013904223u;
@@ -30,7 +29,7 @@ static void put(sr_recorder *r, int site, sr_vector which, const double *value) 
     assert_int_equal(sr_put_vector(r, site, which, value), SR_OK);
 }
 
-static double or_else(double value, double usual) {
+double planted_or(double value, double usual) {
     return value != 0 ? value : usual;
 }
 
@@ -42,24 +41,25 @@ static bool is_away(const plan *p, int step) {
 static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_state *state,
                       uint32_t *seed) {
     const bool here = site == p->site;
-    const double rows = or_else(p->rows, 2048), alpha = here ? or_else(p->alpha, 0.9) : 0.9;
-    const double spread = here ? or_else(p->noise, 0.05) : 0.05;
+    const double rows = planted_or(p->rows, 2048), alpha = here ? planted_or(p->alpha, 0.9) : 0.9;
+    const double spread = here ? planted_or(p->noise, 0.05) : 0.05;
     const bool spike = here && p->spikes_every && step % p->spikes_every == 0;
     const bool away = here && is_away(p, step);
-    const double wider = site == 0 ? or_else(p->sigma, 1) : 1;
+    const double wider = site == 0 ? planted_or(p->sigma, 1) : 1;
     double mu_B[WIDTH], sigma2_B[WIDTH], mu[WIDTH], sigma2[WIDTH], one[WIDTH], sum_g[WIDTH],
         sum_gx[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         const bool dead = here && k < p->dead;
         const double grown = here && p->growth && k == 0 ? pow(p->growth, (double)step / STEPS) : 1;
-        mu_B[k] = (k - 3) + spread * noise(seed) + (spike ? 1.5 : 0) + (here ? p->drift * step : 0);
-        sigma2_B[k] = dead ? 1e-9 : grown * (1 + 0.05 * noise(seed));
+        mu_B[k] = (k - 3) + spread * planted_noise(seed) + (spike ? 1.5 : 0) +
+                  (here ? p->drift * step : 0);
+        sigma2_B[k] = dead ? 1e-9 : grown * (1 + 0.05 * planted_noise(seed));
         if (here && step == p->nan_at) mu_B[k] = NAN;
         mu[k] = state->mu[k] - (away ? p->offset : 0);
         sigma2[k] = state->sigma2[k] / (wider * wider);
         one[k] = 1;
-        sum_g[k] = 1.7 * sqrt(rows) * noise(seed) * (here ? or_else(p->gradient, 1) : 1);
-        sum_gx[k] = 0.8 * sqrt(rows) * noise(seed);
+        sum_g[k] = 1.7 * sqrt(rows) * planted_noise(seed) * (here ? planted_or(p->gradient, 1) : 1);
+        sum_gx[k] = 0.8 * sqrt(rows) * planted_noise(seed);
         if (dead) sum_g[k] = sum_gx[k] = 0;
     }
     sr_put_rows(r, site, (int64_t)rows);
@@ -88,18 +88,18 @@ static void put_sigma(sr_recorder *r, const plan *p, int site, int step, site_st
 
 static void put_pn(sr_recorder *r, const plan *p, int site, int step, uint32_t *seed) {
     const double usual = site > SIGMA_SITES ? 1.5 : 1;
-    const double power = site == p->site && is_away(p, step) ? or_else(p->psi, 1) : 1;
+    const double power = site == p->site && is_away(p, step) ? planted_or(p->psi, 1) : 1;
     const int at = p->Gamma_at ? p->Gamma_at : 200;
     double psi2_B[WIDTH], psi2[WIDTH], one[WIDTH], sum_gx[WIDTH], Gamma[WIDTH], nu[WIDTH];
     for (int k = 0; k < WIDTH; k++) {
         one[k] = 1;
-        psi2_B[k] = usual * (1 + 0.05 * noise(seed));
+        psi2_B[k] = usual * (1 + 0.05 * planted_noise(seed));
         psi2[k] = usual / (power * power);
-        sum_gx[k] = 20 * noise(seed);
+        sum_gx[k] = 20 * planted_noise(seed);
         nu[k] = p->nu;
         Gamma[k] = p->Gamma > 0 && site == p->site && step == at && k == 2 ? p->Gamma : psi2_B[k];
     }
-    sr_put_rows(r, site, (int64_t)or_else(p->rows, 2048));
+    sr_put_rows(r, site, (int64_t)planted_or(p->rows, 2048));
     put(r, site, SR_psi2_B, psi2_B);
     put(r, site, SR_psi2, psi2);
     put(r, site, SR_gamma, one);
@@ -118,9 +118,9 @@ static void put_rest(sr_recorder *r, const plan *p, int step) {
         const bool rises = p->rising_at && step > p->rising_at + (site == p->site ? 0 : 20);
         sr_put_scalar(r, site, SR_SCALAR_dx_norm, rises ? 4000 : 100);
         if (is_observed(p, site)) sr_put_scalar(r, site, SR_SCALAR_dx_norm_bn, 100);
-        sr_put_scalar(r, site, SR_SCALAR_samples, or_else(p->samples, 16));
+        sr_put_scalar(r, site, SR_SCALAR_samples, planted_or(p->samples, 16));
         sr_put_scalar(r, site, SR_SCALAR_padded,
-                      p->padded * or_else(p->rows, 2048) * (step % 3 ? 1 : 0.7));
+                      p->padded * planted_or(p->rows, 2048) * (step % 3 ? 1 : 0.7));
     }
 }
 
@@ -180,7 +180,7 @@ static sr_recorder *create(const plan *p) {
                                   .depth = i,
                                   .layer_scale = p->layer_scale,
                                   .eps = 1e-5,
-                                  .alpha = i == p->site ? or_else(p->alpha, 0.9) : 0.9});
+                                  .alpha = i == p->site ? planted_or(p->alpha, 0.9) : 0.9});
         if (kind == 2) assert_int_equal(sr_set_observed(r, i), SR_OK);
     }
     moved_id = sr_declare_scalar(r, "mu_moved", "1", "of one update a step", SR_PER_SITE);
@@ -205,8 +205,8 @@ void write_planted_run(const plan *p) {
             state[i].sigma2[k] = i == p->site && k < p->dead ? 1e-9 : 1;
         }
     for (int step = 1; step <= (p->steps ? p->steps : STEPS); step++) {
-        double loss = 2 * exp(-(double)step / STEPS) + 0.02 * noise(&seed);
-        if (p->rising_at && step > p->rising_at) loss = 9 + 0.02 * noise(&seed);
+        double loss = 2 * exp(-(double)step / STEPS) + 0.02 * planted_noise(&seed);
+        if (p->rising_at && step > p->rising_at) loss = 9 + 0.02 * planted_noise(&seed);
         if (p->nan_at && !p->recovers && step >= p->nan_at) loss = NAN;
         sr_begin_step(r, step);
         for (int i = 0; i < SIGMA_SITES && !p->bare; i++)

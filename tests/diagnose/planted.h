@@ -57,4 +57,9 @@ typedef struct plan {
 /* As run.h5 in the directory of the test: 300 steps, four sites by a host of its own. */
 void write_planted_run(const plan *p);
 
+/* Numerical Recipes' quick generator, four of them: about normal, the same everywhere. */
+double planted_noise(uint32_t *state);
+/* The value, or the usual one where a plan leaves it 0. */
+double planted_or(double value, double usual);
+
 #endif

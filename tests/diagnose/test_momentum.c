@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "found.h"
+#include "planted.h"
 #include "testing/check.h"
 #include "testing/programs.h"
 #include "testing/run_builder.h"
@@ -38,19 +39,6 @@ typedef struct motion_plan {
     const char *config; /* of statrec train; NULL: a host's own */
 } motion_plan;
 
-static double or_else(double value, double usual) {
-    return value != 0 ? value : usual;
-}
-
-static double noise(uint32_t *state) {
-    double sum = 0;
-    for (int i = 0; i < 4; i++) {
-        *state = *state * 1664525u + 1013904223u;
-        sum += (double)(*state >> 8) / 16777216.0 - 0.5;
-    }
-    return sum * sqrt(3);
-}
-
 typedef struct site_state {
     double mu[WIDTH], sigma2[WIDTH];
 } site_state;
@@ -61,8 +49,8 @@ typedef struct batch_values {
 
 /* One batch mean moves the running values. */
 static void move(const motion_plan *p, site_state *s, const double *mu_B, const double *sigma2_B) {
-    const double alpha = 1 - or_else(p->momentum, 1 - or_else(p->alpha, 0.9));
-    const double rows = or_else(p->rows, 4096), wider = p->unbiased ? rows / (rows - 1) : 1;
+    const double alpha = 1 - planted_or(p->momentum, 1 - planted_or(p->alpha, 0.9));
+    const double rows = planted_or(p->rows, 4096), wider = p->unbiased ? rows / (rows - 1) : 1;
     for (int k = 0; k < WIDTH; k++) {
         s->mu[k] = alpha * s->mu[k] + (1 - alpha) * mu_B[k];
         if (p->single) s->mu[k] = (double)(float)s->mu[k];
@@ -76,13 +64,13 @@ static bool rests(const motion_plan *p, int step) {
 
 /* The batch of the step, merged of its passes; each moves s. */
 static batch_values pass_step(const motion_plan *p, int step, site_state *s, uint32_t *seed) {
-    const int passes = (int)or_else(p->passes, 1), updates = (int)or_else(p->updates, 1);
+    const int passes = (int)planted_or(p->passes, 1), updates = (int)planted_or(p->updates, 1);
     batch_values all = {{0}, {0}};
     for (int pass = 0; pass < passes; pass++) {
         double mu_B[WIDTH], sigma2_B[WIDTH];
         for (int k = 0; k < WIDTH; k++) {
-            mu_B[k] = k - 3 + (p->same ? 0 : or_else(p->noise, 0.05) * noise(seed));
-            sigma2_B[k] = 1 + (p->same ? 0 : 0.05 * noise(seed));
+            mu_B[k] = k - 3 + (p->same ? 0 : planted_or(p->noise, 0.05) * planted_noise(seed));
+            sigma2_B[k] = 1 + (p->same ? 0 : 0.05 * planted_noise(seed));
             if (p->bad_at && step == p->bad_at) mu_B[k] = INFINITY;
             all.mu_B[k] += (mu_B[k] + p->rank_offset) / passes;
             all.sigma2_B[k] += sigma2_B[k] / passes;
@@ -108,16 +96,17 @@ static void put_site(sr_recorder *r, const motion_plan *p, int site, int step, c
         apart += (b.mu_B[k] - before.mu[k]) * (b.mu_B[k] - before.mu[k]);
         one[k] = 1, sum[k] = 0.1 * (k - 3);
     }
-    sr_put_rows(r, site, (int64_t)or_else(p->rows, 4096));
+    sr_put_rows(r, site, (int64_t)planted_or(p->rows, 4096));
     put(r, site, SR_mu_B, b.mu_B), put(r, site, SR_sigma2_B, b.sigma2_B);
     put(r, site, SR_mu, before.mu), put(r, site, SR_sigma2, before.sigma2);
     put(r, site, SR_gamma, one), put(r, site, SR_sum_g, sum), put(r, site, SR_sum_gx, sum);
     sr_put_scalar(r, site, SR_SCALAR_dx_norm, 100);
-    if (p->padded > 0) sr_put_scalar(r, site, SR_SCALAR_padded, p->padded * or_else(p->rows, 4096));
+    if (p->padded > 0)
+        sr_put_scalar(r, site, SR_SCALAR_padded, p->padded * planted_or(p->rows, 4096));
     if (p->silent) return;
     sr_put_scalar(r, site, id[0], moved);
     sr_put_scalar(r, site, id[1], apart);
-    if (p->counted) sr_put_scalar(r, site, id[2], or_else(p->passes, 1));
+    if (p->counted) sr_put_scalar(r, site, id[2], planted_or(p->passes, 1));
 }
 
 static sr_recorder *create(const motion_plan *p, int id[3]) {
@@ -136,7 +125,7 @@ static sr_recorder *create(const motion_plan *p, int id[3]) {
                                   .width = WIDTH,
                                   .depth = i,
                                   .eps = 1e-5,
-                                  .alpha = or_else(p->alpha, 0.9),
+                                  .alpha = planted_or(p->alpha, 0.9),
                                   .repeat = p->passes > 1 ? SR_REPEAT_MERGE : SR_REPEAT_LAST});
     if (p->silent) return r;
     id[0] = sr_declare_scalar(r, "mu_moved", "1", "", SR_PER_SITE);
@@ -155,7 +144,7 @@ static void write_motion(const motion_plan *p) {
         for (int k = 0; k < WIDTH; k++) state[i].sigma2[k] = 1;
     for (int step = 1; step <= (p->steps ? p->steps : STEPS); step++) {
         const bool bad = p->bad_at && (step == p->bad_at || (p->bad_loss && step > p->bad_at));
-        const double loss = bad ? NAN : 2 * exp(-step / 100.0) + 0.02 * noise(&seed);
+        const double loss = bad ? NAN : 2 * exp(-step / 100.0) + 0.02 * planted_noise(&seed);
         sr_begin_step(r, step);
         for (int i = 0; i < SITES; i++)
             put_site(r, i >= p->first ? p : &usual, i, step, id, &state[i], &seed);
