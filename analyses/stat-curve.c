@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/downsample.h"
+#include "analysis/evaluations.h"
 #include "analysis/frame/stat_program.h"
 #include "analysis/frame/step_range.h"
 #include "analysis/runs/run_config.h"
@@ -61,16 +61,15 @@ typedef struct column {
     const sr_run_metric *metric; /* NULL: none */
     const sr_run_declared *own;  /* a number per step that the runs declare; NULL: the format's */
     gap_part gap;
-    char *of, *memory; /* of a gap: the name of its metric, and what holds both names */
+    char *of; /* of a gap: the name of its metric, then that of the column; malloc'd */
 } column;
 
-#define WHOLE(name, definition)      {#name, definition, true, NULL, NULL, ITSELF, NULL, NULL},
-#define REAL(name, unit, definition) {#name, definition, false, NULL, NULL, ITSELF, NULL, NULL},
+#define WHOLE(column, text)      {.name = #column, .definition = text, .whole = true},
+#define REAL(column, unit, text) {.name = #column, .definition = text},
 static const column step_column[] = {SR_STEP_INTS(WHOLE) SR_STEP_REALS(REAL)};
 static const column eval_column[] = {
-    {"step", "step after which the evaluation was made", true, NULL, NULL, ITSELF, NULL, NULL},
-    {"epoch", "passes over the training data at this evaluation", false, NULL, NULL, ITSELF, NULL,
-     NULL}};
+    {.name = "step", .definition = "step after which the evaluation was made", .whole = true},
+    {.name = "epoch", .definition = "passes over the training data at this evaluation"}};
 enum {
     STEP_COLUMNS = sizeof step_column / sizeof step_column[0],
     EVAL_COLUMNS = sizeof eval_column / sizeof eval_column[0], /* before the metrics */
@@ -105,58 +104,31 @@ static sr_status read_eval(const sr_runfile *run, const char *name, int64_t firs
 
 /* -- the gap --------------------------------------------------------------------------------- */
 
-/* One metric of a run, validated both ways. */
-typedef struct both_ways {
-    double *gap, *step;  /* [evals]; NaN where one of them is not finite */
-    int64_t evals, last; /* last: step of the run */
-} both_ways;
-
-/* Free b->gap. */
-static sr_status read_both_ways(const sr_runfile *run, const char *name, both_ways *b,
-                                sr_failure *why) {
-    char other[SR_NAME_SIZE + 8];
-    const sr_run_metric *m = sr_run_find_metric(run, name);
-    b->evals = eval_rows(sr_run_get_info(run));
-    snprintf(other, sizeof other, "%s_batch", name);
-    b->gap = malloc((size_t)(3 * b->evals + 1) * sizeof *b->gap);
-    if (!b->gap) return sr_fail(why, SR_MEMORY, "out of memory");
-    double *batch = b->gap + 2 * b->evals;
-    b->step = b->gap + b->evals;
-    sr_status status = read_eval(run, name, 0, b->evals, b->gap, why);
-    if (status == SR_OK) status = read_eval(run, other, 0, b->evals, batch, why);
-    if (status == SR_OK) status = read_eval(run, "step", 0, b->evals, b->step, why);
-    if (status == SR_OK) status = run_last_step(run, &b->last, why);
-    for (int64_t i = 0; i < b->evals && status == SR_OK; i++) {
-        const double more = b->gap[i] - batch[i];
-        b->gap[i] = !isfinite(more) ? NAN : m && m->better == SR_BETTER_MORE ? 0 - more : more;
-    }
-    return status;
+/* The evaluation of a step; -1: none that has both. */
+static int evaluation_at(const evaluations *e, double step) {
+    int i = 0;
+    while (i < e->count && e->step[i] < step) i++;
+    return i < e->count && e->step[i] == step ? i : -1;
 }
 
-/* The evaluations of the second half, in place: b->gap [*count] afterwards. */
-static void keep_second_half(both_ways *b, int *count) {
-    *count = 0;
-    for (int64_t i = 0; i < b->evals; i++)
-        if (b->step[i] >= 0.5 * (double)b->last && isfinite(b->gap[i]))
-            b->gap[(*count)++] = b->gap[i];
+static double gap_value(const running_gap *g, gap_part part, int i, bool second_half) {
+    if (part == GAP) return i < 0 ? NAN : g->at.value[2][i];
+    if (!second_half) return NAN;
+    return part == GAP_MEAN ? g->mean : part == GAP_LOW ? g->low : g->high;
 }
 
 static sr_status read_gap(const sr_runfile *run, const column *c, int64_t first, int64_t count,
                           double *value, sr_failure *why) {
-    both_ways b;
-    double end[GAP_END] = {NAN, NAN, NAN, NAN, NAN};
-    int n = 0;
-    sr_status status = read_both_ways(run, c->of, &b, why);
-    for (int64_t i = 0; i < count && status == SR_OK; i++) value[i] = b.gap[first + i];
-    if (status == SR_OK && c->gap != GAP) {
-        keep_second_half(&b, &n);
-        end[GAP_MEAN] = n ? 0 : NAN;
-        for (int i = 0; i < n; i++) end[GAP_MEAN] += b.gap[i] / n;
-        if (n > 2) student_interval(b.gap, n, &end[GAP_LOW], &end[GAP_HIGH]);
-        for (int64_t i = 0; i < count; i++)
-            value[i] = b.step[first + i] >= 0.5 * (double)b.last ? end[c->gap] : NAN;
-    }
-    free(b.gap);
+    const sr_run_metric *m = sr_run_find_metric(run, c->of);
+    int64_t last = 0;
+    running_gap g;
+    sr_status status = running_gap_read(&g, run, c->of, m ? m->better : SR_BETTER_NEITHER, why);
+    if (status == SR_OK) status = run_last_step(run, &last, why);
+    if (status == SR_OK) status = read_eval(run, "step", first, count, value, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++)
+        value[i] =
+            gap_value(&g, c->gap, evaluation_at(&g.at, value[i]), value[i] >= 0.5 * (double)last);
+    evaluations_free(&g.at);
     return status;
 }
 
@@ -185,7 +157,7 @@ static sr_status add_column(group *e, column c, sr_failure *why) {
     return SR_OK;
 }
 
-/* The columns of a gap, behind the metrics. */
+/* Adds the columns of a gap after the metrics. */
 static sr_status add_gaps(group *e, const run_set *set, bool named, sr_failure *why) {
     static const struct {
         const char *suffix, *definition;
@@ -213,8 +185,11 @@ static sr_status add_gaps(group *e, const run_set *set, bool named, sr_failure *
             sprintf(memory, "%s", name);
             sprintf(memory + length + 1, "%s_%s", name, of[part].suffix);
             status = add_column(e,
-                                (column){memory + length + 1, of[part].definition, false,
-                                         e->column[i].metric, NULL, part, memory, memory},
+                                (column){.name = memory + length + 1,
+                                         .definition = of[part].definition,
+                                         .metric = e->column[i].metric,
+                                         .gap = part,
+                                         .of = memory},
                                 why);
             if (e->columns == before) free(memory); /* a metric has this name */
         }
@@ -231,13 +206,13 @@ static sr_status eval_columns_make(group *e, const run_set *set, const char *wor
     for (int r = 0; r < set->count && !*words; r++)
         for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
             status = add_column(
-                e, (column){m->name, m->definition, false, m, NULL, ITSELF, NULL, NULL}, why);
+                e, (column){.name = m->name, .definition = m->definition, .metric = m}, why);
     for (char *at = *words ? e->names : NULL, *end; at && status == SR_OK; at = end) {
         if ((end = strchr(at, ','))) *end++ = 0;
         if (!*at) return sr_fail(why, SR_USAGE, "--metric: an empty name in '%s'", words);
         m = metric_find(set, at, strlen(at));
         const char *definition = m ? m->definition : "declared by no run";
-        status = add_column(e, (column){at, definition, false, m, NULL, ITSELF, NULL, NULL}, why);
+        status = add_column(e, (column){.name = at, .definition = definition, .metric = m}, why);
     }
     if (e->gap && status == SR_OK) status = add_gaps(e, set, *words, why);
     if (status == SR_OK && 2 + e->columns > TSV_COLUMNS)
@@ -273,11 +248,11 @@ static sr_status add_step(group *e, const run_set *set, const char *name, bool m
     const bool site = !own && declared_find(set, name, SR_PER_SITE);
     if (!own && !missing) return refuse_step(set, name, why);
     if (!own)
-        return add_column(e,
-                          (column){name, site ? "a number per site" : "declared by no run", false,
-                                   NULL, NULL, ITSELF, NULL, NULL},
-                          why);
-    return add_column(e, (column){own->name, own->definition, false, NULL, own, ITSELF, NULL, NULL},
+        return add_column(
+            e,
+            (column){.name = name, .definition = site ? "a number per site" : "declared by no run"},
+            why);
+    return add_column(e, (column){.name = own->name, .definition = own->definition, .own = own},
                       why);
 }
 
@@ -508,7 +483,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
 
 static void release(stat_table *t) {
     group *g = t->state;
-    for (int i = 0; i < g->columns; i++) free(g->column[i].memory);
+    for (int i = 0; i < g->columns; i++) free(g->column[i].of);
     free(g->column);
     free(g->names);
 }

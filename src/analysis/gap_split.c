@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/evaluations.h"
+
 const gap_part_text gap_part_texts[GAP_PARTS] = {
     {"training", "difference on fixed training batches with batch statistics; positive: worse"},
     {"generalization",
@@ -31,14 +33,7 @@ const gap_part_text gap_part_texts[GAP_PARTS] = {
     {"total", "difference of validation: the sum of the three parts"},
 };
 
-typedef enum { OF_TRAINING, OF_BATCH, OF_RUNNING, VALUES } value_of;
-
-/* A run's metric in its three forms. */
-typedef struct evaluations {
-    double *memory;
-    double *step, *epoch, *value[VALUES]; /* [count] */
-    int64_t count;
-} evaluations;
+enum { OF_TRAINING, OF_BATCH, OF_RUNNING, VALUES = EVALUATION_METRICS };
 
 static bool has_batch_sites(const sr_runfile *run) {
     const sr_run_site *site;
@@ -47,53 +42,21 @@ static bool has_batch_sites(const sr_runfile *run) {
     return false;
 }
 
-static sr_status read_column(const sr_runfile *run, const char *name, int64_t count, double *value,
-                             sr_failure *why) {
-    if (strcmp(name, "step") == 0 || (*name && sr_run_has_eval(run, name)))
-        return sr_run_eval(run, name, 0, count, value, why);
-    for (int64_t i = 0; i < count; i++) value[i] = NAN;
-    return SR_OK;
-}
-
-/* A host may write the metrics of one step one after another: rows of a step become one. */
-static void join_rows_of_a_step(evaluations *e) {
-    int64_t kept = 0;
-    for (int64_t i = 0; i < e->count; i++) {
-        const bool again = kept && e->step[kept - 1] == e->step[i];
-        const int64_t at = again ? kept - 1 : kept++;
-        e->step[at] = e->step[i];
-        e->epoch[at] = e->epoch[i];
-        for (int v = 0; v < VALUES; v++)
-            if (!again || isfinite(e->value[v][i])) e->value[v][at] = e->value[v][i];
-    }
-    e->count = kept;
-}
-
 static sr_status read_run(evaluations *e, const sr_runfile *run, const char *metric,
                           sr_failure *why) {
-    char batch[SR_NAME_SIZE + 16], training[SR_NAME_SIZE + 16] = "";
+    char batch[BATCH_NAME], training[BATCH_NAME + 8] = "";
     const bool of_validation = strncmp(metric, "valid_", 6) == 0;
-    const int64_t n = sr_run_get_info(run)->evals;
-    *e = (evaluations){.memory = malloc((2 + VALUES) * (size_t)(n + 1) * sizeof *e->memory)};
-    if (!e->memory) return sr_fail(why, SR_MEMORY, "out of memory");
-    e->count = n;
-    e->step = e->memory, e->epoch = e->step + n;
-    for (int v = 0; v < VALUES; v++) e->value[v] = e->epoch + (v + 1) * n;
-    snprintf(batch, sizeof batch, "%s_batch", metric);
-    if (of_validation) snprintf(training, sizeof training, "train_%s_batch", metric + 6);
-    if (!has_batch_sites(run)) snprintf(batch, sizeof batch, "%s", metric);
-    sr_status status = read_column(run, "step", n, e->step, why);
-    if (status == SR_OK) status = read_column(run, "epoch", n, e->epoch, why);
-    if (status == SR_OK) status = read_column(run, training, n, e->value[OF_TRAINING], why);
-    if (status == SR_OK) status = read_column(run, batch, n, e->value[OF_BATCH], why);
-    if (status == SR_OK) status = read_column(run, metric, n, e->value[OF_RUNNING], why);
-    if (status == SR_OK) join_rows_of_a_step(e);
-    return status;
+    evaluations_batch_name(metric, batch);
+    if (of_validation) snprintf(training, sizeof training, "train_%s", batch + 6);
+    const char *const name[VALUES] = {[OF_TRAINING] = of_validation ? training : NULL,
+                                      [OF_BATCH] = has_batch_sites(run) ? batch : metric,
+                                      [OF_RUNNING] = metric};
+    return evaluations_read(e, run, name, why);
 }
 
-/* Evaluation i of the run against evaluation k of the reference, behind those that split has. */
-static void add_evaluation(gap_split *split, const evaluations *run, int64_t i,
-                           const evaluations *reference, int64_t k, double sign) {
+/* Appends evaluation i of the run less evaluation k of the reference. */
+static void add_evaluation(gap_split *split, const evaluations *run, int i,
+                           const evaluations *reference, int k, double sign) {
     const int at = split->count++;
     double by[VALUES];
     for (int v = 0; v < VALUES; v++) by[v] = sign * (run->value[v][i] - reference->value[v][k]);
@@ -121,13 +84,13 @@ sr_status gap_split_read(gap_split *split, const sr_runfile *run, const sr_runfi
     sr_status status = read_run(&of_run, run, metric->name, why);
     if (status == SR_OK) status = read_run(&of_reference, reference, metric->name, why);
     if (status == SR_OK) status = allocate(split, of_run.count, why);
-    for (int64_t i = 0, k = 0; status == SR_OK && i < of_run.count; i++) {
+    for (int i = 0, k = 0; status == SR_OK && i < of_run.count; i++) {
         while (k < of_reference.count && of_reference.step[k] < of_run.step[i]) k++;
         if (k == of_reference.count || of_reference.step[k] != of_run.step[i]) continue;
         add_evaluation(split, &of_run, i, &of_reference, k, sign);
     }
-    free(of_run.memory);
-    free(of_reference.memory);
+    evaluations_free(&of_run);
+    evaluations_free(&of_reference);
     return status;
 }
 

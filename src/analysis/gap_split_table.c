@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
+#include "analysis/columns/column_summary.h"
 #include "analysis/runs/run_metrics.h"
 
 static bool is_last_third(const char *rows) {
@@ -97,12 +98,6 @@ typedef struct split_row {
     double step, epoch, mean[GAP_PARTS], low[GAP_PARTS], high[GAP_PARTS];
 } split_row;
 
-static double mean_of(const double *value, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; i++) sum += value[i];
-    return n ? sum / n : NAN;
-}
-
 /* Mean of evaluations first to end - 1 of each pair. scratch [runs] */
 static split_row split_row_of(const gap_splits *g, const stat_table *t, int group, int first,
                               int end, double *scratch) {
@@ -113,9 +108,9 @@ static split_row split_row_of(const gap_splits *g, const stat_table *t, int grou
         for (int i = 0; i < t->set->count; i++) {
             if (g->groups.of[i] != group) continue;
             if (!only) only = &g->split[i];
-            scratch[row.pairs++] = mean_of(g->split[i].part[p] + first, end - first);
+            scratch[row.pairs++] = column_mean(g->split[i].part[p] + first, end - first);
         }
-        row.mean[p] = mean_of(scratch, row.pairs);
+        row.mean[p] = column_mean(scratch, row.pairs);
         if (row.pairs > 1)
             student_interval(scratch, row.pairs, &row.low[p], &row.high[p]);
         else

@@ -122,12 +122,6 @@ static double scatter(const double *value, int shares, double mean) {
     return sum;
 }
 
-static double mean_of(const double *value, int shares) {
-    double sum = 0;
-    for (int k = 0; k < shares; k++) sum += value[k];
-    return sum / shares;
-}
-
 /* raw [mu_B, sigma2_B][share]: from + 0 .. width - 1 of each is one row; one [shares]; value
  * [VALUES]; fills row i. */
 static void measure_row(const shared_site *s, float *const *raw, int64_t from, int64_t width,
@@ -135,9 +129,9 @@ static void measure_row(const shared_site *s, float *const *raw, int64_t from, i
     double means = 0, deviations = 0, length = 0;
     for (int64_t j = from; j < from + width; j++) {
         for (int k = 0; k < s->shares; k++) one[k] = (double)raw[k][j];
-        means += scatter(one, s->shares, mean_of(one, s->shares));
+        means += scatter(one, s->shares, column_mean(one, s->shares));
         for (int k = 0; k < s->shares; k++) one[k] = sqrt((double)raw[s->shares + k][j]);
-        const double bar = mean_of(one, s->shares);
+        const double bar = column_mean(one, s->shares);
         deviations += scatter(one, s->shares, bar);
         length += bar * bar;
     }

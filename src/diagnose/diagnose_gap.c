@@ -18,13 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/columns/column_summary.h"
+#include "analysis/evaluations.h"
 #include "analysis/runs/run_metrics.h"
 #include "diagnose/diagnosis.h"
 
 const sr_run_metric *gap_partner(const sr_runfile *run, const sr_run_metric *m) {
-    char name[SR_NAME_SIZE + 8];
-    snprintf(name, sizeof name, "%s_batch", m->name);
+    char name[BATCH_NAME];
+    evaluations_batch_name(m->name, name);
     return sr_run_find_metric(run, name);
 }
 
@@ -60,12 +61,6 @@ static double worse_by(const sr_run_metric *m, double than_it, double other) {
     return m->better == SR_BETTER_MORE ? other - than_it : than_it - other;
 }
 
-static double mean_of(const double *value, int n) {
-    double mean = 0;
-    for (int i = 0; i < n; i++) mean += value[i] / n;
-    return n ? mean : NAN;
-}
-
 bool gap_is_possible(const subject *s) {
     const sr_run_site *site;
     for (int64_t i = 0; (site = sr_run_get_site(s->run, i)); i++)
@@ -75,61 +70,34 @@ bool gap_is_possible(const subject *s) {
 
 /* -- measured -------------------------------------------------------------------------------- */
 
-/* Evaluations of a run in the order of steps. */
-typedef struct evaluations {
-    double *running, *batch, *step; /* [count] */
-    int count;
-} evaluations;
-
-/* Those with a finite value of NAME, and of NAME_batch where `both`. To be freed: running. */
-static sr_status read_evaluations(const sr_runfile *run, const sr_run_metric *m, bool both,
-                                  evaluations *e, sr_failure *why) {
-    const int64_t evals = sr_run_get_info(run)->evals;
-    *e = (evaluations){.running = malloc(3 * (size_t)(evals + 1) * sizeof *e->running)};
-    if (!e->running) return sr_fail(why, SR_MEMORY, "out of memory");
-    e->batch = e->running + evals, e->step = e->batch + evals;
-    for (int64_t i = 0; i < evals; i++) e->batch[i] = 0;
-    sr_status status = sr_run_eval(run, m->name, 0, evals, e->running, why);
-    if (status == SR_OK && both)
-        status = sr_run_eval(run, gap_partner(run, m)->name, 0, evals, e->batch, why);
-    if (status == SR_OK) status = sr_run_eval(run, "step", 0, evals, e->step, why);
-    for (int64_t i = 0; i < evals && status == SR_OK; i++) {
-        if (!isfinite(e->running[i]) || !isfinite(e->batch[i])) continue;
-        e->running[e->count] = e->running[i];
-        e->batch[e->count] = e->batch[i];
-        e->step[e->count++] = e->step[i];
-    }
-    return status;
+/* Mean of a third of value [count]: of the first one, or of the last. */
+static double mean_of_third(const double *value, int count, bool last) {
+    const int third = count / 3;
+    return column_mean(last ? value + count - third : value, third);
 }
 
-/* e->batch becomes the gap of each evaluation. */
-static void take_gaps(const subject *s, evaluations *e, gap *g) {
-    const double half = (double)s->window.end / 2;
-    const int third = e->count / 3;
-    int begin = 0;
-    while (begin < e->count && e->step[begin] < half) begin++;
-    const int n = e->count - begin;
-    g->evaluations = e->count;
-    g->running = mean_of(e->running + begin, n);
-    g->batch = mean_of(e->batch + begin, n);
-    for (int i = 0; i < e->count; i++)
-        e->batch[i] = worse_by(g->metric, e->running[i], e->batch[i]);
-    g->e = (estimate){mean_of(e->batch + begin, n), NAN, NAN, n};
-    if (n > 2) student_interval(e->batch + begin, n, &g->e.low, &g->e.high);
-    if (n) g->from = (int64_t)e->step[begin], g->to = (int64_t)e->step[e->count - 1];
-    g->first = mean_of(e->batch, third);
-    g->last = mean_of(e->batch + e->count - third, third);
-    g->running_last = mean_of(e->running + e->count - third, third);
+static void take_gaps(const running_gap *from, gap *g) {
+    const evaluations *at = &from->at;
+    const double *running = at->value[0], *batch = at->value[1], *cost = at->value[2];
+    const int n = at->count - from->half;
+    g->evaluations = at->count;
+    g->running = column_mean(running + from->half, n);
+    g->batch = column_mean(batch + from->half, n);
+    g->e = (estimate){from->mean, from->low, from->high, n};
+    if (n) g->from = (int64_t)at->step[from->half], g->to = (int64_t)at->step[at->count - 1];
+    g->first = mean_of_third(cost, at->count, false);
+    g->last = mean_of_third(cost, at->count, true);
+    g->running_last = mean_of_third(running, at->count, true);
 }
 
 sr_status gap_measure(const subject *s, gap *g, sr_failure *why) {
-    evaluations all;
+    running_gap measured;
     *g = (gap){.e = NO_ESTIMATE, .first = NAN, .last = NAN};
     if (s->batch_sites) g->metric = choose_metric(s->run);
     if (!g->metric) return SR_OK;
-    sr_status status = read_evaluations(s->run, g->metric, true, &all, why);
-    if (status == SR_OK) take_gaps(s, &all, g);
-    free(all.running);
+    sr_status status = running_gap_read(&measured, s->run, g->metric->name, g->metric->better, why);
+    if (status == SR_OK) take_gaps(&measured, g);
+    evaluations_free(&measured.at);
     const double whole = is_in_nats(g->metric) ? 1 : 0.2 * fabs(g->running);
     g->notable = 0.01 * whole, g->severe = 0.1 * whole;
     return status;
@@ -177,11 +145,13 @@ static sr_status tell_part(const subject *s, const gap *g, answer *a, sr_failure
     evaluations theirs;
     if (!m || strcmp(m->unit, g->metric->unit) != 0 || !isfinite(g->last)) return SR_OK;
     if (!is_same(sr_run_get_info(other)->data, s->info->data)) return SR_OK;
-    sr_status status = read_evaluations(other, m, false, &theirs, why);
-    const int third = theirs.count / 3;
+    sr_status status = evaluations_read(&theirs, other, (const char *[]){m->name, NULL, NULL}, why);
+    if (status == SR_OK) evaluations_keep_finite(&theirs, 1);
     const double worse =
-        worse_by(m, g->running_last, mean_of(theirs.running + theirs.count - third, third));
-    free(theirs.running);
+        status == SR_OK
+            ? worse_by(m, g->running_last, mean_of_third(theirs.value[0], theirs.count, true))
+            : NAN;
+    evaluations_free(&theirs);
     if (status != SR_OK || !isfinite(worse)) return status;
     const double rest = worse - g->last;
     answer_says(a, " Against %s %s is %.3g %s (last third of the evaluations).", s->beside->path,

@@ -70,6 +70,12 @@ static void summarise(double *value, int64_t count, const double *p, int quantil
     for (int i = 0; i < quantiles; i++) *at[i] = quantile_of_sorted(value, n, p[i]);
 }
 
+double column_mean(const double *value, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += value[i];
+    return count ? sum / (double)count : NAN;
+}
+
 void summary_make(double *value, int64_t count, summary *s) {
     static const double p[] = {0.01, 0.25, 0.5, 0.75, 0.99};
     summarise(value, count, p, 5, (double *[]){&s->q01, &s->q25, &s->median, &s->q75, &s->q99}, s);

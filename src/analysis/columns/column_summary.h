@@ -35,6 +35,8 @@ typedef struct summary {
     double mean, min, q01, q25, median, q75, q99, max; /* of the finite values; NaN without any */
 } summary;
 
+/* Of value [count]; NaN for none. */
+double column_mean(const double *value, int64_t count);
 /* Reorders value [count]. */
 void summary_make(double *value, int64_t count, summary *result);
 /* The same, but the quantiles other than the median are NaN: faster. */
