@@ -221,6 +221,14 @@ class Runs(InDirectory):
         self.assertEqual(rows[1][:2] + rows[1][4:], ["a/run.h5", "complete", 1, 5, 0.2, "a"])
         self.assertEqual(rows[2][-1], "b")
 
+    def test_files_that_do_not_exist_yet(self):
+        record("done.h5")
+        for name in ("growing.h5.part", "other.h5"):
+            with open(name, "w", encoding="utf-8"):
+                pass
+        found = runs.find(["done.h5", "growing.h5", "none.h5", "other.h5"])
+        self.assertEqual(runs.absent(found), ["none.h5"])
+
 
 @wants("numpy")
 class Address(unittest.TestCase):

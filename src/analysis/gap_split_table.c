@@ -77,9 +77,10 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
         return sr_fail(why, SR_FORMAT, "%s declares no metric of --metric %s with a direction",
                        set->path[0], metric);
     if (run_groups_size(&g->groups, set, 0) == set->count)
-        return sr_fail(why, SR_USAGE,
-                       "--split compares runs with the first and its replicates, "
-                       "and there are no others");
+        return sr_fail(
+            why, SR_USAGE,
+            "--split compares other runs with the first one and its replicates: no other run "
+            "is given");
     tsv_note(&t->table, "metric", "%s (%s, %s)", g->metric->name, g->metric->unit,
              metric_direction(g->metric));
     run_groups_describe(&g->groups, set, &t->table);

@@ -220,7 +220,7 @@ static void check_refused(const char *command, int status, const char *part) {
 static void test_refusals(void **state) {
     (void)state;
     check_refused("stat-gap ln1.h5 bn1.h5 --split thirds", 2, "not 'thirds'");
-    check_refused("stat-gap ln1.h5 ln2.h5 --split evaluations", 2, "there are no others");
+    check_refused("stat-gap ln1.h5 ln2.h5 --split evaluations", 2, "no other run is given");
     check_refused("stat-gap ln1.h5 bn1.h5 --split evaluations --metric size", 1, "direction");
 }
 

@@ -20,11 +20,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     if missing:
         return _fail(f"{missing} does not import: {NEEDED}")
     from .._library import Error
-    from .runs import find
+    from .runs import absent, find
     from .serve import run
     try:
-        if not find(chosen.paths):
+        found = find(chosen.paths)
+        if not found:
             return _fail("no run file (*.h5) there")
+        for path in absent(found):
+            print(f"statrec view: {path}: does not exist yet; the page waits for it",
+                  file=sys.stderr)
         return run(chosen.paths, chosen.port, not chosen.no_browser)
     except (Error, OSError) as why:
         return _fail(str(why))

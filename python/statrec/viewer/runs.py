@@ -36,6 +36,12 @@ def find(paths: Iterable[Any]) -> list[str]:
     return list(found)
 
 
+def absent(paths: Iterable[str]) -> list[str]:
+    """Of the paths of `find`, those without a file, finished or growing."""
+    return [path for path in paths
+            if not os.path.exists(path) and not os.path.exists(path + ".part")]
+
+
 def _raise(why):
     raise why
 
