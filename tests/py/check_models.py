@@ -4,8 +4,8 @@
 Trains the models of models.tsv (random weights, small inputs) for three steps with and without
 statrec.watch: eagerly, with both modes of activation checkpointing, under autocast, compiled, and
 by two processes of DistributedDataParallel and of FSDP2.
-Fails where a weight or buffer differs by a bit, where an exception is raised, and where a statistic
-differs from float64 sums over what hooks of this program have seen. Prints one line for each model
+Fails where a weight or buffer differs by a bit (compiled: by more than rounding), where an exception
+is raised, and where a statistic differs from float64 sums over what hooks of this program have seen. Prints one line for each model
 and mode; with --state it goes on where it has stopped. Models of packages that are missing are
 skipped.
 """
@@ -25,6 +25,7 @@ sys.path[:0] = [os.path.join(TOP, "python"), os.path.join(TOP, "python", "tests"
 
 import check_models_ranks  # noqa: E402
 import torch  # noqa: E402
+import torch._inductor.config  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 from fake_recorder import FakeRecorder  # noqa: E402
@@ -43,6 +44,9 @@ STEPS = 3
 # compared with a training that rounds elsewhere; so are compiled ones, whose statistics are therefore
 # compared in float64: few rows in the last layers make a rounding of float32 a tenth of a gradient.
 BOUND, AUTOCAST_BOUND = 1e-5, 2e-2
+# A compiled graph contains the operations that record, and may be compiled differently: its losses and
+# weights, of the largest of their tensor, are within BOUND as well, since a bias is all gradient, a sum over
+# rows. In other modes not a bit differs.
 
 
 # -- models -----------------------------------------------------------------------------------
@@ -209,7 +213,8 @@ def train(model, given, mode, run=None, spy=None):
     for step in range(STEPS):
         torch.manual_seed(10 + step)
         args, kwargs = copy.deepcopy(given)
-        if mode == "reentrant" and args and not hasattr(model, "config"):
+        plain = args and torch.is_tensor(args[0]) and not hasattr(model, "config")
+        if mode == "reentrant" and plain:
             args = (args[0].clone().requires_grad_(), *args[1:])
         optimizer.zero_grad()
         with torch.autocast("cpu", torch.bfloat16, enabled=mode == "autocast"):
@@ -257,14 +262,17 @@ def check(row, mode):
     got, told = watched(run, model, given, mode)
     if run.failure:
         return "fault", run.failure
-    if got != want or not same(plain_model.state_dict(), model.state_dict()):
-        return "fault", "the weights are others"
+    moved = difference(dict(plain_model.state_dict(), loss=torch.tensor(want)),
+                       dict(model.state_dict(), loss=torch.tensor(got)))
+    if moved > (BOUND if mode == "compiled" else 0):
+        return "fault", f"the weights differ by {moved:.1e}"
     if mode == "compiled":
         given = tree_map(lambda one: one.double() if is_float(one) else one, given)
         model = made(row, mode).double()
         run = watch(model, "run.h5", recorder=FakeRecorder, verbose=False)
         _, told = watched(run, model, given, mode)
-    return compared(row, mode, run, told, given)
+    verdict, text = compared(row, mode, run, told, given)
+    return verdict, text + (f"; weights differ by {moved:.1e}" if moved else "")
 
 
 def is_float(value):
@@ -282,8 +290,15 @@ def watched(run, model, given, mode):
     return losses, {text.split(" is not recorded")[0].removeprefix("statrec: ") for text in said}
 
 
-def same(a, b):
-    return all(torch.equal(a[name].nan_to_num(), b[name].nan_to_num()) for name in a)
+def difference(a, b):
+    """The largest difference of two state_dict(), of the largest number of its tensor; 0: no bit."""
+    worst = 0.0
+    for name in a:
+        x, y = a[name].nan_to_num(), b[name].nan_to_num()
+        if not torch.equal(x, y):
+            x, y = x.double(), y.double()
+            worst = max(worst, ((x - y).abs().max() / x.abs().max().clamp_min(1e-300)).item())
+    return worst
 
 
 def compared(row, mode, run, told, given):
@@ -307,6 +322,8 @@ def spied(model, sites):
 
 def judged(run, seen, told, bound):
     """(verdict, text) of a run: seen holds what the spy saw at its sites, step by step."""
+    if not any(seen):
+        return "skip", "no gradient reaches a site, unwatched too"
     sites = {site["name"]: site for site in run.recorder.sites}
     worst, missing = (0.0, "", ""), []
     for step, want in enumerate(seen):
@@ -359,6 +376,7 @@ def main():
     parser.add_argument("--mode", default="eager,checkpoint,reentrant,autocast,compiled,ddp,fsdp2")
     given = parser.parse_args()
     torch.set_num_threads(2)
+    torch._inductor.config.fallback_random = True  # compiled: dropout draws what it draws eagerly
     done = {}
     if given.state and os.path.exists(given.state):
         with open(given.state, encoding="utf-8") as file:
