@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import numpy
 import panel
-from bokeh.events import Tap
 
 from .. import bins, commands, draw, forms
 from ..state import ORDERS
@@ -11,13 +10,13 @@ from ..texts import number, plain
 from ._panel import BIN_COLUMNS, Panel, of_bins
 from .depth import on_grid
 
-_USUAL = ("mu_B", "psi2_B", "sigma2_B", "gamma")
 MOST = 512  # features of a map; more than the screen has lines
 
 
 class Features(Panel):
     name, title = "features", "Site: features against time"
     uses = frozenset({"run", "x", "from", "to", "log", "site", "vector", "order", "feature"})
+    usual = ("mu_B", "psi2_B", "sigma2_B", "gamma")
 
     def fits(self):
         return bool(self.run.vectors) and bool(self.run.sites)
@@ -31,7 +30,7 @@ class Features(Panel):
 
     def draw(self):
         run, page = self.run, self.page
-        self._name = page.choice("vector", run.vectors, _USUAL)
+        self._name = page.choice("vector", run.vectors, self.usual)
         self._at = page.site
         self._number = min(page.state["feature"], self._at.width - 1)
         self.sync(self._vector, run.vectors, self._name)
@@ -60,7 +59,7 @@ class Features(Panel):
                                  name="features")
         self._chart = draw.Chart(page.look, page.x_range, title="", y="", log=self.log,
                                  name="feature")
-        self._map.figure.on_event(Tap, self._tapped)
+        page.watch_click(self._map.figure, self._tapped)
         for made in (self._map.figure, self._chart.figure):
             page.watch_zoom(made)
 
@@ -139,7 +138,7 @@ class Step(Panel):
 
     def draw(self):
         run, page = self.run, self.page
-        self._name, self._at = page.choice("vector", run.vectors, _USUAL), page.site
+        self._name, self._at = page.choice("vector", run.vectors, Features.usual), page.site
         steps = run.vector_steps()
         if not len(steps):
             raise ValueError("no vectors are recorded yet")

@@ -27,6 +27,10 @@ class VerdictPanel(Panel):
                                  css_classes=["panel-verdict"])
         return self.card
 
+    def words(self):
+        """The same as HTML."""
+        return "".join(pane.object for pane in (self._line, self._state, self._more))
+
     def refresh(self):
         try:
             verdict, lacks = self.page.watch.get(self.run)
