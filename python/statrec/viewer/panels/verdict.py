@@ -75,6 +75,6 @@ def _more(verdict, run):
                          if isinstance(row[name], (int, float)) else row[name], 1000)
              for name in _COLUMNS] for row in (*verdict.findings, *verdict.others)]
     command = commands.shown(["statrec", "diagnose", commands.path(run)])
-    return ("<details><summary>All questions</summary>" + texts.table(_COLUMNS, rows)
+    return ("<details><summary>All questions</summary>" + texts.table(_COLUMNS, rows, 1000)
             + f"</details><details><summary>The page of <code>{escape(command)}</code></summary>"
             f"<pre>{escape(verdict.page[:200_000])}</pre></details>")
