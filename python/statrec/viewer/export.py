@@ -56,6 +56,10 @@ class Still(Page):
         self.bins = bins
         self._span()
 
+    def _build(self):
+        """Panels are drawn one by one, and nothing has controls."""
+        self.panels = []
+
     def watch_zoom(self, figure: Any) -> None:
         """There is no more detail than the file has."""
 
@@ -172,6 +176,7 @@ class _Document:
     def __init__(self) -> None:
         self.parts: list[Any] = []  # texts, and numbers of figures
         self.figures: list[Any] = []
+        self._count: dict[str, int] = {}  # figures of a name
 
     def add(self, text: str) -> None:
         self.parts.append(text)
@@ -193,6 +198,8 @@ class _Document:
         self.add(piece.said)
         self.add(f"<div class='figures{' two' if piece.columns > 1 else ''}'>")
         for figure in piece.figures:
+            self._count[figure.name] = count = self._count.get(figure.name, 0) + 1
+            figure.name += f"-{count}" if count > 1 else ""
             self.parts.append(len(self.figures))
             self.figures.append(figure)
         self.add(f"</div>{piece.below}")
