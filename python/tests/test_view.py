@@ -323,6 +323,35 @@ class Export(InDirectory):
         self.assertIn("&lt;script&gt;hacked", page)
 
 
+class Notebook(unittest.TestCase):
+    """statrec.show in a notebook."""
+
+    @wants("numpy", "bokeh", "panel", "pandas")
+    def test_object_renders(self):
+        from bokeh.document import Document
+        shown = statrec.show(NLP)
+        root = shown.get_root(Document())
+        figures = {model.name: model for model in root.references() if hasattr(model, "renderers")}
+        for name in ("losses-loss", "depth", "site", "features", "histogram"):
+            self.assertIn(name, figures)
+        lines = [one for one in figures["losses-loss"].renderers if type(one.glyph).__name__ == "Line"]
+        with statrec.open(NLP) as file:
+            numpy.testing.assert_array_equal(lines[0].data_source.data["median"],
+                                             file.steps["loss"])
+
+    @wants("numpy", "bokeh", "panel", "pandas", "nbclient", "nbformat", "ipykernel")
+    def test_executed(self):
+        import nbclient
+        import nbformat
+        cell = nbformat.v4.new_code_cell(f"import statrec\nstatrec.show({NLP!r})")
+        nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=300).execute()
+        pages = [output["data"]["text/html"] for output in cell.outputs
+                 if output.output_type == "execute_result"]
+        self.assertEqual(len(pages), 1)
+        self.assertIn("losses-loss", pages[0])
+        self.assertIn("statplot curves", pages[0])
+
+
 @wants("numpy")
 class Texts(unittest.TestCase):
     HOSTILE = "<script>alert(1)</script>$$x$$\\[y\\]\n\0\x1b[2J"

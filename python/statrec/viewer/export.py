@@ -86,7 +86,9 @@ class Answers:
         """(Verdict or None, why there is none)."""
         if run.path not in self._of:
             try:
-                self._of[run.path] = verdict.diagnose(run), ""
+                found = verdict.diagnose(run)
+                found.page = verdict.page_of(run)
+                self._of[run.path] = found, ""
             except (Error, OSError, ValueError, KeyError) as why:
                 self._of[run.path] = None, f"statrec diagnose: {why}"
         return self._of[run.path]

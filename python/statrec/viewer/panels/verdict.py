@@ -40,7 +40,8 @@ class VerdictPanel(Panel):
         if verdict is None:
             self._set(self._line, _line(lacks, "wait"))
             return
-        self._set(self._line, _line(verdict.line + (f" ({lacks})" if lacks else ""),
+        lacks = f" ({lacks})" if lacks and verdict.page else ""  # without: only the page lacks
+        self._set(self._line, _line(verdict.line + lacks,
                                     verdict.severity or ("fine" if verdict.healthy else "open")))
         self._set(self._more, _more(verdict, self.run))
 
