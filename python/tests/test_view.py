@@ -323,6 +323,69 @@ class Export(InDirectory):
         self.assertIn("&lt;script&gt;hacked", page)
 
 
+@wants("numpy", "bokeh", "panel", "pandas")
+class Panels(unittest.TestCase):
+    """What the panels draw, without a server."""
+
+    def page(self, query, *paths):
+        from statrec.viewer.page import Page
+        page = Page(runs.Runs(paths), self, query)
+        page.refresh()
+        return page, {one.name: one for one in page.panels}
+
+    def get(self, run):
+        """In place of verdict.Watch."""
+        return None, ""
+
+    def line(self, figure, n=0):
+        """The data of the n-th line of a figure."""
+        lines = [one for one in figure.renderers if type(one.glyph).__name__ == "Line"]
+        return lines[n].data_source.data
+
+    def figure(self, panel, name):
+        return next(one for one in panel.figures if one.name == name)
+
+    def test_burn_in(self):
+        from bokeh.models import BoxAnnotation
+        for axis, end in (("step", 90), ("percent", 37.5)):
+            _, panels = self.page(f"?x={axis}", NLP)
+            for name, figure in (("losses", "losses-loss"), ("site", "site")):
+                box, = (one for one in self.figure(panels[name], figure).center
+                        if isinstance(one, BoxAnnotation))
+                self.assertEqual((box.left, box.right, box.visible), (None, end, True))
+
+    def test_difference(self):
+        _, panels = self.page("?with=nlp_ln.h5&mode=difference", NLP,
+                              os.path.join(SAMPLES, "nlp_ln.h5"))
+        got = self.line(panels["runs"].figures[0])
+        with statrec.open(NLP) as one, statrec.open(os.path.join(SAMPLES, "nlp_ln.h5")) as other:
+            shared = min(one.info["steps"], other.info["steps"])
+            wanted = other.steps["loss"][:shared] - one.steps["loss"][:shared]
+        numpy.testing.assert_allclose(got["median"][:shared], wanted, rtol=1e-6)
+
+    def test_controls(self):
+        page, panels = self.page("?smooth=5&log=losses,site".replace(",", "%09"), NLP)
+        plain = page.run.curve("loss", page.window(page.run), page.bins).median
+        figure = self.figure(panels["losses"], "losses-loss")
+        numpy.testing.assert_allclose(self.line(figure)["median"], bins.smooth(plain, 5)[:, 0])
+        for figure in (figure, panels["site"].figures[0]):
+            self.assertIn("Log", type(figure.yaxis[0]).__name__)
+        self.assertIn("--log --smooth=5", commands.shown(panels["losses"].figure_command()))
+
+    def test_quantiles(self):
+        page, panels = self.page("", EVERY)
+        with statrec.open(EVERY) as file:
+            batch, running = (numpy.sort(file.vector(name, "stem")[-1]) for name in ("mu_B", "mu"))
+        points = panels["step"]._points.source.data
+        numpy.testing.assert_allclose(points["x"], running)
+        numpy.testing.assert_allclose(points["y"], batch)
+        self.assertEqual(int(panels["step"]._bars.source.data["top"].sum()), len(batch))
+        step = int(page.run.vector_steps()[-1])
+        self.assertIn(f"--step={step}", panels["step"].figure_command())
+        self.assertIn("--site=stem</code>", panels["step"].words()[1])
+        self.assertIn("statplot quantiles", panels["step"].words()[1])
+
+
 class Notebook(unittest.TestCase):
     """statrec.show in a notebook."""
 

@@ -441,6 +441,9 @@ class Hostile(InBrowser):
         self.assertFalse(self.js("return !!window.hacked"))
         self.assertEqual(self.js("return deep('img, s, u, b[onclick]').length"), 0)
         self.assertIn(self.BAD, self.text("main"))
+        self.assertEqual(self.js("return model('runs-0').renderers.filter("
+                                 "(one) => one.glyph.type === 'Line').length"), 2)
+        self.assertGreater(self.js("return model('runs-0').x_range.end"), 29)
 
 
 class Guarded(unittest.TestCase):

@@ -134,6 +134,10 @@ class Panel:
         """The command that prints these numbers; None without one."""
         return None
 
+    def other_commands(self) -> list[list[str]]:
+        """Commands of pictures that show more of it."""
+        return []
+
     # -- the frame ----------------------------------------------------------------------------
 
     def build(self) -> Any:
@@ -174,7 +178,7 @@ class Panel:
             self._save.visible = figure is not None
             lines = [f"<code tabindex='0' title='a click selects it'>"
                      f"{escape(commands.shown(command))}</code>"
-                     for command in (figure, data) if command]
+                     for command in (figure, data, *self.other_commands()) if command]
             self._set(self._command, "<div class='commands'>Commands of this picture (a click "
                       "selects one): " + " ".join(lines) + "</div>" if lines else "")
             names, rows = self.rows()

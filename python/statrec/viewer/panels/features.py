@@ -125,7 +125,7 @@ class Features(Panel):
 
 class Step(Panel):
     name, title = "step", "Site: all features at a step"
-    uses = frozenset({"run", "site", "vector", "at"})
+    uses = frozenset({"run", "x", "from", "to", "site", "vector", "at"})
     has_axis = False
 
     def fits(self):
@@ -196,3 +196,9 @@ class Step(Panel):
     def data_command(self):
         return commands.table("stat-features", [self.run], stat=self._name, per_feature=True,
                               site=commands.site(self._at.name), step=self._number)
+
+    def other_commands(self):
+        """Batch against running values, feature by feature over the steps on screen."""
+        return [] if self._both is None else [
+            commands.statplot("quantiles", [self.run], self.steps(),
+                              site=commands.site(self._at.name))]
