@@ -1,5 +1,6 @@
 """The data of `statrec view`: bins, runs, the address, commands; without a browser or Bokeh."""
 import os
+import re
 import shutil
 import unittest
 
@@ -292,6 +293,10 @@ class Export(InDirectory):
     def test_size(self):
         from statrec.viewer import export
         record("run.h5", 400)
+        self.assertEqual(export.write(["run.h5"], "page.html", bins=150), 150)
+        with open("page.html", encoding="utf-8") as file:
+            lengths = [int(text) for text in re.findall(r'"shape":\[(?:1,)?(\d+)', file.read())]
+        self.assertEqual(max(lengths), 150)
         self.assertEqual(export.write(["run.h5"], "page.html"), export.BINS)
         whole = os.path.getsize("page.html")
         bins_left = export.write(["run.h5"], "page.html", most=whole - 20_000)
@@ -354,6 +359,22 @@ class Panels(unittest.TestCase):
                         if isinstance(one, BoxAnnotation))
                 self.assertEqual((box.right, box.visible), (end, True))
                 self.assertNotIsInstance(box.left, (int, float))
+            for name in ("depth", "features"):
+                line = self.figure(panels[name], name).select_one({"name": "burn-in"})
+                self.assertEqual((line.location, line.visible), (end, True))
+
+    @with_programs
+    def test_saved_data(self):
+        """The CSV of a panel has the bins of the program."""
+        page, panels = self.page("", NLP)
+        page.bins = 20
+        panels["site"].refresh()
+        names, rows = panels["site"].data()
+        told = statrec.table("stat-scalar", NLP, site="first", stat="tid_mean", per_step=True,
+                             buckets=20)
+        wanted = numpy.array([row[0] for row in rows_of(told, "tid_mean")]).reshape(-1, 3)
+        self.assertEqual(names[3:], ["least", "median", "largest"])
+        numpy.testing.assert_allclose(numpy.array([row[3:] for row in rows]), wanted, rtol=1e-7)
 
     def test_difference(self):
         _, panels = self.page("?with=nlp_ln.h5&mode=difference", NLP,

@@ -14,7 +14,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 import numpy
 from bokeh.document import Document
 from bokeh.embed import components
-from bokeh.models import SaveTool, Span
+from bokeh.models import SaveTool
 from bokeh.resources import Resources
 
 from .._library import Error
@@ -122,7 +122,7 @@ def _piece(page: Still, kind: Any, label: str, **state: Any) -> Optional[Piece]:
         figure.output_backend = "canvas"
         figure.add_tools(SaveTool())
         if kind is Depth:  # its mark is the site that the other panels show
-            figure.select_one(Span).visible = False
+            figure.select_one({"name": "mark"}).visible = False
     return Piece(label, one.figures, one.columns, *one.words())
 
 

@@ -45,6 +45,7 @@ class Depth(Panel):
             page.watch_zoom(self._map.figure)
         self._map.describe(stat, "site", page.state["x"], run.definition(stat))
         self._map.show(ends, names, grid)
+        self._map.burn_in(page.burn_in(run))
         self._map.mark(names.index(page.site.name), len(names))
         if fresh:
             self.attach([self._map.figure])

@@ -66,6 +66,7 @@ class Features(Panel):
     def _draw_map(self):
         self._map.describe(f"{self._name} at {self._at.name}", "feature", self.page.state["x"],
                            self.run.definition(self._name))
+        self._map.burn_in(self.page.burn_in(self.run))
         self._map.show(self._ends, [str(feature) for feature in self._shown], self._grid)
         place = numpy.flatnonzero(self._shown == self._number)
         self._map.mark(int(place[0]) if len(place) else None, len(self._shown))
