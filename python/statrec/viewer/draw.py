@@ -196,8 +196,8 @@ class HeatMap:
             major_label_text_color=look.text), "right")
         self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False,
                           name="mark")
-        self._burn_in = Span(dimension="height", line_color="#808080", line_dash="dashed",
-                             line_width=1.5, visible=False, name="burn-in")
+        self._burn_in = Span(dimension="height", line_color="#404040" if signed else "#FFFFFF",
+                             line_dash="dashed", line_width=2, visible=False, name="burn-in")
         for span in (self._mark, self._burn_in):
             self.figure.add_layout(span)
         self._hover = HoverTool(renderers=[glyph],
