@@ -2,7 +2,10 @@
 import os
 import re
 import shutil
+import threading
+import time
 import unittest
+import unittest.mock
 
 import statrec
 from support import SAMPLES, InDirectory, begin, module, put, record, wants
@@ -124,6 +127,22 @@ class AsThePrograms(unittest.TestCase):
         told = statrec.table("stat-curve", NLP, stat="loss")
         numpy.testing.assert_allclose(run.curve("loss", run.window("step"), 600).median[:, 0],
                                       [row[0] for row in rows_of(told, "loss")], rtol=1e-7)
+
+    def test_verdict_before_its_page(self):
+        go_on, watch, run = threading.Event(), verdict.Watch(), source.Run(NLP)
+        self.addCleanup(watch.close)
+        self.addCleanup(go_on.set)
+        with unittest.mock.patch.object(verdict, "page_of", lambda run: go_on.wait(60) and "text"):
+            end = time.monotonic() + 60
+            while watch.get(run)[0] is None and time.monotonic() < end:
+                time.sleep(0.05)
+            found, lacks = watch.get(run)
+            self.assertTrue(found.line.startswith("NOTHING FOUND"))
+            self.assertEqual((found.page, lacks), ("", "statrec diagnose is at work"))
+            go_on.set()
+            while watch.get(run)[1] and time.monotonic() < end:
+                time.sleep(0.05)
+        self.assertEqual(watch.get(run)[0].page, "text")
 
     def test_verdict(self):
         found = verdict.diagnose(source.Run(NLP))
