@@ -438,7 +438,8 @@ class Notebook(unittest.TestCase):
         figures = {model.name: model for model in root.references() if hasattr(model, "renderers")}
         for name in ("losses-loss", "depth", "site", "features", "histogram"):
             self.assertIn(name, figures)
-        lines = [one for one in figures["losses-loss"].renderers if type(one.glyph).__name__ == "Line"]
+        lines = [one for one in figures["losses-loss"].renderers
+                 if type(one.glyph).__name__ == "Line"]
         with statrec.open(NLP) as file:
             numpy.testing.assert_array_equal(lines[0].data_source.data["median"],
                                              file.steps["loss"])

@@ -37,7 +37,8 @@ _CSS = """
 :root { color-scheme: light; }
 body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0 auto; padding: 0 1rem 3rem;
        color: #202020; background: #fff; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.25rem; margin: 1.6rem 0 0.5rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.4rem; }
+h2 { font-size: 1.25rem; margin: 1.6rem 0 0.5rem; overflow-wrap: anywhere; }
 h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
 .figures { display: grid; gap: 0 1rem; grid-template-columns: 1fr; }
 .figures.two { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }

@@ -1,5 +1,5 @@
-/* plot_report_interactive.c -- the panels of statrec view in a file of the report, which its program
- * writes; see plot_report.h. */
+/* plot_report_interactive.c -- the panels of statrec view in a file of the report, written by its
+ * program; see plot_report.h. */
 #include <stdlib.h>
 
 #include "plot/plot_process.h"
