@@ -47,6 +47,6 @@ def number(value: Any) -> str:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], most: int = MOST) -> str:
     """An HTML table of numbers and texts of at most `most` characters, escaped here."""
     head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escaped(number(cell), most)}</td>" for cell in row) + "</tr>"
-                   for row in rows)
+    body = "".join("<tr>" + "".join(f"<td>{escaped(number(cell), most)}</td>" for cell in row)
+                   + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
