@@ -1,7 +1,11 @@
 """The data of `statrec view`: bins, runs, the address, commands; without a browser or Bokeh."""
 import os
+import re
 import shutil
+import threading
+import time
 import unittest
+import unittest.mock
 
 import statrec
 from support import SAMPLES, InDirectory, begin, module, put, record, wants
@@ -123,6 +127,22 @@ class AsThePrograms(unittest.TestCase):
         told = statrec.table("stat-curve", NLP, stat="loss")
         numpy.testing.assert_allclose(run.curve("loss", run.window("step"), 600).median[:, 0],
                                       [row[0] for row in rows_of(told, "loss")], rtol=1e-7)
+
+    def test_verdict_before_its_page(self):
+        go_on, watch, run = threading.Event(), verdict.Watch(), source.Run(NLP)
+        self.addCleanup(watch.close)
+        self.addCleanup(go_on.set)
+        with unittest.mock.patch.object(verdict, "page_of", lambda run: go_on.wait(60) and "text"):
+            end = time.monotonic() + 60
+            while watch.get(run)[0] is None and time.monotonic() < end:
+                time.sleep(0.05)
+            found, lacks = watch.get(run)
+            self.assertTrue(found.line.startswith("NOTHING FOUND"))
+            self.assertEqual((found.page, lacks), ("", "statrec diagnose is at work"))
+            go_on.set()
+            while watch.get(run)[1] and time.monotonic() < end:
+                time.sleep(0.05)
+        self.assertEqual(watch.get(run)[0].page, "text")
 
     def test_verdict(self):
         found = verdict.diagnose(source.Run(NLP))
@@ -283,6 +303,158 @@ class Commands(unittest.TestCase):
         self.assertEqual(warned, [])
         with self.assertRaisesRegex(statrec.Error, "no_such"):
             commands.drawn(commands.statplot("layers", [source.Run(CV)], stat="no_such"), "pdf")
+
+
+@wants("numpy", "bokeh", "panel", "pandas")
+class Export(InDirectory):
+    """statrec view --export: one file, of few points, that holds no markup of a run."""
+
+    def test_size(self):
+        from statrec.viewer import export
+        record("run.h5", 400)
+        self.assertEqual(export.write(["run.h5"], "page.html", bins=150), 150)
+        with open("page.html", encoding="utf-8") as file:
+            lengths = [int(text) for text in re.findall(r'"shape":\[(\d+)\]', file.read())]
+        self.assertEqual(max(lengths), 150)
+        self.assertEqual(export.write(["run.h5"], "page.html"), export.BINS)
+        whole = os.path.getsize("page.html")
+        bins_left = export.write(["run.h5"], "page.html", most=whole - 20_000)
+        self.assertLess(bins_left, export.BINS)
+        self.assertLessEqual(os.path.getsize("page.html"), whole - 20_000)
+        with self.assertRaisesRegex(statrec.Error, "page.html: .*name fewer runs"):
+            export.write(["run.h5"], "page.html", most=1000)
+        self.assertEqual(sorted(os.listdir(".")), ["page.html", "run.h5"])
+
+    def test_points_of_a_series(self):
+        run = source.Run(NLP)
+        run.whole = 1
+        got = run.scalar("tid_mean", 0, run.window("step"), 200)
+        self.assertLessEqual(len(got.x), 200)
+        self.assertFalse(got.whole)
+        self.assertEqual(len(run.vector("mu_B", run.sites[0].name, run.vector_window(
+            "step", None, None), 2).x), 2)
+
+    def test_no_markup_and_no_hosts(self):
+        from statrec.viewer import export
+        bad = "</script><script>hacked=1</script>"
+        record("run.h5", 5, model=bad, config=f"{bad} = {bad}\n")
+        export.write(["run.h5"], "page.html")
+        with open("page.html", encoding="utf-8") as file:
+            page = file.read()
+        self.assertNotIn("<script>hacked", page)
+        self.assertNotIn("\0", page)
+        self.assertIn("default-src 'none'", page)
+        self.assertIn("&lt;script&gt;hacked", page)
+
+
+@wants("numpy", "bokeh", "panel", "pandas")
+class Panels(unittest.TestCase):
+    """What the panels draw, without a server."""
+
+    def page(self, query, *paths):
+        from statrec.viewer.page import Page
+        page = Page(runs.Runs(paths), self, query)
+        page.refresh()
+        return page, {one.name: one for one in page.panels}
+
+    def get(self, run):
+        """In place of verdict.Watch."""
+        return None, ""
+
+    def line(self, figure, n=0):
+        """The data of the n-th line of a figure."""
+        lines = [one for one in figure.renderers if type(one.glyph).__name__ == "Line"]
+        return lines[n].data_source.data
+
+    def figure(self, panel, name):
+        return next(one for one in panel.figures if one.name == name)
+
+    def test_burn_in(self):
+        from bokeh.models import BoxAnnotation
+        for axis, end in (("step", 90), ("percent", 37.5)):
+            _, panels = self.page(f"?x={axis}", NLP)
+            for name, figure in (("losses", "losses-loss"), ("site", "site")):
+                box, = (one for one in self.figure(panels[name], figure).center
+                        if isinstance(one, BoxAnnotation))
+                self.assertEqual((box.right, box.visible), (end, True))
+                self.assertNotIsInstance(box.left, (int, float))
+            for name in ("depth", "features"):
+                line = self.figure(panels[name], name).select_one({"name": "burn-in"})
+                self.assertEqual((line.location, line.visible), (end, True))
+
+    @with_programs
+    def test_saved_data(self):
+        """The CSV of a panel has the bins of the program."""
+        page, panels = self.page("", NLP)
+        page.bins = 20
+        panels["site"].refresh()
+        names, rows = panels["site"].data()
+        told = statrec.table("stat-scalar", NLP, site="first", stat="tid_mean", per_step=True,
+                             buckets=20)
+        wanted = numpy.array([row[0] for row in rows_of(told, "tid_mean")]).reshape(-1, 3)
+        self.assertEqual(names[3:], ["least", "median", "largest"])
+        numpy.testing.assert_allclose(numpy.array([row[3:] for row in rows]), wanted, rtol=1e-7)
+
+    def test_difference(self):
+        _, panels = self.page("?with=nlp_ln.h5&mode=difference", NLP,
+                              os.path.join(SAMPLES, "nlp_ln.h5"))
+        got = self.line(panels["runs"].figures[0])
+        with statrec.open(NLP) as one, statrec.open(os.path.join(SAMPLES, "nlp_ln.h5")) as other:
+            shared = min(one.info["steps"], other.info["steps"])
+            wanted = other.steps["loss"][:shared] - one.steps["loss"][:shared]
+        numpy.testing.assert_allclose(got["median"][:shared], wanted, rtol=1e-6)
+
+    def test_controls(self):
+        page, panels = self.page("?smooth=5&log=losses,site".replace(",", "%09"), NLP)
+        plain = page.run.curve("loss", page.window(page.run), page.bins).median
+        figure = self.figure(panels["losses"], "losses-loss")
+        numpy.testing.assert_allclose(self.line(figure)["median"], bins.smooth(plain, 5)[:, 0])
+        for figure in (figure, panels["site"].figures[0]):
+            self.assertIn("Log", type(figure.yaxis[0]).__name__)
+        self.assertIn("--log --smooth=5", commands.shown(panels["losses"].figure_command()))
+
+    def test_quantiles(self):
+        page, panels = self.page("", EVERY)
+        with statrec.open(EVERY) as file:
+            batch, running = (numpy.sort(file.vector(name, "stem")[-1]) for name in ("mu_B", "mu"))
+        points = panels["step"]._points.source.data
+        numpy.testing.assert_allclose(points["x"], running)
+        numpy.testing.assert_allclose(points["y"], batch)
+        self.assertEqual(int(panels["step"]._bars.source.data["top"].sum()), len(batch))
+        step = int(page.run.vector_steps()[-1])
+        self.assertIn(f"--step={step}", panels["step"].figure_command())
+        self.assertIn("--site=stem</code>", panels["step"].words()[1])
+        self.assertIn("statplot quantiles", panels["step"].words()[1])
+
+
+class Notebook(unittest.TestCase):
+    """statrec.show in a notebook."""
+
+    @wants("numpy", "bokeh", "panel", "pandas")
+    def test_object_renders(self):
+        from bokeh.document import Document
+        shown = statrec.show(NLP)
+        root = shown.get_root(Document())
+        figures = {model.name: model for model in root.references() if hasattr(model, "renderers")}
+        for name in ("losses-loss", "depth", "site", "features", "histogram"):
+            self.assertIn(name, figures)
+        lines = [one for one in figures["losses-loss"].renderers
+                 if type(one.glyph).__name__ == "Line"]
+        with statrec.open(NLP) as file:
+            numpy.testing.assert_array_equal(lines[0].data_source.data["median"],
+                                             file.steps["loss"])
+
+    @wants("numpy", "bokeh", "panel", "pandas", "nbclient", "nbformat", "ipykernel")
+    def test_executed(self):
+        import nbclient
+        import nbformat
+        cell = nbformat.v4.new_code_cell(f"import statrec\nstatrec.show({NLP!r})")
+        nbclient.NotebookClient(nbformat.v4.new_notebook(cells=[cell]), timeout=300).execute()
+        pages = [output["data"]["text/html"] for output in cell.outputs
+                 if output.output_type == "execute_result"]
+        self.assertEqual(len(pages), 1)
+        self.assertIn("losses-loss", pages[0])
+        self.assertIn("statplot curves", pages[0])
 
 
 @wants("numpy")

@@ -13,16 +13,20 @@
 typedef struct view_values {
     int64_t port;
     bool browser;
+    option_text export;
 } view_values;
 
 #define AT(field) offsetof(view_values, field)
 static const option view_rows[] = {
     INT_OPTION(NULL, "port", AT(port), "0", 1, 65535, "", "listen on this port; 0: a free one"),
     FLAG_OPTION(NULL, "browser", AT(browser), "yes", "open the page in a browser"),
+    TEXT_OPTION(NULL, "export", AT(export), "", "write the page into one file, and serve nothing",
+                .value = "FILE.html"),
 };
 
 static const command_frame frame = {
     "usage: statrec view RUN.h5|DIRECTORY... [--port N] [--no-browser]\n"
+    "       statrec view RUN.h5|DIRECTORY... --export FILE.html\n"
     "\n"
     "Opens an interactive page of runs, finished or growing, and prints its address. It is\n"
     "served on 127.0.0.1 alone, and the address contains a secret. DIRECTORY stands for the\n"
@@ -71,13 +75,14 @@ int cmd_view(const tool *t) {
     if (paths < 1) return tool_error(t, TOOL_USAGE, "no run file or directory given");
     const char *python = getenv("STATREC_PYTHON");
     if (!python || !*python) python = "python3";
-    const char **argv = calloc((size_t)paths + 8, sizeof *argv);
+    const char **argv = calloc((size_t)paths + 10, sizeof *argv);
     if (!argv) return tool_error(t, TOOL_FAILED, "out of memory");
     int n = 0;
     snprintf(port, sizeof port, "%lld", (long long)v.port);
     argv[n++] = python, argv[n++] = "-c", argv[n++] = start;
     argv[n++] = "--port", argv[n++] = port;
     if (!v.browser) argv[n++] = "--no-browser";
+    if (v.export[0]) argv[n++] = "--export", argv[n++] = v.export;
     argv[n++] = "--";
     memcpy(argv + n, t->argv + 2, (size_t)paths * sizeof *argv);
     set_environment();

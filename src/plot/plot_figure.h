@@ -17,6 +17,7 @@ typedef struct plot_request {
     plot_choice choice;
     plot_controls controls;
     bool keep, force; /* force: a report may replace a page that is not one */
+    bool interactive; /* report: with the panels of statrec view in a file of their own */
     int each; /* report: runs with figures and tables of their own, or a line in a figure; from 1 */
 } plot_request;
 

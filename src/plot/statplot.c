@@ -21,7 +21,7 @@ enum { CHOICES = 32 }; /* of all figures */
 typedef struct settings {
     option_text output, labels, title, size, site, stat, metric, step, published_table, xrange,
         yrange, steps;
-    bool keep, force, published, log, linear;
+    bool keep, force, interactive, published, log, linear;
     int64_t smooth, each;
     option_text word[CHOICES];
 } settings;
@@ -50,6 +50,8 @@ static const option rows[] = {
                 "column), icml-wide, acl-wide (both), neurips, iclr"),
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that no report wrote"),
+    FLAG_OPTION("Output", "interactive", AT(interactive), "no",
+                "report: add the panels of statrec view as one file, interactive.html"),
     INT_OPTION("Output", "max-runs", AT(each), EACH, 1, 1000000, "",
                "report: draw separate figures, tables and curves for the first N runs"),
     FLAG_OPTION("Output", "keep", AT(keep), "no",
@@ -373,6 +375,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
                                          .samples = ""},
                             .keep = s.keep,
                             .force = s.force,
+                            .interactive = s.interactive,
                             .each = (int)s.each};
     choices_take(&c, &s, &request.choice);
     int count = positional - 1;
@@ -387,9 +390,11 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
     }
     plot_process_link(analyses, sizeof analyses / sizeof analyses[0]);
     plot_scratch_sweep();
-    if (strcmp(argv[1], "report") != 0 && (s.force || s.each != atoi(EACH)))
+    if (strcmp(argv[1], "report") != 0 && (s.force || s.interactive || s.each != atoi(EACH)))
         return sr_fail(why, SR_USAGE, "--%s applies to report alone",
-                       s.force ? "force" : "max-runs");
+                       s.force         ? "force"
+                       : s.interactive ? "interactive"
+                                       : "max-runs");
     return draw(argv[1], argv + 2, count, &request, why);
 }
 

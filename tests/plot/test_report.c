@@ -60,6 +60,23 @@ static void test_report(void **state) {
     assert_false(exists("none"));
 }
 
+/* A stand-in for the interpreter writes the file that it is asked for, with the names of the runs;
+   without an interpreter the report is as ever, and one line says what to install. */
+static void test_report_interactive(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run(
+        "printf '#!/bin/sh\\nwhile [ \"$1\" != --export ]; do shift; done\\necho \"$3 $4 $5\" "
+        ">\"$2\"\\n' >stand-in && chmod +x stand-in");
+    check_run("STATREC_PYTHON=$PWD/stand-in statplot report cv.h5 nlp.h5 -o panels --interactive");
+    check_run("grep -qx -e '-- cv.h5 nlp.h5' panels/interactive.html && "
+              "grep -q 'href=\"interactive.html\"' panels/index.html");
+    check_fails("STATREC_PYTHON=$PWD/none statplot report cv.h5 nlp.h5 -o panels --interactive", 1,
+                "pip install \"statrec[view]\"");
+    check_run("statplot report cv.h5 nlp.h5 -o static && diff -r static panels");
+    check_fails("statplot fig2 cv.h5 --interactive", 2, "--interactive applies to report alone");
+}
+
 /* The answer comes first: runs, verdicts, three figures, differences; then the questions; the runs
    at the end, their differences first. */
 static void test_report_order(void **state) {
@@ -210,10 +227,15 @@ static void test_report_tasks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_report),         cmocka_unit_test(test_report_order),
-        cmocka_unit_test(test_report_verdict), cmocka_unit_test(test_report_hostile),
-        cmocka_unit_test(test_report_lacking), cmocka_unit_test(test_report_differences),
-        cmocka_unit_test(test_report_of_many), cmocka_unit_test(test_report_tasks),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_order),
+        cmocka_unit_test(test_report_verdict),
+        cmocka_unit_test(test_report_hostile),
+        cmocka_unit_test(test_report_lacking),
+        cmocka_unit_test(test_report_differences),
+        cmocka_unit_test(test_report_of_many),
+        cmocka_unit_test(test_report_tasks),
+        cmocka_unit_test(test_report_interactive),
     };
     return cmocka_run_group_tests(tests, statplot_runs, NULL);
 }

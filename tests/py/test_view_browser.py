@@ -189,6 +189,16 @@ class InBrowser(unittest.TestCase):
         actions.w3c_actions.pointer_action.move_to_location(*self.place(name, x, y))
         return actions
 
+    def export(self, *paths):
+        """Opens the file of statrec view --export from the disk."""
+        path = os.path.join(self.directory, "page.html")
+        subprocess.run(["statrec", "view", "--export", path, "--", *paths], check=True,
+                       env={**os.environ, "STATREC_PYTHON": sys.executable})
+        self.assertLess(os.path.getsize(path), 20 << 20)
+        self.browser.get("file://" + path)
+        self.wait("return !!(window.Bokeh && Bokeh.documents && Bokeh.documents[0] && "
+                  "view('losses-loss'))", "the figures of the file")
+
     def search(self):
         return self.js("return location.search")
 
@@ -393,7 +403,7 @@ class Hostile(InBrowser):
 
     @classmethod
     def runs(cls):
-        path = os.path.join(cls.directory, "<b onclick=x>.h5")
+        path = cls.path = os.path.join(cls.directory, "<b onclick=x>.h5")
         recorder = statrec.Recorder(path, program="tests", model=cls.BAD, data="x" * 10_000_000,
                                     config=f"{cls.BAD} = {cls.BAD}\n")
         for name in (cls.BAD, "$$x$$", "@name{0}"):
@@ -423,6 +433,17 @@ class Hostile(InBrowser):
         self.assertEqual(self.js("return deep('img, s, u, b[onclick]').length"), 0)
         self.assertIn(self.BAD, self.text(".panel-site"))
         self.assertLess(self.js("return document.documentElement.scrollWidth"), 2000)
+
+    def test_file(self):
+        self.export(self.path, os.path.join(SAMPLES, "cv_bn.h5"))
+        self.js("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        self.wait("return !!view('own')", "the own scalar")
+        self.assertFalse(self.js("return !!window.hacked"))
+        self.assertEqual(self.js("return deep('img, s, u, b[onclick]').length"), 0)
+        self.assertIn(self.BAD, self.text("main"))
+        self.assertEqual(self.js("return model('runs-0').renderers.filter("
+                                 "(one) => one.glyph.type === 'Line').length"), 2)
+        self.assertGreater(self.js("return model('runs-0').x_range.end"), 29)
 
 
 class Guarded(unittest.TestCase):
@@ -532,6 +553,26 @@ class Zooming(InBrowser):
         until(lambda: f"--steps={int(steps[0]) + 1}:{int(steps[-1]) - 1}"
               in self.text(".panel-losses"), "the steps in the command")
         self.press_whole()
+
+    def test_file(self):
+        """The page as a file from the disk: bins of the programs, drawn, hover, linked zoom."""
+        self.export(self.path)
+        told = statrec.table("stat-scalar", self.path, site="norm", stat="tid_mean", per_step=True,
+                             buckets=2000)["rows"]
+        wanted = numpy.array([row[-1] for row in told], dtype=float).reshape(-1, 3)
+        for name, part in (("least", 0), ("median", 1), ("largest", 2)):
+            numpy.testing.assert_allclose(self.column("site", name), wanted[:, part], rtol=1e-6)
+        self.assertEqual(len(self.column("losses-loss", "x")), 2000)
+        for name in ("losses-loss", "depth", "site"):
+            self.js("view(arguments[0]).el.scrollIntoView({block: 'center'})", name)
+            self.assertGreater(self.wait(COLOURS, f"{name} is drawn", name), 8, name)
+        self.point("site", 10_000, 0.5).perform()
+        self.wait("return deep('.bk-Tooltip').some((one) => one.shadowRoot.textContent.includes("
+                  "'definition'))", "a hover text")
+        self.js("model('losses-loss').x_range.start = 5000")
+        self.assertEqual(self.js("return model('site').x_range.start"), 5000)
+        self.assertIn("statplot curves", self.text("main"))
+        self.assertIn("notable: inference at norm", self.text(".verdict"))
 
     def press_whole(self):
         self.js("deep('button').find((one) => one.innerText === 'whole run').click()")

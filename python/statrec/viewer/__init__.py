@@ -1,7 +1,8 @@
 """`statrec view`: an interactive page of runs, served on 127.0.0.1 or shown in a notebook.
 
 bins.py reduces, source.py reads, state.py is the address, commands.py the commands of pictures,
-panels/ has one panel per file and their table. Importing it loads none of its requirements.
+panels/ has one panel per file and their table, export.py writes them into a file. Importing it
+loads none of its requirements.
 """
 from __future__ import annotations
 

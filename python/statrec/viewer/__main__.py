@@ -1,4 +1,4 @@
-"""python3 -m statrec.viewer [--port N] [--no-browser] RUN.h5|DIRECTORY..."""
+"""python3 -m statrec.viewer [--port N] [--no-browser] [--export FILE.html] RUN.h5|DIRECTORY..."""
 from __future__ import annotations
 
 import argparse
@@ -15,6 +15,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("paths", nargs="+", metavar="RUN.h5|DIRECTORY")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--no-browser", action="store_true")
+    parser.add_argument("--export", default="", metavar="FILE.html")
     chosen = parser.parse_args(arguments)
     missing = lacking()
     if missing:
@@ -29,9 +30,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         for path in absent(found):
             print(f"statrec view: {path}: does not exist yet; the page waits for it",
                   file=sys.stderr)
+        if chosen.export:
+            return _export(found, chosen.export)
         return run(chosen.paths, chosen.port, not chosen.no_browser)
     except (Error, OSError) as why:
         return _fail(str(why))
+
+
+def _export(paths, output):
+    """The exit status."""
+    if not output.endswith(".html"):
+        return _fail(f"--export {output}: the name of the file ends with .html") + 1
+    from .export import write
+    write(paths, output)
+    return 0
 
 
 def _fail(text):

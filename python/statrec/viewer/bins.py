@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy
 
+WHOLE = 3  # rows a bin up to which every row is kept
 BLOCK = 1 << 21  # values that are read and sorted at once
 
 
@@ -34,18 +35,18 @@ def bin_numbers(x: Any, bins: int) -> Any:
     return numpy.minimum(part.astype(numpy.int64), bins - 1)
 
 
-def starts_of(x: Any, bins: int) -> Any:
-    """The first row of each bin that has rows; all rows where there are at most three a bin."""
-    if len(x) <= 3 * bins:
+def starts_of(x: Any, bins: int, whole: int = WHOLE) -> Any:
+    """The first row of each bin that has rows; all rows where there are at most `whole` a bin."""
+    if len(x) <= whole * bins:
         return numpy.arange(len(x))
     numbers = bin_numbers(numpy.asarray(x, dtype=numpy.float64), bins)
     return numpy.flatnonzero(numpy.diff(numbers, prepend=-1))
 
 
-def reduce(x: Any, read: Callable[[int, int], Any], bins: int) -> Binned:
+def reduce(x: Any, read: Callable[[int, int], Any], bins: int, whole: int = WHOLE) -> Binned:
     """Binned rows of read(first, last) -> [last - first, C] or [last - first]; x [n] of them."""
     count = len(x)
-    starts = starts_of(x, bins)
+    starts = starts_of(x, bins, whole)
     ends = numpy.append(starts[1:], count)
     whole = len(starts) == count
     parts = []

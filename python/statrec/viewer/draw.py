@@ -194,8 +194,12 @@ class HeatMap:
         self.figure.add_layout(ColorBar(
             color_mapper=self._mapper, width=10, padding=2, background_fill_color=look.ground,
             major_label_text_color=look.text), "right")
-        self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False)
-        self.figure.add_layout(self._mark)
+        self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False,
+                          name="mark")
+        self._burn_in = Span(dimension="height", line_color="#404040" if signed else "#FFFFFF",
+                             line_dash="dashed", line_width=2, visible=False, name="burn-in")
+        for span in (self._mark, self._burn_in):
+            self.figure.add_layout(span)
         self._hover = HoverTool(renderers=[glyph],
                                 formatters=dict.fromkeys(("$x", "@image"), "printf"))
         self.figure.add_tools(self._hover)
@@ -229,6 +233,10 @@ class HeatMap:
         """A line through this row from the top; None: no line."""
         there = row is not None and 0 <= row < rows
         self._mark.update(visible=there, location=rows - (row or 0) - 0.5)
+
+    def burn_in(self, end: Optional[float]) -> None:
+        """A dashed line at its end; None: no line."""
+        self._burn_in.update(location=end, visible=end is not None)
 
     def row_at(self, y: float) -> Optional[int]:
         """The row from the top that a click on y means."""

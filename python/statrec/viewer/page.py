@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Optional, Sequence
 
 import panel
-from bokeh.events import RangesUpdate
+from bokeh.events import RangesUpdate, Tap
 from bokeh.models import Range1d
 
 from .._library import Error
@@ -24,7 +24,7 @@ CSS = """
 :root { color-scheme: light dark; }
 body { background: Canvas; color: CanvasText; font-family: system-ui, sans-serif; margin: 0 8px; }
 """
-_PANE_CSS = """
+PANE_CSS = """
 :host { color: inherit; }
 p { margin: 2px 0; }
 .verdict { font-size: 1.15em; padding: 6px 10px; border-left: 6px solid #808080; }
@@ -103,6 +103,10 @@ class Page:
         """Reads more detail when the x axis of the figure changes, as many bins as it is wide."""
         figure.on_event(RangesUpdate, self._zoomed)
         figure.on_change("inner_width", self._resized)
+
+    def watch_click(self, figure: Any, function: Callable[[Any], Any]) -> None:
+        """Calls function(event) of a click on the figure."""
+        figure.on_event(Tap, function)
 
     def background(self, key: Any, of: Any, function: Callable[[], Any]) -> Any:
         """function() of another thread; None until it is there, then the panel `of` tells it."""
@@ -216,7 +220,7 @@ class Page:
         column = panel.Column(cards[0], self._told, controls, *cards[1:],
                               sizing_mode="stretch_width", css_classes=["statrec"])
         for pane in column.select(panel.pane.HTML):
-            pane.stylesheets = [_PANE_CSS]
+            pane.stylesheets = [PANE_CSS]
         return column
 
     def _widgets(self):

@@ -40,6 +40,7 @@ class Run:
     def __init__(self, path, name=None):
         self.path, self.name = os.fspath(path), name or os.path.basename(os.fspath(path))
         self.problem = ""
+        self.whole = bins.WHOLE  # rows a bin up to which every row is kept
         self._file: Optional[File] = None
         self._stamp: Any = None
         self._kept: OrderedDict[Any, Any] = OrderedDict()
@@ -219,14 +220,15 @@ class Run:
         def make():
             column = self.column(name)
             return bins.reduce(window.x, lambda first, last:
-                               column[window.first + first:window.first + last], count)
+                               column[window.first + first:window.first + last], count,
+                               self.whole)
         return self._once(("curve", name, window.first, window.last, count, _key(window.x)), make)
 
     def scalar(self, name: str, site: Optional[int], window: Window, count: int) -> bins.Binned:
         """A scalar of one site, or of all (None), reduced to `count` bins."""
         key = ("scalar", name, site, window.first, window.last, count, _key(window.x))
         return self._once(key, lambda: bins.reduce(
-            window.x, _Reader(self, name, site, window.first), count))
+            window.x, _Reader(self, name, site, window.first), count, self.whole))
 
     def vector_steps(self) -> Any:
         """int64 [V]."""
@@ -240,14 +242,14 @@ class Run:
         """A vector of a site, its features as columns, reduced to `count` bins."""
         read = self._vector_reader(name, site, window.first)
         key = ("vector", name, site, window.first, window.last, count, _key(window.x))
-        return self._once(key, lambda: bins.reduce(window.x, read, count))
+        return self._once(key, lambda: bins.reduce(window.x, read, count, self.whole))
 
     def feature(self, name: str, site: str, feature: int, window: Window, count: int):
         """One feature of it through time."""
         read = self._vector_reader(name, site, window.first)
         one = _Call(lambda first, last: read(first, last)[:, feature], read.columns)
         key = ("feature", name, site, feature, window.first, window.last, count, _key(window.x))
-        return self._once(key, lambda: bins.reduce(window.x, one, count))
+        return self._once(key, lambda: bins.reduce(window.x, one, count, self.whole))
 
     def vector_row(self, name: str, site: str, row: int) -> Any:
         """[d] of one recorded step."""

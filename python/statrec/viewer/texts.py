@@ -44,10 +44,9 @@ def number(value: Any) -> str:
     return "–" if math.isnan(value) else f"{value:.6g}"
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], caption: str = "") -> str:
-    """An HTML table of numbers and texts, escaped here."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], most: int = MOST) -> str:
+    """An HTML table of numbers and texts of at most `most` characters, escaped here."""
     head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escaped(number(cell))}</td>" for cell in row) + "</tr>"
-                   for row in rows)
-    told = f"<caption>{escaped(caption, 300)}</caption>" if caption else ""
-    return f"<table>{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join("<tr>" + "".join(f"<td>{escaped(number(cell), most)}</td>" for cell in row)
+                   + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

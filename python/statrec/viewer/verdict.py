@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Optional
@@ -16,14 +15,16 @@ PAUSE = 30  # seconds between two diagnoses of a growing run, as statrec diagnos
 
 
 class Verdict:
-    """line; findings and others: rows of the table, the weightiest first; page: the whole text."""
+    """line; findings and others: rows of the table, the weightiest first; page: the whole text, ""
+    until it is there."""
 
-    def __init__(self, rows: list[dict[str, Any]], page: str) -> None:
-        self.page = page
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.page = ""
         self.findings = sorted((row for row in rows if row["verdict"] == "found"),
                                key=lambda row: row["rank"])
         self.others = [row for row in rows if row["verdict"] != "found"]
-        self.line = _of_finding(self.findings[0]) if self.findings else _without(page)
+        self.line = _of_finding(self.findings[0]) if self.findings else (
+            rows[0]["conclusion"] if rows else "no verdict")
 
     @property
     def healthy(self) -> bool:
@@ -48,30 +49,18 @@ def _of_finding(row):
     return f"{row['severity']}: {row['question']}{where}: {measured}{limit}.{says}{advice}"
 
 
-def _without(page):
-    """The line of the page that begins with the verdict in capitals."""
-    for line in page.splitlines():
-        if line.startswith(("HEALTHY", "NOTHING FOUND", "NO VERDICT")):
-            return line
-    return "no verdict"
-
-
 def diagnose(run: Any) -> Verdict:
     """Diagnoses a run by the program. Raises Error."""
-    path, page = commands.path(run), []
-    other = threading.Thread(target=lambda: page.append(_page(path)))
-    other.start()
-    try:
-        told = json.loads(_plot._run("statrec", ["diagnose", "--format", "json", path]).stdout)
-    finally:
-        other.join()
+    told = json.loads(_plot._run("statrec", ["diagnose", "--format", "json",
+                                             commands.path(run)]).stdout)
     names = [column["name"] for column in told["columns"]]
-    return Verdict([dict(zip(names, row)) for row in told["rows"]], page[0])
+    return Verdict([dict(zip(names, row)) for row in told["rows"]])
 
 
-def _page(path):
+def page_of(run: Any) -> str:
+    """What the program prints for people, or why it does not."""
     try:
-        return _plot._run("statrec", ["diagnose", path]).stdout
+        return _plot._run("statrec", ["diagnose", commands.path(run)]).stdout
     except Error as why:
         return str(why)
 
@@ -89,14 +78,22 @@ class Watch:
         stamp, now = run.stamp, time.monotonic()
         known = self._of.get(run.path)
         if known is None or (known[2].done() and known[0] != stamp and now - known[1] >= PAUSE):
-            known = self._of[run.path] = (stamp, now, self._worker.submit(diagnose, run))
+            known = self._of[run.path] = (stamp, now, self._worker.submit(self._ask, run))
         if not known[2].done():
             return self._last.get(run.path), "statrec diagnose is at work"
         try:
-            self._last[run.path] = known[2].result()
+            known[2].result()
         except (Error, OSError, ValueError, KeyError) as why:
             return self._last.get(run.path), f"statrec diagnose: {why}"
         return self._last[run.path], ""
+
+    def _ask(self, run):
+        """The verdict first: its page takes as long again."""
+        verdict = diagnose(run)
+        before = self._last.get(run.path)
+        verdict.page = before.page if before else ""
+        self._last[run.path] = verdict
+        verdict.page = page_of(run)
 
     def close(self) -> None:
         """Begins no other diagnosis."""

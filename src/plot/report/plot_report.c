@@ -94,10 +94,13 @@ static sr_status write_page(report *r, sr_failure *why) {
 /* In a folder that takes the place of the report before when it is whole. */
 static sr_status make_report(report *r, sr_failure *why) {
     report_folder folder;
+    sr_failure lacking = {0};
     sr_status status = report_folder_open(&folder, r->request->output, r->request->force, why);
     r->folder = folder.build.path;
     if (status == SR_OK) status = plot_scratch_create(&r->scratch, why);
     if (status == SR_OK) status = report_diagnose(r, why);
+    /* without it the report is as ever, and the failure is told at the end */
+    if (status == SR_OK && r->request->interactive) report_interactive(r, &lacking);
     if (status == SR_OK) status = write_page(r, why);
     if (status == SR_OK) status = report_folder_publish(&folder, why);
     plot_scratch_remove(&r->scratch);
@@ -106,6 +109,7 @@ static sr_status make_report(report *r, sr_failure *why) {
         status = sr_fail(why, SR_FORMAT,
                          "no figure can be drawn from these runs: %s/index.html says why",
                          r->request->output);
+    if (status == SR_OK && lacking.status != SR_OK) *why = lacking, status = lacking.status;
     return status;
 }
 

@@ -12,6 +12,8 @@
 
 /* -- what diagnose says: plot_report_diagnosis.c --------------------------------------------- */
 
+#define REPORT_INTERACTIVE "interactive.html"
+
 enum { REPORT_WORD = 192 };
 
 /* A row of its table. */
@@ -39,6 +41,7 @@ typedef struct report {
     int64_t capacity; /* of finding */
     FILE *page;
     int drawn;
+    bool interactive;              /* REPORT_INTERACTIVE is there */
     char lacking[SR_FAILURE_TEXT]; /* why a figure has no picture */
 } report;
 
@@ -82,13 +85,15 @@ sr_status report_figure(report *r, plot_template *t, sr_failure *why);
 /* plot_report_sections.c: all of them, in their order. */
 sr_status report_write_sections(report *r, sr_failure *why);
 
-/* plot_report_answer.c: the first screen. The panels of statrec view would be beside its figures in
- * an interactive report. */
+/* plot_report_answer.c: the first screen. */
 sr_status report_answer(report *r, sr_failure *why);
 
 /* plot_report_differences.c: what differs between the runs. all: also what has no effect on the
  * result. */
 void report_differences(report *r, bool all);
+
+/* plot_report_interactive.c: the panels of statrec view, in a file beside the page. */
+sr_status report_interactive(report *r, sr_failure *why);
 
 /* plot_report_tables.c */
 sr_status report_findings(report *r, sr_failure *why);

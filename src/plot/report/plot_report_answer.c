@@ -329,6 +329,11 @@ static void write_findings(report *r) {
 sr_status report_answer(report *r, sr_failure *why) {
     write_runs(r);
     write_findings(r);
+    if (r->interactive)
+        fputs("<p><a href=\"" REPORT_INTERACTIVE
+              "\">Interactive panels</a>: zoom, values under the "
+              "pointer, more sites and statistics. One file, which needs no network.</p>\n",
+              r->page);
     sr_status status = write_figures(r, why);
     if (r->request->runs < 2 || status != SR_OK) return status;
     report_title(r, 2, "report-differences", "What differs between the runs");

@@ -56,7 +56,8 @@ static bool is_own(const char *page, const char *name) {
     const char *dot = strrchr(name, '.');
     if (!page) return false;
     if (strcmp(name, PAGE) == 0) return true;
-    if (!dot || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".tsv") != 0)) return false;
+    if (!dot || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".tsv") != 0 && strcmp(dot, ".html") != 0))
+        return false;
     snprintf(quoted, sizeof quoted, "=\"%s\"", name);
     return strstr(page, quoted) != NULL;
 }

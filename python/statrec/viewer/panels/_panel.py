@@ -39,6 +39,8 @@ class Panel:
         self._log = panel.widgets.Checkbox(name="logarithmic", margin=(22, 8, 0, 8), width=100)
         self._log.param.watch(lambda event: self._set_log(event.new), "value")
         self._telling = False
+        self.figures: list[Any] = []  # what is on the page, in so many columns
+        self.columns = 1
         self.card: Any = None
 
     # -- for subclasses -----------------------------------------------------------------------
@@ -88,6 +90,7 @@ class Panel:
 
     def attach(self, figures: Sequence[Any], columns: int = 1) -> None:
         """Puts figures on the page. They are drawn before: what is not there yet is sent whole."""
+        self.figures, self.columns = list(figures), columns
         panes = [panel.pane.Bokeh(figure, sizing_mode="stretch_width", min_width=340)
                  for figure in figures]
         self.view.objects = panes if columns == 1 else [
@@ -131,6 +134,10 @@ class Panel:
         """The command that prints these numbers; None without one."""
         return None
 
+    def other_commands(self) -> list[list[str]]:
+        """Commands of pictures that show more of it."""
+        return []
+
     # -- the frame ----------------------------------------------------------------------------
 
     def build(self) -> Any:
@@ -171,7 +178,7 @@ class Panel:
             self._save.visible = figure is not None
             lines = [f"<code tabindex='0' title='a click selects it'>"
                      f"{escape(commands.shown(command))}</code>"
-                     for command in (figure, data) if command]
+                     for command in (figure, data, *self.other_commands()) if command]
             self._set(self._command, "<div class='commands'>Commands of this picture (a click "
                       "selects one): " + " ".join(lines) + "</div>" if lines else "")
             names, rows = self.rows()
@@ -180,6 +187,11 @@ class Panel:
             self.say("")
         except (Error, OSError, LookupError, ValueError) as why:
             self.say(f"This panel cannot be drawn: {why}")
+
+    def words(self) -> tuple[str, str]:
+        """HTML: what there is to say, and the texts below the figure."""
+        below = (self._sentence, self._command, self._table)
+        return self._said.object, "".join(pane.object for pane in below)
 
     def say(self, text: str) -> None:
         """A line above the figure; "" for none."""

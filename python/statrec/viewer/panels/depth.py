@@ -2,20 +2,18 @@
 from __future__ import annotations
 
 import numpy
-from bokeh.events import Tap
 
 from .. import commands, draw
 from ..state import SHOWS
 from ..texts import number, plain
 from ._panel import BIN_COLUMNS, Panel, of_bins
 
-_USUAL = ("tid_var", "tid_mean", "rel_psi2", "row_grad_var")
-
 
 class Depth(Panel):
     name, title = "depth", "Depth against time"
     uses = frozenset({"run", "x", "from", "to", "log", "stat", "show", "site"})
     log_usual = True
+    usual = ("tid_var", "tid_mean", "rel_psi2", "row_grad_var")
 
     def fits(self):
         return bool(self.run.scalars) and bool(self.run.sites)
@@ -27,7 +25,7 @@ class Depth(Panel):
 
     def draw(self):
         run, page = self.run, self.page
-        self._name = stat = page.choice("stat", run.scalars, _USUAL)
+        self._name = stat = page.choice("stat", run.scalars, self.usual)
         self.sync(self._stat, run.scalars, stat)
         self.sync(self._show, SHOWS, page.state["show"])
         self._window = page.window(run)
@@ -43,10 +41,11 @@ class Depth(Panel):
                                      y="site", definition=run.definition(stat),
                                      log=self.log and not signed, signed=signed,
                                      height=min(120 + 14 * len(names), 640), name="depth")
-            self._map.figure.on_event(Tap, self._tapped)
+            page.watch_click(self._map.figure, self._tapped)
             page.watch_zoom(self._map.figure)
         self._map.describe(stat, "site", page.state["x"], run.definition(stat))
         self._map.show(ends, names, grid)
+        self._map.burn_in(page.burn_in(run))
         self._map.mark(names.index(page.site.name), len(names))
         if fresh:
             self.attach([self._map.figure])

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import numpy
 import panel
-from bokeh.events import Tap
 
 from .. import bins, commands, draw, forms
 from ..state import ORDERS
@@ -11,13 +10,13 @@ from ..texts import number, plain
 from ._panel import BIN_COLUMNS, Panel, of_bins
 from .depth import on_grid
 
-_USUAL = ("mu_B", "psi2_B", "sigma2_B", "gamma")
 MOST = 512  # features of a map; more than the screen has lines
 
 
 class Features(Panel):
     name, title = "features", "Site: features against time"
     uses = frozenset({"run", "x", "from", "to", "log", "site", "vector", "order", "feature"})
+    usual = ("mu_B", "psi2_B", "sigma2_B", "gamma")
 
     def fits(self):
         return bool(self.run.vectors) and bool(self.run.sites)
@@ -31,7 +30,7 @@ class Features(Panel):
 
     def draw(self):
         run, page = self.run, self.page
-        self._name = page.choice("vector", run.vectors, _USUAL)
+        self._name = page.choice("vector", run.vectors, self.usual)
         self._at = page.site
         self._number = min(page.state["feature"], self._at.width - 1)
         self.sync(self._vector, run.vectors, self._name)
@@ -60,13 +59,14 @@ class Features(Panel):
                                  name="features")
         self._chart = draw.Chart(page.look, page.x_range, title="", y="", log=self.log,
                                  name="feature")
-        self._map.figure.on_event(Tap, self._tapped)
+        page.watch_click(self._map.figure, self._tapped)
         for made in (self._map.figure, self._chart.figure):
             page.watch_zoom(made)
 
     def _draw_map(self):
         self._map.describe(f"{self._name} at {self._at.name}", "feature", self.page.state["x"],
                            self.run.definition(self._name))
+        self._map.burn_in(self.page.burn_in(self.run))
         self._map.show(self._ends, [str(feature) for feature in self._shown], self._grid)
         place = numpy.flatnonzero(self._shown == self._number)
         self._map.mark(int(place[0]) if len(place) else None, len(self._shown))
@@ -126,7 +126,7 @@ class Features(Panel):
 
 class Step(Panel):
     name, title = "step", "Site: all features at a step"
-    uses = frozenset({"run", "site", "vector", "at"})
+    uses = frozenset({"run", "x", "from", "to", "site", "vector", "at"})
     has_axis = False
 
     def fits(self):
@@ -139,7 +139,7 @@ class Step(Panel):
 
     def draw(self):
         run, page = self.run, self.page
-        self._name, self._at = page.choice("vector", run.vectors, _USUAL), page.site
+        self._name, self._at = page.choice("vector", run.vectors, Features.usual), page.site
         steps = run.vector_steps()
         if not len(steps):
             raise ValueError("no vectors are recorded yet")
@@ -197,3 +197,9 @@ class Step(Panel):
     def data_command(self):
         return commands.table("stat-features", [self.run], stat=self._name, per_feature=True,
                               site=commands.site(self._at.name), step=self._number)
+
+    def other_commands(self):
+        """Batch against running values, feature by feature over the steps on screen."""
+        return [] if self._both is None else [
+            commands.statplot("quantiles", [self.run], self.steps(),
+                              site=commands.site(self._at.name))]

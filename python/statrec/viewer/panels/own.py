@@ -14,18 +14,19 @@ class Own(Panel):
     uses = frozenset({"run", "x", "from", "to", "smooth", "log", "own"})
     folded = True
 
-    def _names(self):
+    def names(self):
+        """The scalars that are declared for each step."""
         return [name for name, about in self.run.file.declared.items() if about.scope == "step"]
 
     def fits(self):
-        return bool(self._names())
+        return bool(self.names())
 
     def controls(self):
         self._scalar = self.select("own", "scalar")
         return [self._scalar]
 
     def draw(self):
-        run, page, names = self.run, self.page, self._names()
+        run, page, names = self.run, self.page, self.names()
         self._name = page.choice("own", names)
         self.sync(self._scalar, names, self._name)
         self._window = page.window(run)

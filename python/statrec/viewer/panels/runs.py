@@ -130,9 +130,11 @@ class RunsPanel(Panel):
             page.watch_zoom(chart.figure)
 
     def _attach(self):
+        self.figures = [chart.figure for chart in self._charts]
+        self.columns = 2 if len(self._charts) > 1 else 1
         self._figures.objects = [panel.GridBox(
             *(panel.pane.Bokeh(chart.figure, sizing_mode="stretch_width", min_width=340)
-              for chart in self._charts), ncols=2 if len(self._charts) > 1 else 1,
+              for chart in self._charts), ncols=self.columns,
             sizing_mode="stretch_width")]
 
     def _show(self):

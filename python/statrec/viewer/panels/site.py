@@ -12,6 +12,7 @@ from ._panel import BIN_COLUMNS, Panel, of_bins
 class Site(Panel):
     name, title = "site", "Site: scalars"
     uses = frozenset({"run", "x", "from", "to", "smooth", "log", "site", "scalar"})
+    usual = ("tid_mean", "tid_var")
 
     def fits(self):
         return bool(self.run.scalars) and bool(self.run.sites)
@@ -24,7 +25,7 @@ class Site(Panel):
     def draw(self):
         run, page = self.run, self.page
         self._at = page.site
-        self._name = page.choice("scalar", run.scalars, ("tid_mean", "tid_var"))
+        self._name = page.choice("scalar", run.scalars, self.usual)
         self.sync(self._site, [site.name for site in run.sites], self._at.name)
         self.sync(self._scalar, run.scalars, self._name)
         self._window = page.window(run)

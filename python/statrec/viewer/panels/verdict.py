@@ -27,6 +27,10 @@ class VerdictPanel(Panel):
                                  css_classes=["panel-verdict"])
         return self.card
 
+    def words(self):
+        """The same as HTML."""
+        return "".join(pane.object for pane in (self._line, self._state, self._more))
+
     def refresh(self):
         try:
             verdict, lacks = self.page.watch.get(self.run)
@@ -36,7 +40,8 @@ class VerdictPanel(Panel):
         if verdict is None:
             self._set(self._line, _line(lacks, "wait"))
             return
-        self._set(self._line, _line(verdict.line + (f" ({lacks})" if lacks else ""),
+        lacks = f" ({lacks})" if lacks and verdict.page else ""  # without: only the page lacks
+        self._set(self._line, _line(verdict.line + lacks,
                                     verdict.severity or ("fine" if verdict.healthy else "open")))
         self._set(self._more, _more(verdict, self.run))
 
@@ -71,6 +76,6 @@ def _more(verdict, run):
                          if isinstance(row[name], (int, float)) else row[name], 1000)
              for name in _COLUMNS] for row in (*verdict.findings, *verdict.others)]
     command = commands.shown(["statrec", "diagnose", commands.path(run)])
-    return ("<details><summary>All questions</summary>" + texts.table(_COLUMNS, rows)
+    return ("<details><summary>All questions</summary>" + texts.table(_COLUMNS, rows, 1000)
             + f"</details><details><summary>The page of <code>{escape(command)}</code></summary>"
             f"<pre>{escape(verdict.page[:200_000])}</pre></details>")

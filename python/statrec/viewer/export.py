@@ -1,0 +1,299 @@
+"""The panels of some runs as one HTML file, which needs no server, no network and no other file.
+
+The figures are those of the page, with at most `bins` points a series: zoom, pan and hover work,
+and zooming one figure of a run zooms the others. What the server is needed for is drawn several
+times and folds out: statistics, sites, vectors.
+"""
+from __future__ import annotations
+
+import os
+import tempfile
+from html import escape
+from typing import Any, Iterator, NamedTuple, Optional, Sequence
+
+import numpy
+from bokeh.document import Document
+from bokeh.embed import components
+from bokeh.models import SaveTool
+from bokeh.resources import Resources
+
+from .._library import Error
+from . import runs, texts, verdict
+from .forms import COMPARABLE
+from .page import PANE_CSS, Page
+from .panels import (Depth, Features, Losses, Own, RunsPanel, Site, Spectra, Step, VerdictPanel)
+
+BINS = 2000  # points of a series
+MOST = 20 << 20  # bytes of the file
+_LEAST_BINS = 100
+MOST_RUNS = 6  # runs with panels of their own
+_SITES, _STATS, _SCALARS, _VECTORS, _OWN = 4, 6, 2, 2, 12  # that are drawn of each run
+_QUANTITIES = 8  # of the runs side by side
+
+# The file asks nobody for anything, whatever is in it.
+_POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+           "img-src data: blob:; font-src data:")
+_CSS = """
+:root { color-scheme: light; }
+body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0 auto; padding: 0 1rem 3rem;
+       color: #202020; background: #fff; }
+h1 { font-size: 1.4rem; }
+h2 { font-size: 1.25rem; margin: 1.6rem 0 0.5rem; overflow-wrap: anywhere; }
+h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
+.figures { display: grid; gap: 0 1rem; grid-template-columns: 1fr; }
+.figures.two { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
+.figures > div { min-width: 0; } .wide { overflow-x: auto; }
+details.choice > summary { padding: 0.3rem 0; font-weight: bold; }
+"""
+
+
+class Still(Page):
+    """A page that nobody serves: it draws at once, and listens to nothing."""
+
+    def __init__(self, all_runs: Any, watch: Any, bins: int, name: str,
+                 beside: tuple[str, ...] = ()) -> None:
+        super().__init__(all_runs, watch)
+        self.state.update({"run": name, "with": beside})
+        self.bins = bins
+        self._span()
+
+    def _build(self):
+        """Panels are drawn one by one, and nothing has controls."""
+        self.panels = []
+
+    def watch_zoom(self, figure: Any) -> None:
+        """There is no more detail than the file has."""
+
+    def watch_click(self, figure: Any, function: Any) -> None:
+        """Other sites and features fold out."""
+
+    def later(self, function: Any) -> None:
+        function()
+
+    def background(self, key: Any, of: Any, function: Any) -> Any:
+        try:
+            return function()
+        except (Error, OSError):
+            return None
+
+
+class Answers:
+    """The verdict on each run, asked for once; in place of verdict.Watch."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, tuple[Optional[verdict.Verdict], str]] = {}
+
+    def get(self, run: Any) -> tuple[Optional[verdict.Verdict], str]:
+        """(Verdict or None, why there is none)."""
+        if run.path not in self._of:
+            try:
+                found = verdict.diagnose(run)
+                found.page = verdict.page_of(run)
+                self._of[run.path] = found, ""
+            except (Error, OSError, ValueError, KeyError) as why:
+                self._of[run.path] = None, f"statrec diagnose: {why}"
+        return self._of[run.path]
+
+
+class Piece(NamedTuple):
+    """A panel as it was drawn: label of its choice, figures, columns of them, texts below."""
+
+    label: str
+    figures: list[Any]
+    columns: int
+    said: str
+    below: str
+
+
+# -- what is drawn ---------------------------------------------------------------------------------
+
+
+def _piece(page: Still, kind: Any, label: str, **state: Any) -> Optional[Piece]:
+    """The panel in this state of the page; None where the run has nothing for it."""
+    before = dict(page.state)
+    page.state.update(state)
+    one = kind(page)
+    card = one.build()
+    card.collapsed = False
+    one.refresh()
+    page.state.update(before)
+    if not card.visible:
+        return None
+    for figure in one.figures:
+        figure.output_backend = "canvas"
+        figure.add_tools(SaveTool())
+        if kind is Depth:  # its mark is the site that the other panels show
+            figure.select_one({"name": "mark"}).visible = False
+    return Piece(label, one.figures, one.columns, *one.words())
+
+
+def _first(wanted: Sequence[str], names: Sequence[str], most: int) -> list[str]:
+    """Of the names those that are wanted, in their order; without one the first names."""
+    return [name for name in dict.fromkeys(wanted) if name in names][:most] or list(names[:most])
+
+
+def _sites(page: Still) -> list[str]:
+    """The sites of findings, then the first, the middle and the last one."""
+    names = [site.name for site in page.run.sites]
+    if not names:
+        return []
+    answer = page.watch.get(page.run)[0]
+    found = [row["site"] for row in answer.findings] if answer else []
+    return _first([*found[:1], names[0], names[len(names) // 2], names[-1]], names, _SITES)
+
+
+def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
+    """(title, pieces) of the panels of a run; the first piece is unfolded."""
+    run = page.run
+    try:
+        scalars, vectors, sites = run.scalars, run.vectors, _sites(page)
+        own = Own(page).names()
+    except (Error, OSError, LookupError, ValueError):
+        scalars, vectors, sites, own = [], [], [], []
+    yield Losses.title, [_piece(page, Losses, "")]
+    stats = _first((*Depth.usual, *COMPARABLE), scalars, _STATS)
+    yield Depth.title, [_piece(page, Depth, stat, stat=stat) for stat in stats]
+    yield Site.title, [_piece(page, Site, f"{scalar} at {site}", site=site, scalar=scalar)
+                       for scalar in _first(Site.usual, scalars, _SCALARS) for site in sites]
+    picked = _first(Features.usual, vectors, _VECTORS)
+    yield Features.title, [_piece(page, Features, f"{vector} at {site}", site=site, vector=vector)
+                           for vector in picked for site in sites]
+    yield Step.title, [_piece(page, Step, f"{vector} at {site}", site=site, vector=vector)
+                       for vector in picked for site in sites]
+    yield Spectra.title, [_piece(page, Spectra, site, site=site) for site in sites[:1] or [""]]
+    yield Own.title, [_piece(page, Own, name, own=name) for name in own[:_OWN]]
+
+
+def _side_by_side(page: Still) -> list[Optional[Piece]]:
+    quantities = ["loss", *page.run.metrics[:2],
+                  *_first(COMPARABLE, page.run.scalars, _QUANTITIES)][:_QUANTITIES]
+    return [_piece(page, RunsPanel, name, compare=name) for name in quantities]
+
+
+# -- the file --------------------------------------------------------------------------------------
+
+
+class _Document:
+    """Pieces of HTML, and the figures whose places they have."""
+
+    def __init__(self) -> None:
+        self.parts: list[Any] = []  # texts, and numbers of figures
+        self.figures: list[Any] = []
+        self._count: dict[str, int] = {}  # figures of a name
+
+    def add(self, text: str) -> None:
+        self.parts.append(text)
+
+    def panel(self, title: str, pieces: Sequence[Optional[Piece]]) -> None:
+        """A heading and the pieces that are there; several fold out."""
+        there = [piece for piece in pieces if piece is not None]
+        if not there:
+            return
+        self.add(f"<h3>{escape(title)}</h3>")
+        for i, piece in enumerate(there):
+            if len(there) > 1:
+                self.add(f"<details class='choice'{'' if i else ' open'}>"
+                         f"<summary>{texts.escaped(piece.label, 160)}</summary>")
+            self._piece(piece)
+            self.add("</details>" if len(there) > 1 else "")
+
+    def _piece(self, piece):
+        self.add(piece.said)
+        self.add(f"<div class='figures{' two' if piece.columns > 1 else ''}'>")
+        for figure in piece.figures:
+            self._count[figure.name] = count = self._count.get(figure.name, 0) + 1
+            figure.name += f"-{count}" if count > 1 else ""
+            self.parts.append(len(self.figures))
+            self.figures.append(figure)
+        self.add(f"</div>{piece.below}")
+
+    def html(self, title: str) -> str:
+        """The file's text."""
+        document = Document()
+        with document.models.freeze():  # else each root asks for the models of all before
+            for figure in self.figures:
+                document.add_root(figure)
+        script, places = components(document.roots) if self.figures else ("", ())
+        bokeh = Resources(mode="inline", components=["bokeh"]).js_raw  # without Panel's own
+        return "\n".join((
+            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
+            f"<meta http-equiv='Content-Security-Policy' content=\"{_POLICY}\">",
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>",
+            "<meta name='generator' content='statrec view'>",
+            f"<title>{escape(title)}</title><link rel='icon' href='data:,'>",
+            f"<style>{_CSS}{PANE_CSS}</style>",
+            *(f"<script>{text}</script>" for text in bokeh), "</head><body><main>",
+            *(part if isinstance(part, str) else places[part] for part in self.parts),
+            f"</main>{script}</body></html>\n"))
+
+
+def _document(all_runs: Any, watch: Answers, bins: int) -> str:
+    """The file's text with this many points a series."""
+    made, names = _Document(), list(all_runs)
+    title = f"statrec: {len(names)} run{'s' if len(names) > 1 else ''}"
+    made.add(f"<h1>{title}</h1>\n<p>Drag over a figure to zoom, and reset it by the tool at its "
+             f"right. A series has at most {bins} points: the median of each bin of steps, and its "
+             "range as a band. <code>statrec view</code> shows single steps.</p>")
+    pages = [Still(all_runs, watch, bins, name) for name in names[:MOST_RUNS]]
+    for page in pages:
+        made.add(_verdict(page, len(names) > 1))
+    if len(names) > 1:
+        table = texts.table(*runs.columns(all_runs.summaries()))
+        made.add(f"<h2>{RunsPanel.title}</h2><details><summary>Table of the runs</summary>"
+                 f"<div class='wide'>{table}</div></details>")
+        made.panel("One quantity of all", _side_by_side(
+            Still(all_runs, watch, bins, names[0], tuple(names[1:]))))
+    for page in pages:
+        made.add(f"<section><h2>{texts.escaped(page.run.name)}</h2>")
+        for name, pieces in _of_run(page):
+            made.panel(name, pieces)
+        made.add("</section>")
+    if len(names) > MOST_RUNS:
+        made.add(f"<p>Panels of the first {MOST_RUNS} runs; the others are in the comparison.</p>")
+    return made.html(title)
+
+
+def _verdict(page, named):
+    one = VerdictPanel(page)
+    one.build()
+    one.refresh()
+    name = f"<h2>{texts.escaped(page.run.name)}</h2>" if named else ""
+    return f"<section class='panel-verdict'>{name}{one.words()}</section>"
+
+
+def write(paths: Sequence[Any], output: str, bins: int = BINS, most: int = MOST) -> int:
+    """Writes the file, which replaces one of that name when it is whole. Returns its bins.
+
+    bins: points of a series at most; fewer where the file would have more than `most` bytes.
+    Raises Error where 100 are still too many, OSError.
+    """
+    all_runs, watch = runs.Runs(paths), Answers()
+    for name in all_runs:
+        all_runs.get(name).whole = 1
+    try:
+        while True:
+            text = _document(all_runs, watch, bins).encode()
+            if len(text) <= most:
+                break
+            if bins <= _LEAST_BINS:
+                raise Error(f"{output}: {len(text) / 1e6:.0f} MB with {bins} bins are more than "
+                            f"{most / 1e6:.0f} MB; name fewer runs")
+            bins = max(_LEAST_BINS, int(numpy.floor(0.9 * bins * most / len(text))))
+    finally:
+        all_runs.close()
+    _replace(output, text)
+    return bins
+
+
+def _replace(output, text):
+    handle, path = tempfile.mkstemp(dir=os.path.dirname(output) or ".", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(path, 0o666 & ~mask)
+        os.replace(path, output)
+    except BaseException:
+        os.unlink(path)
+        raise
