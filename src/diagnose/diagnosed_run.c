@@ -74,7 +74,8 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
     if (status != SR_OK) return status;
     s->step = malloc((size_t)(s->count + 1) * sizeof *s->step);
     s->usual = malloc((size_t)(s->count + 1) * sizeof *s->usual);
-    if (!s->step || !s->usual) return sr_fail(why, SR_MEMORY, "out of memory");
+    s->columns = columns_keep();
+    if (!s->step || !s->usual || !s->columns) return sr_fail(why, SR_MEMORY, "out of memory");
     status = sr_run_step_ints(run, "step", 0, s->info->steps > 0, &s->begin, why);
     if (status != SR_OK) return status;
     status = sr_run_step_ints(run, "step", s->first, s->count, s->step, why);
@@ -84,6 +85,7 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
 void subject_free(subject *s) {
     free(s->step);
     free(s->usual);
+    columns_drop(s->columns);
 }
 
 bool subject_has(const subject *s, const char *name) {
@@ -105,21 +107,22 @@ int64_t subject_judged(const subject *s, const char *name) {
 
 sr_status subject_column(const subject *s, int64_t site, const char *name, double *value,
                          sr_failure *why) {
-    const series of = {s->run, site, find_statistic(s, site, name), FROM_SCALARS};
+    const statistic *stat = find_statistic(s, site, name);
     const int64_t judged = subject_judged(s, name);
-    sr_status status = SR_OK;
-    for (int64_t i = 0; i < s->count && !of.stat; i++) value[i] = NAN;
-    if (of.stat) status = series_read(&of, s->first, s->count, value, NULL, why);
+    const double *all = NULL;
+    sr_status status = stat && s->count ? columns_read(s, site, stat, &all, why) : SR_OK;
     for (int64_t i = 0; i < s->count && status == SR_OK; i++)
-        if (!s->usual[i] || i < judged) value[i] = NAN;
+        value[i] = all && s->usual[i] && i >= judged ? all[s->first + i] : NAN;
     return status;
 }
 
 sr_status subject_history(const subject *s, int64_t site, const char *name, double *value,
                           sr_failure *why) {
-    const series of = {s->run, site, find_statistic(s, site, name), FROM_SCALARS};
-    for (int64_t i = 0; i < s->info->steps && !of.stat; i++) value[i] = NAN;
-    return of.stat ? series_read(&of, 0, s->info->steps, value, NULL, why) : SR_OK;
+    const statistic *stat = find_statistic(s, site, name);
+    const double *all = NULL;
+    sr_status status = stat && s->info->steps ? columns_read(s, site, stat, &all, why) : SR_OK;
+    for (int64_t i = 0; i < s->info->steps && status == SR_OK; i++) value[i] = all ? all[i] : NAN;
+    return status;
 }
 
 bool subject_is_replica(const subject *s, int64_t site) {

@@ -1,0 +1,115 @@
+/* diagnosed_columns.c -- columns and medians of a diagnosed run, each read and taken once.
+ *
+ * Questions go from site to site, and a chunk of the file has the rows of all sites. So a column is
+ * read for as many neighbouring sites as fit, and the last few statistics are kept. Several
+ * questions ask for the same median; its interval costs a thousand resamples, hence it is kept too.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/columns/column_summary.h"
+#include "diagnose/diagnosis.h"
+
+enum { STATISTICS = 5, MEDIANS = 32 };
+
+/* One statistic at the sites first .. first + sites - 1, all steps. */
+typedef struct band {
+    const statistic *stat; /* NULL: empty */
+    int64_t first, sites;
+    column_block of; /* [sites][steps] */
+} band;
+
+/* The medians of one statistic. */
+typedef struct medians {
+    const char *name;
+    estimate *at; /* [sites] */
+    bool *known;  /* [sites] */
+} medians;
+
+struct kept_columns {
+    band band[STATISTICS];
+    int next, names;
+    medians of[MEDIANS];
+};
+
+kept_columns *columns_keep(void) {
+    return calloc(1, sizeof(kept_columns));
+}
+
+void columns_drop(kept_columns *k) {
+    for (int i = 0; k && i < STATISTICS; i++) columns_free(&k->band[i].of);
+    for (int i = 0; k && i < k->names; i++) free(k->of[i].at), free(k->of[i].known);
+    free(k);
+}
+
+static sr_status band_read(band *b, const subject *s, int64_t site, const statistic *stat,
+                           sr_failure *why) {
+    const int64_t steps = s->info->steps, left = s->info->sites - site;
+    const int64_t fit = column_memory_limit() / STATISTICS / (steps + 1) / (int64_t)sizeof(double);
+    const int sites = (int)(fit < 1 ? 1 : fit < left ? fit : left);
+    columns_free(&b->of);
+    *b = (band){.first = site, .sites = sites};
+    series *of = malloc((size_t)sites * sizeof *of);
+    if (!of) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int i = 0; i < sites; i++) of[i] = (series){s->run, site + i, stat, FROM_SCALARS};
+    sr_status status = columns_create(&b->of, sites, steps + 1, why);
+    if (status == SR_OK) status = series_read_all(of, sites, 0, steps, b->of.value, NULL, why);
+    if (status == SR_OK) b->stat = stat;
+    free(of);
+    return status;
+}
+
+sr_status columns_read(const subject *s, int64_t site, const statistic *stat, const double **value,
+                       sr_failure *why) {
+    kept_columns *k = s->columns;
+    for (int i = 0; i < STATISTICS; i++) {
+        const band *b = &k->band[i];
+        if (b->stat != stat || site < b->first || site >= b->first + b->sites) continue;
+        *value = b->of.value[site - b->first];
+        return SR_OK;
+    }
+    band *b = &k->band[k->next];
+    for (int i = 0; i < STATISTICS; i++) /* the next sites replace those before */
+        if (k->band[i].stat == stat) b = &k->band[i];
+    if (b == &k->band[k->next]) k->next = (k->next + 1) % STATISTICS;
+    sr_status status = band_read(b, s, site, stat, why);
+    *value = status == SR_OK ? b->of.value[0] : NULL;
+    return status;
+}
+
+/* NULL: there is no room for one more. */
+static medians *medians_of(kept_columns *k, const char *name, int64_t sites) {
+    for (int i = 0; i < k->names; i++)
+        if (strcmp(k->of[i].name, name) == 0) return &k->of[i];
+    if (k->names == MEDIANS) return NULL;
+    medians m = {name, malloc((size_t)(sites + 1) * sizeof *m.at),
+                 calloc((size_t)sites + 1, sizeof *m.known)};
+    if (!m.at || !m.known) {
+        free(m.at), free(m.known);
+        return NULL;
+    }
+    k->of[k->names] = m;
+    return &k->of[k->names++];
+}
+
+static sr_status take_median(const subject *s, int64_t site, const char *name, estimate *e,
+                             sr_failure *why) {
+    double *value = subject_room(s, 1, why);
+    if (!value) return why->status;
+    sr_status status = subject_column(s, site, name, value, why);
+    if (status == SR_OK) status = estimate_median(value, s->count, e, why);
+    free(value);
+    return status;
+}
+
+sr_status columns_median(const subject *s, int64_t site, const char *name, estimate *e,
+                         sr_failure *why) {
+    medians *m = medians_of(s->columns, name, s->info->sites);
+    if (m && m->known[site]) {
+        *e = m->at[site];
+        return SR_OK;
+    }
+    sr_status status = take_median(s, site, name, e, why);
+    if (m && status == SR_OK) m->at[site] = *e, m->known[site] = true;
+    return status;
+}
