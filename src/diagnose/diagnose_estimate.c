@@ -112,7 +112,7 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
                         sr_failure *why) {
     static const double quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
     pairs p = {0};
-    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn), *of = NULL;
+    double *drawn = malloc(RESAMPLES * sizeof *drawn), *of = NULL;
     sr_status status =
         drawn ? keep_pairs(&p, value, NULL, count, why) : sr_fail(why, SR_MEMORY, "out of memory");
     *e = NO_ESTIMATE;
@@ -123,9 +123,9 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
     }
     if (status == SR_OK && p.n >= LEAST_STEPS) {
         const int64_t block = bootstrap_block(p.a, p.n, quantile_of_sorted(p.b, p.n, 0.5), why);
-        status = block ? bootstrap_tails(p.a, p.n, block, rng_create(1), RESAMPLES, drawn, why)
+        status = block ? bootstrap_tail(p.a, p.n, block, tail, rng_create(1), RESAMPLES, drawn, why)
                        : why->status;
-        of = drawn + (size_t)tail * RESAMPLES;
+        of = drawn;
     }
     if (status == SR_OK && of) {
         sort_reals(of, RESAMPLES);
