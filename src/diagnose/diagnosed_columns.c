@@ -42,11 +42,18 @@ void columns_drop(kept_columns *k) {
     free(k);
 }
 
+/* As many columns as one statistic may have in memory. */
+static int64_t sites_together(const subject *s, int64_t site) {
+    const int64_t left = s->info->sites - site;
+    const int64_t fit =
+        column_memory_limit() / (STATISTICS + 1) / (s->info->steps + 1) / (int64_t)sizeof(double);
+    return fit < 1 ? 1 : fit < left ? fit : left;
+}
+
 static sr_status band_read(band *b, const subject *s, int64_t site, const statistic *stat,
                            sr_failure *why) {
-    const int64_t steps = s->info->steps, left = s->info->sites - site;
-    const int64_t fit = column_memory_limit() / STATISTICS / (steps + 1) / (int64_t)sizeof(double);
-    const int sites = (int)(fit < 1 ? 1 : fit < left ? fit : left);
+    const int64_t steps = s->info->steps;
+    const int sites = (int)sites_together(s, site);
     columns_free(&b->of);
     *b = (band){.first = site, .sites = sites};
     series *of = malloc((size_t)sites * sizeof *of);
@@ -77,11 +84,11 @@ sr_status columns_read(const subject *s, int64_t site, const statistic *stat, co
     return status;
 }
 
-/* NULL: there is no room for one more. */
+/* NULL without memory. Of more statistics than are kept the last makes room. */
 static medians *medians_of(kept_columns *k, const char *name, int64_t sites) {
     for (int i = 0; i < k->names; i++)
         if (strcmp(k->of[i].name, name) == 0) return &k->of[i];
-    if (k->names == MEDIANS) return NULL;
+    if (k->names == MEDIANS) free(k->of[--k->names].at), free(k->of[k->names].known);
     medians m = {name, malloc((size_t)(sites + 1) * sizeof *m.at),
                  calloc((size_t)sites + 1, sizeof *m.known)};
     if (!m.at || !m.known) {
@@ -92,24 +99,34 @@ static medians *medians_of(kept_columns *k, const char *name, int64_t sites) {
     return &k->of[k->names++];
 }
 
-static sr_status take_median(const subject *s, int64_t site, const char *name, estimate *e,
-                             sr_failure *why) {
-    double *value = subject_room(s, 1, why);
-    if (!value) return why->status;
-    sr_status status = subject_column(s, site, name, value, why);
-    if (status == SR_OK) status = estimate_median(value, s->count, e, why);
-    free(value);
+/* Of this site and of those that are read with it: they are asked next. Each thread has sites of
+ * its own, so the number of threads changes nothing. */
+static sr_status take_medians(const subject *s, int64_t site, const char *name, medians *m,
+                              sr_failure *why) {
+    const int64_t first = site, end = site + sites_together(s, site);
+    column_block b = {0};
+    sr_status status = columns_create(&b, end - first, s->count + 1, why);
+    for (int64_t i = first; i < end && status == SR_OK; i++)
+        status = subject_column(s, i, name, b.value[i - first], why);
+    if (status == SR_OK) {
+#pragma omp parallel for schedule(dynamic)
+        for (int64_t i = first; i < end; i++) {
+            sr_failure own = {0};
+            const sr_status done = estimate_median(b.value[i - first], s->count, &m->at[i], &own);
+            m->known[i] = done == SR_OK;
+#pragma omp critical
+            if (done != SR_OK && status == SR_OK) *why = own, status = done;
+        }
+    }
+    columns_free(&b);
     return status;
 }
 
 sr_status columns_median(const subject *s, int64_t site, const char *name, estimate *e,
                          sr_failure *why) {
     medians *m = medians_of(s->columns, name, s->info->sites);
-    if (m && m->known[site]) {
-        *e = m->at[site];
-        return SR_OK;
-    }
-    sr_status status = take_median(s, site, name, e, why);
-    if (m && status == SR_OK) m->at[site] = *e, m->known[site] = true;
+    if (!m) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = m->known[site] ? SR_OK : take_medians(s, site, name, m, why);
+    *e = status == SR_OK ? m->at[site] : NO_ESTIMATE;
     return status;
 }

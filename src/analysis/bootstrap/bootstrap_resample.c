@@ -76,7 +76,8 @@ static double deviation_below(const resampler *r, double limit) {
     for (int64_t i = 0; i < r->block; i++) here += r->value[i] < limit;
     for (int64_t i = 0; i < r->n; i++) {
         sum += (double)here, squares += (double)here * (double)here;
-        here += (r->value[(i + r->block) % r->n] < limit) - (r->value[i] < limit);
+        const int64_t next = i + r->block < r->n ? i + r->block : i + r->block - r->n;
+        here += (r->value[next] < limit) - (r->value[i] < limit);
     }
     const double n = (double)r->n, mean = sum / n;
     return sqrt(fmax(0, squares / n - mean * mean) * n / (double)r->block);
