@@ -114,7 +114,7 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
                         sr_failure *why) {
     static const double quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
     pairs p = {0};
-    double *drawn = malloc(RESAMPLES * sizeof *drawn), *of = NULL, median = NAN;
+    double *drawn = malloc(RESAMPLES * sizeof *drawn), median = NAN;
     sr_status status =
         drawn ? keep_pairs(&p, value, NULL, count, why) : sr_fail(why, SR_MEMORY, "out of memory");
     *e = NO_ESTIMATE;
@@ -128,12 +128,11 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
         const int64_t block = bootstrap_block(p.a, p.n, median, why);
         status = block ? bootstrap_tail(p.a, p.n, block, tail, rng_create(1), RESAMPLES, drawn, why)
                        : why->status;
-        of = drawn;
     }
-    if (status == SR_OK && of) {
-        sort_reals(of, RESAMPLES);
-        e->low = quantile_of_sorted(of, RESAMPLES, 0.025);
-        e->high = quantile_of_sorted(of, RESAMPLES, 0.975);
+    if (status == SR_OK && p.n >= LEAST_STEPS) {
+        sort_reals(drawn, RESAMPLES);
+        e->low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
+        e->high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
     }
     free(p.a);
     free(drawn);
