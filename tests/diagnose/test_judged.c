@@ -3,10 +3,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/columns/column_summary.h"
 #include "diagnose/diagnosis.h"
 #include "planted.h"
 #include "testing/check.h"
 #include "testing/programs.h"
+
+static int64_t room = 64 << 20;
+
+/* Instead of memory_limit.c. */
+int64_t column_memory_limit(void) {
+    return room;
+}
 
 /* -- limits ---------------------------------------------------------------------------------- */
 
@@ -141,6 +149,44 @@ static void first_steps(void **state) {
     }
 }
 
+static void expect_same(double got, double want) {
+    if (!(isnan(got) && isnan(want))) check_equals(got, want);
+}
+
+/* Columns of two sites fit, of four: what is kept is of the site, the statistic and the steps that
+ * are asked for, in any order, whatever was asked before. */
+static void kept_columns_are_those_of_the_file(void **state) {
+    (void)state;
+    static const char *const names[] = {"dist_mu", "rows",    "dist_sigma2", "dx_norm",
+                                        "g_mu",    "samples", "dist_psi2"};
+    opened o;
+    sr_failure why = {0};
+    open_planted(&o, &(plan){.name = "healthy", .site = -1, .steps = 300});
+    const subject *s = &o.s;
+    float file[300];
+    double *value = subject_room(s, 2, &why), *all = value + 301;
+    room = 2 * 6 * 301 * (int64_t)sizeof(double);
+    for (int i = 0; i < 2 * 7 * 4; i++) {
+        const char *name = names[i * 3 % 7];
+        const int64_t site = i * 5 % 4;
+        estimate kept, own;
+        check_ok(sr_run_scalar(o.run, name, site, 0, 300, file, &why), &why);
+        check_ok(subject_history(s, site, name, all, &why), &why);
+        check_ok(subject_column(s, site, name, value, &why), &why);
+        for (int k = 0; k < 300; k++) expect_same(all[k], (double)file[k]);
+        for (int k = 44; k < 300; k++)
+            if (s->usual[k - 44]) expect_same(value[k - 44], (double)file[k]);
+        check_ok(measure_median(s, site, name, &kept, &why), &why);
+        check_ok(estimate_median(value, s->count, &own, &why), &why);
+        expect_same(kept.value, own.value);
+        expect_same(kept.low, own.low);
+        expect_same(kept.high, own.high);
+    }
+    room = 64 << 20;
+    free(value);
+    close_planted(&o);
+}
+
 /* -- the running average again --------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b) {
@@ -228,9 +274,13 @@ static void best_without_first(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),        cmocka_unit_test(intervals),
-        cmocka_unit_test(interval_ends), cmocka_unit_test(best_without_first),
-        cmocka_unit_test(first_steps),   cmocka_unit_test(lag_without_first),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(intervals),
+        cmocka_unit_test(interval_ends),
+        cmocka_unit_test(best_without_first),
+        cmocka_unit_test(first_steps),
+        cmocka_unit_test(lag_without_first),
+        cmocka_unit_test(kept_columns_are_those_of_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
