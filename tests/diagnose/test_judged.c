@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/column_summary.h"
+#include "base/sort.h"
 #include "diagnose/diagnosis.h"
 #include "planted.h"
 #include "testing/check.h"
@@ -97,6 +99,26 @@ static void interval_ends(void **state) {
     assert_in_range((uintmax_t)(100 * (mean - e.low) / far), 75, 130);
 }
 
+/* Blocks of a tail are as long as the median's: of a series that repeats, longer than one step. */
+static void interval_of_tail(void **state) {
+    (void)state;
+    enum { COUNT = 600, RESAMPLES = 1000 };
+    static double value[COUNT], drawn[RESAMPLES], copy[COUNT];
+    estimate e;
+    sr_failure why = {0};
+    for (int i = 0; i < COUNT; i++) copy[i] = value[i] = sin(i / 9.0) + i % 7 * 0.1;
+    summary of;
+    summary_range(copy, COUNT, &of);
+    const int64_t block = bootstrap_block(value, COUNT, of.median, &why);
+    assert_true(block > 5);
+    check_ok(bootstrap_tail(value, COUNT, block, TAIL_99, rng_create(1), RESAMPLES, drawn, &why),
+             &why);
+    sort_reals(drawn, RESAMPLES);
+    check_ok(estimate_tail(value, COUNT, TAIL_99, &e, &why), &why);
+    check_equals(e.low, quantile_of_sorted(drawn, RESAMPLES, 0.025));
+    check_equals(e.high, quantile_of_sorted(drawn, RESAMPLES, 0.975));
+}
+
 /* -- steps ----------------------------------------------------------------------------------- */
 
 typedef struct opened {
@@ -167,8 +189,8 @@ static void kept_columns_are_those_of_the_file(void **state) {
     double *value = subject_room(s, 2, &why), *all = value + 301;
     room = 2 * 6 * 301 * (int64_t)sizeof(double);
     for (int i = 0; i < 2 * 7 * 4; i++) {
-        const char *name = names[i * 3 % 7];
-        const int64_t site = i * 5 % 4;
+        const char *name = names[i / 4 * 3 % 7];
+        const int64_t site = i % 4;
         estimate kept, own;
         check_ok(sr_run_scalar(o.run, name, site, 0, 300, file, &why), &why);
         check_ok(subject_history(s, site, name, all, &why), &why);
@@ -281,6 +303,7 @@ int main(void) {
         cmocka_unit_test(first_steps),
         cmocka_unit_test(lag_without_first),
         cmocka_unit_test(kept_columns_are_those_of_the_file),
+        cmocka_unit_test(interval_of_tail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
