@@ -99,14 +99,16 @@ static void interval_ends(void **state) {
     assert_in_range((uintmax_t)(100 * (mean - e.low) / far), 75, 130);
 }
 
-/* Blocks of a tail are as long as the median's: of a series that repeats, longer than one step. */
+/* Blocks of a tail are as long as the median's: of dependent steps, longer than one step. */
 static void interval_of_tail(void **state) {
     (void)state;
     enum { COUNT = 600, RESAMPLES = 1000 };
+    rng r = rng_create(3);
     static double value[COUNT], drawn[RESAMPLES], copy[COUNT];
     estimate e;
     sr_failure why = {0};
-    for (int i = 0; i < COUNT; i++) copy[i] = value[i] = sin(i / 9.0) + i % 7 * 0.1;
+    for (int i = 0; i < COUNT; i++)
+        copy[i] = value[i] = rng_normal(&r) + (i ? 0.9 * value[i - 1] : 0);
     summary of;
     summary_range(copy, COUNT, &of);
     const int64_t block = bootstrap_block(value, COUNT, of.median, &why);
