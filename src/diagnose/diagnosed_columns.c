@@ -4,6 +4,7 @@
  * read for as many neighbouring sites as fit, and the last few statistics are kept. Several
  * questions ask for the same median; its interval costs a thousand resamples, hence it is kept too.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,8 +67,9 @@ static sr_status band_read(band *b, const subject *s, int64_t site, const statis
     return status;
 }
 
-sr_status columns_read(const subject *s, int64_t site, const statistic *stat, const double **value,
-                       sr_failure *why) {
+/* *value [info->steps]: until the next call. */
+static sr_status columns_read(const subject *s, int64_t site, const statistic *stat,
+                              const double **value, sr_failure *why) {
     kept_columns *k = s->columns;
     for (int i = 0; i < STATISTICS; i++) {
         const band *b = &k->band[i];
@@ -83,6 +85,65 @@ sr_status columns_read(const subject *s, int64_t site, const statistic *stat, co
     *value = status == SR_OK ? b->of.value[0] : NULL;
     return status;
 }
+
+/* -- columns of the questions ------------------------------------------------------------------ */
+
+/* Of single passes, where the passes of a step are merged: scalars of the host's own. */
+static const struct {
+    const char *name;
+    statistic of_pass;
+} of_passes[] = {
+    {"tid_mean", {.word = "pass_tid_mean", .name = "pass_tid_mean"}},
+    {"tid_var", {.word = "pass_tid_var", .name = "pass_tid_var"}},
+    {"samples", {.word = "pass_samples", .name = "pass_samples"}},
+    {"pass_rows", {.word = "pass_rows", .name = "pass_rows"}},
+};
+
+/* The statistic of the site's own batches; NULL: the file has it of merged rows alone. A batch
+ * norm's rows are those of a pass, and merged ones make its discrepancy too small. */
+static const statistic *find_statistic(const subject *s, int64_t site, const char *name) {
+    const bool merged = sr_run_get_site(s->run, site)->merged == 1;
+    for (size_t i = 0; i < sizeof of_passes / sizeof of_passes[0]; i++)
+        if (merged && strcmp(of_passes[i].name, name) == 0)
+            return sr_run_has_scalar(s->run, of_passes[i].of_pass.name) ? &of_passes[i].of_pass
+                                                                        : NULL;
+    if (merged && (strncmp(name, "rel_", 4) == 0 || strstr(name, "_excess"))) return NULL;
+    for (int i = 0; i < RECORDED_STATISTICS; i++)
+        if (strcmp(recorded_statistics[i].name, name) == 0) return &recorded_statistics[i];
+    return NULL;
+}
+
+int64_t subject_judged(const subject *s, const char *name) {
+    static const char *const late[] = {"tid_mean", "tid_var", "rel_psi", "like_samples"};
+    int64_t i = 0;
+    for (size_t k = 0; k < sizeof late / sizeof late[0]; k++) {
+        if (strcmp(name, late[k]) != 0) continue;
+        while (i < s->count && s->step[i] < (s->window.end + 1) / 2) i++;
+    }
+    return i;
+}
+
+sr_status subject_column(const subject *s, int64_t site, const char *name, double *value,
+                         sr_failure *why) {
+    const statistic *stat = find_statistic(s, site, name);
+    const int64_t judged = subject_judged(s, name);
+    const double *all = NULL;
+    sr_status status = stat && s->count ? columns_read(s, site, stat, &all, why) : SR_OK;
+    for (int64_t i = 0; i < s->count && status == SR_OK; i++)
+        value[i] = all && s->usual[i] && i >= judged ? all[s->first + i] : NAN;
+    return status;
+}
+
+sr_status subject_history(const subject *s, int64_t site, const char *name, double *value,
+                          sr_failure *why) {
+    const statistic *stat = find_statistic(s, site, name);
+    const double *all = NULL;
+    sr_status status = stat && s->info->steps ? columns_read(s, site, stat, &all, why) : SR_OK;
+    for (int64_t i = 0; i < s->info->steps && status == SR_OK; i++) value[i] = all ? all[i] : NAN;
+    return status;
+}
+
+/* -- medians ---------------------------------------------------------------------------------- */
 
 /* NULL without memory. Of more statistics than are kept the last makes room. */
 static medians *medians_of(kept_columns *k, const char *name, int64_t sites) {

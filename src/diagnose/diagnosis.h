@@ -23,7 +23,7 @@ enum {
  * is usual. */
 #define HEALTHY_MARGIN 1.5
 
-/* -- the run: diagnosed_run.c ------------------------------------------------------------- */
+/* -- the run: diagnosed_run.c, diagnosed_columns.c ------------------------------------------ */
 
 /* Another run that a question may hold this one against. */
 typedef struct neighbour {
@@ -111,9 +111,6 @@ estimate estimate_quotient(const estimate *b, const estimate *a);
 
 kept_columns *columns_keep(void); /* NULL without memory */
 void columns_drop(kept_columns *k);
-/* *value [info->steps]: until the next call. stat: the same pointer each time. */
-sr_status columns_read(const subject *s, int64_t site, const statistic *stat, const double **value,
-                       sr_failure *why);
 /* Of subject_column. name: a literal. */
 sr_status columns_median(const subject *s, int64_t site, const char *name, estimate *e,
                          sr_failure *why);
