@@ -49,11 +49,12 @@ static double sum_of_block(const double *sums, int64_t n, int64_t at, int64_t le
     return end <= n ? sums[end] - sums[at] : sums[n] - sums[at] + sums[end - n];
 }
 
-static double ratio_of_resample(const pairs *sums, int64_t block, rng *random) {
+static double ratio_of_resample(const pairs *sums, int64_t block, const rng_range *range,
+                                rng *random) {
     double a = 0, b = 0;
     for (int64_t drawn = 0; drawn < sums->n; drawn += block) {
         const int64_t left = sums->n - drawn, length = block < left ? block : left;
-        const int64_t at = (int64_t)rng_below(random, (uint64_t)sums->n);
+        const int64_t at = (int64_t)rng_in_range(random, range);
         a += sum_of_block(sums->a, sums->n, at, length);
         b += sum_of_block(sums->b, sums->n, at, length);
     }
@@ -74,6 +75,7 @@ static void sum_before(double *value, int64_t n) {
 static sr_status ratio_interval(pairs *p, estimate *e, sr_failure *why) {
     double drawn[RESAMPLES];
     rng random = rng_create(1);
+    const rng_range range = rng_range_create((uint64_t)p->n);
     summary s;
     double *copy = malloc((size_t)p->n * sizeof *copy);
     if (!copy) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -84,7 +86,7 @@ static sr_status ratio_interval(pairs *p, estimate *e, sr_failure *why) {
     if (!block) return why->status;
     sum_before(p->a, p->n);
     sum_before(p->b, p->n);
-    for (int i = 0; i < RESAMPLES; i++) drawn[i] = ratio_of_resample(p, block, &random);
+    for (int i = 0; i < RESAMPLES; i++) drawn[i] = ratio_of_resample(p, block, &range, &random);
     sort_reals(drawn, RESAMPLES);
     e->low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
     e->high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
@@ -112,25 +114,25 @@ sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *
                         sr_failure *why) {
     static const double quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
     pairs p = {0};
-    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn), *of = NULL;
+    double *drawn = malloc(RESAMPLES * sizeof *drawn), median = NAN;
     sr_status status =
         drawn ? keep_pairs(&p, value, NULL, count, why) : sr_fail(why, SR_MEMORY, "out of memory");
     *e = NO_ESTIMATE;
     if (status == SR_OK && p.n) {
         memcpy(p.b, p.a, (size_t)p.n * sizeof *p.b);
-        sort_reals(p.b, p.n);
-        *e = (estimate){quantile_of_sorted(p.b, p.n, quantile[tail]), NAN, NAN, p.n};
+        const column_quantiles of = quantiles_make(p.b, p.n, quantile, BOOTSTRAP_TAILS);
+        *e = (estimate){of.at[tail], NAN, NAN, p.n};
+        median = of.at[0];
     }
     if (status == SR_OK && p.n >= LEAST_STEPS) {
-        const int64_t block = bootstrap_block(p.a, p.n, quantile_of_sorted(p.b, p.n, 0.5), why);
-        status = block ? bootstrap_tails(p.a, p.n, block, rng_create(1), RESAMPLES, drawn, why)
+        const int64_t block = bootstrap_block(p.a, p.n, median, why);
+        status = block ? bootstrap_tail(p.a, p.n, block, tail, rng_create(1), RESAMPLES, drawn, why)
                        : why->status;
-        of = drawn + (size_t)tail * RESAMPLES;
     }
-    if (status == SR_OK && of) {
-        sort_reals(of, RESAMPLES);
-        e->low = quantile_of_sorted(of, RESAMPLES, 0.025);
-        e->high = quantile_of_sorted(of, RESAMPLES, 0.975);
+    if (status == SR_OK && p.n >= LEAST_STEPS) {
+        sort_reals(drawn, RESAMPLES);
+        e->low = quantile_of_sorted(drawn, RESAMPLES, 0.025);
+        e->high = quantile_of_sorted(drawn, RESAMPLES, 0.975);
     }
     free(p.a);
     free(drawn);

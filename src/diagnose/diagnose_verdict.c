@@ -109,12 +109,7 @@ sr_status measure_median(const subject *s, int64_t site, const void *what, estim
     if (merged && strcmp(what, "rows") == 0) what = "pass_rows"; /* those of a batch */
     *e = NO_ESTIMATE;
     if (!subject_has(s, what)) return SR_OK;
-    double *value = subject_room(s, 1, why);
-    if (!value) return why->status;
-    sr_status status = subject_column(s, site, what, value, why);
-    if (status == SR_OK) status = estimate_median(value, s->count, e, why);
-    free(value);
-    return status;
+    return columns_median(s, site, what, e, why);
 }
 
 sr_status measure_own_median(const subject *s, int64_t site, const void *what, estimate *e,

@@ -1,4 +1,4 @@
-/* diagnosed_run.c -- a run as a diagnosis sees it: the steps that count, columns of them.
+/* diagnosed_run.c -- a run as a diagnosis sees it: the steps that count.
  *
  * It skips the burn-in of the running statistics (sr_run_startup). It also skips passes with less
  * than half of the usual tokens, such as the last one of an epoch: fewer rows alone make batch
@@ -11,31 +11,6 @@
 #include "analysis/runs/run_config.h"
 #include "base/globs.h"
 #include "diagnose/diagnosis.h"
-
-/* Of single passes, where the passes of a step are merged: scalars of the host's own. */
-static const struct {
-    const char *name;
-    statistic of_pass;
-} of_passes[] = {
-    {"tid_mean", {.word = "pass_tid_mean", .name = "pass_tid_mean"}},
-    {"tid_var", {.word = "pass_tid_var", .name = "pass_tid_var"}},
-    {"samples", {.word = "pass_samples", .name = "pass_samples"}},
-    {"pass_rows", {.word = "pass_rows", .name = "pass_rows"}},
-};
-
-/* The statistic of the site's own batches; NULL: the file has it of merged rows alone. A batch
- * norm's rows are those of a pass, and merged ones make its discrepancy too small. */
-static const statistic *find_statistic(const subject *s, int64_t site, const char *name) {
-    const bool merged = sr_run_get_site(s->run, site)->merged == 1;
-    for (size_t i = 0; i < sizeof of_passes / sizeof of_passes[0]; i++)
-        if (merged && strcmp(of_passes[i].name, name) == 0)
-            return sr_run_has_scalar(s->run, of_passes[i].of_pass.name) ? &of_passes[i].of_pass
-                                                                        : NULL;
-    if (merged && (strncmp(name, "rel_", 4) == 0 || strstr(name, "_excess"))) return NULL;
-    for (int i = 0; i < RECORDED_STATISTICS; i++)
-        if (strcmp(recorded_statistics[i].name, name) == 0) return &recorded_statistics[i];
-    return NULL;
-}
 
 static sr_status mark_usual(subject *s, sr_failure *why) {
     double *tokens = malloc(2 * (size_t)(s->count + 1) * sizeof *tokens);
@@ -74,7 +49,8 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
     if (status != SR_OK) return status;
     s->step = malloc((size_t)(s->count + 1) * sizeof *s->step);
     s->usual = malloc((size_t)(s->count + 1) * sizeof *s->usual);
-    if (!s->step || !s->usual) return sr_fail(why, SR_MEMORY, "out of memory");
+    s->columns = columns_keep();
+    if (!s->step || !s->usual || !s->columns) return sr_fail(why, SR_MEMORY, "out of memory");
     status = sr_run_step_ints(run, "step", 0, s->info->steps > 0, &s->begin, why);
     if (status != SR_OK) return status;
     status = sr_run_step_ints(run, "step", s->first, s->count, s->step, why);
@@ -84,6 +60,7 @@ sr_status subject_open(subject *s, const sr_runfile *run, const char *path, sr_f
 void subject_free(subject *s) {
     free(s->step);
     free(s->usual);
+    columns_drop(s->columns);
 }
 
 bool subject_has(const subject *s, const char *name) {
@@ -91,35 +68,6 @@ bool subject_has(const subject *s, const char *name) {
     if (!f) return sr_run_has_scalar(s->run, name);
     /* the last terms of a fraction and of an excess are for observed sites */
     return sr_run_has_scalar(s->run, f->term[0]);
-}
-
-int64_t subject_judged(const subject *s, const char *name) {
-    static const char *const late[] = {"tid_mean", "tid_var", "rel_psi", "like_samples"};
-    int64_t i = 0;
-    for (size_t k = 0; k < sizeof late / sizeof late[0]; k++) {
-        if (strcmp(name, late[k]) != 0) continue;
-        while (i < s->count && s->step[i] < (s->window.end + 1) / 2) i++;
-    }
-    return i;
-}
-
-sr_status subject_column(const subject *s, int64_t site, const char *name, double *value,
-                         sr_failure *why) {
-    const series of = {s->run, site, find_statistic(s, site, name), FROM_SCALARS};
-    const int64_t judged = subject_judged(s, name);
-    sr_status status = SR_OK;
-    for (int64_t i = 0; i < s->count && !of.stat; i++) value[i] = NAN;
-    if (of.stat) status = series_read(&of, s->first, s->count, value, NULL, why);
-    for (int64_t i = 0; i < s->count && status == SR_OK; i++)
-        if (!s->usual[i] || i < judged) value[i] = NAN;
-    return status;
-}
-
-sr_status subject_history(const subject *s, int64_t site, const char *name, double *value,
-                          sr_failure *why) {
-    const series of = {s->run, site, find_statistic(s, site, name), FROM_SCALARS};
-    for (int64_t i = 0; i < s->info->steps && !of.stat; i++) value[i] = NAN;
-    return of.stat ? series_read(&of, 0, s->info->steps, value, NULL, why) : SR_OK;
 }
 
 bool subject_is_replica(const subject *s, int64_t site) {

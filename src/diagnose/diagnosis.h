@@ -23,13 +23,16 @@ enum {
  * is usual. */
 #define HEALTHY_MARGIN 1.5
 
-/* -- the run: diagnosed_run.c ------------------------------------------------------------- */
+/* -- the run: diagnosed_run.c, diagnosed_columns.c ------------------------------------------ */
 
 /* Another run that a question may hold this one against. */
 typedef struct neighbour {
     const sr_runfile *run;
     const char *path;
 } neighbour;
+
+/* What was read of a run; changes while a const subject is asked. diagnosed_columns.c */
+typedef struct kept_columns kept_columns;
 
 typedef struct subject {
     const sr_runfile *run;
@@ -47,6 +50,7 @@ typedef struct subject {
     bool watched; /* recorded by statrec.watch */
     diagnose_synchronizes_fn *synchronizes; /* set after subject_open; NULL: no method does */
     const neighbour *beside;                /* set after subject_open; NULL: no other run */
+    kept_columns *columns;
 } subject;
 
 /* To be freed after a failure too. */
@@ -102,6 +106,14 @@ sr_status estimate_ratio(const double *a, const double *b, int64_t count, estima
 sr_status estimate_tail(const double *value, int64_t count, int tail, estimate *e, sr_failure *why);
 /* b against a, estimates of separate pieces: b/a with the ends that are farthest apart. */
 estimate estimate_quotient(const estimate *b, const estimate *a);
+
+/* -- what was read and taken: diagnosed_columns.c --------------------------------------------- */
+
+kept_columns *columns_keep(void); /* NULL without memory */
+void columns_drop(kept_columns *k);
+/* Of subject_column. name: a literal. */
+sr_status columns_median(const subject *s, int64_t site, const char *name, estimate *e,
+                         sr_failure *why);
 
 /* -- usual ranges: diagnose_ranges.c --------------------------------------------------------- */
 

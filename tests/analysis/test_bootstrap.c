@@ -126,6 +126,13 @@ static void expect_tails_of(sequence *s, int64_t block, rng from, int64_t resamp
         if (got[k] != want[k])
             fail_msg("%s, %d values, blocks of %d: number %d is %a, not %a", what, s->n, (int)block,
                      (int)k, got[k], want[k]);
+    for (int tail = 0; tail < BOOTSTRAP_TAILS; tail++) {
+        check_ok(bootstrap_tail(s->finite, s->n, block, tail, from, resamples, got, &why), &why);
+        for (int64_t k = 0; k < resamples; k++)
+            if (got[k] != want[tail * resamples + k])
+                fail_msg("%s, %d values, blocks of %d: number %d of tail %d is %a, not %a", what,
+                         s->n, (int)block, (int)k, tail, got[k], want[tail * resamples + k]);
+    }
 }
 
 static void expect_tails(sequence *s, int64_t block, int64_t resamples, const char *what) {

@@ -3,10 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/bootstrap/bootstrap.h"
+#include "analysis/columns/column_summary.h"
+#include "base/sort.h"
 #include "diagnose/diagnosis.h"
 #include "planted.h"
 #include "testing/check.h"
 #include "testing/programs.h"
+
+static int64_t room = 64 << 20;
+
+/* Instead of memory_limit.c. */
+int64_t column_memory_limit(void) {
+    return room;
+}
 
 /* -- limits ---------------------------------------------------------------------------------- */
 
@@ -89,6 +99,28 @@ static void interval_ends(void **state) {
     assert_in_range((uintmax_t)(100 * (mean - e.low) / far), 75, 130);
 }
 
+/* Blocks of a tail are as long as the median's: of dependent steps, longer than one step. */
+static void interval_of_tail(void **state) {
+    (void)state;
+    enum { COUNT = 600, RESAMPLES = 1000 };
+    rng r = rng_create(3);
+    static double value[COUNT], drawn[RESAMPLES], copy[COUNT];
+    estimate e;
+    sr_failure why = {0};
+    for (int i = 0; i < COUNT; i++)
+        copy[i] = value[i] = rng_normal(&r) + (i ? 0.9 * value[i - 1] : 0);
+    summary of;
+    summary_range(copy, COUNT, &of);
+    const int64_t block = bootstrap_block(value, COUNT, of.median, &why);
+    assert_true(block > 5);
+    check_ok(bootstrap_tail(value, COUNT, block, TAIL_99, rng_create(1), RESAMPLES, drawn, &why),
+             &why);
+    sort_reals(drawn, RESAMPLES);
+    check_ok(estimate_tail(value, COUNT, TAIL_99, &e, &why), &why);
+    check_equals(e.low, quantile_of_sorted(drawn, RESAMPLES, 0.025));
+    check_equals(e.high, quantile_of_sorted(drawn, RESAMPLES, 0.975));
+}
+
 /* -- steps ----------------------------------------------------------------------------------- */
 
 typedef struct opened {
@@ -139,6 +171,44 @@ static void first_steps(void **state) {
         free(value);
         close_planted(&o);
     }
+}
+
+static void expect_same(double got, double want) {
+    if (!(isnan(got) && isnan(want))) check_equals(got, want);
+}
+
+/* Columns of two sites fit, of four: what is kept is of the site, the statistic and the steps that
+ * are asked for, in any order, whatever was asked before. */
+static void kept_columns_are_those_of_the_file(void **state) {
+    (void)state;
+    static const char *const names[] = {"dist_mu", "rows",    "dist_sigma2", "dx_norm",
+                                        "g_mu",    "samples", "dist_psi2"};
+    opened o;
+    sr_failure why = {0};
+    open_planted(&o, &(plan){.name = "healthy", .site = -1, .steps = 300});
+    const subject *s = &o.s;
+    float file[300];
+    double *value = subject_room(s, 2, &why), *all = value + 301;
+    room = 2 * 6 * 301 * (int64_t)sizeof(double);
+    for (int i = 0; i < 2 * 7 * 4; i++) {
+        const char *name = names[i / 4 * 3 % 7];
+        const int64_t site = i % 4;
+        estimate kept, own;
+        check_ok(sr_run_scalar(o.run, name, site, 0, 300, file, &why), &why);
+        check_ok(subject_history(s, site, name, all, &why), &why);
+        check_ok(subject_column(s, site, name, value, &why), &why);
+        for (int k = 0; k < 300; k++) expect_same(all[k], (double)file[k]);
+        for (int k = 44; k < 300; k++)
+            if (s->usual[k - 44]) expect_same(value[k - 44], (double)file[k]);
+        check_ok(measure_median(s, site, name, &kept, &why), &why);
+        check_ok(estimate_median(value, s->count, &own, &why), &why);
+        expect_same(kept.value, own.value);
+        expect_same(kept.low, own.low);
+        expect_same(kept.high, own.high);
+    }
+    room = 64 << 20;
+    free(value);
+    close_planted(&o);
 }
 
 /* -- the running average again --------------------------------------------------------------- */
@@ -228,9 +298,14 @@ static void best_without_first(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits),        cmocka_unit_test(intervals),
-        cmocka_unit_test(interval_ends), cmocka_unit_test(best_without_first),
-        cmocka_unit_test(first_steps),   cmocka_unit_test(lag_without_first),
+        cmocka_unit_test(limits),
+        cmocka_unit_test(intervals),
+        cmocka_unit_test(interval_ends),
+        cmocka_unit_test(best_without_first),
+        cmocka_unit_test(first_steps),
+        cmocka_unit_test(lag_without_first),
+        cmocka_unit_test(kept_columns_are_those_of_the_file),
+        cmocka_unit_test(interval_of_tail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

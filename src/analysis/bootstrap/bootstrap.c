@@ -36,13 +36,13 @@ sr_status bootstrap_median(const double *value, int64_t count, double median, do
                            double *high, sr_failure *why) {
     double least = INFINITY, largest = -INFINITY;
     double *finite = malloc((size_t)(count + 1) * sizeof *finite);
-    double *drawn = malloc(BOOTSTRAP_TAILS * RESAMPLES * sizeof *drawn);
+    double *drawn = malloc(RESAMPLES * sizeof *drawn);
     sr_status status = finite && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     const int64_t n = status == SR_OK ? gather_finite(finite, value, count, &least, &largest) : 0;
     *low = *high = NAN;
     if (n >= LEAST) {
         const int64_t block = bootstrap_block(finite, n, median, why);
-        status = block ? bootstrap_tails(finite, n, block, rng_create(1), RESAMPLES, drawn, why)
+        status = block ? bootstrap_tail(finite, n, block, 0, rng_create(1), RESAMPLES, drawn, why)
                        : why->status;
         if (status == SR_OK) {
             sort_reals(drawn, RESAMPLES);

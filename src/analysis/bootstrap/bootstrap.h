@@ -16,6 +16,9 @@ int64_t bootstrap_block(const double *value, int64_t n, double median, sr_failur
  * for any number of threads. */
 sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
                           int64_t resamples, double *result, sr_failure *why);
+/* One of them, for less: result [resamples] is its row of bootstrap_tails. tail: 0 .. 2. */
+sr_status bootstrap_tail(const double *value, int64_t n, int64_t block, int tail, rng random,
+                         int64_t resamples, double *result, sr_failure *why);
 /* Percentile interval (95 %) of the median of the finite values in value [count], from a block
  * bootstrap. NaN for fewer than 20. */
 sr_status bootstrap_median(const double *value, int64_t count, double median, double *low,

@@ -2,9 +2,11 @@
  *
  * A resample (bootstrap.c) consists of blocks of steps. Six order statistics are wanted: two around
  * the median, two around the 99 % quantile, and the two largest. They vary little between
- * resamples. The number of drawn values below a quantile p has a variance of at most about n l p (1
- * - p). So only values near them are sorted, in two windows of ranks; the upper window includes the
- * largest value. Windows that overlap become one.
+ * resamples. The number of drawn values below a quantile p has the variance n/l v, with v the
+ * variance of their number in a block; it is at most about n l p (1 - p). So only values near them
+ * are sorted, in two windows of ranks; the upper window includes the largest value. Windows that
+ * overlap become one. Where one tail alone is wanted there is one window. A series of equal values
+ * needs no resample.
  *
  * Prefix sums over the steps count the values below each window and the members of both windows. A
  * block then costs two look-ups, whatever its length, and each member of a window gets the number
@@ -28,12 +30,14 @@
 
 enum {
     WINDOWS = 2,
-    DEVIATIONS = 4, /* half of a window, in standard deviations */
+    DEVIATIONS = 4, /* half of a window, in the largest standard deviations there can be */
+    MEASURED = 6,   /* and in measured ones */
     BLOCKS = 16,    /* more values at the top: a resample draws one of them but for e^-16 */
     MANY = 1 << 18  /* values to draw for which threads are worth it */
 };
 
 static const double tail_quantile[BOOTSTRAP_TAILS] = {0.5, 0.99, 1};
+enum { ALL_TAILS = -1, MEDIAN };
 
 /* Values of the steps before one. */
 typedef struct prefix {
@@ -49,6 +53,7 @@ typedef struct resampler {
     const double *value; /* [n] */
     int64_t n, block;
     rng_range range; /* of n */
+    int tail;        /* the one that is wanted, or ALL_TAILS */
     int windows;
     double low[WINDOWS], high[WINDOWS];
     int64_t end[WINDOWS]; /* of a window in `sorted` */
@@ -64,21 +69,45 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Of the number of values below `limit` in a resample. */
+static double deviation_below(const resampler *r, double limit) {
+    int64_t here = 0;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < r->block; i++) here += r->value[i] < limit;
+    for (int64_t i = 0; i < r->n; i++) {
+        sum += (double)here, squares += (double)here * (double)here;
+        const int64_t next = i + r->block < r->n ? i + r->block : i + r->block - r->n;
+        here += (r->value[next] < limit) - (r->value[i] < limit);
+    }
+    const double n = (double)r->n, mean = sum / n;
+    return sqrt(fmax(0, squares / n - mean * mean) * n / (double)r->block);
+}
+
+/* Half of a window around rank p n: by what is measured, and at most by what can be. limit: the
+ * value there. */
+static double reach_around(const resampler *r, double p, double limit) {
+    const double l = (double)r->block;
+    return fmin(DEVIATIONS * sqrt((double)r->n * l * p * (1 - p)),
+                MEASURED * deviation_below(r, limit) + 2 * l);
+}
+
 /* Makes two windows of the one of all values, unless they overlap. copy [n] is reordered. */
 static void place_windows(resampler *r, double *copy) {
-    const double n = (double)r->n, l = (double)r->block;
+    const double l = (double)r->block;
     int64_t rank[] = {quantile_rank(r->n, 0.5), quantile_rank_above(r->n, 0.5),
                       quantile_rank(r->n, 0.99)};
-    const double reach = DEVIATIONS * sqrt(n * l), extra = BLOCKS * l;
-    const double low = (double)rank[0] - 0.5 * reach;
-    const double high = (double)rank[1] + 0.5 * reach;
-    const double upper = (double)rank[2] - sqrt(0.99 * 0.01) * reach - extra;
+    quickselect_ranks(copy, r->n, rank, 3);
+    const double middle = reach_around(r, 0.5, copy[rank[0]]);
+    const double low = (double)rank[0] - middle, high = (double)rank[1] + middle;
+    const double upper =
+        (double)rank[2] - reach_around(r, 0.99, copy[rank[2]]) - (double)BLOCKS * l;
     if (low < 0 || upper < low) return;
     rank[0] = (int64_t)low, rank[1] = (int64_t)high, rank[2] = (int64_t)upper;
     const bool apart = rank[1] < rank[2];
     quickselect_ranks(copy, r->n, rank, apart ? 3 : 1);
-    r->low[0] = copy[rank[0]];
-    if (!apart || copy[rank[1]] >= copy[rank[2]]) return;
+    r->low[0] = copy[rank[r->tail > MEDIAN && apart ? 2 : 0]];
+    if (apart && r->tail == MEDIAN) r->high[0] = copy[rank[1]];
+    if (r->tail != ALL_TAILS || !apart || copy[rank[1]] >= copy[rank[2]]) return;
     r->windows = 2;
     r->high[0] = copy[rank[1]];
     r->low[1] = copy[rank[2]], r->high[1] = INFINITY;
@@ -154,13 +183,16 @@ static rng draw_blocks(const resampler *r, rng random, uint32_t *times, uint32_t
     return random;
 }
 
-/* tail: the first of three numbers that are `stride` apart; NaN where one is outside its window. */
+/* tail: the first of three numbers that are `stride` apart, or the one that is wanted; NaN where
+ * one is outside its window. */
 static rng resample(const resampler *r, rng random, uint32_t *times, int64_t stride, double *tail) {
     uint32_t begin[WINDOWS];
     const rng next = draw_blocks(r, random, times, begin);
     int64_t k = 0, below = begin[0];
     int w = 0;
-    for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
+    const int first = r->tail == ALL_TAILS ? 0 : r->tail;
+    const int end = r->tail == ALL_TAILS ? BOOTSTRAP_TAILS : r->tail + 1;
+    for (int i = first; i < end; i++) {
         const int64_t rank[2] = {quantile_rank(r->n, tail_quantile[i]),
                                  quantile_rank_above(r->n, tail_quantile[i])};
         double value[2];
@@ -171,7 +203,7 @@ static rng resample(const resampler *r, rng random, uint32_t *times, int64_t str
                 below += times[r->sorted[k++].member];
             value[j] = below <= rank[j] && k < r->end[w] ? r->sorted[k].value : NAN;
         }
-        tail[i * stride] = quantile_between(r->n, tail_quantile[i], value[0], value[1]);
+        tail[(i - first) * stride] = quantile_between(r->n, tail_quantile[i], value[0], value[1]);
     }
     return next;
 }
@@ -191,12 +223,24 @@ static void draw_all(const resampler *r, rng random, int64_t resamples, double *
     }
     for (int64_t b = 0; b < resamples && rejected; b++)
         random = resample(r, random, r->times, resamples, result + b);
+    const int64_t numbers = (r->tail == ALL_TAILS ? BOOTSTRAP_TAILS : 1) * resamples;
     *missed = false;
-    for (int64_t i = 0; i < BOOTSTRAP_TAILS * resamples; i++) *missed |= isnan(result[i]);
+    for (int64_t i = 0; i < numbers; i++) *missed |= isnan(result[i]);
 }
 
-sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
-                          int64_t resamples, double *result, sr_failure *why) {
+static bool all_equal(const double *value, int64_t n) {
+    for (int64_t i = 1; i < n; i++)
+        if (value[i] != value[0]) return false;
+    return true;
+}
+
+static sr_status draw_tails(const double *value, int64_t n, int64_t block, int tail, rng random,
+                            int64_t resamples, double *result, sr_failure *why) {
+    const int64_t numbers = (tail == ALL_TAILS ? BOOTSTRAP_TAILS : 1) * resamples;
+    if (all_equal(value, n)) {
+        for (int64_t i = 0; i < numbers; i++) result[i] = value[0];
+        return SR_OK;
+    }
     if (n > UINT32_MAX)
         return sr_fail(why, SR_MEMORY, "resamples are of %lld values at most, not %lld",
                        (long long)UINT32_MAX, (long long)n);
@@ -206,6 +250,7 @@ sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng ran
         resampler r = {.value = value,
                        .n = n,
                        .block = block,
+                       .tail = tail,
                        .range = rng_range_create((uint64_t)n),
                        .threads = n * resamples < MANY ? 1 : omp_get_max_threads()};
         status = resampler_make(&r, pass == 1, why);
@@ -215,4 +260,14 @@ sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng ran
         free(r.times);
     }
     return status;
+}
+
+sr_status bootstrap_tails(const double *value, int64_t n, int64_t block, rng random,
+                          int64_t resamples, double *result, sr_failure *why) {
+    return draw_tails(value, n, block, ALL_TAILS, random, resamples, result, why);
+}
+
+sr_status bootstrap_tail(const double *value, int64_t n, int64_t block, int tail, rng random,
+                         int64_t resamples, double *result, sr_failure *why) {
+    return draw_tails(value, n, block, tail, random, resamples, result, why);
 }
