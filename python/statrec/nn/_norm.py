@@ -112,7 +112,7 @@ class RunningNorm(Norm):
 
     def _running(self, name: str, initial: float, *slots: int) -> None:
         """Adds a running value [slots, features]."""
-        value = torch.full((*slots, self.num_features), initial, **self._place)
+        value = torch.full((*slots, self.num_features), float(initial), **self._place)
         self.register_buffer(name, value)
 
     def _group(self) -> Optional[object]:
