@@ -1,13 +1,15 @@
 """statrec.nn: plain formulas beside the modules, derivatives, layouts and masks, checkpointing,
 torch.compile, copies, convert, penalty, recompute, errors, and types of lower precision."""
+import contextlib
 import copy
 import io
 import math
 import os
 import pickle
+import re
 import unittest
 
-from support import InDirectory, module, python, wants
+from support import TOP, InDirectory, module, python, wants
 
 torch = module("torch")
 if torch is not None:
@@ -502,3 +504,23 @@ class Elsewhere(InDirectory):
         """
         done = python(script, timeout=120)
         self.assertEqual(done.stdout.strip(), "same", done.stderr[-1500:])
+
+
+@wants("torch")
+class Docs(InDirectory):
+    def test_examples_run(self):
+        """The examples of the page, one after the other; the table has every method."""
+        with open(os.path.join(TOP, "docs", "use-a-norm-in-pytorch.md"), encoding="utf-8") as page:
+            text = page.read()
+        blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        self.assertGreater(len(blocks), 4)
+        names = {}
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            for block in blocks:
+                exec(block, names)
+        self.assertIn("PowerNorm(8, eps=1e-05, momentum=0.05", said.getvalue())
+        self.assertTrue(os.path.exists("norms.h5"))
+        for name, (cls, _) in sn.METHODS.items():
+            short = f"`-{name[7:]}`" if name in ("detach-std", "detach-both") else f"| `{name}`"
+            self.assertIn(short, text)
+            self.assertIn(f"`{cls.__name__}`", text)
