@@ -1,5 +1,6 @@
 """statrec.nn: plain formulas beside the modules, derivatives, layouts and masks, checkpointing,
 torch.compile, copies, convert, penalty, recompute, errors, and types of lower precision."""
+
 import contextlib
 import copy
 import io
@@ -18,12 +19,29 @@ if torch is not None:
 
     import statrec.nn as sn
 
-OPTIONS = {"un": {"warmup": 0, "window": 3}, "mabn": {"warmup": 3, "buffer": 3, "clip_calls": 3},
-           "brn": {"warmup": 1, "r_calls": 4, "d_calls": 4}, "repbn": {"t0": 4},
-           "pn-released": {"warmup": 2}}
+OPTIONS = {
+    "un": {"warmup": 0, "window": 3},
+    "mabn": {"warmup": 3, "buffer": 3, "clip_calls": 3},
+    "brn": {"warmup": 1, "r_calls": 4, "d_calls": 4},
+    "repbn": {"t0": 4},
+    "pn-released": {"warmup": 2},
+}
 # Methods whose backward pass is the derivative of the forward pass in every call.
-EXACT = ("bn", "bn-powernorm", "ln", "ln-simple", "rmsnorm", "pnv", "ls", "rbn", "rbn-released",
-         "dyt", "derf", "repbn", "unit")
+EXACT = (
+    "bn",
+    "bn-powernorm",
+    "ln",
+    "ln-simple",
+    "rmsnorm",
+    "pnv",
+    "ls",
+    "rbn",
+    "rbn-released",
+    "dyt",
+    "derf",
+    "repbn",
+    "unit",
+)
 # Largest difference from float64 in units of the type's epsilon: outputs and gradients of a normal
 # batch, each divided by its largest number.
 EPSILONS = 24
@@ -46,8 +64,9 @@ def step(norm, x, g, mask=None):
 def batches(count, rows=16, features=6, dtype=None, seed=0):
     generator = torch.Generator().manual_seed(seed)
     for _ in range(count):
-        x, g = (torch.randn(rows, features, generator=generator, dtype=torch.float64)
-                for _ in range(2))
+        x, g = (
+            torch.randn(rows, features, generator=generator, dtype=torch.float64) for _ in range(2)
+        )
         yield (1.5 * x + 0.5).to(dtype or torch.float64), g.to(dtype or torch.float64)
 
 
@@ -56,8 +75,12 @@ def gained(norm):
     norm = norm.double()
     with torch.no_grad():
         for i, parameter in enumerate(norm.parameters()):
-            parameter.add_(torch.linspace(-0.3, 0.4, parameter.numel(), dtype=torch.float64)
-                           .view(parameter.shape) * (1 + i))
+            parameter.add_(
+                torch.linspace(-0.3, 0.4, parameter.numel(), dtype=torch.float64).view(
+                    parameter.shape
+                )
+                * (1 + i)
+            )
     return norm
 
 
@@ -98,6 +121,7 @@ class Plain(unittest.TestCase):
                 slope = sum(gamma * a * b for a, b in zip(g, xhat)) / n
                 state[k] = 0.8 * psi2 + 0.2 * square, nu * (1 - 0.3 * big) + 0.3 * slope
             return out_y, out_dx
+
         norm, state = self.compare("pn", reference, alpha=0.8, alpha_bwd=0.7)
         self.same(norm.running_psi2, [state[k][0] for k in range(3)])
         self.same(norm.nu, [state[k][1] for k in range(3)])
@@ -112,8 +136,13 @@ class Plain(unittest.TestCase):
         squares = [sum(v * v for v in x) / n for x in columns]
         window[call % slots] = list(squares)
         geometric = [math.prod(slot[k] for slot in window) ** (1 / slots) for k in range(3)]
-        outlier = call > slots and norm.filter and any(
-            sum(slot[k] for slot in window) / slots - geometric[k] > limit for k in range(3))
+        outlier = (
+            call > slots
+            and norm.filter
+            and any(
+                sum(slot[k] for slot in window) / slots - geometric[k] > limit for k in range(3)
+            )
+        )
         smooth = call > slots and not outlier
         if outlier:
             window[call % slots] = list(psi2)
@@ -159,6 +188,7 @@ class Plain(unittest.TestCase):
                 out_dx.append([(gamma * r * a - b / s * mean) / s for a, b in zip(g, x)])
                 state[k] = 0.98 * run + 0.02 * v, squares, slopes
             return out_y, out_dx
+
         norm, state = self.compare("mabn", reference)
         self.same(norm.running_psi2, [state[k][0] for k in range(3)])
 
@@ -181,7 +211,9 @@ class Plain(unittest.TestCase):
                     ln = float(norm.ln_weight[k]) * (row[k] - rm) / rs + float(norm.ln_bias[k])
                     bn = float(norm.weight[k]) * (row[k] - m) / math.sqrt(v + 1e-5)
                     rep = bn + float(norm.bias[k]) + float(norm.eta) * row[k]
-                    self.assertAlmostEqual(float(got[i, k]), lam * ln + (1 - lam) * rep, delta=1e-12)
+                    self.assertAlmostEqual(
+                        float(got[i, k]), lam * ln + (1 - lam) * rep, delta=1e-12
+                    )
         self.same(norm.running_mean, mu)
         self.same(norm.running_var, sigma2)
         self.assertEqual(float(norm.lam), 0)
@@ -189,16 +221,31 @@ class Plain(unittest.TestCase):
     def test_row_methods(self):
         x = next(batches(1, 5, 3))[0]
         root = [math.sqrt(sum(v * v for v in scalars(row)) + 1e-12) for row in x]
-        for name, at in (("unit", lambda n, i, k: float(n.weight[k]) * 3 ** 0.5 * 2 * float(x[i, k]) / root[i]),
-                         ("dyt", lambda n, i, k: float(n.weight[k]) * math.tanh(float(n.alpha) * float(x[i, k])) + float(n.bias[k])),
-                         ("derf", lambda n, i, k: float(n.weight[k]) * math.erf(float(n.alpha) * float(x[i, k]) + float(n.s)) + float(n.bias[k]))):
+        for name, at in (
+            ("unit", lambda n, i, k: float(n.weight[k]) * 3**0.5 * 2 * float(x[i, k]) / root[i]),
+            (
+                "dyt",
+                lambda n, i, k: float(n.weight[k]) * math.tanh(float(n.alpha) * float(x[i, k]))
+                + float(n.bias[k]),
+            ),
+            (
+                "derf",
+                lambda n, i, k: float(n.weight[k])
+                * math.erf(float(n.alpha) * float(x[i, k]) + float(n.s))
+                + float(n.bias[k]),
+            ),
+        ):
             norm = gained(make(name, 3, **({"s_init": 2} if name == "unit" else {})))
-            self.same(norm(x).detach(), [[at(norm, i, k) for k in range(3)] for i in range(5)], name)
+            self.same(
+                norm(x).detach(), [[at(norm, i, k) for k in range(3)] for i in range(5)], name
+            )
 
     def test_constants_of_the_backward_pass(self):
         """r and D of BRN, phi of AdaNorm and what DetachNorm detaches, as numbers."""
         x, g = next(batches(1, 5, 3))
-        norm = gained(make("brn", 3, warmup=0, r_calls=0, d_calls=0, r_max=1.1, d_max=0.1, eps=1e-3))
+        norm = gained(
+            make("brn", 3, warmup=0, r_calls=0, d_calls=0, r_max=1.1, d_max=0.1, eps=1e-3)
+        )
         _, dx = step(norm, x, g)
         sigma = (x.var(0, correction=0) + 1e-3).sqrt()
         r, xn = sigma.clamp(1 / 1.1, 1.1), (x - x.mean(0)) / sigma
@@ -207,10 +254,15 @@ class Plain(unittest.TestCase):
         y = (x - x.mean(1, keepdim=True)) / (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
         s = (x.var(1, correction=0, keepdim=True) + 1e-5).sqrt()
         q, mean = 2 * (1 - 0.1 * y) * g, lambda v: v.mean(1, keepdim=True)
-        self.same(step(make("adanorm", 3, C=2).double(), x, g)[1],
-                  ((q - mean(q) - y * mean(q * y)) / s).tolist())
-        for name, want in (("mean", (g - y * mean(g * y)) / s), ("std", (g - mean(g)) / s),
-                           ("both", g / s)):
+        self.same(
+            step(make("adanorm", 3, C=2).double(), x, g)[1],
+            ((q - mean(q) - y * mean(q * y)) / s).tolist(),
+        )
+        for name, want in (
+            ("mean", (g - y * mean(g * y)) / s),
+            ("std", (g - mean(g)) / s),
+            ("both", g / s),
+        ):
             self.same(step(make("detach-" + name, 3).double(), x, g)[1], want.tolist(), name)
 
 
@@ -222,21 +274,27 @@ class Modules(unittest.TestCase):
         for name in EXACT:
             norm = gained(make(name, 3))
             for m in (None, mask):
+
                 def forward(value, *parameters):
                     sn.penalty(norm)
                     one = copy.deepcopy(norm)
-                    return torch.func.functional_call(one, dict(zip(dict(norm.named_parameters()), parameters)),
-                                                      (value, m))
+                    return torch.func.functional_call(
+                        one, dict(zip(dict(norm.named_parameters()), parameters)), (value, m)
+                    )
+
                 with self.subTest(norm=name, mask=m is not None):
                     self.assertTrue(torch.autograd.gradcheck(forward, (x, *norm.parameters())))
                     if m is None:
-                        self.assertTrue(torch.autograd.gradgradcheck(forward, (x, *norm.parameters()),
-                                                                     atol=1e-4))
+                        self.assertTrue(
+                            torch.autograd.gradgradcheck(
+                                forward, (x, *norm.parameters()), atol=1e-4
+                            )
+                        )
 
     def test_no_second_derivative(self):
         for name in ("pn", "pn-released", "mabn", "un"):
             x = next(batches(1))[0].requires_grad_()
-            dx, = torch.autograd.grad(make(name).double()(x).pow(3).sum(), x, create_graph=True)
+            (dx,) = torch.autograd.grad(make(name).double()(x).pow(3).sum(), x, create_graph=True)
             with self.assertRaisesRegex(RuntimeError, "once_differentiable|twice"):
                 dx.sum().backward()
 
@@ -245,15 +303,21 @@ class Modules(unittest.TestCase):
         x = torch.randn(2, 6, 3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
         g, mask = x.flip(0) + 0.1, x[:, 0] > -0.5
         for name in sn.METHODS:
-            first, last, rows, loud = (gained(make(name, channels_last=o)) for o in (False, True, False, False))
+            first, last, rows, loud = (
+                gained(make(name, channels_last=o)) for o in (False, True, False, False)
+            )
             with self.subTest(norm=name):
                 for _ in range(5):
                     y, dx = step(first, x, g, mask)
                     y2, dx2 = step(last, x.movedim(1, -1), g.movedim(1, -1), mask)
                     flat = lambda v: v.movedim(1, -1).flatten(0, -2)
                     y3, dx3 = step(rows, flat(x), flat(g), mask.flatten())
-                    for a, b in ((y, y2.movedim(-1, 1)), (dx, dx2.movedim(-1, 1)), (flat(y), y3),
-                                 (flat(dx), dx3)):
+                    for a, b in (
+                        (y, y2.movedim(-1, 1)),
+                        (dx, dx2.movedim(-1, 1)),
+                        (flat(y), y3),
+                        (flat(dx), dx3),
+                    ):
                         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
                     if first.padded:
                         continue
@@ -275,7 +339,10 @@ class Modules(unittest.TestCase):
             for a, g in batches(4):
                 step(norm, a, g)
             before = copy.deepcopy(norm.state_dict())
-            for y, dx in (step(norm, x, x, torch.zeros(4, dtype=torch.bool)), step(norm, x[:0], x[:0])):
+            for y, dx in (
+                step(norm, x, x, torch.zeros(4, dtype=torch.bool)),
+                step(norm, x[:0], x[:0]),
+            ):
                 self.assertTrue(y.isfinite().all() and dx.isfinite().all(), name)
             torch.testing.assert_close(norm.state_dict(), before, rtol=0, atol=0, msg=name)
             if issubclass(cls, sn.RunningNorm):
@@ -287,20 +354,27 @@ class Modules(unittest.TestCase):
         norm = sn.PowerNorm(6)
         before = copy.deepcopy(norm.state_dict())
         for error, text, arguments in (
-                (ValueError, "channels_last=True", (torch.zeros(4, 3, 6),)),
-                (ValueError, r"\[N, C\]", (torch.zeros(6),)),
-                (TypeError, "floating point", (torch.zeros(4, 6, dtype=torch.long),)),
-                (ValueError, r"mask has shape \(3,\)", (torch.zeros(4, 6), torch.ones(3, dtype=torch.bool))),
-                (ValueError, "torch.bool", (torch.zeros(4, 6), torch.ones(4)))):
+            (ValueError, "channels_last=True", (torch.zeros(4, 3, 6),)),
+            (ValueError, r"\[N, C\]", (torch.zeros(6),)),
+            (TypeError, "floating point", (torch.zeros(4, 6, dtype=torch.long),)),
+            (
+                ValueError,
+                r"mask has shape \(3,\)",
+                (torch.zeros(4, 6), torch.ones(3, dtype=torch.bool)),
+            ),
+            (ValueError, "torch.bool", (torch.zeros(4, 6), torch.ones(4))),
+        ):
             with self.assertRaisesRegex(error, text):
                 norm(*arguments)
         torch.testing.assert_close(norm.state_dict(), before)
-        for text, make_it in (("momentum is 1.5", lambda: sn.BatchNorm(3, momentum=1.5)),
-                              ("7 features cannot", lambda: sn.PowerNorm(7, layer_scale=2)),
-                              ("r_max", lambda: sn.BatchRenorm(3, r_max=0.5)),
-                              ("'diff2'|diff2", lambda: sn.RegularizedBatchNormReleased(3, penalty="no")),
-                              ("no synchronized|unexpected", lambda: sn.make("brn", 3, sync=True)),
-                              ("no normalization is called 'pm'", lambda: sn.make("pm", 3))):
+        for text, make_it in (
+            ("momentum is 1.5", lambda: sn.BatchNorm(3, momentum=1.5)),
+            ("7 features cannot", lambda: sn.PowerNorm(7, layer_scale=2)),
+            ("r_max", lambda: sn.BatchRenorm(3, r_max=0.5)),
+            ("'diff2'|diff2", lambda: sn.RegularizedBatchNormReleased(3, penalty="no")),
+            ("no synchronized|unexpected", lambda: sn.make("brn", 3, sync=True)),
+            ("no normalization is called 'pm'", lambda: sn.make("pm", 3)),
+        ):
             with self.assertRaisesRegex((ValueError, TypeError), text):
                 make_it()
 
@@ -315,10 +389,15 @@ class Modules(unittest.TestCase):
             file.seek(0)
             loaded = make(name).double()
             loaded.load_state_dict(torch.load(file, weights_only=True))
-            want = [step(n, x, g) for n in (copy.deepcopy(norm), pickle.loads(pickle.dumps(norm)), loaded)]
+            want = [
+                step(n, x, g)
+                for n in (copy.deepcopy(norm), pickle.loads(pickle.dumps(norm)), loaded)
+            ]
             sn.penalty(norm)
             for got in want:
-                torch.testing.assert_close(got, step(copy.deepcopy(norm), x, g), rtol=0, atol=0, msg=name)
+                torch.testing.assert_close(
+                    got, step(copy.deepcopy(norm), x, g), rtol=0, atol=0, msg=name
+                )
             self.assertIn("6", repr(norm))
 
     def test_checkpointing(self):
@@ -335,7 +414,9 @@ class Modules(unittest.TestCase):
                         run = lambda v: checkpoint(other, v, use_reentrant=reentrant)
                         (run(two) * g + run(two * 1.5) * g).sum().backward()
                         torch.testing.assert_close(one.grad, two.grad, rtol=1e-12, atol=1e-12)
-                    torch.testing.assert_close(plain.state_dict(), other.state_dict(), rtol=1e-12, atol=1e-12)
+                    torch.testing.assert_close(
+                        plain.state_dict(), other.state_dict(), rtol=1e-12, atol=1e-12
+                    )
 
     def test_compiled(self):
         """One graph; the same numbers and running values as without."""
@@ -351,7 +432,9 @@ class Modules(unittest.TestCase):
                     got = step(compiled, x, g, mask)
                     sn.penalty(other)
                     torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-10)
-                torch.testing.assert_close(other.state_dict(), plain.state_dict(), rtol=1e-10, atol=1e-10)
+                torch.testing.assert_close(
+                    other.state_dict(), plain.state_dict(), rtol=1e-10, atol=1e-10
+                )
 
     def test_lower_precision(self):
         for dtype in (torch.float32, torch.bfloat16, torch.float16):
@@ -362,11 +445,13 @@ class Modules(unittest.TestCase):
                     for a, b in zip(got, want):
                         self.assertEqual(a.dtype, dtype)
                         bound = EPSILONS * torch.finfo(dtype).eps * float(b.abs().max())
-                        self.assertLessEqual(float((a.double() - b).abs().max()), bound, f"{name} {dtype}")
+                        self.assertLessEqual(
+                            float((a.double() - b).abs().max()), bound, f"{name} {dtype}"
+                        )
 
     def test_large_mean(self):
         """float32 keeps the deviations from a mean of 1e4."""
-        x = (torch.randn(256, 6, generator=torch.Generator().manual_seed(2)) + 1e4)
+        x = torch.randn(256, 6, generator=torch.Generator().manual_seed(2)) + 1e4
         for name in ("bn", "rbn", "ln", "repbn"):
             norm = make(name, **({"eta0": 0, "t0": 0} if name == "repbn" else {}))
             want = copy.deepcopy(norm).double()(x.double())
@@ -375,7 +460,9 @@ class Modules(unittest.TestCase):
     def test_autocast(self):
         with torch.autocast("cpu", torch.bfloat16):
             for name in sn.METHODS:
-                self.assertEqual(make(name)(torch.randn(4, 6, dtype=torch.bfloat16)).dtype, torch.bfloat16)
+                self.assertEqual(
+                    make(name)(torch.randn(4, 6, dtype=torch.bfloat16)).dtype, torch.bfloat16
+                )
 
     def test_global_state(self):
         before = torch.get_rng_state(), torch.get_default_dtype()
@@ -388,8 +475,11 @@ class Modules(unittest.TestCase):
 @wants("torch")
 class Models(unittest.TestCase):
     def test_penalty(self):
-        model = nn.Sequential(sn.RegularizedBatchNorm(6, lambda_mean=2, lambda_std=3, running="before"),
-                              nn.Linear(6, 6), sn.make("rbn", 6, lambda_mean=0, lambda_std=0)).double()
+        model = nn.Sequential(
+            sn.RegularizedBatchNorm(6, lambda_mean=2, lambda_std=3, running="before"),
+            nn.Linear(6, 6),
+            sn.make("rbn", 6, lambda_mean=0, lambda_std=0),
+        ).double()
         x = next(batches(1))[0]
         model(x)
         want = 2 * x.mean(0).pow(2).sum() + 3 * (x.std(0, correction=0) - 1).pow(2).sum()
@@ -405,15 +495,18 @@ class Models(unittest.TestCase):
         model(x), model(x)
 
     def test_convert(self):
-        model = nn.Sequential(nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), nn.Flatten(1), nn.Linear(96, 5),
-                              nn.LayerNorm(5)).double()
+        model = nn.Sequential(
+            nn.Conv2d(3, 6, 3), nn.BatchNorm2d(6), nn.Flatten(1), nn.Linear(96, 5), nn.LayerNorm(5)
+        ).double()
         for part in (model[1], model[4]):
             nn.init.uniform_(part.weight), nn.init.uniform_(part.bias)
         x = torch.randn(4, 3, 6, 6, dtype=torch.float64)
         model(x)
         first, weight = copy.deepcopy(model), model[4].weight.clone()
-        for text, arguments in (("no normalization's name fits 'no\\*'; there are: 1, 4", ("pn", "no*")),
-                                ("is called 'xx'", ("xx", "*"))):
+        for text, arguments in (
+            ("no normalization's name fits 'no\\*'; there are: 1, 4", ("pn", "no*")),
+            ("is called 'xx'", ("xx", "*")),
+        ):
             with self.assertRaisesRegex(ValueError, text):
                 sn.convert(model, *arguments)
         with self.assertRaisesRegex(TypeError, "windw"):
@@ -426,7 +519,9 @@ class Models(unittest.TestCase):
         torch.testing.assert_close(model[1].running_var, first[1].running_var)
         self.assertEqual(int(model[1].num_batches_tracked), 4)
         sn.convert(model, "pn+ls", alpha=0.8)
-        self.assertEqual((model[1].layer_scale, model[4].channels_last, model[4].alpha), (1, True, 0.8))
+        self.assertEqual(
+            (model[1].layer_scale, model[4].channels_last, model[4].alpha), (1, True, 0.8)
+        )
         torch.testing.assert_close(model[4].weight.data, weight)
         model(x).sum().backward()
         shared = nn.BatchNorm1d(3)
@@ -436,7 +531,9 @@ class Models(unittest.TestCase):
         self.assertIsInstance(sn.convert(nn.LayerNorm(3), "rmsnorm"), sn.RMSNorm)
 
     def test_recompute(self):
-        model = nn.Sequential(sn.BatchNorm(6), nn.Dropout(0.5), sn.PowerNormV(6), sn.BatchRenorm(6)).double()
+        model = nn.Sequential(
+            sn.BatchNorm(6), nn.Dropout(0.5), sn.PowerNormV(6), sn.BatchRenorm(6)
+        ).double()
         data = [(x, g) for x, g in batches(4)]
         model.eval()
         model[2].train()
@@ -444,7 +541,9 @@ class Models(unittest.TestCase):
         rows = torch.cat([x for x, _ in data[:3]])
         torch.testing.assert_close(model[0].running_mean, rows.mean(0))
         torch.testing.assert_close(model[0].running_var, rows.var(0, correction=0))
-        middle = torch.cat([(x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt() for x, _ in data[:3]])
+        middle = torch.cat(
+            [(x - x.mean(0)) / (x.var(0, correction=0) + 1e-5).sqrt() for x, _ in data[:3]]
+        )
         torch.testing.assert_close(model[2].running_psi2, middle.pow(2).mean(0))
         self.assertEqual([m.training for m in model], [False, False, True, False])
         self.assertEqual(int(model[0].num_batches_tracked), 0)
@@ -465,20 +564,24 @@ class Models(unittest.TestCase):
 @wants("torch")
 class Elsewhere(InDirectory):
     def test_without_the_library(self):
-        done = python("import statrec.nn, sys, torch\n"
-                      "statrec.nn.PowerNorm(3)(torch.ones(2, 3))\n"
-                      "print([n for n in sys.modules if n in ('numpy.ctypeslib', 'h5py', 'statrec._native')])",
-                      env={"STATREC_LIBRARY": os.path.join(self.directory, "no.so")})
+        done = python(
+            "import statrec.nn, sys, torch\n"
+            "statrec.nn.PowerNorm(3)(torch.ones(2, 3))\n"
+            "print([n for n in sys.modules if n in ('h5py', 'statrec._native')])",
+            env={"STATREC_LIBRARY": os.path.join(self.directory, "no.so")},
+        )
         self.assertEqual((done.returncode, done.stdout.strip()), (0, "[]"), done.stderr)
 
     def test_processes(self):
         """DistributedDataParallel over gloo: synchronized statistics are those of all rows."""
         script = """
-            import os, sys, torch, torch.distributed as dist, torch.multiprocessing as mp
+            import os, torch, torch.distributed as dist
             import statrec.nn as sn
+            def same(a, b):
+                torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
             def run(rank):
-                os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=sys.argv[1] if len(sys.argv) > 1 else "29731")
-                dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meet"), rank=rank, world_size=2)
+                meet = "file://" + os.path.abspath("meet")
+                dist.init_process_group("gloo", init_method=meet, rank=rank, world_size=2)
                 x = torch.randn(8, 4, generator=torch.Generator().manual_seed(1)).double()
                 for name in ("bn", "pnv", "pn", "rbn", "un", "repbn"):
                     whole, norm = (sn.make(name, 4, **o).double() for o in ({}, {"sync": True}))
@@ -490,10 +593,10 @@ class Elsewhere(InDirectory):
                         # each process has the whole penalty: its half of the sum of both
                         (model(b).pow(3).sum() + sn.penalty(norm) / 2).backward()
                         part = a.grad[:5] if rank == 0 else a.grad[5:]
-                        torch.testing.assert_close(b.grad, part, rtol=1e-9, atol=1e-9, msg=name)
-                    torch.testing.assert_close(norm.weight.grad * 2, whole.weight.grad, rtol=1e-9, atol=1e-9)
+                        same(b.grad, part)
+                    same(norm.weight.grad * 2, whole.weight.grad)
                     for key, value in whole.named_buffers():
-                        torch.testing.assert_close(getattr(norm, key), value, rtol=1e-9, atol=1e-9, msg=key)
+                        same(getattr(norm, key), value)
                 dist.destroy_process_group()
             child = os.fork()
             run(1 if child == 0 else 0)

@@ -1,5 +1,6 @@
 """statrec.nn against the float64 vectors of $STATREC_SHARED/reference/vectors: forward and backward
 pass, parameter gradients, running values after every call, penalties and evaluation."""
+
 import os
 import threading
 import unittest
@@ -7,8 +8,11 @@ from unittest import mock
 
 from support import TOP, module, wants
 
-SHARED = os.path.join(os.environ.get("STATREC_SHARED") or os.path.join(TOP, os.pardir, "shared"),
-                      "reference", "vectors")
+SHARED = os.path.join(
+    os.environ.get("STATREC_SHARED") or os.path.join(TOP, os.pardir, "shared"),
+    "reference",
+    "vectors",
+)
 torch, h5py = module("torch"), module("h5py")
 if torch is not None:
     import statrec.nn
@@ -20,31 +24,51 @@ OWN = 1e-12 / 5e-7
 # name of the file: method, {attribute: option}, {dataset: buffer}
 FILES = {
     "bn": ("bn", {"unbiased": "unbiased"}, {"run_mu": "running_mean", "run_sigma2": "running_var"}),
-    "sync_bn": ("bn", {"unbiased": "unbiased"},
-                {"run_mu": "running_mean", "run_sigma2": "running_var"}),
+    "sync_bn": (
+        "bn",
+        {"unbiased": "unbiased"},
+        {"run_mu": "running_mean", "run_sigma2": "running_var"},
+    ),
     "pnv": ("pnv", {}, {"run_psi2": "running_psi2"}),
     "sync_pnv": ("pnv", {}, {"run_psi2": "running_psi2"}),
     "ln": ("ln", {"unbiased": "unbiased"}, {}),
     "ln_simple": ("ln-simple", {}, {}),
     "detachnorm": (None, {}, {}),
     "adanorm": ("adanorm", {"C": "C", "k": "k"}, {}),
-    "adanorm_released": (None, {"C": "C", "k": "k", "unbiased": "unbiased",
-                                "eps_mode": "placement"}, {}),
+    "adanorm_released": (
+        None,
+        {"C": "C", "k": "k", "unbiased": "unbiased", "eps_mode": "placement"},
+        {},
+    ),
     "rmsnorm": ("rmsnorm", {"eps_mode": "placement"}, {}),
     "pn": ("pn", {"alpha_bwd": "alpha_bwd"}, {"run_psi2": "running_psi2", "nu": "nu"}),
     "pn_ls": ("pn", {"alpha_bwd": "alpha_bwd"}, {"run_psi2": "running_psi2", "nu": "nu"}),
-    "pn_released": ("pn-released", {"alpha_bwd": "alpha_bwd", "warmup": "warmup"},
-                    {"run_psi2": "running_psi2", "ema_gz": "nu"}),
-    "bn_powernorm_released": ("bn-powernorm", {}, {"run_mu": "running_mean",
-                                                   "run_sigma2": "running_var"}),
-    "rbn": ("rbn", {"lam": "lambda_mean", "nu": "lambda_std", "penalty_running": "running"},
-            {"run_mu": "running_mean", "run_sigma2": "running_var"}),
-    "rbn_released": ("rbn-released", {"lam": "lambda_mean", "nu": "lambda_std",
-                                      "penalty": "penalty"},
-                     {"run_mu": "running_mean", "run_sigma2": "running_var"}),
+    "pn_released": (
+        "pn-released",
+        {"alpha_bwd": "alpha_bwd", "warmup": "warmup"},
+        {"run_psi2": "running_psi2", "ema_gz": "nu"},
+    ),
+    "bn_powernorm_released": (
+        "bn-powernorm",
+        {},
+        {"run_mu": "running_mean", "run_sigma2": "running_var"},
+    ),
+    "rbn": (
+        "rbn",
+        {"lam": "lambda_mean", "nu": "lambda_std", "penalty_running": "running"},
+        {"run_mu": "running_mean", "run_sigma2": "running_var"},
+    ),
+    "rbn_released": (
+        "rbn-released",
+        {"lam": "lambda_mean", "nu": "lambda_std", "penalty": "penalty"},
+        {"run_mu": "running_mean", "run_sigma2": "running_var"},
+    ),
     "brn": ("brn", {}, {"run_mu": "running_mean", "run_sigma": "running_std"}),
-    "mabn": ("mabn", {"buffer": "buffer", "warmup": "warmup"},
-             {"run_psi2": "running_psi2", "buf_x2": "window_x2", "buf_gz": "window_gz"}),
+    "mabn": (
+        "mabn",
+        {"buffer": "buffer", "warmup": "warmup"},
+        {"run_psi2": "running_psi2", "buf_x2": "window_x2", "buf_gz": "window_gz"},
+    ),
 }
 MODULES = ("adanorm_released", "pn_released", "bn_powernorm_released", "rbn_released", "mabn")
 WORDS = {"var": "inside", "std": "outside", "pre": "before", "post": "after"}
@@ -58,24 +82,34 @@ def options_of(name, case):
     """Method and options of a case."""
     method, wanted, _ = FILES[name]
     given = {key: word(value) for key, value in case.attrs.items()}
-    options = {ours: WORDS.get(given[key], given[key]) for key, ours in wanted.items() if key in given}
+    options = {
+        ours: WORDS.get(given[key], given[key]) for key, ours in wanted.items() if key in given
+    }
     for key, kind in (("unbiased", bool), ("warmup", int), ("buffer", int)):
         if key in options:
             options[key] = kind(options[key])
     if method is None:
-        method = "adanorm" if given.get("k", 0) else (
-            "ln-simple" if given["detach"] == "none" else "detach-" + given["detach"])
+        method = (
+            "adanorm"
+            if given.get("k", 0)
+            else ("ln-simple" if given["detach"] == "none" else "detach-" + given["detach"])
+        )
         if method != "adanorm":
             options.pop("C", None), options.pop("k", None)
     options["eps"] = float(given["eps"])
-    for key, alpha in (("alpha", lambda v: v), ("alpha_fwd", lambda v: v),
-                       ("momentum_new", lambda v: 1 - v)):
+    for key, alpha in (
+        ("alpha", lambda v: v),
+        ("alpha_fwd", lambda v: v),
+        ("momentum_new", lambda v: 1 - v),
+    ):
         if key in given and FILES[name][2]:
             options["alpha"] = float(alpha(given[key]))
     if int(given.get("ls_groups", 0)) or name == "pn_released":
         options["layer_scale"] = int(given["ls_groups"])
-    return method, {key: value if isinstance(value, (str, bool, int)) else float(value)
-                    for key, value in options.items()}
+    return method, {
+        key: value if isinstance(value, (str, bool, int)) else float(value)
+        for key, value in options.items()
+    }
 
 
 def tensor(array):
@@ -88,8 +122,11 @@ class Vectors(unittest.TestCase):
         want_set = case["out/" + name]
         want = tensor(want_set[()] if name == "y_eval" else want_set[step])
         atol = want_set.attrs["atol"]
-        atol = float(atol[step] if getattr(atol, "shape", ()) and len(atol) > 1
-                     else getattr(atol, "flat", [atol])[0])
+        atol = float(
+            atol[step]
+            if getattr(atol, "shape", ()) and len(atol) > 1
+            else getattr(atol, "flat", [atol])[0]
+        )
         bound = factor * (atol + float(want_set.attrs["rtol"]) * want.abs())
         got = torch.as_tensor(got, dtype=torch.float64)
         self.assertEqual(got.shape, want.shape, name)
@@ -98,13 +135,14 @@ class Vectors(unittest.TestCase):
         off = ((got - want).abs() / bound).nan_to_num(nan=0)
         self.assertEqual(got.isnan().tolist(), want.isnan().tolist(), f"{name} step {step}")
         worst = float(off.max()) if off.numel() else 0
-        self.assertLessEqual(worst, 1, f"{case.name} {name} step {step}: {worst:.3g} times the bound")
+        self.assertLessEqual(
+            worst, 1, f"{case.name} {name} step {step}: {worst:.3g} times the bound"
+        )
         self.count += 1
 
     def layer(self, name, case):
         method, options = options_of(name, case)
-        norm = statrec.nn.make(method, int(case.attrs["d"]), channels_last=True,
-                               **options).double()
+        norm = statrec.nn.make(method, int(case.attrs["d"]), channels_last=True, **options).double()
         with torch.no_grad():
             if norm.weight is not None:
                 norm.weight.copy_(tensor(case["in/gamma"][()]))
@@ -208,6 +246,7 @@ class Ranks(Vectors):
             except BaseException as error:  # the others wait otherwise
                 self.failed.append(error)
                 self.barrier.abort()
+
         threads = [threading.Thread(target=run, args=(rank,)) for rank in range(self.ranks)]
         for thread in threads:
             thread.start()
@@ -219,8 +258,11 @@ class Ranks(Vectors):
     def test_synchronized(self):
         self.mine = threading.local()
         for name in ("sync_bn", "sync_pnv"):
-            with self.file(name) as file, mock.patch.object(_sync, "_reduced", self.summed), \
-                    mock.patch.object(_norm, "group_of", lambda sync, _: "threads" if sync else None):
+            with (
+                self.file(name) as file,
+                mock.patch.object(_sync, "_reduced", self.summed),
+                mock.patch.object(_norm, "group_of", lambda sync, _: "threads" if sync else None),
+            ):
                 for case in file:
                     with self.subTest(file=name, case=case):
                         self.run_ranks(name, file[case])
@@ -238,9 +280,14 @@ class Ranks(Vectors):
         for step in range(int(case.attrs["S"])):
             x, dy = tensor(case["in/x"][step]), tensor(case["in/dy"][step])
             valid = torch.ones(len(x), dtype=torch.bool) if masks is None else masks[step]
-            self.each(lambda rank: self.step(layers[rank], x[shard == rank],
-                                             valid[shard == rank] if masks is not None else None,
-                                             dy[shard == rank]))
+            self.each(
+                lambda rank: self.step(
+                    layers[rank],
+                    x[shard == rank],
+                    valid[shard == rank] if masks is not None else None,
+                    dy[shard == rank],
+                )
+            )
             y, dx = torch.zeros_like(x), torch.zeros_like(x)
             for rank, result in enumerate(self.results):
                 y[shard == rank], dx[shard == rank] = result[:2]

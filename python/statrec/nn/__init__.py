@@ -8,6 +8,7 @@
 
 Every formula is that of docs/norms.md and of `statrec train --norm`. docs/use-a-norm-in-pytorch.md.
 """
+
 from ._convert import convert
 from ._norm import Norm, RunningNorm
 from ._penalized import penalty
@@ -34,9 +35,34 @@ from .rms_norm import RMSNorm
 from .unified_norm import UnifiedNorm
 from .unit_norm import UnitNorm
 
-__all__ = ["AdaNorm", "BatchNorm", "BatchNormPowerNorm", "BatchRenorm", "Derf", "DetachNorm",
-           "DynamicTanh", "GroupScaling", "LayerNorm", "LayerNormSimple", "LayerScale", "METHODS",
-           "MovingAverageBatchNorm", "Norm", "PowerNorm", "PowerNormReleased", "PowerNormV",
-           "RMSNorm", "RegularizedBatchNorm", "RegularizedBatchNormReleased", "RepBN",
-           "RunningNorm", "UnifiedNorm", "UnitNorm", "center_weights", "convert", "make", "penalty",
-           "recompute"]
+__all__ = [
+    "AdaNorm",
+    "BatchNorm",
+    "BatchNormPowerNorm",
+    "BatchRenorm",
+    "Derf",
+    "DetachNorm",
+    "DynamicTanh",
+    "GroupScaling",
+    "LayerNorm",
+    "LayerNormSimple",
+    "LayerScale",
+    "METHODS",
+    "MovingAverageBatchNorm",
+    "Norm",
+    "PowerNorm",
+    "PowerNormReleased",
+    "PowerNormV",
+    "RMSNorm",
+    "RegularizedBatchNorm",
+    "RegularizedBatchNormReleased",
+    "RepBN",
+    "RunningNorm",
+    "UnifiedNorm",
+    "UnitNorm",
+    "center_weights",
+    "convert",
+    "make",
+    "penalty",
+    "recompute",
+]

@@ -1,4 +1,5 @@
 """Replaces the normalizations of a model."""
+
 import fnmatch
 from typing import Any, Dict, List, Tuple
 
@@ -20,9 +21,10 @@ def convert(model: nn.Module, method: str, where: str = "*", **options: Any) -> 
     method: a name of METHODS, with +ls for a layer scale before it. where: a glob over the modules'
     names. options: of the method's class. Replaced are torch's BatchNorm1d, 2d, 3d, SyncBatchNorm,
     LayerNorm and RMSNorm over one dimension, and modules of statrec.nn. Gains and biases stay, also
-    device, type and training mode; running_mean, running_var and num_batches_tracked where both have
-    them. A model that is one norm is returned as the new module. Raises ValueError where `where` fits
-    none or a norm cannot be replaced, TypeError for an unknown option; the model is unchanged then.
+    device, type and training mode; running_mean, running_var and num_batches_tracked where both
+    have them. A model that is one norm is returned as the new module. Raises ValueError where
+    `where` fits none or a norm cannot be replaced, TypeError for an unknown option; the model is
+    unchanged then.
     """
     cls, own = method_of(method)
     replaced: Dict[int, Norm] = {}
@@ -30,8 +32,10 @@ def convert(model: nn.Module, method: str, where: str = "*", **options: Any) -> 
         if fnmatch.fnmatchcase(name, where) and _is_norm(module) and id(module) not in replaced:
             replaced[id(module)] = _other(name, module, cls, {**own, **options})
     if not replaced:
-        raise ValueError(f"convert: no normalization's name fits {where!r:.80}; there are: "
-                         f"{', '.join(_names(model)[:8]) or 'none'}")
+        raise ValueError(
+            f"convert: no normalization's name fits {where!r:.80}; there are: "
+            f"{', '.join(_names(model)[:8]) or 'none'}"
+        )
     if id(model) in replaced:
         return replaced[id(model)]
     for parent in list(model.modules()):
@@ -46,16 +50,21 @@ def _is_norm(module: nn.Module) -> bool:
 
 
 def _names(model: nn.Module) -> List[str]:
-    return [name or "'' (the model itself)" for name, module in model.named_modules()
-            if _is_norm(module)]
+    return [
+        name or "'' (the model itself)"
+        for name, module in model.named_modules()
+        if _is_norm(module)
+    ]
 
 
 def _shape(name: str, module: Any) -> Tuple[int, bool]:
     """Number of features, and whether they are the last dimension."""
     if isinstance(module, _LAST):
         if len(module.normalized_shape) != 1:
-            raise ValueError(f"convert: {name} normalizes {tuple(module.normalized_shape)}; one "
-                             "dimension of features is wanted, where=... leaves it out")
+            raise ValueError(
+                f"convert: {name} normalizes {tuple(module.normalized_shape)}; one "
+                "dimension of features is wanted, where=... leaves it out"
+            )
         return module.normalized_shape[0], True
     if isinstance(module, nn.modules.lazy.LazyModuleMixin) or not module.num_features:
         raise ValueError(f"convert: {name} has no number of features yet: run the model once first")

@@ -1,4 +1,5 @@
 """What the modules share: options, shapes and masks, gain and bias, running values."""
+
 import math
 from typing import Any, Callable, ClassVar, Dict, List, Mapping, Optional, Tuple, Union
 
@@ -14,21 +15,31 @@ _KEPT = 8  # calls in a checkpointed region that may await their second forward 
 class Norm(nn.Module):
     """A normalization of [N, C], [N, C, L], [N, C, H, W], or of [..., C] with channels_last=True.
 
-    `mask` of forward: True in valid rows, of the input's shape without its features. Rows of padding
-    enter no sum; they come out as 0 and get gradient 0. Statistics are computed in float32 at least;
-    the output has the type of the input.
+    `mask` of forward: True in valid rows, of the input's shape without its features. Rows of
+    padding enter no sum; they come out as 0 and get gradient 0. Statistics are computed in float32
+    at least; the output has the type of the input.
     """
+
     method: ClassVar[str] = ""
     padded: ClassVar[bool] = False  # a release that writes rows of padding too
     num_features: int
     weight: Optional[nn.Parameter]
     bias: Optional[nn.Parameter]
 
-    def __init__(self, num_features: int, eps: float, affine: bool, channels_last: bool,
-                 device: Any, dtype: Any) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        affine: bool,
+        channels_last: bool,
+        device: Any,
+        dtype: Any,
+    ) -> None:
         super().__init__()
         if num_features < 1:
-            raise ValueError(f"{self._name()}: num_features is {num_features}, at least 1 is wanted")
+            raise ValueError(
+                f"{self._name()}: num_features is {num_features}, at least 1 is wanted"
+            )
         if not 0 <= eps < math.inf:
             raise ValueError(f"{self._name()}: eps is {eps}, zero or a positive number is wanted")
         self.num_features, self.eps, self.channels_last = num_features, eps, channels_last
@@ -45,8 +56,9 @@ class Norm(nn.Module):
 
     def forward(self, input: Tensor, mask: Optional[Tensor] = None) -> Tensor:
         """The normalized input. mask: True in valid rows; None: all are valid."""
-        rows = rows_of(input, mask, self.num_features, self.channels_last, self._group(),
-                       self._name())
+        rows = rows_of(
+            input, mask, self.num_features, self.channels_last, self._group(), self._name()
+        )
         x = input.to(torch.promote_types(input.dtype, torch.float32))
         if self.padded:
             return self._normalized(x, rows).to(input.dtype)
@@ -69,39 +81,59 @@ class Norm(nn.Module):
         options = dict(self._options())
         if self.channels_last:
             options["channels_last"] = True
-        return ", ".join([str(self.num_features), *(f"{name}={value}"
-                                                    for name, value in options.items())])
+        return ", ".join(
+            [str(self.num_features), *(f"{name}={value}" for name, value in options.items())]
+        )
 
 
 class RunningNorm(Norm):
     """A normalization with running values, which training moves and evaluation uses.
 
     alpha weighs the OLD running value, momentum = 1 - alpha the new one; alpha=None takes momentum.
-    layer_scale=G divides each row, in G groups of features, by its root mean square first. sync=True:
-    the rows of all processes of `process_group` are one batch. check=True raises where a batch has no
-    valid row; otherwise such a step has no effect.
+    layer_scale=G divides each row, in G groups of features, by its root mean square first.
+    sync=True: the rows of all processes of `process_group` are one batch. check=True raises where a
+    batch has no valid row; otherwise such a step has no effect.
     """
+
     synchronizes: ClassVar[bool] = True
     num_batches_tracked: Tensor
 
-    def __init__(self, num_features: int, eps: float, momentum: Optional[float], affine: bool,
-                 alpha: Optional[float], layer_scale: int, sync: bool, process_group: Any,
-                 channels_last: bool, check: bool, device: Any, dtype: Any) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        momentum: Optional[float],
+        affine: bool,
+        alpha: Optional[float],
+        layer_scale: int,
+        sync: bool,
+        process_group: Any,
+        channels_last: bool,
+        check: bool,
+        device: Any,
+        dtype: Any,
+    ) -> None:
         super().__init__(num_features, eps, affine, channels_last, device, dtype)
         if alpha is not None:
             momentum = 1 - alpha
         if momentum is None or not 0 <= momentum <= 1:
-            raise ValueError(f"{self._name()}: momentum is {momentum} and alpha {alpha}; numbers from "
-                             "0 to 1 are wanted, alpha = 1 - momentum")
+            raise ValueError(
+                f"{self._name()}: momentum is {momentum} and alpha {alpha}; numbers from "
+                "0 to 1 are wanted, alpha = 1 - momentum"
+            )
         if layer_scale < 0 or (layer_scale and num_features % layer_scale):
-            raise ValueError(f"{self._name()}: {num_features} features cannot be cut into "
-                             f"{layer_scale} groups of the layer scale")
+            raise ValueError(
+                f"{self._name()}: {num_features} features cannot be cut into "
+                f"{layer_scale} groups of the layer scale"
+            )
         if sync and not self.synchronizes:
             raise ValueError(f"{self._name()}: the method has no synchronized statistics")
         self.momentum, self.layer_scale, self.check = momentum, layer_scale, check
         self.sync, self.process_group = sync, process_group
         self._place = {"device": device, "dtype": dtype}
-        self.register_buffer("num_batches_tracked", torch.tensor(0, device=device, dtype=torch.long))
+        self.register_buffer(
+            "num_batches_tracked", torch.tensor(0, device=device, dtype=torch.long)
+        )
         self._calls: List[Tuple[Tensor, Mapping[str, Tensor]]] = []
         self._watcher: Optional[Callable[[Any, Tensor, Tensor], None]] = None
 
@@ -135,7 +167,7 @@ class RunningNorm(Norm):
         """Gives statrec.nn.recompute the moments of the valid rows."""
         assert self._watcher is not None
         mean, _, variance = centered(rows.valid(x.detach()), rows)
-        count = rows.count if rows.some is True else rows.count * rows.some
+        count = rows.number if rows.some is True else rows.number * rows.some
         self._watcher(count, mean, variance)
 
     def _evaluated(self, x: Tensor, rows: Rows) -> Tensor:
@@ -161,12 +193,16 @@ class RunningNorm(Norm):
 
     def _first_time(self, x: Tensor) -> Mapping[str, Tensor]:
         if not self._calls:
-            raise RuntimeError(f"{self._name()}: a forward pass within a backward pass, whose first "
-                               "time was not seen")
+            raise RuntimeError(
+                f"{self._name()}: a forward pass within a backward pass, whose first "
+                "time was not seen"
+            )
         mark, found = x.detach().sum(), 0
         if len(self._calls) > 1:
-            found = next((i for i, (other, _) in enumerate(self._calls) if torch.equal(mark, other)),
-                         len(self._calls) - 1)
+            found = next(
+                (i for i, (other, _) in enumerate(self._calls) if torch.equal(mark, other)),
+                len(self._calls) - 1,
+            )
         return self._calls[found][1]
 
     def _move(self, rows: Rows, before: Mapping[str, Tensor], **values: Tensor) -> None:
@@ -219,7 +255,8 @@ def layer_scaled(x: Tensor, feature: int, groups: int, eps: float) -> Tensor:
 def centered(x: Tensor, rows: Rows) -> Tuple[Tensor, Tensor, Tensor]:
     """Mean [features], x minus it (0 in rows of padding), biased variance [features].
 
-    A value of each column is subtracted first: float32 keeps the deviations where the mean is large.
+    A value of each column is subtracted first: float32 keeps the deviations where the mean is
+    large.
     """
     own: Union[int, Tensor] = max(x.numel() // rows_wide(x, rows), 1)
     if rows.mask is not None:
@@ -238,7 +275,7 @@ def centered(x: Tensor, rows: Rows) -> Tuple[Tensor, Tensor, Tensor]:
     else:
         n = x.numel() // rows_wide(x, rows) if rows.mask is None else rows.mask.sum()
         total = apart.sum(rows.dims).double() + shift.double() * n
-        exact = all_sum(total, rows.group) / rows.count
+        exact = all_sum(total, rows.group) / rows.number
         delta, mean = (exact - shift.double()).to(x.dtype), exact.to(x.dtype)
     apart = rows.valid(apart - rows.wide(delta))
     return mean, apart, rows.mean(apart * apart)
@@ -249,7 +286,8 @@ def rows_wide(x: Tensor, rows: Rows) -> int:
     return x.shape[rows.feature]
 
 
-# -- torch's private functions; without them nothing is checkpointed --------------------------------
+# -- torch's private functions; without them nothing is checkpointed -----
+
 
 def _within_backward() -> bool:
     task = getattr(torch._C, "_current_graph_task_id", None)

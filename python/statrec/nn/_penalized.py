@@ -1,4 +1,5 @@
 """Modules that add a penalty to the loss."""
+
 from typing import Any, Dict, Optional
 
 import torch
@@ -10,6 +11,7 @@ from ._rows import Rows
 
 class Penalized(RunningNorm):
     """Keeps the penalty of the last call until statrec.nn.penalty(model) collects it."""
+
     lambda_mean: float
     lambda_std: float
     _penalty: Optional[Tensor] = None
@@ -17,8 +19,9 @@ class Penalized(RunningNorm):
     def _weights(self, lambda_mean: float, lambda_std: float) -> None:
         for name, value in (("lambda_mean", lambda_mean), ("lambda_std", lambda_std)):
             if not 0 <= value < float("inf"):
-                raise ValueError(f"{self._name()}: {name} is {value}, zero or a positive number is "
-                                 "wanted")
+                raise ValueError(
+                    f"{self._name()}: {name} is {value}, zero or a positive number is " "wanted"
+                )
         self.lambda_mean, self.lambda_std = lambda_mean, lambda_std
         self._penalty = None
 
@@ -29,8 +32,10 @@ class Penalized(RunningNorm):
         if not torch.compiler.is_compiling() and _within_backward():
             return False
         if self._penalty is not None:
-            raise RuntimeError(f"{self._name()}: a second call before statrec.nn.penalty(model), which "
-                               "belongs to the loss of every step")
+            raise RuntimeError(
+                f"{self._name()}: a second call before statrec.nn.penalty(model), which "
+                "belongs to the loss of every step"
+            )
         return True
 
     def _add(self, penalty: Tensor, rows: Rows) -> None:
@@ -53,8 +58,8 @@ def penalty(model: nn.Module) -> Tensor:
 
         loss = criterion(model(x), target) + statrec.nn.penalty(model)
 
-    Call it once a forward pass: it forgets what it returns. With DistributedDataParallel and sync=True
-    every process has the whole penalty, which its average of gradients leaves as it is.
+    Call it once a forward pass: it forgets what it returns. With DistributedDataParallel and
+    sync=True every process has the whole penalty, which its average of gradients leaves as it is.
     """
     total: Optional[Tensor] = None
     for module in model.modules():

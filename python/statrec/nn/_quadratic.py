@@ -1,5 +1,6 @@
 """Methods that divide by a root mean square and whose backward pass is their own: z = x/s, and
 dx = (q - c z)/s' with a coefficient c of each feature that is no derivative."""
+
 from typing import Any, Dict, Mapping, Optional
 
 import torch
@@ -11,6 +12,7 @@ from ._rows import Rows
 
 class QuadraticNorm(RunningNorm):
     """Base of PowerNorm, PowerNormV, MovingAverageBatchNorm and UnifiedNorm: running_psi2."""
+
     running_psi2: Tensor
 
     def _start(self) -> None:
@@ -29,6 +31,7 @@ class QuadraticNorm(RunningNorm):
 def lambda_of(q: Tensor, z: Tensor, dims: Any, count: Any, group: Any) -> Tensor:
     """mean[q z] over the valid rows of all processes."""
     from ._sync import _reduced
+
     total = (q * z).sum(dims)
     return (total if group is None else _reduced(total, group)) / count
 

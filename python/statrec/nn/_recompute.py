@@ -1,4 +1,5 @@
 """Running statistics of a whole data set (precise statistics)."""
+
 import itertools
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
@@ -20,7 +21,9 @@ class _Sums:
 
     def add(self, n: Any, mean: Tensor, variance: Tensor) -> None:
         """Merges a batch: its rows, mean and biased variance."""
-        n, mean, variance = (torch.as_tensor(v).detach().double().cpu() for v in (n, mean, variance))
+        n, mean, variance = (
+            torch.as_tensor(v).detach().double().cpu() for v in (n, mean, variance)
+        )
         total = self.n + n
         if total == 0:
             return
@@ -33,26 +36,36 @@ class _Sums:
         """Every running statistic that may be asked for."""
         variance = self.m2 / self.n
         unbiased = getattr(module, "unbiased", False) and self.n > 1
-        return {"running_mean": self.mean, "running_std": (variance + module.eps).sqrt(),
-                "running_psi2": variance + self.mean ** 2,
-                "running_var": variance * (self.n / (self.n - 1)) if unbiased else variance}
+        return {
+            "running_mean": self.mean,
+            "running_std": (variance + module.eps).sqrt(),
+            "running_psi2": variance + self.mean**2,
+            "running_var": variance * (self.n / (self.n - 1)) if unbiased else variance,
+        }
 
 
-def recompute(model: nn.Module, loader: Iterable[Any], batches: Optional[int] = None, *,
-              call: Optional[Callable[[nn.Module, Any], Any]] = None) -> nn.Module:
+def recompute(
+    model: nn.Module,
+    loader: Iterable[Any],
+    batches: Optional[int] = None,
+    *,
+    call: Optional[Callable[[nn.Module, Any], Any]] = None,
+) -> nn.Module:
     """Replaces running statistics by those of whole batches of data; returns the model.
 
         statrec.nn.recompute(model, train_loader, batches=200)
 
     running_mean, running_var, running_std and running_psi2 of all modules of statrec.nn become the
-    statistics of all valid rows that pass. Normalizations use their batch as in training, the rest of
-    the model is in evaluation; no gradients. nu, windows and num_batches_tracked stay, and so do
-    modes. The loader yields (input, target) or inputs; for other signatures call(model, batch) runs the
-    model. batches: at most so many; None: all. Raises ValueError without a module or a batch.
+    statistics of all valid rows that pass. Normalizations use their batch as in training, the rest
+    of the model is in evaluation; no gradients. nu, windows and num_batches_tracked stay, and so do
+    modes. The loader yields (input, target) or inputs; for other signatures call(model, batch) runs
+    the model. batches: at most so many; None: all. Raises ValueError without a module or a batch.
     """
-    modules = [m for m in model.modules()
-               if isinstance(m, RunningNorm) and any(getattr(m, n, None) is not None
-                                                     for n in _STATISTICS)]
+    modules = [
+        m
+        for m in model.modules()
+        if isinstance(m, RunningNorm) and any(getattr(m, n, None) is not None for n in _STATISTICS)
+    ]
     if not modules:
         raise ValueError("recompute: the model has no module of statrec.nn with running statistics")
     sums = {id(m): _Sums(m.num_features) for m in modules}
@@ -69,8 +82,13 @@ def recompute(model: nn.Module, loader: Iterable[Any], batches: Optional[int] = 
 
 
 @torch.no_grad()
-def _passes(model: nn.Module, modules: List[RunningNorm], sums: Dict[int, _Sums],
-            batches: Iterable[Any], call: Any) -> None:
+def _passes(
+    model: nn.Module,
+    modules: List[RunningNorm],
+    sums: Dict[int, _Sums],
+    batches: Iterable[Any],
+    call: Any,
+) -> None:
     modes = {m: m.training for m in model.modules()}
     saved = [{n: b.clone() for n, b in m._buffers.items() if b is not None} for m in modules]
     try:

@@ -1,4 +1,5 @@
 """Sums over processes, and their gradient."""
+
 from typing import Any, Optional
 
 import torch

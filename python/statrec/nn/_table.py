@@ -1,4 +1,5 @@
 """The methods by the name that `statrec train --norm` has for them; one row each."""
+
 from typing import Any, Dict, NamedTuple, Tuple, Type
 
 from ._norm import Norm
@@ -26,6 +27,7 @@ from .unit_norm import UnitNorm
 
 class Method(NamedTuple):
     """A class and the options that its name implies."""
+
     cls: Type[Norm]
     options: Dict[str, Any]
 
@@ -60,8 +62,10 @@ def method_of(name: str) -> Tuple[Type[Norm], Dict[str, Any]]:
     """Class and options of a name of METHODS, or of NAME+ls: the same after a layer scale."""
     base, plus, scale = name.partition("+")
     if base not in METHODS or (plus and scale != "ls"):
-        raise ValueError(f"no normalization is called {name!r:.80}; there are {', '.join(METHODS)}, and "
-                         "NAME+ls with a layer scale before those with running values")
+        raise ValueError(
+            f"no normalization is called {name!r:.80}; there are {', '.join(METHODS)}, and "
+            "NAME+ls with a layer scale before those with running values"
+        )
     row = METHODS[base]
     return row.cls, {**row.options, **({"layer_scale": 1} if plus else {})}
 

@@ -1,4 +1,5 @@
 """AdaNorm (Xu et al., NeurIPS 2019; docs/norms.md 6)."""
+
 from typing import Any, Dict
 
 from torch import Tensor
@@ -14,12 +15,25 @@ class AdaNorm(RowNorm):
     sets. The release: unbiased=True, placement="outside", C=2. No parameters, no state. Shapes: as
     LayerNorm. Source: docs/norms.md 6.
     """
+
     method = "adanorm"
 
-    def __init__(self, num_features: int, eps: float = 1e-5, *, C: float = 1, k: float = 0.1,
-                 unbiased: bool = False, placement: str = "inside", channels_last: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, False, unbiased, placement, channels_last, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        *,
+        C: float = 1,
+        k: float = 0.1,
+        unbiased: bool = False,
+        placement: str = "inside",
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features, eps, False, unbiased, placement, channels_last, device, dtype
+        )
         self.C, self.k = C, k
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:

@@ -1,4 +1,5 @@
 """Batch normalization (Ioffe and Szegedy, ICML 2015; docs/norms.md 2)."""
+
 from typing import Any, Dict, Mapping, Optional
 
 import torch
@@ -18,20 +19,46 @@ class BatchNorm(RunningNorm):
     values for them. Input [N, C], [N, C, L], [N, C, H, W], or [..., C] with channels_last=True;
     output of its shape and type. unbiased=True averages sigma2_B n/(n-1), as torch's BatchNorm and
     the PowerNorm release do; papers and RBN's release average the biased one. track_running_stats=
-    False: no running values, evaluation by the batch. Other options: as in every module with running
-    values (docs/use-a-norm-in-pytorch.md). Source: docs/norms.md 2.
+    False: no running values, evaluation by the batch. Other options: as in every module with
+    running values (docs/use-a-norm-in-pytorch.md). Source: docs/norms.md 2.
     """
+
     method = "bn"
     running_mean: Optional[Tensor]
     running_var: Optional[Tensor]
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
-                 affine: bool = True, track_running_stats: bool = True, *,
-                 alpha: Optional[float] = None, unbiased: bool = False, layer_scale: int = 0,
-                 sync: bool = False, process_group: Any = None, channels_last: bool = False,
-                 check: bool = False, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, alpha, layer_scale, sync,
-                         process_group, channels_last, check, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        *,
+        alpha: Optional[float] = None,
+        unbiased: bool = False,
+        layer_scale: int = 0,
+        sync: bool = False,
+        process_group: Any = None,
+        channels_last: bool = False,
+        check: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            alpha,
+            layer_scale,
+            sync,
+            process_group,
+            channels_last,
+            check,
+            device,
+            dtype,
+        )
         self.unbiased, self.track_running_stats = unbiased, track_running_stats
         if track_running_stats:
             self._running("running_mean", 0)
@@ -56,26 +83,36 @@ class BatchNorm(RunningNorm):
         mean, apart, variance = centered(x, rows)
         y = self._from_batch(x, apart, variance, rows, before)
         if self.track_running_stats:
-            values = {"running_mean": self._averaged(before["running_mean"], mean),
-                      "running_var": self._averaged(before["running_var"],
-                                                    self._population(variance, rows))}
+            values = {
+                "running_mean": self._averaged(before["running_mean"], mean),
+                "running_var": self._averaged(
+                    before["running_var"], self._population(variance, rows)
+                ),
+            }
             self._moved(mean, variance, values, rows, before)
         else:
             self._move(rows, before)
         return y
 
-    def _from_batch(self, x: Tensor, apart: Tensor, variance: Tensor, rows: Rows,
-                    before: Mapping[str, Tensor]) -> Tensor:
+    def _from_batch(
+        self, x: Tensor, apart: Tensor, variance: Tensor, rows: Rows, before: Mapping[str, Tensor]
+    ) -> Tensor:
         return self._affine(apart * rows.wide((variance + self.eps).rsqrt()), rows)
 
-    def _moved(self, mean: Tensor, variance: Tensor, values: Dict[str, Tensor], rows: Rows,
-               before: Mapping[str, Tensor]) -> None:
+    def _moved(
+        self,
+        mean: Tensor,
+        variance: Tensor,
+        values: Dict[str, Tensor],
+        rows: Rows,
+        before: Mapping[str, Tensor],
+    ) -> None:
         self._move(rows, before, **values)
 
     def _population(self, variance: Tensor, rows: Rows) -> Tensor:
         if not self.unbiased:
             return variance
-        n = torch.as_tensor(rows.count, device=variance.device, dtype=variance.dtype)
+        n = torch.as_tensor(rows.number, device=variance.device, dtype=variance.dtype)
         return variance * (n / (n - 1).clamp(min=1)) if n.dim() == 0 else variance
 
     def _options(self) -> Dict[str, Any]:

@@ -1,4 +1,5 @@
 """DetachNorm (Xu et al., NeurIPS 2019; docs/norms.md 5)."""
+
 from typing import Any, Dict
 
 from .layer_norm import RowNorm
@@ -11,17 +12,31 @@ class DetachNorm(RowNorm):
         detach="std"    dx = (g - mean[g])/s
         detach="both"   dx = g/s
 
-    In the paper's tables detaching the standard deviation diverges on WMT En-De. Options, shapes: as
-    LayerNormSimple. Source: docs/norms.md 5.
+    In the paper's tables detaching the standard deviation diverges on WMT En-De. Options, shapes:
+    as LayerNormSimple. Source: docs/norms.md 5.
     """
+
     method = "detach"
 
-    def __init__(self, num_features: int, eps: float = 1e-5, *, detach: str = "both",
-                 unbiased: bool = False, placement: str = "inside", channels_last: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, False, unbiased, placement, channels_last, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        *,
+        detach: str = "both",
+        unbiased: bool = False,
+        placement: str = "inside",
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features, eps, False, unbiased, placement, channels_last, device, dtype
+        )
         if detach not in ("mean", "std", "both"):
-            raise ValueError(f"{self._name()}: detach is 'mean', 'std' or 'both', got {detach!r:.80}")
+            raise ValueError(
+                f"{self._name()}: detach is 'mean', 'std' or 'both', got {detach!r:.80}"
+            )
         self.detach = detach
         self.detach_mean = detach != "std"  # type: ignore[misc]
         self.detach_std = detach != "mean"  # type: ignore[misc]

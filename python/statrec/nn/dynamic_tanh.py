@@ -1,4 +1,5 @@
 """Dynamic Tanh (Zhu et al., CVPR 2025; docs/norms.md 19)."""
+
 from typing import Any, Dict
 
 import torch
@@ -13,10 +14,19 @@ class DynamicTanh(Norm):
 
     No eps, no state. Shapes: as LayerNorm. Source: docs/norms.md 19.
     """
+
     method = "dyt"
 
-    def __init__(self, num_features: int, alpha0: float = 0.5, affine: bool = True, *,
-                 channels_last: bool = False, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        alpha0: float = 0.5,
+        affine: bool = True,
+        *,
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(num_features, 0, affine, channels_last, device, dtype)
         self.alpha = nn.Parameter(torch.full((), float(alpha0), device=device, dtype=dtype))
 

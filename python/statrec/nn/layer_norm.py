@@ -1,4 +1,5 @@
 """Layer normalization (Ba, Kiros and Hinton, 2016; docs/norms.md 3)."""
+
 from typing import Any, ClassVar, Dict, Tuple
 
 import torch
@@ -14,15 +15,26 @@ class RowNorm(Norm):
     unbiased=True: the variance over d - 1; placement="outside": s = sqrt(v) + eps. Both are what
     AdaNorm's release has, and RBN's LN has the first.
     """
+
     detach_mean: ClassVar[bool] = False
     detach_std: ClassVar[bool] = False
 
-    def __init__(self, num_features: int, eps: float, affine: bool, unbiased: bool, placement: str,
-                 channels_last: bool, device: Any, dtype: Any) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        affine: bool,
+        unbiased: bool,
+        placement: str,
+        channels_last: bool,
+        device: Any,
+        dtype: Any,
+    ) -> None:
         super().__init__(num_features, eps, affine, channels_last, device, dtype)
         if placement not in ("inside", "outside"):
-            raise ValueError(f"{self._name()}: placement is 'inside' or 'outside', got "
-                             f"{placement!r:.80}")
+            raise ValueError(
+                f"{self._name()}: placement is 'inside' or 'outside', got " f"{placement!r:.80}"
+            )
         self.unbiased, self.placement = unbiased, placement
 
     def _deviations(self, x: Tensor, rows: Rows) -> Tuple[Tensor, Tensor]:
@@ -60,12 +72,23 @@ class LayerNorm(RowNorm):
 
         y = weight (x - mean)/sqrt(v + eps) + bias    mean, v: of each row over its features
 
-    unbiased=True: v over d - 1, as the LN of RBN's release (option layer_1). No state. Input [N, C],
-    [N, C, ...], or [..., C] with channels_last=True. Source: docs/norms.md 3.
+    unbiased=True: v over d - 1, as the LN of RBN's release (option layer_1). No state. Input [N,
+    C], [N, C, ...], or [..., C] with channels_last=True. Source: docs/norms.md 3.
     """
+
     method = "ln"
 
-    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True, *,
-                 unbiased: bool = False, channels_last: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:
-        super().__init__(num_features, eps, affine, unbiased, "inside", channels_last, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        *,
+        unbiased: bool = False,
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features, eps, affine, unbiased, "inside", channels_last, device, dtype
+        )

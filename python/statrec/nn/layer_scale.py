@@ -1,4 +1,5 @@
 """Layer scale and group scale (Shen et al., ICML 2020, appendix; docs/norms.md 13)."""
+
 from typing import Any, Dict
 
 from torch import Tensor
@@ -17,14 +18,24 @@ class LayerScale(Norm):
     values contain it as their option layer_scale. No parameters, no state. Shapes: as LayerNorm.
     Source: docs/norms.md 13.
     """
+
     method = "ls"
 
-    def __init__(self, num_features: int, groups: int = 1, eps: float = 1e-5, *,
-                 channels_last: bool = False, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        groups: int = 1,
+        eps: float = 1e-5,
+        *,
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(num_features, eps, False, channels_last, device, dtype)
         if groups < 1 or num_features % groups:
-            raise ValueError(f"{self._name()}: {num_features} features cannot be cut into {groups} "
-                             "groups")
+            raise ValueError(
+                f"{self._name()}: {num_features} features cannot be cut into {groups} " "groups"
+            )
         self.groups = groups
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:

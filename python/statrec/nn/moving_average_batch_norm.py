@@ -1,4 +1,5 @@
 """Moving average batch normalization as released (Yan et al., ICLR 2020; docs/norms.md 16)."""
+
 from typing import Any, Dict, Mapping, Optional
 
 import torch
@@ -26,18 +27,43 @@ class MovingAverageBatchNorm(QuadraticNorm):
     features] are the last values, call c in slot c mod buffer. Shapes and other options: as
     BatchNorm. Source: docs/norms.md 16.
     """
+
     method = "mabn"
     synchronizes = False
     window_x2: Tensor
     window_gz: Tensor
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.02,
-                 affine: bool = True, *, alpha: Optional[float] = None, buffer: int = 16,
-                 warmup: int = 100, clip_calls: int = 1000, layer_scale: int = 0,
-                 channels_last: bool = False, check: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, alpha, layer_scale, False, None,
-                         channels_last, check, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.02,
+        affine: bool = True,
+        *,
+        alpha: Optional[float] = None,
+        buffer: int = 16,
+        warmup: int = 100,
+        clip_calls: int = 1000,
+        layer_scale: int = 0,
+        channels_last: bool = False,
+        check: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            alpha,
+            layer_scale,
+            False,
+            None,
+            channels_last,
+            check,
+            device,
+            dtype,
+        )
         if buffer < 1:
             raise ValueError(f"{self._name()}: buffer is {buffer}, at least 1 is wanted")
         self.buffer, self.warmup, self.clip_calls = buffer, warmup, clip_calls
@@ -55,8 +81,9 @@ class MovingAverageBatchNorm(QuadraticNorm):
         window = put(before["window_x2"], calls, square)
         average = torch.where(early, square, window.to(x.dtype).mean(0))
         inverse = self._inverse(average)
-        z = _Average.apply(x, inverse, self.window_gz, calls, early, rows.dims, rows.view, rows.count,
-                           rows.some)
+        z = _Average.apply(
+            x, inverse, self.window_gz, calls, early, rows.dims, rows.view, rows.number, rows.some
+        )
         running = before["running_psi2"].to(x.dtype)
         ratio = ((average + self.eps) / (running + self.eps)).sqrt()
         limit = torch.where(calls <= max(self.clip_calls, self.warmup), 1.0, 5.0).to(x.dtype)
@@ -66,8 +93,12 @@ class MovingAverageBatchNorm(QuadraticNorm):
         return y
 
     def _options(self) -> Dict[str, Any]:
-        return {**super()._options(), "buffer": self.buffer, "warmup": self.warmup,
-                "clip_calls": self.clip_calls}
+        return {
+            **super()._options(),
+            "buffer": self.buffer,
+            "warmup": self.warmup,
+            "clip_calls": self.clip_calls,
+        }
 
 
 def put(window: Tensor, calls: Tensor, value: Tensor) -> Tensor:
@@ -81,8 +112,18 @@ class _Average(torch.autograd.Function):
     """z = x/s; dx = (q - z gz)/s with the average of the last gz; moves their window."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, inverse: Tensor, window: Tensor, calls: Tensor, early: Tensor,
-                dims: Any, view: Any, count: Any, some: Any) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        inverse: Tensor,
+        window: Tensor,
+        calls: Tensor,
+        early: Tensor,
+        dims: Any,
+        view: Any,
+        count: Any,
+        some: Any,
+    ) -> Tensor:
         z = x * inverse.view(view)
         ctx.save_for_backward(z, inverse, calls, early)
         ctx.window, ctx.dims, ctx.view, ctx.count, ctx.some = window, dims, view, count, some
@@ -109,9 +150,12 @@ class _Centered(nn.Module):
 
 
 def center_weights(module: nn.Module) -> nn.Module:
-    """Makes a convolution or linear layer use its weights minus the mean of each output unit, as MABN
-    wants of the layer before it; the gradient passes through the subtraction. Returns the module."""
+    """Makes a convolution or linear layer use its weights minus the mean of each output unit, as
+    MABN wants of the layer before it; the gradient passes through the subtraction. Returns the
+    module."""
     if not isinstance(getattr(module, "weight", None), Tensor) or module.weight.dim() < 2:
-        raise ValueError(f"center_weights: {type(module).__name__} has no weight [outputs, inputs, ...]")
+        raise ValueError(
+            f"center_weights: {type(module).__name__} has no weight [outputs, inputs, ...]"
+        )
     parametrize.register_parametrization(module, "weight", _Centered())
     return module

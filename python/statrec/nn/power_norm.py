@@ -1,4 +1,5 @@
 """PowerNorm as the paper defines it (Shen et al., ICML 2020, Definition 3; docs/norms.md 11)."""
+
 from typing import Any, Dict, Mapping, Optional
 
 import torch
@@ -18,22 +19,47 @@ class PowerNorm(QuadraticNorm):
         nu <- nu (1 - (1 - alpha_bwd) mean[xhat^2]) + (1 - alpha_bwd) mean[q xhat]
 
     Both passes use running values from before the call. dx is no derivative: a gradient check does
-    not apply, and a second derivative raises an error. nu averages gradients of many batches, so all
-    batches need one scale of the loss. Without a layer scale nu grows where a feature's mean square
-    jumps by more than 2/(1 - alpha_bwd), and reports of failure are many: layer_scale=1, or the
-    number of heads, is the paper's remedy. PowerNormReleased is the published code. Shapes and other
-    options: as BatchNorm. Source: docs/norms.md 11.
+    not apply, and a second derivative raises an error. nu averages gradients of many batches, so
+    all batches need one scale of the loss. Without a layer scale nu grows where a feature's mean
+    square jumps by more than 2/(1 - alpha_bwd), and reports of failure are many: layer_scale=1, or
+    the number of heads, is the paper's remedy. PowerNormReleased is the published code. Shapes and
+    other options: as BatchNorm. Source: docs/norms.md 11.
     """
+
     method = "pn"
     nu: Tensor
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
-                 affine: bool = True, *, alpha: Optional[float] = None, alpha_bwd: float = 0.9,
-                 layer_scale: int = 0, sync: bool = False, process_group: Any = None,
-                 channels_last: bool = False, check: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, alpha, layer_scale, sync,
-                         process_group, channels_last, check, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        *,
+        alpha: Optional[float] = None,
+        alpha_bwd: float = 0.9,
+        layer_scale: int = 0,
+        sync: bool = False,
+        process_group: Any = None,
+        channels_last: bool = False,
+        check: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            alpha,
+            layer_scale,
+            sync,
+            process_group,
+            channels_last,
+            check,
+            device,
+            dtype,
+        )
         if not 0 <= alpha_bwd <= 1:
             raise ValueError(f"{self._name()}: alpha_bwd is {alpha_bwd}, not from 0 to 1")
         self.alpha_bwd = alpha_bwd
@@ -46,9 +72,19 @@ class PowerNorm(QuadraticNorm):
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
         inverse = self._inverse(before["running_psi2"].to(x.dtype))
         square = rows.mean(x.detach() ** 2)
-        z = _Correction.apply(x, inverse, square * inverse * inverse, before["nu"].to(x.dtype, copy=True),
-                              self.nu, 1 - self.alpha_bwd, rows.dims, rows.view, rows.count,
-                              rows.some, rows.group)
+        z = _Correction.apply(
+            x,
+            inverse,
+            square * inverse * inverse,
+            before["nu"].to(x.dtype, copy=True),
+            self.nu,
+            1 - self.alpha_bwd,
+            rows.dims,
+            rows.view,
+            rows.number,
+            rows.some,
+            rows.group,
+        )
         y = self._affine(z, rows)
         self._move(rows, before, running_psi2=self._averaged(before["running_psi2"], square))
         return y
@@ -61,8 +97,20 @@ class _Correction(torch.autograd.Function):
     """xhat = x/psi; dx = (q - nu xhat)/psi; moves the running nu."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, inverse: Tensor, big_gamma: Tensor, nu: Tensor, running: Tensor,
-                m: float, dims: Any, view: Any, count: Any, some: Any, group: Any) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        inverse: Tensor,
+        big_gamma: Tensor,
+        nu: Tensor,
+        running: Tensor,
+        m: float,
+        dims: Any,
+        view: Any,
+        count: Any,
+        some: Any,
+        group: Any,
+    ) -> Tensor:
         z = x * inverse.view(view)
         ctx.save_for_backward(z, inverse, big_gamma, nu)
         ctx.running, ctx.m, ctx.dims, ctx.view = running, m, dims, view

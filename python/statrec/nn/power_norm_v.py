@@ -1,4 +1,5 @@
 """PN-V (Shen et al., ICML 2020, Definition 1; docs/norms.md 10)."""
+
 from typing import Any, Mapping, Optional
 
 from torch import Tensor
@@ -14,17 +15,42 @@ class PowerNormV(QuadraticNorm):
         running_psi2 <- alpha running_psi2 + (1 - alpha) psi2_B
 
     Evaluation divides by sqrt(running_psi2 + eps), which the paper does not print. The PowerNorm
-    release has no PN-V; in RBN's release "power" is PN-V with a clamped divisor. Shapes and options:
-    as BatchNorm. Source: docs/norms.md 10.
+    release has no PN-V; in RBN's release "power" is PN-V with a clamped divisor. Shapes and
+    options: as BatchNorm. Source: docs/norms.md 10.
     """
+
     method = "pnv"
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.05,
-                 affine: bool = True, *, alpha: Optional[float] = None, layer_scale: int = 0,
-                 sync: bool = False, process_group: Any = None, channels_last: bool = False,
-                 check: bool = False, device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, alpha, layer_scale, sync,
-                         process_group, channels_last, check, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.05,
+        affine: bool = True,
+        *,
+        alpha: Optional[float] = None,
+        layer_scale: int = 0,
+        sync: bool = False,
+        process_group: Any = None,
+        channels_last: bool = False,
+        check: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            alpha,
+            layer_scale,
+            sync,
+            process_group,
+            channels_last,
+            check,
+            device,
+            dtype,
+        )
         self._start()
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:

@@ -1,4 +1,5 @@
 """RMSNorm (Zhang and Sennrich, NeurIPS 2019; docs/norms.md 7)."""
+
 from typing import Any, Dict
 
 import torch
@@ -11,18 +12,28 @@ from ._rows import Rows
 class RMSNorm(Norm):
     """RMSNorm with a bias and a mask: y = weight x/s + bias, s = sqrt(mean[x^2] + eps) of each row.
 
-    placement="outside": s = sqrt(mean[x^2]) + eps, the authors' reference code, with eps 1e-8 there.
-    No state. Shapes: as LayerNorm. Source: docs/norms.md 7.
+    placement="outside": s = sqrt(mean[x^2]) + eps, the authors' reference code, with eps 1e-8
+    there. No state. Shapes: as LayerNorm. Source: docs/norms.md 7.
     """
+
     method = "rmsnorm"
 
-    def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True, *,
-                 placement: str = "inside", channels_last: bool = False, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        *,
+        placement: str = "inside",
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(num_features, eps, affine, channels_last, device, dtype)
         if placement not in ("inside", "outside"):
-            raise ValueError(f"{self._name()}: placement is 'inside' or 'outside', got "
-                             f"{placement!r:.80}")
+            raise ValueError(
+                f"{self._name()}: placement is 'inside' or 'outside', got " f"{placement!r:.80}"
+            )
         self.placement = placement
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:

@@ -1,4 +1,5 @@
 """Unified Normalization (Yang et al., ACM MM 2022; docs/norms.md 21)."""
+
 from typing import Any, Dict, Mapping, Optional
 
 import torch
@@ -17,27 +18,54 @@ class UnifiedNorm(QuadraticNorm):
 
         v = mean[x^2], or the geometric mean of the last `window` of them
         y = weight x/sqrt(v + eps) + bias    running_psi2 <- alpha running_psi2 + (1 - alpha) v
-        gz = mean[q z]    mean_gz <- alpha mean_gz + (1 - alpha)(gz, or the mean of the last `window`)
+        gz = mean[q z]    mean_gz <- alpha mean_gz + (1 - alpha)(gz, or the mean of `window`)
         dx = (q - z (gz, or mean_gz))/sqrt(v + eps)
 
-    filter=True: where in a feature arithmetic minus geometric mean of the window exceed `window` times
-    the variance of the roots of the previous window, the batch is an outlier. It is normalized by its
-    own values, and the windows take running_psi2 and mean_gz in their place. dx is no derivative once
-    averages are used. Differences from the release: docs/norms.md 21, the source. Shapes and other
-    options: as BatchNorm.
+    filter=True: where in a feature arithmetic minus geometric mean of the window exceed `window`
+    times the variance of the roots of the previous window, the batch is an outlier. It is
+    normalized by its own values, and the windows take running_psi2 and mean_gz in their place. dx
+    is no derivative once averages are used. Differences from the release: docs/norms.md 21, the
+    source. Shapes and other options: as BatchNorm.
     """
+
     method = "un"
     window_x2: Tensor
     window_gz: Tensor
     mean_gz: Tensor
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
-                 affine: bool = True, *, alpha: Optional[float] = None, window: int = 4,
-                 warmup: int = 4000, filter: bool = True, layer_scale: int = 0, sync: bool = False,
-                 process_group: Any = None, channels_last: bool = False, check: bool = False,
-                 device: Any = None, dtype: Any = None) -> None:
-        super().__init__(num_features, eps, momentum, affine, alpha, layer_scale, sync,
-                         process_group, channels_last, check, device, dtype)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        *,
+        alpha: Optional[float] = None,
+        window: int = 4,
+        warmup: int = 4000,
+        filter: bool = True,
+        layer_scale: int = 0,
+        sync: bool = False,
+        process_group: Any = None,
+        channels_last: bool = False,
+        check: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            alpha,
+            layer_scale,
+            sync,
+            process_group,
+            channels_last,
+            check,
+            device,
+            dtype,
+        )
         if window < 2:
             raise ValueError(f"{self._name()}: window is {window}, at least 2 is wanted")
         self.window, self.warmup, self.filter = window, warmup, filter
@@ -64,24 +92,54 @@ class UnifiedNorm(QuadraticNorm):
         v = torch.where(smooth, geometric, square)
         running = before["running_psi2"].to(x.dtype)
         window = torch.where(outlier, put(old, calls, running), window)
-        z = _Average.apply(x, self._inverse(v), self.window_gz, self.mean_gz, calls, smooth, outlier,
-                           self.alpha, rows.dims, rows.view, rows.count, rows.some, rows.group)
+        z = _Average.apply(
+            x,
+            self._inverse(v),
+            self.window_gz,
+            self.mean_gz,
+            calls,
+            smooth,
+            outlier,
+            self.alpha,
+            rows.dims,
+            rows.view,
+            rows.number,
+            rows.some,
+            rows.group,
+        )
         y = self._affine(z, rows)
         self._move(rows, before, window_x2=window, running_psi2=self._averaged(running, v))
         return y
 
     def _options(self) -> Dict[str, Any]:
-        return {**super()._options(), "window": self.window, "warmup": self.warmup,
-                "filter": self.filter}
+        return {
+            **super()._options(),
+            "window": self.window,
+            "warmup": self.warmup,
+            "filter": self.filter,
+        }
 
 
 class _Average(torch.autograd.Function):
     """z = x/s; dx = (q - z psi)/s; moves the window of gz and its running average."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, inverse: Tensor, window: Tensor, mean_gz: Tensor, calls: Tensor,
-                smooth: Tensor, outlier: Tensor, alpha: float, dims: Any, view: Any, count: Any,
-                some: Any, group: Any) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        inverse: Tensor,
+        window: Tensor,
+        mean_gz: Tensor,
+        calls: Tensor,
+        smooth: Tensor,
+        outlier: Tensor,
+        alpha: float,
+        dims: Any,
+        view: Any,
+        count: Any,
+        some: Any,
+        group: Any,
+    ) -> Tensor:
         z = x * inverse.view(view)
         ctx.save_for_backward(z, inverse, calls, smooth, outlier)
         ctx.window, ctx.mean_gz, ctx.alpha = window, mean_gz, alpha
