@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Number = Union[float, torch.Tensor, None]  # a tensor has one element
 
 _NAN = math.nan
+_NOTHING: dict = {}
 def _recorder(path, **options):
     from ._recorder import Recorder
     return Recorder(path, **options)
@@ -89,7 +90,7 @@ class Watch:
         resume, self._gathered = bool(options.get("resume")), None
         self._told, self.failure, self._seconds = {}, None, 0.0
         self._tensors, self._alpha, self._warned, self._running = {}, alpha, set(), {}
-        self._keeper = _running.Keeper()
+        self._keeper, self._named = _running.Keeper(), {}
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
         self._own_rows = self._movement = self._source = None
@@ -258,7 +259,7 @@ class Watch:
         self._warn(passes)
         if self._gathered is None:
             self._settle()
-        before = self._running
+        before, named = self._running, self._named
         if self._cards is not None:
             self._send(passes, [*numbers, scale], row, {**scalars, **self._activations()}, before)
             return
@@ -275,7 +276,7 @@ class Watch:
         if self._recorder is not None:
             scalars = {**scalars, **norms, **self._activations()}
             scalars.update(self._of_running(own, hosts, before, after))
-            self._write(hosts, {**(self._source or {}), **before}, row, scalars)
+            self._write(hosts, {**(self._source or {}), **before}, row, scalars, named)
         self._next()
 
     def _of_running(self, own, hosts, before, after):
@@ -416,6 +417,8 @@ class Watch:
         if self._cards is not None:
             taps = self._cards.keep_running(taps)
         self._running = self._keeper.kept(taps)
+        if self._cards is None:  # a copy from a GPU would wait for it
+            self._named = _running.named(self._taps)
 
     # -- to the file --------------------------------------------------------------------------
 
@@ -430,11 +433,11 @@ class Watch:
         if lazy:
             self._running = _running.Kept({**self._running, **_running.initial(lazy)})
 
-    def _write(self, hosts, running, row, scalars):
+    def _write(self, hosts, running, row, scalars, named=_NOTHING):
         step = row.pop("number", self._number)
         seconds = self._seconds + self._shared.seconds
         self._seconds = self._shared.seconds = 0.0
-        self._rows.write(step, hosts, running, row, scalars, seconds)
+        self._rows.write(step, hosts, running, row, scalars, seconds, named)
 
     def evaluate(self, epoch: Optional[float] = None, **metrics: Number) -> None:
         """Writes a row of /evals after the last step; metrics as declared by metric()."""

@@ -52,9 +52,9 @@ class Rows:
         if self._resume:
             self._recorder.copy_rows(self._path, step - 1)
 
-    def write(self, step, hosts, running, row, scalars, seconds):
-        """A row of each table. hosts: HostPasses; running: [2, width] by site; row: the arguments
-        of Watch.step; scalars: {name: number, or {site name: number}}; seconds: spent on it."""
+    def write(self, step, hosts, running, row, scalars, seconds, named):
+        """A row of each table. hosts: HostPasses; running: [2, width] by site; named: {site:
+        {statistic: [width]}}; row: the arguments of Watch.step; scalars: {name: number, or {site name: number}}; seconds: spent on it."""
         recorder = self._recorder
         if not self.declared:
             self.declare(step)
@@ -68,6 +68,9 @@ class Rows:
                                   *one.place(), one.has_gamma) for one in known if one.rows > 0],
                                 self._norms)
         self._put_running({one.site for one in known}, running)
+        for site in {one.site for one in known} & set(named):
+            for name, values in named[site].items():
+                recorder.put_vectors(name, [(self._sites[site], values.data_ptr())])
         self._put_scalars(scalars)
         update = step if row["update"] is None else row["update"]
         recorder.end_step(update=int(update), tokens=int(row["tokens"] or 0),

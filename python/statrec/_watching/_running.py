@@ -10,6 +10,17 @@ class Kept(dict):
     block = None
 
 
+def named(taps):
+    """{site: {statistic: [width] of doubles on the CPU}} of the other running values of modules."""
+    found = {}
+    for tap in taps:
+        module = tap.module() if tap.site.named else None
+        if module is not None:
+            found[tap.site] = {name: getattr(module, buffer).detach().to("cpu", torch.float64, copy=True)
+                               for name, buffer in tap.site.named.items()}
+    return found
+
+
 class Keeper:
     """Copies of running mean and variance, on the CPU in doubles that are made once."""
 

@@ -21,7 +21,8 @@ class Site:
     module's. at_output: the tensor is what the module returns, not what it is given. gain: function
     of the module, or None. groups: of each sample that a row norm takes together, 0 for rows of
     their own, None where that is not known. calls: the functional norms within the module are recorded, not its own
-    input and output. stock: the module ends with its norm, whose result it does not need itself.
+    input and output. named: {statistic of the file: buffer} of running
+    values that are neither mean nor variance. stock: the module ends with its norm, whose result it does not need itself.
     """
 
     def __init__(self, name, module):
@@ -32,6 +33,7 @@ class Site:
         self.first, self.trailing = False, 1
         self.observed, self.own_running, self.at_output = True, False, False
         self.gain, self.calls, self.stock, self.groups = weight, False, True, None
+        self.named = {}
         self.sync = isinstance(module, nn.SyncBatchNorm)
 
     def declaration(self, depth, repeat):

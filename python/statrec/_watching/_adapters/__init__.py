@@ -5,13 +5,13 @@ docs/python-watch.md has the rows as table() prints them.
 """
 import collections
 
-from . import batch, custom, named, probed, row, sample
+from . import batch, custom, named, papers, probed, row, sample
 
 # fits(module): whether the row is for it. describe(site, module): fills the site; False: it cannot
 # be recorded. modules, features, running: cells of the table in the documentation.
 Adapter = collections.namedtuple("Adapter", "fits describe modules norm features running")
 
-ROWS = [Adapter(*part.ROW) for part in (custom, batch, sample, row, named, probed)]
+ROWS = [Adapter(*part.ROW) for part in (custom, papers, batch, sample, row, named, probed)]
 
 
 def of(module):

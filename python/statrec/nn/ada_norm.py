@@ -1,0 +1,44 @@
+"""AdaNorm (Xu et al., NeurIPS 2019; docs/norms.md 6)."""
+
+from typing import Any, Dict
+
+from torch import Tensor
+
+from ._rows import Rows
+from .layer_norm import RowNorm
+
+
+class AdaNorm(RowNorm):
+    """AdaNorm: z = C (1 - k y) y with y of LayerNormSimple; C (1 - k y) is a constant backwards.
+
+    The paper has k = 0.1 and a C of each task: 1 for En-Vi, 2 for WMT En-De, 0.3 for the sentiment
+    sets. The release: unbiased=True, placement="outside", C=2. No parameters, no state. Shapes: as
+    LayerNorm. Source: docs/norms.md 6.
+    """
+
+    method = "adanorm"
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        *,
+        C: float = 1,
+        k: float = 0.1,
+        unbiased: bool = False,
+        placement: str = "inside",
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features, eps, False, unbiased, placement, channels_last, device, dtype
+        )
+        self.C, self.k = C, k
+
+    def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
+        y = self._standardized(x, rows)
+        return self.C * (1 - self.k * y.detach()) * y
+
+    def _options(self) -> Dict[str, Any]:
+        return {**super()._options(), "C": self.C, "k": self.k}

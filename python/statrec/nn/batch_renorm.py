@@ -1,0 +1,113 @@
+"""Batch renormalization (Ioffe, NeurIPS 2017; docs/norms.md 15)."""
+
+from typing import Any, Dict, Mapping, Optional
+
+import torch
+from torch import Tensor
+
+from ._norm import RunningNorm, centered
+from ._rows import Rows
+
+
+class BatchRenorm(RunningNorm):
+    """Batch normalization corrected towards its running statistics.
+
+        sigma_B = sqrt(sigma2_B + eps)    r = clip(sigma_B/sigma, 1/r_max, r_max)
+        D = clip((mu_B - mu)/sigma, -d_max, d_max)    y = weight (r (x - mu_B)/sigma_B + D) + bias
+
+    r and D are constants in the backward pass; mu and sigma are running values from before the
+    call. running_std averages the standard deviation sigma_B, eps included. For `warmup` calls
+    r_max = 1 and d_max = 0, which is BatchNorm; then they grow linearly to r_max at call r_calls
+    and d_max at call d_calls. The defaults suit long trainings: shorten them for short ones.
+    Evaluation: weight (x - running_mean)/running_std + bias. Shapes: as BatchNorm. Source:
+    docs/norms.md 15.
+    """
+
+    method = "brn"
+    synchronizes = False
+    running_mean: Tensor
+    running_std: Tensor
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-3,
+        momentum: float = 0.01,
+        affine: bool = True,
+        *,
+        alpha: Optional[float] = None,
+        r_max: float = 3,
+        d_max: float = 5,
+        warmup: int = 5000,
+        r_calls: int = 40000,
+        d_calls: int = 25000,
+        layer_scale: int = 0,
+        channels_last: bool = False,
+        check: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            alpha,
+            layer_scale,
+            False,
+            None,
+            channels_last,
+            check,
+            device,
+            dtype,
+        )
+        if r_max < 1 or d_max < 0:
+            raise ValueError(
+                f"{self._name()}: r_max is {r_max} and d_max {d_max}; r_max is at least 1, "
+                "d_max at least 0"
+            )
+        self.r_max, self.d_max, self.warmup = r_max, d_max, warmup
+        self.r_calls, self.d_calls = r_calls, d_calls
+        self._running("running_mean", 0)
+        self._running("running_std", 1)
+
+    def _initial(self) -> Dict[str, float]:
+        return {**super()._initial(), "running_mean": 0, "running_std": 1}
+
+    def _limit(self, calls: Tensor, first: float, last: float, at: int) -> Tensor:
+        """From `first` at the end of the warm-up to `last` at call `at`."""
+        part = (calls - self.warmup) / max(at - self.warmup, 1)
+        value = torch.where(calls >= at, last, first + (last - first) * part)
+        return torch.where(calls <= self.warmup, first, value)
+
+    def _evaluated(self, x: Tensor, rows: Rows) -> Tensor:
+        apart = x - rows.wide(self.running_mean.to(x.dtype))
+        return self._affine(apart / rows.wide(self.running_std.to(x.dtype)), rows)
+
+    def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
+        mean, apart, variance = centered(x, rows)
+        deviation = (variance + self.eps).sqrt()
+        mu, sigma = before["running_mean"].to(x.dtype), before["running_std"].to(x.dtype)
+        calls = (before["num_batches_tracked"] + 1).to(torch.float64)
+        r_max = self._limit(calls, 1, self.r_max, self.r_calls).to(x.dtype)
+        d_max = self._limit(calls, 0, self.d_max, self.d_calls).to(x.dtype)
+        r = torch.minimum(torch.maximum(deviation.detach() / sigma, 1 / r_max), r_max)
+        shift = torch.minimum(torch.maximum((mean.detach() - mu) / sigma, -d_max), d_max)
+        y = self._affine(apart * rows.wide(r / deviation) + rows.wide(shift), rows)
+        self._move(
+            rows,
+            before,
+            running_mean=self._averaged(mu, mean),
+            running_std=self._averaged(sigma, deviation),
+        )
+        return y
+
+    def _options(self) -> Dict[str, Any]:
+        return {
+            **super()._options(),
+            "r_max": self.r_max,
+            "d_max": self.d_max,
+            "warmup": self.warmup,
+            "r_calls": self.r_calls,
+            "d_calls": self.d_calls,
+        }

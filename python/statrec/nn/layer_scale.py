@@ -1,0 +1,48 @@
+"""Layer scale and group scale (Shen et al., ICML 2020, appendix; docs/norms.md 13)."""
+
+from typing import Any, Dict
+
+from torch import Tensor
+
+from ._norm import Norm, layer_scaled
+from ._rows import Rows
+
+
+class LayerScale(Norm):
+    """Each row, cut into `groups` groups of features, divided by the root mean square of the group.
+
+        y = x / sqrt(mean over the group of x^2 + eps)
+
+    One group: the layer scale; one a head: the group scale, which the PowerNorm release calls
+    GroupScaling. y^2 is at most features/groups, which keeps PowerNorm stable. Methods with running
+    values contain it as their option layer_scale. No parameters, no state. Shapes: as LayerNorm.
+    Source: docs/norms.md 13.
+    """
+
+    method = "ls"
+
+    def __init__(
+        self,
+        num_features: int,
+        groups: int = 1,
+        eps: float = 1e-5,
+        *,
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, False, channels_last, device, dtype)
+        if groups < 1 or num_features % groups:
+            raise ValueError(
+                f"{self._name()}: {num_features} features cannot be cut into {groups} " "groups"
+            )
+        self.groups = groups
+
+    def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
+        return layer_scaled(x, rows.feature, self.groups, self.eps)
+
+    def _options(self) -> Dict[str, Any]:
+        return {"groups": self.groups, "eps": self.eps}
+
+
+GroupScaling = LayerScale

@@ -1,0 +1,53 @@
+"""Unit norm with a scale, from nGPT (Loshchilov et al., ICLR 2025; docs/norms.md 23)."""
+
+import math
+from typing import Any, Dict
+
+import torch
+from torch import Tensor, nn
+
+from ._norm import Norm
+from ._rows import Rows
+
+
+class UnitNorm(Norm):
+    """Rows of length 1, times a learned vector.
+
+        y = weight (s_init/s_scale) x/sqrt(sum x^2 + eps)    sum over the features of the row
+
+    weight is first s_scale (0: 1/sqrt(features)), so that the factor is s_init. No bias; y has
+    length about s_init, not sqrt(features) as in the other methods. Neither paper nor release has
+    an eps, and a row of zeros is NaN there. Shapes: as LayerNorm. Source: docs/norms.md 23.
+    """
+
+    method = "unit"
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-12,
+        *,
+        s_init: float = 1,
+        s_scale: float = 0,
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_features, eps, False, channels_last, device, dtype)
+        if s_init <= 0 or s_scale < 0:
+            raise ValueError(
+                f"{self._name()}: s_init is {s_init} and s_scale {s_scale}; a positive "
+                "number, and zero or a positive number are wanted"
+            )
+        self.s_init, self.s_scale = s_init, s_scale or 1 / math.sqrt(num_features)
+        self.weight = nn.Parameter(
+            torch.full((num_features,), self.s_scale, device=device, dtype=dtype)
+        )
+
+    def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
+        assert self.weight is not None
+        z = x * ((x * x).sum(rows.feature, keepdim=True) + self.eps).rsqrt()
+        return rows.wide(self.weight.to(x.dtype) * (self.s_init / self.s_scale)) * z
+
+    def _options(self) -> Dict[str, Any]:
+        return {"eps": self.eps, "s_init": self.s_init, "s_scale": round(self.s_scale, 6)}

@@ -1,0 +1,74 @@
+"""statrec.watch records modules of statrec.nn as their family, with their own running values."""
+
+import copy
+
+import statrec
+from support import InDirectory, module, wants
+
+torch = module("torch")
+if torch is not None:
+    from torch import nn
+
+    import statrec.nn as sn
+
+SITES = {
+    "bn": ("bn", "sigma"),
+    "rbn": ("rbn", "sigma"),
+    "pnv": ("pnv", "psi"),
+    "pn": ("pn", "pn"),
+    "ln": ("ln", "row"),
+    "unit": ("unit", "row"),
+    "pn+ls": ("pn+ls", "none"),
+    "mabn": ("mabn", "none"),
+    "detach-std": ("detach-std", "none"),
+    "dyt": ("dyt", "none"),
+}
+VALUES = {
+    "bn": {"mu": "running_mean", "sigma2": "running_var"},
+    "rbn": {"mu": "running_mean", "sigma2": "running_var"},
+    "pnv": {"psi2": "running_psi2"},
+    "pn": {"psi2": "running_psi2", "nu": "nu"},
+}
+
+
+@wants("torch", "numpy")
+class Watched(InDirectory):
+    def test_families_and_running_values(self):
+        torch.manual_seed(3)
+        norms = [
+            sn.make(name, 6, **({"alpha": 0.8, "alpha_bwd": 0.6} if name == "pn" else {}))
+            for name in SITES
+        ]
+        model = nn.Sequential(nn.Linear(6, 6), *norms)
+        model(torch.randn(9, 6)).sum().backward()  # running values are not those of a new module
+        sn.penalty(model)
+        kept, moments = [], []
+        run = statrec.watch(model, "run.h5", vectors_every=1, verbose=False)
+        pn = norms[list(SITES).index("pn")]
+        pn.register_forward_pre_hook(lambda _, x: moments.append(x[0].detach().double()))
+        for step in range(4):
+            model.zero_grad()
+            kept.append(copy.deepcopy([dict(norm._buffers) for norm in norms]))
+            loss = (model(torch.randn(9, 6)) * torch.randn(9, 6)).sum() + sn.penalty(model)
+            loss.backward()
+            run.step(loss=loss)
+        run.close()
+        with statrec.open("run.h5") as file:
+            sites = list(file.sites.values())
+            self.assertEqual([(s.norm, s.family) for s in sites], list(SITES.values()))
+            for place, (name, site) in enumerate(zip(SITES, sites)):
+                for statistic, buffer in VALUES.get(name, {}).items():
+                    got = torch.tensor(file.vector(statistic, site.name)).double()
+                    want = torch.stack([state[place][buffer] for state in kept]).double()
+                    torch.testing.assert_close(
+                        got, want, rtol=1e-6, atol=1e-7, msg=f"{name} {statistic}"
+                    )
+            site, psi2 = sites[list(SITES).index("pn")], [
+                s[list(SITES).index("pn")]["running_psi2"] for s in kept
+            ]
+            big = torch.stack(
+                [x.pow(2).mean(0) / (p.double() + 1e-5) for x, p in zip(moments, psi2)]
+            )
+            torch.testing.assert_close(
+                torch.tensor(file.vector("Gamma_t", site.name)).double(), big, rtol=1e-5, atol=0
+            )
