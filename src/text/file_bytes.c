@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "text/file_zip.h"
+
 enum { GZIP_ONLY = 15 + 16, CHUNK = 1 << 30 };
 enum { INFLATED_LEAST = 64 << 20, INFLATED_RATIO = 64, PIPE_MOST = 1 << 30 };
 
@@ -178,26 +180,68 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
     return status;
 }
 
-sr_status file_read(const char *path, file_bytes *f, sr_failure *why) {
-    sr_status status = read_raw(path, f, why);
-    size_t length = strlen(path);
-    if (status == SR_OK && length > 3 && strcmp(path + length - 3, ".gz") == 0) {
-        file_bytes raw = *f;
-        z_stream z = {0};
-        f->byte = NULL;
-        f->size = 0;
-        if (raw.size == 0)
-            status = sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", path);
-        else if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
-            status = sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", path);
-        else
-            status = inflate_all(&z, &raw, f, why);
-        inflateEnd(&z);
-        if (status == SR_OK) f->byte[f->size] = 0;
-        free(raw.byte);
+/* Replaces the bytes of a gzip file. */
+static sr_status unpack_gzip(file_bytes *f, sr_failure *why) {
+    file_bytes raw = *f;
+    z_stream z = {0};
+    sr_status status;
+    f->byte = NULL;
+    f->size = 0;
+    if (raw.size == 0)
+        status = sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", raw.path);
+    else if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", raw.path);
+    else
+        status = inflate_all(&z, &raw, f, why);
+    inflateEnd(&z);
+    if (status == SR_OK) f->byte[f->size] = 0;
+    free(raw.byte);
+    return status;
+}
+
+/* Replaces the bytes of a ZIP archive by its only file. */
+static sr_status unpack_zip(file_bytes *f, sr_failure *why) {
+    file_zip *z = file_zip_open(f->path, why);
+    if (!z) return why->status;
+    size_t capacity = file_zip_size(z) + 1, got = 1;
+    f->size = 0;
+    sr_status status = reserve(f, capacity, why);
+    while (status == SR_OK && got > 0) {
+        status = file_zip_read(z, f->byte + f->size, capacity - f->size, &got, why);
+        if (status == SR_OK) f->size += got;
+        if (status == SR_OK && f->size == capacity) status = reserve(f, capacity *= 2, why);
     }
+    file_zip_close(z);
+    if (status == SR_OK) f->byte[f->size] = 0;
+    return status;
+}
+
+static bool is_regular(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+sr_status file_read_as(const char *path, unsigned accept, const char *wanted, file_bytes *f,
+                       sr_failure *why) {
+    sr_failure own = {0};
+    if (!why) why = &own;
+    sr_status status = read_raw(path, f, why);
+    const size_t length = strlen(path);
+    const bool named = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    const file_kind *k = status == SR_OK ? file_kind_of(f->byte, f->size) : NULL;
+    const bool zipped = k && k->id == KIND_ZIP && is_regular(path);
+    if (status == SR_OK && zipped)
+        status = unpack_zip(f, why);
+    else if (status == SR_OK && ((k && k->id == KIND_GZIP) || (named && !k)))
+        status = unpack_gzip(f, why);
+    /* of what was unpacked, too: an archive may hold one */
+    if (status == SR_OK) status = file_kind_check(path, f->byte, f->size, accept, wanted, why);
     if (status != SR_OK) file_free(f);
     return status;
+}
+
+sr_status file_read(const char *path, file_bytes *f, sr_failure *why) {
+    return file_read_as(path, 0, "UTF-8 text", f, why);
 }
 
 void file_free(file_bytes *f) {

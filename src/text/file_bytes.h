@@ -1,4 +1,4 @@
-/* file_bytes.h -- whole files in memory, plain or gzip. */
+/* file_bytes.h -- whole files in memory: plain, gzip, or a ZIP archive of one file. */
 #ifndef TEXT_FILE_BYTES_H
 #define TEXT_FILE_BYTES_H
 
@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file_kind.h"
 #include "statrec/base.h"
 
 enum { FILE_PATH = 2048 };
@@ -34,10 +35,15 @@ size_t file_most_inflated(size_t bytes);
  * device may have no end. */
 sr_status file_open(const char *path, int *fd, sr_failure *why);
 
-/* Reads all of path. A name ending in .gz must be gzip to its last byte, several members included,
- * and hold at most file_most_inflated. The message names the byte of the file. Free with
- * file_free. */
+/* Reads all of a text. gzip is unpacked, whatever the name, several members included; a name ending
+ * in .gz must be gzip. So is a ZIP archive with one member. Both hold at most file_most_inflated.
+ * SR_FORMAT for a file of another kind (file_kind.h). The message names the byte of the file. Free
+ * with file_free. */
 sr_status file_read(const char *path, file_bytes *f, sr_failure *why);
+/* The same for a file that is no text. wanted: "images in MNIST's format"; accept: kinds that are
+ * read as they are. */
+sr_status file_read_as(const char *path, unsigned accept, const char *wanted, file_bytes *f,
+                       sr_failure *why);
 void file_free(file_bytes *f);
 
 #endif

@@ -69,7 +69,9 @@ static sr_status read_named(dataset *d, const char *dir, const char *name, file_
                             bool *found, sr_failure *why) {
     char path[FILE_PATH];
     sr_status status = file_find(dir, name, path, found, why);
-    if (status == SR_OK && *found) status = file_read(path, f, why);
+    if (status == SR_OK && *found)
+        status = file_read_as(path, ACCEPT(KIND_IDX) | ACCEPT(KIND_UTF16),
+                              "an IDX file (MNIST's format)", f, why);
     if (status == SR_OK && *found) dataset_note(d, " %s", path);
     return status;
 }
