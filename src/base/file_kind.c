@@ -195,7 +195,7 @@ void file_kind_hint_encoding(const void *bytes, size_t size, sr_failure *why) {
     const uint8_t *p = bytes;
     for (size_t i = 0; i < size; i++)
         if (p[i] < 0x09 || (p[i] > 0x0d && p[i] < 0x20) || p[i] == 0x7f) {
-            sr_hint(why, "the file is no text: byte %zu is 0x%02x, a control character", i, p[i]);
+            sr_hint(why, "the file is no text: it has control characters");
             return;
         }
     sr_hint(why, "the text must be UTF-8; iconv can convert it");
