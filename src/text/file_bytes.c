@@ -13,7 +13,7 @@
 #include "text/file_zip.h"
 
 enum { GZIP_ONLY = 15 + 16, CHUNK = 1 << 30 };
-enum { INFLATED_LEAST = 64 << 20, INFLATED_RATIO = 64, PIPE_MOST = 1 << 30 };
+enum { PIPE_MOST = 1 << 30 };
 
 static sr_status probe(const char *path, bool *found, sr_failure *why) {
     *found = access(path, F_OK) == 0;
@@ -120,11 +120,6 @@ static sr_status read_raw(const char *path, file_bytes *f, sr_failure *why) {
     return status;
 }
 
-size_t file_most_inflated(size_t bytes) {
-    const size_t most = (SIZE_MAX / 2 - INFLATED_LEAST) / INFLATED_RATIO;
-    return INFLATED_LEAST + (bytes < most ? bytes : most) * INFLATED_RATIO;
-}
-
 /* Reports the fault at compressed byte `at` after inflate returned `code`. */
 static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, const char *text,
                                  sr_failure *why) {
@@ -170,7 +165,7 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
             return inflate_failure(raw, at, code, z->msg, why);
         if (f->size > file_most_inflated(raw->size)) {
             sr_fail(why, SR_FORMAT, "%s: byte %zu: unpacks to over %zu bytes, %d per byte",
-                    raw->path, at, file_most_inflated(raw->size), INFLATED_RATIO);
+                    raw->path, at, file_most_inflated(raw->size), FILE_INFLATED_RATIO);
             sr_hint(why, "gunzip it to have it read all the same");
             return SR_FORMAT;
         }

@@ -26,10 +26,6 @@ sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], boo
 /* SR_IO: neither path, from file_find, nor path.gz exists. */
 sr_status file_missing(const char *path, sr_failure *why);
 
-/* Limit on the unpacked bytes of a gzip file: 64 MiB and 64 times its size. Deflate's ratio is 1032
- * at most, for text 20. */
-size_t file_most_inflated(size_t bytes);
-
 /* Opens a file that ends: a regular one, or a pipe that the caller handed over (/dev/stdin,
  * /dev/fd/N). SR_IO for anything else, without opening it. A FIFO would wait for its writer, a
  * device may have no end. */

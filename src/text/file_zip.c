@@ -16,6 +16,13 @@ struct file_zip {
     size_t size, done, most;
 };
 
+enum { INFLATED_LEAST = 64 << 20 };
+
+size_t file_most_inflated(size_t bytes) {
+    const size_t most = (SIZE_MAX / 2 - INFLATED_LEAST) / FILE_INFLATED_RATIO;
+    return INFLATED_LEAST + (bytes < most ? bytes : most) * FILE_INFLATED_RATIO;
+}
+
 static sr_status fail_zip(const char *path, zip_error_t *error, sr_failure *why) {
     const int code = zip_error_code_zip(error);
     const sr_status status = code == ZIP_ER_MEMORY ? SR_MEMORY : SR_FORMAT;

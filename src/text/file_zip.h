@@ -1,4 +1,4 @@
-/* file_zip.h -- reads the only file of a ZIP archive. */
+/* file_zip.h -- reads the only file of a ZIP archive; the limit on what archives unpack to. */
 #ifndef TEXT_FILE_ZIP_H
 #define TEXT_FILE_ZIP_H
 
@@ -7,6 +7,11 @@
 #include <stdint.h>
 
 #include "statrec/base.h"
+
+/* Limit on the unpacked bytes of a gzip file: 64 MiB and 64 times its size. Deflate's ratio is 1032
+ * at most, for text 20. */
+enum { FILE_INFLATED_RATIO = 64 };
+size_t file_most_inflated(size_t bytes);
 
 typedef struct file_zip file_zip;
 
