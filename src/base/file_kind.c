@@ -70,14 +70,24 @@ static bool is_idx(const uint8_t *p, size_t size) {
            p[3] >= 1 && p[3] <= 4;
 }
 
+/* The magic follows "BZh" and a digit. */
+static bool is_bzip2(const uint8_t *p, size_t size) {
+    return size > 4 && !memcmp(p, "BZh", 3);
+}
+
+/* The first name is filled up by zeros, which no text has. */
+static bool is_tar(const uint8_t *p, size_t size) {
+    return memchr(p, 0, size) != NULL;
+}
+
 /* -- the table */
 
 typedef struct kind_row {
     file_kind kind;
     size_t at;
-    const char *magic; /* `length` bytes at `at`; NULL: `is` decides */
+    const char *magic; /* `length` bytes at `at`; NULL: none */
     size_t length;
-    bool (*is)(const uint8_t *first, size_t size);
+    bool (*is)(const uint8_t *first, size_t size); /* NULL: the magic is enough */
 } kind_row;
 
 #define MAGIC(text) 0, text, sizeof(text) - 1, NULL
@@ -94,17 +104,17 @@ static const kind_row table[] = {
            "7zXZ\0")},
     {{KIND_OTHER, "a Zstandard file", "`zstd -dc %s > FILE` unpacks it"},
      MAGIC("\x28\xb5\x2f\xfd")},
-    {{KIND_OTHER, "a bzip2 file", "`bzip2 -dc %s > FILE` unpacks it"}, MAGIC("BZh")},
+    {{KIND_OTHER, "a bzip2 file", "`bzip2 -dc %s > FILE` unpacks it"}, 4, "1AY&SY", 6, is_bzip2},
     {{KIND_OTHER, "a 7z archive", "`7z x %s` unpacks it"}, MAGIC("7z\xbc\xaf\x27\x1c")},
     {{KIND_OTHER, "a RAR archive", "`unrar x %s` unpacks it"}, MAGIC("Rar!\x1a\x07")},
-    {{KIND_OTHER, "a tar archive", "`tar xf %s` unpacks it"}, 257, "ustar", 5, NULL},
+    {{KIND_OTHER, "a tar archive", "`tar xf %s` unpacks it"}, 257, "ustar", 5, is_tar},
     {{KIND_HDF5, "an HDF5 file", ""}, MAGIC("\x89HDF\r\n\x1a\n")},
     {{KIND_OTHER, "a NumPy array", "`numpy.load` reads it; write text or bytes from it"},
      MAGIC("\x93NUMPY")},
     {{KIND_OTHER, "a Parquet file", "`pandas.read_parquet` reads it; write text from it"},
-     MAGIC("PAR1")},
+     MAGIC("PAR1\x15")},
     {{KIND_OTHER, "an Arrow file", "`datasets.Dataset.from_file` reads it; write text from it"},
-     MAGIC("ARROW1")},
+     MAGIC("ARROW1\0\0")},
     {{KIND_OTHER, "a MATLAB file", "take the binary or text version of the data"},
      MAGIC("MATLAB 5.0 MAT-file")},
     {{KIND_OTHER, "a PDF file", ""}, MAGIC("%PDF-")},
@@ -139,9 +149,9 @@ const file_kind *file_kind_of(const void *first, size_t size) {
     if (size > FILE_KIND_BYTES) size = FILE_KIND_BYTES;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         const kind_row *r = &table[i];
-        const bool is = r->magic
-                            ? size >= r->at + r->length && !memcmp(p + r->at, r->magic, r->length)
-                            : r->is(p, size);
+        const bool is = size >= r->at + r->length &&
+                        (!r->magic || !memcmp(p + r->at, r->magic, r->length)) &&
+                        (!r->is || r->is(p, size));
         if (is) return &r->kind;
     }
     return NULL;
