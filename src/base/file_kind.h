@@ -24,8 +24,8 @@ enum { FILE_KIND_BYTES = 512 };
 /* NULL: text, or bytes of no kind in the table. Static storage. */
 const file_kind *file_kind_of(const void *first, size_t size);
 
-/* The same for a file that is not open yet. NULL also for what is no regular file or cannot be read:
- * the reader reports that. */
+/* The same for a file that is not open yet. NULL also for what is no regular file or cannot be
+ * read: the reader reports that. */
 const file_kind *file_kind_of_path(const char *path);
 
 /* Set of kinds that a reader accepts. */

@@ -4,7 +4,8 @@
  * Numbers are of four bytes, the highest first. Images: 0x00000803, count, rows, columns, then a
  * byte for each pixel, row by row, 0 the background. Labels: 0x00000801, count, then a byte each.
  * QMNIST's labels are 0x00000c02, count, 8, then eight numbers each, the first of which is the
- * class (Yadav and Bottou, NeurIPS 2019). A file ends with its last element. EMNIST's images are transposed: its rows are columns.
+ * class (Yadav and Bottou, NeurIPS 2019). A file ends with its last element. EMNIST's images are
+ * transposed: its rows are columns.
  *
  * The smallest label of the training file is class 0; EMNIST's letters are 1..26. Every number up
  * to the largest has an image, unless the number of classes is given. The last training images
