@@ -59,6 +59,7 @@ typedef struct data_options {
     /* tags: the scheme of training, "bioes" (or ""); of the files, "auto" (or "") */
     char tag_scheme[DATA_TEXT], file_tag_scheme[DATA_TEXT];
     int64_t word_column, tag_column; /* from 1; 0: the last one, both 0: the first and the last */
+    char delimiter[DATA_TEXT];       /* of columns: "blank" (or ""): spaces and tabs; "tab" */
     bool zero_digits;                /* every digit of a word is 0 */
     bool shuffle_sources; /* pairs: control experiment, sources permuted among training pairs */
     bool prefetch;        /* a thread makes the next training batch; the batches are the same */

@@ -46,7 +46,8 @@ static const dataset_row table[] = {
      "words with tags of entities, columns in --data-dir, one file for each split, plain or .gz",
      TASK_TAGS, true,
      "batch-by batch-size max-tokens max-tokens-of batching min-count vocab-size encoding lowercase"
-     " trainpref validpref testpref tag-scheme file-tag-scheme word-column tag-column zero-digits",
+     " trainpref validpref testpref tag-scheme file-tag-scheme word-column tag-column delimiter "
+     "zero-digits",
      conll_open},
     {"synth-images", "generated: striped shapes in ten classes, 6400 and 1000 images of 32 x 32",
      TASK_IMAGES, false, IMAGES, synth_images_open},

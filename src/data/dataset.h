@@ -42,6 +42,7 @@ struct dataset {
     /* TASK_TAGS: files of the splits, whose words are written with their tags */
     file_bytes tagged_file[SENTENCE_SPLITS];
     int64_t word_column;
+    bool tabs; /* only they separate its columns */
     tag_set *tags;
     prefetch *ahead;         /* training batches; NULL: each is made on request */
     int64_t classes_meaning; /* digest of the names of classes; 0: they have none */

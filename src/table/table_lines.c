@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_kind.h"
 #include "base/program/install_files.h"
 #include "table/table.h"
 
@@ -18,6 +19,8 @@ sr_status table_lines_open(table_lines *l, const char *given, const char *name,
         if (status != SR_OK) return status;
     }
     sr_status status = install_files_check_file(path, why);
+    if (status != SR_OK) return status;
+    status = file_kind_check_path(path, 0, "a table of tab-separated text", why);
     if (status != SR_OK) return status;
     l->in = fopen(path, "r");
     return l->in ? SR_OK : sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));

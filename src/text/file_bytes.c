@@ -10,8 +10,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "text/file_zip.h"
+
 enum { GZIP_ONLY = 15 + 16, CHUNK = 1 << 30 };
-enum { INFLATED_LEAST = 64 << 20, INFLATED_RATIO = 64, PIPE_MOST = 1 << 30 };
+enum { PIPE_MOST = 1 << 30 };
 
 static sr_status probe(const char *path, bool *found, sr_failure *why) {
     *found = access(path, F_OK) == 0;
@@ -118,11 +120,6 @@ static sr_status read_raw(const char *path, file_bytes *f, sr_failure *why) {
     return status;
 }
 
-size_t file_most_inflated(size_t bytes) {
-    const size_t most = (SIZE_MAX / 2 - INFLATED_LEAST) / INFLATED_RATIO;
-    return INFLATED_LEAST + (bytes < most ? bytes : most) * INFLATED_RATIO;
-}
-
 /* Reports the fault at compressed byte `at` after inflate returned `code`. */
 static sr_status inflate_failure(const file_bytes *raw, size_t at, int code, const char *text,
                                  sr_failure *why) {
@@ -168,7 +165,7 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
             return inflate_failure(raw, at, code, z->msg, why);
         if (f->size > file_most_inflated(raw->size)) {
             sr_fail(why, SR_FORMAT, "%s: byte %zu: unpacks to over %zu bytes, %d per byte",
-                    raw->path, at, file_most_inflated(raw->size), INFLATED_RATIO);
+                    raw->path, at, file_most_inflated(raw->size), FILE_INFLATED_RATIO);
             sr_hint(why, "gunzip it to have it read all the same");
             return SR_FORMAT;
         }
@@ -178,26 +175,68 @@ static sr_status inflate_all(z_stream *z, const file_bytes *raw, file_bytes *f, 
     return status;
 }
 
-sr_status file_read(const char *path, file_bytes *f, sr_failure *why) {
-    sr_status status = read_raw(path, f, why);
-    size_t length = strlen(path);
-    if (status == SR_OK && length > 3 && strcmp(path + length - 3, ".gz") == 0) {
-        file_bytes raw = *f;
-        z_stream z = {0};
-        f->byte = NULL;
-        f->size = 0;
-        if (raw.size == 0)
-            status = sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", path);
-        else if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
-            status = sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", path);
-        else
-            status = inflate_all(&z, &raw, f, why);
-        inflateEnd(&z);
-        if (status == SR_OK) f->byte[f->size] = 0;
-        free(raw.byte);
+/* Replaces the bytes of a gzip file. */
+static sr_status unpack_gzip(file_bytes *f, sr_failure *why) {
+    file_bytes raw = *f;
+    z_stream z = {0};
+    sr_status status;
+    f->byte = NULL;
+    f->size = 0;
+    if (raw.size == 0)
+        status = sr_fail(why, SR_FORMAT, "%s: byte 0: empty, not a gzip file", raw.path);
+    else if (inflateInit2(&z, GZIP_ONLY) != Z_OK)
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory for zlib", raw.path);
+    else
+        status = inflate_all(&z, &raw, f, why);
+    inflateEnd(&z);
+    if (status == SR_OK) f->byte[f->size] = 0;
+    free(raw.byte);
+    return status;
+}
+
+/* Replaces the bytes of a ZIP archive by its only file. */
+static sr_status unpack_zip(file_bytes *f, sr_failure *why) {
+    file_zip *z = file_zip_open(f->path, why);
+    if (!z) return why->status;
+    size_t capacity = file_zip_size(z) + 1, got = 1;
+    f->size = 0;
+    sr_status status = reserve(f, capacity, why);
+    while (status == SR_OK && got > 0) {
+        status = file_zip_read(z, f->byte + f->size, capacity - f->size, &got, why);
+        if (status == SR_OK) f->size += got;
+        if (status == SR_OK && f->size == capacity) status = reserve(f, capacity *= 2, why);
     }
+    file_zip_close(z);
+    if (status == SR_OK) f->byte[f->size] = 0;
+    return status;
+}
+
+static bool is_regular(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+sr_status file_read_as(const char *path, unsigned accept, const char *wanted, file_bytes *f,
+                       sr_failure *why) {
+    sr_failure own = {0};
+    if (!why) why = &own;
+    sr_status status = read_raw(path, f, why);
+    const size_t length = strlen(path);
+    const bool named = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    const file_kind *k = status == SR_OK ? file_kind_of(f->byte, f->size) : NULL;
+    const bool zipped = k && k->id == KIND_ZIP && is_regular(path);
+    if (status == SR_OK && zipped)
+        status = unpack_zip(f, why);
+    else if (status == SR_OK && ((k && k->id == KIND_GZIP) || (named && !k)))
+        status = unpack_gzip(f, why);
+    /* of what was unpacked, too: an archive may hold one */
+    if (status == SR_OK) status = file_kind_check(path, f->byte, f->size, accept, wanted, why);
     if (status != SR_OK) file_free(f);
     return status;
+}
+
+sr_status file_read(const char *path, file_bytes *f, sr_failure *why) {
+    return file_read_as(path, 0, "UTF-8 text", f, why);
 }
 
 void file_free(file_bytes *f) {

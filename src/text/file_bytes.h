@@ -1,4 +1,4 @@
-/* file_bytes.h -- whole files in memory, plain or gzip. */
+/* file_bytes.h -- whole files in memory: plain, gzip, or a ZIP archive of one file. */
 #ifndef TEXT_FILE_BYTES_H
 #define TEXT_FILE_BYTES_H
 
@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file_kind.h"
 #include "statrec/base.h"
 
 enum { FILE_PATH = 2048 };
@@ -25,19 +26,20 @@ sr_status file_find(const char *dir, const char *name, char path[FILE_PATH], boo
 /* SR_IO: neither path, from file_find, nor path.gz exists. */
 sr_status file_missing(const char *path, sr_failure *why);
 
-/* Limit on the unpacked bytes of a gzip file: 64 MiB and 64 times its size. Deflate's ratio is 1032
- * at most, for text 20. */
-size_t file_most_inflated(size_t bytes);
-
 /* Opens a file that ends: a regular one, or a pipe that the caller handed over (/dev/stdin,
  * /dev/fd/N). SR_IO for anything else, without opening it. A FIFO would wait for its writer, a
  * device may have no end. */
 sr_status file_open(const char *path, int *fd, sr_failure *why);
 
-/* Reads all of path. A name ending in .gz must be gzip to its last byte, several members included,
- * and hold at most file_most_inflated. The message names the byte of the file. Free with
- * file_free. */
+/* Reads all of a text. gzip is unpacked, whatever the name, several members included; a name ending
+ * in .gz must be gzip. So is a ZIP archive with one member. Both hold at most file_most_inflated.
+ * SR_FORMAT for a file of another kind (file_kind.h). The message names the byte of the file. Free
+ * with file_free. */
 sr_status file_read(const char *path, file_bytes *f, sr_failure *why);
+/* The same for a file that is no text. wanted: "images in MNIST's format"; accept: kinds that are
+ * read as they are. */
+sr_status file_read_as(const char *path, unsigned accept, const char *wanted, file_bytes *f,
+                       sr_failure *why);
 void file_free(file_bytes *f);
 
 #endif

@@ -20,7 +20,7 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
                 snprintf(place, sizeof place, "%s:%lld: ", f->path, (long long)*lines + 1);
             sr_fail(why, SR_FORMAT, "%sbyte %zu of the line is 0x%02x, %s", place, at - line_start,
                     f->byte[at], code == 0 && length ? "not text" : "not UTF-8");
-            sr_hint(why, "the text must be UTF-8; iconv can convert it");
+            file_kind_hint_encoding(f->byte, f->size, why);
             return SR_FORMAT;
         }
         at += length;

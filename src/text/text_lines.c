@@ -12,6 +12,7 @@
 #include "base/containers/vector.h"
 #include "base/utf8.h"
 #include "text/file_bytes.h"
+#include "text/file_zip.h"
 
 enum { CHUNK = 1 << 16, LONGEST = 1 << 30 };
 
@@ -19,6 +20,7 @@ struct text_lines {
     char path[FILE_PATH]; /* for messages */
     int fd;               /* -1: from gz */
     gzFile gz;
+    file_zip *zip;
     int64_t line; /* number of the last one returned, from 1 */
     bool ended;
     size_t longest; /* line */
@@ -49,11 +51,16 @@ static sr_status open_path(text_lines *t, const char *path, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "%.200s...: the path is longer than %d bytes", path,
                        FILE_PATH);
     strcpy(t->path, path);
-    if (length > 3 && strcmp(path + length - 3, ".gz") == 0) return open_gzip(t, why);
-    if (strcmp(path, "-") != 0) return file_open(t->path, &t->fd, why);
-    strcpy(t->path, "standard input");
-    t->fd = STDIN_FILENO;
-    return SR_OK;
+    if (strcmp(path, "-") == 0) {
+        strcpy(t->path, "standard input");
+        t->fd = STDIN_FILENO;
+        return SR_OK;
+    }
+    const file_kind *k = file_kind_of_path(path);
+    const bool named = length > 3 && strcmp(path + length - 3, ".gz") == 0;
+    if (k && k->id == KIND_ZIP) return (t->zip = file_zip_open(path, why)) ? SR_OK : why->status;
+    if (k ? k->id == KIND_GZIP : named) return open_gzip(t, why);
+    return file_open(t->path, &t->fd, why);
 }
 
 text_lines *text_lines_open(const char *path, sr_failure *why) {
@@ -75,6 +82,7 @@ text_lines *text_lines_open(const char *path, sr_failure *why) {
 void text_lines_close(text_lines *t) {
     if (!t) return;
     if (t->gz) gzclose_r(t->gz);
+    file_zip_close(t->zip);
     if (t->fd > STDIN_FILENO) close(t->fd);
     free(t->byte);
     free(t);
@@ -110,8 +118,14 @@ static sr_status read_more(text_lines *t, sr_failure *why) {
     sr_status status = reserve(t, why);
     if (status != SR_OK) return status;
     const size_t most = (size_t)t->capacity - 1 < t->longest ? (size_t)t->capacity - 1 : t->longest;
+    const bool first = t->line == 0 && t->size == 0;
     ssize_t got;
-    if (t->gz) {
+    if (t->zip) {
+        size_t unpacked;
+        status = file_zip_read(t->zip, t->byte + t->size, most - t->size, &unpacked, why);
+        if (status != SR_OK) return status;
+        got = (ssize_t)unpacked;
+    } else if (t->gz) {
         got = gzread(t->gz, t->byte + t->size, (unsigned)(most - t->size));
         int code = Z_OK;
         const char *text = gzerror(t->gz, &code); /* a truncated file ends like a complete one */
@@ -129,7 +143,7 @@ static sr_status read_more(text_lines *t, sr_failure *why) {
     }
     t->ended = got == 0;
     t->size += (size_t)got;
-    return SR_OK;
+    return first ? file_kind_check(t->path, t->byte, t->size, 0, "UTF-8 text", why) : SR_OK;
 }
 
 static sr_status check_line(const text_lines *t, const char *line, size_t length, sr_failure *why) {
@@ -138,7 +152,7 @@ static sr_status check_line(const text_lines *t, const char *line, size_t length
         if (!bytes) {
             sr_fail(why, SR_FORMAT, "%s:%lld: byte %zu of the line is 0x%02x, not UTF-8", t->path,
                     (long long)t->line, i, (unsigned char)line[i]);
-            sr_hint(why, "the text must be UTF-8; iconv can convert it");
+            file_kind_hint_encoding(line, length, why);
             return SR_FORMAT;
         }
         i += (size_t)bytes;

@@ -87,7 +87,8 @@ bool vocab_append(vocab *v, const char *word, size_t length, int64_t times) {
         return false;
     const int64_t known = v->words.count, i = map_add(&v->words, word, length);
     if (i < 0) return false;
-    v->entry[v->count++] = (entry){.count = times, .word = i, .again = i < known};
+    v->entry[v->count++] =
+        (entry){.count = times, .word = i, .again = i < known || vocab_is_special(word, length)};
     v->id[i] = (int32_t)(TOKEN_FIRST_WORD + v->kept++);
     return true;
 }
@@ -170,8 +171,8 @@ const char *vocab_word(const vocab *v, int64_t id) {
     return id < v->kept ? map_text(&v->words, v->entry[id].word, NULL) : v->made_up[id - v->kept];
 }
 
-/* A word that was appended twice has the id of its last line. The repeated lines are marked, so
- * that the file can be read again. */
+/* A word that was appended twice has the id of its last line. The repeated lines are marked, and so
+ * are words spelled like a special, so that the file can be read again. */
 bool vocab_write(const vocab *v, FILE *out) {
     for (int64_t i = 0; i < v->kept; i++) {
         const entry *e = &v->entry[i];

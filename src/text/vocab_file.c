@@ -51,7 +51,7 @@ static sr_status check_word(const vocab *v, const line_fields *l, const char *pa
                             sr_failure *why) {
     const char *word = l->at[0];
     const size_t length = l->length[0];
-    if (vocab_is_special(word, length))
+    if (vocab_is_special(word, length) && !is_overwrite(l))
         return sr_fail(why, SR_FORMAT, "%s:%lld: %.*s is a special of every dictionary", path,
                        (long long)line, (int)length, word);
     const int32_t id = vocab_id(v, word, length);

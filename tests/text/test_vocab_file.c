@@ -87,6 +87,22 @@ static void repeated_words_are_written_as_they_were_read(void **state) {
     vocab_free(v);
 }
 
+/* As fairseq: the word of the text has the later place, and the special keeps its own. */
+static void a_special_is_overwritten(void **state) {
+    (void)state;
+    static const char text[] = "a 1\n<pad> 0 #fairseq:overwrite\n<unk> 3 #fairseq:overwrite\n";
+    vocab *v = parse_good(text);
+    char *again = written(v);
+    assert_int_equal(vocab_size(v), 7);
+    assert_int_equal(id_of(v, "<pad>"), 5);
+    assert_int_equal(id_of(v, "<unk>"), 6);
+    assert_int_equal(vocab_unknown(v), TOKEN_UNK);
+    assert_int_equal(id_of(v, "other"), TOKEN_UNK);
+    assert_string_equal(again, text);
+    free(again);
+    vocab_free(v);
+}
+
 /* Counted, cut, filled up; every id and count comes back, and the second text is the first. */
 static void comes_back_the_same(void **state) {
     (void)state;
@@ -138,7 +154,6 @@ static void refuses_what_is_none(void **state) {
     refuse("a 1 #fairseq:overwrite 2\n", "dict.txt:1: '#fairseq:overwrite' after word and count");
     refuse("a 1\nb 2\na 3\n", "dict.txt:3: 'a' is already in line 1");
     refuse("a 1\n<unk> 3\n", "dict.txt:2: <unk> is a special of every dictionary");
-    refuse("<pad> 0 #fairseq:overwrite\n", "dict.txt:1: <pad> is a special of every dictionary");
 }
 
 static void an_overwritten_word_has_its_later_place(void **state) {
@@ -174,6 +189,7 @@ int main(void) {
         cmocka_unit_test(writes_the_form),
         cmocka_unit_test(words_have_the_ids_of_their_lines),
         cmocka_unit_test(repeated_words_are_written_as_they_were_read),
+        cmocka_unit_test(a_special_is_overwritten),
         cmocka_unit_test(comes_back_the_same),
         cmocka_unit_test(pads_to_other_numbers),
         cmocka_unit_test(refuses_what_is_none),

@@ -69,7 +69,8 @@ static void tags(void **state) {
     parse((const char *const[]){"--model=tener", "--word-dim=11", "--word-vectors=v",
                                 "--char-encoder=none", "--tag-scheme=bilou",
                                 "--file-tag-scheme=bmes", "--word-column=12", "--tag-column=13",
-                                "--no-zero-digits", NULL});
+                                "--delimiter=tab", "--no-zero-digits", NULL});
+    assert_string_equal(d->delimiter, "tab");
     assert_true(m->word_dim == 11 && d->word_column == 12 && d->tag_column == 13);
     assert_string_equal(m->word_vectors, "v");
     assert_string_equal(m->char_encoder, "none");
@@ -77,6 +78,7 @@ static void tags(void **state) {
     assert_string_equal(d->file_tag_scheme, "bmes");
     assert_false(d->zero_digits);
     parse((const char *const[]){"--model=tener", NULL});
+    assert_string_equal(d->delimiter, "blank");
     assert_true(d->zero_digits && d->word_column == 1 && d->tag_column == 0);
     check_equals(c.clip_value, 5);
 }

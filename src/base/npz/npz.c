@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <zip.h>
 
+#include "base/file_kind.h"
 #include "base/npz/npz_format.h"
 
 enum { HEAD_BYTES = 1 << 16 };
@@ -59,8 +60,8 @@ sr_status npz_entry_name(char out[NPZ_ENTRY], const char *path, const char *name
 static sr_status check_regular(const char *path, sr_failure *why) {
     struct stat s;
     if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    if (S_ISREG(s.st_mode)) return SR_OK;
-    return sr_fail(why, SR_IO, "%s: not a regular file", path);
+    if (!S_ISREG(s.st_mode)) return sr_fail(why, SR_IO, "%s: not a regular file", path);
+    return file_kind_check_path(path, ACCEPT(KIND_ZIP), "NumPy's .npz", why);
 }
 
 npz_reader *npz_open(const char *path, sr_failure *why) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file_kind.h"
 #include "base/options/options_internal.h"
 
 /* -- command line ------------------------------------------------------------------------------ */
@@ -248,7 +249,7 @@ static sr_status check_config(const char *path, sr_failure *why) {
     if (s.st_size > CONFIG_BYTES)
         return sr_fail(why, SR_USAGE, "%s: %lld bytes are no config file; at most %d", path,
                        (long long)s.st_size, CONFIG_BYTES);
-    return SR_OK;
+    return file_kind_check_path(path, 0, "a config file", why);
 }
 
 static sr_status read_file(option_table table, void *values, option_origin *origin,

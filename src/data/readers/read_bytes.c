@@ -117,7 +117,9 @@ sr_status bytes_open(dataset *d, const data_options *o, sr_failure *why) {
     sr_status status = running_set_create(s, o, true, why);
     if (status == SR_OK) status = file_find(o->dir, o->file, path, &found, why);
     if (status == SR_OK && !found) return file_missing(path, why);
-    if (status == SR_OK) status = file_read(path, &f, why);
+    if (status == SR_OK)
+        status =
+            file_read_as(path, ACCEPT(KIND_IDX) | ACCEPT(KIND_UTF16), "a file of bytes", &f, why);
     if (status == SR_OK && f.size == 0) status = sr_fail(why, SR_FORMAT, "%s: holds no byte", path);
     if (status == SR_OK) status = cut(o, &f, &p, why);
     if (status == SR_OK && !make_symbols(s->words, &p))

@@ -72,7 +72,8 @@ static sr_status read_batch_file(const cifar_format *c, dataset *d, const data_o
     file_bytes f;
     sr_status status = file_find(o->dir, name, path, found, why);
     if (status != SR_OK || !*found) return status;
-    status = file_read(path, &f, why);
+    status = file_read_as(path, ACCEPT(KIND_IDX) | ACCEPT(KIND_UTF16), "CIFAR's binary version", &f,
+                          why);
     if (status != SR_OK) return status;
     status = check_records(c, &f, why);
     const size_t record = record_size(c);

@@ -1,7 +1,8 @@
 /* read_conll.c -- words with the tags of their entities, one file per split. The file is DIR/PREFIX
  * or DIR/PREFIX.gz, plain preferred. The name "" of validation or test means none; the test file
  * may also be missing. A line is a word in columns between blanks or tabs; all lines have the same
- * number. Blank lines and lines that begin with -DOCSTART- separate sentences. This covers
+ * number. Blank lines and lines that begin with -DOCSTART- separate sentences. Comment lines before
+ * a sentence begin with # and are left out. This covers
  * CoNLL-2002 and 2003 (Tjong Kim Sang, and De Meulder) and the Chinese Resume set, which has one
  * character a line.
  *
@@ -9,11 +10,18 @@
  * The dictionary has the types of all files, training types first. ASCII digits become 0 in words
  * and characters if zero_digits is set. The line step (small letters) changes words alone.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/containers/vector.h"
 #include "data/readers/sentence_lines.h"
+
+/* A word column that only numbers: from 0 or 1 in each sentence, or from the first word on. */
+typedef struct index_column {
+    bool from_0, from_1, on_from_0, on_from_1; /* so far */
+    int64_t words, longest;
+} index_column;
 
 typedef struct conll {
     dataset *d;
@@ -24,6 +32,9 @@ typedef struct conll {
     tag_column column;
     int scheme; /* of the tags of training */
     int64_t columns, line_of_columns;
+    bool tabs; /* only they separate columns */
+    int64_t comments;
+    index_column index;
     /* the open sentence */
     tag_mark *mark;  /* [words] */
     data_line *word; /* [words], into the file */
@@ -34,10 +45,20 @@ typedef struct conll {
 
 /* -- lines */
 
-/* Column `number` of a line, from 1; 0: the last one. */
-static data_line column_of(const char *line, size_t length, int64_t number, int64_t *columns) {
+/* Column `number` of a line, from 1; 0: the last one. tabs: only they separate, so that a word may
+ * have blanks and a column be empty. */
+static data_line column_of(const char *line, size_t length, bool tabs, int64_t number,
+                           int64_t *columns) {
     data_line found = {0};
     *columns = 0;
+    for (size_t from = 0; tabs && length > 0 && from <= length;) {
+        const char *tab = memchr(line + from, '\t', length - from);
+        const size_t to = tab ? (size_t)(tab - line) : length;
+        ++*columns;
+        if (number == 0 || *columns == number) found = (data_line){line + from, to - from};
+        from = to + 1;
+    }
+    if (tabs) return found;
     for (size_t at = 0; at < length;) {
         while (at < length && is_blank(line[at])) at++;
         const size_t from = at;
@@ -65,12 +86,58 @@ static sr_status check_columns(conll *c, int64_t columns, sr_failure *why) {
                    (long long)(o->tag_column ? o->tag_column : wanted + 1));
 }
 
+/* True for a tag of some scheme: O, or a letter, a hyphen and a type. */
+static bool looks_like_tag(data_line tag) {
+    if (tag.length < 3) return tag.length == 1 && *tag.byte == 'O';
+    return *tag.byte >= 'A' && *tag.byte <= 'Z' && (tag.byte[1] == '-' || tag.byte[1] == '_');
+}
+
+/* A line that begins with # between sentences, and has other columns than words have or no tag. The
+ * word # has both. */
+static bool is_comment(const conll *c) {
+    int64_t columns, others = c->columns;
+    if (c->words > 0 || c->at.length == 0 || *c->at.line != '#') return false;
+    const data_line tag =
+        column_of(c->at.line, c->at.length, c->tabs, c->options->tag_column, &columns);
+    if (!looks_like_tag(tag)) return true;
+    for (line_walk w = c->at; others == 0 && line_walk_next(&w);)
+        if (w.length > 0 && *w.line != '#') column_of(w.line, w.length, c->tabs, 1, &others);
+    return others > 0 && columns != others;
+}
+
+static bool is_number(data_line word, int64_t number) {
+    char text[24];
+    const int length = snprintf(text, sizeof text, "%lld", (long long)number);
+    return word.length == (size_t)length && !memcmp(word.byte, text, word.length);
+}
+
+/* Adds word c->words of the open sentence. */
+static void index_add(index_column *x, data_line word, int64_t at) {
+    x->from_0 = x->from_0 && is_number(word, at);
+    x->from_1 = x->from_1 && is_number(word, at + 1);
+    x->on_from_0 = x->on_from_0 && is_number(word, x->words);
+    x->on_from_1 = x->on_from_1 && is_number(word, x->words + 1);
+    x->words++;
+    if (at >= x->longest) x->longest = at + 1;
+}
+
+static sr_status check_index(const conll *c, sr_failure *why) {
+    const index_column *x = &c->index;
+    const int64_t column = c->options->word_column;
+    if (x->longest < 2 || !(x->from_0 || x->from_1 || x->on_from_0 || x->on_from_1)) return SR_OK;
+    sr_fail(why, SR_FORMAT, "%s: column %lld only numbers the %lld words", c->at.file->path,
+            (long long)column, (long long)x->words);
+    sr_hint(why, "--word-column %lld, if the words are in the next column",
+            (long long)(column + 1));
+    return SR_FORMAT;
+}
+
 static sr_status add_word(conll *c, sr_failure *why) {
     const data_options *o = c->options;
     const line_walk *w = &c->at;
     int64_t columns;
-    const data_line word = column_of(w->line, w->length, o->word_column, &columns);
-    const data_line tag = column_of(w->line, w->length, o->tag_column, &columns);
+    const data_line word = column_of(w->line, w->length, c->tabs, o->word_column, &columns);
+    const data_line tag = column_of(w->line, w->length, c->tabs, o->tag_column, &columns);
     sr_status status = check_columns(c, columns, why);
     if (status == SR_OK &&
         (!vector_reserve(&c->mark, &c->mark_capacity, c->words + 1, sizeof *c->mark) ||
@@ -81,6 +148,7 @@ static sr_status add_word(conll *c, sr_failure *why) {
                                 &c->mark[c->words], why);
     if (status != SR_OK) return status;
     if (c->words == 0) c->offset = w->line - (const char *)w->file->byte;
+    index_add(&c->index, word, c->words);
     c->word[c->words++] = word;
     return SR_OK;
 }
@@ -130,7 +198,8 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     if (status != SR_OK || !found) return status;
     c->split = split;
     c->at = (line_walk){.file = f};
-    c->columns = 0;
+    c->columns = c->comments = 0;
+    c->index = (index_column){true, true, true, true, 0, 0};
     c->column = tag_column_start(f->path, *o->file_tag_scheme && strcmp(o->file_tag_scheme, "auto")
                                               ? tag_scheme_find(o->file_tag_scheme)
                                               : TAG_ANY);
@@ -138,12 +207,17 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     static const char document[] = "-DOCSTART-";
     while (status == SR_OK && line_walk_next(&c->at)) {
         int64_t columns;
-        const data_line first = column_of(c->at.line, c->at.length, 1, &columns);
+        const data_line first = column_of(c->at.line, c->at.length, c->tabs, 1, &columns);
+        if (is_comment(c)) {
+            c->comments++;
+            continue;
+        }
         const bool ends = columns == 0 || (first.length == sizeof document - 1 &&
                                            !memcmp(first.byte, document, first.length));
         status = ends ? end_sentence(c, why) : add_word(c, why);
     }
     if (status == SR_OK) status = end_sentence(c, why);
+    if (status == SR_OK) status = check_index(c, why);
     if (status != SR_OK) return status;
     const tag_scheme scheme = tag_column_scheme(&c->column);
     const int64_t illegal = c->column.illegal[scheme];
@@ -151,6 +225,9 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     if (illegal)
         dataset_note(c->d, ", %lld tag%s against its grammar", (long long)illegal,
                      illegal == 1 ? "" : "s");
+    if (c->comments)
+        dataset_note(c->d, ", %lld comment line%s left out", (long long)c->comments,
+                     c->comments == 1 ? "" : "s");
     dataset_note(c->d, ")");
     if (split == SPLIT_TRAIN) c->types.trained = (int32_t)c->types.names.count;
     for (int32_t i = types; split != SPLIT_TRAIN && i < (int32_t)c->types.names.count; i++)
@@ -215,7 +292,7 @@ static void note_entities(const conll *c) {
 
 sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     data_options own = *o;
-    conll c = {.d = d, .options = &own};
+    conll c = {.d = d, .options = &own, .tabs = strcmp(o->delimiter, "tab") == 0};
     own.max_length = own.pad_to = 0; /* a sentence is tagged as a whole */
     own.mark_start = own.mark_end = false;
     if (!own.word_column && !own.tag_column) own.word_column = 1;
@@ -234,6 +311,7 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     /* taggers encode distances alone: other tests may have longer sentences */
     d->shape.longest = 0;
     d->word_column = own.word_column;
+    d->tabs = c.tabs;
     tag_types_free(&c.types);
     free(c.mark);
     free(c.word);
@@ -252,5 +330,5 @@ data_line data_tagged_word(const dataset *d, data_split split, int64_t sentence,
     int64_t columns;
     for (int64_t i = 0; i <= word; i++)
         if (!line_walk_next(&w)) return (data_line){0};
-    return column_of(w.line, w.length, d->word_column, &columns);
+    return column_of(w.line, w.length, d->tabs, d->word_column, &columns);
 }

@@ -3,17 +3,23 @@
  *
  * Numbers are of four bytes, the highest first. Images: 0x00000803, count, rows, columns, then a
  * byte for each pixel, row by row, 0 the background. Labels: 0x00000801, count, then a byte each.
- * A file ends with its last element. EMNIST's images are transposed: its rows are columns.
+ * QMNIST's labels are 0x00000c02, count, 8, then eight numbers each, the first of which is the
+ * class (Yadav and Bottou, NeurIPS 2019). A file ends with its last element. EMNIST's images are
+ * transposed: its rows are columns.
  *
  * The smallest label of the training file is class 0; EMNIST's letters are 1..26. Every number up
  * to the largest has an image, unless the number of classes is given. The last training images
  * become the validation split: a twelfth, or the number that the option sets (docs/models.md 7).
  * t10k is the test split.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "data/dataset.h"
 #include "text/file_bytes.h"
 
 enum { IMAGES_MAGIC = 0x803, LABELS_MAGIC = 0x801, IMAGES_HEADER = 16, LABELS_HEADER = 8 };
+enum { QMNIST_MAGIC = 0xc02, QMNIST_HEADER = 12 };
 enum { SIDE_MOST = 4096, LABELS = 256, HELD_OUT_PART = 12 };
 
 /* A file of images and its file of labels. */
@@ -64,14 +70,57 @@ static sr_status check_size(const file_bytes *f, size_t header, uint64_t count, 
     return SR_OK;
 }
 
+/* Names of a file in archives of the same data: with a dot for the hyphen, QMNIST's. */
+static sr_status find_named(const char *dir, const char *name, char path[FILE_PATH], bool *found,
+                            sr_failure *why) {
+    static const char *const others[][2] = {
+        {"train-images-idx3-ubyte", "qmnist-train-images-idx3-ubyte"},
+        {"train-labels-idx1-ubyte", "qmnist-train-labels-idx2-int"},
+        {"t10k-images-idx3-ubyte", "qmnist-test-images-idx3-ubyte"},
+        {"t10k-labels-idx1-ubyte", "qmnist-test-labels-idx2-int"}};
+    char other[DATA_TEXT], kept[FILE_PATH];
+    sr_status status = file_find(dir, name, path, found, why);
+    if (status != SR_OK || *found) return status;
+    snprintf(other, sizeof other, "%s", name);
+    char *idx = strstr(other, "-idx");
+    if (idx) *idx = '.';
+    if (idx) status = file_find(dir, other, kept, found, why);
+    for (size_t i = 0; status == SR_OK && !*found && i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i][0])) status = file_find(dir, others[i][1], kept, found, why);
+    if (*found) memcpy(path, kept, sizeof kept);
+    return status;
+}
+
 /* Reads DIR/NAME or DIR/NAME.gz; *found: it exists. */
 static sr_status read_named(dataset *d, const char *dir, const char *name, file_bytes *f,
                             bool *found, sr_failure *why) {
     char path[FILE_PATH];
-    sr_status status = file_find(dir, name, path, found, why);
-    if (status == SR_OK && *found) status = file_read(path, f, why);
+    sr_status status = find_named(dir, name, path, found, why);
+    if (status == SR_OK && *found)
+        status = file_read_as(path, ACCEPT(KIND_IDX) | ACCEPT(KIND_UTF16),
+                              "an IDX file (MNIST's format)", f, why);
     if (status == SR_OK && *found) dataset_note(d, " %s", path);
     return status;
+}
+
+/* Turns QMNIST's labels into MNIST's: the class of each, a byte. */
+static sr_status shorten_labels(file_bytes *f, sr_failure *why) {
+    if (f->size < QMNIST_HEADER || word_at(f, 0) != QMNIST_MAGIC) return SR_OK;
+    const uint64_t count = word_at(f, 4), width = word_at(f, 8);
+    if (width < 1 || width > SIDE_MOST || f->size - QMNIST_HEADER != count * width * 4)
+        return sr_fail(why, SR_FORMAT, "%s: byte %zu: %llu labels of %llu numbers do not end here",
+                       f->path, f->size, (unsigned long long)count, (unsigned long long)width);
+    for (uint64_t i = 0; i < count; i++) {
+        const size_t at = QMNIST_HEADER + i * width * 4;
+        const uint32_t label = word_at(f, at);
+        if (label >= LABELS)
+            return sr_fail(why, SR_FORMAT, "%s: byte %zu: label %u is over %d", f->path, at, label,
+                           LABELS - 1);
+        f->byte[LABELS_HEADER + i] = (uint8_t)label; /* never beyond what was read */
+    }
+    f->byte[2] = LABELS_MAGIC >> 8, f->byte[3] = LABELS_MAGIC & 0xff;
+    f->size = LABELS_HEADER + count;
+    return SR_OK;
 }
 
 /* Reads and checks both files. *found false: there are no images, which is no failure. */
@@ -97,6 +146,8 @@ static sr_status read_pair(dataset *d, const char *dir, const char *images, cons
                        p->image.path);
     if (status != SR_OK) return status;
     f = &p->label;
+    status = shorten_labels(&p->label, why);
+    if (status != SR_OK) return status;
     status = check_header(f, LABELS_MAGIC, LABELS_HEADER, why);
     if (status == SR_OK) status = check_size(f, LABELS_HEADER, word_at(f, 4), 1, why);
     if (status == SR_OK && word_at(f, 4) != p->count)

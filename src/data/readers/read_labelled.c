@@ -5,15 +5,19 @@
  * `"label","text"` or has more text columns, which are joined with a blank. `""` in quotes is one
  * quote, `\n` a blank (Zhang, Zhao and LeCun, NeurIPS 2015).
  *
+ * "labelled" also reads folders of classes and sentiment trees (labelled_layouts.h).
+ *
  * The classes are those of the training file, integers sorted by value, other labels by bytes.
  * Without a validation file the seed draws valid_share of the training lines, a tenth by default.
- * The test file may be missing. A line without a text is counted and left out.
+ * The test file may be missing. A line without a text is counted and left out. Line 1 is a header
+ * when no other line has its label and every other label is an integer or occurs twice.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/readers/labelled_layouts.h"
 #include "data/readers/sentence_lines.h"
 
 typedef struct labelled {
@@ -23,7 +27,8 @@ typedef struct labelled {
     /* byte NULL: no such split, or a share of the training file */
     file_bytes file[SENTENCE_SPLITS];
     label_set labels;
-    byte_buffer text; /* of the columns of a line */
+    char header[LABEL_BYTES]; /* label of line 1 where that is a header, else "" */
+    byte_buffer text;         /* of the columns of a line */
 } labelled;
 
 /* A line's label and text; label.length 0: it is blank. */
@@ -39,6 +44,11 @@ static const char *cut_label(const char *line, size_t length, labelled_line *fou
     if (text > 0) return "the line begins with a blank, not with a label";
     while (end < length && !is_blank(line[end])) end++;
     *found = (labelled_line){{line, end}, {line + end, length - end}};
+    static const char mark[] = "__label__"; /* of fastText */
+    const size_t size = sizeof mark - 1;
+    if (end >= size && length - end > size && !memcmp(line, mark, size) &&
+        !memcmp(line + end + 1, mark, size))
+        return "several labels; the model needs one, so keep the first of each line";
     return NULL;
 }
 
@@ -102,6 +112,47 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
     return wrong ? fail_at(w, SR_FORMAT, wrong, why) : SR_OK;
 }
 
+static bool is_header(const labelled *l, const line_walk *w, const labelled_line *line) {
+    return w->number == 1 && *l->header && strlen(l->header) == line->label.length &&
+           !memcmp(l->header, line->label.byte, line->label.length);
+}
+
+static bool is_integer(data_line label) {
+    const size_t sign = label.length > 1 && *label.byte == '-';
+    for (size_t i = sign; i < label.length; i++)
+        if (label.byte[i] < '0' || label.byte[i] > '9') return false;
+    return true;
+}
+
+/* Decides by the training file; a line that cannot be read fails later. */
+static void find_header(labelled *l) {
+    line_walk w = {.file = &l->file[SPLIT_TRAIN]};
+    label_set others = {0};
+    int64_t count[LABELS_MAX] = {0};
+    bool integers = true, first_is_one = true, header = true;
+    while (header && line_walk_next(&w)) {
+        labelled_line line;
+        if (read_line(l, &w, &line, NULL) != SR_OK || line.label.length >= LABEL_BYTES) break;
+        if (line.label.length == 0) continue;
+        if (w.number == 1) {
+            memcpy(l->header, line.label.byte, line.label.length);
+            first_is_one = is_integer(line.label);
+            continue;
+        }
+        header = strlen(l->header) != line.label.length ||
+                 memcmp(l->header, line.label.byte, line.label.length) != 0;
+        if (label_set_add(&others, line.label.byte, line.label.length, NULL) != SR_OK) break;
+        count[label_set_find(&others, line.label.byte, line.label.length)]++;
+        integers = integers && is_integer(line.label);
+    }
+    bool twice = true;
+    for (int i = 0; i < others.count; i++) twice = twice && count[i] > 1;
+    header = header && w.at >= w.file->size && others.count > 1;
+    if (!header || !(twice || (integers && !first_is_one))) l->header[0] = 0;
+    if (*l->header) dataset_note(l->d, "; header '%s' of line 1 left out", l->header);
+    label_set_free(&others);
+}
+
 /* Collects the labels of the training file and counts its lines. */
 static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
     line_walk w = {.file = &l->file[SPLIT_TRAIN]};
@@ -110,7 +161,7 @@ static sr_status collect_labels(labelled *l, int64_t *lines, sr_failure *why) {
         labelled_line line;
         sr_failure wrong = {0};
         status = read_line(l, &w, &line, why);
-        if (status != SR_OK || line.label.length == 0) continue;
+        if (status != SR_OK || line.label.length == 0 || is_header(l, &w, &line)) continue;
         status = label_set_add(&l->labels, line.label.byte, line.label.length, &wrong);
         if (status != SR_OK) fail_at(&w, status, wrong.text, why);
     }
@@ -130,6 +181,7 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
         labelled_line line;
         status = read_line(l, &w, &line, why);
         if (status != SR_OK) break;
+        if (is_header(l, &w, &line)) continue;
         const bool blank = line.label.length == 0;
         const int label =
             blank ? 0 : label_set_find(&l->labels, line.label.byte, line.label.length);
@@ -166,17 +218,28 @@ static sr_status draw_valid(labelled *l, int64_t lines, bool **is_valid, sr_fail
     return SR_OK;
 }
 
+/* Reads a file, or a folder of classes; file[] stays empty for an optional one that is missing. */
+static sr_status read_layout(const labelled *l, const char *name, bool optional, file_bytes *f,
+                             sr_failure *why) {
+    bool found = false, trees = false;
+    sr_status status = SR_OK;
+    if (!l->csv) status = labelled_folders(l->d, l->options, name, f, &found, why);
+    if (status != SR_OK || found) return status;
+    status = read_text_file(l->d, l->options, name, optional, f, &found, why);
+    if (status == SR_OK && found && !l->csv) status = labelled_trees(f, &trees, why);
+    if (trees) dataset_note(l->d, " (trees: labels of the roots)");
+    return status;
+}
+
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
     labelled l = {.d = d, .options = o, .csv = csv};
     dataset_note(d, "%s: from", d->row->name);
     sr_status status = sentence_set_create(&d->sentences, o, why);
     if (status == SR_OK && !*o->trainpref) status = sr_fail(why, SR_USAGE, "trainpref is empty");
     const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
-    for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++) {
-        bool found;
-        if (*name[i])
-            status = read_text_file(d, o, name[i], i == SPLIT_TEST, &l.file[i], &found, why);
-    }
+    for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++)
+        if (*name[i]) status = read_layout(&l, name[i], i == SPLIT_TEST, &l.file[i], why);
+    if (status == SR_OK) find_header(&l);
     int64_t lines = 0;
     bool *is_valid = NULL;
     if (status == SR_OK) status = collect_labels(&l, &lines, why);

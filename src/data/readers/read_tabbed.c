@@ -26,6 +26,7 @@ typedef struct tabbed {
     int64_t lines;
     byte_buffer text[PAIR_SPLITS][SIDES];
     int64_t count[PAIR_SPLITS]; /* lines */
+    bool words[SIDES];          /* a sentence of the side is no number */
 } tabbed;
 
 /* Number of a language in "en,de"; -1: not in it. */
@@ -97,6 +98,8 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
                            t->file.path, (long long)number, columns, columns == 1 ? "" : "s",
                            i ? t->options->target : t->options->source, t->column[i] + 1);
         const data_line side = column[blank ? 0 : t->column[i]];
+        for (size_t k = 0; k < side.length && !t->words[i]; k++)
+            t->words[i] = side.byte[k] < '0' || side.byte[k] > '9';
         if (!buffer_put(b, side.byte, side.length) || !buffer_put(b, "\n", 1))
             return sr_fail(why, SR_MEMORY, "%s: out of memory for its columns", t->file.path);
     }
@@ -121,6 +124,12 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
     if (status == SR_OK) {
         dataset_note(d, "tabbed %s-%s: from %s, %lld lines, split by the first column", o->source,
                      o->target, t.file.path, (long long)t.lines);
+        for (int i = 0; i < SIDES; i++)
+            if (!t.words[i])
+                dataset_note(d,
+                             "; warning: column %d (%s) has numbers alone, which are no language "
+                             "(Tatoeba's export of four columns: --columns id,A,id2,B)",
+                             t.column[i] + 1, i ? o->target : o->source);
         /* The buffers become the texts. */
         for (int s = 0; s < PAIR_SPLITS; s++) {
             text[s].lines = t.count[s];

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
 #include "base/program/install_files.h"
 #include "base/program/tool.h"
 #include "plot/template/plot_controls.h"
@@ -288,6 +289,8 @@ static sr_status read_line(template_line *p, char *line, sr_failure *why) {
 static sr_status read_text(const char *path, char **text, sr_failure *why) {
     size_t size = 0;
     sr_status status = install_files_check_file(path, why);
+    if (status != SR_OK) return status;
+    status = file_kind_check_path(path, 0, "a template of statplot", why);
     if (status != SR_OK) return status;
     FILE *in = fopen(path, "r");
     if (!in) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));

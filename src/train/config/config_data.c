@@ -208,6 +208,8 @@ static const option rows[] = {
         "tags: read words in column N, from 1", .use = &of_data),
     INT(DATA, "tag-column", data.tag_column, "0", 1, 1000, "",
         "tags: read tags in column N; 0: the last one", .use = &of_data),
+    CHOICE(DATA, "delimiter", data.delimiter, "blank", "blank|tab",
+           "tags: cut lines into columns at spaces and tabs, or at tabs alone", .use = &of_data),
     CHOICE(DATA, "tag-scheme", data.tag_scheme, "bioes", TAG_SCHEME_WORDS,
            "tags: learn tags in this scheme", .use = &of_data),
     CHOICE(DATA, "file-tag-scheme", data.file_tag_scheme, "auto", "auto|" TAG_SCHEME_WORDS,

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
 #include "journal/positional_io.h"
 #include "journal/trailer.h"
 
@@ -44,10 +45,13 @@ static sr_status fail_without_superblock(const char *path, const unsigned char *
                                          sr_failure *why) {
     size_t had = size < 8 ? (size_t)size : 8;
     if (size == 0) return sr_fail(why, SR_FORMAT, "%s: empty, not a run file", path);
-    if (memcmp(head, signature, had) != 0)
+    if (memcmp(head, signature, had) != 0) {
+        if (file_kind_check_path(path, ACCEPT(KIND_HDF5), "a run file", why) != SR_OK)
+            return SR_FORMAT;
         return sr_fail(why, SR_FORMAT,
                        "%s: not a run file (%lld bytes without the signature of HDF5)", path,
                        (long long)size);
+    }
     return sr_fail(why, SR_FORMAT, "%s: truncated: its first %lld bytes only", path,
                    (long long)size);
 }

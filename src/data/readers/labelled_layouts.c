@@ -1,0 +1,181 @@
+/* labelled_layouts.c -- folders of classes, sentiment trees; see labelled_layouts.h. */
+#include "data/readers/labelled_layouts.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "data/readers/sentence_lines.h"
+
+static sr_status no_memory(const char *path, sr_failure *why) {
+    return sr_fail(why, SR_MEMORY, "%s: out of memory for its texts", path);
+}
+
+/* -- folders */
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static int is_visible(const struct dirent *e) {
+    return e->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void free_names(struct dirent **name, int names) {
+    for (int i = 0; i < names; i++) free(name[i]);
+    free(name);
+}
+
+/* Appends `label TAB text` and a newline; line ends in the text become blanks. */
+static sr_status add_text(const data_options *o, const char *path, const char *label,
+                          byte_buffer *out, sr_failure *why) {
+    file_bytes f;
+    int64_t lines;
+    bool recoded;
+    sr_status status = text_read_as(path, (text_encoding)text_encoding_find(o->encoding), &f,
+                                    &lines, &recoded, why);
+    if (status != SR_OK) return status;
+    for (size_t i = 0; i < f.size; i++)
+        if (f.byte[i] == '\n' || f.byte[i] == '\r') f.byte[i] = ' ';
+    const bool done = buffer_put(out, label, strlen(label)) && buffer_put(out, "\t", 1) &&
+                      buffer_put(out, f.byte, f.size) && buffer_put(out, "\n", 1);
+    file_free(&f);
+    return done ? SR_OK : no_memory(path, why);
+}
+
+static sr_status add_class(dataset *d, const data_options *o, const char *folder, const char *label,
+                           byte_buffer *out, sr_failure *why) {
+    struct dirent **name;
+    char path[FILE_PATH];
+    if (strpbrk(label, " \t"))
+        return sr_fail(why, SR_FORMAT, "%s: a class with a blank in its name", folder);
+    const int names = scandir(folder, &name, is_visible, by_bytes);
+    if (names < 0) return no_memory(folder, why);
+    sr_status status = SR_OK;
+    for (int i = 0; status == SR_OK && i < names; i++) {
+        const int length = snprintf(path, sizeof path, "%s/%s", folder, name[i]->d_name);
+        status = length < FILE_PATH ? add_text(o, path, label, out, why)
+                                    : sr_fail(why, SR_USAGE, "%.200s...: a long path", folder);
+    }
+    free_names(name, names);
+    if (status == SR_OK) dataset_note(d, ", %d texts of %s", names, label);
+    return status;
+}
+
+static sr_status add_classes(dataset *d, const data_options *o, const char *folder,
+                             byte_buffer *out, sr_failure *why) {
+    struct dirent **name;
+    char path[FILE_PATH];
+    sr_status status = buffer_put(out, "", 0) ? SR_OK : no_memory(folder, why);
+    const int names = scandir(folder, &name, is_visible, by_bytes);
+    if (names < 0) return no_memory(folder, why);
+    for (int i = 0; status == SR_OK && i < names; i++) {
+        const int length = snprintf(path, sizeof path, "%s/%s", folder, name[i]->d_name);
+        if (length >= FILE_PATH || !is_folder(path)) continue; /* lists of addresses, features */
+        if (strcmp(name[i]->d_name, "unsup") == 0)
+            dataset_note(d, ", unsup left out");
+        else
+            status = add_class(d, o, path, name[i]->d_name, out, why);
+    }
+    free_names(name, names);
+    if (status == SR_OK && out->size == 0)
+        status = sr_fail(why, SR_FORMAT, "%s: no folder with texts, one for each class", folder);
+    return status;
+}
+
+sr_status labelled_folders(dataset *d, const data_options *o, const char *name, file_bytes *f,
+                           bool *found, sr_failure *why) {
+    byte_buffer out = {0};
+    char path[FILE_PATH];
+    const char *dot = strchr(name, '.');
+    const int stem = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    *found = false;
+    if (file_find(o->dir, name, path, found, NULL) == SR_OK && *found && !is_folder(path)) {
+        *found = false; /* a file comes first */
+        return SR_OK;
+    }
+    if (!*found) snprintf(path, sizeof path, "%s%s%.*s", o->dir, *o->dir ? "/" : "", stem, name);
+    *found = is_folder(path);
+    if (!*found) return SR_OK;
+    if (text_encoding_find(o->encoding) < 0)
+        return sr_fail(why, SR_USAGE, "encoding '%.40s' is not one of " ENCODING_WORDS,
+                       o->encoding);
+    dataset_note(d, " %s (folders", path);
+    const sr_status status = add_classes(d, o, path, &out, why);
+    dataset_note(d, ")");
+    if (status != SR_OK) {
+        buffer_free(&out);
+        return status;
+    }
+    *f = (file_bytes){.byte = (uint8_t *)out.byte, .size = out.size};
+    snprintf(f->path, sizeof f->path, "%s", path);
+    return SR_OK;
+}
+
+/* -- trees */
+
+/* Appends the root's label, a TAB and the leaves. Returns the fault, or NULL. */
+static const char *add_tree(const char *line, size_t length, byte_buffer *out) {
+    int depth = 0;
+    bool labelled = false; /* the root */
+    for (size_t at = 0; at < length;) {
+        const char c = line[at];
+        if (is_blank(c)) {
+            at++;
+            continue;
+        }
+        if (labelled && depth == 0) return "something follows the tree";
+        if (c == ')') {
+            at++, depth--;
+            continue;
+        }
+        const bool opens = c == '(';
+        const size_t from = at += opens;
+        while (at < length && !is_blank(line[at]) && line[at] != '(' && line[at] != ')') at++;
+        if (at == from) return "a node of the tree has no label";
+        if (!opens && depth == 0) return "the line is no tree, but line 1 is one";
+        depth += opens;
+        if (opens && labelled) continue; /* of a phrase */
+        buffer_put(out, line + from, at - from);
+        buffer_put(out, labelled ? " " : "\t", 1);
+        labelled = true;
+    }
+    return depth ? "parentheses of the tree do not match" : NULL;
+}
+
+static bool begins_tree(const file_bytes *f) {
+    const char *p = (const char *)f->byte;
+    size_t digits = 1;
+    if (f->size < 5 || p[0] != '(') return false;
+    while (digits < f->size && p[digits] >= '0' && p[digits] <= '9') digits++;
+    return digits > 1 && p[digits] == ' ';
+}
+
+sr_status labelled_trees(file_bytes *f, bool *trees, sr_failure *why) {
+    byte_buffer out = {0};
+    line_walk w = {.file = f};
+    *trees = begins_tree(f);
+    if (!*trees) return SR_OK;
+    while (line_walk_next(&w)) {
+        const char *wrong = add_tree(w.line, w.length, &out);
+        if (wrong) {
+            buffer_free(&out);
+            return sr_fail(why, SR_FORMAT, "%s:%lld: %s", f->path, (long long)w.number, wrong);
+        }
+        buffer_put(&out, "\n", 1);
+    }
+    if (!buffer_put(&out, "", 0)) {
+        buffer_free(&out);
+        return no_memory(f->path, why);
+    }
+    free(f->byte);
+    f->byte = (uint8_t *)out.byte, f->size = out.size;
+    return SR_OK;
+}

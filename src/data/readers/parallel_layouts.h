@@ -1,0 +1,14 @@
+/* parallel_layouts.h -- parallel texts with markup, as the IWSLT evaluation distributes them. */
+#ifndef DATA_READERS_PARALLEL_LAYOUTS_H
+#define DATA_READERS_PARALLEL_LAYOUTS_H
+
+#include "text/text.h"
+
+/* Keeps the sentences of a text with markup, one on a line; *left_out counts the other lines. A set
+ * in XML (line 1 is <?xml, <mteval, <srcset, <refset or <tstset): what <seg> and </seg> enclose.
+ * Training text (line 1 begins with <url>, <title> or the like): lines without such a tag. Other
+ * texts stay, 0 left out. Entities such as &amp; stay, as the papers' scripts leave them. SR_FORMAT
+ * for a <seg> that does not end on its line. */
+sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t *left_out, sr_failure *why);
+
+#endif
