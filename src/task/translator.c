@@ -68,14 +68,14 @@ sr_status translator_run(const translator *t, const translator_line *line, int64
 
 /* -- from tokens to text */
 
-/* The j-th subword of the source's line. */
+/* The j-th subword of the source's line, by the blanks of text_codec_ids. */
 static const char *source_piece(const byte_buffer *pieces, int64_t j, size_t *length) {
-    const char *at = pieces->byte ? pieces->byte : "";
-    for (; j > 0 && *at; j--) {
-        at += strcspn(at, " ");
-        at += strspn(at, " ");
-    }
-    *length = strcspn(at, " ");
+    const file_bytes f = {.byte = (uint8_t *)pieces->byte, .size = pieces->size};
+    text_walk w = {&f, 0};
+    const char *at = "";
+    *length = 0;
+    for (; j >= 0; j--)
+        if (!text_word(&w, &at, length)) break;
     return at;
 }
 

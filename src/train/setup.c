@@ -85,19 +85,32 @@ static void tell_freezing(const trainer *r) {
         trainer_warn(r, "--freeze-stats has no effect: no site has running statistics");
 }
 
+static sr_status read_vectors(const trainer *r, const char *path, sr_failure *why) {
+    const vocab *words = data_dictionary(r->data, SIDE_SOURCE);
+    vector_matches m;
+    if (word_vectors_read(path, words, r->model->embedding, &m, why) != SR_OK) return why->status;
+    trainer_note(r, "word vectors: %s has %lld of %lld words", path, (long long)m.found,
+                 (long long)m.words);
+    r->model->condition = "word vectors pretrained";
+    if (*m.line_ends) trainer_warn(r, "%s", m.line_ends);
+    if (vector_matches_few(&m)) {
+        char text[SR_FAILURE_TEXT];
+        char *condition = r->result->condition;
+        vector_matches_warning(&m, words, path, text, sizeof text);
+        trainer_warn(r, "%s", text);
+        snprintf(condition, sizeof r->result->condition, "word vectors of %lld of %lld words",
+                 (long long)m.found, (long long)m.words);
+        r->model->condition = condition;
+    }
+    return SR_OK;
+}
+
 /* Reads initial weights. */
 static sr_status read_weights(const trainer *r, sr_failure *why) {
     const train_config *c = r->config;
-    const char *vectors = c->model.word_vectors;
-    int64_t found;
     if (r->from) return SR_OK;
-    if (*vectors) {
-        const vocab *words = data_dictionary(r->data, SIDE_SOURCE);
-        if (word_vectors_read(vectors, words, r->model->embedding, &found, why) != SR_OK)
-            return why->status;
-        trainer_note(r, "word vectors: %s has %lld of %lld words", vectors, (long long)found,
-                     (long long)vocab_words(words));
-    }
+    if (*c->model.word_vectors && read_vectors(r, c->model.word_vectors, why) != SR_OK)
+        return why->status;
     return *c->weights ? weights_read(r->model, c->weights, why) : SR_OK;
 }
 
