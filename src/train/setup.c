@@ -48,6 +48,11 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     r->updates = (r->batches + c->update_freq - 1) / c->update_freq * c->epochs;
     if (c->max_steps && c->max_steps < r->updates) r->updates = c->max_steps;
     trainer_note(r, "data: %s", data_describe(r->data));
+    for (const char *at = data_warnings(r->data); *at; at += *at == '\n') {
+        const int length = (int)strcspn(at, "\n");
+        trainer_warn(r, "%.*s", length, at);
+        at += length;
+    }
     const train_resume *from = r->from;
     if (!from || from->updates < r->updates) return SR_OK;
     if (from->updates == r->updates && !from->complete) return SR_OK; /* the last pass is left */

@@ -48,6 +48,7 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
         status = read_sides(path, &text[i], why);
         if (status != SR_OK) return status;
         dataset_note(d, " %s %s", path[0], path[1]);
+        for (int k = 0; k < SIDES; k++) dataset_check_ends(d, &text[i].side[k]);
     }
     return SR_OK;
 }

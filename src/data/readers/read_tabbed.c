@@ -121,6 +121,7 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
     if (status == SR_OK) {
         dataset_note(d, "tabbed %s-%s: from %s, %lld lines, split by the first column", o->source,
                      o->target, t.file.path, (long long)t.lines);
+        dataset_check_ends(d, &t.file);
         /* The buffers become the texts. */
         for (int s = 0; s < PAIR_SPLITS; s++) {
             text[s].lines = t.count[s];
