@@ -10,12 +10,13 @@
 #include "cli/commands.h"
 #include "cli/decode_options.h"
 #include "cli/text/text_files.h"
+#include "text/text.h"
 #include "text/text_lines.h"
 #include "train/loaded_model.h"
 
 typedef struct translate_values {
     decode_values decode; /* first: DECODE_ROWS */
-    option_text output;
+    option_text output, long_lines;
     int64_t best, threads;
     bool quiet, force;
 } translate_values;
@@ -26,6 +27,9 @@ static const option translate_rows[] = {
     INT_OPTION(NULL, "best", AT(best), "1", 1, 1000, "hypotheses",
                "write N hypotheses per sentence; above 1 as lines `NUMBER ||| TEXT ||| SCORE`, "
                "sentences from 0"),
+    CHOICE_OPTION(NULL, "long", AT(long_lines), "error", "error|crop|skip",
+                  "lines of more than 1,024 tokens: name all and stop, cut their end off, or write "
+                  "an empty line"),
     OUTPUT_OPTION(AT(output), "write this file instead of standard output"),
     FLAG_OPTION(NULL, "force", AT(force), "no", "replace the file of -o if it exists"),
     INT_OPTION(NULL, "threads", AT(threads), "0", 1, 1024, "threads",
@@ -96,6 +100,8 @@ typedef struct session {
     const tool *tool;
     const translate_values *values;
     translator translator;
+    text_lines *in;
+    int64_t long_count;
     progress progress;
     int64_t lines, sentences, words; /* before this call of translator_run */
     double start;
@@ -107,6 +113,18 @@ static void on_progress(void *context, int64_t sentences, int64_t words) {
     const double seconds = progress_clock() - s->start;
     snprintf(detail, sizeof detail, "%.0f words/s", (double)(s->words + words) / seconds);
     progress_show(&s->progress, s->sentences + sentences, detail);
+}
+
+static void on_long(void *context, int64_t line, int64_t tokens) {
+    session *s = context;
+    char text[80];
+    sr_failure place = {0};
+    static const char *const done[] = {"", ": cropped", ": skipped"};
+    snprintf(text, sizeof text, "%lld tokens, more than %d%s", (long long)tokens,
+             TRANSLATOR_LONGEST, done[s->translator.long_lines]);
+    text_lines_fail_at(s->in, s->lines + line + 1, SR_USAGE, text, &place);
+    tool_warn(s->tool, "%s", place.text);
+    s->long_count++;
 }
 
 static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *out,
@@ -127,6 +145,29 @@ static sr_status print_line(const session *s, const lines *l, int64_t i, FILE *o
     return status;
 }
 
+static void free_lines(session *s, lines *l) {
+    s->lines += l->count;
+    for (int64_t i = 0; i < l->count; i++) {
+        free((void *)(uintptr_t)l->line[i].byte);
+        translation_free(&l->out[i]);
+    }
+    l->count = 0;
+}
+
+/* After the first long line that is an error: names those of the rest, too. */
+static void name_long_lines(session *s, lines *l, sr_failure *why) {
+    sr_failure own = {0};
+    while (read_lines(s->in, l, &own) == SR_OK && l->count > 0) {
+        translator_check(&s->translator, l->line, l->count, &own);
+        free_lines(s, l);
+    }
+    free_lines(s, l);
+    *why = (sr_failure){0};
+    sr_fail(why, SR_USAGE, "%lld line%s longer than %d tokens", (long long)s->long_count,
+            s->long_count == 1 ? " is" : "s are", TRANSLATOR_LONGEST);
+    sr_hint(why, "--long crop or --long skip translates the rest");
+}
+
 /* Translates up to LINES_AT_ONCE lines; *more: false at the end of the text. */
 static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out, bool *more,
                                 sr_failure *why) {
@@ -144,18 +185,15 @@ static sr_status translate_some(session *s, text_lines *in, lines *l, FILE *out,
         text_lines_fail_at(in, s->lines + report.refused + 1, status, own.text, why);
         if (*own.hint) sr_hint(why, "%s", own.hint);
     }
-    s->lines += l->count;
     s->sentences += report.sentences, s->words += report.words;
-    for (int64_t i = 0; i < l->count; i++) {
-        free((void *)(uintptr_t)l->line[i].byte);
-        translation_free(&l->out[i]);
-    }
-    l->count = 0;
+    free_lines(s, l);
+    if (status != SR_OK && s->long_count && s->translator.long_lines == LONG_ERROR)
+        name_long_lines(s, l, why);
     return status;
 }
 
 static sr_status translate_text(session *s, const char *path, FILE *out, sr_failure *why) {
-    text_lines *in = text_lines_open(path, why);
+    text_lines *in = s->in = text_lines_open(path, why);
     lines *l = calloc(1, sizeof *l);
     sr_status status = in ? SR_OK : why->status;
     if (in && !l) status = sr_fail(why, SR_MEMORY, "out of memory for lines");
@@ -181,6 +219,8 @@ static sr_status open_and_translate(session *s, loaded_model *t, loaded_model_te
     s->translator.model = t->model;
     s->translator.codec = loaded_model_codec(text);
     decode_choose(&s->values->decode, &s->translator);
+    s->translator.long_lines = (long_lines)text_find_word("error|crop|skip", s->values->long_lines);
+    s->translator.on_long = on_long, s->translator.context = s;
     translate_options *d = &s->translator.options;
     d->beam.best = s->values->best;
     d->threads = t->threads, d->context = s;

@@ -24,6 +24,8 @@ void data_close(dataset *d);
 const data_shape *data_get_shape(const dataset *d);
 /* One line: counts, vocabulary, share of <unk> per split, file names. */
 const char *data_describe(const dataset *d);
+/* What is odd about the data, a line each; "": nothing. */
+const char *data_warnings(const dataset *d);
 bool data_has_split(const dataset *d, data_split split);
 /* Running text: tokens of the split that are no target of any batch, of *tokens in all; else 0. */
 int64_t data_left_out(const dataset *d, data_split split, int64_t *tokens);

@@ -163,6 +163,10 @@ const char *data_describe(const dataset *d) {
     return d->describe;
 }
 
+const char *data_warnings(const dataset *d) {
+    return d->warnings;
+}
+
 bool data_has_split(const dataset *d, data_split split) {
     return data_batches(d, split) > 0;
 }

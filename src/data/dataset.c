@@ -18,6 +18,15 @@ void dataset_note(dataset *d, const char *format, ...) {
     va_end(args);
 }
 
+void dataset_warn(dataset *d, const char *format, ...) {
+    size_t used = strlen(d->warnings);
+    if (used && used + 1 < sizeof d->warnings) strcpy(d->warnings + used++, "\n");
+    va_list args;
+    va_start(args, format);
+    vsnprintf(d->warnings + used, sizeof d->warnings - used, format, args);
+    va_end(args);
+}
+
 double dataset_share(double given, double otherwise) {
     return isnan(given) ? otherwise : given;
 }
@@ -167,6 +176,7 @@ static void note_sentences(dataset *d, int split) {
 
 void dataset_finish_sentences(dataset *d, int64_t classes) {
     sentence_set *s = &d->sentences;
+    dataset_check_sentences(d);
     const int64_t batches = sentence_set_batches(s, SPLIT_TRAIN);
     int64_t words, positions;
     d->shape = (data_shape){.task = s->task,

@@ -10,7 +10,7 @@
 #include "data/sets/tree_set.h"
 #include "text/tag_set.h"
 
-enum { DATA_DESCRIBE = 4096 };
+enum { DATA_DESCRIBE = 4096, DATA_WARNINGS = 4096 };
 
 /* A row of the table: one data set. open fills images, pairs or running, shape and the description.
  * Its caller frees the memory after a failure. */
@@ -47,6 +47,7 @@ struct dataset {
     prefetch *ahead;         /* training batches; NULL: each is made on request */
     int64_t classes_meaning; /* digest of the names of classes; 0: they have none */
     char describe[DATA_DESCRIBE];
+    char warnings[DATA_WARNINGS];
 };
 
 /* label_digest.c: adds names of classes in their order; returns the digest in data_shape. */
@@ -55,6 +56,16 @@ int64_t dataset_meaning(const dataset *d);
 
 /* Adds to the description, truncated to its size. */
 void dataset_note(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Adds a line to the warnings, truncated to their size. */
+void dataset_warn(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Notes CR LF of a text, and warns about CR alone. */
+void dataset_check_ends(dataset *d, const file_bytes *f);
+/* data_checks.c: warns about sentences that are one, of one word, of one class, or in the training
+ * text, too. Hashes of sentences are freed. */
+void dataset_check_sentences(dataset *d);
+/* Warns about labels of one training sentence. */
+void dataset_check_labels(dataset *d, const char *(*name)(const void *labels, int i),
+                          const void *labels, int count);
 /* `given` unless it is NaN. */
 double dataset_share(double given, double otherwise);
 /* The last step of opening a set of each task: the shape, and its numbers in the description. */

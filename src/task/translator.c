@@ -35,6 +35,21 @@ typedef struct batch_of_lines {
     translation *out; /* [count] */
 } batch_of_lines;
 
+/* Crops or empties a source of too many tokens; false: it is an error. */
+static bool shorten(const translator *t, int64_t line, model_source *s) {
+    if (t->on_long) t->on_long(t->context, line, s->length);
+    if (t->long_lines == LONG_ERROR) return false;
+    int32_t *token = (int32_t *)(uintptr_t)s->token;
+    if (t->long_lines == LONG_CROP) {
+        token[TRANSLATOR_LONGEST - 1] = TOKEN_EOS;
+        s->length = TRANSLATOR_LONGEST;
+        return true;
+    }
+    free(token);
+    *s = (model_source){0};
+    return true;
+}
+
 static sr_status collect(const translator *t, const translator_line *line, int64_t count,
                          batch_of_lines *b, int64_t *refused, sr_failure *why) {
     const size_t room = (size_t)count + 1;
@@ -42,13 +57,31 @@ static sr_status collect(const translator *t, const translator_line *line, int64
                           calloc(room, sizeof *b->out)};
     if (!b->source || !b->line || !b->out)
         return sr_fail(why, SR_MEMORY, "out of memory for %lld lines", (long long)count);
+    int64_t wrong = 0;
     for (int64_t i = 0; i < count; i++) {
         model_source *s = &b->source[b->count];
         sr_status status = encode(t, line[i], s, why);
         if (status != SR_OK) return *refused = i, status;
+        if (s->length > TRANSLATOR_LONGEST) wrong += !shorten(t, i, s);
         if (s->length > 0) b->line[b->count++] = i;
     }
-    return SR_OK;
+    if (!wrong || !t->on_long) return SR_OK; /* translate names the first one */
+    return sr_fail(why, SR_USAGE, "%lld lines are longer than %d tokens", (long long)wrong,
+                   TRANSLATOR_LONGEST);
+}
+
+static void free_lines(batch_of_lines *b) {
+    for (int64_t i = 0; i < b->count; i++) free((void *)(uintptr_t)b->source[i].token);
+    free(b->source), free(b->line), free(b->out);
+}
+
+sr_status translator_check(const translator *t, const translator_line *line, int64_t count,
+                           sr_failure *why) {
+    batch_of_lines b = {0};
+    int64_t refused;
+    const sr_status status = collect(t, line, count, &b, &refused, why);
+    free_lines(&b);
+    return status;
 }
 
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
@@ -61,21 +94,20 @@ sr_status translator_run(const translator *t, const translator_line *line, int64
         if (report->refused >= 0) report->refused = b.line[report->refused];
     }
     for (int64_t i = 0; i < b.count && status == SR_OK; i++) out[b.line[i]] = b.out[i];
-    for (int64_t i = 0; i < b.count; i++) free((void *)(uintptr_t)b.source[i].token);
-    free(b.source), free(b.line), free(b.out);
+    free_lines(&b);
     return status;
 }
 
 /* -- from tokens to text */
 
-/* The j-th subword of the source's line. */
+/* The j-th subword of the source's line, by the blanks of text_codec_ids. */
 static const char *source_piece(const byte_buffer *pieces, int64_t j, size_t *length) {
-    const char *at = pieces->byte ? pieces->byte : "";
-    for (; j > 0 && *at; j--) {
-        at += strcspn(at, " ");
-        at += strspn(at, " ");
-    }
-    *length = strcspn(at, " ");
+    const file_bytes f = {.byte = (uint8_t *)pieces->byte, .size = pieces->size};
+    text_walk w = {&f, 0};
+    const char *at = "";
+    *length = 0;
+    for (; j >= 0; j--)
+        if (!text_word(&w, &at, length)) break;
     return at;
 }
 

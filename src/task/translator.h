@@ -11,11 +11,20 @@
 #include "score/score.h"
 #include "text/bpe/text_codec.h"
 
+/* Lines of more tokens than TRANSLATOR_LONGEST, </s> included: an error, translated without their
+ * end, or not translated (an empty hypothesis list). */
+enum { TRANSLATOR_LONGEST = 1024 };
+typedef enum { LONG_ERROR, LONG_CROP, LONG_SKIP } long_lines;
+
 typedef struct translator {
     model *model;
     text_codec codec;
     unknown_words unknown;
     translate_options options;
+    long_lines long_lines;
+    /* Tells each such line: its number in the call and its tokens. NULL: nobody. */
+    void (*on_long)(void *context, int64_t line, int64_t tokens);
+    void *context;
 } translator;
 
 /* A line of text. */
@@ -28,6 +37,9 @@ typedef struct translator_line {
  * line gives an empty hypothesis list. After a failure report->refused is its line. */
 sr_status translator_run(const translator *t, const translator_line *line, int64_t count,
                          translation *out, translate_report *report, sr_failure *why);
+/* Looks for long lines without translating; SR_USAGE where there are some and they are errors. */
+sr_status translator_check(const translator *t, const translator_line *line, int64_t count,
+                           sr_failure *why);
 /* The text of a hypothesis of a line; replaces *out. */
 sr_status translator_text(const translator *t, translator_line line, const hypothesis *h,
                           byte_buffer *out, sr_failure *why);

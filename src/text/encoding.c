@@ -38,7 +38,7 @@ static size_t put_character(uint8_t byte, uint8_t *to) {
     return 3;
 }
 
-/* Reads the file again if it is not UTF-8; text_read removes a byte order mark. */
+/* Reads the file again if it is not UTF-8. */
 sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, int64_t *lines,
                        bool *recoded, sr_failure *why) {
     sr_failure utf8 = {0};
@@ -52,6 +52,7 @@ sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, 
         return status;
     }
     status = file_read(path, f, why);
+    if (status == SR_OK) text_strip_mark(f);
     for (size_t i = 0; status == SR_OK && i < f->size && !*recoded; i++)
         *recoded = f->byte[i] >= HIGH;
     if (*recoded) {

@@ -2,7 +2,10 @@
 #include "text/line_transform.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "text/unicode.h"
 
 static sr_status no_memory(sr_failure *why) {
     return sr_fail(why, SR_MEMORY, "out of memory for a line of text");
@@ -55,4 +58,18 @@ sr_status line_transform_text(const line_transform *step, int side, const file_b
     *to = (file_bytes){.byte = (uint8_t *)all.byte, .size = all.size};
     snprintf(to->path, sizeof to->path, "%s", from->path);
     return status;
+}
+
+static sr_status lowercase(void *self, int side, const char *line, size_t length, byte_buffer *out,
+                           sr_failure *why) {
+    size_t size = 0;
+    (void)self, (void)side;
+    uint8_t *small = unicode_lower((const uint8_t *)line, length, &size);
+    const bool done = small && buffer_put(out, small, size);
+    free(small);
+    return done ? SR_OK : no_memory(why);
+}
+
+line_transform lowercase_step(void) {
+    return (line_transform){.name = "lowercase", .apply = lowercase};
 }

@@ -46,5 +46,7 @@ sr_status line_transform_text(const line_transform *step, int side, const file_b
  * off, `<br />` a blank (basic_english.c). */
 #define BASIC_ENGLISH "basic_english"
 line_transform basic_english_step(void);
+/* Small letters as Python's str.lower; every other character stays. */
+line_transform lowercase_step(void);
 
 #endif

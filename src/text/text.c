@@ -30,13 +30,34 @@ sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why) {
     return SR_OK;
 }
 
-sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why) {
+void text_strip_mark(file_bytes *f) {
     enum { MARK = 3 };
-    const sr_status status = text_check(f, lines, why);
-    if (status != SR_OK || f->size < MARK || memcmp(f->byte, "\xef\xbb\xbf", MARK) != 0)
-        return status;
+    if (f->size < MARK || memcmp(f->byte, "\xef\xbb\xbf", MARK) != 0) return;
     f->size -= MARK;
     memmove(f->byte, f->byte + MARK, f->size + 1);
+}
+
+void line_ends_add(line_ends *e, const char *text, size_t length) {
+    const char *const end = text + length;
+    for (const char *cr = text; length && (cr = memchr(cr, '\r', (size_t)(end - cr))); cr++) {
+        const bool ends = cr + 1 < end && cr[1] == '\n';
+        e->crlf += ends, e->lone += !ends;
+    }
+}
+
+void line_ends_warning(const line_ends *e, const char *path, char *text, size_t size) {
+    text[0] = 0;
+    if (e->lone)
+        snprintf(text, size,
+                 "%s: %lld carriage return%s without a newline end%s no line; `tr '\\r' '\\n'` "
+                 "makes lines of them",
+                 path, (long long)e->lone, e->lone == 1 ? "" : "s", e->lone == 1 ? "s" : "");
+}
+
+sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why) {
+    const sr_status status = text_check(f, lines, why);
+    if (status != SR_OK) return status;
+    text_strip_mark(f);
     if (f->size == 0) *lines = 0; /* only the mark: no line */
     return SR_OK;
 }

@@ -8,6 +8,19 @@
  * byte and for bytes that are not UTF-8 (utf8.h). */
 sr_status text_check(const file_bytes *f, int64_t *lines, sr_failure *why);
 
+/* Removes a byte order mark at the beginning. */
+void text_strip_mark(file_bytes *f);
+
+/* Carriage returns of a text. Lines end at LF: a CR before it belongs to the end, another one ends
+ * no line. */
+typedef struct line_ends {
+    int64_t crlf, lone;
+} line_ends;
+/* Adds those of a text, or of one line with its end. */
+void line_ends_add(line_ends *e, const char *text, size_t length);
+/* A warning about lone CR of the text `path`, at most `size` bytes; "" without any. */
+void line_ends_warning(const line_ends *e, const char *path, char *text, size_t size);
+
 /* Checks a text that was read, and removes a byte order mark. */
 sr_status text_tidy(file_bytes *f, int64_t *lines, sr_failure *why);
 
@@ -29,6 +42,11 @@ sr_status text_read_as(const char *path, text_encoding encoding, file_bytes *f, 
 
 /* The number of `word` in "first|second|..."; -1: not in it. */
 int text_find_word(const char *words, const char *word);
+
+/* Separator of columns: no other blank is. */
+static inline bool text_separates(char c) {
+    return c == ' ' || c == '\t';
+}
 
 /* A position in a checked text; starts as {f, 0}. */
 typedef struct text_walk {

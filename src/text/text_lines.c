@@ -13,8 +13,9 @@
 #include "base/utf8.h"
 #include "text/file_bytes.h"
 #include "text/file_zip.h"
+#include "text/text.h"
 
-enum { CHUNK = 1 << 16, LONGEST = 1 << 30 };
+enum { CHUNK = 1 << 16, LONGEST = 1 << 30, MARK = 3 /* bytes of a byte order mark */ };
 
 struct text_lines {
     char path[FILE_PATH]; /* for messages */
@@ -22,6 +23,7 @@ struct text_lines {
     gzFile gz;
     file_zip *zip;
     int64_t line; /* number of the last one returned, from 1 */
+    line_ends ends;
     bool ended;
     size_t longest; /* line */
     char *byte;     /* [capacity] */
@@ -169,13 +171,20 @@ sr_status text_lines_next(text_lines *t, const char **line, size_t *length, sr_f
         sr_status status = read_more(t, why);
         if (status != SR_OK) return status;
     }
+    if (!t->line && t->size - t->at >= MARK && !memcmp(t->byte + t->at, "\xef\xbb\xbf", MARK))
+        t->at += MARK;
     if (t->at == t->size) return SR_OK;
     *line = t->byte + t->at;
     *length = end ? (size_t)(end - *line) + 1 : t->size - t->at;
     t->at += *length;
     t->line++;
     t->byte[t->size] = 0;
+    line_ends_add(&t->ends, *line, *length);
     return check_line(t, *line, *length, why);
+}
+
+void text_lines_warning(const text_lines *t, char *text, size_t size) {
+    line_ends_warning(&t->ends, t->path, text, size);
 }
 
 size_t text_first_line(const char *text, size_t length) {

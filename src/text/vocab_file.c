@@ -2,12 +2,14 @@
 #include <string.h>
 
 #include "batch/batch.h"
+#include "text/line_transform.h"
 #include "text/text.h"
 #include "text/vocab.h"
 
 enum { FIELDS = 3, SHOWN = 40 /* bytes of a word in a message */ };
 
-/* The fields of a line, separated by blanks; count may exceed FIELDS. */
+/* The fields of a line, separated by spaces or tabs, as a word may have other blanks in it; count
+ * may exceed FIELDS. */
 typedef struct line_fields {
     const char *at[FIELDS];
     size_t length[FIELDS];
@@ -62,20 +64,26 @@ static sr_status check_word(const vocab *v, const line_fields *l, const char *pa
     return SR_FORMAT;
 }
 
+static line_fields fields_of(const char *line, size_t length) {
+    line_fields l = {.count = 0};
+    for (size_t at = 0; l.count <= FIELDS; l.count++) {
+        while (at < length && text_separates(line[at])) at++;
+        const size_t from = at;
+        while (at < length && !text_separates(line[at])) at++;
+        if (at == from) break;
+        if (l.count < FIELDS) l.at[l.count] = line + from, l.length[l.count] = at - from;
+    }
+    return l;
+}
+
 static sr_status read_words(vocab *v, const file_bytes *f, sr_failure *why) {
-    text_walk w = {f, 0};
+    line_walk w = {.file = f};
     sr_status status = SR_OK;
-    for (int64_t line = 1; w.at < f->size && status == SR_OK; line++) {
+    while (status == SR_OK && line_walk_next(&w)) {
         int64_t count = 0;
-        line_fields l = {.count = 0};
-        const char *at;
-        size_t length;
-        while (text_word(&w, &at, &length)) {
-            if (l.count < FIELDS) l.at[l.count] = at, l.length[l.count] = length;
-            if (l.count <= FIELDS) l.count++;
-        }
-        status = check_fields(&l, f->path, line, &count, why);
-        if (status == SR_OK) status = check_word(v, &l, f->path, line, why);
+        const line_fields l = fields_of(w.line, w.length);
+        status = check_fields(&l, f->path, w.number, &count, why);
+        if (status == SR_OK) status = check_word(v, &l, f->path, w.number, why);
         if (status == SR_OK && !vocab_append(v, l.at[0], l.length[0], count))
             status = sr_fail(why, SR_MEMORY, "%s: out of memory for the dictionary", f->path);
     }

@@ -84,10 +84,22 @@ bool checkpoint_is_name(const char *path);
 /* Reads weights from X.ckpt or X.npz. Every parameter must exist in its shape; running statistics
    may be missing. */
 sr_status weights_read(model *m, const char *path, sr_failure *why);
-/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers; *found: words
-   with a vector. Opened as text_lines_open does. */
-sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, int64_t *found,
+/* What a file of vectors has of a dictionary. */
+enum { VECTOR_EXAMPLES = 3 };
+typedef struct vector_matches {
+    int64_t found, words;             /* words with a vector; all */
+    int64_t example[VECTOR_EXAMPLES]; /* [missing] ids of the most frequent words without one */
+    int missing;
+    char line_ends[256]; /* text_lines_warning of the file */
+} vector_matches;
+/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers. Opened as
+   text_lines_open does. */
+sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, vector_matches *m,
                             sr_failure *why);
+/* Less than 20 % of the words have a vector: a warning with the share and the examples. */
+bool vector_matches_few(const vector_matches *m);
+void vector_matches_warning(const vector_matches *m, const vocab *v, const char *path, char *text,
+                            size_t size);
 /* All of them as a NumPy archive, by name. */
 sr_status weights_write_npz(model *m, const char *path, bool force, sr_failure *why);
 

@@ -48,6 +48,11 @@ static sr_status open_data(trainer *r, sr_failure *why) {
     r->updates = (r->batches + c->update_freq - 1) / c->update_freq * c->epochs;
     if (c->max_steps && c->max_steps < r->updates) r->updates = c->max_steps;
     trainer_note(r, "data: %s", data_describe(r->data));
+    for (const char *at = data_warnings(r->data); *at; at += *at == '\n') {
+        const int length = (int)strcspn(at, "\n");
+        trainer_warn(r, "%.*s", length, at);
+        at += length;
+    }
     const train_resume *from = r->from;
     if (!from || from->updates < r->updates) return SR_OK;
     if (from->updates == r->updates && !from->complete) return SR_OK; /* the last pass is left */
@@ -85,19 +90,32 @@ static void tell_freezing(const trainer *r) {
         trainer_warn(r, "--freeze-stats has no effect: no site has running statistics");
 }
 
+static sr_status read_vectors(const trainer *r, const char *path, sr_failure *why) {
+    const vocab *words = data_dictionary(r->data, SIDE_SOURCE);
+    vector_matches m;
+    if (word_vectors_read(path, words, r->model->embedding, &m, why) != SR_OK) return why->status;
+    trainer_note(r, "word vectors: %s has %lld of %lld words", path, (long long)m.found,
+                 (long long)m.words);
+    r->model->condition = "word vectors pretrained";
+    if (*m.line_ends) trainer_warn(r, "%s", m.line_ends);
+    if (vector_matches_few(&m)) {
+        char text[SR_FAILURE_TEXT];
+        char *condition = r->result->condition;
+        vector_matches_warning(&m, words, path, text, sizeof text);
+        trainer_warn(r, "%s", text);
+        snprintf(condition, sizeof r->result->condition, "word vectors of %lld of %lld words",
+                 (long long)m.found, (long long)m.words);
+        r->model->condition = condition;
+    }
+    return SR_OK;
+}
+
 /* Reads initial weights. */
 static sr_status read_weights(const trainer *r, sr_failure *why) {
     const train_config *c = r->config;
-    const char *vectors = c->model.word_vectors;
-    int64_t found;
     if (r->from) return SR_OK;
-    if (*vectors) {
-        const vocab *words = data_dictionary(r->data, SIDE_SOURCE);
-        if (word_vectors_read(vectors, words, r->model->embedding, &found, why) != SR_OK)
-            return why->status;
-        trainer_note(r, "word vectors: %s has %lld of %lld words", vectors, (long long)found,
-                     (long long)vocab_words(words));
-    }
+    if (*c->model.word_vectors && read_vectors(r, c->model.word_vectors, why) != SR_OK)
+        return why->status;
     return *c->weights ? weights_read(r->model, c->weights, why) : SR_OK;
 }
 

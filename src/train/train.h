@@ -128,6 +128,7 @@ typedef struct train_result {
     int64_t steps, updates, skipped; /* skipped: updates with a non-finite gradient norm */
     int64_t steps_before;            /* of the resumed run */
     train_eval last, test;           /* the last validation; the test */
+    char condition[64];              /* of the model, where it is not a constant */
     bool interrupted;
     const char *diverged; /* why the run counts as diverged; NULL: it does not */
     char stopped[192];    /* why the run ended before its time; "": it did not */

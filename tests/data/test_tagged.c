@@ -118,7 +118,7 @@ static void other_forms(void **state) {
     data_options o = options_of(dir);
     strcpy(o.tag_scheme, "bmes");
     dataset *d = open_data(&o);
-    expect_note(d, "/train.gz (bmes)");
+    expect_note(d, "/train.gz (6 lines end in CR LF) (bmes)");
     expect_sentence(
         d, SPLIT_TRAIN, 0,
         "\xe9\xab\x98/B-NAME \xe9\xab\x98/M-NAME \xe5\x8b\x87/E-NAME \xe7\x94\xb7/S-RACE");

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const word[WORDS] = {"the", "0", "caf\xc3\xa9"};
     real value[ROWS * WIDTH] = {0};
     tensor table = {.rank = 2, .dim = {ROWS, WIDTH, 1, 1}, .count = ROWS * WIDTH, .value = value};
-    int64_t found = 0;
+    vector_matches found;
     sr_failure why = {0};
     vocab *v = vocab_create();
     fuzz_expect(v != NULL, "no memory");

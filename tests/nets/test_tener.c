@@ -433,7 +433,7 @@ static void width_of_words(void **state) {
     strcpy(o.word_vectors, "vectors.txt"); /* read by who trains */
     model *m = tagger_create(&o);
     assert_int_equal(m->embedding->dim[1], 20);
-    assert_string_equal(model_condition(m), "word vectors pretrained");
+    assert_string_equal(model_condition(m), "word vectors from a file");
     model_free(m);
     o.word_vectors[0] = 0;
     m = tagger_create(&o);

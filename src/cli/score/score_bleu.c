@@ -7,6 +7,7 @@
 #include "cli/command_frame.h"
 #include "cli/score/scores.h"
 #include "score/score.h"
+#include "text/line_transform.h"
 #include "text/text.h"
 
 enum { FIRST = 3, FILES = 1 + BLEU_REFERENCES };
@@ -194,6 +195,21 @@ static int print_scores(const tool *t, const bleu_scorer *s, const bleu_options 
     return status;
 }
 
+/* sacreBLEU's warning about a text that seems to be tokenized, for references, too. */
+static void warn_tokenized(const tool *t, const file_bytes *f) {
+    enum { MANY = 100 };
+    int64_t lines = 0;
+    for (line_walk w = {.file = f}; line_walk_next(&w);) {
+        while (w.length && text_separates(w.line[w.length - 1])) w.length--;
+        lines += w.length >= 2 && memcmp(w.line + w.length - 2, " .", 2) == 0;
+    }
+    if (lines >= MANY)
+        tool_warn(t,
+                  "%s: %lld lines end in a tokenized period (' .'): BLEU of tokenized text is not "
+                  "comparable; detokenize it",
+                  f->path, (long long)lines);
+}
+
 static int score_files(const tool *t, const bleu_files *f, const bleu_options *o, bool multi) {
     sr_failure why = {0};
     int64_t lines = 0;
@@ -210,6 +226,7 @@ static int score_files(const tool *t, const bleu_files *f, const bleu_options *o
         if (file->size >= 3 && memcmp(file->byte, "\xef\xbb\xbf", 3) == 0)
             tool_warn(t, "%s: the byte order mark at its start is taken for part of the first word",
                       file->path);
+        if (!multi) warn_tokenized(t, file);
         if (multi && file->size && file->byte[file->size - 1] != '\n')
             tool_warn(
                 t, "%s: no newline at its end; the last byte is cut off, as multi-bleu.perl does",

@@ -9,6 +9,7 @@
 #include "score/conll_score.h"
 #include "text/line_transform.h"
 #include "text/tag_column.h"
+#include "text/text.h"
 
 enum { FIRST = 3 };
 #define AS_IT_STANDS "conlleval"
@@ -230,6 +231,7 @@ static sr_status score(const tool *t, const conll_options *o, const char *path, 
     file_bytes f = {0};
     reading r = {.o = o, .path = path ? path : "standard input"};
     sr_status status = file_read(path ? path : "/dev/stdin", &f, why);
+    if (status == SR_OK) text_strip_mark(&f);
     r.convert = !o->raw && strcmp(o->scheme, AS_IT_STANDS) != 0;
     for (int k = 0; k < SIDES; k++)
         r.column[k] = tag_column_start(r.path, tag_scheme_find(o->scheme)); /* "any": none */

@@ -8,6 +8,7 @@
 #include "cli/text/bpe_commands.h"
 #include "cli/text/text_files.h"
 #include "text/bpe/bpe.h"
+#include "text/text.h"
 
 /* -- learn and vocab --------------------------------------------------------------------------- */
 
@@ -85,6 +86,7 @@ static sr_status count_dictionary(bpe_counts *counts, const char *path, sr_failu
     file_bytes file;
     sr_status status = file_read(path, &file, why);
     if (status != SR_OK) return status;
+    text_strip_mark(&file);
     status = bpe_counts_add_dictionary(counts, &file, why);
     file_free(&file);
     return status;

@@ -8,6 +8,7 @@
 #include "cli/text/bpe_commands.h"
 #include "cli/text/text_files.h"
 #include "text/bpe/bpe.h"
+#include "text/text.h"
 
 typedef struct apply_values {
     option_text codes, vocabulary, separator, glossaries, glossary_file, output;
@@ -90,6 +91,7 @@ static sr_status join_lists(const apply_values *v, glossary_list *l, sr_failure 
     file_bytes file = {0};
     sr_status status = v->glossary_file[0] ? file_read(v->glossary_file, &file, why) : SR_OK;
     if (status != SR_OK) return status;
+    text_strip_mark(&file);
     size_t length = strlen(v->glossaries);
     if (file.size && memchr(file.byte, 0, file.size))
         status = sr_fail(why, SR_FORMAT, "%s: holds a zero byte", v->glossary_file);

@@ -23,6 +23,9 @@ typedef struct index_column {
     int64_t words, longest;
 } index_column;
 
+/* The attention of a sentence takes the square of its words: 1 GB for 16 heads at this length. */
+enum { CONLL_LONGEST = 4096 };
+
 typedef struct conll {
     dataset *d;
     const data_options *options;
@@ -39,7 +42,8 @@ typedef struct conll {
     tag_mark *mark;  /* [words] */
     data_line *word; /* [words], into the file */
     int64_t words, mark_capacity, word_capacity;
-    int64_t offset; /* of its first line */
+    int64_t offset, first_line; /* of its first line */
+    int64_t breaks;             /* lines between sentences so far */
     byte_buffer folded, spelled;
 } conll;
 
@@ -147,7 +151,7 @@ static sr_status add_word(conll *c, sr_failure *why) {
         status = tag_column_add(&c->column, &c->types, w->number, tag.byte, tag.length,
                                 &c->mark[c->words], why);
     if (status != SR_OK) return status;
-    if (c->words == 0) c->offset = w->line - (const char *)w->file->byte;
+    if (c->words == 0) c->offset = w->line - (const char *)w->file->byte, c->first_line = w->number;
     index_add(&c->index, word, c->words);
     c->word[c->words++] = word;
     return SR_OK;
@@ -175,9 +179,20 @@ static sr_status put_word(conll *c, int64_t i, sr_failure *why) {
     return sentence_set_word(&c->d->sentences, c->split, &w, why);
 }
 
+static sr_status check_length(const conll *c, sr_failure *why) {
+    if (c->words <= CONLL_LONGEST) return SR_OK;
+    sr_fail(why, SR_FORMAT, "%s:%lld: a sentence of %lld words, at most %d%s", c->at.file->path,
+            (long long)c->first_line, (long long)c->words, CONLL_LONGEST,
+            c->breaks ? "" : "; the file has no blank line");
+    sr_hint(why, "blank lines end sentences: put them in, or cut the sentence");
+    return SR_FORMAT;
+}
+
 static sr_status end_sentence(conll *c, sr_failure *why) {
     sr_status status = SR_OK;
     if (c->words == 0) return SR_OK;
+    status = check_length(c, why);
+    if (status != SR_OK) return status;
     tag_column_end_sentence(&c->column);
     tag_convert((tag_scheme)c->scheme, c->mark, c->words, c->mark);
     for (int64_t i = 0; status == SR_OK && i < c->words; i++) status = put_word(c, i, why);
@@ -198,7 +213,7 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
     if (status != SR_OK || !found) return status;
     c->split = split;
     c->at = (line_walk){.file = f};
-    c->columns = c->comments = 0;
+    c->columns = c->comments = c->breaks = 0;
     c->index = (index_column){true, true, true, true, 0, 0};
     c->column = tag_column_start(f->path, *o->file_tag_scheme && strcmp(o->file_tag_scheme, "auto")
                                               ? tag_scheme_find(o->file_tag_scheme)
@@ -214,6 +229,7 @@ static sr_status read_split(conll *c, data_split split, const char *name, sr_fai
         }
         const bool ends = columns == 0 || (first.length == sizeof document - 1 &&
                                            !memcmp(first.byte, document, first.length));
+        c->breaks += ends;
         status = ends ? end_sentence(c, why) : add_word(c, why);
     }
     if (status == SR_OK) status = end_sentence(c, why);

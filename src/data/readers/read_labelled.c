@@ -231,6 +231,10 @@ static sr_status read_layout(const labelled *l, const char *name, bool optional,
     return status;
 }
 
+static const char *name_of(const void *labels, int i) {
+    return ((const label_set *)labels)->name[i];
+}
+
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
     labelled l = {.d = d, .options = o, .csv = csv};
     dataset_note(d, "%s: from", d->row->name);
@@ -258,6 +262,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
             dataset_note(d, "%s %s", i ? "," : "; labels", l.labels.name[i]);
         if (shown < l.labels.count) dataset_note(d, " ... %s", l.labels.name[l.labels.count - 1]);
         dataset_finish_sentences(d, l.labels.count);
+        dataset_check_labels(d, name_of, &l.labels, l.labels.count);
     }
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);
     label_set_free(&l.labels);

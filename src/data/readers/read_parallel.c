@@ -69,6 +69,7 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
         if (!found[0] || !found[1]) return file_missing(path[found[0] ? 1 : 0], why);
         status = read_sides(d, path, &text[i], why);
         if (status != SR_OK) return status;
+        for (int k = 0; k < SIDES; k++) dataset_check_ends(d, &text[i].side[k]);
     }
     return SR_OK;
 }

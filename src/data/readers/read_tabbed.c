@@ -130,6 +130,7 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
                              "; warning: column %d (%s) has numbers alone, which are no language "
                              "(Tatoeba's export of four columns: --columns id,A,id2,B)",
                              t.column[i] + 1, i ? o->target : o->source);
+        dataset_check_ends(d, &t.file);
         /* The buffers become the texts. */
         for (int s = 0; s < PAIR_SPLITS; s++) {
             text[s].lines = t.count[s];

@@ -29,7 +29,10 @@ sr_status text_open(dataset *d, const data_options *o, sr_failure *why) {
     for (int i = 0; status == SR_OK && i < RUNNING_SPLITS; i++) {
         if (!*name[i]) continue;
         status = read_split(o, name[i], i == SPLIT_TEST, &text[i], &lines[i], why);
-        if (status == SR_OK && text[i].byte) dataset_note(d, " %s", text[i].path);
+        if (status == SR_OK && text[i].byte) {
+            dataset_note(d, " %s", text[i].path);
+            dataset_check_ends(d, &text[i]);
+        }
     }
     if (status == SR_OK) status = running_set_build(&d->running, text, lines, why);
     for (int i = 0; i < RUNNING_SPLITS; i++) file_free(&text[i]);

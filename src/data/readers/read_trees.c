@@ -25,7 +25,10 @@ static sr_status read_bank(dataset *d, const data_options *o, const char *name, 
     if (status != SR_OK || (!*found && optional)) return status;
     if (!*found) return file_missing(path, why);
     status = treebank_read(path, &how, &b->bank, why);
-    if (status == SR_OK) dataset_note(d, " %s", path);
+    if (status == SR_OK) {
+        dataset_note(d, " %s", path);
+        dataset_check_ends(d, &b->bank.file);
+    }
     return status;
 }
 

@@ -106,5 +106,6 @@ sr_status read_text_file(dataset *d, const data_options *o, const char *name, bo
         status = sr_fail(why, SR_FORMAT, "%s:1: holds no line", path);
     if (status == SR_OK)
         dataset_note(d, " %s%s", path, recoded ? " (not UTF-8: read as Windows-1252)" : "");
+    if (status == SR_OK) dataset_check_ends(d, f);
     return status;
 }

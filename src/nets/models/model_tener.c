@@ -112,7 +112,7 @@ static sr_status tener_build(model *m, const model_options *o, const data_shape 
         params_add(&m->params, "crf.trans", 2, (int64_t[]){tags, tags}, INIT_NORMAL, 1);
     net->crf.start = params_add(&m->params, "crf.start", 1, &tags, INIT_NORMAL, 1);
     net->crf.end = params_add(&m->params, "crf.end", 1, &tags, INIT_NORMAL, 1);
-    m->condition = *o->word_vectors ? "word vectors pretrained" : "word vectors not pretrained";
+    m->condition = *o->word_vectors ? "word vectors from a file" : "word vectors not pretrained";
     m->gives_nll = true;
     return why && why->status != SR_OK ? why->status : m->params.failure.status;
 }

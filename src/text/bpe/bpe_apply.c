@@ -7,6 +7,7 @@
 
 #include "text/bpe/bpe_glossary.h"
 #include "text/bpe/bpe_internal.h"
+#include "text/text.h"
 
 enum { NO_RANK = INT32_MAX, STALE = -2 };
 
@@ -69,6 +70,7 @@ bpe_vocabulary *bpe_vocabulary_parse(const file_bytes *file, int64_t threshold, 
 bpe_vocabulary *bpe_vocabulary_read(const char *path, int64_t threshold, sr_failure *why) {
     file_bytes file;
     if (file_read(path, &file, why) != SR_OK) return NULL;
+    text_strip_mark(&file);
     bpe_vocabulary *v = bpe_vocabulary_parse(&file, threshold, why);
     file_free(&file);
     return v;

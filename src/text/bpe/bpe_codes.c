@@ -91,20 +91,19 @@ sr_status bpe_codes_write(const bpe_codes *codes, FILE *out, sr_failure *why) {
     return bpe_check_write(out, why);
 }
 
-static bool begins_with(const file_bytes *f, const char *text) {
-    return f->size >= strlen(text) && memcmp(f->byte, text, strlen(text)) == 0;
+static bool begins_with(const file_bytes *f, size_t at, const char *text) {
+    return f->size >= at + strlen(text) && memcmp(f->byte + at, text, strlen(text)) == 0;
 }
 
-/* Reads the version line, if any. */
+/* Passes over a byte order mark and reads the version line, if any. */
 static sr_status read_version(bpe_fields *f, int *version, sr_failure *why) {
     static const char mark[] = "#version:";
-    const char *text = (const char *)f->file->byte + sizeof mark - 1;
+    f->at = begins_with(f->file, 0, "\xef\xbb\xbf") ? 3 : 0;
+    const char *text = (const char *)f->file->byte + f->at + sizeof mark - 1;
     *version = 1;
-    if (begins_with(f->file, "\xef\xbb\xbf#"))
-        return sr_fail(why, SR_FORMAT, "%s:1: a byte order mark before '#version'", f->file->path);
-    if (!begins_with(f->file, mark)) return SR_OK;
+    if (!begins_with(f->file, f->at, mark)) return SR_OK;
     size_t length = strcspn(text, "\n");
-    f->at = sizeof mark - 1 + length + (text[length] == '\n');
+    f->at += sizeof mark - 1 + length + (text[length] == '\n');
     f->line = 1;
     while (length && (*text == ' ' || *text == '\t')) text++, length--;
     while (length && strchr(" \t\r", text[length - 1])) length--;

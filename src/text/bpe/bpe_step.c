@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "text/bpe/text_codec.h"
+#include "text/text_lines.h"
 
 typedef struct bpe_self {
     char path[FILE_PATH];
@@ -20,6 +21,23 @@ static sr_status prepare(bpe_self *b, sr_failure *why) {
     return b->cut ? SR_OK : why->status;
 }
 
+/* subword-nmt -i reads lines as str.splitlines does: part by part, so that training makes the
+ * subwords of files from `statrec bpe apply`. */
+static sr_status each_part(const char *line, size_t length,
+                           sr_status (*take)(void *, const char *, size_t, sr_failure *),
+                           void *context, sr_failure *why) {
+    sr_status status = SR_OK;
+    for (size_t bytes; length && status == SR_OK; line += bytes, length -= bytes) {
+        bytes = text_first_line(line, length);
+        status = take(context, line, bytes, why);
+    }
+    return status;
+}
+
+static sr_status count_part(void *counts, const char *line, size_t length, sr_failure *why) {
+    return bpe_counts_add_line(counts, line, length, why);
+}
+
 /* Learns merges from the lines of both sides. */
 static bpe_codes *learn(int64_t merges, const file_bytes *text, int sides, int64_t lines,
                         sr_failure *why) {
@@ -29,7 +47,7 @@ static bpe_codes *learn(int64_t merges, const file_bytes *text, int sides, int64
     for (int i = 0; i < sides; i++) {
         line_walk w = {.file = &text[i]};
         while (status == SR_OK && w.number < lines && line_walk_next(&w))
-            status = bpe_counts_add_line(counts, w.line, w.length, why);
+            status = each_part(w.line, w.length, count_part, counts, why);
     }
     bpe_codes *codes = status == SR_OK ? bpe_learn(counts, &how, why) : NULL;
     bpe_counts_free(counts);
@@ -45,11 +63,21 @@ static sr_status begin(void *self, const file_bytes *text, int sides, int64_t li
     return b->cut ? SR_OK : prepare(b, why);
 }
 
+typedef struct cutting {
+    bpe *by;
+    byte_buffer *out;
+} cutting;
+
+static sr_status cut_part(void *context, const char *line, size_t length, sr_failure *why) {
+    const cutting *c = context;
+    return bpe_apply(c->by, line, length, c->out, why);
+}
+
 static sr_status apply(void *self, int side, const char *line, size_t length, byte_buffer *out,
                        sr_failure *why) {
-    bpe_self *b = self;
+    cutting c = {((bpe_self *)self)->cut, out};
     (void)side;
-    return bpe_apply(b->cut, line, length, out, why);
+    return each_part(line, length, cut_part, &c, why);
 }
 
 static void free_self(void *self) {

@@ -23,8 +23,8 @@ line_transform tokenizer_option_step(const char *tokenize, bool lowercase, bleu_
     form->lowercase = lowercase;
     form->tokenizer = (bleu_tokenizer)(cuts ? text_find_word(BLEU_TOKENIZER_WORDS, tokenize)
                                             : BLEU_TOKENIZE_NONE);
-    if (!cuts && !lowercase) return (line_transform){0};
-    return (line_transform){.name = cuts ? tokenize : "lowercase", .apply = apply, .self = form};
+    if (cuts) return (line_transform){.name = tokenize, .apply = apply, .self = form};
+    return lowercase ? lowercase_step() : (line_transform){0};
 }
 
 dataset *train_data_open(const train_config *c, train_text *text, sr_failure *why) {
