@@ -86,7 +86,7 @@ sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_mode
     sr_status status = SR_OK;
     train_resume newest = {0}; /* checkpoint of a run */
     const bool is_run = !checkpoint_is_name(name);
-    if (is_run) status = train_resume_find(name, &newest, &t->config, why);
+    if (is_run) status = train_resume_find(name, "", &newest, &t->config, why);
     snprintf(t->path, sizeof t->path, "%.511s", is_run ? newest.checkpoint : name);
     train_resume_free(&newest);
     if (status != SR_OK) return status;
