@@ -58,5 +58,7 @@ sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOI
 void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
 /* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);
+/* Removes PREFIX-UPDATE.ckpt.part, which a killed writer left. For the only writer of PREFIX. */
+sr_status checkpoint_sweep(const char *prefix, sr_failure *why);
 
 #endif
