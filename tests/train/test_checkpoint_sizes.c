@@ -245,8 +245,54 @@ static void test_variations(void **state) {
            (long long)all, (long long)refused);
 }
 
+/* statrec check on varied.ckpt: exit status 1 and one line with this part. */
+static void expect_named(const char *part) {
+    program_result r = program_run("statrec check varied.ckpt");
+    const bool one_line = strchr(r.err, '\n') == r.err + strlen(r.err) - 1;
+    if (r.status != 1 || !one_line || !strstr(r.err, part)) fail_msg("%d: %s", r.status, r.err);
+    program_free(&r);
+}
+
+static void test_named(void **state) {
+    (void)state;
+    int64_t value;
+    for (int i = 0; i < (int)(sizeof exact / sizeof *exact); i++) {
+        place p = {3, true, ""};
+        snprintf(p.name, NAME, "%s", exact[i]);
+        if (!strcmp(exact[i], "channels")) p.file = 0;
+        if (!strcmp(exact[i], "classes") || !strcmp(exact[i], "characters")) p.file = 6;
+        if (!strcmp(exact[i], "pos_tags") || !strcmp(exact[i], "arc_labels")) p.file = 10;
+        assert_true(vary(&p, 2, &value));
+        expect_named(exact[i]);
+    }
+}
+
+/* A dictionary without its last word: a word of the model would have no name. */
+static void test_dictionary(void **state) {
+    (void)state;
+    program_result r = program_run("cp %s varied.ckpt", checkpoint_of(3));
+    program_free(&r);
+    static char text[1 << 16];
+    const char *name = "/text/source_dictionary";
+    hid_t f = H5Fopen(program_file("varied.ckpt"), H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t set = H5Dopen2(f, name, H5P_DEFAULT), space = H5Dget_space(set);
+    hsize_t size = (hsize_t)H5Sget_simple_extent_npoints(space);
+    assert_in_range(size, 2, sizeof text);
+    assert_true(H5Dread(set, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    H5Dclose(set), H5Sclose(space);
+    for (size--; text[size - 1] != '\n'; size--) continue;
+    assert_true(H5Ldelete(f, name, H5P_DEFAULT) >= 0);
+    space = H5Screate_simple(1, &size, NULL);
+    set = H5Dcreate2(f, name, H5T_STD_U8LE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_UINT8, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0);
+    H5Dclose(set), H5Sclose(space), H5Fclose(f);
+    expect_named("/text/source_dictionary has ");
+}
+
 int main(void) {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_variations)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_variations),
+                                       cmocka_unit_test(test_named),
+                                       cmocka_unit_test(test_dictionary)};
     return cmocka_run_group_tests(tests, train_all, NULL);
 }
