@@ -143,7 +143,7 @@ typedef struct train_resume {
     /* outputs that the file names, which are not written: "" or one, or both dumps */
     char stored_checkpoint[OPTION_TEXT_SIZE], stored_dumps[2 * OPTION_TEXT_SIZE + 2];
     int64_t steps, updates; /* done */
-    bool complete;                     /* the run has come to its end */
+    bool complete;          /* the run has come to its end */
     char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
 } train_resume;
 /* The two files that the rows of `run` may be in, `run` being either of them: RUN.h5 and
