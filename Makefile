@@ -267,6 +267,7 @@ check: ## install what is missing, build, run all quick tests (ten minutes of tw
 	$(Q)$(MAKE) --no-print-directory check-installed
 check-installed:
 	$(Q)sh tests/layers.sh
+	$(Q)sh tests/outputs.sh
 	$(Q)sh tests/citations.sh
 	$(Q)MAKE='$(MAKE)' sh tests/lost_objects.sh
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
@@ -357,6 +358,7 @@ SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure te
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
 quick: all tests ## the most telling tests, a minute of two cores
 	$(Q)sh tests/layers.sh
+	$(Q)sh tests/outputs.sh
 	$(Q)sh tests/citations.sh
 	$(Q)sh tests/symbols.sh $(BUILD)
 	$(Q)sh tests/run_unit.sh $(filter-out $(foreach t,$(SLOW_TESTS),%/$(t)),$(TESTS))

@@ -22,6 +22,7 @@ rows='
     checkpoints  train/test_torture_checkpoints test_full_disk       1000     3600
     checkpoints  train/test_torture_checkpoints test_flipped         1000     3600
     checkpoints  train/test_torture_checkpoints test_cut             1000     3600
+    sizes        train/test_checkpoint_sizes test_variations     1200     3600
     faults       runfile/test_faults        test_allocations        10000     3600
     flips        runfile/test_flips         test_flips              10000     3600
     power        runfile/test_power         test_power               1000     3600

@@ -10,8 +10,9 @@ static const command_frame frame = {
     "\n"
     "Reads every value of each file and verifies every checksum. Checks the types and shapes\n"
     "of all datasets, the order of steps and singular values, the counts of rows, and the\n"
-    "status \"complete\". Reports files that have no checksums. Prints one line per file, or\n"
-    "one line per fault.\n",
+    "status \"complete\". Reports files that have no checksums. Checks that sizes, model,\n"
+    "dictionaries and weights of a checkpoint fit each other. Prints one line per file, or one\n"
+    "line per fault.\n",
     {NULL, 0},
     NULL,
     "0 all are complete, 1 at least one is damaged or incomplete, 2 usage.",
@@ -40,9 +41,11 @@ static int check_file(const tool *t, const char *path) {
         checkpoint_card card;
         sr_status status = checkpoint_info_read(path, &card, &why);
         checkpoint_info_free(&card);
+        bool weights_only = false;
+        if (status == SR_OK) status = loaded_model_check(path, &weights_only, &why);
         if (status != SR_OK) return tool_report(t, &why);
         tsv_escape(stdout, path);
-        puts(": whole");
+        puts(weights_only ? ": whole, but only its weights can be read" : ": whole");
         return TOOL_DONE;
     }
     if (sr_run_check_all(path, report_fault, &named, &why) != SR_OK) {

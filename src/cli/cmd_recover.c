@@ -61,7 +61,10 @@ int cmd_recover(const tool *t) {
     if (!values.output[0]) return tool_error(t, TOOL_USAGE, "-o NEW.h5 is missing");
     if (sr_run_recover_report(t->argv[2], values.output, values.force, values.up_to_step, &count,
                               print_lost, NULL, &why) != SR_OK) {
-        if (strstr(why.hint, "`statrec recover`")) why.hint[0] = 0; /* that is this */
+        if (strstr(why.hint, "`statrec recover`")) /* that is this */
+            snprintf(why.hint, sizeof why.hint, "%s",
+                     why.status == SR_EXISTS ? "left by a killed program: --force replaces it"
+                                             : "");
         return tool_report(t, &why);
     }
     diagnose_warn_mended(t, 1, t->argv + 2);

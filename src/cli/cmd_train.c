@@ -298,7 +298,8 @@ static int help_resume(void) {
         "checkpoint covered by recorded rows. The result is bit-identical to an uninterrupted\n"
         "run. Rows after the checkpoint are dropped and computed again. The attribute `parent`\n"
         "names the resumed run. --epochs or --max-steps extend a complete run. The run's options\n"
-        "apply. These may change (defaults here are not the run's):\n\n");
+        "apply, without names of outputs: checkpoints are called RUN-UPDATE.ckpt, dumps are not\n"
+        "written. These may change (defaults here are not the run's):\n\n");
     options_help(resume_options(), stdout);
     printf("\nExit status: as of statrec train.\n");
     return TOOL_DONE;
@@ -325,7 +326,8 @@ static sr_status read_resumed(session *s, train_resume *from, sr_failure *why) {
             status = sr_fail(why, SR_STATE, "%s: process %ld is writing it", part, pid);
         sr_run_close(f);
     }
-    if (status == SR_OK) status = train_resume_find(s->tool.argv[2], from, &s->config, why);
+    if (status == SR_OK)
+        status = train_resume_find(s->tool.argv[2], given.checkpoint, from, &s->config, why);
     if (status == SR_OK)
         status = options_parse(resume_options(), &s->config, s->tool.argc, s->tool.argv, 3,
                                &positional, why);

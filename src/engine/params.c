@@ -70,9 +70,10 @@ static param *param_create(const char *name, int rank, const int64_t *dim) {
 static bool check_count(params *p, const char *name, int rank, const int64_t *dim) {
     int64_t count = 1, total;
     bool fits = true;
-    for (int i = 0; i < rank; i++) fits = fits && !__builtin_mul_overflow(count, dim[i], &count);
+    for (int i = 0; i < rank; i++)
+        fits = fits && dim[i] > 0 && !__builtin_mul_overflow(count, dim[i], &count);
     fits = fits && !__builtin_add_overflow(p->total, count, &total);
-    if (!fits) sr_fail(&p->failure, SR_USAGE, "parameter %s has too many numbers", name);
+    if (!fits) sr_fail(&p->failure, SR_USAGE, "parameter %s has no numbers, or too many", name);
     if (fits && p->most && total > p->most)
         fits = sr_fail(&p->failure, SR_FORMAT,
                        "up to parameter %s the model has %lld numbers, the file %lld", name,

@@ -13,7 +13,7 @@
 
 static sr_status read_head(loaded_model *t, const array_reader *f, sr_failure *why) {
     char *text = NULL;
-    int64_t *size;
+    int64_t *size = NULL;
     const char *name;
     sr_status status = array_reader_text(f, "config", &text, why);
     if (status == SR_OK) status = train_config_read(&t->config, text, t->path, why);
@@ -24,7 +24,16 @@ static sr_status read_head(loaded_model *t, const array_reader *f, sr_failure *w
     array_reader_int(f, "meaning", &t->shape.meaning, NULL); /* older ones do not have it */
     for (int i = 0; status == SR_OK && (name = checkpoint_size(&t->shape, i, &size)); i++)
         status = array_reader_int(f, name, size, why);
-    return status;
+    if (status == SR_FORMAT && size == &t->shape.target_vocabulary) {
+        *why = (sr_failure){0};
+        sr_fail(why, SR_FORMAT, "%s: has no target_vocabulary, so only its weights can be read",
+                t->path);
+        sr_hint(why, "`statrec train --weights %s` starts from them", t->path);
+    }
+    if (status == SR_OK && t->updates < 0)
+        status = sr_fail(why, SR_FORMAT, "%s: updates is %lld, not 0 or more", t->path,
+                         (long long)t->updates);
+    return status == SR_OK ? checkpoint_check_sizes(&t->shape, t->path, why) : status;
 }
 
 enum { LONGEST = 1 << 16 }; /* a table of positions is no parameter */
@@ -42,6 +51,17 @@ static sr_status hold_against_file(loaded_model *t, const array_reader *f, sr_fa
     return status;
 }
 
+/* The model of the file, without a tape. */
+static sr_status build_model(loaded_model *t, sr_failure *why) {
+    sr_failure own = {0};
+    t->model = model_create(&t->config.model, &t->shape, &own);
+    if (t->model) return SR_OK;
+    if (own.status == SR_FORMAT) /* from params.c, without the file's name */
+        return sr_fail(why, SR_FORMAT, "%s: %s", t->path, own.text);
+    sr_fail(why, own.status, "%s", own.text), sr_hint(why, "%s", own.hint);
+    return own.status;
+}
+
 static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failure *why) {
     t->threads = o->threads ? o->threads : omp_get_num_procs();
     gemm_setup(t->threads);
@@ -52,14 +72,8 @@ static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failur
     t->task = task_of(t->shape.task);
     t->task_options =
         (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
-    sr_failure own = {0};
-    t->model = model_create(&t->config.model, &t->shape, &own);
-    if (!t->model && own.status == SR_FORMAT) /* from params.c, without the file's name */
-        return sr_fail(why, SR_FORMAT, "%s: %s", t->path, own.text);
-    if (!t->model) {
-        sr_fail(why, own.status, "%s", own.text), sr_hint(why, "%s", own.hint);
-        return own.status;
-    }
+    const sr_status status = build_model(t, why);
+    if (status != SR_OK) return status;
     t->tape = tape_create(t->threads, why);
     if (!t->tape) return why->status;
     t->tape->bf16 = t->config.bf16;
@@ -72,7 +86,7 @@ sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_mode
     sr_status status = SR_OK;
     train_resume newest = {0}; /* checkpoint of a run */
     const bool is_run = !checkpoint_is_name(name);
-    if (is_run) status = train_resume_find(name, &newest, &t->config, why);
+    if (is_run) status = train_resume_find(name, "", &newest, &t->config, why);
     snprintf(t->path, sizeof t->path, "%.511s", is_run ? newest.checkpoint : name);
     train_resume_free(&newest);
     if (status != SR_OK) return status;
@@ -83,6 +97,57 @@ sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_mode
     array_reader_close(f);
     if (status == SR_OK) status = build(t, o, why);
     return status == SR_OK ? weights_read(t->model, t->path, why) : status;
+}
+
+/* Values of /progress that decide where a training continues. */
+static sr_status check_progress(const array_reader *f, sr_failure *why) {
+    int64_t count, number;
+    const char *const group = checkpoint_groups[STATE_PROGRESS];
+    sr_status status = array_reader_count(f, group, &count, why);
+    for (int64_t i = 0; i < count && status == SR_OK; i++) {
+        char member[2 * PARAM_NAME], name[CHECKPOINT_NAME];
+        npz_array a;
+        status = array_reader_name(f, group, i, member, sizeof member, why);
+        snprintf(name, sizeof name, "%s/%s", group, member);
+        if (status == SR_OK) status = array_reader_shape(f, name, &a, why);
+        if (status != SR_OK || a.rank != 0 || a.type != NPZ_INT64) continue;
+        a.data = &number;
+        status = array_reader_fill(f, name, &a, why);
+        if (status == SR_OK)
+            status = checkpoint_check_progress(array_reader_path(f), member, &a, why);
+    }
+    return status;
+}
+
+/* The first format revision with checkpoints had joint dictionaries alone. */
+static bool is_oldest(const array_reader *f) {
+    int64_t size;
+    sr_failure unheard = {0};
+    return f && array_reader_int(f, "target_vocabulary", &size, &unheard) == SR_FORMAT &&
+           array_reader_int(f, "vocabulary", &size, &unheard) == SR_OK;
+}
+
+sr_status loaded_model_check(const char *path, bool *weights_only, sr_failure *why) {
+    loaded_model *t = calloc(1, sizeof *t);
+    if (!t) return sr_fail(why, SR_MEMORY, "%s: out of memory to check it", path);
+    snprintf(t->path, sizeof t->path, "%.511s", path);
+    loaded_model_text text = {0};
+    array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
+    *weights_only = is_oldest(f);
+    sr_status status = f ? SR_OK : why->status;
+    if (status == SR_OK && !*weights_only) {
+        status = read_head(t, f, why);
+        if (status == SR_OK) status = hold_against_file(t, f, why);
+        if (status == SR_OK) status = check_progress(f, why);
+        if (status == SR_OK) status = build_model(t, why);
+        if (status == SR_OK) status = weights_read(t->model, path, why);
+        if (status == SR_OK) status = loaded_model_open_text(t, &text, why);
+    }
+    array_reader_close(f);
+    loaded_model_close_text(&text);
+    loaded_model_close(t);
+    free(t);
+    return status;
 }
 
 void loaded_model_close(loaded_model *t) {

@@ -48,6 +48,10 @@ typedef struct loaded_model {
 sr_status loaded_model_open(loaded_model *t, const char *name, const loaded_model_options *o,
                             sr_failure *why);
 void loaded_model_close(loaded_model *t);
+/* Checks that the model, its sizes, its progress and its dictionaries fit what is stored. Builds
+ * the model, and needs no data. *weights_only: of the first format revision, whose weights alone
+ * can be read. */
+sr_status loaded_model_check(const char *path, bool *weights_only, sr_failure *why);
 /* The data of its run, which must have the sizes that the model was built for. */
 sr_status loaded_model_open_data(loaded_model *t, sr_failure *why);
 

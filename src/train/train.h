@@ -141,8 +141,10 @@ typedef struct train_result {
 typedef struct train_resume {
     char checkpoint[OPTION_TEXT_SIZE], rows[OPTION_TEXT_SIZE]; /* rows: the run file to be read */
     char passed_over[SR_FAILURE_TEXT]; /* why a newer checkpoint was not taken, or "" */
-    int64_t steps, updates;            /* done */
-    bool complete;                     /* the run has come to its end */
+    /* outputs that the file names, which are not written: "" or one, or both dumps */
+    char stored_checkpoint[OPTION_TEXT_SIZE], stored_dumps[2 * OPTION_TEXT_SIZE + 2];
+    int64_t steps, updates; /* done */
+    bool complete;          /* the run has come to its end */
     char *command, *parent; /* of the run file; the caller frees them by train_resume_free */
 } train_resume;
 /* The two files that the rows of `run` may be in, `run` being either of them: RUN.h5 and
@@ -151,8 +153,9 @@ sr_status train_resume_names(const char *run, char output[OPTION_TEXT_SIZE],
                              char part[OPTION_TEXT_SIZE + 8], sr_failure *why);
 
 /* Finds the checkpoint of a run (RUN.h5, RUN.h5.part or a checkpoint) and reads the run's
-   configuration. */
-sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why);
+   configuration, without its names of outputs. checkpoint: prefix of the checkpoints; "": RUN. */
+sr_status train_resume_find(const char *run, const char *checkpoint, train_resume *from,
+                            train_config *c, sr_failure *why);
 void train_resume_free(train_resume *from);
 /* Whether an option may change on resuming: true for "threads". */
 bool train_resume_may_change(const char *key);

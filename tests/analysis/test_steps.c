@@ -279,8 +279,32 @@ static void parts_of_training(void **state) {
     program_free(&few);
 }
 
+/* A file may claim any step; sums of steps stay below 2^63. */
+static void steps_have_a_bound(void **state) {
+    (void)state;
+    static const int64_t last[] = {(int64_t)1 << 53, ((int64_t)1 << 53) + 1, INT64_MAX - 1};
+    for (int i = 0; i < 3; i++) {
+        sr_recorder *r = run_create(program_file("far.h5"), run_options());
+        run_add_ln(r, "b", 2, 0, 1e-5);
+        for (int64_t step = last[i] - 3; step <= last[i]; step++) {
+            sr_begin_step(r, step);
+            sr_put_rows(r, 0, 4);
+            sr_put_scalar(r, 0, SR_SCALAR_row_grad_var, 1);
+            sr_end_step(r, &(sr_step){.size = sizeof(sr_step), step, 10, 1, 1, 0.1, 1});
+        }
+        run_finish(r);
+        program_result p =
+            program_run("stat-scalar far.h5 --stat row_grad_var --burn-in 0 --parts 3");
+        const bool refused = strstr(p.err, "far.h5: its last step is ") != NULL;
+        if (p.status != (i > 0) || refused != (i > 0)) fail_msg("%d: %s", p.status, p.err);
+        if (i == 0) check_cell(&p, 2, "steps", 4); /* all of them in the last third */
+        program_free(&p);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(startup_follows_alpha),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(steps_have_a_bound),
+                                       cmocka_unit_test(startup_follows_alpha),
                                        cmocka_unit_test(tables_say_their_steps),
                                        cmocka_unit_test(per_step_keeps_the_startup),
                                        cmocka_unit_test(phases_of_the_learning_rate),

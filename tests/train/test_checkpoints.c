@@ -205,7 +205,7 @@ static void resume(int stop_after, int64_t updates, train_result *r) {
     train_resume from;
     told t = {.stop_after = stop_after};
     sr_failure why = {0};
-    check_ok(train_resume_find(path_of("small.h5"), &from, &c, &why), &why);
+    check_ok(train_resume_find(path_of("small.h5"), "", &from, &c, &why), &why);
     if (updates) c.max_steps = updates;
     run(&c, &from, &t, r);
     train_resume_free(&from);
@@ -374,7 +374,7 @@ static void rows_fall_short(void **state) {
     assert_int_equal(unlink(path_of("small.h5")), 0);
     assert_int_equal(rename(path_of("small.short"), path_of("small.h5")), 0);
     expect_files("6 4 2");
-    check_ok(train_resume_find(path_of("small.h5"), &from, &c, &why), &why);
+    check_ok(train_resume_find(path_of("small.h5"), "", &from, &c, &why), &why);
     assert_int_equal(from.updates, 4);
     assert_non_null(strstr(from.passed_over, "after step 6, but"));
     train_resume_free(&from);
@@ -415,7 +415,7 @@ static void rows_reach_the_checkpoint(void **state) {
     small_write_pairs(6);
     small_parse(&c, args);
     check_ok(train_run(&c, "test", NULL, &events, &r, &why), &why);
-    check_ok(train_resume_find(path_of("small-killed.h5"), &from, &c, &why), &why);
+    check_ok(train_resume_find(path_of("small-killed.h5"), "", &from, &c, &why), &why);
     assert_int_equal(from.updates, 4);
     assert_string_equal(from.passed_over, "");
     assert_false(from.complete);

@@ -186,7 +186,7 @@ static void goes_on(void **state) {
         parse(&c, args);
         check_ok(train_run(&c, "first", NULL, &events, &r, &why), &why);
         assert_true(r.interrupted && r.updates == after);
-        check_ok(train_resume_find(path_of("small.h5"), &from, &c, &why), &why);
+        check_ok(train_resume_find(path_of("small.h5"), "", &from, &c, &why), &why);
         check_ok(train_run(&c, "resumed", &from, &silent, &r, &why), &why);
         train_resume_free(&from);
         assert_true(!r.interrupted && r.updates == 12);

@@ -28,6 +28,8 @@ typedef struct phase {
     char text[96];
 } phase;
 
+static const int64_t STEP_MOST = (int64_t)1 << 53; /* exact as a double */
+
 /* Updates one after the other; first to last belong to the current phase. */
 typedef struct phase_walk {
     int64_t wanted; /* its number from 1; 0: the last one */
@@ -128,6 +130,9 @@ sr_status window_make(step_window *w, const sr_runfile *run, const char *path, c
     *w = (step_window){0};
     sr_status status = run_last_step(run, &last, why);
     if (status != SR_OK) return status;
+    if (last > STEP_MOST)
+        return sr_fail(why, SR_FORMAT, "%s: its last step is %lld, not 0 to %lld", path,
+                       (long long)last, (long long)STEP_MOST);
     w->given = strcmp(startup, "auto") != 0;
     w->startup = w->given ? strtoll(startup, &end, 10) : sr_run_startup(run);
     if (w->given && (*end || end == startup || w->startup < 0 || w->startup >= STARTUP_MOST))
@@ -167,7 +172,8 @@ void window_describe(const step_window *w, const char *path, tsv *table) {
 
 /* First step of the part. */
 static int64_t part_begin(int64_t from, int64_t length, int64_t cuts, int64_t number) {
-    return from + (number * length + cuts - 1) / cuts;
+    /* without the product of number and length, which may overflow */
+    return from + number * (length / cuts) + (number * (length % cuts) + cuts - 1) / cuts;
 }
 
 step_window window_part(const step_window *w, int64_t cuts, int64_t number) {

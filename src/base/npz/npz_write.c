@@ -17,6 +17,7 @@
 #include "base/containers/map.h"
 #include "base/containers/vector.h"
 #include "base/npz/npz_format.h"
+#include "base/output_file.h"
 
 enum { NPZ_PART = NPZ_PATH + 8, SHORT_MOST = 0xffff };
 /* Versions and a flag of zip files; the first day that they can store, 1 January 1980. */
@@ -210,7 +211,7 @@ static bool put_archive(const npz_writer *w, FILE *file) {
 static int open_part(const npz_writer *w, char part[NPZ_PART]) {
     for (int i = 0;; i++) {
         snprintf(part, NPZ_PART, "%s.%06ld", w->path, ((long)getpid() + i) % 1000000);
-        const int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        const int fd = output_file_create(part);
         if (fd >= 0 || errno != EEXIST || i == 1000) return fd;
     }
 }

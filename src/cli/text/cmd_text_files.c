@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/output_file.h"
 #include "cli/text/text_files.h"
 #include "text/text_lines.h"
 
@@ -62,22 +63,23 @@ sr_status text_output_open(text_output *o, const char *path, bool force, sr_fail
         strcpy(o->part, path);
         strcat(o->part, ".part");
     }
-    errno = 0;
-    o->out = fopen(o->part ? o->part : path, "w");
+    o->out = o->part ? output_file_open(o->part, path, why) : output_file_device(path, why);
     if (o->out) return SR_OK;
-    fail_output(o, why);
     free(o->part);
-    return SR_IO;
+    o->part = NULL;
+    return why->status;
 }
 
 sr_status text_output_finish(text_output *o, sr_status status, sr_failure *why) {
     if (!*o->path) return status;
-    errno = 0;
-    bool failed = ferror(o->out) != 0;
-    if (fclose(o->out) != 0) failed = true;
-    if (status == SR_OK && failed) status = fail_output(o, why);
-    if (o->part && status == SR_OK && rename(o->part, o->path) != 0) status = fail_output(o, why);
-    if (o->part && status != SR_OK) unlink(o->part);
+    if (o->part) {
+        status = output_file_publish(o->out, o->part, o->path, status, why);
+    } else {
+        errno = 0;
+        bool failed = ferror(o->out) != 0;
+        if (fclose(o->out) != 0) failed = true;
+        if (status == SR_OK && failed) status = fail_output(o, why);
+    }
     free(o->part);
     return status;
 }

@@ -23,29 +23,6 @@ void checkpoint_name(const state_item *item, char name[CHECKPOINT_NAME]) {
     snprintf(name, CHECKPOINT_NAME, "%s/%s", checkpoint_groups[item->kind], item->name);
 }
 
-const char *checkpoint_size(data_shape *shape, int i, int64_t **size) {
-    const struct {
-        const char *name;
-        int64_t *size;
-    } of[] = {
-        {"height", &shape->height},
-        {"width", &shape->width},
-        {"channels", &shape->channels},
-        {"classes", &shape->classes},
-        {"vocabulary", &shape->vocabulary},
-        {"longest", &shape->longest},
-        {"target_vocabulary", &shape->target_vocabulary},
-        {"characters", &shape->characters}, /* files of other tasks may be older than these */
-        {"pos_tags", &shape->pos_tags},
-        {"arc_labels", &shape->arc_labels},
-    };
-    const int count = (int)(sizeof of / sizeof of[0]);
-    const bool has_all = shape->task == TASK_TAGS || shape->task == TASK_TREES;
-    if (i < 0 || i >= (has_all ? count : count - 3)) return NULL;
-    *size = of[i].size;
-    return of[i].name;
-}
-
 /* -- writing */
 
 sr_status checkpoint_add(void *writer, const state_item *item, sr_failure *why) {
@@ -96,7 +73,11 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
     array_reader *f = context;
     char name[CHECKPOINT_NAME];
     checkpoint_name(item, name);
-    if (array_reader_has(f, name)) return array_reader_fill(f, name, &item->array, why);
+    if (array_reader_has(f, name)) {
+        const sr_status status = array_reader_fill(f, name, &item->array, why);
+        if (status != SR_OK || item->kind != STATE_PROGRESS) return status;
+        return checkpoint_check_progress(array_reader_path(f), item->name, &item->array, why);
+    }
     if (item->kind == STATE_REPLICA) return SR_OK; /* of fewer shards: start like the first */
     sr_fail(why, SR_FORMAT, "%s: has no %s", array_reader_path(f), name);
     sr_hint(why, "it belongs to a run with another configuration");
@@ -114,6 +95,20 @@ sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shap
     return SR_USAGE;
 }
 
+/* Where the training continues must be a place in the data. */
+static sr_status check_place(const trainer *r, const char *path, sr_failure *why) {
+    const struct {
+        const char *name;
+        int64_t value, most;
+    } row[] = {{"data_batch", r->data_batch, r->batches},
+               {"memory_filled", r->memory.filled, r->memory.rows}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].value > row[i].most)
+            return sr_fail(why, SR_FORMAT, "%s: progress/%s is %lld, not 0 to %lld", path,
+                           row[i].name, (long long)row[i].value, (long long)row[i].most);
+    return SR_OK;
+}
+
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
     array_reader *f = array_reader_open(path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
     if (!f) return why->status;
@@ -125,6 +120,7 @@ sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why) {
                          "%s: made with %lld training batches, the data have %lld now: other data",
                          path, (long long)batches, (long long)r->batches);
     if (status == SR_OK) status = train_state_each(r, fill_item, f, why);
+    if (status == SR_OK) status = check_place(r, path, why);
     if (status == SR_OK) status = shards_reserve(r, why);
     if (status == SR_OK) status = shards_each_replica(r, fill_item, f, why);
     if (status == SR_OK) shards_take_replicas(r);

@@ -16,8 +16,13 @@ sr_status checkpoint_write(trainer *r, const char *path, sr_failure *why);
 /* Everything of the run as it was; refuses the checkpoint of another configuration or other
    data. */
 sr_status checkpoint_restore(trainer *r, const char *path, sr_failure *why);
-/* Name and address of the i-th size of the data; NULL past the end. */
+/* Name and address of the i-th size of the data; NULL past the end (checkpoint_sizes.c). */
 const char *checkpoint_size(data_shape *shape, int i, int64_t **size);
+/* SR_FORMAT names the first size that data of the shape's task cannot have. path: of the file. */
+sr_status checkpoint_check_sizes(const data_shape *shape, const char *path, sr_failure *why);
+/* The same for an array of the group progress, whose values are in a->data. */
+sr_status checkpoint_check_progress(const char *path, const char *name, const npz_array *a,
+                                    sr_failure *why);
 /* SR_USAGE when ids mean other words or classes than in the checkpoint; older ones do not store
    this. */
 sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape, sr_failure *why);
@@ -53,5 +58,7 @@ sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOI
 void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
 /* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);
+/* Removes PREFIX-UPDATE.ckpt.part, which a killed writer left. For the only writer of PREFIX. */
+sr_status checkpoint_sweep(const char *prefix, sr_failure *why);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/containers/vector.h"
 #include "train/checkpoint/checkpoint.h"
@@ -30,6 +32,30 @@ static int64_t update_of(const char *file, const char *base) {
     const size_t count = strspn(digits, "0123456789");
     if (count < 7 || count > 18 || strcmp(digits + count, ".ckpt") != 0) return -1;
     return strtoll(digits, NULL, 10);
+}
+
+sr_status checkpoint_sweep(const char *prefix, sr_failure *why) {
+    const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
+    const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
+    char directory[CHECKPOINT_PATH], path[2 * CHECKPOINT_PATH];
+    struct stat s;
+    sr_status status = SR_OK;
+    snprintf(directory, sizeof directory, "%.*s", length, slash ? prefix : ".");
+    DIR *d = opendir(directory);
+    for (const struct dirent *e; d && status == SR_OK && (e = readdir(d));) {
+        char name[256] = "";
+        const size_t size = strlen(e->d_name), tail = sizeof ".part" - 1;
+        if (size < tail || size >= sizeof name || strcmp(e->d_name + size - tail, ".part"))
+            continue;
+        memcpy(name, e->d_name, size - tail);
+        if (update_of(name, base) < 0) continue;
+        snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
+        if (lstat(path, &s) != 0 || !S_ISREG(s.st_mode)) continue;
+        if (unlink(path) != 0 && errno != ENOENT)
+            status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
+    }
+    if (d) closedir(d);
+    return status;
 }
 
 static int newest_first(const void *a, const void *b) {

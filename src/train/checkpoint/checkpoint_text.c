@@ -77,6 +77,14 @@ static sr_status read_merges(const array_reader *f, loaded_model_text *to, sr_fa
     return status;
 }
 
+/* Every word has its row in the embedding, and every row its word. */
+static sr_status check_dictionary(const loaded_model *t, const char *name, const vocab *v,
+                                  int64_t rows, sr_failure *why) {
+    if (!v || vocab_size(v) == rows) return SR_OK;
+    return sr_fail(why, SR_FORMAT, "%s: /text/%s has %lld words, the model %lld", t->path, name,
+                   (long long)vocab_size(v), (long long)rows);
+}
+
 sr_status loaded_model_open_text(const loaded_model *t, loaded_model_text *text, sr_failure *why) {
     *text = (loaded_model_text){0};
     array_reader *f = array_reader_open(t->path, CHECKPOINT_FORMAT, CHECKPOINT_VERSION, why);
@@ -87,6 +95,12 @@ sr_status loaded_model_open_text(const loaded_model *t, loaded_model_text *text,
     sr_status status = read_dictionary(f, "text/source_dictionary", &text->dictionary[0], why);
     if (status == SR_OK)
         status = read_dictionary(f, "text/target_dictionary", &text->dictionary[1], why);
+    const data_shape *s = &t->shape;
+    if (status == SR_OK)
+        status = check_dictionary(t, "source_dictionary", text->dictionary[0], s->vocabulary, why);
+    if (status == SR_OK)
+        status = check_dictionary(t, "target_dictionary", text->dictionary[1],
+                                  s->target_vocabulary ? s->target_vocabulary : s->vocabulary, why);
     text->joint = text->dictionary[0] && !text->dictionary[1];
     if (text->joint) text->dictionary[1] = text->dictionary[0];
     if (status == SR_OK) status = read_merges(f, text, why);

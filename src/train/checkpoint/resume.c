@@ -1,7 +1,8 @@
 /* resume.c -- finds the run to resume and its checkpoint.
  *
  * Rows are in RUN.h5.part after a kill, in RUN.h5 after a signal or at the end. The run resumes
- * from the newest valid checkpoint covered by recorded rows. The configuration is the run file's.
+ * from the newest valid checkpoint covered by recorded rows. The configuration is the run file's,
+ * except for names of outputs: the file may come from a stranger (docs/reliability.md).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@ bool train_resume_may_change(const char *key) {
         "threads",   "data-dir",       "epochs",       "max-steps",     "checkpoint-every",
         "keep",      "on-write-error", "quiet",        "profile",       "test",
         "final-tid", "final-batches",  "flush-steps",  "flush-seconds", "patience",
-        "sync",      "shards",         "rank-timeout", "pairs",
+        "sync",      "shards",         "rank-timeout", "pairs",         "checkpoint",
     };
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (!strcmp(keys[i], key)) return true;
@@ -26,7 +27,8 @@ bool train_resume_may_change(const char *key) {
 /* Paths, which may change when a run is moved. */
 static bool says_where(const char *key) {
     return !strcmp(key, "output") || !strcmp(key, "checkpoint") || !strcmp(key, "config") ||
-           !strcmp(key, "force") || !strcmp(key, "weights") || !strcmp(key, "word-vectors");
+           !strcmp(key, "force") || !strcmp(key, "dump-weights") || !strcmp(key, "dump-batches") ||
+           !strcmp(key, "weights") || !strcmp(key, "word-vectors");
 }
 
 void train_resume_free(train_resume *from) {
@@ -90,13 +92,31 @@ static sr_status choose_checkpoint(const char *prefix, int64_t steps, const trai
     if (status != SR_OK || *from->checkpoint) return status;
     if (first.status != SR_OK) return sr_fail(why, first.status, "%s", first.text);
     sr_fail(why, SR_USAGE, "%s: there is no checkpoint %s-*.ckpt", from->rows, prefix);
-    sr_hint(why, "`statrec train --checkpoint-every 500` writes them");
+    if (*from->stored_checkpoint && !*c->checkpoint)
+        sr_hint(why, "the run wrote %.200s-*.ckpt: name that file, or resume with --checkpoint",
+                from->stored_checkpoint);
+    else
+        sr_hint(why, "`statrec train --checkpoint-every 500` writes them");
     return SR_USAGE;
 }
 
+/* A run file may name no file to write, and may not remove more than the default does. `force` has
+ * no effect on a resumed run, which replaces its own file alone. */
+static void forget_outputs(train_config *c, const char *output, const char *checkpoint,
+                           train_resume *from) {
+    enum { KEEP_DEFAULT = 2 }; /* of config_recording.c */
+    snprintf(from->stored_checkpoint, sizeof from->stored_checkpoint, "%s", c->checkpoint);
+    snprintf(from->stored_dumps, sizeof from->stored_dumps, "%s%s%s", c->dump_weights,
+             *c->dump_weights && *c->dump_batches ? ", " : "", c->dump_batches);
+    snprintf(c->output, sizeof c->output, "%.511s", output);
+    snprintf(c->checkpoint, sizeof c->checkpoint, "%.511s", checkpoint);
+    *c->dump_weights = *c->dump_batches = *c->conf = 0;
+    if (c->keep < KEEP_DEFAULT) c->keep = KEEP_DEFAULT;
+}
+
 /* Reads one of the files that the rows may be in. */
-static sr_status try_rows(const char *rows, const char *output, train_resume *from, train_config *c,
-                          sr_failure *why) {
+static sr_status try_rows(const char *rows, const char *output, const char *checkpoint,
+                          train_resume *from, train_config *c, sr_failure *why) {
     char prefix[CHECKPOINT_PATH];
     run_record_info look;
     *from = (train_resume){0};
@@ -104,7 +124,7 @@ static sr_status try_rows(const char *rows, const char *output, train_resume *fr
     sr_status status = run_record_open_look(rows, &look, why);
     if (status == SR_OK) status = train_config_read(c, look.config, rows, why);
     if (status == SR_OK) {
-        snprintf(c->output, sizeof c->output, "%.511s", output);
+        forget_outputs(c, output, checkpoint, from);
         checkpoint_prefix(c, prefix);
         status = choose_checkpoint(prefix, look.last_step, c, from, why);
     }
@@ -136,14 +156,15 @@ sr_status train_resume_names(const char *run, char output[OPTION_TEXT_SIZE],
     return SR_OK;
 }
 
-sr_status train_resume_find(const char *run, train_resume *from, train_config *c, sr_failure *why) {
+sr_status train_resume_find(const char *run, const char *checkpoint, train_resume *from,
+                            train_config *c, sr_failure *why) {
     char output[OPTION_TEXT_SIZE], part[OPTION_TEXT_SIZE + 8];
     *from = (train_resume){0};
     if (train_resume_names(run, output, part, why) != SR_OK) return why->status;
     const bool both = access(part, F_OK) == 0;
     sr_failure own = {0};
-    if (both && try_rows(part, output, from, c, &own) == SR_OK) return SR_OK;
+    if (both && try_rows(part, output, checkpoint, from, c, &own) == SR_OK) return SR_OK;
     train_resume_free(from);
     if (both && access(output, F_OK) != 0) return *why = own, own.status;
-    return try_rows(output, output, from, c, why);
+    return try_rows(output, output, checkpoint, from, c, why);
 }

@@ -1,0 +1,55 @@
+/* output_file.c -- see output_file.h. */
+#include "base/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+int output_file_create(const char *path) {
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0 || fd > STDERR_FILENO) return fd;
+    const int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* messages go to 0 to 2 */
+    close(fd);
+    return higher;
+}
+
+FILE *output_file_open(const char *part, const char *path, sr_failure *why) {
+    const int fd = output_file_create(part);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out) return out;
+    const int reason = errno;
+    if (fd >= 0) close(fd), unlink(part);
+    if (reason != EEXIST) {
+        sr_fail(why, SR_IO, "%s: %s", path, strerror(reason));
+        return NULL;
+    }
+    sr_fail(why, SR_EXISTS, "%s: exists", part);
+    sr_hint(why, "another program is writing it, or one was killed; then remove it");
+    return NULL;
+}
+
+FILE *output_file_device(const char *path, sr_failure *why) {
+    const int fd = open(path, O_WRONLY | O_CLOEXEC);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (out) return out;
+    sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    if (fd >= 0) close(fd);
+    return NULL;
+}
+
+sr_status output_file_publish(FILE *out, const char *part, const char *path, sr_status so_far,
+                              sr_failure *why) {
+    errno = 0;
+    bool written = !ferror(out) && fflush(out) == 0;
+    if (written && so_far == SR_OK)
+        written = fsync(fileno(out)) == 0 || errno == EINVAL || errno == ENOSYS;
+    int reason = errno;
+    if (fclose(out) != 0 && written) written = false, reason = errno;
+    if (so_far == SR_OK && written && rename(part, path) == 0) return SR_OK;
+    if (so_far == SR_OK && written) reason = errno;
+    unlink(part);
+    if (so_far != SR_OK) return so_far;
+    return sr_fail(why, SR_IO, "%s: %s", path, reason ? strerror(reason) : "write failed");
+}
