@@ -48,6 +48,26 @@ void sr_gradient_sums(const sr_tensor *g, const sr_tensor *x, const double *cent
 void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, double eps,
                   bool root, double square[2]);
 
+/* Everything that one pass of a site needs, in one call of a host for which calls are expensive.
+ *
+ * g, x: contiguous [outer, channels, inner] of one element type. vector: mean, variance, sum_g,
+ * sum_gc and the gain, [channels] each of type vector_element. to [6, channels]: rows mean,
+ * variance, sum_g, sum_gc, sum_gg, gain. Rows whose vector is given are copies of it. A missing
+ * gain becomes ones. The mean, the variance, sum_g and sum_gc are given, and x may be NULL then; or
+ * all four are made of x and g. g NULL: the row of sum_gg stays. square: sr_row_norms of them, or
+ * NULL. */
+typedef struct sr_pass_sums {
+    size_t size;
+    const void *g, *x, *vector[5];
+    sr_element element, vector_element;
+    int64_t outer, channels, inner;
+    double *to, *square;
+    double eps;
+    bool root;
+} sr_pass_sums;
+
+void sr_sum_pass(const sr_pass_sums *p);
+
 /* ||a - b||_2 / d, and ||sqrt(a) - sqrt(b)||_2 / d. docs/norms.md 18.1 */
 double sr_dist(const double *a, const double *b, int64_t d);
 double sr_dist_root(const double *a, const double *b, int64_t d);

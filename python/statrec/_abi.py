@@ -77,8 +77,14 @@ Tensor = struct("Tensor", [("data", c_void_p), ("element", c_int),
                            *several("outer channels inner", c_int64), ("valid", c_void_p),
                            ("samples", c_int64)])
 
-# Tensor and Pass by module struct's letters: a Structure takes longer than the sums of a small tensor.
+PassSums = struct("PassSums", [
+    *several("g x", c_void_p), ("vector", c_void_p * 5), *several("element vector_element", c_int),
+    *several("outer channels inner", c_int64), *several("to square", c_void_p), ("eps", c_double),
+    ("root", c_bool)])
+
+# These by module struct's letters: a Structure takes longer than the sums of a small tensor.
 TENSOR, PASS = "NPiqqqPq", "Ni??qqqqP"
+PASS_SUMS = "N7PiiqqqPPd?0N"
 
 Finish = struct("Finish", several("status reason weights_digest", c_char_p))
 
@@ -126,6 +132,7 @@ PROTOTYPES = {
     "sr_moments": (c_int64, [_BYTES, c_void_p, c_void_p, c_void_p]),
     "sr_gradient_sums": (None, [_BYTES, _BYTES, *[c_void_p] * 4]),
     "sr_row_norms": (None, [_BYTES, _BYTES, c_void_p, c_double, c_bool, c_void_p]),
+    "sr_sum_pass": (None, [_BYTES]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
     "sr_add_site": (c_int, [_RUN, _TO(Site)]),

@@ -17,15 +17,19 @@ _THREADS = 2  # with more of them torch's kernels need less time
 
 
 _SIZE = ctypes.sizeof(_abi.Tensor)
+_SIZE_BYTES = struct.calcsize("@N")  # of the size that a struct begins with
 _packed = struct.Struct("@" + _abi.TENSOR).pack
+_pass_sums = struct.Struct("@" + _abi.PASS_SUMS)
+_seven = struct.Struct("@7P").pack_into
 
 
 @functools.lru_cache(maxsize=None)
 def _functions():
-    """sr_moments, sr_gradient_sums and sr_row_norms, or None: the library does not load."""
+    """sr_moments, sr_gradient_sums, sr_row_norms and sr_sum_pass; None: the library does not load."""
     try:
         loaded = library()
-        return loaded.sr_moments, loaded.sr_gradient_sums, loaded.sr_row_norms
+        return (loaded.sr_moments, loaded.sr_gradient_sums, loaded.sr_row_norms,
+                loaded.sr_sum_pass)
     except Error:
         return None
 
@@ -35,6 +39,36 @@ def reads(x, g=None):
     return (x.is_cpu and x.dtype in _ELEMENTS and x.is_contiguous()
             and (g is None or g.is_cpu and g.dtype in _ELEMENTS and g.is_contiguous())
             and torch.get_num_threads() <= _THREADS and _functions() is not None)
+
+
+def ready():
+    """Whether torch has so few threads that the library is called."""
+    return torch.get_num_threads() <= _THREADS and _functions() is not None
+
+
+def element(dtype):
+    """The number of this type of elements, or None."""
+    return _ELEMENTS.get(dtype)
+
+
+class PassSums:
+    """sr_sum_pass of tensors of one shape [outer, width, inner] and type, its arguments prepared.
+
+    to [6, width] and square [2] or None: doubles that live as long. The call takes addresses, which
+    may be None: of g, x, mean, variance, sum g, sum g (x - mean) and the gain.
+    """
+    __slots__ = ("_given", "_at", "_call")
+
+    def __init__(self, shape, dtype, vector_dtype, to, square, eps, root):
+        self._given = ctypes.create_string_buffer(_pass_sums.size)
+        self._at, self._call = ctypes.addressof(self._given), _functions()[3]
+        _pass_sums.pack_into(self._given, 0, _pass_sums.size, *[0] * 7, _ELEMENTS[dtype],
+                             _ELEMENTS[vector_dtype], *shape, to.data_ptr(),
+                             0 if square is None else square.data_ptr(), eps, root)
+
+    def __call__(self, *addresses):
+        _seven(self._given, _SIZE_BYTES, *addresses)
+        self._call(self._at)
 
 
 def _given(g, x):

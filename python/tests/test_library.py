@@ -136,7 +136,8 @@ class ShorterStructs(unittest.TestCase):
 # The struct of a class, and those of its fields that C calls otherwise.
 STRUCTS = {"sr_failure": _abi.Failure, "sr_options": _abi.Options, "sr_site": _abi.Site,
            "sr_step": _abi.Step, "sr_forward": _abi.Forward, "sr_backward": _abi.Backward,
-           "sr_pass": _abi.Pass, "sr_tensor": _abi.Tensor, "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
+           "sr_pass": _abi.Pass, "sr_tensor": _abi.Tensor, "sr_pass_sums": _abi.PassSums,
+           "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
            "sr_run_metric": _abi.RunMetric, "sr_run_declared": _abi.RunDeclared,
            "sr_run_embedding": _abi.RunEmbedding, "sr_recovery": _abi.Recovery}
 
@@ -182,6 +183,12 @@ class Headers(InDirectory):
             self.assertEqual(struct.calcsize("@" + 2 * letters), 2 * ctypes.sizeof(kind))
             one = kind.from_buffer_copy(struct.pack("@" + letters, *values))
             self.assertEqual([getattr(one, name) for name, _ in kind._fields_], values)
+        self.assertEqual(struct.calcsize("@" + _abi.PASS_SUMS), ctypes.sizeof(_abi.PassSums))
+        values = [128, *range(1, 13), 13, 14, 0.5, True]
+        one = _abi.PassSums.from_buffer_copy(struct.pack("@" + _abi.PASS_SUMS, *values))
+        self.assertEqual((one.g, one.x, list(one.vector), one.element, one.vector_element, one.outer,
+                          one.channels, one.inner, one.to, one.square, one.eps, one.root),
+                         (1, 2, [3, 4, 5, 6, 7], 8, 9, 10, 11, 12, 13, 14, 0.5, True))
 
     def test_enumerations(self):
         asked = [f'printf("{name} %d\\n", (int){name});' for name in NUMBERS]

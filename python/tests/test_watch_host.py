@@ -220,37 +220,37 @@ class Failures(WatchCase):
 
     def test_a_tap_that_fails(self):
         """A defect in a hook ends the recording, not the training."""
-        from statrec._watching import _sums
-        model, kept = mlp(), _sums.moments
+        from statrec._watching._caught import Stored
+        model, kept = mlp(), Stored.read
         try:
-            _sums.moments = lambda x: 1 / 0
+            Stored.read = lambda *given: 1 / 0
             with fake_watch(model) as run, self.assertWarnsRegex(RuntimeWarning, "division"):
                 train(model, torch.randn(2, 4, 5), run)
         finally:
-            _sums.moments = kept
+            Stored.read = kept
         self.assertIn("ZeroDivisionError", run.failure)
 
     def test_a_failure_holds_nothing(self):
         """Neither the tensors of the hook that failed nor the run, before and after step()."""
-        from statrec._watching import _sums
-        model, kept = mlp(), _sums.moments
+        from statrec._watching._caught import Stored
+        model, kept = mlp(), Stored.read
         run, here = fake_watch(model), []
         gc.collect()
         gc.disable()
         try:
-            def fail(x):
-                here.append(weakref.ref(x))
+            def fail(stored, layout, g, x, *given):
+                here.extend([weakref.ref(g), weakref.ref(x)])
                 raise MemoryError("full")
-            _sums.moments = fail
+            Stored.read = fail
             model(torch.randn(3, 5)).sum().backward()
-            self.assertEqual([ref() for ref in here], [None])
+            self.assertEqual([ref() for ref in here], [None] * 2)
             with self.assertWarnsRegex(RuntimeWarning, "MemoryError: full"):
                 run.step()
             here = [weakref.ref(run), weakref.ref(model), weakref.ref(run._shared)]
             del run, model
             self.assertEqual([ref() for ref in here], [None] * 3)
         finally:
-            _sums.moments = kept
+            Stored.read = kept
             gc.enable()
 
     def test_status(self):

@@ -11,6 +11,7 @@ from torch import nn
 try:
     import statrec
     from statrec._library import library
+    from statrec._watching import _passes
     library()
 except Exception as error:  # other tests tell what is missing
     raise unittest.SkipTest(f"no libstatrec: {error}") from None
@@ -23,6 +24,25 @@ def discrepancy(x, mu, sigma2):
     sigma = sigma2.sqrt()
     return [((part - other).norm() / sigma.norm()).item()
             for part, other in ((x.mean(0), mu), (x.var(0, correction=0).sqrt(), sigma))]
+
+
+class Joined(unittest.TestCase):
+    def test_passes_weigh_by_their_rows(self):
+        """The sums of passes of 3, 5 and 40 rows, joined, are those of 48 rows."""
+        torch.manual_seed(3)
+        sizes, gain = (3, 5, 40), torch.randn(WIDTH, dtype=torch.float64)
+        x = [torch.randn(rows, WIDTH, dtype=torch.float64) + rows for rows in sizes]
+        g = [torch.randn(rows, WIDTH, dtype=torch.float64) for rows in sizes]
+
+        def block(x, g):
+            mean, variance = x.mean(0), x.var(0, correction=0)
+            return torch.stack([mean, variance, variance + mean ** 2, g.sum(0),
+                                (g * (x - mean)).sum(0), g.square().sum(0), gain])
+        got = _passes.merged([
+            _passes.HostPass(None, (rows, 1, 2), block(*one), 0, WIDTH, True)
+            for rows, one in zip(sizes, zip(x, g))])
+        torch.testing.assert_close(got.block, block(torch.cat(x), torch.cat(g)), rtol=1e-12, atol=1e-12)
+        self.assertEqual((got.rows, got.samples, got.padded), (48, 3, 6))
 
 
 class Merged(unittest.TestCase):

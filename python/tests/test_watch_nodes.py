@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from statrec._watching import _nodes, _sums
+from statrec._watching import _caught, _nodes, _sums
 
 
 class Net(nn.Module):
@@ -49,8 +49,11 @@ class NodeCase(WatchCase):
     def setUp(self):
         torch.manual_seed(6)
         self.read = []  # shapes of the tensors that were read
-        whole = _sums.moments
+        whole, in_place = _sums.moments, _caught.Stored.read
         self.patch(_sums, "moments", lambda x: (self.read.append(tuple(x.shape)), whole(x))[1])
+        self.patch(_caught.Stored, "read", lambda stored, layout, *given: (
+            self.read.append(layout.native if layout.planes else layout.native[:2]),
+            in_place(stored, layout, *given))[1])
 
     def one_step(self, model, batch, weight, **options):
         with fake_watch(model, **options) as run:

@@ -315,3 +315,46 @@ void sr_row_norms(const sr_tensor *g, const sr_tensor *x, const double *gamma, d
         square[0] += (dx < 0 ? 0 : dx) / s2, square[1] += sums[3] / s2; /* NaN stays */
     }
 }
+
+/* -- a whole pass ------------------------------------------------------------------------------ */
+
+/* sum_gg[c] of g^2 alone; scratch [2, channels]. */
+static void squares_of(const sr_tensor *g, double *scratch, double *sum_gg) {
+    if (g->inner == 1) {
+        const int64_t n = sr_moments(g, scratch, scratch + g->channels, sum_gg);
+        for (int64_t c = 0; c < g->channels; c++) sum_gg[c] *= (double)n;
+        return;
+    }
+    memset(sum_gg, 0, (size_t)g->channels * sizeof *sum_gg);
+    for (int64_t o = 0; o < g->outer; o++)
+        for (int64_t i = 0; i < g->inner; i += RUN) {
+            const run r = run_of(g, o, i);
+            for (int64_t c = 0; c < g->channels; c++) {
+                double sum, square;
+                kernels_of(g->element)
+                    ->sum_values(element_at(g, r.at + c * g->inner), r.n, 0, &sum, &square);
+                sum_gg[c] += square;
+            }
+        }
+}
+
+void sr_sum_pass(const sr_pass_sums *p) {
+    enum { MEAN, VARIANCE, SUM_G, SUM_GC, SUM_GG, GAIN };
+    const int64_t d = p->channels;
+    const sr_tensor g = SR_INIT(sr_tensor, p->g, p->element, p->outer, d, p->inner, NULL, 0);
+    const sr_tensor x = SR_INIT(sr_tensor, p->x, p->element, p->outer, d, p->inner, NULL, 0);
+    double *row[6];
+    for (int i = 0; i < 6; i++) row[i] = p->to + i * d;
+    if (p->vector[MEAN]) {
+        if (p->g) squares_of(&g, row[MEAN], row[SUM_GG]); /* two rows that are filled below */
+    } else {
+        sr_moments(&x, row[MEAN], row[VARIANCE], row[SUM_GG]);
+        sr_gradient_sums(&g, &x, row[MEAN], row[SUM_G], row[SUM_GC], row[SUM_GG]);
+    }
+    for (int i = 0; i < 5; i++)
+        if (p->vector[i])
+            kernels_of(p->vector_element)->read(p->vector[i], d, row[i < 4 ? i : GAIN]);
+    for (int64_t c = 0; c < d && !p->vector[4]; c++) row[GAIN][c] = 1;
+    if (p->square)
+        sr_row_norms(&g, &x, p->vector[4] ? row[GAIN] : NULL, p->eps, p->root, p->square);
+}

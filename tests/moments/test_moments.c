@@ -324,11 +324,69 @@ static void test_row_norms(void **state) {
     assert_true(isnan(square[0]) && isnan(square[1]));
 }
 
+/* -- a whole pass ------------------------------------------------------------------------------ */
+
+/* One call gives the bits of the calls that it stands for. */
+static void check_whole_pass(const layout *l, sr_element element, bool gained, bool root) {
+    const int64_t d = l->channels, size = l->outer * d * l->inner;
+    void *gs = need((size_t)size * 8), *xs = need((size_t)size * 8);
+    float *gain = need((size_t)d * sizeof *gain);
+    double *gamma = need((size_t)d * 8), *want = need((size_t)d * 7 * 8),
+           *got = need((size_t)d * 6 * 8), squares[2], rows[2];
+    for (int64_t k = 0; k < d; k++) gamma[k] = gain[k] = (float)(1.5 + noise(k + 5));
+    for (int64_t k = 0; k < size; k++)
+        store(element, xs, k, 2 + noise(k)), store(element, gs, k, 3 * noise(k + 777));
+    const sr_tensor g = SR_INIT(sr_tensor, gs, element, l->outer, d, l->inner, NULL, 0);
+    const sr_tensor x = SR_INIT(sr_tensor, xs, element, l->outer, d, l->inner, NULL, 0);
+    sr_moments(&x, want, want + d, want + 6 * d);
+    sr_gradient_sums(&g, &x, want, want + 2 * d, want + 3 * d, want + 4 * d);
+    for (int64_t k = 0; k < d; k++) want[5 * d + k] = gained ? gamma[k] : 1;
+    if (l->inner == 1) sr_row_norms(&g, &x, gained ? gamma : NULL, 1e-3, root, rows);
+    sr_pass_sums p = SR_INIT(sr_pass_sums, .g = gs, .x = xs, .element = element, .outer = l->outer,
+                             .channels = d, .inner = l->inner, .to = got, .eps = 1e-3, .root = root,
+                             .square = l->inner == 1 ? squares : NULL);
+    p.vector[4] = gained ? gain : NULL, p.vector_element = SR_FLOAT32;
+    sr_sum_pass(&p);
+    assert_memory_equal(got, want, (size_t)d * 6 * 8);
+    if (p.square) assert_memory_equal(squares, rows, sizeof rows);
+    free(gs), free(xs), free(gain), free(gamma), free(want), free(got);
+}
+
+static void test_whole_pass(void **state) {
+    (void)state;
+    for (int l = 0; l < LAYOUTS; l++)
+        for (int e = SR_FLOAT32; e <= SR_FLOAT64 && layouts[l].outer; e++)
+            check_whole_pass(&layouts[l], (sr_element)e, e == SR_FLOAT32, l % 2);
+}
+
+/* Vectors that are given are copied; of the tensors g alone is read, for its squares. */
+static void test_pass_of_vectors(void **state) {
+    (void)state;
+    const float mean[2] = {1, 2}, inverse[2] = {3, 4}, sum_g[2] = {5, 6}, sum_gx[2] = {7, 8},
+                gain[2] = {9, 10};
+    const float g[12] = {1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    double to[12] = {[8] = -1, [9] = -1};
+    sr_pass_sums p = SR_INIT(sr_pass_sums, NULL, NULL, {mean, inverse, sum_g, sum_gx, gain},
+                             SR_FLOAT32, SR_FLOAT32, 2, 2, 3, to, NULL, 0, false);
+    sr_sum_pass(&p);
+    const double without[12] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -1, 9, 10};
+    assert_memory_equal(to, without, sizeof to);
+    p.g = g;
+    sr_sum_pass(&p);
+    const double planes[12] = {1, 2, 3, 4, 5, 6, 7, 8, 14 + 194, 77 + 365, 9, 10};
+    check_near_double("planes", to, planes, 12, 1e-15, 0);
+    p.outer = 6, p.inner = 1;
+    sr_sum_pass(&p);
+    const double rows[12] = {1, 2, 3, 4, 5, 6, 7, 8, 286, 364, 9, 10};
+    check_near_double("rows", to, rows, 12, 1e-14, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_half),    cmocka_unit_test(test_moments),
         cmocka_unit_test(test_elements),      cmocka_unit_test(test_moments_without_rows),
         cmocka_unit_test(test_gradient_sums), cmocka_unit_test(test_row_norms),
+        cmocka_unit_test(test_whole_pass),    cmocka_unit_test(test_pass_of_vectors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,12 @@
 """A forward pass that waits for its backward pass: at the node of its output, or in a Function."""
+import time
+
 import torch
 
+from .. import _native
 from . import _sums
 
+_is_grad_enabled = torch.is_grad_enabled
 # Whether a transform of torch.func (vmap, grad) made a tensor: it has no data of its own.
 wrapped = getattr(getattr(torch._C, "_functorch", None), "is_functorch_wrapped_tensor",
                   lambda tensor: False)
@@ -18,6 +22,29 @@ def source_of(output, observed):
     return base if whole else output
 
 
+def as_known(tap, module, args, output):
+    """Whether nothing that can be seen has changed since the pass before: a Catch waits again.
+
+    All in one function, which most forward passes of most sites end in."""
+    shared, known = tap.shared, tap.known
+    x = output if tap.at_output else args[0] if args else None
+    if (type(x) is not torch.Tensor or type(output) is not torch.Tensor or known.native is None
+            or not shared.on or shared.activations or shared.cards is not None
+            or tap.mask is not None or shared.phase != tap.phase or tap.fast or tap.observed
+            or not tap.waits or not module.training or not _is_grad_enabled()
+            or x.shape != known.shape or x.stride() != known.stride
+            or x.dtype is not known.dtype or output.shape != known.shape or not x.is_cpu
+            or saving(False) is not None or wrapped(output) or output.grad_fn is None):
+        return False
+    start = time.perf_counter()
+    try:
+        Catch(tap, x.detach(), known).listen(output)
+    except Exception as error:
+        shared.fail(error)
+    shared.seconds += time.perf_counter() - start
+    return True
+
+
 class Catch:
     """A forward pass that waits for its backward pass."""
 
@@ -31,15 +58,16 @@ class Catch:
         self.counts = layout.rows, samples, total - layout.rows
         self.mean = self.variance = None
 
-    def measure(self):
-        self.mean, self.variance = _sums.moments(self.layout(self.x))
+    def measure(self, x):
+        self.mean, self.variance = _sums.moments(self.layout(x))
 
     def listen(self, output):
         """Waits at the node that made the output."""
         source = source_of(output, self.tap.observed) if output._is_view() else output
         self.shape = output.shape
         node, self.output = source.grad_fn, source.output_nr
-        self.measure()
+        if self.layout.native is None or not _native.ready():
+            self.measure(self.x)
         node.register_prehook(self.before)
 
     def before(self, grads):
@@ -65,14 +93,39 @@ class Catch:
             self.tap.misfit = "its input was overwritten before the backward pass"
             return
         tap, site, layout = self.tap, self.tap.site, self.layout
-        dim, g, x = x.dim(), layout(g.detach() if g.requires_grad else g), layout(x)
+        normed = (tap.shared.norms and site.groups is not None
+                  and (not site.groups or layout.planes or layout.index is None and x.dim() == 2))
+        squares = normed and not site.groups and not layout.planes
+        if self.mean is None and self.read_in_place(tap, layout, g, x, squares):
+            if normed and not squares:
+                self.norm_rows(tap, site, layout(g.detach() if g.requires_grad else g), layout(x))
+            return
+        if self.mean is None:
+            self.measure(x)
+        g, x = layout(g.detach() if g.requires_grad else g), layout(x)
         sums = _sums.gradient_sums(g, x, self.mean, tap.shared.norms)
         tap.keep("sums", (self.mean, self.variance, *sums), tap.gain(), self.counts, self.serial)
-        whole = not site.groups or layout.planes or layout.index is None and dim == 2
-        if tap.shared.norms and site.groups is not None and whole:
-            kept = tap.passes[-1]
-            kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps, site.uses == "psi2",
-                                         site.groups)
+        if normed:
+            self.norm_rows(tap, site, g, x)
+
+    def norm_rows(self, tap, site, g, x):
+        """What the Pass that came just now lacks: the squares of row norms, of g and x as Layout
+        makes them."""
+        kept = tap.passes[-1]
+        kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps, site.uses == "psi2", site.groups)
+
+    def read_in_place(self, tap, layout, g, x, squares):
+        """Whether libstatrec has read both by one call, where x and g lie alike."""
+        if g.stride() != layout.stride or g.dtype is not layout.dtype or not g.is_cpu:
+            return False
+        gain = tap.plain_gain()
+        if gain is not None and not (gain.is_contiguous() and gain.is_cpu
+                                     and gain.numel() == layout.width
+                                     and _native.element(gain.dtype) is not None):
+            return False
+        tap.arrived(tap.place(self.serial).read(layout, g, x, gain, squares, self.counts,
+                                                self.serial))
+        return True
 
 
 class Through(torch.autograd.Function):
@@ -81,7 +134,7 @@ class Through(torch.autograd.Function):
     @staticmethod
     def forward(ctx, y, x, catch):
         if catch is not None:
-            catch.tap.shared.guarded(catch.measure)
+            catch.tap.shared.guarded(catch.measure, catch.x)
             catch.x = None
         ctx.catch = catch
         ctx.save_for_backward(x)

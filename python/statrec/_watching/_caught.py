@@ -1,6 +1,8 @@
 """What a forward and a backward pass of a site have left, until the step ends."""
 import torch
 
+from .. import _native
+
 # Of the private functions that save calls; without them the calls are made one by one.
 copy_all = getattr(torch, "_foreach_copy_", None) or (
     lambda to, tensors: [a.copy_(b) for a, b in zip(to, tensors)])
@@ -25,10 +27,14 @@ class Pass:
 
 class Stored:
     """A Pass whose sums and gain are rows of one block that is made once; on the CPU."""
-    __slots__ = ("told", "sums", "gamma", "known", "to")
+    __slots__ = ("told", "sums", "gamma", "known", "to", "site", "block", "square", "layout", "like",
+                 "call")
 
     def __init__(self, site, width):
-        block = torch.ones(6, width, dtype=torch.float64)
+        self.site = site
+        self.block = block = torch.ones(6, width, dtype=torch.float64)
+        self.square = torch.zeros(2, dtype=torch.float64)
+        self.layout = self.like = self.call = None
         *self.sums, self.gamma = block.unbind()
         self.told = Pass(site, None, self.sums, (0, 0, 0), None, 0, block)
         self.known, self.to = None, []
@@ -49,3 +55,37 @@ class Stored:
         told.kind, told.serial, told.norms = kind, serial, None
         told.rows, told.samples, told.padded = counts
         return told
+
+    def read(self, layout, g, x, gain, square, counts, serial):
+        """The Pass of x and g, which libstatrec reads in place. gain [width]: contiguous, or None.
+        square: whether the squares of _sums.row_norms are wanted."""
+        dtype = layout.dtype if gain is None else gain.dtype
+        if layout is not self.layout or (dtype, square) != self.like:
+            self._prepare(layout, dtype, square)
+        self.call(g.data_ptr(), x.data_ptr(), 0, 0, 0, 0, 0 if gain is None else gain.data_ptr())
+        told = self.told
+        told.kind, told.serial, told.norms = "sums", serial, self.square if square else None
+        told.gamma = None if gain is None else self.gamma
+        told.rows, told.samples, told.padded = counts
+        self.known = None  # of fill: which rows have been ones
+        return told
+
+    def read_node(self, layout, g, vectors, counts, serial):
+        """The Pass of a batch norm's node. g: None if sum g^2 is not wanted; vectors: mean, 1/s,
+        sum g, sum g xhat and gain [width], contiguous and of one type."""
+        mean, inverse, sum_g, sum_gx, gain = vectors
+        if layout is not self.layout or (mean.dtype, False) != self.like:
+            self._prepare(layout, mean.dtype, False)
+        self.call(0 if g is None else g.data_ptr(), 0, mean.data_ptr(), inverse.data_ptr(),
+                  sum_g.data_ptr(), sum_gx.data_ptr(), gain.data_ptr())
+        told = self.told
+        told.kind, told.serial, told.norms, told.gamma = "batch_norm", serial, None, self.gamma
+        told.rows, told.samples, told.padded = counts
+        self.known = None
+        return told
+
+    def _prepare(self, layout, dtype, square):
+        self.layout, self.like = layout, (dtype, square)
+        self.call = _native.PassSums(layout.native, layout.dtype, dtype, self.block,
+                                     self.square if square else None, self.site.eps,
+                                     self.site.uses == "psi2")

@@ -84,6 +84,8 @@ class Sizes:
 class ForwardTap(_taps.Tap):
     """The forward hook of a site whose passes are recorded at once."""
 
+    waits = False
+
     def wants(self, module):
         return True
 

@@ -31,6 +31,7 @@ import time
 
 import torch
 
+from .. import _native
 from . import _believed, _passes, _sums
 from ._catch import saving as _saving, wrapped as _wrapped
 
@@ -146,21 +147,21 @@ def caught(tap, module, output):
 
 
 def _wait(tap, node, mean, inverse, call):
-    catch = NodeCatch(tap, mean, inverse, call)
-    if tap.shared.norms:
-        node.register_prehook(catch.square)
-    node.register_hook(catch)
+    node.register_hook(NodeCatch(tap, mean, inverse, call))
 
 
 class Call:
     """What a call of a module looked like from outside, its Layout, and its rows, samples and padded
     rows."""
-    __slots__ = ("weight", "bias", "shape", "stride", "dtype", "counts", "layout")
+    __slots__ = ("weight", "bias", "shape", "stride", "dtype", "counts", "layout", "plain")
 
     def __init__(self, tap, weight, bias, output):
         self.weight, self.bias = weight, bias
         self.shape, self.stride, self.dtype = output.shape, output.stride(), output.dtype
         self.layout = _sums.Layout(output.detach(), tap.width, True)
+        # what libstatrec reads in place: the parameters' gradients have their type
+        self.plain = (self.layout.native is not None and weight.dtype is output.dtype
+                      and weight.is_contiguous())
         samples = self.shape[0] if len(self.shape) > 2 else 0
         self.counts = output.numel() // tap.width, samples, 0
 
@@ -170,29 +171,12 @@ class NodeCatch:
 
     What it does is little; what costs is that the processor has not seen it for a while.
     """
-    __slots__ = ("tap", "mean", "inverse", "call", "serial", "squares")
+    __slots__ = ("tap", "mean", "inverse", "call", "serial")
 
     def __init__(self, tap, mean, inverse, call):
         shared = tap.shared
         shared.serial = self.serial = shared.serial + 1
-        self.tap, self.mean, self.inverse, self.call, self.squares = tap, mean, inverse, call, None
-
-    def square(self, grads):
-        """Prehook: g is read while it still is in the cache."""
-        tap, g = self.tap, grads[0]
-        shared, call = tap.shared, self.call
-        if (self.mean is None or g is None or not shared.on
-                or tap.passes and tap.outdone(self.serial)):
-            return
-        start = time.perf_counter()
-        try:
-            layout = call.layout
-            if g.stride() != call.stride:
-                layout = _sums.Layout(g, tap.width, True)
-            self.squares = _sums.squares(layout(g.detach() if g.requires_grad else g))
-        except Exception as error:
-            shared.fail(error)
-        shared.seconds += time.perf_counter() - start
+        self.tap, self.mean, self.inverse, self.call = tap, mean, inverse, call
 
     def __call__(self, inputs, grads):
         """Hook behind the node: gradients of x, weight and bias. The first backward pass counts."""
@@ -202,16 +186,27 @@ class NodeCatch:
             return
         start = time.perf_counter()
         try:
-            self._take(tap, mean, inputs[2], inputs[1])
+            self._take(tap, mean, grads[0], inputs[2], inputs[1])
         except Exception as error:
             shared.fail(error)
-        self.mean = self.inverse = self.squares = None
+        self.mean = self.inverse = None
         shared.seconds += time.perf_counter() - start
 
-    def _take(self, tap, mean, sum_g, sum_gx):
+    def _take(self, tap, mean, g, sum_g, sum_gx):
+        call, norms = self.call, tap.shared.norms
         if sum_gx is None or sum_g is None:
             tap.misfit = "a backward pass asked for no gradients of its weight and bias"
-        elif ((self.squares is not None or not tap.shared.norms)
-              and not (tap.passes and tap.outdone(self.serial))):
-            tap.keep("batch_norm", (mean, self.inverse, sum_g, sum_gx, self.squares),
-                     self.call.weight, self.call.counts, self.serial)
+            return
+        if norms and g is None or tap.passes and tap.outdone(self.serial):
+            return
+        vectors = mean, self.inverse, sum_g, sum_gx, call.weight
+        if call.plain and sum_g.dtype is mean.dtype and _native.ready() and (
+                not norms or g.stride() == call.stride and g.dtype is call.dtype):
+            tap.arrived(tap.place(self.serial).read_node(
+                call.layout, g if norms else None, vectors, call.counts, self.serial))
+            return
+        squares = None
+        if norms:
+            layout = call.layout if g.stride() == call.stride else _sums.Layout(g, tap.width, True)
+            squares = _sums.squares(layout(g.detach() if g.requires_grad else g))
+        tap.keep("batch_norm", (*vectors[:4], squares), call.weight, call.counts, self.serial)

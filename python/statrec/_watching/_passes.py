@@ -22,10 +22,10 @@ class HostPass:
     def __getitem__(self, row):
         return self.block[row, self.start:self.start + self.width]
 
-    def place(self):
-        """Address of the first row's first double, and bytes from a row to the next one."""
-        stride = 8 * self.block.shape[1]
-        return self.block.data_ptr() + 8 * self.start, stride
+
+def place(block):
+    """Address of the first row's first double, and bytes from a row to the next one."""
+    return block.data_ptr(), 8 * block.shape[1]
 
 
 def fetch(tensors):
@@ -48,7 +48,7 @@ def fetch(tensors):
 # -- on the device ----------------------------------------------------------------------------
 
 def _width(caught):
-    return caught.tensors[0].shape[-1]
+    return caught.tensors[0].shape[-1] if caught.block is None else caught.block.shape[1]
 
 
 def _columns(passes):
@@ -139,12 +139,12 @@ def to_host(passes, others=(), scale=1.0):
 def _cut(group, block, counts):
     start = 0
     for caught in group:
-        told = caught.rows, caught.samples, caught.padded
+        told, width = (caught.rows, caught.samples, caught.padded), _width(caught)
         if caught.kind == "leaf":
             rows, samples, total = (int(round(count)) for count in next(counts).tolist())
             told = rows, samples, total - rows
-        yield HostPass(caught.site, told, block, start, _width(caught), caught.gamma is not None)
-        start += _width(caught)
+        yield HostPass(caught.site, told, block, start, width, caught.gamma is not None)
+        start += width
 
 
 def merged(passes):

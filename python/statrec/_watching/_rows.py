@@ -64,9 +64,7 @@ class Rows:
         if self._forward:
             self._put_forward(known)
         else:
-            recorder.put_passes([(self._sites[one.site], one.rows, one.samples, one.padded,
-                                  *one.place(), one.has_gamma) for one in known if one.rows > 0],
-                                self._norms)
+            recorder.put_passes(self._of_passes(known), self._norms)
         self._put_running({one.site for one in known}, running)
         for site in {one.site for one in known} & set(named):
             for name, values in named[site].items():
@@ -77,6 +75,17 @@ class Rows:
                           **{name: number(row[name])
                              for name in ("epoch", "loss", "lr", "grad_norm")})
 
+    def _of_passes(self, hosts):
+        """Arguments of Recorder.put_passes."""
+        passes, block = [], None
+        for one in hosts:
+            if one.rows > 0:
+                if one.block is not block:
+                    block, (at, stride) = one.block, _passes.place(one.block)
+                passes.append((self._sites[one.site], one.rows, one.samples, one.padded,
+                               at + 8 * one.start, stride, one.has_gamma))
+        return passes
+
     def _put_forward(self, hosts):
         """Passes without gradients, those of a site as one: the recorder merges backward passes."""
         passes = {}
@@ -85,7 +94,8 @@ class Rows:
                 passes.setdefault(one.site, []).append(one)
         for site, found in passes.items():
             one = _passes.merged(found)
-            at, stride = one.place()
+            at, stride = _passes.place(one.block)
+            at += 8 * one.start
             self._recorder.put_forward(self._sites[site], one.rows, at, at + stride, at + 2 * stride,
                                        at + 6 * stride if one.has_gamma else None, one.samples,
                                        one.padded)
@@ -107,5 +117,6 @@ class Rows:
             if missing and name in self._scalars:
                 raise ValueError(f"{name}: no site {missing[0]!r:.80}")
             # of the recorder's own one may lack a width at the first step
-            self._recorder.put_scalars(which, [(named[site], number(one))
-                                               for site, one in value.items() if site in named])
+            self._recorder.put_scalars(which, [
+                (named[site], one if type(one) is float else number(one))
+                for site, one in value.items() if site in named])

@@ -45,6 +45,17 @@ class Layout:
         self.first = first and x.dim() > 2
         self.planes = self.first and index is None and not x.movedim(1, -1).is_contiguous()
         self.rows = x.numel() // width if index is None else index.numel()
+        self.dtype, self.native = x.dtype, self._native(x)
+
+    def _native(self, x):
+        """(outer, width, inner) of what libstatrec reads in place, or None."""
+        if (self.index is not None or not x.is_cpu or _native.element(x.dtype) is None
+                or not self.rows):
+            return None
+        if not (x.movedim(1, -1) if self.first and not self.planes else x).is_contiguous():
+            return None
+        outer = x.shape[0] if self.planes else self.rows
+        return outer, self.width, self.rows // outer
 
     def __call__(self, x):
         """x contiguous as [N, width, L] (planes) or [rows, width], float32 or better."""

@@ -28,7 +28,7 @@ import weakref
 import torch
 
 from . import _activations, _calls, _nodes, _sums, _traced
-from ._catch import Catch, Through, saving, source_of, wrapped
+from ._catch import Catch, Through, as_known, saving, source_of, wrapped
 from ._caught import Pass, Stored
 from ._say import warn
 
@@ -88,6 +88,8 @@ _is_compiling = torch.compiler.is_compiling
 class Tap:
     """The forward hook of a site, and the passes that it has caught since the last step."""
 
+    waits = True  # for a backward pass
+
     def __init__(self, site, shared, phase=""):
         self.site, self.shared, self.phase = site, shared, phase
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
@@ -145,7 +147,9 @@ class Tap:
         if shared.idle:
             return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
-        if not compiling and self.usual is not None and _nodes.as_usual(self, module, output):
+        if not compiling and (
+                self.usual is not None and _nodes.as_usual(self, module, output)
+                or self.known is not None and as_known(self, module, args, output)):
             return None
         if not args and kwargs:
             args = tuple(value for value in kwargs.values() if torch.is_tensor(value))
@@ -312,9 +316,22 @@ class Tap:
     def gain(self):
         """The gain [width] of the module, or None. The same as in the forward pass: autograd
         refuses a backward pass after it has changed."""
-        module = None if self.site.gain is None else self.module()
-        weight = None if module is None else self.site.gain(module)
+        weight = self.plain_gain()
         return None if weight is None else weight.detach().reshape(-1)
+
+    def plain_gain(self):
+        """The gain as the module has it."""
+        module = None if self.site.gain is None else self.module()
+        return None if module is None else self.site.gain(module)
+
+    def place(self, serial):
+        """The Stored of a backward pass that comes now, on the CPU."""
+        place = 0 if self.shared.repeat == "last" else len(self.passes)
+        if place == len(self.stored):
+            self.stored.append(Stored(self.site, self.width))
+        if self.passes:
+            self.note_again(serial)
+        return self.stored[place]
 
     def keep(self, kind, tensors, gamma, counts, serial):
         """A backward pass came: the five sums (None: not known) and the gain, safe from later steps.
@@ -323,12 +340,7 @@ class Tap:
         freed activations keep their memory from being used again, which costs more than all sums.
         """
         if tensors[0].is_cpu:
-            place = 0 if self.shared.repeat == "last" else len(self.passes)
-            if place == len(self.stored):
-                self.stored.append(Stored(self.site, self.width))
-            if self.passes:
-                self.note_again(serial)
-            self.arrived(self.stored[place].fill(kind, tensors, gamma, counts, serial))
+            self.arrived(self.place(serial).fill(kind, tensors, gamma, counts, serial))
         else:
             *known, last = tensors
             self.note_again(serial)
