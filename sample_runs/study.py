@@ -52,13 +52,14 @@ those that came after its runs; what papers print, from plots/published.tsv, tab
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
 import argparse
+import glob
 import os
 import re
 import subprocess
 import sys
 
 from study_runs import DONE, after_of, experiments, finished, pack, remove, run_after, state, unpack
-from study_tables import report
+from study_report import report
 
 # Run files say where their data and settings were: from the root of the checkout, without the path to it.
 HERE = os.path.relpath(os.path.dirname(os.path.abspath(__file__)))
@@ -126,6 +127,13 @@ def run(args):
     return 1 if failed else 0
 
 
+def documents(docs):
+    """Those that hold tables of the study."""
+    pages = sorted(glob.glob(os.path.join(docs, "reproduction", "*.md")))
+    answer = os.path.join(docs, "why-bn-loses.md")
+    return [os.path.join(docs, "reproduction.md"), *pages, *[answer] * os.path.exists(answer)]
+
+
 def main():
     shared = os.environ.get("STATREC_SHARED", os.path.join(HERE, "..", "..", "shared"))
     shared, top = os.path.relpath(shared), os.path.relpath(os.path.join(HERE, ".."))
@@ -138,10 +146,11 @@ def main():
     told.add_argument("--out", default=os.path.join(top, "study"), help="directory of the runs")
     told.add_argument("--conf", default=os.path.join(HERE, "study"),
                       help="directory of the experiments, with their archives in runs")
-    told.add_argument("--doc", default=os.path.join(top, "docs/reproduction.md"))
+    told.add_argument("--doc", action="append", dest="docs", help="document to write; default: those of docs/ with blocks")
     told.add_argument("--samples", default=HERE, help="directory of the sample runs")
     told.add_argument("--published", default=os.path.join(top, "plots", "published.tsv"))
     args = told.parse_intermixed_args()
+    args.docs = args.docs or documents(os.path.join(top, "docs"))
     try:
         if args.command == "plan":
             plan(args)
