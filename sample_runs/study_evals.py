@@ -30,7 +30,7 @@ def tables_after(args, experiment, name):
 
 
 def evaluations_in(text, metric):
-    """{update: value} of a table that lists evaluations, or is one; {}: it is neither."""
+    """{step: value} of a table that lists evaluations, or is one; {}: it is neither."""
     rows, _ = lines_in(text)
     if rows and {"step", metric} <= set(rows[0]) and "# program: stat-curve" in text:
         return {int(row["step"]): number(row[metric]) for row in rows}
@@ -44,14 +44,14 @@ def evaluations_in(text, metric):
 
 
 def evaluations(args, experiment, name, metric):
-    """{update: value of the metric} of a run, of all its evaluations that were kept and are numbers."""
+    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers."""
     path, found = os.path.join(args.out, f"{name}.h5"), {}
     if os.path.exists(path):
         found = evaluations_in(printed([os.path.join(args.bin, "stat-curve"), path, "--evals"]), metric)
     for label, text in () if found else tables_after(args, experiment, name):
         if len(experiment.after[label]) == 1: # of the run itself, not of an average
             found.update(evaluations_in(text, metric))
-    return {update: value for update, value in found.items() if value == value}
+    return {step: value for step, value in found.items() if value == value}
 
 
 def options_of(args, experiment, name):
@@ -59,7 +59,7 @@ def options_of(args, experiment, name):
     path = os.path.join(args.out, f"{name}.h5")
     if os.path.exists(path):
         lines = printed([os.path.join(args.bin, "statrec"), "info", "--options", path]).splitlines()
-        return dict(line.split(None, 1) for line in lines if len(line.split(None, 1)) == 2)
+        return dict(line.split(" = ", 1) for line in lines if " = " in line)
     settings = next(settings for run, settings, _ in experiment.runs() if run == name)
     return {**{words[0]: words[-1] for words in experiment.common if "=" in words}, **settings}
 

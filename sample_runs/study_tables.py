@@ -82,15 +82,16 @@ def run_of(name):
     return name[0] if isinstance(name, tuple) else name
 
 
-def is_done(args, experiment, name):
+def is_done(args, experiment, name, without_file):
     if run_of(name) == name:
-        return state(args, name) in DONE
+        return state(args, name) in DONE or without_file and finished(args, experiment, name)
     return finished(args, experiment, name[0], name[1:])
 
 
-def runs_of(args, block, factors, after=False):
+def runs_of(args, block, factors, after=False, without_file=False):
     """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
-    done. The name of the experiment is a label too, and after: so is that of what comes after the run."""
+    done (without_file: or of which only what came after them was kept). The name of the experiment is a label too, and
+    after: so is that of what comes after the run."""
     runs, done = [], []
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
@@ -102,7 +103,7 @@ def runs_of(args, block, factors, after=False):
         these = with_after(experiment.runs(), experiment, block.where) if after else experiment.runs()
         these = [(run, {**labels, "experiment": name}) for run, _, labels in these
                  if all(labels[key] in values for key, values in block.only.items())]
-        done += [run for run, _ in these if is_done(args, experiment, run)]
+        done += [run for run, _ in these if is_done(args, experiment, run, without_file)]
         runs += these
     return runs, done
 

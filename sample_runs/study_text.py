@@ -1,4 +1,5 @@
 """study_text.py -- what the analyses print, and tables in Markdown."""
+import functools
 import os
 import re
 import subprocess
@@ -14,6 +15,12 @@ def analysis(args, words, where):
 
 
 def printed(words):
+    """What a program prints; one that was run with the same words is not run again."""
+    return _printed(tuple(words))
+
+
+@functools.lru_cache(maxsize=None)
+def _printed(words):
     try:
         told = subprocess.run(words, capture_output=True, text=True, check=False)
     except OSError as error:

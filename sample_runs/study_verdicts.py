@@ -62,7 +62,7 @@ class Verdict:
         only = {**self.only}
         if self.of in only:
             only[self.of] = [*only[self.of], self.against]
-        runs, done = runs_of(args, _Block(names, only, self.where), [self.of])
+        runs, done = runs_of(args, _Block(names, only, self.where), [self.of], without_file=not self.by)
         label_of = {name: labels for name, labels in runs}
         name_of = {_key(labels): name for name, labels in runs}
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
@@ -84,7 +84,7 @@ class Verdict:
         return list(found.values()), experiment
 
     def _series(self, args, experiment, name):
-        """{update: value} of a run, None: it diverged."""
+        """{step: value} of a run, None: it diverged."""
         if state(args, name) == "diverged":
             return None
         for metric in self.values:
@@ -94,18 +94,19 @@ class Verdict:
         return {}
 
     def differences(self, args, cell, experiment):
-        """[{update: difference}] of the pairs that have evaluations, None for one with a diverged run."""
+        """[{step: difference}] of the pairs that have evaluations, None for one with a diverged run."""
         found = []
         for pair in cell.pairs:
             series = [self._series(args, experiment, name) for name in pair]
             if None in series:
                 found.append(None)
                 continue
+            if self.less: # steps of micro-batches differ: evaluations are compared in their order
+                series = [dict(enumerate(value for _, value in sorted(each.items()))) for each in series]
             common = set.intersection(*map(set, series))
             signs = (1, -1, -1, 1)[:len(pair)]
             if common:
-                found.append({update: sum(sign * each[update] for sign, each in zip(signs, series))
-                              for update in common})
+                found.append({step: sum(sign * each[step] for sign, each in zip(signs, series)) for step in common})
         return found
 
     def judged(self, args):
@@ -205,7 +206,7 @@ class Paired(Verdict):
         super().__init__([word for word in words if not word.startswith("since=")], where)
 
     def joined(self, args):
-        """{label: [{update: difference}]} of the pairs, evaluations of one seed joined."""
+        """{label: [{step: difference}]} of the pairs, evaluations of one seed joined."""
         cells, experiment = self.cells(args)
         found = {}
         for cell in cells:
