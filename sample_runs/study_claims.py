@@ -10,13 +10,15 @@ A section of the file is a claim:
     page = reproduction/micro-batches.md
     tests = verdict=microbatch of=norm against=ln value=valid_loss claim=higher show=^bn
 
-tests: blocks of study_verdicts.py, one a line; show= picks the rows of the table of claims by a regular expression.
+tests: blocks of study_verdicts.py, one a line; show= picks the rows of the table of claims by a regular expression, none: no
+row.
 """
 import configparser
 import os
 import re
 import shlex
 
+from study_rule import MISSING
 from study_runs import stop
 from study_text import drawn, split_words
 from study_verdicts import Bound, Order, Paired, Verdict
@@ -60,12 +62,15 @@ def tests_of(path, section):
 
 
 def shown(args, path, section):
-    """[(label, pairs, planned, figure, verdict)] of the rows that stand for a claim."""
+    """[(label, pairs, planned, figure, verdict, the same with its reason)] of the rows that stand for a claim."""
+    tests = [(test, show) for test, show in tests_of(path, section)
+             if not isinstance(test, Paired) and show != "none"]
+    metrics = {test.values[0] for test, _ in tests if isinstance(test, Verdict)}
     rows = []
-    for test, show in tests_of(path, section):
-        if not isinstance(test, Paired):
-            these = [(label, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
-            rows += these or [("", 0, 0, "–", "runs missing")]
+    for test, show in tests:
+        metric = f", {test.values[0]}" if isinstance(test, Verdict) and len(metrics) > 1 else ""
+        these = [(label + metric, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
+        rows += these or [("", 0, 0, "–", MISSING, MISSING)]
     return rows
 
 
@@ -84,9 +89,7 @@ class Claims:
             section = parsed[name]
             found = shown(args, path, section)
             pick = [(label + ": " if label and len(found) > 1 else "") for label, *_ in found]
-            page = os.path.relpath(os.path.join(os.path.dirname(path), "..", "..", "docs", section["page"]),
-                                   os.path.join(os.path.dirname(path), "..", "..", "docs"))
-            rows.append([f"[{section['claim']}]({page})", section["source"], section["printed"], section["used"],
+            rows.append([f"[{section['claim']}]({section['page']})", section["source"], section["printed"], section["used"],
                          "<br>".join(f"{label}{pairs} of {planned}" for label, (_, pairs, planned, *_) in zip(pick, found)),
                          "<br>".join(f"{label}{row[3]}" for label, row in zip(pick, found)),
                          "<br>".join(f"{label}{row[4]}" for label, row in zip(pick, found))])
@@ -112,7 +115,7 @@ class Claim:
             ["setting of the paper", "setting of our runs"], [[section["printed"], section["used"]]]), ""]
         for test, _ in tests_of(path, section):
             made += test.lines(args) or [f"No run of {' '.join(test.experiments)} yet: runs missing.", ""]
-        for label, pairs, planned, figure, verdict in shown(args, path, section):
+        for label, pairs, planned, figure, _, verdict in shown(args, path, section):
             head = f"{label}: " if label else ""
             made.append(f"* **Verdict.** {head}{figure} ({pairs} of {planned}): {verdict}.")
         return [*made, ""]

@@ -62,13 +62,17 @@ class Judgement:
     def direction(self):
         return {True: "higher", False: "lower", None: "no direction"}[self.higher]
 
+    def brief(self):
+        """The verdict in words."""
+        if self.verdict == SHORT:
+            return f"{SHORT}; {self.direction()} so far"
+        return self.verdict if self.higher is None else f"{self.verdict}: {self.direction()}"
+
     def text(self):
-        """The verdict and what it rests on, in words."""
+        """With its reason."""
         if self.verdict in (MISSING, DIVERGED):
             return f"{self.verdict}: {self.reason}"
-        if self.verdict == SHORT:
-            return f"{SHORT} ({self.reason}); {self.direction()} so far"
-        return self.verdict if self.higher is None else f"{self.verdict}: {self.direction()}"
+        return self.brief().replace(SHORT, f"{SHORT} ({self.reason})")
 
 
 def settled(found, within):

@@ -10,7 +10,7 @@ import statistics
 from study_evals import evaluations, rate_text
 from study_rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
 from study_runs import after_of, state, stop
-from study_tables import experiment_of, lines_of, runs_of
+from study_tables import experiment_of, lines_of, runs_of, table_after
 from study_text import drawn, lines_in, number_in, split_words
 
 IN_NATS = re.compile(r"(valid|train|test)_(loss|nll)(_batch)?")
@@ -46,7 +46,7 @@ class Verdict:
         self.only = {key: value.split(",") for key, value in given.items()}
         if not (self.of and self.against and all(self.values) and self.digits.isdigit()):
             self._usage()
-        if self.claim not in (None, *CLAIMS) or self.pick not in (None, "last") or ":" not in (self.less or ":"):
+        if self.by[:1] == ["after"] and len(self.by) != 2 or self.claim not in (None, *CLAIMS) or self.pick not in (None, "last") or ":" not in (self.less or ":"):
             self._usage()
         if within is None and not self.by and not all(IN_NATS.fullmatch(value) for value in self.values):
             stop(f"{where}: within=X is wanted: {','.join(self.values)} is not in nats, where {NATS} counts as no change")
@@ -62,7 +62,7 @@ class Verdict:
         only = {**self.only}
         if self.of in only:
             only[self.of] = [*only[self.of], self.against]
-        runs, done = runs_of(args, _Block(names, only, self.where), [self.of], without_file=not self.by)
+        runs, done = runs_of(args, _Block(names, only, self.where), [self.of], without_file=self.by[:1] in ([], ["after"]))
         label_of = {name: labels for name, labels in runs}
         name_of = {_key(labels): name for name, labels in runs}
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
@@ -125,7 +125,7 @@ class Verdict:
 
     def _judged_statistic(self, args, cell):
         """By the interval alone: the statistic covers the training, or is of its end."""
-        pairs = [pair for pair in cell.pairs if all(os.path.exists(_file(args, name)) for name in pair)]
+        pairs = [pair for pair in cell.pairs if all(os.path.exists(self._source(args, name)) for name in pair)]
         numbers = [self._statistic(args, pair[0]) - self._statistic(args, pair[1]) for pair in pairs]
         if len(numbers) < 2:
             return Judgement(len(numbers), MISSING, "an interval needs two pairs or more", *numbers)
@@ -136,7 +136,15 @@ class Verdict:
                              "as claimed" if self.claim == found.direction() else "the opposite")
         return found
 
+    def _source(self, args, name):
+        return after_of(args, name, self.by[1]) if self.by[0] == "after" else _file(args, name)
+
     def _statistic(self, args, name):
+        if self.by[0] == "after":
+            found, meaning = table_after(args, [(name, self.by[1])], self.where)
+            if self.values[0] not in meaning:
+                stop(f"{self.where}: {' '.join(self.by)} has no column {self.values[0]!r}")
+            return number_in(found[(name, self.by[1])], self.values[0])
         rows, meaning = lines_of(args, self.by, [_file(args, name)], self.where)
         if self.values[0] not in meaning:
             stop(f"{self.where}: {self.by[0]} has no column {self.values[0]!r}")
@@ -173,11 +181,12 @@ class Verdict:
                 f"change there. Verdict by the rule, with no change counting up to {self.within:g}. {confs}.")
 
     def summary(self, args):
-        """{label: (pairs, planned, figure, verdict)} for the table of claims."""
+        """{label: (pairs, planned, figure, verdict, the same with its reason)} for the table of claims."""
         judged = self.judged(args)
         names = self.names([cell for cell, _, _ in judged])
         return {" ".join(cell.labels.get(name, "–") for name in names): (
-            len(cell.pairs), cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.text())
+            len(cell.pairs), cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.brief(),
+            found.text())
             for cell, found, _ in judged}
 
 
@@ -316,7 +325,7 @@ class Bound:
 
     def summary(self, args):
         found = self.judged(args)
-        return {"": (found[0], found[0], found[1], found[2])} if found else {}
+        return {" ".join(self.experiments): (found[0], found[0], found[1], found[2], found[2])} if found else {}
 
 
 class Order:
@@ -361,7 +370,7 @@ class Order:
 
     def summary(self, args):
         found = self.judged(args)
-        return {"": (found[0], found[0], found[1], found[2])} if found else {}
+        return {" ".join(self.experiments): (found[0], found[0], found[1], found[2], found[2])} if found else {}
 
 
 __all__ = ["Verdict", "Paired", "Bound", "Order", "DIVERGED", "SHORT"]
