@@ -66,10 +66,14 @@ def shown(args, path, section):
     tests = [(test, show) for test, show in tests_of(path, section)
              if not isinstance(test, Paired) and show != "none"]
     metrics = {test.values[0] for test, _ in tests if isinstance(test, Verdict)}
+    whole = {tuple(test.experiments) for test, _ in tests if isinstance(test, Verdict)}
     rows = []
     for test, show in tests:
-        metric = f", {test.values[0]}" if isinstance(test, Verdict) and len(metrics) > 1 else ""
-        these = [(label + metric, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
+        more = ""
+        if isinstance(test, Verdict):
+            more = "".join(f", {word}" for word in [test.values[0]] * (len(metrics) > 1) +
+                           test.experiments * (len(whole) > 1))
+        these = [(label + more, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
         rows += these or [("", 0, 0, "–", MISSING, MISSING)]
     return rows
 
