@@ -44,7 +44,11 @@ def evaluations_in(text, metric):
 
 
 def evaluations(args, experiment, name, metric):
-    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers."""
+    """{step: value of the metric} of a run, of all its evaluations that were kept and are numbers. A-B: a difference of two
+    metrics of the run."""
+    if "-" in metric:
+        one, other = (evaluations(args, experiment, name, part) for part in metric.split("-", 1))
+        return {step: one[step] - other[step] for step in one if step in other}
     path, found = os.path.join(args.out, f"{name}.h5"), {}
     if os.path.exists(path):
         found = evaluations_in(printed([os.path.join(args.bin, "stat-curve"), path, "--evals"]), metric)

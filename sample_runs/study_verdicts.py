@@ -13,7 +13,8 @@ from study_runs import after_of, state, stop
 from study_tables import experiment_of, lines_of, runs_of, table_after
 from study_text import drawn, lines_in, number_in, split_words
 
-IN_NATS = re.compile(r"(valid|train|test)_(loss|nll)(_batch)?")
+NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
+IN_NATS = re.compile(rf"{NATS_NAME}(-{NATS_NAME})?")
 
 
 def plus_minus(value, half, digits):
@@ -31,7 +32,7 @@ class Cell:
 
 
 class Verdict:
-    """verdict=EXPERIMENT,... of=OPTION against=LABEL value=METRIC[,METRIC] [less=OPTION:LABEL] [claim=CLAIM]
+    """verdict=EXPERIMENT,... of=OPTION against=LABEL value=METRIC[-METRIC][,...] [less=OPTION:LABEL] [claim=CLAIM]
     [within=X] [digits=N] [OPTION=LABEL,...]: a row for each combination of labels but the seed"""
     kind = "verdict"
 
