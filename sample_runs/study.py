@@ -3,7 +3,8 @@
 
     study.py plan   [OPTIONS] [EXPERIMENT...]   what there is to run, and how long it takes
     study.py run    [OPTIONS] [EXPERIMENT...]   runs it, one after another; what was stopped goes on
-    study.py report [OPTIONS]                   writes the tables into docs/reproduction.md
+    study.py report [OPTIONS]                   writes the tables into docs/reproduction.md, its pages in
+                                                docs/reproduction, and docs/why-bn-loses.md
 
 An experiment is a file NAME.conf of sample_runs/study: options as `statrec train -c` reads them, and
 lines that only this program reads:
@@ -48,6 +49,22 @@ those that came after its runs; what papers print, from plots/published.tsv, tab
     <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->
     <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --running-dtype double,bf16" -->
     <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->
+
+Blocks that judge (study_verdicts.py), and the claims of sample_runs/study/claims.conf with their verdicts (study_claims.py), all of
+them or one. of= is the option that is compared with the label against=; there is a row for each combination of the other
+labels but the seed. The rule is in study_rule.py:
+
+    <!-- study: verdict=mask of=norm against=ln value=valid_loss norm=bn claim=higher -->
+    <!-- study: verdict=microbatch of=norm against=ln value=valid_loss less=max-tokens:2048 -->
+    <!-- study: verdict=task-rt of=norm against=ln value=valid_accuracy within=0.1 -->
+    <!-- study: verdict=mask of=norm against=ln value=decay by="stat-svd --summary" pick=last -->
+    <!-- study: paired=layer-scale,averaging of=norm against=ln value=valid_loss norm=bn since=240 -->
+    <!-- study: bound=samples/nlp_pn by=stat-gamma rows=site value=max limit=1 claim=below -->
+    <!-- study: order=conditions by="stat-distance --stat sigma2,psi2" across=statistic of=dist_psi2 against=dist_sigma2 value=median claim=lower -->
+    <!-- study: claims -->
+    <!-- study: claim=micro-batches -->
+
+value=A-B is a difference of two metrics of a run. by="after LABEL" takes a number of what came after the runs.
 
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
@@ -127,11 +144,10 @@ def run(args):
     return 1 if failed else 0
 
 
-def documents(docs):
+def documents(top):
     """Those that hold tables of the study."""
-    pages = sorted(glob.glob(os.path.join(docs, "reproduction", "*.md")))
-    answer = os.path.join(docs, "why-bn-loses.md")
-    return [os.path.join(docs, "reproduction.md"), *pages, *[answer] * os.path.exists(answer)]
+    pages = sorted(glob.glob(os.path.join(top, "docs/reproduction/*.md")))
+    return [os.path.join(top, "docs/reproduction.md"), *pages, os.path.join(top, "docs/why-bn-loses.md")]
 
 
 def main():
@@ -150,7 +166,7 @@ def main():
     told.add_argument("--samples", default=HERE, help="directory of the sample runs")
     told.add_argument("--published", default=os.path.join(top, "plots", "published.tsv"))
     args = told.parse_intermixed_args()
-    args.docs = args.docs or documents(os.path.join(top, "docs"))
+    args.docs = args.docs or documents(top)
     try:
         if args.command == "plan":
             plan(args)

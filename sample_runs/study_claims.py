@@ -7,7 +7,7 @@ A section of the file is a claim:
     source = PowerNorm, figure 5
     printed = setting of the paper
     used = setting of the runs
-    page = reproduction/micro-batches.md
+    page = docs/reproduction/micro-batches.md
     tests = verdict=microbatch of=norm against=ln value=valid_loss claim=higher show=^bn
 
 tests: blocks of study_verdicts.py, one a line; show= picks the rows of the table of claims by a regular expression, none: no
@@ -93,7 +93,7 @@ class Claims:
             section = parsed[name]
             found = shown(args, path, section)
             pick = [(label + ": " if label and len(found) > 1 else "") for label, *_ in found]
-            rows.append([f"[{section['claim']}]({section['page']})", section["source"], section["printed"], section["used"],
+            rows.append([f"[{section['claim']}]({section['page'].removeprefix('docs/')})", section["source"], section["printed"], section["used"],
                          "<br>".join(f"{label}{pairs} of {planned}" for label, (_, pairs, planned, *_) in zip(pick, found)),
                          "<br>".join(f"{label}{row[3]}" for label, row in zip(pick, found)),
                          "<br>".join(f"{label}{row[4]}" for label, row in zip(pick, found))])

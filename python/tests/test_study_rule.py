@@ -242,7 +242,7 @@ class Blocks(unittest.TestCase):
             self.assertEqual(study_report.block_of(text.format(claim), "doc.md:1").judged(self.args)[2], verdict)
 
     def test_claims(self):
-        claim = ("[first]\nclaim = BN is worse\nsource = A paper, table 1\nprinted = large\nused = small\npage = reproduction/first.md\n"
+        claim = ("[first]\nclaim = BN is worse\nsource = A paper, table 1\nprinted = large\nused = small\npage = docs/reproduction/first.md\n"
                  "tests =\n  verdict=far of=norm against=ln value=valid_loss claim=higher max-tokens=2048 show=^bn\n"
                  "  paired=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048\n")
         self.put("conf/claims.conf", claim)
