@@ -157,7 +157,8 @@ class Blocks(unittest.TestCase):
     def run_of(self, name, losses, last_rate=0.1):
         rows = "".join(f"{step}\t{loss!r}\t{100 * loss!r}\n" for step, loss in losses.items())
         self.put(f"out/{name}-evals.tsv", HEAD + "step\tvalid_loss\tvalid_f1\n" + rows)
-        self.put(f"out/{name}-loss.tsv", "# program: stat-curve\n# column lr: rate\nlr\n0.5\n1\n" + f"{last_rate}\n" * 3)
+        self.put(f"out/{name}-loss.tsv", "# program: stat-curve\n# column lr: rate\nlr\n0.5\n1\n" + "".join(
+            f"{last_rate * more}\n" for more in (1, 1.5, 5))) # smallest, median and largest of the last part
 
     def block(self, text):
         made = study_report.block_of(text, "doc.md:1")
@@ -190,14 +191,28 @@ class Blocks(unittest.TestCase):
         self.assertTrue(lines[2].endswith("| runs missing: an interval needs two pairs or more |"))
 
     def test_one_schedule_that_is_not_at_its_end(self):
-        self.run_of("far-3-bn-2048", series(lambda step: 3.1), last_rate=0.5)
+        self.run_of("far-3-bn-2048", series(lambda step: 3.1), last_rate=0.4)
         lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
-        self.assertIn("ended, 0.1 of its peak; not ended, 0.5 of its peak | too short to tell", lines[2])
+        self.assertIn("ended, 0.1 of its peak; not ended, 0.2 of its peak | too short to tell", lines[2])
 
     def test_points_need_a_bound_of_their_own(self):
         self.mistake("verdict=far of=norm against=ln value=valid_f1")
         lines = self.block("verdict=far of=norm against=ln value=valid_f1 within=0.5 norm=bn max-tokens=2048 digits=1")
         self.assertTrue(lines[2].startswith("| bn | 3 of 3 | +10.0 ± 0.5 |"), lines[2])
+
+    def test_difference_of_two_metrics_of_a_run(self):
+        lines = self.block("verdict=far of=norm against=ln value=valid_f1-valid_loss within=1 norm=bn max-tokens=2048 digits=1")
+        self.assertTrue(lines[2].startswith("| bn | 3 of 3 | +9.9 ± 0.5 |"), lines[2])
+
+    def test_statistic_of_what_came_after(self):
+        """By its interval alone."""
+        for seed, noise in NOISE.items():
+            for norm, value in (("ln", 0.0), ("bn", 0.01)):
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", "name\tsite\tvalue\tunit\tdefinition\n"
+                         f"tid_mean\ta\t{value + (noise if norm == 'bn' else 0)}\t1\tof a site\n")
+        lines = self.block("verdict=far of=norm against=ln value=tid_mean@a by='after evals' norm=bn max-tokens=2048 claim=lower")
+        self.assertEqual(lines[0], "| norm | pairs | difference from ln | verdict |")
+        self.assertEqual(lines[2], "| bn | 3 of 3 | +0.010 ± 0.005 | the opposite: higher |")
 
     def test_at_each_evaluation(self):
         for seed, noise in NOISE.items():
@@ -244,7 +259,8 @@ class Blocks(unittest.TestCase):
     def test_claims(self):
         claim = ("[first]\nclaim = BN is worse\nsource = A paper, table 1\nprinted = large\nused = small\npage = docs/reproduction/first.md\n"
                  "tests =\n  verdict=far of=norm against=ln value=valid_loss claim=higher max-tokens=2048 show=^bn\n"
-                 "  paired=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048\n")
+                 "  paired=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048\n"
+                 "  verdict=far of=norm against=ln value=valid_loss max-tokens=256 show=none\n")
         self.put("conf/claims.conf", claim)
         self.assertEqual(self.block("claims")[2], "| [BN is worse](reproduction/first.md) | A paper, table 1 | large | small | 3 of 3 | "
                          "+0.100 ± 0.005 | as claimed: higher |")
