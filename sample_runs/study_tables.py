@@ -8,7 +8,7 @@ import statistics
 
 from study_rule import half_width
 from study_runs import DONE, Experiment, after_of, finished, state, stop, unpack
-from study_text import analysis, drawn, lines_in, number_in, printed, split_words
+from study_text import analysis, defined, drawn, lines_in, number_in, printed, split_words
 
 
 def lines_of(args, by, paths, where):
@@ -185,9 +185,8 @@ class Table:
         less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
-        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
-        return [f"{what}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
+        return [f"{defined(self.values, meaning)}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
 
 
 class Figure:
@@ -290,10 +289,9 @@ class Lines:
         for column in [*self.rows, *self.values, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {by[0]} has no column {column!r}")
-        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         of = "`sample_runs/`" if self.samples else ", ".join(
             f"`sample_runs/study/{name}.conf`" for name in self.experiments)
-        return [*drawn(*self._texts(rows)), "", f"{what}, by `{' '.join(by)}` of {of}.", ""]
+        return [*drawn(*self._texts(rows)), "", f"{defined(self.values, meaning)}, by `{' '.join(by)}` of {of}.", ""]
 
 
 class Published:

@@ -39,6 +39,14 @@ def lines_in(text):
     return [dict(zip(head, row)) for row in rows], meaning
 
 
+def defined(names, meaning):
+    """The definitions of columns, each once."""
+    named = {}
+    for name in names:
+        named.setdefault(meaning[name], []).append(f"`{name}`")
+    return "; ".join(f"{', '.join(columns)}: {text}" for text, columns in named.items())
+
+
 def drawn(head, rows):
     """The lines of a table in Markdown."""
     return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
