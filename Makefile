@@ -424,7 +424,7 @@ study: all ## run what the reproduction study lacks (sample_runs/study, all of i
 	$(Q)sample_runs/study.py run --bin $(BUILD)/bin $(STUDY)
 study-plan: all ## what study would run, and how long that takes
 	$(Q)sample_runs/study.py plan --bin $(BUILD)/bin $(STUDY)
-study-report: all ## write the tables of the study's runs, which are kept in sample_runs/study/runs, into docs/reproduction.md
+study-report: all ## write the tables of the study's runs, which are kept in sample_runs/study/runs, into docs/reproduction.md, its pages and docs/why-bn-loses.md
 	$(Q)sample_runs/study.py report --bin $(BUILD)/bin
 .PHONY: study study-plan study-report
 

@@ -8,10 +8,11 @@
  * A task: runs of one model and one data set (data, data-dir, source and target of the
  * configuration). References are the runs with the fewest batch sites (an LN run has none). A run
  * uses the reference whose configuration differs in the fewest lines; the first given one of
- * several. So pre-norm goes with pre-norm and seed with seed. The value is the last finite one of
- * the evaluations. The discrepancy is of the last BN layer (--site last-bn of the other analyses).
- * It comes from the final pass, else it is the mean over the last tenth of the steps. --phase takes
- * the mean over the steps of a phase or half of training instead, without the burn-in.
+ * several. So pre-norm goes with pre-norm and seed with seed. The value is at the evaluation with
+ * the smallest valid_loss, as in stat-table (--pick last: the last finite one). The discrepancy is
+ * of the last BN layer (--site last-bn of the other analyses). It comes from the final pass, else
+ * it is the mean over the last tenth of the steps. --phase takes the mean over the steps of a phase
+ * or half of training instead, without the burn-in.
  *
  * Intervals cover replicates, runs that differ only in the seed (replicates.c): Student's interval
  * for the mean of the group. Gaps are paired by the references of the runs. A single run has no
@@ -35,13 +36,16 @@
 #include "table/table.h"
 
 typedef struct settings {
-    option_text metric, phase, startup, split;
+    option_text metric, phase, startup, split, pick;
 } settings;
 
 #define AT(field) offsetof(settings, field)
 static const option rows[] = {
     TEXT_OPTION("Choice", "metric", AT(metric), "valid_loss",
                 "use the first of these metrics that a run has", .value = "METRIC"),
+    CHOICE_OPTION(
+        "Choice", "pick", AT(pick), "best", "best|last",
+        "take the metric at the evaluation with the smallest valid_loss, or at the last one"),
     TEXT_OPTION("Output", "split", AT(split), "",
                 "print where runs lose against the first: training, generalization, discrepancy; "
                 "for each of the evaluations or the mean of their last third",
@@ -84,14 +88,15 @@ typedef struct result {
 } result;
 
 /* The first of the words with a finite value, else the last that the run declares. */
-static sr_status read_metric(const sr_runfile *run, const char *words, result *r, sr_failure *why) {
+static sr_status read_metric(const settings *s, const sr_runfile *run, result *r, sr_failure *why) {
+    const table_pick pick = strcmp(s->pick, "last") == 0 ? PICK_LAST : PICK_BEST;
     r->value = NAN;
-    for (const char *at = words; *at && !isfinite(r->value);) {
+    for (const char *at = s->metric; *at && !isfinite(r->value);) {
         const size_t length = strcspn(at, ",");
         const sr_run_metric *m = metric_named(run, at, length);
         at += length + (at[length] == ',');
         if (!m) continue;
-        sr_status status = metric_read_last(run, m->name, &r->value, why);
+        sr_status status = table_picked_value(run, m, pick, &r->value, why);
         if (status != SR_OK) return status;
         r->metric = m;
     }
@@ -109,7 +114,7 @@ static sr_status read_result(const settings *s, const sr_runfile *run, const ste
         r->sites++;
         r->batch_sites += sr_run_over_batch(site);
     }
-    sr_status status = read_metric(run, s->metric, r, why);
+    sr_status status = read_metric(s, run, r, why);
     /* PN has none */
     if (status == SR_OK) status = table_tid_site(run, true, &r->tid_site, why);
     if (status != SR_OK) return status;
@@ -213,7 +218,10 @@ static void declare_columns(stat_table *table) {
     tsv_column(t, "metric", "name below /evals; - where the run has none of those asked for");
     tsv_column(t, "unit", "its unit");
     tsv_column(t, "better", "which of two values is better: less, more, - for neither");
-    tsv_column(t, "value", "at the last evaluation with a finite value");
+    tsv_column(t, "value",
+               strcmp(s->pick, "last") == 0
+                   ? "at the last evaluation with a finite value"
+                   : "at the evaluation with the smallest valid_loss; without one, the best value");
     tsv_column(t, "reference",
                "run of this task with the fewest batch sites and the nearest configuration");
     tsv_column(t, "gap", "metric against the reference, positive where the run is better");

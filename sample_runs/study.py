@@ -3,7 +3,8 @@
 
     study.py plan   [OPTIONS] [EXPERIMENT...]   what there is to run, and how long it takes
     study.py run    [OPTIONS] [EXPERIMENT...]   runs it, one after another; what was stopped goes on
-    study.py report [OPTIONS]                   writes the tables into docs/reproduction.md
+    study.py report [OPTIONS]                   writes the tables into docs/reproduction.md, its pages in
+                                                docs/reproduction, and docs/why-bn-loses.md
 
 An experiment is a file NAME.conf of sample_runs/study: options as `statrec train -c` reads them, and
 lines that only this program reads:
@@ -49,16 +50,33 @@ those that came after its runs; what papers print, from plots/published.tsv, tab
     <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --running-dtype double,bf16" -->
     <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->
 
+Blocks that judge (study_verdicts.py), and the claims of sample_runs/study/claims.conf with their verdicts (study_claims.py), all of
+them or one. of= is the option that is compared with the label against=; there is a row for each combination of the other
+labels but the seed. The rule is in study_rule.py:
+
+    <!-- study: verdict=mask of=norm against=ln value=valid_loss norm=bn claim=higher -->
+    <!-- study: verdict=microbatch of=norm against=ln value=valid_loss less=max-tokens:2048 -->
+    <!-- study: verdict=task-rt of=norm against=ln value=valid_accuracy within=0.1 -->
+    <!-- study: verdict=mask of=norm against=ln value=decay by="stat-svd --summary" pick=last -->
+    <!-- study: paired=layer-scale,averaging of=norm against=ln value=valid_loss norm=bn since=240 -->
+    <!-- study: bound=samples/nlp_pn by=stat-gamma rows=site value=max limit=1 claim=below -->
+    <!-- study: order=conditions by="stat-distance --stat sigma2,psi2" across=statistic of=dist_psi2 against=dist_sigma2 value=median claim=lower -->
+    <!-- study: claims -->
+    <!-- study: claim=micro-batches -->
+
+value=A-B is a difference of two metrics of a run. by="after LABEL" takes a number of what came after the runs.
+
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
 import argparse
+import glob
 import os
 import re
 import subprocess
 import sys
 
 from study_runs import DONE, after_of, experiments, finished, pack, remove, run_after, state, unpack
-from study_tables import report
+from study_report import report
 
 # Run files say where their data and settings were: from the root of the checkout, without the path to it.
 HERE = os.path.relpath(os.path.dirname(os.path.abspath(__file__)))
@@ -126,6 +144,12 @@ def run(args):
     return 1 if failed else 0
 
 
+def documents(top):
+    """Those that hold tables of the study."""
+    pages = sorted(glob.glob(os.path.join(top, "docs/reproduction/*.md")))
+    return [os.path.join(top, "docs/reproduction.md"), *pages, os.path.join(top, "docs/why-bn-loses.md")]
+
+
 def main():
     shared = os.environ.get("STATREC_SHARED", os.path.join(HERE, "..", "..", "shared"))
     shared, top = os.path.relpath(shared), os.path.relpath(os.path.join(HERE, ".."))
@@ -138,10 +162,11 @@ def main():
     told.add_argument("--out", default=os.path.join(top, "study"), help="directory of the runs")
     told.add_argument("--conf", default=os.path.join(HERE, "study"),
                       help="directory of the experiments, with their archives in runs")
-    told.add_argument("--doc", default=os.path.join(top, "docs/reproduction.md"))
+    told.add_argument("--doc", action="append", dest="docs", help="document to write; default: those of docs/ with blocks")
     told.add_argument("--samples", default=HERE, help="directory of the sample runs")
     told.add_argument("--published", default=os.path.join(top, "plots", "published.tsv"))
     args = told.parse_intermixed_args()
+    args.docs = args.docs or documents(top)
     try:
         if args.command == "plan":
             plan(args)

@@ -4,40 +4,11 @@ done. What the blocks of the document say is in the head of study.py.
 import itertools
 import os
 import re
-import shlex
 import statistics
-import subprocess
-import sys
 
+from study_rule import half_width
 from study_runs import DONE, Experiment, after_of, finished, state, stop, unpack
-
-STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
-
-
-def analysis(args, words, where):
-    """The path of the program and its options."""
-    if not re.fullmatch(r"stat(plot|-[a-z]+)", words[0] if words else ""):
-        stop(f"{where}: by: a program stat-NAME, or statplot for a figure, is wanted, got {' '.join(words)!r}")
-    return [os.path.join(args.bin, words[0]), *words[1:]]
-
-
-def printed(words):
-    try:
-        told = subprocess.run(words, capture_output=True, text=True, check=False)
-    except OSError as error:
-        stop(f"{words[0]}: {error.strerror}")
-    if told.returncode != 0:
-        stop(told.stderr.strip())
-    return told.stdout
-
-
-def lines_in(text):
-    """[{column: text}], {column: definition} of what an analysis printed."""
-    lines = text.splitlines()
-    meaning = dict(line[len("# column "):].split(": ", 1) for line in lines
-                   if line.startswith("# column "))
-    head, *rows = [line.split("\t") for line in lines if not line.startswith("#")] or [[]]
-    return [dict(zip(head, row)) for row in rows], meaning
+from study_text import analysis, defined, drawn, lines_in, number_in, printed, split_words
 
 
 def lines_of(args, by, paths, where):
@@ -76,12 +47,6 @@ def table_after(args, names, where):
     return found, meaning
 
 
-def drawn(head, rows):
-    """The lines of a table in Markdown."""
-    return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
-        "| " + " | ".join(row) + " |" for row in rows]
-
-
 def cell(values, digits, usual):
     """Mean and interval of the values of a cell; None: one diverged; NaN: it has no such number."""
     values = [value for value in values if value is None or value == value]
@@ -95,15 +60,7 @@ def cell(values, digits, usual):
     mean = statistics.fmean(finite)
     if len(finite) == 1:
         return f"{mean:.{digits}f}{few}"
-    half = STUDENT.get(len(finite), 1.96) * statistics.stdev(finite) / len(finite) ** 0.5
-    return f"{mean:.{digits}f} ± {half:.{digits}f}{few}"
-
-
-def number_in(row, column):
-    try:
-        return float(row[column])
-    except ValueError:
-        return float("nan")
+    return f"{mean:.{digits}f} ± {half_width(finite):.{digits}f}{few}"
 
 
 def experiment_of(args, name, where):
@@ -125,15 +82,16 @@ def run_of(name):
     return name[0] if isinstance(name, tuple) else name
 
 
-def is_done(args, experiment, name):
+def is_done(args, experiment, name, without_file):
     if run_of(name) == name:
-        return state(args, name) in DONE
+        return state(args, name) in DONE or without_file and finished(args, experiment, name)
     return finished(args, experiment, name[0], name[1:])
 
 
-def runs_of(args, block, factors, after=False):
+def runs_of(args, block, factors, after=False, without_file=False):
     """[(name, labels)] of a block's runs, whose labels are those of `only`, and the names of those that are
-    done. The name of the experiment is a label too, and after: so is that of what comes after the run."""
+    done (without_file: or of which only what came after them was kept). The name of the experiment is a label too, and
+    after: so is that of what comes after the run."""
     runs, done = [], []
     for name in block.experiments:
         experiment = experiment_of(args, name, block.where)
@@ -145,15 +103,9 @@ def runs_of(args, block, factors, after=False):
         these = with_after(experiment.runs(), experiment, block.where) if after else experiment.runs()
         these = [(run, {**labels, "experiment": name}) for run, _, labels in these
                  if all(labels[key] in values for key, values in block.only.items())]
-        done += [run for run, _ in these if is_done(args, experiment, run)]
+        done += [run for run, _ in these if is_done(args, experiment, run, without_file)]
         runs += these
     return runs, done
-
-
-def split_words(words):
-    """Those without = in front, {word: what it is} of the others."""
-    return ([word for word in words if "=" not in word],
-            dict(word.partition("=")[::2] for word in words if "=" in word))
 
 
 class Table:
@@ -233,9 +185,8 @@ class Table:
         less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
-        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
-        return [f"{what}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
+        return [f"{defined(self.values, meaning)}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
 
 
 class Figure:
@@ -338,10 +289,9 @@ class Lines:
         for column in [*self.rows, *self.values, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {by[0]} has no column {column!r}")
-        what = "; ".join(f"`{value}`: {meaning[value]}" for value in self.values)
         of = "`sample_runs/`" if self.samples else ", ".join(
             f"`sample_runs/study/{name}.conf`" for name in self.experiments)
-        return [*drawn(*self._texts(rows)), "", f"{what}, by `{' '.join(by)}` of {of}.", ""]
+        return [*drawn(*self._texts(rows)), "", f"{defined(self.values, meaning)}, by `{' '.join(by)}` of {of}.", ""]
 
 
 class Published:
@@ -367,48 +317,3 @@ class Published:
         texts = [[norm, *(values.get((norm, *column), "–") for column in columns)] for norm in norms]
         return [*drawn(["published", *(" ".join(column) for column in columns)], texts), "",
                 f"{sources}.", ""]
-
-
-KINDS = {"figure": Figure, "samples": Lines, "lines": Lines, "published": Published}
-
-
-def block_of(text, where):
-    """What a line `study:` asks for."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        stop(f"{where}: {error}")
-    if not words:
-        stop(f"{where}: nothing behind study:")
-    return KINDS.get(words[0].partition("=")[0], Table)(words, where)
-
-
-def report(args):
-    try:
-        with open(args.doc, encoding="utf-8") as file:
-            old = file.read().split("\n")
-    except OSError as error:
-        stop(f"{args.doc}: {error.strerror}")
-    new, at = [], 0
-    while at < len(old):
-        line = old[at]
-        at += 1
-        new.append(line)
-        begun = re.fullmatch(r"<!-- study: (.*) -->", line)
-        if not begun or begun[1] == "end":
-            continue
-        where = f"{args.doc}:{at}"
-        end = next((i for i in range(at, len(old)) if old[i].startswith("<!-- study:")), len(old))
-        if end == len(old) or old[end] != "<!-- study: end -->":
-            stop(f"{where}: no line '<!-- study: end -->' behind this one")
-        block = block_of(begun[1], where)
-        made = block.lines(args)
-        if made is None:
-            print(f"study.py: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
-                  file=sys.stderr)
-        new += old[at:end] if made is None else ["", *made]
-        at = end
-    with open(args.doc + ".new", "w", encoding="utf-8") as file:
-        file.write("\n".join(new))
-    os.replace(args.doc + ".new", args.doc)
-    return 0

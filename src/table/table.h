@@ -115,6 +115,7 @@ sr_status layout_list(const char *given, const char *command, sr_failure *why);
 
 /* -- what a run measured: table_measure.c ---------------------------------------------------- */
 
+/* Which evaluation stands for a run: docs/definitions.md, "Which evaluation". */
 typedef enum { PICK_BEST, PICK_LAST } table_pick;
 typedef enum { MEASURED_NONE, MEASURED_VALUE, MEASURED_DIVERGED } measured_state;
 
@@ -129,6 +130,9 @@ sr_status table_run_metric(const run_identity *r, const char *names, run_word me
 /* metric: a name below /evals, or bpc. */
 sr_status table_run_measure(const run_identity *r, const char *metric, table_pick pick,
                             measurement *m, sr_failure *why);
+/* A declared metric at the evaluation that stands for a run; NaN: none has a finite value. */
+sr_status table_picked_value(const sr_runfile *run, const sr_run_metric *metric, table_pick pick,
+                             double *value, sr_failure *why);
 /* The last finite value among the evaluations of the last evaluated step (validation and test
  * splits); NaN without. */
 sr_status table_last_value(const sr_runfile *run, const char *name, double *value, sr_failure *why);

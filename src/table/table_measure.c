@@ -103,12 +103,41 @@ static const double *own_order(sr_better better, const double *value, int64_t ev
     return better == SR_BETTER_NEITHER ? NULL : by;
 }
 
+/* memory [2, evals]; with_loss: its first row has the validation losses. */
+static sr_status pick_in(const sr_runfile *run, const sr_run_metric *metric, table_pick pick,
+                         bool with_loss, double *memory, double *picked, sr_failure *why) {
+    const int64_t evals = sr_run_get_info(run)->evals;
+    double *loss = memory, *value = memory + evals;
+    *picked = NAN;
+    sr_status status = sr_run_eval(run, metric->name, 0, evals, value, why);
+    if (status != SR_OK) return status;
+    const double *by = with_loss ? loss : own_order(metric->better, value, evals, loss);
+    const int64_t at = pick_evaluation(pick == PICK_LAST ? NULL : by, value, evals);
+    if (at >= 0) *picked = value[at];
+    return SR_OK;
+}
+
+sr_status table_picked_value(const sr_runfile *run, const sr_run_metric *metric, table_pick pick,
+                             double *value, sr_failure *why) {
+    const int64_t evals = sr_run_get_info(run)->evals;
+    const bool with_loss = sr_run_has_eval(run, "valid_loss");
+    *value = NAN;
+    if (!evals || !sr_run_has_eval(run, metric->name)) return SR_OK;
+    double *memory = malloc(2 * (size_t)evals * sizeof *memory);
+    if (!memory) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = SR_OK;
+    if (with_loss) status = sr_run_eval(run, "valid_loss", 0, evals, memory, why);
+    if (status == SR_OK) status = pick_in(run, metric, pick, with_loss, memory, value, why);
+    free(memory);
+    return status;
+}
+
 /* memory [2, evals] */
 static sr_status measure_in(const run_identity *r, const char *metric, table_pick pick,
                             double *memory, measurement *m, sr_failure *why) {
     const int64_t evals = r->info->evals;
     const sr_run_metric *declared = table_run_find_metric(r, metric);
-    double *loss = memory, *value = memory + evals;
+    double *loss = memory, value;
     const bool with_loss = sr_run_has_eval(r->run, "valid_loss");
     sr_status status = SR_OK;
     if (with_loss) status = sr_run_eval(r->run, "valid_loss", 0, evals, loss, why);
@@ -123,12 +152,9 @@ static sr_status measure_in(const run_identity *r, const char *metric, table_pic
         return SR_OK;
     }
     if (status != SR_OK || !declared || !sr_run_has_eval(r->run, declared->name)) return status;
-    status = sr_run_eval(r->run, declared->name, 0, evals, value, why);
-    if (status != SR_OK) return status;
-    const double *by = with_loss ? loss : own_order(declared->better, value, evals, loss);
-    const int64_t at = pick_evaluation(pick == PICK_LAST ? NULL : by, value, evals);
-    if (at >= 0) *m = (measurement){MEASURED_VALUE, value[at]};
-    if (at >= 0 && strcmp(metric, "bpc") == 0) m->value /= log(2);
+    status = pick_in(r->run, declared, pick, with_loss, memory, &value, why);
+    if (status != SR_OK || !isfinite(value)) return status;
+    *m = (measurement){MEASURED_VALUE, strcmp(metric, "bpc") == 0 ? value / log(2) : value};
     return SR_OK;
 }
 

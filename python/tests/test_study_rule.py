@@ -1,0 +1,275 @@
+"""The rule of the reproduction study's verdicts, and the tables that it judges: evaluations are written by hand."""
+import contextlib
+import io
+import math
+import os
+import sys
+import tempfile
+import types
+import unittest
+
+from support import SAMPLES
+
+sys.path.insert(0, SAMPLES)
+try:
+    import study_claims
+    import study_evals
+    import study_report
+    import study_rule
+finally:
+    sys.path.remove(SAMPLES)
+
+STEPS = range(1, 13) # the last third: 9 to 12
+NOISE = {"1": -0.002, "2": 0.0, "3": 0.002} # of the seeds
+
+
+def series(value, noise=0.0):
+    return {step: value(step) + noise for step in STEPS}
+
+
+def pairs(value):
+    return [series(value, noise) for noise in NOISE.values()]
+
+
+class Rule(unittest.TestCase):
+    def test_last_third_is_rounded_up(self):
+        for count, kept in ((1, 1), (2, 1), (3, 1), (4, 2), (6, 2), (7, 3), (12, 4)):
+            third = study_rule.last_third({step: 0.0 for step in range(count)})
+            self.assertEqual([step for step, _ in third], list(range(count - kept, count)))
+
+    def test_rise_is_that_of_a_line(self):
+        self.assertAlmostEqual(study_rule.rise([(10, 1.0), (20, 3.0)]), 2.0)
+        # an end point off the line counts little
+        self.assertAlmostEqual(study_rule.rise([(0, 0.0), (1, 0.0), (2, 0.0), (3, 1.0)]), 0.9)
+        self.assertAlmostEqual(study_rule.rise([(0, 5.0), (1, 4.0), (3, 2.0)]), -3.0)
+
+    def test_settled_difference(self):
+        found = study_rule.judge(pairs(lambda step: 0.1), True, "higher")
+        self.assertEqual((found.verdict, found.pairs), (study_rule.AS_CLAIMED, 3))
+        self.assertAlmostEqual(found.difference, 0.1)
+        self.assertAlmostEqual(found.half, 4.303 * 0.002 / math.sqrt(3))
+        self.assertAlmostEqual(found.change, 0.0)
+        self.assertEqual(study_rule.judge(pairs(lambda step: -0.1), True, "higher").verdict, study_rule.OPPOSITE)
+        self.assertEqual(study_rule.judge(pairs(lambda step: -0.1), True, "lower").verdict, study_rule.AS_CLAIMED)
+        self.assertEqual(study_rule.judge(pairs(lambda step: 0.1), True, "none").verdict, study_rule.OPPOSITE)
+        self.assertEqual(study_rule.judge(pairs(lambda step: 0.1), True).text(), "difference seen: higher")
+
+    def test_mean_of_the_last_third_not_one_evaluation(self):
+        """Two evaluations of one run, some updates apart, differ: the last one alone has the other sign."""
+        found = study_rule.judge(pairs(lambda step: {9: 0.12, 10: 0.08, 11: 0.1, 12: -0.02}.get(step, 0.1)), False)
+        self.assertAlmostEqual(found.difference, 0.07)
+
+    def test_transient_that_falls_through_zero(self):
+        """At its end the difference is that of the claim, and has not been so before."""
+        found = study_rule.judge(pairs(lambda step: 0.01 * (step - 10)), True, "higher")
+        self.assertEqual(found.verdict, study_rule.SHORT)
+        self.assertIn("still changes", found.text())
+        self.assertAlmostEqual(found.change, 0.03)
+        # far from zero, and by half of itself in the last third
+        found = study_rule.judge(pairs(lambda step: 0.2 - 0.03 * (step - 9)), True, "higher")
+        self.assertEqual((found.verdict, found.text()[-13:]), (study_rule.SHORT, "higher so far"))
+        self.assertEqual(study_rule.judge(pairs(lambda step: 0.2 - 0.03 * (step - 9) / 2), True).verdict,
+                         study_rule.SEEN)
+
+    def test_wide_interval(self):
+        """The mean change is nothing, the seeds' changes are not."""
+        slopes = (-0.03, 0.0, 0.03)
+        found = study_rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
+        self.assertAlmostEqual(found.change, 0.0)
+        self.assertAlmostEqual(found.change_half, 4.303 * 0.03 / math.sqrt(3))
+        self.assertEqual(found.verdict, study_rule.SHORT)
+        slopes = (-0.015, 0.0, 0.015) # 0.037 is less than half of 0.1
+        found = study_rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
+        self.assertEqual(found.verdict, study_rule.SEEN)
+
+    def test_unfinished_schedule(self):
+        found = study_rule.judge(pairs(lambda step: 0.1), False, "higher")
+        self.assertEqual(found.text(), "too short to tell (the learning rate is not at its end); higher so far")
+
+    def test_no_difference(self):
+        """Where none is claimed, a hundredth of a nat counts as no change."""
+        wide = [series(lambda step: 0.0, noise) for noise in (-0.1, 0.0, 0.1)]
+        self.assertEqual(study_rule.judge(wide, True, "higher").verdict, study_rule.NONE)
+        moved = [series(lambda step: 0.004 * step, noise) for noise in (-0.1, -0.042, 0.0)]
+        self.assertIsNone(study_rule.judge(moved, True).higher)
+        self.assertEqual(study_rule.judge(moved, True).verdict, study_rule.SHORT)
+        self.assertEqual(study_rule.judge(moved, True, within=0.02).verdict, study_rule.NONE)
+
+    def test_too_few(self):
+        self.assertEqual(study_rule.judge([], True).verdict, study_rule.MISSING)
+        one = study_rule.judge(pairs(lambda step: 0.1)[:1], True, "higher")
+        self.assertEqual(one.verdict, study_rule.MISSING)
+        self.assertAlmostEqual(one.difference, 0.098)
+        short = study_rule.judge([{1: 0.1, 2: 0.1, 3: 0.1}] * 3, True)
+        self.assertEqual(short.text(), "too short to tell (one evaluation in the last third); higher so far")
+        gone = study_rule.judge([None, *pairs(lambda step: 0.1)], True)
+        self.assertEqual(gone.text(), "diverged: 1 of 4 pairs")
+
+
+class Schedules(unittest.TestCase):
+    def test_end_of_a_schedule(self):
+        for options, peak, last, ended in (
+                ({}, 0.3, 0.11, False), ({}, 0.3, 0.09, True),
+                ({"lr-scheduler": "inverse_sqrt"}, 0.002, 0.002 * math.sqrt(60 / 240), False),
+                ({"lr-scheduler": "inverse_sqrt"}, 0.002, 0.002 * math.sqrt(400 / 5000), True),
+                ({"lr-scheduler": "cosine"}, 1.0, 0.2, False), ({"lr-scheduler": "cosine"}, 1.0, 0.04, True),
+                ({"lr-scheduler": "cosine", "lr-min": "0.3"}, 1.0, 0.301, True),
+                ({"lr-scheduler": "linear"}, 1.0, 0.2, False),
+                ({"lr-steps": "30,45"}, 0.1, 0.01, False), ({"lr-steps": "30,45"}, 0.1, 0.001, True),
+                ({"lr-steps": "30", "lr-factor": "0.5"}, 0.1, 0.05, True), ({"lr-steps": ""}, 0.1, 0.1, False)):
+            with self.subTest(options=options, last=last):
+                self.assertEqual(study_evals.at_end(options, peak, last), ended)
+
+
+HEAD = "# program: stat-curve 0.1.0\n# column step: s\n# column valid_loss: nats\n# column valid_f1: percent\n"
+CONF = """#: minutes = 1
+#: seed = 1 2 3
+#: norm = ln bn pn
+#: max-tokens = 256 2048
+#: archive = after
+#: after evals = stat-curve RUN.h5 --evals
+#: after loss = stat-curve RUN.h5 --stat lr
+"""
+
+
+class Blocks(unittest.TestCase):
+    """Of runs of which only tables were kept."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.conf, self.out = (os.path.join(folder.name, name) for name in ("conf", "out"))
+        os.mkdir(self.conf)
+        os.mkdir(self.out)
+        self.args = types.SimpleNamespace(conf=self.conf, out=self.out, bin=os.environ.get("STATREC_BIN", ""),
+                                          samples=SAMPLES)
+        self.put("conf/far.conf", CONF)
+        for seed, noise in NOISE.items():
+            for norm, size in (("ln", 0.0), ("bn", 0.1), ("pn", 0.04)):
+                for tokens in "256", "2048":
+                    more = size * (1.5 if tokens == "256" else 1.0)
+                    self.run_of(f"far-{seed}-{norm}-{tokens}", series(lambda step, more=more: 3 + more, 5 * noise if norm == "ln" else 6 * noise))
+
+    def put(self, path, text):
+        with open(os.path.join(os.path.dirname(self.conf), path), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def run_of(self, name, losses, last_rate=0.1):
+        rows = "".join(f"{step}\t{loss!r}\t{100 * loss!r}\n" for step, loss in losses.items())
+        self.put(f"out/{name}-evals.tsv", HEAD + "step\tvalid_loss\tvalid_f1\n" + rows)
+        self.put(f"out/{name}-loss.tsv", "# program: stat-curve\n# column lr: rate\nlr\n0.5\n1\n" + "".join(
+            f"{last_rate * more}\n" for more in (1, 1.2, 1.5))) # smallest, median and largest of the last part
+
+    def block(self, text):
+        made = study_report.block_of(text, "doc.md:1")
+        return made.lines(self.args)
+
+    def mistake(self, text):
+        with self.assertRaises(SystemExit) as stopped, contextlib.redirect_stderr(io.StringIO()) as said:
+            self.block(text)
+        self.assertEqual(said.getvalue().count("\n"), 1)
+        self.assertEqual(stopped.exception.code, 2)
+
+    def test_verdict(self):
+        lines = self.block("verdict=far of=norm against=ln value=valid_loss claim=higher max-tokens=2048 digits=3")
+        self.assertEqual(lines[0], "| norm | pairs | difference from ln | its change | learning rate | verdict |")
+        self.assertEqual(lines[2], "| bn | 3 of 3 | +0.100 ± 0.005 | +0.000 ± 0.000 | ended, 0.1 of its peak | as claimed: higher |")
+        self.assertTrue(lines[3].startswith("| pn | 3 of 3 | +0.040 ± 0.005 |"))
+
+    def test_less_another_column(self):
+        lines = self.block("verdict=far of=norm against=ln value=valid_loss less=max-tokens:2048 norm=bn")
+        self.assertEqual(len(lines[2:]), 4) # a row, a blank one, the definitions, a blank one
+        self.assertTrue(lines[2].startswith("| bn | 3 of 3 | +0.050 ± 0.000 |"), lines[2])
+
+    def test_a_run_that_is_missing(self):
+        os.remove(os.path.join(self.out, "far-2-bn-2048-evals.tsv"))
+        lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+        self.assertTrue(lines[2].startswith("| bn | 2 of 3 |"))
+        os.remove(os.path.join(self.out, "far-1-ln-2048-evals.tsv")) # of another pair
+        lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+        self.assertTrue(lines[2].startswith("| bn | 1 of 3 | +0.102 | – |"), lines[2])
+        self.assertTrue(lines[2].endswith("| runs missing: an interval needs two pairs or more |"))
+
+    def test_one_schedule_that_is_not_at_its_end(self):
+        self.run_of("far-3-bn-2048", series(lambda step: 3.1), last_rate=0.4)
+        lines = self.block("verdict=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048")
+        self.assertIn("ended, 0.1 of its peak; not ended, 0.4 of its peak | too short to tell", lines[2])
+
+    def test_points_need_a_bound_of_their_own(self):
+        self.mistake("verdict=far of=norm against=ln value=valid_f1")
+        lines = self.block("verdict=far of=norm against=ln value=valid_f1 within=0.5 norm=bn max-tokens=2048 digits=1")
+        self.assertTrue(lines[2].startswith("| bn | 3 of 3 | +10.0 ± 0.5 |"), lines[2])
+
+    def test_difference_of_two_metrics_of_a_run(self):
+        lines = self.block("verdict=far of=norm against=ln value=valid_f1-valid_loss within=1 norm=bn max-tokens=2048 digits=1")
+        self.assertTrue(lines[2].startswith("| bn | 3 of 3 | +9.9 ± 0.5 |"), lines[2])
+
+    def test_statistic_of_what_came_after(self):
+        """By its interval alone."""
+        for seed, noise in NOISE.items():
+            for norm, value in (("ln", 0.0), ("bn", 0.01)):
+                self.put(f"out/far-{seed}-{norm}-2048-evals.tsv", "name\tsite\tvalue\tunit\tdefinition\n"
+                         f"tid_mean\ta\t{value + (noise if norm == 'bn' else 0)}\t1\tof a site\n")
+        lines = self.block("verdict=far of=norm against=ln value=tid_mean@a by='after evals' norm=bn max-tokens=2048 claim=lower")
+        self.assertEqual(lines[0], "| norm | pairs | difference from ln | verdict |")
+        self.assertEqual(lines[2], "| bn | 3 of 3 | +0.010 ± 0.005 | the opposite: higher |")
+
+    def test_at_each_evaluation(self):
+        for seed, noise in NOISE.items():
+            self.run_of(f"far-{seed}-bn-2048", series(lambda step: 3 + step / 100, noise))
+            self.run_of(f"far-{seed}-ln-2048", series(lambda step: 3.0))
+        lines = self.block("paired=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048 since=4")
+        self.assertEqual(lines[2], "| 1 | +0.010 ± 0.005 | – |")
+        self.assertEqual(lines[13], "| 12 | +0.120 ± 0.005 | +0.080 ± 0.000 |")
+
+    def test_mistakes(self):
+        for text in ("verdict=far", "verdict=far of=norm against=ln value=valid_loss claim=better", "verdict=far of=norm against=rbn "
+                     "value=valid_loss", "verdict=nothing of=norm against=ln value=valid_loss", "bound=far value=step",
+                     "order=far value=step across=step of=1 against=2 claim=more", "claim=none", "claims all"):
+            with self.subTest(text):
+                self.mistake(text)
+
+    def test_bound(self):
+        text = "bound=far after=evals value=valid_loss rows=step claim={} limit={}"
+        below = study_report.block_of(text.format("below", 3.2), "doc.md:1")
+        self.assertEqual(below.judged(self.args)[2], "as claimed: all values are below")
+        below = study_report.block_of(text.format("below", 3.139), "doc.md:1") # bn with 256: 3.138 to 3.162
+        self.assertEqual(below.judged(self.args)[2], "not as claimed: 24 of 216 values are not below")
+        reach = study_report.block_of(text.format("reach", 6), "doc.md:1")
+        self.assertEqual(reach.judged(self.args)[2], "not reached by any of 216 values")
+        self.assertIn("largest 3.16, the limit is 6", reach.judged(self.args)[1])
+
+    def test_order(self):
+        table = "run\tstatistic\tmedian\n" + "".join(f"{run}.h5\tdist_psi2\t{a}\n{run}.h5\tdist_sigma2\t{b}\n"
+                                                    for run, a, b in (("x", 2, 1), ("y", 3, 2), ("z", 1, 4)))
+        self.put("out/far-1-ln-256-evals.tsv", table)
+        for name in os.listdir(self.out):
+            if name.endswith("-evals.tsv") and name != "far-1-ln-256-evals.tsv":
+                os.remove(os.path.join(self.out, name))
+        text = "order=far after=evals across=statistic of=dist_psi2 against=dist_sigma2 value=median claim={}"
+        for claim, verdict in (("higher", "either way: dist_psi2 is higher in 2 of 3 runs"),
+                               ("lower", "either way: dist_psi2 is lower in 1 of 3 runs")):
+            found = study_report.block_of(text.format(claim), "doc.md:1").judged(self.args)
+            self.assertEqual(found, (3, "dist_psi2 / dist_sigma2 from 0.25 to 2.00", verdict))
+        self.put("out/far-1-ln-256-evals.tsv", "\n".join(table.split("\n")[:5]))
+        for claim, verdict in (("higher", "as claimed: dist_psi2 is higher in 2 of 2 runs"),
+                               ("lower", "the opposite: dist_psi2 is lower in 0 of 2 runs")):
+            self.assertEqual(study_report.block_of(text.format(claim), "doc.md:1").judged(self.args)[2], verdict)
+
+    def test_claims(self):
+        claim = ("[first]\nclaim = BN is worse\nsource = A paper, table 1\nprinted = large\nused = small\npage = docs/reproduction/first.md\n"
+                 "tests =\n  verdict=far of=norm against=ln value=valid_loss claim=higher max-tokens=2048 show=^bn\n"
+                 "  paired=far of=norm against=ln value=valid_loss norm=bn max-tokens=2048\n"
+                 "  verdict=far of=norm against=ln value=valid_loss max-tokens=256 show=none\n")
+        self.put("conf/claims.conf", claim)
+        self.assertEqual(self.block("claims")[2], "| [BN is worse](reproduction/first.md) | A paper, table 1 | large | small | 3 of 3 | "
+                         "+0.100 ± 0.005 | as claimed: higher |")
+        page = self.block("claim=first")
+        self.assertEqual(page[0], "**Claim** (A paper, table 1): BN is worse.")
+        self.assertIn("* **Verdict.** bn: +0.100 ± 0.005 (3 of 3): as claimed: higher.", page)
+        self.put("conf/claims.conf", claim.replace("printed = large\n", ""))
+        self.mistake("claims")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,125 @@
+"""study_claims.py -- the claims of sample_runs/study/claims.conf: one table of all, and the head of each one's page.
+
+A section of the file is a claim:
+
+    [micro-batches]
+    claim = The smaller the micro-batch, the worse BN compared with LN
+    source = PowerNorm, figure 5
+    printed = setting of the paper
+    used = setting of the runs
+    page = docs/reproduction/micro-batches.md
+    tests = verdict=microbatch of=norm against=ln value=valid_loss claim=higher show=^bn
+
+tests: blocks of study_verdicts.py, one a line; show= picks the rows of the table of claims by a regular expression, none: no
+row.
+"""
+import configparser
+import os
+import re
+import shlex
+
+from study_rule import MISSING
+from study_runs import stop
+from study_text import drawn, split_words
+from study_verdicts import Bound, Order, Paired, Verdict
+
+TESTS = {"verdict": Verdict, "paired": Paired, "bound": Bound, "order": Order}
+KEYS = ("claim", "source", "printed", "used", "page")
+
+
+def test_of(words, where):
+    """A block of study_verdicts.py."""
+    kind = TESTS.get(words[0].partition("=")[0] if words else "")
+    if kind is None:
+        stop(f"{where}: a test begins with {', '.join(f'{name}=' for name in TESTS)}, got {' '.join(words)!r}")
+    return kind(words, where)
+
+
+def claims_of(args):
+    """{name: section} of the claims."""
+    path, parsed = os.path.join(args.conf, "claims.conf"), configparser.ConfigParser(interpolation=None)
+    try:
+        with open(path, encoding="utf-8") as file:
+            parsed.read_file(file)
+    except (OSError, configparser.Error) as error:
+        stop(f"{path}: {error}".replace("\n", " "))
+    for name in parsed.sections():
+        for key in (*KEYS, "tests"):
+            if not parsed[name].get(key, "").strip():
+                stop(f"{path}: [{name}]: a line '{key} = ...' is wanted")
+    return path, parsed
+
+
+def tests_of(path, section):
+    """[(test, regular expression of its rows in the table of claims)]."""
+    found = []
+    for line in section["tests"].strip().splitlines():
+        where = f"{path}: [{section.name}]"
+        words = shlex.split(line)
+        show = split_words(words)[1].get("show", "")
+        found.append((test_of([word for word in words if not word.startswith("show=")], where), show))
+    return found
+
+
+def shown(args, path, section):
+    """[(label, pairs, planned, figure, verdict, the same with its reason)] of the rows that stand for a claim."""
+    tests = [(test, show) for test, show in tests_of(path, section)
+             if not isinstance(test, Paired) and show != "none"]
+    metrics = {test.values[0] for test, _ in tests if isinstance(test, Verdict)}
+    whole = {tuple(test.experiments) for test, _ in tests if isinstance(test, Verdict)}
+    rows = []
+    for test, show in tests:
+        more = ""
+        if isinstance(test, Verdict):
+            more = "".join(f", {word}" for word in [test.values[0]] * (len(metrics) > 1) +
+                           test.experiments * (len(whole) > 1))
+        these = [(label + more, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
+        rows += these or [("", 0, 0, "–", MISSING, MISSING)]
+    return rows
+
+
+class Claims:
+    """claims: one row for each claim"""
+    experiments = ("claims",)
+
+    def __init__(self, words, where):
+        if words != ["claims"]:
+            stop(f"{where}: claims has no options")
+
+    def lines(self, args):
+        path, parsed = claims_of(args)
+        rows = []
+        for name in parsed.sections():
+            section = parsed[name]
+            found = shown(args, path, section)
+            pick = [(label + ": " if label and len(found) > 1 else "") for label, *_ in found]
+            rows.append([f"[{section['claim']}]({section['page'].removeprefix('docs/')})", section["source"], section["printed"], section["used"],
+                         "<br>".join(f"{label}{pairs} of {planned}" for label, (_, pairs, planned, *_) in zip(pick, found)),
+                         "<br>".join(f"{label}{row[3]}" for label, row in zip(pick, found)),
+                         "<br>".join(f"{label}{row[4]}" for label, row in zip(pick, found))])
+        return [*drawn(["claim", "source", "printed in", "our runs", "pairs or runs", "figure", "verdict"], rows), "",
+                "Written by `make study-report` from `sample_runs/study/claims.conf` and the archives.", ""]
+
+
+class Claim:
+    """claim=NAME: source, settings, the tables of its tests and their verdicts"""
+
+    def __init__(self, words, where):
+        self.name, self.where = words[0].partition("=")[2], where
+        self.experiments = [self.name]
+        if len(words) != 1:
+            stop(f"{where}: claim=NAME has no options")
+
+    def lines(self, args):
+        path, parsed = claims_of(args)
+        if self.name not in parsed:
+            stop(f"{self.where}: {path} has no claim {self.name!r}")
+        section = parsed[self.name]
+        made = [f"**Claim** ({section['source']}): {section['claim']}.", "", *drawn(
+            ["setting of the paper", "setting of our runs"], [[section["printed"], section["used"]]]), ""]
+        for test, _ in tests_of(path, section):
+            made += test.lines(args) or [f"No run of {' '.join(test.experiments)} yet: runs missing.", ""]
+        for label, pairs, planned, figure, _, verdict in shown(args, path, section):
+            head = f"{label}: " if label else ""
+            made.append(f"* **Verdict.** {head}{figure} ({pairs} of {planned}): {verdict}.")
+        return [*made, ""]

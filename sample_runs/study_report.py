@@ -1,0 +1,60 @@
+"""study_report.py -- writes what the blocks of the documents ask for. What they say is in the head of study.py."""
+import os
+import re
+import shlex
+import sys
+
+from study_claims import TESTS, Claim, Claims
+from study_runs import stop
+from study_tables import Figure, Lines, Published, Table
+
+KINDS = {"figure": Figure, "samples": Lines, "lines": Lines, "published": Published, "claim": Claim, "claims": Claims, **TESTS}
+
+
+def block_of(text, where):
+    """What a line `study:` asks for."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        stop(f"{where}: {error}")
+    if not words:
+        stop(f"{where}: nothing behind study:")
+    return KINDS.get(words[0].partition("=")[0], Table)(words, where)
+
+
+def report_one(args):
+    """One document."""
+    try:
+        with open(args.doc, encoding="utf-8") as file:
+            old = file.read().split("\n")
+    except OSError as error:
+        stop(f"{args.doc}: {error.strerror}")
+    new, at = [], 0
+    while at < len(old):
+        line = old[at]
+        at += 1
+        new.append(line)
+        begun = re.fullmatch(r"<!-- study: (.*) -->", line)
+        if not begun or begun[1] == "end":
+            continue
+        where = f"{args.doc}:{at}"
+        end = next((i for i in range(at, len(old)) if old[i].startswith("<!-- study:")), len(old))
+        if end == len(old) or old[end] != "<!-- study: end -->":
+            stop(f"{where}: no line '<!-- study: end -->' behind this one")
+        block = block_of(begun[1], where)
+        made = block.lines(args)
+        if made is None:
+            print(f"study.py: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
+                  file=sys.stderr)
+        new += old[at:end] if made is None else ["", *made]
+        at = end
+    with open(args.doc + ".new", "w", encoding="utf-8") as file:
+        file.write("\n".join(new))
+    os.replace(args.doc + ".new", args.doc)
+
+
+def report(args):
+    """All documents: those of --doc, else docs/reproduction.md, its pages, and docs/why-bn-loses.md."""
+    for args.doc in args.docs:
+        report_one(args)
+    return 0

@@ -1,0 +1,110 @@
+"""study_rule.py -- the rule for claims about a final metric: which verdict paired runs carry.
+
+The difference of two runs with the same seed is followed over their evaluations. A verdict needs
+
+* two pairs or more: intervals are Student's over the pairs (95 %);
+* two evaluations or more in the last third of each run;
+* a settled difference: the interval of its change over the last third lies within plus or minus half of the
+  difference, or within plus or minus `within` where the interval of the difference contains zero;
+* a learning rate at its end (study_evals.py).
+
+Everything else is "too short to tell", with the direction seen so far. The difference is the mean over the last third
+of the evaluations, and its change the rise of a least-squares line over them, from the first of them to the last.
+"""
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+
+STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+NATS = 0.01 # a change that counts as none where no difference is claimed
+
+MISSING, DIVERGED, SHORT = "runs missing", "diverged", "too short to tell"
+AS_CLAIMED, OPPOSITE, NONE, SEEN = "as claimed", "the opposite", "no difference seen", "difference seen"
+CLAIMS = ("higher", "lower", "none") # what a paper says of the difference
+
+
+def half_width(values):
+    """Of Student's 95 % interval of their mean; infinite for one value."""
+    if len(values) < 2:
+        return math.inf
+    return STUDENT.get(len(values), 1.96) * statistics.stdev(values) / len(values) ** 0.5
+
+
+def last_third(series):
+    """[(update, value)] of the last third of {update: value}, rounded up as `stat-gap --split last-third` does."""
+    points = sorted(series.items())
+    return points[len(points) - (len(points) + 2) // 3:]
+
+
+def rise(points):
+    """Of the least-squares line through [(update, value)], from the first update to the last."""
+    middle, mean = (statistics.fmean(column) for column in zip(*points))
+    spread = sum((update - middle) ** 2 for update, _ in points)
+    slope = sum((update - middle) * (value - mean) for update, value in points) / spread
+    return slope * (points[-1][0] - points[0][0])
+
+
+@dataclasses.dataclass
+class Judgement:
+    """difference, half and change, change_half: means over pairs with half of their intervals, NaN: not known.
+    reason: why there is no verdict, else empty."""
+    pairs: int
+    verdict: str
+    reason: str = ""
+    difference: float = math.nan
+    half: float = math.nan
+    change: float = math.nan
+    change_half: float = math.nan
+    higher: bool | None = None # direction of the difference; None: its interval contains zero
+
+    def direction(self):
+        return {True: "higher", False: "lower", None: "no direction"}[self.higher]
+
+    def brief(self):
+        """The verdict in words."""
+        if self.verdict == SHORT:
+            return f"{SHORT}; {self.direction()} so far"
+        return self.verdict if self.higher is None else f"{self.verdict}: {self.direction()}"
+
+    def text(self):
+        """With its reason."""
+        if self.verdict in (MISSING, DIVERGED):
+            return f"{self.verdict}: {self.reason}"
+        return self.brief().replace(SHORT, f"{SHORT} ({self.reason})")
+
+
+def settled(found, within):
+    """The interval of the change lies within the bound that the difference allows."""
+    bound = within if found.higher is None else abs(found.difference) / 2
+    return abs(found.change) + found.change_half <= bound
+
+
+def judge(pairs, at_end, claim=None, within=NATS):
+    """pairs: [{update: difference}], one per seed; None: a run of the pair diverged. at_end: the schedules of all runs
+    are at their end. claim: one of CLAIMS; None: no paper says anything."""
+    if any(pair is None for pair in pairs):
+        return Judgement(len(pairs), DIVERGED, f"{sum(pair is None for pair in pairs)} of {len(pairs)} pairs")
+    if len(pairs) < 2:
+        return Judgement(len(pairs), MISSING, "an interval needs two pairs or more",
+                         *([statistics.fmean(value for _, value in last_third(pairs[0]))] if pairs else []))
+    thirds = [last_third(pair) for pair in pairs]
+    means = [statistics.fmean(value for _, value in third) for third in thirds]
+    found = Judgement(len(pairs), SHORT, "", statistics.fmean(means), half_width(means))
+    if abs(found.difference) > found.half:
+        found.higher = found.difference > 0
+    if min(map(len, thirds)) < 2:
+        found.reason = "one evaluation in the last third"
+        return found
+    changes = [rise(third) for third in thirds]
+    found.change, found.change_half = statistics.fmean(changes), half_width(changes)
+    if not settled(found, within):
+        found.reason = "the difference still changes, or may"
+    elif not at_end:
+        found.reason = "the learning rate is not at its end"
+    elif found.higher is None:
+        found.verdict = NONE
+    else:
+        found.verdict = SEEN if claim is None else AS_CLAIMED if claim == found.direction() else OPPOSITE
+    return found

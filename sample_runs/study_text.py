@@ -1,0 +1,66 @@
+"""study_text.py -- what the analyses print, and tables in Markdown."""
+import functools
+import os
+import re
+import subprocess
+
+from study_runs import stop
+
+
+def analysis(args, words, where):
+    """The path of the program and its options."""
+    if not re.fullmatch(r"stat(plot|-[a-z]+)", words[0] if words else ""):
+        stop(f"{where}: by: a program stat-NAME, or statplot for a figure, is wanted, got {' '.join(words)!r}")
+    return [os.path.join(args.bin, words[0]), *words[1:]]
+
+
+def printed(words):
+    """What a program prints; one that was run with the same words is not run again."""
+    return _printed(tuple(words))
+
+
+@functools.lru_cache(maxsize=None)
+def _printed(words):
+    try:
+        told = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        stop(f"{words[0]}: {error.strerror}")
+    if told.returncode != 0:
+        stop(told.stderr.strip())
+    return told.stdout
+
+
+def lines_in(text):
+    """[{column: text}], {column: definition} of what an analysis printed."""
+    lines = text.splitlines()
+    meaning = dict(line[len("# column "):].split(": ", 1) for line in lines
+                   if line.startswith("# column "))
+    head, *rows = [line.split("\t") for line in lines if not line.startswith("#")] or [[]]
+    return [dict(zip(head, row)) for row in rows], meaning
+
+
+def defined(names, meaning):
+    """The definitions of columns, each once."""
+    named = {}
+    for name in names:
+        named.setdefault(meaning[name], []).append(f"`{name}`")
+    return "; ".join(f"{', '.join(columns)}: {text}" for text, columns in named.items())
+
+
+def drawn(head, rows):
+    """The lines of a table in Markdown."""
+    return ["| " + " | ".join(row) + " |" for row in [head]] + ["|" + "---|" * len(head)] + [
+        "| " + " | ".join(row) + " |" for row in rows]
+
+
+def number_in(row, column):
+    try:
+        return float(row[column])
+    except ValueError:
+        return float("nan")
+
+
+def split_words(words):
+    """Those without = in front, {word: what it is} of the others."""
+    return ([word for word in words if "=" not in word],
+            dict(word.partition("=")[::2] for word in words if "=" in word))
