@@ -245,7 +245,7 @@ static void look(course *k, int64_t updates, bool bleu) {
     snprintf(k->command, sizeof k->command, "%s", info->command);
     sr_run_close(f);
     snprintf(name, sizeof name, "small-%07lld.ckpt", (long long)updates);
-    check_ok(file_read(path_of(name), &whole, &why), &why);
+    check_ok(file_read_as(path_of(name), ACCEPT(KIND_HDF5), "a checkpoint", &whole, &why), &why);
     k->checkpoint = (char *)whole.byte, k->size = whole.size;
 }
 
@@ -383,7 +383,7 @@ static void rows_fall_short(void **state) {
 static void copy_file(const char *from, const char *to) {
     file_bytes all = {0};
     sr_failure why = {0};
-    check_ok(file_read(path_of(from), &all, &why), &why);
+    check_ok(file_read_as(path_of(from), ACCEPT(KIND_HDF5), "a run file", &all, &why), &why);
     FILE *f = fopen(path_of(to), "wb");
     assert_non_null(f);
     assert_int_equal(fwrite(all.byte, 1, all.size, f), all.size);

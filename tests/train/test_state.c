@@ -55,6 +55,7 @@ static void every_counter(void **state) {
     r = (trainer){.config = &c, .events = &silent, .result = &result};
     check_ok(trainer_open(&r, "test", &why), &why);
     r.task = task_of(TASK_TAGS); /* it counts of its own */
+    r.batches = 1000;            /* data_batch is among them */
     number(&r, 100);
     check_ok(checkpoint_write(&r, path, &why), &why);
     number(&r, 501);
