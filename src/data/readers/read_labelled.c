@@ -113,7 +113,8 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
 }
 
 static bool is_header(const labelled *l, const line_walk *w, const labelled_line *line) {
-    return w->number == 1 && *l->header && strlen(l->header) == line->label.length &&
+    return w->number == 1 && *l->header && line->label.byte &&
+           strlen(l->header) == line->label.length &&
            !memcmp(l->header, line->label.byte, line->label.length);
 }
 
