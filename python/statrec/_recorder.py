@@ -15,18 +15,17 @@ that stay alive during the call (tensor.data_ptr()).
 from __future__ import annotations
 
 import ctypes
-import difflib
 import functools
 import math
-import operator
 import os
 import struct
-import sys
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Optional, TypeVar, Union, cast
 
 from . import _abi
+from ._arguments import check_options as check_options  # for statrec.watch
+from ._arguments import choice, integer, nearest, options_of, real, shortened
 from ._reading._arrays import address
 from ._library import (Error, Handle, decoded, encoded, error_of, library, locked,
                        path_bytes)
@@ -35,77 +34,6 @@ Path = Union[str, bytes, "os.PathLike[Any]"]
 Doubles = Any  # [width of the site]: buffer, ctypes array, sequence of numbers, or an address
 
 _NAN = math.nan
-_REASON_BYTES = 240  # of SR_REASON_SIZE
-
-
-# -- arguments --------------------------------------------------------------------------------
-
-def _integer(value, what, bits=64, signed=True):
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise Error(f"{what}: an integer is wanted, got {value!r:.80}") from None
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-    if not low <= number <= high:
-        raise Error(f"{what}: {number} is not in {low} to {high}")
-    return number
-
-
-def _real(value, what):
-    try:
-        return float(value)
-    except (TypeError, ValueError, RuntimeError):
-        raise Error(f"{what}: a number is wanted, got {value!r:.80}") from None
-
-
-def _choice(value, known, what):
-    if value in known:
-        return value
-    raise Error(f"{what}: {value!r:.80} is none of {', '.join(map(repr, known))}")
-
-
-def _nearest(name, known):
-    near = difflib.get_close_matches(name, known, 1)
-    return f"did you mean '{near[0]}'?" if near else ""
-
-
-_KINDS = dict(_abi.Options._fields_)
-
-
-def _option(name, value):
-    kind = _KINDS[name]
-    if kind is ctypes.c_bool:
-        return bool(value)
-    if kind is ctypes.c_char_p:
-        return None if value is None else encoded(value, name)
-    if kind is ctypes.c_double:
-        return _real(value, name)
-    return _integer(value, name, 8 * ctypes.sizeof(kind), kind is not ctypes.c_uint64)
-
-
-def check_options(given, caller, more=()):
-    """TypeError for a name that is none of Recorder's options. more: further names of the caller."""
-    for name in given:
-        if name not in _KINDS or name == "size":
-            near = _nearest(name, [*_KINDS, *more])
-            raise TypeError(f"{caller}: unknown option '{name}'" + (f"; {near}" if near else ""))
-
-
-def _options(given):
-    """sr_options of SR_OPTIONS_DEFAULT and what is given."""
-    check_options(given, "Recorder")
-    given = {**_abi.OPTIONS_DEFAULT, "program": os.path.basename(sys.argv[0] or "python"), **given}
-    return _abi.Options(**{name: _option(name, value) for name, value in given.items()})
-
-
-def _one_line(text):
-    return " ".join(str(text).replace("\0", " ").split())
-
-
-def _shortened(text):
-    return _one_line(text).encode("utf-8", "replace")[:_REASON_BYTES].decode("utf-8", "ignore")
-
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 # -- calls ------------------------------------------------------------------------------------
@@ -162,7 +90,7 @@ class Recorder:
         self._metrics: set[str] = set()
         self._declared: dict[str, int] = {}
         try:
-            self._create(path, _options(options))
+            self._create(path, options_of(options))
         except Error as error:
             self._error = error
             if not quiet:
@@ -226,10 +154,10 @@ class Recorder:
             raise Error(f"{self._path}: site {name}: no family '{family:.80}'")
         site = _abi.Site(
             name=encoded(name, "name"), norm=encoded(norm, "norm"), kind=encoded(kind, "kind"),
-            family=number, width=_integer(width, "width", 32), depth=_integer(depth, "depth", 32),
-            eps=_real(eps, "eps"), alpha=_real(alpha, "alpha"),
-            layer_scale=_integer(layer_scale, "layer_scale", 32),
-            repeat=_abi.REPEATS.index(_choice(repeat, _abi.REPEATS, "repeat")),
+            family=number, width=integer(width, "width", 32), depth=integer(depth, "depth", 32),
+            eps=real(eps, "eps"), alpha=real(alpha, "alpha"),
+            layer_scale=integer(layer_scale, "layer_scale", 32),
+            repeat=_abi.REPEATS.index(choice(repeat, _abi.REPEATS, "repeat")),
             **{field: encoded(text, field)
                for field, text in (("axis", axis), ("uses", uses), ("constants", constants))
                if text is not None})
@@ -245,7 +173,7 @@ class Recorder:
         """Declares a metric of evaluations. better: "less", "more", "", or -1, 1, 0."""
         known: dict[Any, int] = {**_abi.BETTER,
                                  **{number: number for number in _abi.BETTER.values()}}
-        direction = known[_choice(better, known, "better")]
+        direction = known[choice(better, known, "better")]
         self._done(library().sr_add_metric(self._pointer, encoded(name, "name"),
                                            encoded(unit, "unit"),
                                            encoded(definition, "definition"), direction))
@@ -257,7 +185,7 @@ class Recorder:
         number = self._numbered(library().sr_declare_scalar(
             self._pointer, encoded(name, "name"), encoded(unit, "unit"),
             encoded(definition, "definition"),
-            _abi.SCOPES.index(_choice(scope, _abi.SCOPES, "scope"))))
+            _abi.SCOPES.index(choice(scope, _abi.SCOPES, "scope"))))
         self._declared[name] = number
         return number
 
@@ -282,14 +210,14 @@ class Recorder:
     @_call()
     def add_seconds(self, seconds: float) -> None:
         """Adds seconds that the host program spent on recording."""
-        library().sr_add_seconds(self._pointer, _real(seconds, "seconds"))
+        library().sr_add_seconds(self._pointer, real(seconds, "seconds"))
 
     # -- a step -------------------------------------------------------------------------------
 
     @_call()
     def begin_step(self, step: int) -> None:
         """Begins a step, one forward and backward pass; step numbers increase."""
-        self._done(library().sr_begin_step(self._pointer, _integer(step, "step")))
+        self._done(library().sr_begin_step(self._pointer, integer(step, "step")))
 
     @_call(False)
     def wants_vectors(self) -> bool:
@@ -305,8 +233,8 @@ class Recorder:
         names = ("mean", "variance", "mean_square", "gamma")
         found = [address(value, width, name)
                  for name, value in zip(names, (mean, variance, mean_square, gamma))]
-        forward = _abi.Forward(rows=_integer(rows, "rows"), samples=_integer(samples, "samples"),
-                               padded=_integer(padded, "padded"),
+        forward = _abi.Forward(rows=integer(rows, "rows"), samples=integer(samples, "samples"),
+                               padded=integer(padded, "padded"),
                                **{name: where for name, (where, _) in zip(names, found)})
         self._done(library().sr_put_forward(self._pointer, site, ctypes.byref(forward)))
 
@@ -341,7 +269,7 @@ class Recorder:
     def put_rows(self, site: int, rows: int) -> None:
         """Number of valid rows of this step; put_forward sets it too."""
         self._width(site)
-        self._done(library().sr_put_rows(self._pointer, site, _integer(rows, "rows")))
+        self._done(library().sr_put_rows(self._pointer, site, integer(rows, "rows")))
 
     @_call()
     def put_vector(self, site: int, name: str, values: Doubles) -> None:
@@ -349,7 +277,7 @@ class Recorder:
         width, number = self._width(site), library().sr_vector_id(encoded(name, "name"))
         if number < 0:
             raise Error(f"{self._path}: no vector '{name:.80}'", "usage",
-                        _nearest(name, _names("sr_vector_name")))
+                        nearest(name, _names("sr_vector_name")))
         where, keep = address(values, width, name)
         self._done(library().sr_put_vector(self._pointer, site, number, where))
         del keep
@@ -369,7 +297,7 @@ class Recorder:
         """A statistic of /scalars by its name, or a declared one by name or id."""
         self._width(site)
         number = which if isinstance(which, int) else self._scalar_id(which)
-        self._done(library().sr_put_scalar(self._pointer, site, number, _real(value, which)))
+        self._done(library().sr_put_scalar(self._pointer, site, number, real(value, which)))
 
     @_call()
     def put_scalars(self, which: Union[str, int], values: Sequence[tuple[int, float]]) -> None:
@@ -378,7 +306,7 @@ class Recorder:
             return
         number = which if isinstance(which, int) else self._scalar_id(which)
         sites, count = [site for site, _ in values], len(values)
-        reals = [value if type(value) is float else _real(value, which) for _, value in values]
+        reals = [value if type(value) is float else real(value, which) for _, value in values]
         self._done(library().sr_put_scalars(self._pointer, number, (ctypes.c_int * count)(*sites),
                                             (ctypes.c_double * count)(*reals), count))
 
@@ -389,7 +317,7 @@ class Recorder:
         if number >= 0:
             return number
         raise Error(f"{self._path}: no scalar '{name:.80}'", "usage",
-                    _nearest(name, [*self._declared, *_names("sr_scalar_name")]))
+                    nearest(name, [*self._declared, *_names("sr_scalar_name")]))
 
     @_call()
     def put_step_scalar(self, which: Union[str, int], value: float) -> None:
@@ -397,16 +325,16 @@ class Recorder:
         number = which if isinstance(which, int) else self._declared.get(which)
         if number is None:
             raise Error(f"{self._path}: no scalar '{which!s:.80}' was declared", "usage",
-                        _nearest(str(which), list(self._declared)))
-        self._done(library().sr_put_step_scalar(self._pointer, number, _real(value, which)))
+                        nearest(str(which), list(self._declared)))
+        self._done(library().sr_put_step_scalar(self._pointer, number, real(value, which)))
 
     @_call()
     def end_step(self, update: int, tokens: int, epoch: float = _NAN, loss: float = _NAN,
                  lr: float = _NAN, grad_norm: float = _NAN) -> None:
         """Ends the step; one of the next flushes writes its row to the file."""
-        row = _abi.Step(update=_integer(update, "update"), tokens=_integer(tokens, "tokens"),
-                        epoch=_real(epoch, "epoch"), loss=_real(loss, "loss"),
-                        lr=_real(lr, "lr"), grad_norm=_real(grad_norm, "grad_norm"))
+        row = _abi.Step(update=integer(update, "update"), tokens=integer(tokens, "tokens"),
+                        epoch=real(epoch, "epoch"), loss=real(loss, "loss"),
+                        lr=real(lr, "lr"), grad_norm=real(grad_norm, "grad_norm"))
         self._done(library().sr_end_step(self._pointer, ctypes.byref(row)))
 
     # -- beside the steps ---------------------------------------------------------------------
@@ -414,13 +342,13 @@ class Recorder:
     @_call()
     def evaluate(self, /, step: int, epoch: float = _NAN, **metrics: float) -> None:
         """Writes a row of /evals: metrics by the names of add_metric; omitted ones are NaN."""
-        values = [(encoded(name, "metric"), _real(value, name)) for name, value in metrics.items()]
+        values = [(encoded(name, "metric"), real(value, name)) for name, value in metrics.items()]
         for name in metrics:
             if name not in self._metrics:
                 raise Error(f"{self._path}: no metric '{name:.80}' was declared", "usage",
                             f"declared: {', '.join(sorted(self._metrics)) or 'none'}")
-        self._done(library().sr_begin_eval(self._pointer, _integer(step, "step"),
-                                           _real(epoch, "epoch")))
+        self._done(library().sr_begin_eval(self._pointer, integer(step, "step"),
+                                           real(epoch, "epoch")))
         try:
             for name, value in values:
                 self._done(library().sr_put_metric(self._pointer, name, value))
@@ -442,7 +370,7 @@ class Recorder:
         running statistics that continue; -1: they are initialized).
         """
         result = _abi.Recovery()
-        last = _integer(up_to_step, "up_to_step")
+        last = integer(up_to_step, "up_to_step")
         self._done(library().sr_copy_rows(self._pointer, path_bytes(path), last, last,
                                           ctypes.byref(result)))
         return {name: getattr(result, name) for name, _ in _abi.Recovery._fields_[1:]}
@@ -470,7 +398,7 @@ class Recorder:
     @_call()
     def _close(self, status, reason):
         finish = _abi.Finish(status=encoded(status, "status"),
-                             reason=encoded(_shortened(reason), "reason"))
+                             reason=encoded(shortened(reason), "reason"))
         why = _abi.Failure()
         if library().sr_close(self._handle.release(), ctypes.byref(finish), ctypes.byref(why)):
             raise error_of(why)

@@ -1,0 +1,79 @@
+"""Values that a Recorder is given, as the library takes them; statrec.Error for those that do not fit."""
+from __future__ import annotations
+
+import ctypes
+import difflib
+import operator
+import os
+import sys
+
+from . import _abi
+from ._library import Error, encoded
+
+_REASON_BYTES = 240  # of SR_REASON_SIZE
+_KINDS = dict(_abi.Options._fields_)
+
+
+def integer(value, what, bits=64, signed=True):
+    """An int of so many bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise Error(f"{what}: an integer is wanted, got {value!r:.80}") from None
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    if not low <= number <= high:
+        raise Error(f"{what}: {number} is not in {low} to {high}")
+    return number
+
+
+def real(value, what):
+    """A float."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise Error(f"{what}: a number is wanted, got {value!r:.80}") from None
+
+
+def choice(value, known, what):
+    """The value, if it is known."""
+    if value in known:
+        return value
+    raise Error(f"{what}: {value!r:.80} is none of {', '.join(map(repr, known))}")
+
+
+def nearest(name, known):
+    """A hint at the known name that is most like it, or ""."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"did you mean '{near[0]}'?" if near else ""
+
+
+def _option(name, value):
+    kind = _KINDS[name]
+    if kind is ctypes.c_bool:
+        return bool(value)
+    if kind is ctypes.c_char_p:
+        return None if value is None else encoded(value, name)
+    if kind is ctypes.c_double:
+        return real(value, name)
+    return integer(value, name, 8 * ctypes.sizeof(kind), kind is not ctypes.c_uint64)
+
+
+def check_options(given, caller, more=()):
+    """TypeError for a name that is none of Recorder's options. more: further names of the caller."""
+    for name in given:
+        if name not in _KINDS or name == "size":
+            near = nearest(name, [*_KINDS, *more])
+            raise TypeError(f"{caller}: unknown option '{name}'" + (f"; {near}" if near else ""))
+
+
+def options_of(given):
+    """sr_options of SR_OPTIONS_DEFAULT and what is given."""
+    check_options(given, "Recorder")
+    given = {**_abi.OPTIONS_DEFAULT, "program": os.path.basename(sys.argv[0] or "python"), **given}
+    return _abi.Options(**{name: _option(name, value) for name, value in given.items()})
+
+
+def shortened(text):
+    """One line that fits the end of a run file."""
+    line = " ".join(str(text).replace("\0", " ").split())
+    return line.encode("utf-8", "replace")[:_REASON_BYTES].decode("utf-8", "ignore")
