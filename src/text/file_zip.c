@@ -23,8 +23,17 @@ size_t file_most_inflated(size_t bytes) {
     return INFLATED_LEAST + (bytes < most ? bytes : most) * FILE_INFLATED_RATIO;
 }
 
+/* The file begins as an archive does; its directory is at the end. */
+static sr_status fail_truncated(const char *path, sr_failure *why) {
+    struct stat archive = {0};
+    if (stat(path, &archive) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    return sr_fail(why, SR_FORMAT, "%s: byte %lld: truncated ZIP archive", path,
+                   (long long)archive.st_size);
+}
+
 static sr_status fail_zip(const char *path, zip_error_t *error, sr_failure *why) {
     const int code = zip_error_code_zip(error);
+    if (code == ZIP_ER_NOZIP || code == ZIP_ER_EOF) return fail_truncated(path, why);
     const sr_status status = code == ZIP_ER_MEMORY ? SR_MEMORY : SR_FORMAT;
     return sr_fail(why, status, "%s: a ZIP archive: %s", path, zip_error_strerror(error));
 }
