@@ -16,7 +16,7 @@ SHARED = os.path.join(
 torch, h5py = module("torch"), module("h5py")
 if torch is not None:
     import statrec.nn
-    from statrec.nn import _norm, _sync
+    from statrec.nn._base import _running_norm, _sync
 
 # Files of published modules are compared within the tolerance that they state; the others within
 # 1e-12 of the largest term, of which the stated atol is at least 5e-7.
@@ -261,7 +261,7 @@ class Ranks(Vectors):
             with (
                 self.file(name) as file,
                 mock.patch.object(_sync, "_reduced", self.summed),
-                mock.patch.object(_norm, "group_of", lambda sync, _: "threads" if sync else None),
+                mock.patch.object(_running_norm, "group_of", lambda sync, _: "threads" if sync else None),
             ):
                 for case in file:
                     with self.subTest(file=name, case=case):

@@ -9,9 +9,8 @@
 Every formula is that of docs/norms.md and of `statrec train --norm`. docs/use-a-norm-in-pytorch.md.
 """
 
+from ._base import Norm, RunningNorm, penalty
 from ._convert import convert
-from ._norm import Norm, RunningNorm
-from ._penalized import penalty
 from ._recompute import recompute
 from ._table import METHODS, make
 from .ada_norm import AdaNorm

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Tuple
 import torch
 from torch import nn
 
-from ._norm import Norm, RunningNorm
+from ._base import Norm, RunningNorm
 from ._table import method_of
 
 _BATCH = nn.modules.batchnorm._BatchNorm

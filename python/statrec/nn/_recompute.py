@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional
 import torch
 from torch import Tensor, nn
 
-from ._norm import RunningNorm
+from ._base import RunningNorm
 
 _STATISTICS = ("running_mean", "running_var", "running_std", "running_psi2")
 
@@ -102,7 +102,8 @@ def _passes(
         for m, training in modes.items():
             m.training = training
         for module, buffers in zip(modules, saved):
-            module._watcher, module._calls = None, []
+            module._watcher = None
+            module._calls.clear()
             for name, value in buffers.items():
                 module._buffers[name].copy_(value)  # type: ignore[union-attr]
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Dict, NamedTuple, Tuple, Type
 
-from ._norm import Norm
+from ._base import Norm
 from .ada_norm import AdaNorm
 from .batch_norm import BatchNorm
 from .batch_norm_powernorm import BatchNormPowerNorm

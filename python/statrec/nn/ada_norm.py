@@ -1,11 +1,10 @@
 """AdaNorm (Xu et al., NeurIPS 2019; docs/norms.md 6)."""
 
-from typing import Any, Dict
+from typing import ClassVar
 
 from torch import Tensor
 
-from ._rows import Rows
-from .layer_norm import RowNorm
+from ._base import RowNorm, RowOptions, Rows, Texts, Unpack
 
 
 class AdaNorm(RowNorm):
@@ -17,6 +16,7 @@ class AdaNorm(RowNorm):
     """
 
     method = "adanorm"
+    shown: ClassVar[Texts] = {**RowNorm.shown, "C": str, "k": str}
 
     def __init__(
         self,
@@ -25,20 +25,11 @@ class AdaNorm(RowNorm):
         *,
         C: float = 1,
         k: float = 0.1,
-        unbiased: bool = False,
-        placement: str = "inside",
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[RowOptions],
     ) -> None:
-        super().__init__(
-            num_features, eps, False, unbiased, placement, channels_last, device, dtype
-        )
+        super().__init__(num_features, eps, False, **options)
         self.C, self.k = C, k
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         y = self._standardized(x, rows)
         return self.C * (1 - self.k * y.detach()) * y
-
-    def _options(self) -> Dict[str, Any]:
-        return {**super()._options(), "C": self.C, "k": self.k}

@@ -1,12 +1,11 @@
 """Batch normalization (Ioffe and Szegedy, ICML 2015; docs/norms.md 2)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import ClassVar, Dict, Mapping, Optional
 
 import torch
 from torch import Tensor
 
-from ._norm import RunningNorm, centered
-from ._rows import Rows
+from ._base import Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack, centered
 
 
 class BatchNorm(RunningNorm):
@@ -24,6 +23,7 @@ class BatchNorm(RunningNorm):
     """
 
     method = "bn"
+    shown: ClassVar[Texts] = {**RunningNorm.shown, "track_running_stats": str, "unbiased": str}
     running_mean: Optional[Tensor]
     running_var: Optional[Tensor]
 
@@ -35,30 +35,10 @@ class BatchNorm(RunningNorm):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
-        alpha: Optional[float] = None,
         unbiased: bool = False,
-        layer_scale: int = 0,
-        sync: bool = False,
-        process_group: Any = None,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[SyncOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            sync,
-            process_group,
-            channels_last,
-            check,
-            device,
-            dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, **options)
         self.unbiased, self.track_running_stats = unbiased, track_running_stats
         if track_running_stats:
             self._running("running_mean", 0)
@@ -66,10 +46,6 @@ class BatchNorm(RunningNorm):
         else:
             self.register_buffer("running_mean", None)
             self.register_buffer("running_var", None)
-
-    def _initial(self) -> Dict[str, float]:
-        own = {"running_mean": 0, "running_var": 1} if self.track_running_stats else {}
-        return {**super()._initial(), **own}
 
     def _evaluated(self, x: Tensor, rows: Rows) -> Tensor:
         if self.running_mean is None or self.running_var is None:
@@ -80,41 +56,40 @@ class BatchNorm(RunningNorm):
         return self._affine(apart * rows.wide((variance + self.eps).rsqrt()), rows)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
-        mean, apart, variance = centered(x, rows)
-        y = self._from_batch(x, apart, variance, rows, before)
-        if self.track_running_stats:
-            values = {
-                "running_mean": self._averaged(before["running_mean"], mean),
-                "running_var": self._averaged(
-                    before["running_var"], self._population(variance, rows)
-                ),
-            }
-            self._moved(mean, variance, values, rows, before)
-        else:
-            self._move(rows, before)
+        batch = centered(x, rows)
+        y = self._output(x, batch, rows, before)
+        after = self._after(batch, rows, before) if self.track_running_stats else {}
+        self._regularize(batch, rows, before, after)
+        self._move(rows, before, **after)
         return y
 
-    def _from_batch(
-        self, x: Tensor, apart: Tensor, variance: Tensor, rows: Rows, before: Mapping[str, Tensor]
+    def _output(
+        self, x: Tensor, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
     ) -> Tensor:
-        return self._affine(apart * rows.wide((variance + self.eps).rsqrt()), rows)
+        """y by the moments of the batch."""
+        return self._affine(batch.apart * rows.wide((batch.variance + self.eps).rsqrt()), rows)
 
-    def _moved(
+    def _after(
+        self, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
+    ) -> Dict[str, Tensor]:
+        """Running values after the call."""
+        variance = self._population(batch.variance, rows)
+        return {
+            "running_mean": self._averaged(before["running_mean"], batch.mean),
+            "running_var": self._averaged(before["running_var"], variance),
+        }
+
+    def _regularize(
         self,
-        mean: Tensor,
-        variance: Tensor,
-        values: Dict[str, Tensor],
+        batch: Moments,
         rows: Rows,
         before: Mapping[str, Tensor],
+        after: Mapping[str, Tensor],
     ) -> None:
-        self._move(rows, before, **values)
+        """For methods that add a penalty; before, after: running values of this call."""
 
     def _population(self, variance: Tensor, rows: Rows) -> Tensor:
         if not self.unbiased:
             return variance
         n = torch.as_tensor(rows.number, device=variance.device, dtype=variance.dtype)
         return variance * (n / (n - 1).clamp(min=1)) if n.dim() == 0 else variance
-
-    def _options(self) -> Dict[str, Any]:
-        options = {**super()._options(), "track_running_stats": self.track_running_stats}
-        return {**options, **({"unbiased": True} if self.unbiased else {})}

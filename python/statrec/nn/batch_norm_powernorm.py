@@ -1,12 +1,11 @@
 """The BN that the PowerNorm release compares with, its option "batch" (docs/norms.md 2)."""
 
-from typing import Any, Mapping, Optional
+from typing import Mapping
 
 import torch
 from torch import Tensor
 
-from ._norm import centered
-from ._rows import Rows
+from ._base import Rows, RunningOptions, Unpack, centered
 from .batch_norm import BatchNorm
 
 
@@ -30,25 +29,18 @@ class BatchNormPowerNorm(BatchNorm):
         momentum: float = 0.05,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         layer_scale: int = 1,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[RunningOptions],
     ) -> None:
         super().__init__(
             num_features,
             eps,
             momentum,
             affine,
-            alpha=alpha,
+            True,
             unbiased=True,
             layer_scale=layer_scale,
-            channels_last=channels_last,
-            check=check,
-            device=device,
-            dtype=dtype,
+            **options,
         )
 
     def _filled(self, x: Tensor, rows: Rows) -> Tensor:
@@ -62,7 +54,4 @@ class BatchNormPowerNorm(BatchNorm):
         return super()._evaluated(self._filled(x, rows), rows)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
-        number = max(x.numel() // self.num_features, 1)
-        return super()._trained(
-            self._filled(x, rows), rows._replace(mask=None, number=number), before
-        )
+        return super()._trained(self._filled(x, rows), rows.all(x), before)

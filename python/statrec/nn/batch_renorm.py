@@ -1,12 +1,11 @@
 """Batch renormalization (Ioffe, NeurIPS 2017; docs/norms.md 15)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import ClassVar, Mapping
 
 import torch
 from torch import Tensor
 
-from ._norm import RunningNorm, centered
-from ._rows import Rows
+from ._base import Rows, RunningNorm, ScaledOptions, Texts, Unpack, centered
 
 
 class BatchRenorm(RunningNorm):
@@ -25,6 +24,14 @@ class BatchRenorm(RunningNorm):
 
     method = "brn"
     synchronizes = False
+    shown: ClassVar[Texts] = {
+        **RunningNorm.shown,
+        "r_max": str,
+        "d_max": str,
+        "warmup": str,
+        "r_calls": str,
+        "d_calls": str,
+    }
     running_mean: Tensor
     running_std: Tensor
 
@@ -35,32 +42,14 @@ class BatchRenorm(RunningNorm):
         momentum: float = 0.01,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         r_max: float = 3,
         d_max: float = 5,
         warmup: int = 5000,
         r_calls: int = 40000,
         d_calls: int = 25000,
-        layer_scale: int = 0,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[ScaledOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            False,
-            None,
-            channels_last,
-            check,
-            device,
-            dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, **options)
         if r_max < 1 or d_max < 0:
             raise ValueError(
                 f"{self._name()}: r_max is {r_max} and d_max {d_max}; r_max is at least 1, "
@@ -70,9 +59,6 @@ class BatchRenorm(RunningNorm):
         self.r_calls, self.d_calls = r_calls, d_calls
         self._running("running_mean", 0)
         self._running("running_std", 1)
-
-    def _initial(self) -> Dict[str, float]:
-        return {**super()._initial(), "running_mean": 0, "running_std": 1}
 
     def _limit(self, calls: Tensor, first: float, last: float, at: int) -> Tensor:
         """From `first` at the end of the warm-up to `last` at call `at`."""
@@ -101,13 +87,3 @@ class BatchRenorm(RunningNorm):
             running_std=self._averaged(sigma, deviation),
         )
         return y
-
-    def _options(self) -> Dict[str, Any]:
-        return {
-            **super()._options(),
-            "r_max": self.r_max,
-            "d_max": self.d_max,
-            "warmup": self.warmup,
-            "r_calls": self.r_calls,
-            "d_calls": self.d_calls,
-        }

@@ -1,12 +1,11 @@
 """Derf (Chen et al., 2025; docs/norms.md 20)."""
 
-from typing import Any, Dict
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ._norm import Norm
-from ._rows import Rows
+from ._base import Norm, Options, Rows, Texts, Unpack
 
 
 class Derf(Norm):
@@ -16,6 +15,7 @@ class Derf(Norm):
     """
 
     method = "derf"
+    shown: ClassVar[Texts] = {"affine": str}
 
     def __init__(
         self,
@@ -23,17 +23,11 @@ class Derf(Norm):
         alpha0: float = 0.5,
         s0: float = 0,
         affine: bool = True,
-        *,
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, 0, affine, channels_last, device, dtype)
-        self.alpha = nn.Parameter(torch.full((), float(alpha0), device=device, dtype=dtype))
-        self.s = nn.Parameter(torch.full((), float(s0), device=device, dtype=dtype))
+        super().__init__(num_features, 0, affine, **options)
+        self.alpha = self._parameter(alpha0)
+        self.s = self._parameter(s0)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return self._affine(torch.erf(self.alpha.to(x.dtype) * x + self.s.to(x.dtype)), rows)
-
-    def _options(self) -> Dict[str, Any]:
-        return {"affine": self.affine}

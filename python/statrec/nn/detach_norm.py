@@ -1,8 +1,8 @@
 """DetachNorm (Xu et al., NeurIPS 2019; docs/norms.md 5)."""
 
-from typing import Any, Dict
+from typing import ClassVar
 
-from .layer_norm import RowNorm
+from ._base import RowNorm, RowOptions, Texts, Unpack
 
 
 class DetachNorm(RowNorm):
@@ -17,6 +17,7 @@ class DetachNorm(RowNorm):
     """
 
     method = "detach"
+    shown: ClassVar[Texts] = {**RowNorm.shown, "detach": repr}
 
     def __init__(
         self,
@@ -24,22 +25,8 @@ class DetachNorm(RowNorm):
         eps: float = 1e-5,
         *,
         detach: str = "both",
-        unbiased: bool = False,
-        placement: str = "inside",
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[RowOptions],
     ) -> None:
-        super().__init__(
-            num_features, eps, False, unbiased, placement, channels_last, device, dtype
-        )
-        if detach not in ("mean", "std", "both"):
-            raise ValueError(
-                f"{self._name()}: detach is 'mean', 'std' or 'both', got {detach!r:.80}"
-            )
-        self.detach = detach
-        self.detach_mean = detach != "std"  # type: ignore[misc]
-        self.detach_std = detach != "mean"  # type: ignore[misc]
-
-    def _options(self) -> Dict[str, Any]:
-        return {**super()._options(), "detach": repr(self.detach)}
+        super().__init__(num_features, eps, False, **options)
+        self.detach = self._choice("detach", detach, "mean", "std", "both")
+        self.detach_mean, self.detach_std = detach != "std", detach != "mean"

@@ -1,12 +1,11 @@
 """Dynamic Tanh (Zhu et al., CVPR 2025; docs/norms.md 19)."""
 
-from typing import Any, Dict
+from typing import ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ._norm import Norm
-from ._rows import Rows
+from ._base import Norm, Options, Rows, Texts, Unpack
 
 
 class DynamicTanh(Norm):
@@ -16,22 +15,17 @@ class DynamicTanh(Norm):
     """
 
     method = "dyt"
+    shown: ClassVar[Texts] = {"affine": str}
 
     def __init__(
         self,
         num_features: int,
         alpha0: float = 0.5,
         affine: bool = True,
-        *,
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, 0, affine, channels_last, device, dtype)
-        self.alpha = nn.Parameter(torch.full((), float(alpha0), device=device, dtype=dtype))
+        super().__init__(num_features, 0, affine, **options)
+        self.alpha = self._parameter(alpha0)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return self._affine(torch.tanh(self.alpha.to(x.dtype) * x), rows)
-
-    def _options(self) -> Dict[str, Any]:
-        return {"affine": self.affine}

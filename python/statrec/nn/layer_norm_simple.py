@@ -1,8 +1,6 @@
 """LayerNorm-simple (Xu et al., NeurIPS 2019; docs/norms.md 4)."""
 
-from typing import Any
-
-from .layer_norm import RowNorm
+from ._base import RowNorm, RowOptions, Unpack
 
 
 class LayerNormSimple(RowNorm):
@@ -15,16 +13,6 @@ class LayerNormSimple(RowNorm):
     method = "ln-simple"
 
     def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        *,
-        unbiased: bool = False,
-        placement: str = "inside",
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        self, num_features: int, eps: float = 1e-5, **options: Unpack[RowOptions]
     ) -> None:
-        super().__init__(
-            num_features, eps, False, unbiased, placement, channels_last, device, dtype
-        )
+        super().__init__(num_features, eps, False, **options)

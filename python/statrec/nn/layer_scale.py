@@ -1,11 +1,10 @@
 """Layer scale and group scale (Shen et al., ICML 2020, appendix; docs/norms.md 13)."""
 
-from typing import Any, Dict
+from typing import ClassVar
 
 from torch import Tensor
 
-from ._norm import Norm, layer_scaled
-from ._rows import Rows
+from ._base import Norm, Options, Rows, Texts, Unpack, layer_scaled
 
 
 class LayerScale(Norm):
@@ -20,29 +19,20 @@ class LayerScale(Norm):
     """
 
     method = "ls"
+    shown: ClassVar[Texts] = {"groups": str, "eps": str}
 
     def __init__(
-        self,
-        num_features: int,
-        groups: int = 1,
-        eps: float = 1e-5,
-        *,
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        self, num_features: int, groups: int = 1, eps: float = 1e-5, **options: Unpack[Options]
     ) -> None:
-        super().__init__(num_features, eps, False, channels_last, device, dtype)
+        super().__init__(num_features, eps, False, **options)
         if groups < 1 or num_features % groups:
             raise ValueError(
-                f"{self._name()}: {num_features} features cannot be cut into {groups} " "groups"
+                f"{self._name()}: {num_features} features cannot be cut into {groups} groups"
             )
         self.groups = groups
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         return layer_scaled(x, rows.feature, self.groups, self.eps)
-
-    def _options(self) -> Dict[str, Any]:
-        return {"groups": self.groups, "eps": self.eps}
 
 
 GroupScaling = LayerScale

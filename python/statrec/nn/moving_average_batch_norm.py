@@ -1,14 +1,13 @@
 """Moving average batch normalization as released (Yan et al., ICLR 2020; docs/norms.md 16)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils import parametrize
 
-from ._quadratic import QuadraticNorm, keep, lambda_of
-from ._rows import Rows
+from ._base import QuadraticNorm, Rows, ScaledOptions, Texts, Unpack, corrected, divide, keep
 
 
 class MovingAverageBatchNorm(QuadraticNorm):
@@ -30,6 +29,12 @@ class MovingAverageBatchNorm(QuadraticNorm):
 
     method = "mabn"
     synchronizes = False
+    shown: ClassVar[Texts] = {
+        **QuadraticNorm.shown,
+        "buffer": str,
+        "warmup": str,
+        "clip_calls": str,
+    }
     window_x2: Tensor
     window_gz: Tensor
 
@@ -40,39 +45,17 @@ class MovingAverageBatchNorm(QuadraticNorm):
         momentum: float = 0.02,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         buffer: int = 16,
         warmup: int = 100,
         clip_calls: int = 1000,
-        layer_scale: int = 0,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[ScaledOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            False,
-            None,
-            channels_last,
-            check,
-            device,
-            dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, **options)
         if buffer < 1:
             raise ValueError(f"{self._name()}: buffer is {buffer}, at least 1 is wanted")
         self.buffer, self.warmup, self.clip_calls = buffer, warmup, clip_calls
-        self._start()
         self._running("window_x2", 0, buffer)
         self._running("window_gz", 0, buffer)
-
-    def _initial(self) -> Dict[str, float]:
-        return {**super()._initial(), "window_x2": 0, "window_gz": 0}
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
         calls = before["num_batches_tracked"] + 1
@@ -81,9 +64,7 @@ class MovingAverageBatchNorm(QuadraticNorm):
         window = put(before["window_x2"], calls, square)
         average = torch.where(early, square, window.to(x.dtype).mean(0))
         inverse = self._inverse(average)
-        z = _Average.apply(
-            x, inverse, self.window_gz, calls, early, rows.dims, rows.view, rows.number, rows.some
-        )
+        z = _Average.apply(x, inverse, self.window_gz, calls, early, *rows)
         running = before["running_psi2"].to(x.dtype)
         ratio = ((average + self.eps) / (running + self.eps)).sqrt()
         limit = torch.where(calls <= max(self.clip_calls, self.warmup), 1.0, 5.0).to(x.dtype)
@@ -91,14 +72,6 @@ class MovingAverageBatchNorm(QuadraticNorm):
         y = self._affine(rows.wide(ratio) * z, rows)
         self._move(rows, before, window_x2=window, running_psi2=self._averaged(running, average))
         return y
-
-    def _options(self) -> Dict[str, Any]:
-        return {
-            **super()._options(),
-            "buffer": self.buffer,
-            "warmup": self.warmup,
-            "clip_calls": self.clip_calls,
-        }
 
 
 def put(window: Tensor, calls: Tensor, value: Tensor) -> Tensor:
@@ -109,7 +82,7 @@ def put(window: Tensor, calls: Tensor, value: Tensor) -> Tensor:
 
 
 class _Average(torch.autograd.Function):
-    """z = x/s; dx = (q - z gz)/s with the average of the last gz; moves their window."""
+    """z = x/s; dx = (q - z gz)/s, with gz of the batch or its average; moves the window of gz."""
 
     @staticmethod
     def forward(
@@ -119,26 +92,20 @@ class _Average(torch.autograd.Function):
         window: Tensor,
         calls: Tensor,
         early: Tensor,
-        dims: Any,
-        view: Any,
-        count: Any,
-        some: Any,
+        *rows: Any,
     ) -> Tensor:
-        z = x * inverse.view(view)
-        ctx.save_for_backward(z, inverse, calls, early)
-        ctx.window, ctx.dims, ctx.view, ctx.count, ctx.some = window, dims, view, count, some
-        return z
+        ctx.window = window
+        return divide(ctx, x, inverse, rows, inverse, calls, early)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, q: Tensor) -> Any:
         z, inverse, calls, early = ctx.saved_tensors
-        gz = lambda_of(q, z, ctx.dims, ctx.count, None)
+        gz = ctx.rows.mean(q * z)
         window = put(ctx.window, calls, gz)
         average = torch.where(early, gz, window.to(q.dtype).mean(0))
-        keep(ctx.window, window, ctx.some)
-        dx = (q - z * average.view(ctx.view)) * inverse.view(ctx.view)
-        return dx, None, None, None, None, None, None, None, None
+        keep(ctx.window, window, ctx.rows)
+        return corrected(ctx, q, z, average, inverse)
 
 
 class _Centered(nn.Module):

@@ -1,13 +1,12 @@
 """PowerNorm as the paper defines it (Shen et al., ICML 2020, Definition 3; docs/norms.md 11)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ._quadratic import QuadraticNorm, keep, lambda_of
-from ._rows import Rows
+from ._base import QuadraticNorm, Rows, SyncOptions, Texts, Unpack, corrected, divide, keep
 
 
 class PowerNorm(QuadraticNorm):
@@ -27,6 +26,7 @@ class PowerNorm(QuadraticNorm):
     """
 
     method = "pn"
+    shown: ClassVar[Texts] = {**QuadraticNorm.shown, "alpha_bwd": str}
     nu: Tensor
 
     def __init__(
@@ -36,61 +36,25 @@ class PowerNorm(QuadraticNorm):
         momentum: float = 0.1,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         alpha_bwd: float = 0.9,
-        layer_scale: int = 0,
-        sync: bool = False,
-        process_group: Any = None,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[SyncOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            sync,
-            process_group,
-            channels_last,
-            check,
-            device,
-            dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, **options)
         if not 0 <= alpha_bwd <= 1:
             raise ValueError(f"{self._name()}: alpha_bwd is {alpha_bwd}, not from 0 to 1")
         self.alpha_bwd = alpha_bwd
-        self._start()
         self._running("nu", 0)
-
-    def _initial(self) -> Dict[str, float]:
-        return {**super()._initial(), "nu": 0}
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
         inverse = self._inverse(before["running_psi2"].to(x.dtype))
         square = rows.mean(x.detach() ** 2)
+        nu = before["nu"].to(x.dtype, copy=True)
         z = _Correction.apply(
-            x,
-            inverse,
-            square * inverse * inverse,
-            before["nu"].to(x.dtype, copy=True),
-            self.nu,
-            1 - self.alpha_bwd,
-            rows.dims,
-            rows.view,
-            rows.number,
-            rows.some,
-            rows.group,
+            x, inverse, square * inverse * inverse, nu, self.nu, 1 - self.alpha_bwd, *rows
         )
         y = self._affine(z, rows)
         self._move(rows, before, running_psi2=self._averaged(before["running_psi2"], square))
         return y
-
-    def _options(self) -> Dict[str, Any]:
-        return {**super()._options(), "alpha_bwd": self.alpha_bwd}
 
 
 class _Correction(torch.autograd.Function):
@@ -105,24 +69,16 @@ class _Correction(torch.autograd.Function):
         nu: Tensor,
         running: Tensor,
         m: float,
-        dims: Any,
-        view: Any,
-        count: Any,
-        some: Any,
-        group: Any,
+        *rows: Any,
     ) -> Tensor:
-        z = x * inverse.view(view)
-        ctx.save_for_backward(z, inverse, big_gamma, nu)
-        ctx.running, ctx.m, ctx.dims, ctx.view = running, m, dims, view
-        ctx.count, ctx.some, ctx.group = count, some, group
-        return z
+        ctx.running, ctx.m = running, m
+        return divide(ctx, x, inverse, rows, inverse, big_gamma, nu)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, q: Tensor) -> Any:
         z, inverse, big_gamma, nu = ctx.saved_tensors
-        mean = lambda_of(q, z, ctx.dims, ctx.count, ctx.group)
         old = ctx.running.to(q.dtype)
-        keep(ctx.running, old * (1 - ctx.m * big_gamma) + ctx.m * mean, ctx.some)
-        dx = (q - nu.view(ctx.view) * z) * inverse.view(ctx.view)
-        return dx, None, None, None, None, None, None, None, None, None, None
+        new = old * (1 - ctx.m * big_gamma) + ctx.m * ctx.rows.mean(q * z)
+        keep(ctx.running, new, ctx.rows)
+        return corrected(ctx, q, z, nu, inverse)

@@ -1,13 +1,12 @@
 """PowerNorm as its authors' code computes it (sIncerass/powernorm; docs/norms.md 12)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ._quadratic import QuadraticNorm, keep
-from ._rows import Rows
+from ._base import QuadraticNorm, Rows, RunningOptions, Texts, Unpack, corrected, divide, keep
 
 
 class PowerNormReleased(QuadraticNorm):
@@ -30,6 +29,7 @@ class PowerNormReleased(QuadraticNorm):
     method = "pn-released"
     padded = True
     synchronizes = False
+    shown: ClassVar[Texts] = {**QuadraticNorm.shown, "alpha_bwd": str, "warmup": str}
     nu: Tensor
 
     def __init__(
@@ -39,35 +39,16 @@ class PowerNormReleased(QuadraticNorm):
         momentum: float = 0.1,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         alpha_bwd: float = 0.9,
         warmup: int = 10000,
         layer_scale: int = 1,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[RunningOptions],
     ) -> None:
         super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            False,
-            None,
-            channels_last,
-            check,
-            device,
-            dtype,
+            num_features, eps, momentum, affine, layer_scale=layer_scale, **options
         )
         self.alpha_bwd, self.warmup = alpha_bwd, warmup
-        self._start()
         self._running("nu", 0)
-
-    def _initial(self) -> Dict[str, float]:
-        return {**super()._initial(), "nu": 0}
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
         v = rows.mean(rows.valid(x.detach()) ** 2)
@@ -75,25 +56,15 @@ class PowerNormReleased(QuadraticNorm):
         psi2 = before["running_psi2"].to(x.dtype)
         some = torch.as_tensor(rows.some, device=x.device)
         inverse = self._inverse(torch.where((calls <= self.warmup) & some, v, psi2))
+        nu = before["nu"].to(x.dtype, copy=True)
         z = _Correction.apply(
-            x,
-            inverse,
-            self._inverse(v),
-            before["nu"].to(x.dtype, copy=True),
-            self.nu,
-            1 - self.alpha_bwd,
-            rows.dims,
-            rows.view,
-            rows.some,
+            x, inverse, self._inverse(v), nu, self.nu, 1 - self.alpha_bwd, *rows.all(x)
         )
         y = self._affine(z, rows)
         c = calls.to(x.dtype)
         first = torch.where(calls < self.warmup, psi2 * ((c - 1) / c) + v / c, psi2)
         self._move(rows, before, running_psi2=self._averaged(first, v))
         return y
-
-    def _options(self) -> Dict[str, Any]:
-        return {**super()._options(), "alpha_bwd": self.alpha_bwd, "warmup": self.warmup}
 
 
 class _Correction(torch.autograd.Function):
@@ -108,21 +79,16 @@ class _Correction(torch.autograd.Function):
         nu: Tensor,
         running: Tensor,
         m: float,
-        dims: Any,
-        view: Any,
-        some: Any,
+        *rows: Any,
     ) -> Tensor:
-        z = x * inverse.view(view)
-        ctx.save_for_backward(z, back, nu)
-        ctx.running, ctx.m, ctx.dims, ctx.view, ctx.some = running, m, dims, view, some
-        return z
+        ctx.running, ctx.m = running, m
+        return divide(ctx, x, inverse, rows, back, nu)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, q: Tensor) -> Any:
         z, back, nu = ctx.saved_tensors
-        p = q - nu.view(ctx.view) * z
-        old, rows = ctx.running.to(q.dtype), max(q.numel() // max(nu.numel(), 1), 1)
-        old_p = q - old.view(ctx.view) * z
-        keep(ctx.running, old + ctx.m * (old_p * z).sum(ctx.dims) / rows, ctx.some)
-        return p * back.view(ctx.view), None, None, None, None, None, None, None, None
+        old = ctx.running.to(q.dtype)
+        p = q - ctx.rows.wide(old) * z
+        keep(ctx.running, old + ctx.m * ctx.rows.mean(p * z), ctx.rows)
+        return corrected(ctx, q, z, nu, back)

@@ -1,11 +1,10 @@
 """PN-V (Shen et al., ICML 2020, Definition 1; docs/norms.md 10)."""
 
-from typing import Any, Mapping, Optional
+from typing import Mapping
 
 from torch import Tensor
 
-from ._quadratic import QuadraticNorm
-from ._rows import Rows
+from ._base import QuadraticNorm, Rows, SyncOptions, Unpack
 
 
 class PowerNormV(QuadraticNorm):
@@ -27,31 +26,9 @@ class PowerNormV(QuadraticNorm):
         eps: float = 1e-5,
         momentum: float = 0.05,
         affine: bool = True,
-        *,
-        alpha: Optional[float] = None,
-        layer_scale: int = 0,
-        sync: bool = False,
-        process_group: Any = None,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[SyncOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            sync,
-            process_group,
-            channels_last,
-            check,
-            device,
-            dtype,
-        )
-        self._start()
+        super().__init__(num_features, eps, momentum, affine, **options)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
         square = rows.mean(x * x)

@@ -1,14 +1,11 @@
 """Regularized batch normalization (Wang, Wu and Huang, NeurIPS 2022; docs/norms.md 14)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import ClassVar, Mapping
 
-import torch
 from torch import Tensor
 
-from ._norm import RunningNorm
-from ._penalized import Penalized, root
+from ._base import Moments, Penalized, SyncOptions, Texts, Unpack, root
 from .batch_norm import BatchNorm
-from ._rows import Rows
 
 
 class RegularizedBatchNorm(Penalized, BatchNorm):
@@ -30,6 +27,7 @@ class RegularizedBatchNorm(Penalized, BatchNorm):
     """
 
     method = "rbn"
+    shown: ClassVar[Texts] = {**Penalized.shown, "running": str}
 
     def __init__(
         self,
@@ -41,60 +39,20 @@ class RegularizedBatchNorm(Penalized, BatchNorm):
         lambda_mean: float = 0.1,
         lambda_std: float = 0.01,
         running: str = "after",
-        alpha: Optional[float] = None,
-        layer_scale: int = 0,
-        sync: bool = False,
-        process_group: Any = None,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[SyncOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha=alpha,
-            layer_scale=layer_scale,
-            sync=sync,
-            process_group=process_group,
-            channels_last=channels_last,
-            check=check,
-            device=device,
-            dtype=dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, True, unbiased=False, **options)
         self._weights(lambda_mean, lambda_std)
-        if running not in ("before", "after"):
-            raise ValueError(f"{self._name()}: running is 'before' or 'after', got {running!r:.80}")
-        self.running = running
+        self.running = self._choice("running", running, "before", "after")
 
-    def _moved(
-        self,
-        mean: Tensor,
-        variance: Tensor,
-        values: Dict[str, Tensor],
-        rows: Rows,
-        before: Mapping[str, Tensor],
-    ) -> None:
-        if self._asks():
-            state = before if self.running == "before" else values
-            mu = state["running_mean"].detach().to(mean.dtype).clone()
-            sigma = state["running_var"].detach().to(mean.dtype).sqrt()
-            deviation = root(variance) - sigma
-            self._add(
-                self.lambda_mean * ((mean - mu) ** 2).sum()
-                + self.lambda_std * (deviation * deviation).sum(),
-                rows,
-            )
-        self._move(rows, before, **values)
-
-    def _options(self) -> Dict[str, Any]:
-        options = {
-            **super()._options(),
-            "lambda_mean": self.lambda_mean,
-            "lambda_std": self.lambda_std,
-            "running": self.running,
-        }
-        del options["track_running_stats"]
-        return options
+    def _penalty_of(
+        self, batch: Moments, before: Mapping[str, Tensor], after: Mapping[str, Tensor]
+    ) -> Tensor:
+        state = before if self.running == "before" else after
+        mu = state["running_mean"].detach().to(batch.mean.dtype).clone()
+        sigma = state["running_var"].detach().to(batch.mean.dtype).sqrt()
+        deviation = root(batch.variance) - sigma
+        return (
+            self.lambda_mean * ((batch.mean - mu) ** 2).sum()
+            + self.lambda_std * (deviation * deviation).sum()
+        )

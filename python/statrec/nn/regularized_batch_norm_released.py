@@ -1,16 +1,12 @@
 """Regularized BN, and masked BN with zero weights, as RBN's release has them (docs/norms.md 14)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import ClassVar, Mapping
 
 import torch
 from torch import Tensor
 
-from ._norm import centered
-from ._penalized import Penalized, root
-from ._rows import Rows
+from ._base import Moments, Penalized, Rows, ScaledOptions, Texts, Unpack, root
 from .batch_norm import BatchNorm
-
-_PENALTIES = ("diff", "diff2", "reldiff", "mag")
 
 
 class RegularizedBatchNormReleased(Penalized, BatchNorm):
@@ -30,6 +26,7 @@ class RegularizedBatchNormReleased(Penalized, BatchNorm):
     method = "rbn-released"
     padded = True
     synchronizes = False
+    shown: ClassVar[Texts] = {**Penalized.shown, "penalty": str}
 
     def __init__(
         self,
@@ -41,32 +38,11 @@ class RegularizedBatchNormReleased(Penalized, BatchNorm):
         lambda_mean: float = 0.1,
         lambda_std: float = 0.01,
         penalty: str = "diff",
-        alpha: Optional[float] = None,
-        layer_scale: int = 0,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[ScaledOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha=alpha,
-            layer_scale=layer_scale,
-            channels_last=channels_last,
-            check=check,
-            device=device,
-            dtype=dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, True, unbiased=False, **options)
         self._weights(lambda_mean, lambda_std)
-        if penalty not in _PENALTIES:
-            raise ValueError(
-                f"{self._name()}: penalty is one of {', '.join(_PENALTIES)}, got "
-                f"{penalty!r:.80}"
-            )
-        self.penalty = penalty
+        self.penalty = self._choice("penalty", penalty, "diff", "diff2", "reldiff", "mag")
 
     def _evaluated(self, x: Tensor, rows: Rows) -> Tensor:
         assert self.running_mean is not None and self.running_var is not None
@@ -75,24 +51,22 @@ class RegularizedBatchNormReleased(Penalized, BatchNorm):
         return self._affine(apart * rows.wide(inverse), rows)
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
-        mean, apart, variance = centered(rows.valid(x), rows)
-        inverse = torch.where(variance >= self.eps, variance, self.eps).rsqrt()
-        if rows.mask is not None:
-            apart = torch.where(rows.mask, apart, -rows.wide(mean))
-        y = self._affine(apart * rows.wide(inverse), rows)
-        values = {
-            "running_mean": self._averaged(before["running_mean"], mean),
-            "running_var": self._averaged(before["running_var"], variance),
-        }
-        if self._asks():
-            self._add(
-                self._penalty_of(mean, variance, values["running_mean"], values["running_var"]),
-                rows,
-            )
-        self._move(rows, before, **values)
-        return y
+        return super()._trained(rows.valid(x), rows, before)
 
-    def _penalty_of(self, mean: Tensor, variance: Tensor, mu: Tensor, sigma2: Tensor) -> Tensor:
+    def _output(
+        self, x: Tensor, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
+    ) -> Tensor:
+        inverse = torch.where(batch.variance >= self.eps, batch.variance, self.eps).rsqrt()
+        apart = batch.apart
+        if rows.mask is not None:
+            apart = torch.where(rows.mask, apart, -rows.wide(batch.mean))
+        return self._affine(apart * rows.wide(inverse), rows)
+
+    def _penalty_of(
+        self, batch: Moments, before: Mapping[str, Tensor], after: Mapping[str, Tensor]
+    ) -> Tensor:
+        mean, _, variance = batch
+        mu, sigma2 = after["running_mean"], after["running_var"]
         if self.penalty == "mag":
             return self.lambda_mean * (mean * mean).sum() + self.lambda_std * variance.sum()
         if self.penalty == "diff":
@@ -105,13 +79,3 @@ class RegularizedBatchNormReleased(Penalized, BatchNorm):
             self.lambda_mean * (scale * (mean - mu) ** 2).sum()
             + self.lambda_std * (scale * (root(variance) - sigma2.sqrt()) ** 2).sum()
         )
-
-    def _options(self) -> Dict[str, Any]:
-        options = {
-            **super()._options(),
-            "lambda_mean": self.lambda_mean,
-            "lambda_std": self.lambda_std,
-            "penalty": self.penalty,
-        }
-        del options["track_running_stats"]
-        return options

@@ -1,12 +1,11 @@
 """RepBN and its progressive form (SLAB: Guo et al., ICML 2024; docs/norms.md 22)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import ClassVar, Dict, Mapping, Optional
 
 import torch
 from torch import Tensor, nn
 
-from ._norm import centered
-from ._rows import Rows
+from ._base import Moments, Rows, RunningNorm, SyncOptions, Texts, Unpack
 from .batch_norm import BatchNorm
 
 
@@ -23,6 +22,7 @@ class RepBN(BatchNorm):
     """
 
     method = "repbn"
+    shown: ClassVar[Texts] = {**RunningNorm.shown, "t0": str}
     lam: Tensor
     ln_weight: Optional[nn.Parameter]
     ln_bias: Optional[nn.Parameter]
@@ -34,42 +34,18 @@ class RepBN(BatchNorm):
         momentum: float = 0.05,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         eta0: float = 1,
         t0: int = 0,
-        layer_scale: int = 0,
-        sync: bool = False,
-        process_group: Any = None,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[SyncOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha=alpha,
-            layer_scale=layer_scale,
-            sync=sync,
-            process_group=process_group,
-            channels_last=channels_last,
-            check=check,
-            device=device,
-            dtype=dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, True, unbiased=False, **options)
         if t0 < 0:
             raise ValueError(f"{self._name()}: t0 is {t0}, not zero or positive")
-        place = {"device": device, "dtype": dtype}
         self.t0 = t0
-        self.eta = nn.Parameter(torch.full((), float(eta0), **place))
-        self.ln_weight = nn.Parameter(torch.ones(num_features, **place)) if t0 else None
-        self.ln_bias = nn.Parameter(torch.zeros(num_features, **place)) if t0 else None
-        self.register_buffer("lam", torch.full((), 1.0 if t0 else 0.0, device=device))
-
-    def _initial(self) -> Dict[str, float]:
-        return {**super()._initial(), "lam": 1.0 if self.t0 else 0.0}
+        self.eta = self._parameter(eta0)
+        self.ln_weight = self._parameter(1, num_features) if t0 else None
+        self.ln_bias = self._parameter(0, num_features) if t0 else None
+        self._state("lam", 1.0 if t0 else 0.0, dtype=torch.get_default_dtype())
 
     def _mixed(self, bn: Tensor, x: Tensor, lam: Tensor, rows: Rows) -> Tensor:
         y = bn + self.eta.to(x.dtype) * x
@@ -83,23 +59,19 @@ class RepBN(BatchNorm):
     def _evaluated(self, x: Tensor, rows: Rows) -> Tensor:
         return self._mixed(super()._evaluated(x, rows), x, self.lam, rows)
 
-    def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
-        mean, apart, variance = centered(x, rows)
-        bn = self._from_batch(x, apart, variance, rows, before)
-        lam = before["lam"]
-        if self.t0:
-            lam = (1 - before["num_batches_tracked"].double() / self.t0).clamp(min=0)
-        y = self._mixed(bn, x, lam, rows)
-        self._move(
-            rows,
-            before,
-            lam=lam,
-            running_mean=self._averaged(before["running_mean"], mean),
-            running_var=self._averaged(before["running_var"], variance),
-        )
-        return y
+    def _output(
+        self, x: Tensor, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
+    ) -> Tensor:
+        bn = super()._output(x, batch, rows, before)
+        return self._mixed(bn, x, self._share(before), rows)
 
-    def _options(self) -> Dict[str, Any]:
-        options = {**super()._options(), "t0": self.t0}
-        del options["track_running_stats"]
-        return options
+    def _share(self, before: Mapping[str, Tensor]) -> Tensor:
+        """lam of this call."""
+        if not self.t0:
+            return before["lam"]
+        return (1 - before["num_batches_tracked"].double() / self.t0).clamp(min=0)
+
+    def _after(
+        self, batch: Moments, rows: Rows, before: Mapping[str, Tensor]
+    ) -> Dict[str, Tensor]:
+        return {**super()._after(batch, rows, before), "lam": self._share(before)}

@@ -1,12 +1,10 @@
 """RMSNorm (Zhang and Sennrich, NeurIPS 2019; docs/norms.md 7)."""
 
-from typing import Any, Dict
+from typing import ClassVar
 
-import torch
 from torch import Tensor
 
-from ._norm import Norm
-from ._rows import Rows
+from ._base import Norm, Options, Rows, Texts, Unpack, root
 
 
 class RMSNorm(Norm):
@@ -17,6 +15,7 @@ class RMSNorm(Norm):
     """
 
     method = "rmsnorm"
+    shown: ClassVar[Texts] = {**Norm.shown, "placement": repr}
 
     def __init__(
         self,
@@ -25,25 +24,13 @@ class RMSNorm(Norm):
         affine: bool = True,
         *,
         placement: str = "inside",
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, eps, affine, channels_last, device, dtype)
-        if placement not in ("inside", "outside"):
-            raise ValueError(
-                f"{self._name()}: placement is 'inside' or 'outside', got " f"{placement!r:.80}"
-            )
-        self.placement = placement
+        super().__init__(num_features, eps, affine, **options)
+        self.placement = self._choice("placement", placement, "inside", "outside")
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         square = (x * x).mean(rows.feature, keepdim=True)
         if self.placement == "inside":
             return self._affine(x * (square + self.eps).rsqrt(), rows)
-        zero = square == 0
-        root = torch.where(zero, 0, torch.where(zero, 1, square).sqrt())
-        return self._affine(x / (root + self.eps), rows)
-
-    def _options(self) -> Dict[str, Any]:
-        outside = {"placement": repr(self.placement)} if self.placement != "inside" else {}
-        return {**super()._options(), **outside}
+        return self._affine(x / (root(square) + self.eps), rows)

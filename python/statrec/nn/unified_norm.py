@@ -1,13 +1,12 @@
 """Unified Normalization (Yang et al., ACM MM 2022; docs/norms.md 21)."""
 
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, ClassVar, Mapping
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ._quadratic import QuadraticNorm, keep, lambda_of
-from ._rows import Rows
+from ._base import QuadraticNorm, Rows, SyncOptions, Texts, Unpack, corrected, divide, keep
 from .moving_average_batch_norm import put
 
 
@@ -29,6 +28,7 @@ class UnifiedNorm(QuadraticNorm):
     """
 
     method = "un"
+    shown: ClassVar[Texts] = {**QuadraticNorm.shown, "window": str, "warmup": str, "filter": str}
     window_x2: Tensor
     window_gz: Tensor
     mean_gz: Tensor
@@ -40,42 +40,18 @@ class UnifiedNorm(QuadraticNorm):
         momentum: float = 0.1,
         affine: bool = True,
         *,
-        alpha: Optional[float] = None,
         window: int = 4,
         warmup: int = 4000,
         filter: bool = True,
-        layer_scale: int = 0,
-        sync: bool = False,
-        process_group: Any = None,
-        channels_last: bool = False,
-        check: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[SyncOptions],
     ) -> None:
-        super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            alpha,
-            layer_scale,
-            sync,
-            process_group,
-            channels_last,
-            check,
-            device,
-            dtype,
-        )
+        super().__init__(num_features, eps, momentum, affine, **options)
         if window < 2:
             raise ValueError(f"{self._name()}: window is {window}, at least 2 is wanted")
         self.window, self.warmup, self.filter = window, warmup, filter
-        self._start()
         self._running("window_x2", 0, window)
         self._running("window_gz", 0, window)
         self._running("mean_gz", 0)
-
-    def _initial(self) -> Dict[str, float]:
-        return {**super()._initial(), "window_x2": 0, "window_gz": 0, "mean_gz": 0}
 
     def _trained(self, x: Tensor, rows: Rows, before: Mapping[str, Tensor]) -> Tensor:
         calls = before["num_batches_tracked"] + 1
@@ -101,23 +77,11 @@ class UnifiedNorm(QuadraticNorm):
             smooth,
             outlier,
             self.alpha,
-            rows.dims,
-            rows.view,
-            rows.number,
-            rows.some,
-            rows.group,
+            *rows,
         )
         y = self._affine(z, rows)
         self._move(rows, before, window_x2=window, running_psi2=self._averaged(running, v))
         return y
-
-    def _options(self) -> Dict[str, Any]:
-        return {
-            **super()._options(),
-            "window": self.window,
-            "warmup": self.warmup,
-            "filter": self.filter,
-        }
 
 
 class _Average(torch.autograd.Function):
@@ -134,28 +98,20 @@ class _Average(torch.autograd.Function):
         smooth: Tensor,
         outlier: Tensor,
         alpha: float,
-        dims: Any,
-        view: Any,
-        count: Any,
-        some: Any,
-        group: Any,
+        *rows: Any,
     ) -> Tensor:
-        z = x * inverse.view(view)
-        ctx.save_for_backward(z, inverse, calls, smooth, outlier)
         ctx.window, ctx.mean_gz, ctx.alpha = window, mean_gz, alpha
-        ctx.dims, ctx.view, ctx.count, ctx.some, ctx.group = dims, view, count, some, group
-        return z
+        return divide(ctx, x, inverse, rows, inverse, calls, smooth, outlier)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, q: Tensor) -> Any:
         z, inverse, calls, smooth, outlier = ctx.saved_tensors
-        gz, old = lambda_of(q, z, ctx.dims, ctx.count, ctx.group), ctx.mean_gz.to(q.dtype)
+        gz, old = ctx.rows.mean(q * z), ctx.mean_gz.to(q.dtype)
         window = put(ctx.window, calls, torch.where(outlier, old, gz))
         now = torch.where(smooth, window.to(q.dtype).mean(0), gz)
         average = ctx.alpha * old + (1 - ctx.alpha) * now
-        keep(ctx.window, window, ctx.some)
-        keep(ctx.mean_gz, average, ctx.some)
+        keep(ctx.window, window, ctx.rows)
+        keep(ctx.mean_gz, average, ctx.rows)
         psi = torch.where(smooth, average, gz)
-        dx = (q - z * psi.view(ctx.view)) * inverse.view(ctx.view)
-        return (dx,) + (None,) * 12
+        return corrected(ctx, q, z, psi, inverse)

@@ -1,13 +1,12 @@
 """Unit norm with a scale, from nGPT (Loshchilov et al., ICLR 2025; docs/norms.md 23)."""
 
 import math
-from typing import Any, Dict
+import math
+from typing import ClassVar
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ._norm import Norm
-from ._rows import Rows
+from ._base import Norm, Options, Rows, Texts, Unpack
 
 
 class UnitNorm(Norm):
@@ -21,6 +20,11 @@ class UnitNorm(Norm):
     """
 
     method = "unit"
+    shown: ClassVar[Texts] = {
+        "eps": str,
+        "s_init": str,
+        "s_scale": lambda value: str(round(value, 6)),
+    }
 
     def __init__(
         self,
@@ -29,25 +33,18 @@ class UnitNorm(Norm):
         *,
         s_init: float = 1,
         s_scale: float = 0,
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, eps, False, channels_last, device, dtype)
+        super().__init__(num_features, eps, False, **options)
         if s_init <= 0 or s_scale < 0:
             raise ValueError(
                 f"{self._name()}: s_init is {s_init} and s_scale {s_scale}; a positive "
                 "number, and zero or a positive number are wanted"
             )
         self.s_init, self.s_scale = s_init, s_scale or 1 / math.sqrt(num_features)
-        self.weight = nn.Parameter(
-            torch.full((num_features,), self.s_scale, device=device, dtype=dtype)
-        )
+        self.weight = self._parameter(self.s_scale, num_features)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         assert self.weight is not None
         z = x * ((x * x).sum(rows.feature, keepdim=True) + self.eps).rsqrt()
         return rows.wide(self.weight.to(x.dtype) * (self.s_init / self.s_scale)) * z
-
-    def _options(self) -> Dict[str, Any]:
-        return {"eps": self.eps, "s_init": self.s_init, "s_scale": round(self.s_scale, 6)}

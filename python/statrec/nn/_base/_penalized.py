@@ -1,17 +1,21 @@
 """Modules that add a penalty to the loss."""
 
-from typing import Any, Dict, Optional
+from typing import Any, ClassVar, Dict, Mapping, Optional
 
 import torch
 from torch import Tensor, nn
 
-from ._norm import RunningNorm, _within_backward
+from ._moments import Moments
+from ._norm import Texts
+from ._recomputation import within_backward
 from ._rows import Rows
+from ._running_norm import RunningNorm
 
 
 class Penalized(RunningNorm):
     """Keeps the penalty of the last call until statrec.nn.penalty(model) collects it."""
 
+    shown: ClassVar[Texts] = {**RunningNorm.shown, "lambda_mean": str, "lambda_std": str}
     lambda_mean: float
     lambda_std: float
     _penalty: Optional[Tensor] = None
@@ -20,37 +24,40 @@ class Penalized(RunningNorm):
         for name, value in (("lambda_mean", lambda_mean), ("lambda_std", lambda_std)):
             if not 0 <= value < float("inf"):
                 raise ValueError(
-                    f"{self._name()}: {name} is {value}, zero or a positive number is " "wanted"
+                    f"{self._name()}: {name} is {value}, zero or a positive number is wanted"
                 )
         self.lambda_mean, self.lambda_std = lambda_mean, lambda_std
         self._penalty = None
 
-    def _asks(self) -> bool:
-        """Whether this call has a penalty."""
+    def _penalty_of(
+        self, batch: Moments, before: Mapping[str, Tensor], after: Mapping[str, Tensor]
+    ) -> Tensor:
+        """By the moments of the batch and the running values before and after the call."""
+        raise NotImplementedError
+
+    def _regularize(
+        self,
+        batch: Moments,
+        rows: Rows,
+        before: Mapping[str, Tensor],
+        after: Mapping[str, Tensor],
+    ) -> None:
         if not torch.is_grad_enabled() or (self.lambda_mean == 0 and self.lambda_std == 0):
-            return False
-        if not torch.compiler.is_compiling() and _within_backward():
-            return False
-        if self._penalty is not None:
+            return
+        again = not torch.compiler.is_compiling() and within_backward()
+        if self._penalty is not None and not again:
             raise RuntimeError(
                 f"{self._name()}: a second call before statrec.nn.penalty(model), which "
                 "belongs to the loss of every step"
             )
-        return True
-
-    def _add(self, penalty: Tensor, rows: Rows) -> None:
+        penalty = self._penalty_of(batch, before, after)
         if rows.some is not True:
             penalty = torch.where(torch.as_tensor(rows.some, device=penalty.device), penalty, 0)
-        self._penalty = penalty
+        if not again:  # the second run of a checkpointed region only repeats the arithmetic
+            self._penalty = penalty
 
     def __getstate__(self) -> Dict[str, Any]:
         return {**super().__getstate__(), "_penalty": None}
-
-
-def root(variance: Tensor) -> Tensor:
-    """sqrt with derivative 0 at 0."""
-    zero = variance == 0
-    return torch.where(zero, 0, torch.where(zero, 1, variance).sqrt())
 
 
 def penalty(model: nn.Module) -> Tensor:

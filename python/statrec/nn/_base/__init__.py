@@ -1,0 +1,35 @@
+"""What the modules of statrec.nn share: options, rows, running values, calls of a checkpointed
+region."""
+
+from ._moments import Moments, centered, layer_scaled, root
+from ._norm import Norm, Texts
+from ._options import Options, RowOptions, RunningOptions, ScaledOptions, SyncOptions, Unpack
+from ._penalized import Penalized, penalty
+from ._quadratic import QuadraticNorm, corrected, divide, keep
+from ._row_norm import RowNorm
+from ._rows import Rows
+from ._running_norm import RunningNorm
+
+__all__ = [
+    "Moments",
+    "Norm",
+    "Options",
+    "Penalized",
+    "QuadraticNorm",
+    "RowNorm",
+    "RowOptions",
+    "Rows",
+    "RunningNorm",
+    "RunningOptions",
+    "ScaledOptions",
+    "SyncOptions",
+    "Texts",
+    "Unpack",
+    "centered",
+    "corrected",
+    "divide",
+    "keep",
+    "layer_scaled",
+    "penalty",
+    "root",
+]

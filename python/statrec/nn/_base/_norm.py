@@ -1,0 +1,115 @@
+"""The base of all modules: options, input and output, gain and bias, representation."""
+
+import inspect
+import math
+from typing import Any, Callable, ClassVar, Dict, Optional
+
+import torch
+from torch import Tensor, nn
+
+from ._options import signature_of
+from ._rows import Rows, rows_of
+
+# Options that extra_repr leaves out at these values.
+_LEFT_OUT: Dict[str, Any] = {
+    "layer_scale": 0,
+    "sync": False,
+    "unbiased": False,
+    "placement": "inside",
+    "channels_last": False,
+}
+
+Texts = Dict[str, Callable[[Any], str]]
+
+
+class Norm(nn.Module):
+    """A normalization of [N, C], [N, C, L], [N, C, H, W], or of [..., C] with channels_last=True.
+
+    `mask` of forward: True in valid rows, of the input's shape without its features. Rows of
+    padding enter no sum; they come out as 0 and get gradient 0. Statistics are computed in float32
+    at least; the output has the type of the input.
+    """
+
+    __signature__: ClassVar[inspect.Signature]
+    method: ClassVar[str] = ""
+    padded: ClassVar[bool] = False  # a release that writes rows of padding too
+    shown: ClassVar[Texts] = {"eps": str, "affine": str}  # options in extra_repr, in this order
+    num_features: int
+    weight: Optional[nn.Parameter]
+    bias: Optional[nn.Parameter]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__signature__ = signature_of(cls)
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float,
+        affine: bool,
+        *,
+        channels_last: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if num_features < 1:
+            raise ValueError(
+                f"{self._name()}: num_features is {num_features}, at least 1 is wanted"
+            )
+        if not 0 <= eps < math.inf:
+            raise ValueError(f"{self._name()}: eps is {eps}, zero or a positive number is wanted")
+        self.num_features, self.eps, self.channels_last = num_features, eps, channels_last
+        self.affine = affine
+        self._place = {"device": device, "dtype": dtype}
+        self.weight = self._parameter(1, num_features) if affine else None
+        self.bias = self._parameter(0, num_features) if affine else None
+
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def _parameter(self, first: float, *shape: int) -> nn.Parameter:
+        """A learned number, or several, of the options' device and type."""
+        return nn.Parameter(torch.full(shape, float(first), **self._place))
+
+    def _choice(self, option: str, value: str, *choices: str) -> str:
+        """The value, if it is one of the choices."""
+        if value in choices:
+            return value
+        words = [repr(choice) for choice in choices]
+        raise ValueError(
+            f"{self._name()}: {option} is {', '.join(words[:-1])} or {words[-1]}, "
+            f"got {value!r:.80}"
+        )
+
+    def _group(self) -> Optional[object]:
+        return None
+
+    def forward(self, input: Tensor, mask: Optional[Tensor] = None) -> Tensor:
+        """The normalized input. mask: True in valid rows; None: all are valid."""
+        rows = rows_of(
+            input, mask, self.num_features, self.channels_last, self._group(), self._name()
+        )
+        x = input.to(torch.promote_types(input.dtype, torch.float32))
+        if self.padded:
+            return self._normalized(x, rows).to(input.dtype)
+        return rows.valid(self._normalized(rows.valid(x), rows)).to(input.dtype)
+
+    def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
+        raise NotImplementedError
+
+    def _affine(self, z: Tensor, rows: Rows) -> Tensor:
+        """gamma z + beta."""
+        if self.weight is None or self.bias is None:
+            return z
+        return rows.wide(self.weight.to(z.dtype)) * z + rows.wide(self.bias.to(z.dtype))
+
+    def extra_repr(self) -> str:
+        """The number of features and the options in `shown`."""
+        values = [str(self.num_features)]
+        texts: Texts = {**self.shown, "channels_last": str}
+        for name, text in texts.items():
+            value = getattr(self, name)
+            if name not in _LEFT_OUT or value != _LEFT_OUT[name]:
+                values.append(f"{name}={text(value)}")
+        return ", ".join(values)

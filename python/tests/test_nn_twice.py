@@ -1,0 +1,153 @@
+"""Calls of statrec.nn that do not run once, line by line: regions of torch.utils.checkpoint run
+twice, torch.compile runs a graph."""
+
+import copy
+import unittest
+
+from nn_cases import batches, gained, make, sn, step, torch
+from torch.utils.checkpoint import checkpoint
+
+# Methods whose second run needs the running values of the first.
+REMEMBERING = ("brn", "pn", "pn-released", "mabn", "un", "repbn")
+COMPILED = ("bn", "rbn", "brn", "pnv", "pn", "pn-released", "mabn", "un", "repbn", "ln")
+
+
+def regions(norm, x, g, factors, reentrant=None):
+    """Inputs, and the loss of the region of each of them; reentrant=None: no region."""
+    inputs = [(x * factor).requires_grad_() for factor in factors]
+    if reentrant is None:
+        return inputs, [(norm(one) * g).sum() for one in inputs]
+    return inputs, [
+        (checkpoint(norm, one, use_reentrant=reentrant) * g).sum() for one in inputs
+    ]
+
+
+class Checkpointed(unittest.TestCase):
+    """Output, gradient and running values are those without checkpointing."""
+
+    def same(self, got, want, tolerance=1e-12):
+        torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance)
+
+    def each(self, names, check):
+        """Calls check(module, its copy, kind of checkpointing) for every method and kind."""
+        for name in names:
+            for reentrant in (False, True):
+                with self.subTest(norm=name, reentrant=reentrant):
+                    norm = gained(make(name))
+                    check(norm, copy.deepcopy(norm), reentrant)
+
+    def test_two_regions_of_a_step(self):
+        names = [name for name in sn.METHODS if not name.startswith("rbn")]
+
+        def check(plain, other, reentrant):
+            for x, g in batches(3):
+                want, losses = regions(plain, x, g, (1, 1.5))
+                sum(losses).backward()
+                got, losses = regions(other, x, g, (1, 1.5), reentrant)
+                sum(losses).backward()
+                self.same([one.grad for one in got], [one.grad for one in want])
+            self.same(other.state_dict(), plain.state_dict())
+
+        self.each(names, check)
+
+    def test_many_calls_alive(self):
+        """One module in twenty regions, some with the same input, in steps with the same inputs;
+        the first region's backward pass comes first, and again with all others."""
+        factors = [1] * 6 + [1 + i / 8 for i in range(14)]
+        x, g = next(batches(1))
+
+        def check(plain, other, reentrant):
+            for _ in range(2):
+                grads = []
+                for norm, kind in ((plain, None), (other, reentrant)):
+                    inputs, losses = regions(norm, x, g, factors, kind)
+                    losses[0].backward(retain_graph=True)
+                    sum(losses).backward()
+                    grads.append([one.grad for one in inputs])
+                self.same(grads[1], grads[0])
+            self.same(other.state_dict(), plain.state_dict())
+
+        self.each(REMEMBERING, check)
+
+    def test_inputs_that_look_alike(self):
+        """Two calls in one region whose inputs have the same sum."""
+        x, g = next(batches(1))
+
+        def check(plain, other, reentrant):
+            grads = []
+            for norm, kind in ((plain, None), (other, reentrant)):
+                both = lambda one: norm(one) * 2 + norm(one.flip(0))
+                inputs, losses = regions(both, x.round(decimals=2), g, (1, 1), kind)
+                sum(losses).backward()
+                grads.append([one.grad for one in inputs])
+            self.same(grads[1], grads[0])
+
+        self.each(REMEMBERING, check)
+
+    def test_bits_that_do_not_repeat(self):
+        """The second run has another input by rounding, as from kernels that add in any order."""
+        x, g = next(batches(1))
+
+        def check(plain, other, reentrant):
+            grads, runs = [], []
+            for norm, kind in ((plain, None), (other, reentrant)):
+
+                def uneven(one):
+                    runs.append(0)
+                    return norm(one * (1 + 1e-13 * len(runs)))
+
+                inputs, losses = regions(uneven, x, g, (1, 3, 0.5, 2), kind)
+                sum(losses).backward()
+                grads.append([one.grad for one in inputs])
+            self.same(grads[1], grads[0], 1e-9)
+
+        self.each(REMEMBERING, check)
+
+    def test_more_calls_than_are_kept(self):
+        """An error, not the running values of another call."""
+        x, g = next(batches(1))
+
+        def check(_, norm, reentrant):
+            for factors, fails in (([1 + i / 99 for i in range(64)], False), ([1] * 65, True)):
+                _, losses = regions(norm, x, g, factors, reentrant)
+                if fails:
+                    with self.assertRaisesRegex(RuntimeError, "not among the last 64 calls"):
+                        sum(losses).backward()
+                else:
+                    sum(losses).backward()
+
+        self.each(("pn",), check)
+
+    def test_penalty(self):
+        """Of a region that is not reentrant."""
+        plain = gained(make("rbn"))
+        other = copy.deepcopy(plain)
+        for x, g in batches(3):
+            want, (loss,) = regions(plain, x, g, (1,))
+            (loss + sn.penalty(plain)).backward()
+            got, (loss,) = regions(other, x, g, (1,), False)
+            (loss + sn.penalty(other)).backward()
+            self.same(got[0].grad, want[0].grad)
+        self.same(other.state_dict(), plain.state_dict())
+
+
+class Compiled(unittest.TestCase):
+    def test_numbers_and_running_values(self):
+        """One graph, compiled once; the same numbers and running values as without."""
+        mask = torch.arange(16) % 3 > 0
+        for name in COMPILED:
+            torch._dynamo.reset()
+            torch._dynamo.utils.counters.clear()
+            plain = gained(make(name))
+            other = copy.deepcopy(plain)
+            compiled = torch.compile(other, backend="aot_eager", fullgraph=True, dynamic=False)
+            with self.subTest(norm=name):
+                for x, g in batches(6):
+                    want = step(plain, x, g, mask)
+                    got = step(compiled, x, g, mask)
+                    sn.penalty(other)
+                    torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-10)
+                torch.testing.assert_close(
+                    other.state_dict(), plain.state_dict(), rtol=1e-10, atol=1e-10
+                )
+                self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
