@@ -175,6 +175,15 @@ class Runs(InDirectory):
         numpy.testing.assert_allclose(got.median, wanted, atol=1e-7)
         self.assertEqual(run.vector_row("mu_difference", site, 3).tolist(), got.median[3].tolist())
 
+    def test_points_of_a_series(self):
+        run = source.Run(NLP)
+        run.whole = 1
+        got = run.scalar("tid_mean", 0, run.window("step"), 200)
+        self.assertLessEqual(len(got.x), 200)
+        self.assertFalse(got.whole)
+        self.assertEqual(len(run.vector("mu_B", run.sites[0].name, run.vector_window(
+            "step", None, None), 2).x), 2)
+
     def test_order_of_features(self):
         run = source.Run(EVERY)
         site = run.sites[1].name
@@ -303,48 +312,6 @@ class Commands(unittest.TestCase):
         self.assertEqual(warned, [])
         with self.assertRaisesRegex(statrec.Error, "no_such"):
             commands.drawn(commands.statplot("layers", [source.Run(CV)], stat="no_such"), "pdf")
-
-
-@wants("numpy", "bokeh", "panel", "pandas")
-class Export(InDirectory):
-    """statrec view --export: one file, of few points, that holds no markup of a run."""
-
-    def test_size(self):
-        from statrec.viewer import export
-        record("run.h5", 400)
-        self.assertEqual(export.write(["run.h5"], "page.html", bins=150), 150)
-        with open("page.html", encoding="utf-8") as file:
-            lengths = [int(text) for text in re.findall(r'"shape":\[(\d+)\]', file.read())]
-        self.assertEqual(max(lengths), 150)
-        self.assertEqual(export.write(["run.h5"], "page.html"), export.BINS)
-        whole = os.path.getsize("page.html")
-        bins_left = export.write(["run.h5"], "page.html", most=whole - 20_000)
-        self.assertLess(bins_left, export.BINS)
-        self.assertLessEqual(os.path.getsize("page.html"), whole - 20_000)
-        with self.assertRaisesRegex(statrec.Error, "page.html: .*name fewer runs"):
-            export.write(["run.h5"], "page.html", most=1000)
-        self.assertEqual(sorted(os.listdir(".")), ["page.html", "run.h5"])
-
-    def test_points_of_a_series(self):
-        run = source.Run(NLP)
-        run.whole = 1
-        got = run.scalar("tid_mean", 0, run.window("step"), 200)
-        self.assertLessEqual(len(got.x), 200)
-        self.assertFalse(got.whole)
-        self.assertEqual(len(run.vector("mu_B", run.sites[0].name, run.vector_window(
-            "step", None, None), 2).x), 2)
-
-    def test_no_markup_and_no_hosts(self):
-        from statrec.viewer import export
-        bad = "</script><script>hacked=1</script>"
-        record("run.h5", 5, model=bad, config=f"{bad} = {bad}\n")
-        export.write(["run.h5"], "page.html")
-        with open("page.html", encoding="utf-8") as file:
-            page = file.read()
-        self.assertNotIn("<script>hacked", page)
-        self.assertNotIn("\0", page)
-        self.assertIn("default-src 'none'", page)
-        self.assertIn("&lt;script&gt;hacked", page)
 
 
 @wants("numpy", "bokeh", "panel", "pandas")

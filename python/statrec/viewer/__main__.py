@@ -27,11 +27,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         found = find(chosen.paths)
         if not found:
             return _fail("no run file (*.h5) there")
+        if chosen.export:
+            return _export(found, chosen.export)
         for path in absent(found):
             print(f"statrec view: {path}: does not exist yet; the page waits for it",
                   file=sys.stderr)
-        if chosen.export:
-            return _export(found, chosen.export)
         return run(chosen.paths, chosen.port, not chosen.no_browser)
     except (Error, OSError) as why:
         return _fail(str(why))

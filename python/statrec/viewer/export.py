@@ -6,6 +6,7 @@ times and folds out: statistics, sites, vectors.
 """
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from html import escape
@@ -17,6 +18,7 @@ from bokeh.embed import components
 from bokeh.models import SaveTool
 from bokeh.resources import Resources
 
+from .._file import check
 from .._library import Error
 from . import runs, texts, verdict
 from .forms import COMPARABLE
@@ -73,8 +75,16 @@ class Still(Page):
     def background(self, key: Any, of: Any, function: Any) -> Any:
         try:
             return function()
-        except (Error, OSError):
+        except (Error, OSError):  # a program is missing, say
             return None
+
+    def unreadable(self, run: Any, why: Exception) -> None:
+        """A file of what could be read would look like the whole run."""
+        raise _unreadable(run, why) from None
+
+
+class Unreadable(Error):
+    """A run that cannot be read: one line, which names its file."""
 
 
 class Answers:
@@ -148,8 +158,10 @@ def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
     try:
         scalars, vectors, sites = run.scalars, run.vectors, _sites(page)
         own = Own(page).names()
-    except (Error, OSError, LookupError, ValueError):
+    except (LookupError, ValueError):
         scalars, vectors, sites, own = [], [], [], []
+    except (Error, OSError) as why:
+        raise _unreadable(run, why) from None
     yield Losses.title, [_piece(page, Losses, "")]
     stats = _first((*Depth.usual, *COMPARABLE), scalars, _STATS)
     yield Depth.title, [_piece(page, Depth, stat, stat=stat) for stat in stats]
@@ -265,12 +277,14 @@ def write(paths: Sequence[Any], output: str, bins: int = BINS, most: int = MOST)
     """Writes the file, which replaces one of that name when it is whole. Returns its bins.
 
     bins: points of a series at most; fewer where the file would have more than `most` bytes.
-    Raises Error where 100 are still too many, OSError.
+    Raises Error where 100 are still too many, a run cannot be read, or there is no place for the
+    file; then it leaves nothing.
     """
+    _must_fit(output)
     all_runs, watch = runs.Runs(paths), Answers()
-    for name in all_runs:
-        all_runs.get(name).whole = 1
     try:
+        for name in all_runs:
+            _must_open(all_runs.get(name))
         while True:
             text = _document(all_runs, watch, bins).encode()
             if len(text) <= most:
@@ -285,15 +299,54 @@ def write(paths: Sequence[Any], output: str, bins: int = BINS, most: int = MOST)
     return bins
 
 
-def _replace(output, text):
-    handle, path = tempfile.mkstemp(dir=os.path.dirname(output) or ".", suffix=".part")
+def said(why: Exception, path: str) -> str:
+    """The exception as one line that names this file."""
+    text = getattr(why, "strerror", None) or str(why)
+    return text if path in text else f"{path}: {text}"
+
+
+def _unreadable(run, why):
+    return why if isinstance(why, Unreadable) else Unreadable(said(why, run.path))
+
+
+def _must_open(run):
+    """Raises Unreadable for what is no run file, or not a whole one."""
+    run.whole = 1
     try:
+        if run.now() is None:
+            raise Unreadable(f"{run.path}: no such file")
+        _ = run.sites, run.steps
+        faults = check(run.path) if run.info["status"] == "complete" else []
+        if faults:  # as where the end of the file is missing, with the sums of all values
+            raise Unreadable(faults[0])
+    except (Error, OSError) as why:
+        raise _unreadable(run, why) from None
+
+
+def _must_fit(output):
+    """Raises Error where the folder takes no file, before anything is drawn."""
+    folder = os.path.dirname(output) or "."
+    why = (errno.EISDIR if os.path.isdir(output) else
+           errno.ENOENT if not os.path.exists(folder) else
+           errno.ENOTDIR if not os.path.isdir(folder) else
+           errno.EACCES if not os.access(folder, os.W_OK | os.X_OK) else 0)
+    if why:
+        raise Error(f"{output}: {os.strerror(why)}")
+
+
+def _replace(output, text):
+    path = None
+    try:
+        handle, path = tempfile.mkstemp(dir=os.path.dirname(output) or ".", suffix=".part")
         with os.fdopen(handle, "wb") as file:
             file.write(text)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(path, 0o666 & ~mask)
         os.replace(path, output)
-    except BaseException:
-        os.unlink(path)
+    except BaseException as why:
+        if path is not None:
+            os.unlink(path)
+        if isinstance(why, OSError):
+            raise Error(said(why, output)) from None
         raise

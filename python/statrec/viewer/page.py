@@ -99,6 +99,9 @@ class Page:
             return None
         return float(run.at_steps(self.state["x"], [run.burn_in])[0])
 
+    def unreadable(self, run: Any, why: Exception) -> None:
+        """Hears of what a panel could not read of a run; the panel shows the rest."""
+
     def watch_zoom(self, figure: Any) -> None:
         """Reads more detail when the x axis of the figure changes, as many bins as it is wide."""
         figure.on_event(RangesUpdate, self._zoomed)

@@ -168,7 +168,7 @@ class Panel:
             self.draw()
             self.page.later(self._tell)
         except (Error, OSError, LookupError, ValueError) as why:
-            self.say(f"This panel cannot be drawn: {why}")
+            self._lacks(why)
 
     def _tell(self):
         """The texts below the figure."""
@@ -186,7 +186,13 @@ class Panel:
                       + texts.table(names, rows) + "</details>" if names else "")
             self.say("")
         except (Error, OSError, LookupError, ValueError) as why:
-            self.say(f"This panel cannot be drawn: {why}")
+            self._lacks(why)
+
+    def _lacks(self, why):
+        """Says why there is no picture."""
+        if not isinstance(why, (LookupError, ValueError)):
+            self.page.unreadable(self.run, why)
+        self.say(f"This panel cannot be drawn: {why}")
 
     def words(self) -> tuple[str, str]:
         """HTML: what there is to say, and the texts below the figure."""

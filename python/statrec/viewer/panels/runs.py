@@ -104,8 +104,11 @@ class RunsPanel(Panel):
                 return None
             return of_binned(label, binned, n,
                              median=bins.smooth(binned.median, page.state["smooth"]))
-        except (Error, OSError, LookupError):
-            return None
+        except LookupError:
+            pass
+        except (Error, OSError) as why:
+            page.unreadable(run, why)
+        return None
 
     def _common(self):
         """Whether every run has the chosen site; else each shows its first one."""
