@@ -46,7 +46,8 @@ def stored(model: nn.Module) -> Iterator[Stored]:
 def _norm(name: str, norm: Norm) -> Iterator[Stored]:
     parameters: Dict[str, str] = {"weight": "s"} if isinstance(norm, UnitNorm) else _PARAMETERS
     for attribute, parameter in norm.named_parameters(recurse=False):
-        yield Stored("parameters", f"{name}.{parameters.get(attribute, attribute)}", parameter)
+        value = parameter if parameter.dim() else parameter.view(1)
+        yield Stored("parameters", f"{name}.{parameters.get(attribute, attribute)}", value)
     names = {**_RUNNING, **(_WINDOWS if norm.method == "mabn" else {})}
     for attribute, buffer in norm.named_buffers(recurse=False):
         if attribute == "num_batches_tracked":
@@ -65,7 +66,4 @@ def calls(model: nn.Module) -> Iterator[Stored]:
 
 def _original(conv: nn.Conv2d) -> Tensor:
     """The weight before a parametrization (MABN's centering)."""
-    if hasattr(conv, "parametrizations"):
-        weight: Tensor = conv.parametrizations.weight.original
-        return weight
-    return conv.weight
+    return dict(conv.named_parameters()).get("parametrizations.weight.original", conv.weight)

@@ -60,8 +60,8 @@ class Sites:
                 raise ValueError(f"norm-at: {pattern!r:.80} decides no site")
             chosen.update({i: norm for i in met})
         for i, site in enumerate(self._sites):
-            norm = self._made(chosen.get(i, site.norm), site.features)
-            site.parent.add_module(site.attribute, norm)
+            made = self._made(chosen.get(i, site.norm), site.features)
+            site.parent.add_module(site.attribute, made)
 
     def _assignments(self) -> List[Tuple[str, str]]:
         text = self._options["norm-at"]
@@ -143,7 +143,3 @@ def _number(text: str) -> Any:
         return text
     return int(value) if value.is_integer() else value
 
-
-def is_norm(module: nn.Module) -> bool:
-    """Whether the module is what a site has."""
-    return isinstance(module, (Norm, NoNorm))

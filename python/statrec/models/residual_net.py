@@ -42,6 +42,10 @@ def resnet18(options: Options) -> "ResidualNet":
 class Block(nn.Module):
     """h = relu(norm1(conv1(x)));  y = relu(norm2(conv2(h)) + shortcut(x))"""
 
+    norm1: nn.Module
+    norm2: nn.Module
+    shortcut: nn.Module
+
     def __init__(self, sites: Sites, name: str, inputs: int, outputs: int, plan: Plan, norm: str):
         super().__init__()
         self.more = outputs - inputs
@@ -71,6 +75,8 @@ class Block(nn.Module):
 class ResidualNet(nn.Module):
     """Stem, stages of blocks, mean over positions, linear. Input [N, channels, H, W], output
     [N, classes]; H and W are multiples of 2^(stages - 1)."""
+
+    stem: nn.Module
 
     def __init__(self, options: Options, plan: Plan) -> None:
         super().__init__()

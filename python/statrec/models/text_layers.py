@@ -107,6 +107,9 @@ def positions(valid: Tensor, features: int, like: Tensor, first: int = PAD + 1) 
 class Attention(nn.Module):
     """y = softmax(q k^T / sqrt(key)) v Wo^T + bo of every head, with norms of q and k by --qk-norm."""
 
+    q_norm: nn.Module
+    k_norm: nn.Module
+
     def __init__(self, plan: Plan) -> None:
         super().__init__()
         size, d = plan.size, plan.size.embed
