@@ -95,7 +95,7 @@ def loss_of(model, batch, smoothing=0.1):
 
 
 def masks(batch):
-    """Valid rows of the sites; norms of queries and keys have several rows a word."""
+    """Valid rows of the sites."""
     source, target = batch[0] != PAD, batch[1] != PAD
     return {"encoder*": source, "decoder*": target}
 

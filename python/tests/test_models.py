@@ -1,0 +1,537 @@
+"""statrec.models against the C engine: checkpoints of `statrec train` give the same loss, the same
+statistics of the next step, and weights that train reads again; options, errors, initial values."""
+
+import math
+import os
+import random
+import re
+import subprocess
+import unittest
+
+import statrec
+from support import InDirectory, module, wants
+
+torch, numpy, h5py = module("torch"), module("numpy"), module("h5py")
+if torch is not None:
+    import torch.nn.functional as F
+
+    import statrec.models as sm
+    import statrec.nn as sn
+
+PAD, END, UNKNOWN = 1, 2, 3
+# Every method of the engine, in groups that one model has sites for. eps of rbn-released is small,
+# since its xhat has max(variance, eps) where the watched one has variance + eps.
+METHODS = (
+    ("bn", "bn(unbiased=1)", "bn-powernorm", "ln", "ln-simple", "detach-mean", "detach-std",
+     "detach-both", "adanorm(C=2;k=0.2)"),
+    ("rmsnorm(placement=outside)", "pnv", "pn", "pn(alpha_bwd=0.8)+ls", "pn-released(warmup=1)",
+     "rbn(lambda=0.2;nu=0.3;running=before)", "rbn-released(penalty=diff2;eps=1e-7)",
+     "brn(warmup=1;r_calls=4;d_calls=4)", "mabn(buffer=2;warmup=1;clip_calls=1)"),
+    ("un(window=2;warmup=1)", "repbn(t0=6)", "dyt(alpha0=0.4)", "derf(s0=0.1)", "unit(s_init=2)",
+     "groupnorm(groups=2)", "instancenorm", "none", "un(window=2;warmup=1;filter=off)"),
+)
+TEXT_SITES = ("encoder.0.norm1 encoder.0.norm2 encoder.1.norm1 encoder.1.norm2 encoder.final "
+              "decoder.0.self decoder.0.cross decoder.0.ffn decoder.final").split()
+IMAGE_SITES = ("stem stage1.0.norm1 stage1.0.norm2 stage1.1.norm1 stage1.1.norm2 stage1.2.norm1 "
+               "stage2.0.norm1 stage2.0.norm2 stage3.2.norm2").split()
+NO_DROPOUT = ("--dropout", "0", "--attention-dropout", "0", "--relu-dropout", "0")
+SMALL = ("--embed-dim", "8", "--ffn-dim", "12", "--heads", "2", *NO_DROPOUT)
+PAIRS = ("--data", "parallel", "--data-dir", ".", "--trainpref", "train", "--validpref", "valid",
+         "--source", "de", "--target", "en", "--max-tokens", "60", "--batching", "random")
+TRANSFORMER = ("--model", "transformer", "--encoder-layers", "2", "--decoder-layers", "1", *SMALL,
+               *PAIRS)
+IMAGES = ("--data", "cifar10", "--data-dir", ".", "--batch-size", "8", "--lr", "0.01")
+STEPS = 4
+VECTORS = "mu_B sigma2_B psi2_B mu sigma2 psi2 gamma nu Gamma_t Lambda_t sum_g sum_gx".split()
+SCALARS = ("rows dist_mu dist_sigma dist_psi tid_mean tid_var g_mu g_sigma2 g_psi2 rel_psi "
+           "rel_psi2 Gamma_max").split()
+OURS = ("sigma", "psi", "pn")  # families of watch that it records as the engine does
+
+
+def statrec_program(*arguments):
+    """Runs the program of $STATREC_BIN."""
+    program = os.path.join(os.environ.get("STATREC_BIN", ""), "statrec")
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=300,
+                          check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"statrec {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+def at(sites, methods):
+    """The option --norm-at of these methods at these sites."""
+    return ",".join(f"{site}={method}" for site, method in zip(sites, methods))
+
+
+def write_sentences(name, lines, seed):
+    draw = random.Random(seed)
+    with open(name, "w", encoding="utf-8") as file:
+        for _ in range(lines):
+            file.write(" ".join(f"w{draw.randrange(20)}" for _ in range(draw.randint(1, 9))) + "\n")
+
+
+def write_images(name, count, seed):
+    records = numpy.random.default_rng(seed).integers(0, 256, (count, 3073), dtype=numpy.uint8)
+    records[:, 0] = numpy.arange(count) % 10
+    records.tofile(name)
+    return records
+
+
+@wants("torch", "numpy", "h5py")
+class Trained(InDirectory):
+    """Trains a tiny model in the directory of the test."""
+
+    def train(self, *options, name="run", steps=STEPS):
+        statrec_program("train", "--quiet", "--threads", "1", "--max-steps", str(steps), "--lr", "0.01",
+                        "--checkpoint-every", "1", "--keep", "9", "--vectors-every", "1",
+                        "--dump-batches", name + ".npz", "--dump-steps", str(steps), "-o",
+                        name + ".h5", *options)
+        self.batches = numpy.load(name + ".npz")
+
+    def batch(self, step, *names):
+        return [torch.tensor(self.batches[f"step{step}/{name}"]).long() for name in names]
+
+    def close(self, got, want, bound, what):
+        got, want = (numpy.asarray(x, dtype=float) for x in (got, want))
+        size = max(float(numpy.abs(want).max()), 1e-30)
+        worst = float(numpy.abs(got - want).max()) / size
+        self.assertLessEqual(worst, bound, f"{what}: off by {worst:.2g} of {size:.3g}")
+
+    def check_options(self, model, path):
+        """Each norm has the options that the engine writes into its configuration."""
+        with h5py.File(path) as file:
+            config = file.attrs["config"]
+        config = config.decode() if isinstance(config, bytes) else config
+        found = re.findall(r"^# (\S+)(?: and \d+ more)?: (\S+) ?(.*)$", config, re.MULTILINE)
+        modules, seen = dict(model.named_modules()), 0
+        for site, method, options in found:
+            norm = modules.get(site)
+            if norm is None or method == "none":
+                continue
+            for name, value in (option.split("=") for option in options.split()):
+                got = getattr(norm, RENAMED.get((method, name), name), None)
+                if not isinstance(got, (str, bool, int, float)):
+                    continue
+                if isinstance(got, str):
+                    self.assertEqual(got, value, f"{site} {method} {name}")
+                elif name != "s_scale":  # 0 there: 1/sqrt(features)
+                    want = float({"on": 1, "off": 0}.get(value, value))
+                    self.assertAlmostEqual(float(got), want, 8, f"{site} {method} {name}")
+                seen += 1
+        return seen
+
+    def check_step(self, model, loss_of, masks=()):
+        """Loss and statistics of the last step, from the checkpoint before it."""
+        model.train()
+        run = statrec.watch(model, "watched.h5", vectors_every=1, verbose=False, force=True,
+                            loss_reduction="sum")
+        for sites, valid in masks:
+            run.mask(valid, sites)
+        loss = loss_of(model) + sn.penalty(model)
+        loss.backward()
+        run.step(loss=loss.detach())
+        run.close()
+        self.close(loss.detach(), self.batches[f"step{STEPS}/loss_sum"], 1e-5, "loss of the step")
+        with statrec.open("run.h5") as engine, statrec.open("watched.h5") as watched:
+            self.check_sites(engine, watched)
+
+    def check_sites(self, engine, watched):
+        left = [name for name in engine.sites if engine.sites[name].norm != "none"]
+        self.assertEqual(list(watched.sites), left)
+        for name, site in watched.sites.items():
+            exact = site.family in OURS
+            scaled = engine.sites[name].layer_scale > 0
+            vectors = VECTORS if exact else ["sum_g"] if scaled or engine.sites[name].norm in (
+                "dyt", "derf") else VECTORS[:3] + ["sum_g"]
+            for kind, names in (("vector", vectors), ("scalar", SCALARS if exact else ["rows"])):
+                for statistic in names:
+                    self.check_statistic(engine, watched, kind, statistic, name)
+
+    def check_statistic(self, engine, watched, kind, statistic, site):
+        if statistic == "sum_g" and site.endswith("k_norm"):
+            return  # it cancels in the softmax: rounding alone
+        def last(file):
+            return file.vector(statistic, site)[-1] if kind == "vector" else \
+                file[statistic][site][-1:]
+        try:
+            want = numpy.asarray(last(engine), dtype=float)
+        except statrec.Error:  # of no site
+            return
+        if numpy.isnan(want).all():
+            return
+        got = last(watched)
+        self.close(got, want, 1e-5, f"{site} {watched.sites[site].norm} {statistic}")
+        self.compared += 1
+
+    def setUp(self):
+        super().setUp()
+        self.compared = 0
+
+
+RENAMED = {
+    ("rbn", "lambda"): "lambda_mean", ("rbn", "nu"): "lambda_std",
+    ("rbn-released", "lambda"): "lambda_mean", ("rbn-released", "nu"): "lambda_std",
+}
+
+
+class Text(Trained):
+    def setUp(self):
+        super().setUp()
+        for number, name in enumerate(("train.de", "train.en", "valid.de", "valid.en")):
+            write_sentences(name, 60 if "train" in name else 12, number)
+
+    def coded(self, name, words):
+        ids = {word: i for i, word in enumerate(words)}
+        with open(name, encoding="utf-8") as file:
+            return [[ids.get(word, UNKNOWN) for word in line.split()] for line in file]
+
+    def valid_nll(self, model, path):
+        """Nats per word of valid.*, in one padded batch: padding on the right, then on the left."""
+        sides = [self.coded("valid." + end, sm.dictionary(path, side))
+                 for end, side in (("de", "source"), ("en", "target"))]
+        sentences = [[words + [END] for words in sides[0]], [[END] + words for words in sides[1]],
+                     [words + [END] for words in sides[1]]]
+        longest = [max(map(len, side)) for side in sentences]
+        count = sum(map(len, sentences[2]))
+        right = [torch.tensor([row + [PAD] * (n - len(row)) for row in side])
+                 for side, n in zip(sentences, longest)]
+        left = torch.tensor([[PAD] * (longest[0] - len(row)) + row for row in sentences[0]])
+        sums = []
+        with torch.no_grad():
+            for source in (right[0], left):
+                logits = model(source, right[1]).transpose(1, 2)
+                sums.append(float(F.cross_entropy(logits, right[2], ignore_index=PAD,
+                                                  reduction="sum")) / count)
+        return sums
+
+    def loss(self, model):
+        source, target, following = self.batch(STEPS, "source", "target_in", "target_out")
+        return F.cross_entropy(model(source, target).transpose(1, 2), following, ignore_index=PAD,
+                               label_smoothing=0.1, reduction="sum")
+
+    def check_run(self, *options, left=True, masks=True):
+        self.train(*options)
+        before, after = (sm.load(f"run-{update:07}.ckpt") for update in (STEPS - 1, STEPS))
+        source, target = self.batch(STEPS, "source", "target_in")
+        self.assertTrue((source == PAD).any() and (target == PAD).any(), "padding")
+        valid = [("encoder*", source != PAD), ("decoder*", target != PAD),
+                 ("*cross_attention.k_norm", source != PAD)]
+        self.check_step(before.double(), self.loss, valid if masks else ())
+        with h5py.File("run.h5") as file:
+            want = file["evals/valid_nll"][-1]
+        for got in self.valid_nll(after, f"run-{STEPS:07}.ckpt")[:2 if left else 1]:
+            self.close(got, want, 1e-5, "validation")
+        return after
+
+    def test_every_method(self):
+        for number, methods in enumerate(METHODS):
+            with self.subTest(methods=methods):
+                model = self.check_run(*TRANSFORMER, "--placement", "pre", "--norm-at",
+                                       at(TEXT_SITES, methods), "--force", left=number == 1)
+                self.assertGreater(self.check_options(model, "run.h5"), 8)
+        self.assertGreater(self.compared, 150)
+
+    def test_placements(self):
+        for options in (
+            ("--placement", "post", "--qk-norm", "rmsnorm", "--dictionary", "separate"),
+            ("--placement", "peri", "--qk-norm", "ln"),
+            ("--placement", "scaled", "--decoder-norm", "pnv", "--norm-eps", "0.01", "--norm-alpha",
+             "0.7"),
+            ("--placement", "pre", "--norm", "bn", "--norm-at", "first=pn+ls,encoder.*=ln,last=bn"),
+        ):
+            with self.subTest(options=options):
+                self.compared = 0
+                self.check_run(*TRANSFORMER, "--norm", "bn", *options, "--force")
+                self.assertGreater(self.compared, 10)
+
+    def test_counted_padding(self):
+        self.check_run(*TRANSFORMER, "--placement", "pre", "--norm", "bn", "--count-padding",
+                       left=False, masks=False)
+
+    def test_back_to_train(self):
+        """save writes what train reads: the same numbers, and the same loss of the next step."""
+        methods = at(TEXT_SITES, METHODS[1])
+        options = (*TRANSFORMER, "--placement", "pre", "--norm-at", methods)
+        self.train(*options, steps=2)
+        model = sm.load("run-0000002.ckpt")
+        sm.save(model, "start.npz")
+        self.assertFalse(os.path.exists("start.npz.part"))
+        self.train(*options, "--weights", "start.npz", "--dump-weights", "weights.npz", name="again",
+                   steps=1)
+        first = numpy.load("weights.npz")
+        with h5py.File("run-0000002.ckpt") as file:
+            for group in ("parameters", "running"):
+                for name, want in file[group].items():
+                    got = first["update0/" + name]
+                    if group == "running":  # float32 here
+                        numpy.testing.assert_allclose(got, want[()], rtol=1e-7, atol=1e-12)
+                    else:
+                        numpy.testing.assert_array_equal(got, want[()], name)
+        model.train()
+        for norm in model.modules():  # such a file has no counts
+            if hasattr(norm, "num_batches_tracked"):
+                norm.num_batches_tracked.zero_()
+        source, target, following = self.batch(1, "source", "target_in", "target_out")
+        loss = F.cross_entropy(model(source, target).transpose(1, 2), following, ignore_index=PAD,
+                               label_smoothing=0.1, reduction="sum") + sn.penalty(model)
+        self.close(loss.detach(), self.batches["step1/loss_sum"], 1e-5, "loss")
+
+    def test_classifier(self):
+        for name in ("train.tsv", "valid.tsv"):
+            draw = random.Random(name)
+            with open(name, "w", encoding="utf-8") as file:
+                for i in range(40):
+                    words = " ".join(f"w{draw.randrange(9)}" for _ in range(draw.randint(2, 9)))
+                    file.write(f"{i % 3}\t{words}\n")
+        for preset, more in (("rt", ()), ("imdb", ("--pooling", "cls"))):
+            with self.subTest(preset=preset):
+                self.train("--model", "transformer_classifier", "--preset", preset, "--data",
+                           "labelled", "--data-dir", ".", "--trainpref", "train.tsv", "--validpref",
+                           "valid.tsv", "--layers", "2", "--norm", "bn", "--min-count", "1", *SMALL,
+                           "--force", *more)
+                model = sm.load(f"run-{STEPS - 1:07}.ckpt").double()
+                words, labels = self.batch(STEPS, "source", "label")
+                self.check_step(model, lambda m: F.cross_entropy(m(words), labels, reduction="sum"),
+                                [("encoder*", words != PAD)])
+        self.assertGreater(self.compared, 50)
+
+    def test_language_model(self):
+        os.rename("train.de", "ptb.train.txt"), os.rename("valid.de", "ptb.valid.txt")
+        for mask in ("causal", "released"):
+            with self.subTest(mask=mask):
+                self.train("--model", "transformer_lm", "--data", "text", "--data-dir", ".", "--testpref",
+                           "", "--layers", "1", "--norm", "bn", "--batch-size", "4", "--tgt-len", "5",
+                           "--eval-batch-size", "2", "--lm-mask", mask, *SMALL, "--force")
+                model = sm.load(f"run-{STEPS - 1:07}.ckpt").double()
+                tokens, following = self.batch(STEPS, "target_in", "target_out")
+                self.check_step(model, lambda m: F.cross_entropy(m(tokens).transpose(1, 2), following,
+                                                                 reduction="sum"))
+        self.assertGreater(self.compared, 50)
+
+
+class Images(Trained):
+    def setUp(self):
+        super().setUp()
+        self.records = write_images("data_batch_1.bin", 40, 1)
+        self.test = write_images("test_batch.bin", 20, 2)
+
+    def loss(self, model):
+        images = torch.tensor(self.batches[f"step{STEPS}/image"]).double().permute(0, 3, 1, 2)
+        labels, = self.batch(STEPS, "label")
+        return F.cross_entropy(model(images), labels, reduction="sum")
+
+    def valid_nll(self, model):
+        images, test = (torch.tensor(r[:, 1:]).double().div(255).view(-1, 3, 32, 32)
+                        for r in (self.records, self.test))
+        mean, deviation = images.mean((0, 2, 3)), images.std((0, 2, 3), unbiased=False)
+        x = ((test - mean[:, None, None]) / deviation[:, None, None]).float()
+        with torch.no_grad():
+            return F.cross_entropy(model(x), torch.tensor(self.test[:, 0]).long())
+
+    def check_run(self, *options):
+        self.train(*IMAGES, *options, "--force")
+        self.check_step(sm.load(f"run-{STEPS - 1:07}.ckpt").double(), self.loss)
+        model = sm.load(f"run-{STEPS:07}.ckpt")
+        with h5py.File("run.h5") as file:
+            self.close(self.valid_nll(model), file["evals/valid_nll"][-1], 1e-5, "validation")
+        return model
+
+    def test_every_method(self):
+        for methods in METHODS:
+            with self.subTest(methods=methods):
+                model = self.check_run("--model", "resnet20", "--norm", "bn", "--norm-at",
+                                       at(IMAGE_SITES, methods))
+                self.assertGreater(self.check_options(model, "run.h5"), 8)
+        self.assertGreater(self.compared, 500)
+
+    def test_projected_shortcuts(self):
+        self.check_run("--model", "resnet18", "--preset", "mini", "--norm", "mabn(buffer=2;warmup=1)",
+                       "--norm-at", "*.shortcut=bn")
+
+
+@wants("torch", "numpy", "h5py")
+class Checkpoints(Trained):
+    """Errors of load, save and dictionary."""
+
+    def setUp(self):
+        super().setUp()
+        for number, name in enumerate(("train.de", "train.en", "valid.de", "valid.en")):
+            write_sentences(name, 30, number)
+        self.train(*TRANSFORMER, "--norm", "bn", steps=1)
+        self.path = "run-0000001.ckpt"
+
+    def refused(self, pattern, function, *arguments):
+        with self.assertRaisesRegex(ValueError, pattern) as caught:
+            function(*arguments)
+        self.assertEqual(str(caught.exception).count("\n"), 0)
+        return str(caught.exception)
+
+    def changed(self, change):
+        """A copy of the checkpoint after change(file)."""
+        with open(self.path, "rb") as file, open("other.ckpt", "wb") as copy:
+            copy.write(file.read())
+        with h5py.File("other.ckpt", "r+") as file:
+            change(file)
+        return "other.ckpt"
+
+    def config(self, *pair):
+        def change(file):
+            text = file.attrs["config"]
+            text = text.decode() if isinstance(text, bytes) else text
+            assert pair[0] in text
+            del file.attrs["config"]
+            file.attrs["config"] = text.replace(*pair)
+        return change
+
+    def test_no_checkpoint(self):
+        self.assertRaises(FileNotFoundError, sm.load, "none.ckpt")
+        with open("text.ckpt", "w", encoding="utf-8") as file:
+            file.write("no HDF5")
+        self.refused("^text.ckpt: no checkpoint", sm.load, "text.ckpt")
+        self.refused("^run.h5: no checkpoint.*a run file", sm.load, "run.h5")
+        with open(self.path, "rb") as file:
+            whole = file.read()
+        for size in (100, len(whole) // 2, len(whole) - 1):
+            with open("cut.ckpt", "wb") as file:
+                file.write(whole[:size])
+            self.refused("^cut.ckpt: ", sm.load, "cut.ckpt")
+
+    def test_damage(self):
+        with h5py.File(self.path) as file:
+            offset = file["parameters/embedding"].id.get_chunk_info(0).byte_offset
+        with open(self.path, "r+b") as file:
+            file.seek(offset + 40)
+            byte = file.read(1)
+            file.seek(offset + 40)
+            file.write(bytes([byte[0] ^ 1]))
+        self.refused("parameters/embedding is damaged", sm.load, self.path)
+
+    def test_other_contents(self):
+        def external(file):
+            del file["parameters/embedding"]
+            file["parameters/embedding"] = h5py.ExternalLink(self.path, "/parameters/embedding")
+
+        def dropped(file):
+            del file["running/encoder.0.norm1.mu"]
+
+        def empty(file):
+            shape = file["parameters/embedding"].shape
+            del file["parameters/embedding"]
+            file["parameters"].create_dataset("embedding", shape, "f4", chunks=True)
+
+        for change, pattern in (
+            (external, "parameters/embedding is no array of this file"),
+            (dropped, "has no running/encoder.0.norm1.mu"),
+            (empty, "parameters/embedding is not complete"),
+            (lambda file: file.attrs.modify("format_version", 2), "format_version 2"),
+            (lambda file: file.attrs.modify("model", b"tener"), "no model is called"),
+            (lambda file: file.attrs.modify("vocabulary", 2**29), "has shape .* the model of its"),
+            (self.config("norm = bn", "norm = bm"), "no normalization is called 'bm'"),
+            (self.config("embed-dim = 8", "embed-dim = 1e9"), "embed-dim is '1e9'"),
+            (self.config("embed-dim = 8", "embed-dim = 9"), "not divisible by heads"),
+            (self.config("encoder-layers = 2", "encoder-layers = 65"), "encoder-layers is 65"),
+        ):
+            with self.subTest(pattern=pattern):
+                self.refused(pattern, sm.load, self.changed(change))
+
+    def test_state(self):
+        """load draws no random number; the mode is evaluation, options are there."""
+        torch.manual_seed(5)
+        want = torch.rand(3)
+        torch.manual_seed(5)
+        model = sm.load(self.path)
+        self.assertTrue(torch.equal(torch.rand(3), want))
+        self.assertFalse(model.training)
+        self.assertEqual(model.options["norm"], "bn")
+        self.assertEqual({p.device.type for p in model.parameters()}, {"cpu"})
+        self.assertEqual(int(model.encoder["0"]["norm1"].num_batches_tracked), 1)
+        self.refused("ends with .npz", sm.save, model, "weights.ckpt")
+        self.refused("side is 'both'", sm.dictionary, self.path, "both")
+
+
+@wants("torch")
+class Made(unittest.TestCase):
+    """Sizes, initial values and options of new models."""
+
+    def count(self, name, **options):
+        with torch.device("meta"):
+            return sum(p.numel() for p in sm.make(name, **options).parameters())
+
+    def test_sizes(self):
+        """Numbers of docs/models.md."""
+        self.assertEqual([self.count("resnet20", layers=n) for n in (20, 32, 44, 56, 110)],
+                         [269722, 464154, 658586, 853018, 1727962])
+        self.assertEqual(self.count("resnet18"), 11173962)
+        self.assertEqual(self.count("resnet18", preset="mini"), 701466)
+        for preset, placement, d, want in (
+            ("transformer_iwslt_de_en", "", 512, 31543296),
+            ("transformer_iwslt_de_en", "pre", 512, 31545344),
+            ("transformer", "", 512, 44138496), ("transformer_big", "", 1024, 176361472),
+        ):
+            options = {"preset": preset, "placement": placement, "norm": "ln"}
+            self.assertEqual(self.count("transformer", vocabulary=10, **options), want + 10 * d)
+        for preset, d, inner in (("rt", 128, 793344), ("imdb", 32, 23136)):
+            got = self.count("transformer_classifier", preset=preset, norm="ln", vocabulary=9, classes=2)
+            self.assertEqual(got, inner + 9 * d + 2 * d + 2)
+
+    def test_presets(self):
+        """Dropout and heads, which no count shows (docs/models.md 2.1)."""
+        for preset, heads, dropout in (
+            ("mini", 4, (0.1, 0, 0)), ("transformer", 8, (0.1, 0, 0)),
+            ("transformer_iwslt_de_en", 4, (0.3, 0.1, 0.1)), ("transformer_big", 16, (0.3, 0.1, 0.1)),
+        ):
+            with torch.device("meta"):
+                layer = sm.make("transformer", preset=preset, vocabulary=8).encoder["0"]
+            attention = layer["attention"]
+            self.assertEqual(attention.heads, heads)
+            self.assertEqual((layer.dropout, attention.dropout, layer["ffn_block"].dropout), dropout)
+
+    def test_initial_values(self):
+        """The deviations of docs/models.md 1.1 and 2.4."""
+        torch.manual_seed(0)
+        model = sm.make("transformer", preset="mini", vocabulary=400, norm="ln")
+        layer = model.encoder["1"]
+        root = math.sqrt(3)
+        for weight, want in (
+            (model.embedding.weight[2:], 128**-0.5),
+            (layer["attention"].q.weight, math.sqrt(1.5 / 128) / root),
+            (layer["attention"].k.bias, 128**-0.5 / root),
+            (layer["attention"].o.weight, math.sqrt(6 / 256) / root),
+            (layer["ffn_block"]["in"].weight, math.sqrt(6 / 384) / root),
+        ):
+            self.assertLess(abs(float(weight.detach().std()) / want - 1), 0.2)
+        self.assertFalse(model.embedding.weight[PAD].any() or layer["attention"].o.bias.any())
+        net = sm.make("resnet20")
+        self.assertLess(abs(float(net.stage3[1].conv1.weight.detach().std()) * 17 - 1), 0.05)
+        self.assertFalse(net.classify.bias.any())
+        stem = sm.make("resnet20", init="pytorch").stem_conv.weight.detach()
+        self.assertLessEqual(float(stem.abs().max()), 27**-0.5)
+        fan = sm.make("transformer", preset="mini", vocabulary=9, linear_init="fan-in", embed_std=3.0)
+        out = fan.decoder["0"]["ffn_block"]["out"].weight.detach()
+        self.assertLessEqual(float(out.abs().max()), 1 / 16)
+        self.assertLess(abs(float(fan.embedding.weight[2:].detach().std()) / 3 - 1), 0.1)
+
+    def test_options(self):
+        for name, options, pattern in (
+            ("resnet21", {}, "no model is called"),
+            ("resnet20", {"norms": "bn"}, "'norms' is no option"),
+            ("resnet20", {"layers": 21}, "layers is 21"),
+            ("resnet20", {"norm": "bn(x=1)"}, "bn.x=1"),
+            ("resnet20", {"norm": "ln+ls"}, "ln has no layer scale"),
+            ("resnet20", {"norm": "bn(unbiased)"}, "is not NAME=VALUE"),
+            ("resnet20", {"norm_at": "nowhere=bn"}, "decides no site"),
+            ("resnet20", {"norm_at": "stem"}, "no list of SITES=METHOD"),
+            ("resnet20", {"norm_alpha": 1.5}, "norm-alpha is 1.5, not 0 to 1"),
+            ("transformer", {}, "vocabulary is 0"),
+            ("transformer", {"vocabulary": 9, "preset": "huge"}, "preset is 'huge'"),
+            ("transformer", {"vocabulary": 9, "placement": "behind"}, "placement is 'behind'"),
+            ("transformer", {"vocabulary": 9, "embed_dim": 7}, "not divisible"),
+        ):
+            with self.subTest(options=options), self.assertRaisesRegex(ValueError, pattern):
+                sm.make(name, **options)
+        with self.assertRaisesRegex(ValueError, "multiples of 4"):
+            sm.make("resnet20")(torch.zeros(1, 3, 30, 32))
+
+
+if __name__ == "__main__":
+    unittest.main()
