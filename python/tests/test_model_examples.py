@@ -60,11 +60,11 @@ class Examples(InDirectory):
 
     def check_run(self, path, metric, sites, norm):
         with statrec.open(path) as run:
-            self.assertEqual(len(run["loss"]), 2)
+            self.assertEqual(len(run.steps["loss"]), 2)
             self.assertEqual(run.info["status"], "complete")
             self.assertEqual(len(run.sites), sites)
             self.assertEqual(next(iter(run.sites.values())).norm, norm)
-            self.assertEqual(len(run[metric]), 1)
+            self.assertEqual(len(run.evals[metric]), 1)
 
     def test_two_steps(self):
         self.recorded("images.py", "--steps", "2", "--batch-size", "4")

@@ -161,10 +161,9 @@ class Trained(InDirectory):
         if numpy.isnan(want).all():
             return
         got = numpy.asarray(last(watched), dtype=float)
-        gradient = statistic in GRADIENTS
-        if gradient and max(numpy.abs(want).max(), numpy.abs(got).max()) < 1e-6:
-            return  # later layers cancel a shift: rounding alone
-        bound = self.bound if gradient else 1e-5
+        if max(numpy.abs(want).max(), numpy.abs(got).max()) < 1e-6:
+            return  # a mean behind a BN, a shift that later layers cancel: rounding alone
+        bound = self.bound if statistic in GRADIENTS else 1e-5
         self.close(got, want, bound, f"{site} {watched.sites[site].norm} {statistic}")
         self.compared += 1
 
@@ -420,6 +419,10 @@ class Checkpoints(Trained):
             del file["parameters/embedding"]
             file["parameters/embedding"] = h5py.ExternalLink(self.path, "/parameters/embedding")
 
+        def external_group(file):
+            del file["running"]
+            file["running"] = h5py.ExternalLink(self.path, "/running")
+
         def dropped(file):
             del file["running/encoder.0.norm1.mu"]
 
@@ -430,6 +433,7 @@ class Checkpoints(Trained):
 
         for change, pattern in (
             (external, "parameters/embedding is no array of this file"),
+            (external_group, "has no running/encoder.0.norm1.mu"),
             (dropped, "has no running/encoder.0.norm1.mu"),
             (empty, "parameters/embedding is not complete"),
             (lambda file: file.attrs.modify("format_version", 2), "format_version 2"),

@@ -29,7 +29,7 @@ def load(path: Path) -> nn.Module:
             with torch.device("meta"):  # takes no memory before the sizes are checked
                 options = Options.of_config(file.text("config"), file.sizes())
                 model = build(file.text("model"), options)
-        except (ValueError, TypeError, RuntimeError) as error:
+        except (ValueError, TypeError, RuntimeError, OverflowError) as error:
             raise file.error(_line(error)) from None
         for group, name, tensor in stored(model):
             file.check(group, name, tensor)
@@ -81,14 +81,18 @@ def save(model: nn.Module, path: Path) -> None:
 
 def dictionary(path: Path, side: str = "source") -> List[str]:
     """Words of a checkpoint by their ids; side: "source" or "target", which is the same list where
-    the dictionary is joint. Raises ValueError as load, and where the model has no words."""
+    the dictionary is joint. Raises ValueError as load, and where the checkpoint has no words, as
+    those of language models."""
     if side not in ("source", "target"):
         raise ValueError(f"side is {side!r:.80}, not source or target")
     with _Checkpoint(path) as file:
         name = f"{side}_dictionary"
         if not file.has("text", name):
             name = "source_dictionary"
-        lines = bytes(file.read("text", name).tolist()).decode("utf-8").splitlines()
+        text = file.read("text", name)
+        if text.dtype != torch.uint8:
+            raise file.error(f"text/{name} is no text")
+    lines = bytes(text.tolist()).decode("utf-8", "replace").split("\n")
     words = [line.rpartition(" ")[0] for line in lines if line]
     return ["<s>", "<pad>", "</s>", "<unk>", *words]
 
@@ -112,7 +116,7 @@ class _Checkpoint:
             run = " but a run file; name one of its checkpoints" if found == "statrec-run" else ""
             self._file.close()
             raise self.error(f"no checkpoint of statrec train{run}")
-        version = int(self._file.attrs.get("format_version", 0))
+        version = self._file.attrs.get("format_version", 0)
         if version != _VERSION:
             self._file.close()
             raise self.error(f"format_version {version}; this package reads {_VERSION}")
@@ -137,15 +141,21 @@ class _Checkpoint:
         attributes = self._file.attrs
         return {name: int(attributes[name]) for name in _SIZES if name in attributes}
 
+    def _link(self, path: str) -> Any:
+        """The link of this name, not followed; None: there is none."""
+        return self._file.get(path, getlink=True)
+
     def has(self, group: str, name: str) -> bool:
-        """Whether there is an array."""
-        return group in self._file and name in self._file[group]
+        """Whether a group of this file has a member."""
+        link = self._link(group)
+        own = isinstance(link, self._h5py.HardLink)
+        return own and self._link(f"{group}/{name}") is not None
 
     def _array(self, group: str, name: str) -> Any:
         """A dataset whose values are in this file."""
         if not self.has(group, name):
             raise self.error(f"has no {group}/{name}")
-        link = self._file.get(f"{group}/{name}", getlink=True)
+        link = self._link(f"{group}/{name}")
         array = self._file[group][name] if isinstance(link, self._h5py.HardLink) else None
         if not isinstance(array, self._h5py.Dataset) or array.external or array.is_virtual:
             raise self.error(f"{group}/{name} is no array of this file")
