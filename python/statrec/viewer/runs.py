@@ -6,6 +6,7 @@ from typing import Any, Iterable
 
 import numpy
 
+from .. import _config
 from .._file import File
 from .._library import Error
 from .source import Run
@@ -15,7 +16,6 @@ MOST_FILES = 5000
 _OPEN = 12  # files that stay open
 _KEYS = 24  # columns of the configuration
 _METRICS = 4  # columns of metrics
-_CONFIG = 200_000  # characters of a configuration that are read
 
 
 def find(paths: Iterable[Any]) -> list[str]:
@@ -126,10 +126,8 @@ def _last(values):
 
 
 def config_of(text: str) -> dict[str, str]:
-    """{key: value} of the lines `key = value` of a .conf file."""
-    pairs = (line.split("=", 1) for line in text[:_CONFIG].splitlines()
-             if "=" in line and not line.lstrip().startswith("#"))
-    return {plain(key.strip(), 40): plain(value.strip(), 60) for key, value in pairs}
+    """{key: value} of a configuration, cut for a page."""
+    return {plain(key, 40): plain(value, 60) for key, value in _config.config_of(text).items()}
 
 
 def columns(summaries: list[dict[str, Any]]) -> tuple[list[str], list[list[Any]]]:

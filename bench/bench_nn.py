@@ -1,0 +1,63 @@
+"""usage: bench_nn.py [--device cpu|cuda] [--dtype float32|bfloat16] [--compile] [--rows N]
+                  [--features N] [--rounds N]
+
+Forward and backward pass of every method of statrec.nn on one tensor [rows, features], in time of
+torch's BatchNorm1d; rounds are interleaved, and medians are printed. On a CPU it is processor time.
+The package must be importable, as with PYTHONPATH=python.
+"""
+import argparse
+import statistics
+import time
+
+import torch
+
+import statrec.nn
+
+
+def chosen():
+    p = argparse.ArgumentParser(description="times of statrec.nn")
+    p.add_argument("--device", default="cpu")
+    p.add_argument("--dtype", default="float32")
+    p.add_argument("--compile", action="store_true")
+    p.add_argument("--rows", type=int, default=4096)
+    p.add_argument("--features", type=int, default=512)
+    p.add_argument("--rounds", type=int, default=15)
+    return p.parse_args()
+
+
+def seconds(norm, x, g):
+    """Of one training call and its backward pass."""
+    cuda = x.is_cuda
+    clock = time.perf_counter if cuda else time.process_time
+    if cuda:
+        torch.cuda.synchronize()
+    begin = clock()
+    norm(x).backward(g)
+    if cuda:
+        torch.cuda.synchronize()
+    return clock() - begin
+
+
+def main():
+    o = chosen()
+    place = {"device": o.device, "dtype": getattr(torch, o.dtype)}
+    x = torch.randn(o.rows, o.features, **place, requires_grad=True)
+    g = torch.randn(o.rows, o.features, **place)
+    norms = {"torch BatchNorm1d": torch.nn.BatchNorm1d(o.features, device=o.device),
+             "torch LayerNorm": torch.nn.LayerNorm(o.features, **place)}
+    norms.update((name, statrec.nn.make(name, o.features, device=o.device))
+                 for name in statrec.nn.METHODS)
+    runs = {name: torch.compile(norm) if o.compile else norm for name, norm in norms.items()}
+    times = {name: [] for name in runs}
+    for _ in range(o.rounds + 2):  # two to warm up
+        for name, run in runs.items():
+            times[name].append(seconds(run, x, g))
+            statrec.nn.penalty(norms[name])
+    medians = {name: statistics.median(values[2:]) for name, values in times.items()}
+    print("norm\tms\tratio")
+    for name, value in medians.items():
+        print(f"{name}\t{1e3 * value:.2f}\t{value / medians['torch BatchNorm1d']:.2f}")
+
+
+if __name__ == "__main__":
+    main()
