@@ -5,7 +5,7 @@ from typing import Dict, Iterator, NamedTuple
 from torch import Tensor, nn
 
 from ..nn import Norm, UnitNorm
-from ..nn._norm import RunningNorm
+from ..nn._base._running_norm import RunningNorm
 
 # Parameters and running values of norms that have another name there.
 _PARAMETERS = {"weight": "gamma", "bias": "beta", "ln_weight": "ln_gamma", "ln_bias": "ln_beta"}

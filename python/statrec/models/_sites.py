@@ -7,7 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 from torch import Tensor, nn
 
 from ..nn import METHODS, Norm, make
-from ..nn._norm import RunningNorm
+from ..nn._base._running_norm import RunningNorm
 from ._options import Options
 from .sample_norm import GroupNorm, InstanceNorm
 

@@ -5,7 +5,7 @@ from typing import Any, Dict
 from torch import Tensor
 
 from ..nn import Norm
-from ..nn._rows import Rows
+from ..nn._base._rows import Rows
 
 
 class SampleNorm(Norm):
