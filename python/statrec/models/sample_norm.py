@@ -1,10 +1,9 @@
 """Group and instance normalization with a mask (docs/norms.md 8, 9)."""
 
-from typing import Any, Dict
-
 from torch import Tensor
 
 from ..nn import Norm
+from ..nn._base._options import Options, Unpack
 from ..nn._base._rows import Rows
 
 
@@ -14,6 +13,7 @@ class SampleNorm(Norm):
     The first dimension of the input counts samples. Shapes: as statrec.nn.LayerNorm; no state.
     """
 
+    shown = {"groups": str, **Norm.shown}
     groups: int
 
     def __init__(
@@ -22,11 +22,9 @@ class SampleNorm(Norm):
         groups: int,
         eps: float,
         affine: bool,
-        channels_last: bool,
-        device: Any,
-        dtype: Any,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, eps, affine, channels_last, device, dtype)
+        super().__init__(num_features, eps, affine, **options)
         if groups < 1 or num_features % groups:
             raise ValueError(
                 f"{self._name()}: {num_features} features cannot be cut into {groups} groups"
@@ -47,9 +45,6 @@ class SampleNorm(Norm):
         y = (apart * (variance + self.eps).rsqrt()).reshape(last.shape)
         return self._affine(y.movedim(-1, rows.feature), rows)
 
-    def _options(self) -> Dict[str, Any]:
-        return {"groups": self.groups, **super()._options()}
-
 
 class GroupNorm(SampleNorm):
     """Group normalization (Wu and He, ECCV 2018). With channels_last=True, as for text, each row
@@ -63,12 +58,9 @@ class GroupNorm(SampleNorm):
         groups: int = 1,
         eps: float = 1e-5,
         affine: bool = True,
-        *,
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, groups, eps, affine, channels_last, device, dtype)
+        super().__init__(num_features, groups, eps, affine, **options)
 
     def _normalized(self, x: Tensor, rows: Rows) -> Tensor:
         if not self.channels_last:
@@ -88,9 +80,6 @@ class InstanceNorm(SampleNorm):
         num_features: int,
         eps: float = 1e-5,
         affine: bool = True,
-        *,
-        channels_last: bool = False,
-        device: Any = None,
-        dtype: Any = None,
+        **options: Unpack[Options],
     ) -> None:
-        super().__init__(num_features, num_features, eps, affine, channels_last, device, dtype)
+        super().__init__(num_features, num_features, eps, affine, **options)
