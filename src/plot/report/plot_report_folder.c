@@ -6,10 +6,13 @@
  * A folder that cannot be exchanged (a mount point, the working folder, in a parent that is not
  * ours) is filled file by file, the page last.
  *
+ * Calls with one folder take turns: whoever looks at what is in the place, and whoever changes it,
+ * holds a lock of the folder above.
+ *
  * A call that was killed leaves .NAME.part-XXXXXX. The mark in it tells a report that was not
  * whole, which is removed, from an old one, which may hold files of others.
  */
-#define _GNU_SOURCE /* renameat2 */
+#define _GNU_SOURCE /* renameat2, flock */
 #include "plot/report/plot_report_folder.h"
 
 #include <dirent.h>
@@ -18,7 +21,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE   "index.html"
@@ -26,6 +31,27 @@
 #define INSIDE ".part-" /* of the folder's name where it is made inside of its place */
 
 enum { LONG = 2 * PLOT_PATH };
+
+/* -- turns ----------------------------------------------------------------------------------- */
+
+/* The lock of `parent`, to be closed; -1 where there is none to have: a file system without locks,
+ * a parent that is closed, somebody who holds it for more than five seconds. */
+static int take_turn(const char *parent) {
+    enum { TRIES = 250 };
+    const struct timespec pause = {.tv_nsec = 20000000};
+    const int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 0; fd >= 0 && i < TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+        if (errno != EWOULDBLOCK) break;
+        nanosleep(&pause, NULL);
+    }
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+static void end_turn(int fd) {
+    if (fd >= 0) close(fd);
+}
 
 static void join(char path[LONG], const char *folder, const char *name) {
     snprintf(path, LONG, "%s/%s", folder, name);
@@ -98,6 +124,7 @@ typedef struct retired {
 static void retire_entry(const char *name, void *context) {
     const retired *r = context;
     char old[LONG], place[LONG];
+    if (strcmp(name, PAGE) == 0) return;
     join(old, r->from, name);
     join(place, r->into, name);
     if (is_own(r->page, name) ||
@@ -106,11 +133,14 @@ static void retire_entry(const char *name, void *context) {
         unlink(old);
 }
 
-/* Removes the old report `from`, and gives what is not its own back to `into`. */
+/* Removes the old report `from`, and gives what is not its own back to `into`. The page goes last:
+ * it tells the next call which files are a report's, if this one is killed on the way. */
 static void retire(const char *from, const char *into, bool force) {
-    char *page = read_page(from);
+    char path[LONG], *page = read_page(from);
     retired r = {from, into, page, force};
     each_entry(from, retire_entry, &r);
+    join(path, from, PAGE);
+    unlink(path);
     free(page);
     rmdir(from);
 }
@@ -188,20 +218,28 @@ static sr_status mark_build(const report_folder *f, sr_failure *why) {
     return SR_OK;
 }
 
+static sr_status open_in_turn(report_folder *f, const char *parent, const char *prefix,
+                              sr_failure *why) {
+    plot_scratch_each_left(parent, prefix, sweep_one, f);
+    if (f->exists) plot_scratch_each_left(f->target, INSIDE, sweep_one, f);
+    sr_status status = check_page(f, why);
+    if (status != SR_OK) return status;
+    f->whole = !f->exists || can_exchange(f, parent);
+    status = f->whole ? plot_scratch_make(&f->build, parent, prefix, why)
+                      : plot_scratch_make(&f->build, f->target, INSIDE, why);
+    return status == SR_OK ? mark_build(f, why) : status;
+}
+
 sr_status report_folder_open(report_folder *f, const char *output, bool force, sr_failure *why) {
     char parent[PLOT_PATH], prefix[PLOT_PATH];
     *f = (report_folder){.force = force};
     sr_status status = find_target(f, output, why);
     if (status != SR_OK) return status;
     split(f->target, parent, prefix);
-    plot_scratch_each_left(parent, prefix, sweep_one, f);
-    if (f->exists) plot_scratch_each_left(f->target, INSIDE, sweep_one, f);
-    status = check_page(f, why);
-    if (status != SR_OK) return status;
-    f->whole = !f->exists || can_exchange(f, parent);
-    status = f->whole ? plot_scratch_make(&f->build, parent, prefix, why)
-                      : plot_scratch_make(&f->build, f->target, INSIDE, why);
-    return status == SR_OK ? mark_build(f, why) : status;
+    const int turn = take_turn(parent);
+    status = open_in_turn(f, parent, prefix, why);
+    end_turn(turn);
+    return status;
 }
 
 void report_folder_close(report_folder *f) {
@@ -308,9 +346,12 @@ static int exchange(report_folder *f) {
     return 0;
 }
 
-sr_status report_folder_publish(report_folder *f, sr_failure *why) {
+static sr_status publish_in_turn(report_folder *f, sr_failure *why) {
     char mark[LONG];
-    sr_status status = check_files(f, why);
+    struct stat st;
+    f->exists = f->exists || stat(f->target, &st) == 0;
+    sr_status status = check_page(f, why);
+    if (status == SR_OK) status = check_files(f, why);
     if (status != SR_OK) return status;
     join(mark, f->build.path, MARK);
     if (f->whole) unlink(mark);
@@ -319,4 +360,13 @@ sr_status report_folder_publish(report_folder *f, sr_failure *why) {
     /* what may be there by now is somebody's */
     if (f->whole) plot_scratch_forget(&f->build);
     return SR_OK;
+}
+
+sr_status report_folder_publish(report_folder *f, sr_failure *why) {
+    char parent[PLOT_PATH], prefix[PLOT_PATH];
+    split(f->target, parent, prefix);
+    const int turn = take_turn(parent);
+    const sr_status status = publish_in_turn(f, why);
+    end_turn(turn);
+    return status;
 }
