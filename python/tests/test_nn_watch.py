@@ -33,6 +33,25 @@ VALUES = {
 
 @wants("torch", "numpy")
 class Watched(InDirectory):
+    def test_gradient_of_the_input(self):
+        """dx_norm of row norms, by autograd in float64. Rows that do not begin with length sqrt(d)."""
+        for name, options in (("unit", {"s_init": 1.7}), ("unit", {"eps": 0.5}), ("ln", {}), ("rmsnorm", {})):
+            for channels_last, shape in ((True, (9, 6)), (False, (5, 6, 4))):
+                with self.subTest(name=name, shape=shape, **options):
+                    torch.manual_seed(4)
+                    norm = sn.make(name, 6, channels_last=channels_last, **options)
+                    x, weight = torch.randn(shape), torch.randn(shape)
+                    model = nn.Sequential(nn.Identity(), norm)
+                    run = statrec.watch(model, "run.h5", verbose=False, force=True)
+                    model(x.requires_grad_() * 1.0).mul(weight).sum().backward()
+                    run.step()
+                    run.close()
+                    wide = x.detach().double().requires_grad_()
+                    dx, = torch.autograd.grad(norm.double()(wide), wide, weight.double())
+                    with statrec.open("run.h5") as file:
+                        got = file.scalar("dx_norm", "1")[0]
+                    self.assertAlmostEqual(got / dx.norm().item(), 1, 5)
+
     def test_families_and_running_values(self):
         torch.manual_seed(3)
         norms = [

@@ -49,7 +49,7 @@ class Plan:
         self.small = x.numel() * x.element_size() <= _kernels.SMALL
         site = tap.site
         by_rows = site.groups == 0 and not self.planes and self.width <= _kernels._WIDEST
-        self.norm = (site.eps, site.uses == "psi2") if norms and by_rows else None
+        self.norm = (site.eps * site.share, site.uses == "psi2") if norms and by_rows else None
         self.apart = norms and site.groups is not None and not by_rows and (
             not site.groups or self.planes or x.dim() == 2)  # norms of rows by torch's operations
 
@@ -156,7 +156,7 @@ class Waiting:
         g, x = (_sums.upcast(t).reshape(shape) for t in (g, x))
         gain = slot.gain if slot.gained else None
         with torch.no_grad():
-            slot.more[:2].add_(_sums.row_norms(g, x, gain, site.eps, site.uses == "psi2", site.groups))
+            slot.more[:2].add_(_sums.row_norms(g, x, gain, site.eps * site.share, site.uses == "psi2", site.groups))
 
 
 def _overwritten(tap, placed=None):
@@ -410,7 +410,8 @@ class Sent:
         squares = {}
         for one in placed:
             if one.normed:
-                squares[one.site.name] = squares.get(one.site.name, 0) + more[one.slot.number, :2]
+                squares[one.site.name] = (squares.get(one.site.name, 0)
+                                           + one.site.share * more[one.slot.number, :2])
         if squares:
             roots = (torch.stack(list(squares.values())).sqrt() / scale).tolist()
             for place, name in enumerate(("dx_norm", "direct_norm")):

@@ -112,7 +112,8 @@ class Catch:
         """What the Pass that came just now lacks: the squares of row norms, of g and x as Layout
         makes them."""
         kept = tap.passes[-1]
-        kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps, site.uses == "psi2", site.groups)
+        kept.norms = _sums.row_norms(g, x, kept.gamma, site.eps * site.share, site.uses == "psi2",
+                                     site.groups)
 
     def read_in_place(self, tap, layout, g, x, squares):
         """Whether libstatrec has read both by one call, where x and g lie alike."""

@@ -87,5 +87,5 @@ class Stored:
     def _prepare(self, layout, dtype, square):
         self.layout, self.like = layout, (dtype, square)
         self.call = _native.PassSums(layout.native, layout.dtype, dtype, self.block,
-                                     self.square if square else None, self.site.eps,
-                                     self.site.uses == "psi2")
+                                     self.square if square else None,
+                                     self.site.eps * self.site.share, self.site.uses == "psi2")

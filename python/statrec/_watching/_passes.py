@@ -169,7 +169,7 @@ def row_norms(passes, squares, scale):
     """{"dx_norm": {site name: value}, "direct_norm": ...} of passes with norms: their squares add."""
     added = {}
     for caught, two in zip(passes, squares):
-        before = added.get(caught.site.name)
+        two, before = two * caught.site.share, added.get(caught.site.name)
         added[caught.site.name] = two if before is None else before + two
     if not added:
         return {}

@@ -40,6 +40,7 @@ def describe(site, module):
     site.observed, site.stock = site.family not in ("sigma", "psi", "pn"), False
     site.width, site.eps, site.first = module.num_features, module.eps, not module.channels_last
     site.groups = 0 if site.family == "row" and getattr(module, "groups", 1) == 1 else None
+    site.share = 1 / module.num_features if site.norm == "unit" else 1.0
     site.gain = _gain if site.family in ("sigma", "psi", "pn", "row") else None
     if hasattr(module, "momentum"):
         site.alpha = module.alpha
