@@ -49,6 +49,7 @@ typedef struct data_options {
                                         data set's */
     /* trees: words of parse/trees.h, "" is auto */
     char tree_format[DATA_TEXT], pos_column[DATA_TEXT], punctuation[DATA_TEXT], subtypes[DATA_TEXT];
+    char labels[DATA_TEXT]; /* "labelled": "single" (or ""); "first" of several of fastText */
     /* sentences */
     char batch_by[DATA_TEXT];  /* "sentences" (or ""): batch_size of them; "tokens": max_tokens */
     char encoding[DATA_TEXT];  /* "auto" (or ""), "utf-8", "latin-1" */

@@ -27,6 +27,8 @@ typedef struct labelled {
     /* byte NULL: no such split, or a share of the training file */
     file_bytes file[SENTENCE_SPLITS];
     label_set labels;
+    bool first;               /* of several labels of fastText counts; else they are refused */
+    int64_t further;          /* labels after the first, left out */
     char header[LABEL_BYTES]; /* label of line 1 where that is a header, else "" */
     byte_buffer text;         /* of the columns of a line */
 } labelled;
@@ -34,22 +36,36 @@ typedef struct labelled {
 /* A line's label and text; label.length 0: it is blank. */
 typedef struct labelled_line {
     data_line label, text;
+    int64_t further; /* labels of fastText between both */
 } labelled_line;
 
-/* Returns the fault, or NULL. */
-static const char *cut_label(const char *line, size_t length, labelled_line *found) {
+/* Moves the labels of fastText at the beginning of the text out of it. */
+static void cut_further_labels(labelled_line *line) {
+    static const char mark[] = "__label__";
+    const size_t size = sizeof mark - 1;
+    const char *at = line->text.byte, *end = at + line->text.length;
+    if (line->label.length < size || memcmp(line->label.byte, mark, size) != 0) return;
+    for (;; line->further++) {
+        const char *next = at;
+        while (next < end && is_blank(*next)) next++;
+        if ((size_t)(end - next) < size || memcmp(next, mark, size) != 0) break;
+        while (next < end && !is_blank(*next)) next++;
+        at = next;
+    }
+    line->text = (data_line){at, (size_t)(end - at)};
+}
+
+/* first: of several labels counts. Returns the fault, or NULL. */
+static const char *cut_label(const char *line, size_t length, bool first, labelled_line *found) {
     size_t text = 0, end = 0;
     while (text < length && is_blank(line[text])) text++;
     if (text == length) return NULL; /* a blank line */
     if (text > 0) return "the line begins with a blank, not with a label";
     while (end < length && !is_blank(line[end])) end++;
-    *found = (labelled_line){{line, end}, {line + end, length - end}};
-    static const char mark[] = "__label__"; /* of fastText */
-    const size_t size = sizeof mark - 1;
-    if (end >= size && length - end > size && !memcmp(line, mark, size) &&
-        !memcmp(line + end + 1, mark, size))
-        return "several labels; the model needs one, so keep the first of each line";
-    return NULL;
+    *found = (labelled_line){{line, end}, {line + end, length - end}, 0};
+    cut_further_labels(found);
+    if (!found->further || first) return NULL;
+    return "several labels, but the model learns one; --labels first takes the first of each line";
 }
 
 /* -- columns */
@@ -88,7 +104,8 @@ static const char *cut_columns(labelled *l, const char *line, size_t length, lab
         if (columns == 0) label = l->text.size;
     }
     if (*done && columns < 2) return "one column, but label and text are two";
-    *found = (labelled_line){{l->text.byte, label}, {l->text.byte + label, l->text.size - label}};
+    *found =
+        (labelled_line){{l->text.byte, label}, {l->text.byte + label, l->text.size - label}, 0};
     return NULL;
 }
 
@@ -103,7 +120,7 @@ static sr_status read_line(labelled *l, const line_walk *w, labelled_line *found
     bool done = true;
     const char *wrong = NULL;
     *found = (labelled_line){0};
-    if (!l->csv) wrong = cut_label(w->line, w->length, found);
+    if (!l->csv) wrong = cut_label(w->line, w->length, l->first, found);
     if (l->csv && w->length > 0) {
         wrong = cut_columns(l, w->line, w->length, found, &done);
         if (!wrong && found->label.length == 0) wrong = "the label is empty";
@@ -183,6 +200,7 @@ static sr_status add_file(labelled *l, data_split split, const bool *is_valid, s
         status = read_line(l, &w, &line, why);
         if (status != SR_OK) break;
         if (is_header(l, &w, &line)) continue;
+        l->further += line.further;
         const bool blank = line.label.length == 0;
         const int label =
             blank ? 0 : label_set_find(&l->labels, line.label.byte, line.label.length);
@@ -237,7 +255,7 @@ static const char *name_of(const void *labels, int i) {
 }
 
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
-    labelled l = {.d = d, .options = o, .csv = csv};
+    labelled l = {.d = d, .options = o, .csv = csv, .first = strcmp(o->labels, "first") == 0};
     dataset_note(d, "%s: from", d->row->name);
     sr_status status = sentence_set_create(&d->sentences, o, why);
     if (status == SR_OK && !*o->trainpref) status = sr_fail(why, SR_USAGE, "trainpref is empty");
@@ -254,6 +272,9 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
         if (l.file[i].byte)
             status = add_file(&l, (data_split)i, i == SPLIT_TRAIN ? is_valid : NULL, why);
     free(is_valid);
+    if (l.further)
+        dataset_note(d, "; %lld label%s after the first of a line left out", (long long)l.further,
+                     l.further == 1 ? "" : "s");
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     for (int i = 0; i < l.labels.count; i++) dataset_add_class(d, l.labels.name[i]);
     if (status == SR_OK) {

@@ -140,6 +140,9 @@ static const option rows[] = {
     INT(DATA, "idx-classes", data.idx_classes, "0", 2, 256, "classes",
         "idx: set the classes, from the least label; 0: count them", .use = &of_data),
 
+    CHOICE(DATA, "labels", data.labels, "single", "single|first",
+           "labelled: refuse lines with several __label__ words of fastText, or take the first",
+           .use = &of_data),
     CHOICE(DATA, "encoding", data.encoding, "auto", ENCODING_WORDS,
            "decode text files; latin-1: Windows-1252; auto: Windows-1252 where a file is not UTF-8",
            .use = &of_data),
