@@ -4,7 +4,7 @@
     study.py plan   [OPTIONS] [EXPERIMENT...]   what there is to run, and how long it takes
     study.py run    [OPTIONS] [EXPERIMENT...]   runs it, one after another; what was stopped goes on
     study.py report [OPTIONS]                   writes the tables into docs/reproduction.md, its pages in
-                                                docs/reproduction, and docs/why-bn-loses.md
+                                                docs/reproduction, docs/why-bn-loses.md and README.md
 
 An experiment is a file NAME.conf of sample_runs/study: options as `statrec train -c` reads them, and
 lines that only this program reads:
@@ -64,7 +64,12 @@ labels but the seed. The rule is in study_rule.py:
     <!-- study: claims -->
     <!-- study: claim=micro-batches -->
 
-value=A-B is a difference of two metrics of a run. by="after LABEL" takes a number of what came after the runs.
+    <!-- study: split=gap-translation,gap-tags of=norm against=ln -->
+    <!-- study: opening=docs/why-bn-loses.md sentences=3 -->
+
+value=A-B is a difference of two metrics of a run. by="after LABEL" takes a number of what came after the runs. split= is a table of the
+parts of a difference in validation loss (study_split.py); opening= quotes the first sentences of a page. samples= and lines= take
+COLUMN=TEXT,... for lines with these texts alone.
 
 Exit status 0; 1 when a run failed; 2 after a mistake in the arguments or files.
 """
@@ -147,7 +152,8 @@ def run(args):
 def documents(top):
     """Those that hold tables of the study."""
     pages = sorted(glob.glob(os.path.join(top, "docs/reproduction/*.md")))
-    return [os.path.join(top, "docs/reproduction.md"), *pages, os.path.join(top, "docs/why-bn-loses.md")]
+    return [os.path.join(top, "docs/reproduction.md"), *pages,
+            *(os.path.join(top, name) for name in ("docs/why-bn-loses.md", "README.md"))]
 
 
 def main():

@@ -62,7 +62,7 @@ def tests_of(path, section):
 
 
 def shown(args, path, section):
-    """[(label, pairs, planned, figure, verdict, the same with its reason)] of the rows that stand for a claim."""
+    """[(label, pairs, planned, figure, verdict)] of the rows that stand for a claim."""
     tests = [(test, show) for test, show in tests_of(path, section)
              if not isinstance(test, Paired) and show != "none"]
     metrics = {test.values[0] for test, _ in tests if isinstance(test, Verdict)}
@@ -74,8 +74,16 @@ def shown(args, path, section):
             more = "".join(f", {word}" for word in [test.values[0]] * (len(metrics) > 1) +
                            test.experiments * (len(whole) > 1))
         these = [(label + more, *rest) for label, rest in test.summary(args).items() if re.search(show, label)]
-        rows += these or [("", 0, 0, "–", MISSING, MISSING)]
+        rows += these or [("", 0, 0, "–", MISSING)]
     return rows
+
+
+def together(verdicts):
+    """[(label, verdict)] as one text, each verdict once with its labels."""
+    labels = {}
+    for label, verdict in verdicts:
+        labels.setdefault(verdict, []).append(label)
+    return "; ".join(verdict if len(labels) == 1 else f"{', '.join(those)}: {verdict}" for verdict, those in labels.items())
 
 
 class Claims:
@@ -91,18 +99,13 @@ class Claims:
         rows = []
         for name in parsed.sections():
             section = parsed[name]
-            found = shown(args, path, section)
-            pick = [(label + ": " if label and len(found) > 1 else "") for label, *_ in found]
-            rows.append([f"[{section['claim']}]({section['page'].removeprefix('docs/')})", section["source"], section["printed"], section["used"],
-                         "<br>".join(f"{label}{pairs} of {planned}" for label, (_, pairs, planned, *_) in zip(pick, found)),
-                         "<br>".join(f"{label}{row[3]}" for label, row in zip(pick, found)),
-                         "<br>".join(f"{label}{row[4]}" for label, row in zip(pick, found))])
-        return [*drawn(["claim", "source", "printed in", "our runs", "pairs or runs", "figure", "verdict"], rows), "",
-                "Written by `make study-report` from `sample_runs/study/claims.conf` and the archives.", ""]
+            rows.append([f"[{section['claim']}]({section['page'].removeprefix('docs/')})", section["source"],
+                         together([(label, row[-1]) for label, *row in shown(args, path, section)])])
+        return [*drawn(["claim", "source", "verdict in our setting"], rows), ""]
 
 
 class Claim:
-    """claim=NAME: source, settings, the tables of its tests and their verdicts"""
+    """claim=NAME: source, settings, the tables of its tests, which end with the verdicts"""
 
     def __init__(self, words, where):
         self.name, self.where = words[0].partition("=")[2], where
@@ -119,7 +122,4 @@ class Claim:
             ["setting of the paper", "setting of our runs"], [[section["printed"], section["used"]]]), ""]
         for test, _ in tests_of(path, section):
             made += test.lines(args) or [f"No run of {' '.join(test.experiments)} yet: runs missing.", ""]
-        for label, pairs, planned, figure, _, verdict in shown(args, path, section):
-            head = f"{label}: " if label else ""
-            made.append(f"* **Verdict.** {head}{figure} ({pairs} of {planned}): {verdict}.")
-        return [*made, ""]
+        return made

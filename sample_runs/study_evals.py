@@ -95,9 +95,9 @@ def at_end(options, peak, last):
 
 
 def rate_text(args, experiment, name):
-    """(whether the learning rate is at its end, what to say about it)."""
+    """(whether the learning rate is at its end; that, and its last value as a part of its peak)."""
     found = rates(args, experiment, name) if state(args, name) != "diverged" else None
     if found is None:
         return False, "not kept"
     ended = at_end(options_of(args, experiment, name), *found)
-    return ended, f"{'ended' if ended else 'not ended'}, {found[1] / found[0]:.2g} of its peak"
+    return ended, f"{'ended' if ended else 'not ended'} at {found[1] / found[0]:.2g}"

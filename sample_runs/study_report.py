@@ -3,12 +3,35 @@ import os
 import re
 import shlex
 import sys
+import textwrap
 
 from study_claims import TESTS, Claim, Claims
 from study_runs import stop
+from study_split import Split
 from study_tables import Figure, Lines, Published, Table
+from study_text import split_words
 
-KINDS = {"figure": Figure, "samples": Lines, "lines": Lines, "published": Published, "claim": Claim, "claims": Claims, **TESTS}
+class Opening:
+    """opening=PAGE sentences=N: the first sentences of a page, which another one quotes"""
+    experiments = ("opening",)
+
+    def __init__(self, words, where):
+        _, given = split_words(words)
+        self.page, self.count = given.pop("opening"), given.pop("sentences", "")
+        if given or not self.count.isdigit():
+            stop(f"{where}: opening=PAGE sentences=N is wanted")
+
+    def lines(self, args):
+        """The lines of the page's first paragraph, which has as many sentences or more."""
+        with open(os.path.join(os.path.dirname(args.doc), self.page), encoding="utf-8") as file:
+            paragraph = file.read().split("\n\n")[1]
+        sentences = re.split(r"(?<=[.?!])\s+", paragraph)[:int(self.count)]
+        if len(sentences) < int(self.count):
+            stop(f"{args.doc}: the first paragraph of {self.page} has {len(sentences)} sentences")
+        return [*textwrap.wrap(" ".join(sentences), 140, break_on_hyphens=False), ""]
+
+
+KINDS = {"figure": Figure, "opening": Opening, "samples": Lines, "lines": Lines, "published": Published, "claim": Claim, "claims": Claims, "split": Split, **TESTS}
 
 
 def block_of(text, where):

@@ -65,12 +65,16 @@ class Judgement:
     def brief(self):
         """The verdict in words."""
         if self.verdict == SHORT:
-            return f"{SHORT}; {self.direction()} so far"
+            return f"{SHORT}, {self.direction()} so far"
         return self.verdict if self.higher is None else f"{self.verdict}: {self.direction()}"
+
+    def short(self):
+        """The same for a claim, which has the direction."""
+        return self.verdict if self.verdict in (AS_CLAIMED, OPPOSITE) else self.brief()
 
     def text(self):
         """With its reason."""
-        if self.verdict in (MISSING, DIVERGED):
+        if self.verdict == DIVERGED:
             return f"{self.verdict}: {self.reason}"
         return self.brief().replace(SHORT, f"{SHORT} ({self.reason})")
 
@@ -87,7 +91,7 @@ def judge(pairs, at_end, claim=None, within=NATS):
     if any(pair is None for pair in pairs):
         return Judgement(len(pairs), DIVERGED, f"{sum(pair is None for pair in pairs)} of {len(pairs)} pairs")
     if len(pairs) < 2:
-        return Judgement(len(pairs), MISSING, "an interval needs two pairs or more",
+        return Judgement(len(pairs), MISSING, "fewer than two pairs",
                          *([statistics.fmean(value for _, value in last_third(pairs[0]))] if pairs else []))
     thirds = [last_third(pair) for pair in pairs]
     means = [statistics.fmean(value for _, value in third) for third in thirds]
@@ -100,9 +104,9 @@ def judge(pairs, at_end, claim=None, within=NATS):
     changes = [rise(third) for third in thirds]
     found.change, found.change_half = statistics.fmean(changes), half_width(changes)
     if not settled(found, within):
-        found.reason = "the difference still changes, or may"
+        found.reason = "still changes, or may"
     elif not at_end:
-        found.reason = "the learning rate is not at its end"
+        found.reason = "learning rate not at its end"
     elif found.higher is None:
         found.verdict = NONE
     else:

@@ -8,7 +8,7 @@ import statistics
 
 from study_rule import half_width
 from study_runs import DONE, Experiment, after_of, finished, state, stop, unpack
-from study_text import analysis, defined, drawn, lines_in, number_in, printed, split_words
+from study_text import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
 
 
 def lines_of(args, by, paths, where):
@@ -180,13 +180,11 @@ class Table:
 
     def _told(self, args, done, planned, usual, meaning):
         """What stands below the table."""
-        over = (f"; mean of {usual} runs and its 95 % interval (Student)" if usual > 1
-                else "; one run each")
+        over = f"; mean ± 95 % interval of {usual} runs" if usual > 1 else "; one run each"
         less = f", minus {self.against} with the same seed" if self.against else ""
         programs = self._programs(args) if self.by == ["after"] else [" ".join(self.by)]
         by = "" if programs == ["stat-table"] else f", by {' and '.join(f'`{name}`' for name in programs)}"
-        confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
-        return [f"{defined(self.values, meaning)}{less}{by}{over}. {done} of {planned} runs of {confs}.", ""]
+        return [f"{defined(self.values, meaning)}{less}{by}{over}. {done} of {planned} runs of {named(self.experiments)}.", ""]
 
 
 class Figure:
@@ -207,25 +205,25 @@ class Figure:
         output = os.path.join(os.path.dirname(args.doc), self.file)
         printed([*analysis(args, self.by, self.where),
                  *(os.path.join(args.out, f"{name}.h5") for name in done), "-o", output])
-        names = ", ".join(f"`{name}`" for name in self.experiments)
         return [f"![{self.file}]({self.file})", "",
-                f"`{' '.join(self.by)}` of {len(done)} of {len(runs)} runs of {names}.", ""]
+                f"`{' '.join(self.by)}` of {len(done)} of {len(runs)} runs of {named(self.experiments)}.", ""]
 
 
 class Lines:
     """samples=NAME,... or lines=EXPERIMENT,...  rows=COLUMN,... value=COLUMN,... [columns=COLUMN] by=ANALYSIS or
-    after=LABEL [digits=N]: the lines of an analysis"""
+    after=LABEL [digits=N] [COLUMN=TEXT,...]: the lines of an analysis, those with these texts"""
 
     def __init__(self, words, where):
         _, given = split_words(words)
         self.samples, self.where = "samples" in given, where
-        self.experiments = given["samples" if self.samples else "lines"].split(",")
-        self.rows, self.values = given.get("rows", "run").split(","), given.get("value", "").split(",")
-        self.columns = given.get("columns")
-        self.digits, self.by = given.get("digits", "3"), given.get("by", "stat-table").split()
-        self.after = given.get("after")
+        self.experiments = given.pop("samples" if self.samples else "lines").split(",")
+        self.rows, self.values = given.pop("rows", "run").split(","), given.pop("value", "").split(",")
+        self.columns, self.after = given.pop("columns", None), given.pop("after", None)
+        by = given.pop("by", None)
+        self.digits, self.by = given.pop("digits", "3"), (by or "stat-table").split()
+        self.only = {key: value.split(",") for key, value in given.items()}
         if not all(self.rows + self.values) or not self.digits.isdigit() or (self.columns and len(self.values) > 1) or (
-                self.after and (self.samples or "by" in given)):
+                self.after and (self.samples or by)):
             stop(f"{where}: samples=NAME,... or lines=EXPERIMENT,... rows=COLUMN,... value=COLUMN,... by=ANALYSIS is "
                  "wanted, or after=LABEL with lines=; columns=COLUMN with one value")
 
@@ -286,11 +284,11 @@ class Lines:
         if not paths:
             return None
         rows, meaning = self._found(args, paths)
-        for column in [*self.rows, *self.values, *([self.columns] if self.columns else [])]:
+        for column in [*self.rows, *self.values, *self.only, *([self.columns] if self.columns else [])]:
             if column not in meaning:
                 stop(f"{self.where}: {by[0]} has no column {column!r}")
-        of = "`sample_runs/`" if self.samples else ", ".join(
-            f"`sample_runs/study/{name}.conf`" for name in self.experiments)
+        rows = [row for row in rows if all(row[key] in texts for key, texts in self.only.items())]
+        of = "`sample_runs/`" if self.samples else named(self.experiments)
         return [*drawn(*self._texts(rows)), "", f"{defined(self.values, meaning)}, by `{' '.join(by)}` of {of}.", ""]
 
 

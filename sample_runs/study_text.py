@@ -40,11 +40,17 @@ def lines_in(text):
 
 
 def defined(names, meaning):
-    """The definitions of columns, each once."""
-    named = {}
+    """The definitions of columns, each once, also of several sites."""
+    named_so = {}
     for name in names:
-        named.setdefault(meaning[name], []).append(f"`{name}`")
-    return "; ".join(f"{', '.join(columns)}: {text}" for text, columns in named.items())
+        column = f"`{re.sub('@.*', '@SITE', name)}`"
+        columns = named_so.setdefault(meaning[name], [])
+        columns += [column] * (column not in columns)
+    return "; ".join(f"{', '.join(columns)}: {text}" for text, columns in named_so.items())
+
+
+def named(experiments):
+    return ", ".join(f"`{name}`" for name in experiments)
 
 
 def drawn(head, rows):

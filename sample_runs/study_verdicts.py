@@ -11,9 +11,10 @@ from study_evals import evaluations, rate_text
 from study_rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
 from study_runs import after_of, state, stop
 from study_tables import experiment_of, lines_of, runs_of, table_after
-from study_text import drawn, lines_in, number_in, split_words
+from study_text import drawn, lines_in, named, number_in, split_words
 
 NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
+SHOWN = 3 # rows of a table against a bound
 IN_NATS = re.compile(rf"{NATS_NAME}(-{NATS_NAME})?")
 
 
@@ -129,7 +130,7 @@ class Verdict:
         pairs = [pair for pair in cell.pairs if all(os.path.exists(self._source(args, name)) for name in pair)]
         numbers = [self._statistic(args, pair[0]) - self._statistic(args, pair[1]) for pair in pairs]
         if len(numbers) < 2:
-            return Judgement(len(numbers), MISSING, "an interval needs two pairs or more", *numbers)
+            return Judgement(len(numbers), MISSING, "fewer than two pairs", *numbers)
         found = Judgement(len(numbers), "no difference seen", "", statistics.fmean(numbers), half_width(numbers))
         if abs(found.difference) > found.half:
             found.higher = found.difference > 0
@@ -174,20 +175,16 @@ class Verdict:
 
     def _below(self):
         less = f", less that difference where {self.less.replace(':', ' is ')}" if self.less else ""
-        confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
         what = " or ".join(f"`{value}`" for value in self.values)
-        if self.by:
-            return f"{what} by `{' '.join(self.by)}`, minus {self.against} with the same seed{less}. {confs}."
-        return (f"{what}, minus {self.against} with the same seed{less}: mean of the last third of the evaluations, and its "
-                f"change there. Verdict by the rule, with no change counting up to {self.within:g}. {confs}.")
+        by, within = (f" by `{' '.join(self.by)}`", "") if self.by else ("", f" A change within ± {self.within:g} counts as none.")
+        return f"{what}{by}, minus {self.against} with the same seed{less}.{within} {named(self.experiments)}."
 
     def summary(self, args):
-        """{label: (pairs, planned, figure, verdict, the same with its reason)} for the table of claims."""
+        """{label: (pairs, planned, figure, verdict)} for the table of claims."""
         judged = self.judged(args)
         names = self.names([cell for cell, _, _ in judged])
         return {" ".join(cell.labels.get(name, "–") for name in names): (
-            len(cell.pairs), cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.brief(),
-            found.text())
+            len(cell.pairs), cell.planned, plus_minus(found.difference, found.half, int(self.digits)), found.short())
             for cell, found, _ in judged}
 
 
@@ -246,9 +243,8 @@ class Paired(Verdict):
             rows.append(row)
         head = ["update"] + [text for label in found for text in [label, *(
             [f"{label}, change since {self.since}"] if self.since else [])]]
-        confs = ", ".join(f"`sample_runs/study/{name}.conf`" for name in self.experiments)
         return [*drawn(head, rows), "", f"`{self.values[0]}`, minus {self.against} with the same seed, at each evaluation that was "
-                f"kept; mean and 95 % interval over pairs (Student). {confs}.", ""]
+                f"kept. {named(self.experiments)}.", ""]
 
 
 class _Lines:
@@ -313,20 +309,23 @@ class Bound:
         if self.claim == "below":
             return len(values), figure, ("as claimed: all values are below" if not beyond else
                                          f"not as claimed: {beyond} of {len(values)} values are not below")
-        return len(values), figure, (f"reached by {beyond} of {len(values)} values" if beyond else
-                                     f"not reached by any of {len(values)} values")
+        return len(values), figure, (f"reached: {beyond} of {len(values)} values" if beyond else
+                                     f"not reached: none of {len(values)} values")
 
     def lines(self, args):
         found = self.judged(args)
         if found is None:
             return None
-        rows = [[*texts, f"{value:.3g}"] for texts, value in self.values(args)]
+        values = sorted(self.values(args), key=lambda row: -row[1])
+        rows = [[*texts, f"{value:.3g}"] for texts, value in values[:SHOWN]]
         by = " ".join(self.source.by) or f"after {self.source.after}"
-        return [*drawn([*self.rows, self.value], rows), "", f"`{self.value}`, by `{by}`: {found[1]}; {found[2]}.", ""]
+        of = f"the {SHOWN} largest of {len(values)} values" if len(values) > SHOWN else "all values"
+        return [*drawn([*self.rows, self.value], rows), "", f"`{self.value}`, by `{by}`, {of} of {named(self.experiments)}: "
+                f"{found[1]}; {found[2]}.", ""]
 
     def summary(self, args):
         found = self.judged(args)
-        return {" ".join(self.experiments): (found[0], found[0], found[1], found[2], found[2])} if found else {}
+        return {" ".join(self.experiments): (found[0], found[0], found[1], found[2].partition(":")[0])} if found else {}
 
 
 class Order:
@@ -371,7 +370,7 @@ class Order:
 
     def summary(self, args):
         found = self.judged(args)
-        return {" ".join(self.experiments): (found[0], found[0], found[1], found[2], found[2])} if found else {}
+        return {" ".join(self.experiments): (found[0], found[0], found[1], found[2].partition(":")[0])} if found else {}
 
 
 __all__ = ["Verdict", "Paired", "Bound", "Order", "DIVERGED", "SHORT"]

@@ -1,0 +1,45 @@
+"""study_split.py -- one table of the three parts of paired runs' difference in validation loss, which add up to it."""
+from study_rule import half_width, last_third
+from study_text import drawn, named
+from study_verdicts import Verdict, plus_minus
+
+PARTS = {"difference": "valid_loss", "optimization": "train_loss_batch",
+         "generalization": "valid_loss_batch-train_loss_batch", "discrepancy": "valid_loss-valid_loss_batch"}
+
+
+class Split(Verdict):
+    """split=EXPERIMENT,... of=OPTION against=LABEL [claim=CLAIM] [digits=N] [OPTION=LABEL,...]: a row as of a verdict"""
+    kind = "split"
+
+    def __init__(self, words, where):
+        super().__init__([*words, f"value={PARTS['difference']}"], where)
+        self.parts = [Verdict([f"verdict={','.join(self.experiments)}", *words[1:], f"value={value}"], where)
+                      for value in PARTS.values()]
+
+    def _figures(self, args):
+        """[[text of each part]] in the order of the rows."""
+        columns = []
+        for part in self.parts:
+            cells, experiment = part.cells(args)
+            columns.append([mean_of(part.differences(args, cell, experiment), int(self.digits)) for cell in cells])
+        return list(zip(*columns))
+
+    def lines(self, args):
+        judged = self.judged(args)
+        names = self.names([cell for cell, _, _ in judged if cell.pairs])
+        rows = [[*(cell.labels.get(name, "–") for name in names), f"{len(cell.pairs)} of {cell.planned}", *figures, found.text()]
+                for (cell, found, _), figures in zip(judged, self._figures(args)) if cell.pairs]
+        there = {cell.labels["experiment"] for cell, _, _ in judged if cell.pairs}
+        lacking = [name for name in self.experiments if name not in there]
+        if not rows:
+            return None
+        return [*drawn([*names, "pairs", *PARTS, "verdict"], rows), "", f"Nats, minus {self.against} with the same seed. The verdict is "
+                f"about the difference.{f' No pair yet: {named(lacking)}.' if lacking else ''}", ""]
+
+
+def mean_of(pairs, digits):
+    """Of the last third of the evaluations, with the interval over pairs, as text."""
+    if not pairs or None in pairs:
+        return "diverged" if pairs else "–"
+    means = [sum(value for _, value in third) / len(third) for third in map(last_third, pairs)]
+    return plus_minus(sum(means) / len(means), half_width(means), digits)
