@@ -47,6 +47,8 @@ def main():
              "torch LayerNorm": torch.nn.LayerNorm(o.features, **place)}
     norms.update((name, statrec.nn.make(name, o.features, device=o.device))
                  for name in statrec.nn.METHODS)
+    if o.compile:  # all share one forward(), and dynamo gives up after eight
+        torch._dynamo.config.recompile_limit = 4 * len(norms)
     runs = {name: torch.compile(norm) if o.compile else norm for name, norm in norms.items()}
     times = {name: [] for name in runs}
     for _ in range(o.rounds + 2):  # two to warm up

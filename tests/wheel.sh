@@ -1,5 +1,6 @@
 #!/bin/sh
 # usage: wheel.sh DIRECTORY
+# STATREC_PYTHON names a Python with torch, for the code of docs/use-a-norm-in-pytorch.md.
 # Installs the wheels of DIRECTORY (`make wheel wheel-pure`) into new virtual environments and uses them with an empty
 # environment: the size, what libstatrec exports, what programs and libraries load, each program, recording, reading,
 # figures, h5py imported before and after, and the pure wheel, which reads by h5py. Prints one line, or one per fault.
@@ -111,10 +112,33 @@ else:
     raise SystemExit("records without a library")
 PY
 
+cat >"$work/page.py" <<'PY'
+import re, sys
+blocks = re.findall(r"^```python\n(.*?)^```$", open(sys.argv[1], encoding="utf-8").read(), re.M | re.S)
+names = {}
+for block in blocks:
+    exec(block, names)
+import statrec, statrec.models, statrec.nn
+for part in (statrec, statrec.models, statrec.nn):
+    assert part.__file__.startswith(sys.argv[2]), part.__file__
+assert len(blocks) > 4 and statrec.open("norms.h5").info["steps"] == 1
+PY
+
+# The page's code, as printed, with the package of the wheel and the torch of another Python.
+check_page() {
+    python=$(command -v "${STATREC_PYTHON:-python3}")
+    "$python" -c 'import torch, h5py' 2>/dev/null || { skip "docs/use-a-norm-in-pytorch.md: $python has no torch"; return; }
+    check "pip install --target" "$python" -m pip -q install --no-index --no-deps --target "$work/page" \
+        "$wheels"/statrec-*linux_*.whl &&
+        check "docs/use-a-norm-in-pytorch.md" env PYTHONPATH="$work/page" "$python" page.py \
+            "$top/docs/use-a-norm-in-pytorch.md" "$work/page"
+}
+
 environment binary "$wheels"/statrec-*linux_*.whl
 check_needs
 check_programs
 check "recording" python record.py alone
+check_page
 if "$bin/pip" -q --disable-pip-version-check install h5py >"$work/said" 2>&1; then
     check "h5py imported before" python record.py before
     check "h5py imported after" python record.py after
