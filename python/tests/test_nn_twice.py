@@ -151,3 +151,23 @@ class Compiled(unittest.TestCase):
                     other.state_dict(), plain.state_dict(), rtol=1e-10, atol=1e-10
                 )
                 self.assertEqual(torch._dynamo.utils.counters["stats"]["unique_graphs"], 1)
+
+    def test_a_region_within(self):
+        """A compiled function that holds a checkpointed region, as docs/use-a-norm-in-pytorch.md
+        says to do it."""
+        for name in REMEMBERING + ("bn",):
+            torch._dynamo.reset()
+            plain = gained(make(name))
+            other = copy.deepcopy(plain)
+
+            def region(x, mask, norm=other):
+                return checkpoint(norm, x, mask, use_reentrant=False)
+
+            compiled = torch.compile(region, backend="aot_eager", dynamic=False)
+            with self.subTest(norm=name):
+                for x, g in batches(4):
+                    want, got = step(plain, x, g), step(compiled, x, g)
+                    torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-10)
+                torch.testing.assert_close(
+                    other.state_dict(), plain.state_dict(), rtol=1e-10, atol=1e-10
+                )

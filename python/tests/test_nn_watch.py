@@ -91,3 +91,28 @@ class Watched(InDirectory):
             torch.testing.assert_close(
                 torch.tensor(file.vector("Gamma_t", site.name)).double(), big, rtol=1e-5, atol=0
             )
+
+    def failing(self, *norms):
+        """The diagnosis of sixty steps, two of which have inputs eight times as large."""
+        torch.manual_seed(1)
+        model = nn.Sequential(nn.Linear(8, 16), *norms, nn.Linear(16, 1))
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        run = statrec.watch(model, f"{len(norms)}.h5", verbose=False)
+        for step in range(1, 61):
+            x = torch.randn(64, 8) * (8 if step in (31, 32) else 1)
+            optimizer.zero_grad()
+            loss = (model(x) - x[:, :1]).square().mean()
+            loss.backward()
+            run.step(loss=loss)
+            optimizer.step()
+        run.close()
+        return str(run.diagnose())
+
+    def test_pn_past_its_bound(self):
+        """The known failure of PN: nu grows where a batch has a power that psi2 does not know. The
+        diagnosis finds it and says what to do, which helps."""
+        text = " ".join(self.failing(sn.PowerNorm(16)).split())
+        self.assertIn("PN's nu (severe, nu)", text)
+        self.assertIn("The first such step is 31, the last 32", text)
+        self.assertIn("try a layer scale, which bounds Gamma", text)
+        self.assertIn("HEALTHY", self.failing(sn.LayerScale(16), sn.PowerNorm(16)))
