@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "hdf5/h5_private.h"
 #include "journal/journal.h"
 #include "journal/positional_io.h"
@@ -64,15 +65,6 @@ static void release(driver_file *f) {
     H5free_memory(f);
 }
 
-/* A host program may have closed standard output: its messages must not go into the file. */
-static int open_above_standard(const char *name, int how) {
-    const int fd = open(name, how | O_CLOEXEC, 0666);
-    if (fd < 0 || fd > STDERR_FILENO) return fd;
-    const int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    close(fd);
-    return higher;
-}
-
 static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr_t most) {
     (void)most;
     struct stat s;
@@ -82,7 +74,8 @@ static H5FD_t *driver_open(const char *name, unsigned flags, hid_t access, haddr
                     (flags & H5F_ACC_EXCL ? O_EXCL : 0);
     if (!f) return NULL;
     const bool *logged = H5Pget_driver_info(access);
-    *f->outcome = (h5_outcome){.fd = open_above_standard(name, how), .users = 1};
+    *f->outcome = (h5_outcome){.fd = descriptor_above_standard(open(name, how | O_CLOEXEC, 0666)),
+                               .users = 1};
     f->base.driver = h5_hold_driver(access);
     f->base.descriptor = &f->outcome->fd;
     if (f->outcome->fd < 0 || f->base.driver < 0 || fstat(f->outcome->fd, &s) != 0) {
