@@ -228,6 +228,8 @@ static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     r->record = run_record_create(r->model, &o, why);
     free(config);
     if (!r->record) return why->status;
+    const char *refused = run_record_lock_refused(r->record);
+    if (refused) trainer_warn(r, "%s", refused);
     note_projection(r);
     return SR_OK;
 }
