@@ -64,7 +64,8 @@ static sr_status prune(const char *prefix, int64_t keep, int64_t covered, sr_fai
     sr_status status = checkpoint_list(prefix, &update, &count, why);
     for (int i = 0; i < count && status == SR_OK; i++) {
         status = checkpoint_path(prefix, update[i], path, why);
-        if (status == SR_OK && i >= keep && update[i] != covered && unlink(path) != 0 && errno != ENOENT)
+        if (status == SR_OK && i >= keep && update[i] != covered && unlink(path) != 0 &&
+            errno != ENOENT)
             status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
     }
     free(update);
