@@ -150,6 +150,10 @@ sr_status sr_check_path(const char *path, bool force, sr_failure *why);
 /* Rejects an existing PATH or PATH.part (SR_EXISTS) unless force. NULL on failure. */
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why);
 
+/* NULL, or why PATH.part.lock keeps other writers out instead of a lock of the system, in one line:
+ * some network file systems and containers have no locks. Readers need none. */
+const char *sr_lock_refused(const sr_recorder *r);
+
 /* Adds a site. Returns its number (0, 1, ...), or -1. */
 int sr_add_site(sr_recorder *r, const sr_site *site);
 /* Declares /embeddings/<name> with min(rows, cols) singular values; at most SR_EMBEDDINGS_MAX.

@@ -135,6 +135,7 @@ PROTOTYPES = {
     "sr_sum_pass": (None, [_BYTES]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
+    "sr_lock_refused": (c_char_p, [_RUN]),
     "sr_add_site": (c_int, [_RUN, _TO(Site)]),
     "sr_set_observed": (c_int, [_RUN, c_int]),
     "sr_add_metric": (c_int, [_RUN, c_char_p, c_char_p, c_char_p, c_int]),

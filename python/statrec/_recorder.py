@@ -104,6 +104,9 @@ class Recorder:
         if not pointer:
             raise error_of(why)
         self._handle = Handle(self, pointer, self._path, _forgotten).records()
+        refused = library().sr_lock_refused(pointer)
+        if refused:
+            warnings.warn(decoded(refused), RuntimeWarning, stacklevel=3)
 
     def __repr__(self) -> str:
         return f"<statrec.Recorder of {self._path}, {'open' if self._pointer else 'closed'}>"

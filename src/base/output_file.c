@@ -7,12 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
+
 int output_file_create(const char *path) {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0 || fd > STDERR_FILENO) return fd;
-    const int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1); /* messages go to 0 to 2 */
-    close(fd);
-    return higher;
+    return descriptor_above_standard(
+        open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
 }
 
 FILE *output_file_open(const char *part, const char *path, sr_failure *why) {

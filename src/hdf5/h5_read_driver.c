@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "hdf5/guard/h5_guard.h"
 #include "hdf5/h5_private.h"
 #include "hdf5/v1_10/h5_checks.h"
@@ -42,7 +43,7 @@ static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t
     const read_info *info = H5Pget_driver_info(access);
     read_file *f = info ? H5allocate_memory(sizeof *f, true) : NULL;
     if (!f) return NULL;
-    f->fd = open(name, O_RDONLY | O_CLOEXEC);
+    f->fd = descriptor_above_standard(open(name, O_RDONLY | O_CLOEXEC));
     f->base.driver = h5_hold_driver(access);
     f->base.descriptor = &f->fd;
     if (f->fd < 0 || f->base.driver < 0 || fstat(f->fd, &s) != 0) {

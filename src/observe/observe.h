@@ -82,6 +82,8 @@ sr_status run_record_flush(run_record *r, sr_failure *why);
 /* The same before and after long work between steps; run_record_failed returns failures. */
 void run_record_flush_rows(run_record *r);
 
+/* NULL, or why a lock file keeps other writers out, in one line. */
+const char *run_record_lock_refused(const run_record *r);
 /* Bytes of the finished file and the spacing of vectors (0: none), as planned. */
 int64_t run_record_projected_bytes(const run_record *r);
 int64_t run_record_vectors_every(const run_record *r);

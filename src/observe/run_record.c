@@ -172,6 +172,10 @@ void run_record_abandon(run_record *r) {
     forget(r);
 }
 
+const char *run_record_lock_refused(const run_record *r) {
+    return writes(r) ? sr_lock_refused(r->recorder) : NULL;
+}
+
 int64_t run_record_projected_bytes(const run_record *r) {
     return writes(r) ? sr_projected_bytes(r->recorder) : 0;
 }

@@ -7,6 +7,7 @@
  */
 #include "record/flush_policy.h"
 
+#include "journal/lock_file.h"
 #include "record/part_file.h"
 #include "record/recorder_state.h"
 #include "runfile/write/writer.h"
@@ -56,6 +57,7 @@ static bool steps_are_due(const sr_recorder *r) {
 }
 
 sr_status flush_policy_when_due(sr_recorder *r) {
+    lock_file_beat(&r->writer.lock);
     if (!r->waits || !r->started || r->failure.status != SR_OK) return recorder_check(r);
     const double ahead = r->in_step ? 0 : r->row_seconds;
     const double age = recorder_clock() - r->clock_flush + ahead;

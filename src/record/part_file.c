@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "journal/file_sync.h"
+#include "journal/lock_file.h"
 #include "journal/writer_lock.h"
 
 static sr_status refuse(const char *path, const char *hint, sr_failure *why) {
@@ -30,9 +31,11 @@ static sr_status check_old(const char *path, bool force, sr_failure *why) {
     return SR_OK;
 }
 
-/* Rejects a file that another process is writing, even with force. */
-static sr_status check_writer(const char *part, sr_failure *why) {
-    if (!writer_lock_is_held(part)) return SR_OK;
+/* Rejects a file that another process is writing. Only a lock of the system tells that for certain;
+ * with force, a lock file does not count. */
+static sr_status check_writer(const char *part, bool force, sr_failure *why) {
+    if (!force && lock_file_is_held(part)) return lock_file_refuse(part, why);
+    if (!writer_lock_is_held_by_system(part)) return SR_OK;
     sr_fail(why, SR_EXISTS, "%s: another process is writing this file", part);
     sr_hint(why, "use another name, or end that process");
     return SR_EXISTS;
@@ -61,7 +64,7 @@ sr_status sr_check_path(const char *path, bool force, sr_failure *why) {
     sr_status status = check_old(path, force, why);
     if (status != SR_OK) return status;
     if (lstat(part, &s) != 0) return check_directory(path, part, why);
-    if (S_ISREG(s.st_mode)) status = check_writer(part, why);
+    if (S_ISREG(s.st_mode)) status = check_writer(part, force, why);
     if (status != SR_OK) return status;
     if (!force)
         return refuse(part, "an unfinished run: `statrec recover` saves it, --force replaces it",
@@ -89,7 +92,12 @@ sr_status part_file_reserve(sr_recorder *r, const char *path, sr_failure *why) {
     struct stat s;
     if (stat(".", &s) == 0) r->home_device = s.st_dev, r->home_inode = s.st_ino;
     if (lstat(path, &s) == 0) r->replaces = true, r->old_device = s.st_dev, r->old_inode = s.st_ino;
-    status = check_writer(r->part, why); /* another process may resume the run, too */
+    /* another process may resume the run, too */
+    const bool force = r->options.force && !r->options.resume;
+    char *usual = r->resuming ? strndup(r->part, strlen(path) + sizeof ".part" - 1) : NULL;
+    if (usual) status = check_writer(usual, force, why);
+    free(usual);
+    if (status == SR_OK) status = check_writer(r->part, force, why);
     if (status != SR_OK || unlink(r->part) == 0 || errno == ENOENT) return status;
     return sr_fail(why, SR_IO, "%s: remove: %s", r->part, strerror(errno));
 }
@@ -103,7 +111,8 @@ sr_status part_file_take_over(sr_recorder *r, sr_failure *why) {
     if (failed) strcpy(r->part, old);
     free(old);
     r->resuming = failed != 0;
-    return failed ? sr_fail(why, SR_IO, "%s: rename: %s", r->part, strerror(failed)) : SR_OK;
+    if (failed) return sr_fail(why, SR_IO, "%s: rename: %s", r->part, strerror(failed));
+    return lock_file_rename(&r->writer.lock, r->part, why);
 }
 
 /* True if `path` is still the same file as at the start. */

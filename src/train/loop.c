@@ -215,6 +215,7 @@ static sr_status take_over(trainer *r, sr_failure *why) {
     if (status == SR_OK && r->from->complete) status = trainer_check_resumed_patience(r, why);
     if (status != SR_OK) return status;
     const int64_t steps = r->result->steps_before = r->result->steps;
+    r->checkpoint_covered = r->result->updates;
     if (*r->from->stored_dumps)
         trainer_note(r, "a resumed run writes no dump: not %.300s", r->from->stored_dumps);
     if (*r->from->passed_over) trainer_warn(r, "%s; passed over", r->from->passed_over);

@@ -228,6 +228,8 @@ static sr_status open_record(trainer *r, const char *command, sr_failure *why) {
     r->record = run_record_create(r->model, &o, why);
     free(config);
     if (!r->record) return why->status;
+    const char *refused = run_record_lock_refused(r->record);
+    if (refused) trainer_warn(r, "%s", refused);
     note_projection(r);
     return SR_OK;
 }
@@ -343,9 +345,9 @@ static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
 
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
     so_far = trainer_dump_close(r, so_far, why);
-    if (so_far == SR_OK && r->checkpoint_lost.status != SR_OK)
-        *why = r->checkpoint_lost, so_far = why->status;
     sr_status status = close_record(r, so_far, why);
+    if (status == SR_OK && r->checkpoint_lost.status != SR_OK) /* the rows are complete */
+        *why = r->checkpoint_lost, status = why->status;
     tape_free(r->tape);
     shards_close(r);
     ranks_close(r->alone, NULL);

@@ -71,6 +71,9 @@ typedef struct trainer {
     bool better;               /* the last validation was */
     double checkpoint_clock;   /* of the last checkpoint */
     int64_t checkpoint_update; /* the last one's; -1: none of this process */
+    /* the newest one that rows of the run file cover, from which a run can be resumed; -1: none */
+    int64_t checkpoint_covered;
+    bool record_loss_told; /* that the run file failed, under --on-write-error continue */
     /* the first that could not be written, under --on-write-error continue */
     sr_failure checkpoint_lost;
 } trainer;
@@ -104,7 +107,7 @@ void train_metric_hint(const task_row *row, const char *name, sr_failure *why);
 /* Writes buffered rows. Check: a failure of the run file stops the run unless the user wants
  * otherwise. */
 sr_status trainer_flush(trainer *r, sr_failure *why);
-sr_status trainer_check_record(const trainer *r, sr_failure *why);
+sr_status trainer_check_record(trainer *r, sr_failure *why);
 
 /* Decides on --validate-batch where it is not given (validation_choice.c). */
 sr_status trainer_choose_validation(trainer *r, sr_failure *why);

@@ -9,9 +9,14 @@
 /* -- the run file */
 
 /* A failure of the run file stops the run unless the user wants otherwise. */
-sr_status trainer_check_record(const trainer *r, sr_failure *why) {
+sr_status trainer_check_record(trainer *r, sr_failure *why) {
     const sr_failure *f = run_record_failed(r->record);
-    if (!f || !strcmp(r->config->on_write_error, "continue")) return SR_OK;
+    if (!f) return SR_OK;
+    if (!strcmp(r->config->on_write_error, "continue")) {
+        if (!r->record_loss_told) trainer_warn(r, "%s; the run continues without it", f->text);
+        r->record_loss_told = true;
+        return SR_OK;
+    }
     sr_fail(why, f->status, "%s", f->text);
     sr_hint(why, "%s", f->hint);
     return f->status;

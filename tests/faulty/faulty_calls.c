@@ -8,33 +8,38 @@
  *     fail    the call fails (EIO); those behind it work again
  *     full    that one and every write behind it fail (ENOSPC)
  *     alloc   the allocation fails
+ *     locks   every lock of a file fails, with errno K
+ *   STATREC_FAULT_FILES=.h5.part   only calls on files whose path ends so are counted, and fail
  *   STATREC_FAULT_COUNT=FILE   "CALLS ALLOCATIONS" of a process that ends by itself
  *
  * Calls are those that change files, of libraries too: these definitions stand before the system's
  * own. Allocations are those of our own code (the linker wraps its malloc, so that this works under
  * the address sanitizer as well). */
-#define _GNU_SOURCE 1 /* RTLD_NEXT */
+#define _GNU_SOURCE 1 /* RTLD_NEXT, F_OFD_SETLK */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-static enum { NONE, KILL, TORN, FAIL, FULL, ALLOC } fault;
+static enum { NONE, KILL, TORN, FAIL, FULL, ALLOC, LOCKS } fault;
 static long at;
 static atomic_long calls, allocations;
 
 /* -- what is asked for */
 
 __attribute__((constructor)) static void read_fault(void) {
-    static const char *const names[] = {"", "kill:", "torn:", "fail:", "full:", "alloc:"};
+    static const char *const names[] = {"", "kill:", "torn:", "fail:", "full:", "alloc:", "locks:"};
     const char *text = getenv("STATREC_FAULT");
-    for (int i = 1; text && i <= ALLOC; i++)
+    for (int i = 1; text && i <= LOCKS; i++)
         if (strncmp(text, names[i], strlen(names[i])) == 0) {
             fault = i;
             at = strtol(text + strlen(names[i]), NULL, 10);
@@ -50,6 +55,22 @@ __attribute__((destructor)) static void write_count(void) {
     fclose(out);
 }
 
+/* Whether calls on this file are counted. */
+static bool concerns(const char *path) {
+    const char *ending = getenv("STATREC_FAULT_FILES");
+    const size_t length = strlen(path), tail = ending ? strlen(ending) : 0;
+    return !ending || (length >= tail && strcmp(path + length - tail, ending) == 0);
+}
+
+static bool concerns_open(int fd) {
+    char name[64], path[4096];
+    if (!getenv("STATREC_FAULT_FILES")) return true;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(name, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    return concerns(path);
+}
+
 /* Counts a call; true where it is to fail. */
 static bool call_fails(bool writes) {
     const long now = ++calls;
@@ -63,6 +84,12 @@ static bool call_fails(bool writes) {
         return true;
     }
     return false;
+}
+
+static bool lock_fails(void) {
+    if (fault != LOCKS) return false;
+    errno = (int)at;
+    return true;
 }
 
 /* Bytes to write of `size` before the end; -1: all, and it goes on. */
@@ -88,7 +115,8 @@ static void *next(const char *name) {
 ssize_t write(int fd, const void *bytes, size_t size) {
     typedef ssize_t function(int, const void *, size_t);
     NEXT(function, "write");
-    if (fd == STDOUT_FILENO || fd == STDERR_FILENO) return original.call(fd, bytes, size);
+    if (fd == STDOUT_FILENO || fd == STDERR_FILENO || !concerns_open(fd))
+        return original.call(fd, bytes, size);
     if (call_fails(true)) return -1;
     const ssize_t half = torn_at(size);
     if (half < 0) return original.call(fd, bytes, size);
@@ -99,6 +127,7 @@ ssize_t write(int fd, const void *bytes, size_t size) {
 ssize_t pwrite(int fd, const void *bytes, size_t size, off_t place) {
     typedef ssize_t function(int, const void *, size_t, off_t);
     NEXT(function, "pwrite");
+    if (!concerns_open(fd)) return original.call(fd, bytes, size, place);
     if (call_fails(true)) return -1;
     const ssize_t half = torn_at(size);
     if (half < 0) return original.call(fd, bytes, size, place);
@@ -109,37 +138,55 @@ ssize_t pwrite(int fd, const void *bytes, size_t size, off_t place) {
 int ftruncate(int fd, off_t size) {
     typedef int function(int, off_t);
     NEXT(function, "ftruncate");
-    return call_fails(true) ? -1 : original.call(fd, size);
+    return concerns_open(fd) && call_fails(true) ? -1 : original.call(fd, size);
 }
 
 int fsync(int fd) {
     typedef int function(int);
     NEXT(function, "fsync");
-    return call_fails(false) ? -1 : original.call(fd);
+    return concerns_open(fd) && call_fails(false) ? -1 : original.call(fd);
 }
 
 int fdatasync(int fd) {
     typedef int function(int);
     NEXT(function, "fdatasync");
-    return call_fails(false) ? -1 : original.call(fd);
+    return concerns_open(fd) && call_fails(false) ? -1 : original.call(fd);
 }
 
 int rename(const char *from, const char *to) {
     typedef int function(const char *, const char *);
     NEXT(function, "rename");
-    return call_fails(false) ? -1 : original.call(from, to);
+    return concerns(to) && call_fails(false) ? -1 : original.call(from, to);
 }
 
 int link(const char *from, const char *to) {
     typedef int function(const char *, const char *);
     NEXT(function, "link");
-    return call_fails(false) ? -1 : original.call(from, to);
+    return concerns(to) && call_fails(false) ? -1 : original.call(from, to);
 }
 
 int unlink(const char *path) {
     typedef int function(const char *);
     NEXT(function, "unlink");
-    return call_fails(false) ? -1 : original.call(path);
+    return concerns(path) && call_fails(false) ? -1 : original.call(path);
+}
+
+int flock(int fd, int operation) {
+    typedef int function(int, int);
+    NEXT(function, "flock");
+    return lock_fails() ? -1 : original.call(fd, operation);
+}
+
+int fcntl(int fd, int command, ...) {
+    typedef int function(int, int, void *);
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *); /* all kinds of it are passed alike */
+    va_end(arguments);
+    NEXT(function, "fcntl");
+    const bool locks = command == F_OFD_SETLK || command == F_OFD_GETLK || command == F_SETLK ||
+                       command == F_SETLKW || command == F_GETLK;
+    return locks && lock_fails() ? -1 : original.call(fd, command, argument);
 }
 
 /* -- allocations: the linker's --wrap */

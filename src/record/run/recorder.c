@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "journal/file_sync.h"
+#include "journal/lock_file.h"
 #include "journal/writer_lock.h"
 #include "record/flush_policy.h"
 #include "record/part_file.h"
@@ -118,8 +119,12 @@ static sr_status create_file(sr_recorder *r, sr_failure *why) {
     if (stat(r->part, &s) != 0)
         return sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
     r->device = s.st_dev, r->inode = s.st_ino;
-    writer_lock_acquire(h5_descriptor(r->writer.file));
-    return SR_OK;
+    const int refused = writer_lock_acquire(h5_descriptor(r->writer.file));
+    if (!refused) return SR_OK;
+    const bool force = r->options.force && !r->options.resume;
+    status = lock_file_create(&r->writer.lock, r->part, refused, force, why);
+    if (status != SR_OK) unlink(r->part);
+    return status;
 }
 
 sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *why) {
@@ -142,6 +147,10 @@ sr_recorder *sr_create(const char *path, const sr_options *options, sr_failure *
     if (status == SR_OK) return r;
     free_recorder(r);
     return NULL;
+}
+
+const char *sr_lock_refused(const sr_recorder *r) {
+    return r && r->writer.lock.path ? r->writer.lock.reason : NULL;
 }
 
 /* -- sites ----------------------------------------------------------------------------------- */

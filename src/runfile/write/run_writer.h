@@ -4,6 +4,7 @@
 #define RUNFILE_WRITE_RUN_WRITER_H
 
 #include "hdf5/h5.h"
+#include "journal/lock_file.h"
 #include "runfile/dataset_layout.h"
 #include "statrec/runfile.h"
 
@@ -52,6 +53,7 @@ typedef struct spectra_row {
 typedef struct run_writer {
     const char *path; /* of the file; not owned */
     h5_id file;
+    lock_file lock; /* where the system refuses locks */
     run_layout layout;
     run_embedding *embedding; /* [embeddings]; owned by the caller */
     int embeddings;

@@ -23,6 +23,7 @@ sr_status writer_keep(run_writer *w, sr_status status) {
     w->broken = true;
     h5_divert(w->file);
     writer_lock_release(h5_descriptor(w->file));
+    lock_file_release(&w->lock);
     return status;
 }
 
@@ -83,6 +84,7 @@ void writer_free(run_writer *w) {
     free(w->vector_step), free(w->metric), free(w->declared);
     free(w->spectra.rows), free(w->spectra.value[0]);
     if (!w->broken) h5_close(w->file, NULL);
+    lock_file_release(&w->lock);
     *w = (run_writer){0};
 }
 

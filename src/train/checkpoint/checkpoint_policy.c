@@ -56,15 +56,16 @@ static sr_status find_best_metric(trainer *r, sr_failure *why) {
     return SR_USAGE;
 }
 
-/* Removes all but the `keep` newest. */
-static sr_status prune(const char *prefix, int64_t keep, sr_failure *why) {
+/* Removes all but the `keep` newest and the one of update `covered`. */
+static sr_status prune(const char *prefix, int64_t keep, int64_t covered, sr_failure *why) {
     int64_t *update;
     int count;
     char path[CHECKPOINT_PATH];
     sr_status status = checkpoint_list(prefix, &update, &count, why);
     for (int i = 0; i < count && status == SR_OK; i++) {
         status = checkpoint_path(prefix, update[i], path, why);
-        if (status == SR_OK && i >= keep && unlink(path) != 0 && errno != ENOENT)
+        if (status == SR_OK && i >= keep && update[i] != covered && unlink(path) != 0 &&
+            errno != ENOENT)
             status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
     }
     free(update);
@@ -80,7 +81,7 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     if (status == SR_OK && count > 0) status = checkpoint_path(prefix, update[0], path, why);
     free(update);
     if (status != SR_OK || count == 0) return status;
-    if (r->config->force) return prune(prefix, 0, why);
+    if (r->config->force) return prune(prefix, 0, -1, why);
     sr_fail(why, SR_EXISTS, "%s: exists", path);
     sr_hint(why,
             "give another name, --force to remove the checkpoints, or `statrec resume` the run");
@@ -89,7 +90,7 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
 
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     char prefix[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
-    r->checkpoint_update = -1;
+    r->checkpoint_update = r->checkpoint_covered = -1;
     r->checkpoint_clock = progress_clock();
     r->best = NAN;
     sr_status status = train_interval_read(r->config->checkpoint_every, &r->checkpoint_every, why);
@@ -108,11 +109,19 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
 
 /* -- writing */
 
+/* Rows reach as far as the checkpoint that is written next. A run file that failed costs rows, and
+ * no checkpoint: under --on-write-error continue the two are independent. */
+static sr_status flush_rows(trainer *r, sr_failure *why) {
+    sr_failure own = {0};
+    if (run_record_flush(r->record, &own) == SR_OK) return SR_OK;
+    return trainer_check_record(r, why);
+}
+
 /* The first rank writes; all get its status. */
 static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
     sr_status status = shards_keep_replicas(r, why);
     if (status != SR_OK) return status;
-    if (trainer_writes(r)) status = run_record_flush(r->record, why);
+    if (trainer_writes(r)) status = flush_rows(r, why);
     if (trainer_writes(r) && status == SR_OK) status = checkpoint_write(r, path, why);
     shards_forget_replicas(r);
     return ranks_agree(r->ranks, status, why);
@@ -125,7 +134,9 @@ static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
     if (status != SR_OK) return status;
     r->checkpoint_update = r->result->updates;
     r->checkpoint_clock = progress_clock();
-    return trainer_writes(r) ? prune(prefix, r->config->keep, why) : SR_OK;
+    if (!trainer_writes(r)) return SR_OK;
+    if (!run_record_failed(r->record)) r->checkpoint_covered = r->checkpoint_update;
+    return prune(prefix, r->config->keep, r->checkpoint_covered, why);
 }
 
 /* A checkpoint that cannot be written stops the run unless the user wants otherwise. */
