@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/containers/map.h"
 #include "data/dataset.h"
 
 void dataset_check_ends(dataset *d, const file_bytes *f) {
@@ -15,75 +14,113 @@ void dataset_check_ends(dataset *d, const file_bytes *f) {
     if (*text) dataset_warn(d, "%s", text);
 }
 
-/* -- sentences */
+/* -- sentences that occur again */
 
-/* How many of b have the hash of one of a; -1: out of memory. */
-static int64_t count_common(const sentence_split *a, const sentence_split *b) {
-    map of_b = {0};
-    int64_t common = 0;
-    bool done = true;
-    for (int64_t i = 0; done && i < b->count; i++) done = map_add_number(&of_b, b->hash[i]) >= 0;
-    bool *found = done ? calloc((size_t)of_b.count + 1, sizeof *found) : NULL;
-    for (int64_t i = 0; found && i < a->count; i++) {
-        const int64_t k = map_find_number(&of_b, a->hash[i]);
-        if (k >= 0) found[k] = true;
+/* What a text is counted in. */
+static const char *unit_of(const dataset *d) {
+    switch (d->shape.task) {
+    case TASK_PAIRS:
+        return "pair";
+    case TASK_LM:
+        return "line";
+    default:
+        return "sentence";
     }
-    for (int64_t i = 0; found && i < b->count; i++)
-        common += found[map_find_number(&of_b, b->hash[i])];
-    const bool counted = found != NULL;
-    free(found);
-    map_free(&of_b);
-    return counted ? common : -1;
 }
 
-/* A share of 5 % or more is a warning: short sentences occur again. */
-static void check_common(dataset *d, int split) {
-    const sentence_split *p = &d->sentences.split[split];
-    const int64_t common = count_common(&d->sentences.split[SPLIT_TRAIN], p);
-    if (20 * common < p->count) return;
-    dataset_warn(d, "%lld of %lld %s sentences (%.1f %%) are in the training text, too",
-                 (long long)common, (long long)p->count, dataset_split_titles[split],
-                 100 * (double)common / (double)p->count);
+/* A share of 5 % or more is a warning: short sentences occur again. Of running text the words
+ * count, since headings do. */
+static void check_common(dataset *d, data_split split) {
+    const set_kind *kind = &set_kinds[d->row->task];
+    const line_hashes *p = kind->lines(d, split);
+    line_count common;
+    int64_t words = 0;
+    if (!p->count || !line_hashes_common(kind->lines(d, SPLIT_TRAIN), p, &common)) return;
+    for (int64_t i = 0; i < p->count; i++) words += p->line[i].words;
+    const bool running = d->shape.task == TASK_LM;
+    const int64_t some = running ? common.words : common.lines, all = running ? words : p->count;
+    if (20 * some < all) return;
+    dataset_warn(d, "%lld of %lld %s %ss (%.1f %%%s) are in the training text, too",
+                 (long long)common.lines, (long long)p->count, dataset_split_titles[split],
+                 unit_of(d), 100 * (double)some / (double)all, running ? " of the words" : "");
 }
 
-static void check_split(dataset *d, int split) {
-    const sentence_split *p = &d->sentences.split[split];
-    const char *title = dataset_split_titles[split];
-    bool one_class = true;
-    if (p->count == 1) dataset_warn(d, "the %s text is one sentence", title);
+/* -- texts of one thing */
+
+static void warn_one_word(dataset *d, data_split split, const char *side) {
+    dataset_warn(d, "every %s %s%s is one word; are words separated?", dataset_split_titles[split],
+                 side, unit_of(d));
+}
+
+static void check_words(dataset *d, data_split split) {
+    const line_hashes *p = set_kinds[d->row->task].lines(d, split);
+    int64_t words = 0;
+    if (p->count == 1)
+        dataset_warn(d, "the %s text is one %s", dataset_split_titles[split], unit_of(d));
     if (p->count < 2) return;
-    if (p->words == p->count)
-        dataset_warn(d, "every %s sentence is one word; are words separated?", title);
-    for (int64_t i = 1; i < p->count; i++) one_class = one_class && p->label[i] == p->label[0];
-    if (one_class && d->sentences.task == TASK_SENTENCES)
-        dataset_warn(d, "all %lld %s sentences have one class", (long long)p->count, title);
+    for (int64_t i = 0; i < p->count; i++) words += p->line[i].words;
+    const pair_split *pairs = &d->pairs.split[split];
+    static const char *const side[SIDES] = {"source of a ", "target of a "};
+    for (int i = 0; d->shape.task == TASK_PAIRS && i < SIDES; i++)
+        if (pairs->side[i].first[pairs->count] == pairs->count) warn_one_word(d, split, side[i]);
+    if (d->shape.task != TASK_PAIRS && words == p->count) warn_one_word(d, split, "");
 }
 
-void dataset_check_sentences(dataset *d) {
-    sentence_split *p = d->sentences.split;
-    for (int i = 0; i < SENTENCE_SPLITS; i++)
-        if (p[i].count) check_split(d, i);
-    for (int i = SPLIT_TRAIN + 1; i < SENTENCE_SPLITS; i++)
-        if (p[i].count) check_common(d, i);
-    for (int i = 0; i < SENTENCE_SPLITS; i++) free(p[i].hash), p[i].hash = NULL;
+static void check_class(dataset *d, data_split split) {
+    const sentence_split *p = &d->sentences.split[split];
+    const image_split *image = &d->images.split[split];
+    const bool images = d->shape.task == TASK_IMAGES;
+    const int64_t count = images ? image->count : p->count;
+    bool one = true;
+    if (!images && d->shape.task != TASK_SENTENCES) return;
+    for (int64_t i = 1; i < count && one; i++)
+        one = images ? image->label[i] == image->label[0] : p->label[i] == p->label[0];
+    if (one && count > 1)
+        dataset_warn(d, "all %lld %s %s have one class", (long long)count,
+                     dataset_split_titles[split], images ? "images" : "sentences");
 }
 
-void dataset_check_labels(dataset *d, const char *(*name)(const void *labels, int i),
-                          const void *labels, int count) {
+/* -- sentences that are too long */
+
+static void check_long(dataset *d, data_split split) {
+    const pair_split *p = &d->pairs.split[split];
+    const long_line *l = &p->too_long;
+    if (d->shape.task != TASK_PAIRS || !p->dropped_long) return;
+    dataset_warn(d,
+                 "%s:%lld: a sentence of %lld tokens, at most %lld; %lld %s pair%s left out; cut "
+                 "it%s",
+                 l->path, (long long)l->line, (long long)l->tokens, (long long)l->most,
+                 (long long)p->dropped_long, dataset_split_titles[split],
+                 p->dropped_long == 1 ? " is" : "s are",
+                 l->most < PAIR_LONGEST ? ", or raise --max-tokens" : "");
+}
+
+void dataset_check(dataset *d) {
+    const set_kind *kind = &set_kinds[d->row->task];
+    for (int i = 0; i < DATA_SPLITS; i++) {
+        if (kind->lines) check_words(d, (data_split)i);
+        check_class(d, (data_split)i);
+        check_long(d, (data_split)i);
+    }
+    for (int i = SPLIT_TRAIN + 1; kind->lines && i < DATA_SPLITS; i++)
+        check_common(d, (data_split)i);
+}
+
+/* -- labels */
+
+void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
+                          const char *(*name)(const void *names, int64_t i), const void *names) {
     enum { SHOWN = 3 };
-    const sentence_split *p = &d->sentences.split[SPLIT_TRAIN];
-    int64_t *times = calloc((size_t)count + 1, sizeof *times);
     char examples[256] = "";
-    int once = 0;
-    for (int64_t i = 0; times && i < p->count; i++) times[p->label[i]]++;
-    for (int i = 0; times && i < count; i++) {
+    int64_t once = 0;
+    for (int64_t i = 0; i < count; i++) {
         if (times[i] != 1 || once++ >= SHOWN) continue;
         const size_t used = strlen(examples);
         snprintf(examples + used, sizeof examples - used, "%s '%s'", used ? "," : "",
-                 name(labels, i));
+                 name(names, i));
     }
-    free(times);
     if (once)
-        dataset_warn(d, "%d of %d labels occur%s once in the training text:%s%s", once, count,
-                     once == 1 ? "s" : "", examples, once > SHOWN ? " ..." : "");
+        dataset_warn(d, "%lld of %lld %s occur%s once in the training text:%s%s", (long long)once,
+                     (long long)count, what, once == 1 ? "s" : "", examples,
+                     once > SHOWN ? " ..." : "");
 }

@@ -125,7 +125,13 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
         if (wrong == ENOENT || wrong == ENOTDIR)
             return sr_fail(why, SR_IO, "%s: %s", o->dir, strerror(wrong));
     }
-    return d->row->open(d, o, why);
+    const sr_status status = d->row->open(d, o, why);
+    if (status != SR_OK) return status;
+    const set_kind *kind = &set_kinds[d->row->task];
+    if (d->row->files) dataset_check(d);
+    for (int i = 0; i < DATA_SPLITS && kind->lines && !o->survey; i++)
+        line_hashes_free(kind->lines(d, (data_split)i));
+    return SR_OK;
 }
 
 static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {

@@ -155,7 +155,6 @@ static void note_sentences(dataset *d, int split) {
 
 void dataset_finish_sentences(dataset *d, int64_t classes) {
     sentence_set *s = &d->sentences;
-    dataset_check_sentences(d);
     const int64_t batches = sentence_set_batches(s, SPLIT_TRAIN);
     int64_t words, positions;
     d->shape = (data_shape){.task = s->task,

@@ -10,7 +10,7 @@
 #include "data/sets/tree_set.h"
 #include "text/tag_set.h"
 
-enum { DATA_DESCRIBE = 4096, DATA_WARNINGS = 4096 };
+enum { DATA_SPLITS = 3, DATA_DESCRIBE = 4096, DATA_WARNINGS = 4096 };
 
 /* A row of the table: one data set. open fills images, pairs or running, shape and the description.
  * Its caller frees the memory after a failure. */
@@ -28,6 +28,7 @@ typedef struct set_kind {
     int64_t (*batches)(const dataset *d, data_split split);
     void (*make)(dataset *d, int slot, batch_place at, batch *b); /* in the buffers of a slot */
     const vocab *(*words)(const dataset *d, data_side side);      /* their dictionary; NULL: none */
+    line_hashes *(*lines)(dataset *d, data_split split);          /* of its sentences; NULL: none */
 } set_kind;
 extern const set_kind set_kinds[]; /* by task */
 
@@ -60,12 +61,12 @@ void dataset_note(dataset *d, const char *format, ...) __attribute__((format(pri
 void dataset_warn(dataset *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Notes CR LF of a text, and warns about CR alone. */
 void dataset_check_ends(dataset *d, const file_bytes *f);
-/* data_checks.c: warns about sentences that are one, of one word, of one class, or in the training
- * text, too. Hashes of sentences are freed. */
-void dataset_check_sentences(dataset *d);
-/* Warns about labels of one training sentence. */
-void dataset_check_labels(dataset *d, const char *(*name)(const void *labels, int i),
-                          const void *labels, int count);
+/* data_checks.c: warns about splits of one sentence, of one word in each, of one class, about
+ * sentences that are too long, or in the training text, too. */
+void dataset_check(dataset *d);
+/* Warns about labels that occur once. what: "labels"; times, name: of each [count]. */
+void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
+                          const char *(*name)(const void *names, int64_t i), const void *names);
 /* `given` unless it is NaN. */
 double dataset_share(double given, double otherwise);
 /* The last step of opening a set of each task: the shape, and its numbers in the description. */

@@ -5,15 +5,33 @@
 
 static const char *const good = "1 a b\n1 c d\n2 e f\n2 g h\n";
 
+/* `want` without the folder of the files. */
+static void expect_of(const data_options *o, const char *want) {
+    dataset *d = open_data(o);
+    const char *got = data_warnings(d);
+    const size_t folder = strlen(o->dir);
+    if (!strncmp(got, o->dir, folder)) got += folder + 1;
+    assert_string_equal(got, want);
+    data_close(d);
+}
+
 static void expect(const char *format, const char *train, const char *valid, const char *want) {
     const char *dir = make_folder();
     write_text(dir, "train", train);
     write_text(dir, "valid", valid);
     data_options o = default_options(format, dir);
     o.batch_size = o.eval_batch_size = o.window = 1;
-    dataset *d = open_data(&o);
-    assert_string_equal(data_warnings(d), want);
-    data_close(d);
+    expect_of(&o, want);
+}
+
+static void expect_pairs(const char *const text[4], int64_t vocab_size, const char *want) {
+    static const char *const name[] = {"train.de", "train.en", "valid.de", "valid.en"};
+    const char *dir = make_folder();
+    for (int i = 0; i < 4; i++) write_text(dir, name[i], text[i]);
+    data_options o = default_options("parallel", dir);
+    o.max_tokens = 8;
+    o.vocab_size = vocab_size;
+    expect_of(&o, want);
 }
 
 static void classes_and_sentences(void **state) {
@@ -29,8 +47,145 @@ static void classes_and_sentences(void **state) {
            "4 of 4 labels occur once in the training text: '1', '2', '3' ...");
     expect("labelled", good, "1 a  b\n2 k l\n2 a\n",
            "1 of 3 validation sentences (33.3 %) are in the training text, too");
-    expect("conll", "a B-X\nb O\n\nc O\nd O\n", "b O\nb O\n\na B-X\nb O\n",
+    expect("conll", "a B-X\nb O\n\nc B-X\nd O\n", "b O\nb O\n\na B-X\nb O\n",
            "1 of 2 validation sentences (50.0 %) are in the training text, too");
+}
+
+static void types_of_entities(void **state) {
+    (void)state;
+    expect("conll", "a B-X\nb B-Y\n\nc B-X\nd O\n", "x O\ny O\n\nz B-X\nw O\n",
+           "1 of 2 types of entities occurs once in the training text: 'Y'");
+}
+
+static void pairs(void **state) {
+    (void)state;
+    const char *const train_de = "a b\nc d\ne f\n", *const train_en = "A B\nC D\nE F\n";
+    expect_pairs((const char *const[]){train_de, train_en, "g h\ni j\n", "G H\nI J\n"}, 0, "");
+    expect_pairs((const char *const[]){train_de, train_en, "g h\n", "G H\n"}, 0,
+                 "the validation text is one pair");
+    expect_pairs((const char *const[]){train_de, train_en, "g\ni\n", "G H\nI J\n"}, 0,
+                 "every validation source of a pair is one word; are words separated?");
+    expect_pairs((const char *const[]){train_de, train_en, "g h\ni j\n", "G\nI\n"}, 0,
+                 "every validation target of a pair is one word; are words separated?");
+    /* the pair, not one of its sides, nor the sides of two pairs, nor the words in another order */
+    expect_pairs((const char *const[]){train_de, train_en, "a  b \nc d\nf e\n", "A B\nE F\nE F\n"},
+                 0, "1 of 3 validation pairs (33.3 %) are in the training text, too");
+    expect_pairs((const char *const[]){"a b\n", "c d\n", "c d\ne e\n", "a b\nf f\n"}, 0,
+                 "the training text is one pair");
+    /* unknown words are told apart */
+    expect_pairs((const char *const[]){"a a\na a\na b\na c\n", "a a\na a\na b\na c\n", "a d\na c\n",
+                                       "a d\na c\n"},
+                 8, "1 of 2 validation pairs (50.0 %) are in the training text, too");
+}
+
+static void long_pairs(void **state) {
+    (void)state;
+    const char *const en = "A B\nC D\nE F\nG H\n", *const valid = "x y\nz w\n";
+    expect_pairs((const char *const[]){"a b\nc c c c c c c c\nd d\n\n", en, valid, valid}, 0,
+                 "train.de:2: a sentence of 9 tokens, at most 8; 1 training pair is left out; cut "
+                 "it, or raise --max-tokens");
+    expect_pairs(
+        (const char *const[]){en, "a b\nc\nd d d d d d d d d\ne e e e e e e e\n", valid, valid}, 0,
+        "train.en:3: a sentence of 10 tokens, at most 8; 2 training pairs are left out; "
+        "cut it, or raise --max-tokens");
+    char long_valid[4096] = "x y\nz w\n";
+    for (int i = 0; i < 1024; i++) strcat(long_valid, "v ");
+    expect_pairs((const char *const[]){en, en, long_valid, "x y\nz w\nv v\n"}, 0,
+                 "valid.de:3: a sentence of 1025 tokens, at most 1024; 1 validation pair is left "
+                 "out; cut it");
+}
+
+/* Lines are those of the file, also where markup or other splits lie between them. */
+static void lines_of_long_pairs(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "train.de", "<url>x</url>\na b\n<title>y</title>\nc c c c c c c c\nd d\n");
+    write_text(dir, "train.en", "<url>x</url>\nA B\nC C\nD D\n");
+    write_text(dir, "valid.de", "x y\nz w\n");
+    write_text(dir, "valid.en", "x y\nz w\n");
+    data_options o = default_options("parallel", dir);
+    o.max_tokens = 8;
+    expect_of(&o, "train.de:4: a sentence of 9 tokens, at most 8; 1 training pair is left out; cut "
+                  "it, or raise --max-tokens");
+    char tabbed[4096] = "";
+    for (int i = 0; i < 60; i++) sprintf(tabbed + strlen(tabbed), "en %d\tde %d\n", i, i);
+    strcat(tabbed, "f f f f f f f f\td d\n");
+    write_text(dir, "deu.txt", tabbed);
+    o = default_options("tabbed", dir);
+    strcpy(o.file, "deu.txt"), strcpy(o.columns, "en,de");
+    o.max_tokens = 8;
+    o.valid_share = 0.1, o.test_share = 0.1;
+    expect_of(&o, "deu.txt:61: a sentence of 9 tokens, at most 8; 1 training pair is left out; cut "
+                  "it, or raise --max-tokens");
+}
+
+static void running_text(void **state) {
+    (void)state;
+    expect("text", "a b\nc d\n<unk> e\n", "b a\nd c\n", "");
+    expect("text", "a b\nc d\n<unk> e\n", "b a d c\n", "the validation text is one line");
+    expect("text", "a b\nc d\n<unk> e\n", "a\n\nb\n",
+           "every validation line is one word; are words separated?");
+    /* 2 of 42 words are below 5 %, 3 of 43 above */
+    char valid[512] = "c d\n\n";
+    for (int i = 0; i < 20; i++) strcat(valid, "a a\n");
+    expect("text", "a b\nc d\n<unk> e\n", valid, "");
+    expect("text", "a b\nc d e\n<unk> e\n", strcat(valid, "c d e\n"),
+           "1 of 22 validation lines (6.7 % of the words) are in the training text, too");
+    /* unknown words are told apart */
+    expect("text", "a b\nc d\n<unk> e\n", "x e\n<unk> e\n",
+           "1 of 2 validation lines (50.0 % of the words) are in the training text, too");
+}
+
+#define WORD(id, form, head, label) id "\t" form "\t_\tN\tN\t_\t" head "\t" label "\t_\t_\n"
+#define TWO(a, b, label)            WORD("1", a, "0", "root") WORD("2", b, "1", label) "\n"
+
+static void trees(void **state) {
+    (void)state;
+    const char *const train = TWO("a", "b", "x") TWO("c", "d", "x");
+    expect("trees", train, TWO("e", "f", "x") TWO("g", "h", "x"), "");
+    expect("trees", train, TWO("e", "f", "x"), "the validation text is one sentence");
+    expect("trees", train, WORD("1", "e", "0", "root") "\n" WORD("1", "f", "0", "root") "\n",
+           "every validation sentence is one word; are words separated?");
+    expect("trees", train, TWO("a", "b", "x") TWO("d", "c", "x") TWO("a", "d", "x"),
+           "1 of 3 validation sentences (33.3 %) are in the training text, too");
+    expect("trees", TWO("a", "b", "x") TWO("a", "b", "y") TWO("c", "d", "y"),
+           TWO("e", "f", "x") TWO("g", "h", "x"),
+           "1 of 3 labels of arcs occurs once in the training text: 'x'");
+}
+
+static void images(void **state) {
+    (void)state;
+    unsigned char pixel[16 + 12 * 1] = {0, 0, 8, 3, 0, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 1};
+    unsigned char label[8 + 12] = {0, 0, 8, 1, 0, 0, 0, 12, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1};
+    const char *dir = make_folder();
+    data_options o = default_options("idx", dir);
+    strcpy(o.idx_train_images, "i"), strcpy(o.idx_train_labels, "l");
+    o.valid_images = 2;
+    write_bytes(dir, "i", pixel, sizeof pixel);
+    write_bytes(dir, "l", label, sizeof label);
+    expect_of(&o, "");
+    label[18] = 1; /* of the last but one image */
+    write_bytes(dir, "l", label, sizeof label);
+    expect_of(&o, "all 2 validation images have one class");
+}
+
+static void numbers_as_a_language(void **state) {
+    (void)state;
+    char text[4096] = "";
+    const char *dir = make_folder();
+    for (int i = 0; i < 60; i++)
+        sprintf(text + strlen(text), "%d\tein Haus %d\t%d\ta house %d\n", i, i, i, i);
+    write_text(dir, "deu.txt", text);
+    data_options o = default_options("tabbed", dir);
+    strcpy(o.file, "deu.txt"), strcpy(o.columns, "en,de");
+    o.valid_share = 0.1, o.test_share = 0.1;
+    expect_of(&o, "column 1 (en) has numbers alone, which are no language (Tatoeba's export of "
+                  "four columns: --columns id,A,id2,B)\n"
+                  "every training target of a pair is one word; are words separated?\n"
+                  "every validation target of a pair is one word; are words separated?\n"
+                  "every test target of a pair is one word; are words separated?");
+    strcpy(o.columns, "id,de,id2,en");
+    expect_of(&o, "");
 }
 
 /* From 5 %. */
@@ -62,6 +217,14 @@ static void carriage_returns(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_and_sentences),
+        cmocka_unit_test(types_of_entities),
+        cmocka_unit_test(pairs),
+        cmocka_unit_test(long_pairs),
+        cmocka_unit_test(lines_of_long_pairs),
+        cmocka_unit_test(running_text),
+        cmocka_unit_test(trees),
+        cmocka_unit_test(images),
+        cmocka_unit_test(numbers_as_a_language),
         cmocka_unit_test(few_common_sentences),
         cmocka_unit_test(carriage_returns),
     };

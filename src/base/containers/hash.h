@@ -13,4 +13,10 @@ static inline uint64_t hash_bytes(const void *bytes, size_t count) {
     return h;
 }
 
+/* The hash of a sequence whose hash so far is h (0 at first), with one more value. */
+static inline uint64_t hash_join(uint64_t h, uint64_t value) {
+    h = (h ^ value) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 32;
+}
+
 #endif

@@ -1,6 +1,7 @@
 /* parallel_layouts.c -- takes the sentences out of markup; see parallel_layouts.h. */
 #include "data/readers/parallel_layouts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/line_transform.h"
@@ -49,7 +50,8 @@ static const char *find_segment(const char *line, size_t length, marked_line *fo
     return "<seg> without </seg> on its line";
 }
 
-sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t *left_out, sr_failure *why) {
+sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t **number, int64_t *left_out,
+                                sr_failure *why) {
     line_walk w = {.file = f};
     size_t size = 0;
     *left_out = 0;
@@ -57,6 +59,8 @@ sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t *left_out
     const marked_line first = {w.line, w.length};
     const bool set = begins_with_tag(first, set_tags);
     if (!set && !begins_with_tag(first, talk_tags)) return SR_OK;
+    *number = malloc((size_t)(*lines + 1) * sizeof **number);
+    if (!*number) return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", f->path);
     *lines = 0;
     for (w = (line_walk){.file = f}; line_walk_next(&w);) {
         marked_line keep = {w.line, w.length};
@@ -70,7 +74,7 @@ sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t *left_out
         memmove(f->byte + size, keep.byte, keep.length); /* never beyond the line */
         size += keep.length;
         if (size < f->size) f->byte[size++] = '\n';
-        ++*lines;
+        (*number)[(*lines)++] = w.number;
     }
     f->size = size;
     f->byte[size] = 0;

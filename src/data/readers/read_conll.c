@@ -288,6 +288,27 @@ static sr_status check_options(conll *c, sr_failure *why) {
     return SR_OK;
 }
 
+static const char *type_name(const void *types, int64_t i) {
+    return ((const tag_set *)types)->type[i];
+}
+
+/* Types of one training entity. */
+static sr_status check_types(dataset *d, sr_failure *why) {
+    const sentence_split *p = &d->sentences.split[SPLIT_TRAIN];
+    int64_t *times = calloc((size_t)d->tags->types + 1, sizeof *times);
+    tag_span *span = malloc(CONLL_LONGEST * sizeof *span);
+    for (int64_t i = 0; times && span && i < p->count; i++) {
+        const int64_t spans =
+            tag_set_spans(d->tags, p->tag + p->first[i], p->first[i + 1] - p->first[i], span);
+        for (int64_t k = 0; k < spans; k++) times[span[k].type]++;
+    }
+    if (times && span)
+        dataset_check_labels(d, "types of entities", times, d->tags->types, type_name, d->tags);
+    const bool done = times && span;
+    free(times), free(span);
+    return done ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory for types of entities");
+}
+
 static void note_entities(const conll *c) {
     const tag_set *set = c->d->tags;
     dataset_note(c->d, "; tags of %lld type%s as %s", (long long)set->types,
@@ -324,6 +345,7 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     if (status == SR_OK) status = sentence_set_build(&d->sentences, why);
     if (status == SR_OK) dataset_finish_sentences(d, d->tags->count);
     if (status == SR_OK) note_entities(&c);
+    if (status == SR_OK) status = check_types(d, why);
     /* taggers encode distances alone: other tests may have longer sentences */
     d->shape.longest = 0;
     d->word_column = own.word_column;

@@ -250,8 +250,16 @@ static sr_status read_layout(const labelled *l, const char *name, bool optional,
     return status;
 }
 
-static const char *name_of(const void *labels, int i) {
+static const char *name_of(const void *labels, int64_t i) {
     return ((const label_set *)labels)->name[i];
+}
+
+/* Labels of one training sentence. */
+static void check_labels(labelled *l) {
+    const sentence_split *p = &l->d->sentences.split[SPLIT_TRAIN];
+    int64_t times[LABELS_MAX] = {0};
+    for (int64_t i = 0; i < p->count; i++) times[p->label[i]]++;
+    dataset_check_labels(l->d, "labels", times, l->labels.count, name_of, &l->labels);
 }
 
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
@@ -284,7 +292,7 @@ static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_f
             dataset_note(d, "%s %s", i ? "," : "; labels", l.labels.name[i]);
         if (shown < l.labels.count) dataset_note(d, " ... %s", l.labels.name[l.labels.count - 1]);
         dataset_finish_sentences(d, l.labels.count);
-        dataset_check_labels(d, name_of, &l.labels, l.labels.count);
+        check_labels(&l);
     }
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&l.file[i]);
     label_set_free(&l.labels);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/containers/hash.h"
+#include "base/containers/vector.h"
 #include "base/rng.h"
 #include "data/dataset.h"
 
@@ -26,7 +27,8 @@ typedef struct tabbed {
     int64_t lines;
     byte_buffer text[PAIR_SPLITS][SIDES];
     int64_t count[PAIR_SPLITS]; /* lines */
-    bool words[SIDES];          /* a sentence of the side is no number */
+    int64_t *number[PAIR_SPLITS][SIDES], number_capacity[PAIR_SPLITS][SIDES];
+    bool words[SIDES]; /* a sentence of the side is no number */
 } tabbed;
 
 /* Number of a language in "en,de"; -1: not in it. */
@@ -93,6 +95,10 @@ static sr_status add_line(tabbed *t, int64_t number, const char *line, size_t le
     t->count[split]++;
     for (int i = 0; i < SIDES; i++) {
         byte_buffer *b = &t->text[split][i];
+        int64_t **of = &t->number[split][i];
+        if (!vector_reserve(of, &t->number_capacity[split][i], t->count[split], sizeof **of))
+            return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", t->file.path);
+        (*of)[t->count[split] - 1] = number;
         if (!blank && t->column[i] >= columns)
             return sr_fail(why, SR_FORMAT, "%s:%lld: %d column%s, but %s is column %d",
                            t->file.path, (long long)number, columns, columns == 1 ? "" : "s",
@@ -126,8 +132,8 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
                      o->target, t.file.path, (long long)t.lines);
         for (int i = 0; i < SIDES; i++)
             if (!t.words[i])
-                dataset_note(d,
-                             "; warning: column %d (%s) has numbers alone, which are no language "
+                dataset_warn(d,
+                             "column %d (%s) has numbers alone, which are no language "
                              "(Tatoeba's export of four columns: --columns id,A,id2,B)",
                              t.column[i] + 1, i ? o->target : o->source);
         dataset_check_ends(d, &t.file);
@@ -139,11 +145,12 @@ static sr_status read_texts(dataset *d, const data_options *o, pair_text text[PA
                 f->byte = (uint8_t *)t.text[s][i].byte, f->size = t.text[s][i].size;
                 memcpy(f->path, t.file.path, sizeof f->path);
                 t.text[s][i] = (byte_buffer){0};
+                text[s].number[i] = t.number[s][i], t.number[s][i] = NULL;
             }
         }
     }
     for (int s = 0; s < PAIR_SPLITS; s++)
-        for (int i = 0; i < SIDES; i++) buffer_free(&t.text[s][i]);
+        for (int i = 0; i < SIDES; i++) buffer_free(&t.text[s][i]), free(t.number[s][i]);
     file_free(&t.file);
     return status;
 }

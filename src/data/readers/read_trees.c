@@ -8,6 +8,8 @@
  * Treebank are shares of 0.1.
  */
 
+#include <stdlib.h>
+
 #include "data/dataset.h"
 
 /* "" is the first of the words, auto. */
@@ -89,6 +91,24 @@ static void note_trees(dataset *d, int split) {
                      (long long)p->unlabelled);
 }
 
+static const char *label_name(const void *labels, int64_t i) {
+    return vocab_word(labels, i + TOKEN_FIRST_WORD);
+}
+
+/* Labels of one training word. */
+static sr_status check_labels(dataset *d, sr_failure *why) {
+    const tree_split *p = &d->trees.split[SPLIT_TRAIN];
+    const vocab *labels = d->trees.labels;
+    if (!labels) return SR_OK;
+    const int64_t count = vocab_words(labels), *start = p->of->bank.start;
+    int64_t *times = calloc((size_t)count + 1, sizeof *times);
+    if (!times) return sr_fail(why, SR_MEMORY, "out of memory for labels");
+    for (int64_t i = start[p->first]; i < start[p->first + p->count]; i++) times[p->of->label[i]]++;
+    dataset_check_labels(d, "labels of arcs", times, count, label_name, labels);
+    free(times);
+    return SR_OK;
+}
+
 static sr_status finish(dataset *d, const data_options *o, sr_failure *why) {
     tree_set *s = &d->trees;
     data_trees t;
@@ -102,7 +122,7 @@ static sr_status finish(dataset *d, const data_options *o, sr_failure *why) {
                             .arc_labels = s->labels ? vocab_size(s->labels) : 0};
     note_rules(d);
     for (int i = 0; i < TREE_SPLITS; i++) note_trees(d, i);
-    return SR_OK;
+    return check_labels(d, why);
 }
 
 sr_status trees_open(dataset *d, const data_options *o, sr_failure *why) {

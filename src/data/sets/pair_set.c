@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/hash.h"
 #include "text/bpe/bpe_step.h"
 
 sr_status pair_set_create(pair_set *s, const data_options *o, sr_failure *why) {
@@ -36,6 +37,7 @@ void pair_set_free(pair_set *s) {
         pair_text_free(&p->raw);
         free(p->record);
         free(p->partner);
+        line_hashes_free(&p->lines);
         batch_plan_free(&p->plan);
     }
     const bool joint = s->dictionary[SIDE_SOURCE] == s->dictionary[SIDE_TARGET];
@@ -122,7 +124,16 @@ static bool allocate_split(pair_split *p, const pair_text *t, int64_t lines) {
     return p->record && p->partner;
 }
 
-static void keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES]) {
+/* Notes a pair whose side is longer than `most`. */
+static void drop_long(pair_split *p, int64_t line, const int64_t length[SIDES], int64_t most) {
+    if (p->dropped_long++) return;
+    const data_side side = length[SIDE_SOURCE] + 1 > most ? SIDE_SOURCE : SIDE_TARGET;
+    p->too_long = (long_line){.line = line, .tokens = length[side] + 1, .most = most, .side = side};
+}
+
+/* False when out of memory. */
+static bool keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES],
+                      const uint64_t hash[SIDES]) {
     const pair_side *target = &p->side[SIDE_TARGET];
     for (int64_t i = 0; i < length[SIDE_TARGET]; i++)
         p->unknown += target->id[target->first[p->count] + i] == TOKEN_UNK;
@@ -132,27 +143,33 @@ static void keep_pair(pair_split *p, int64_t line, const int64_t length[SIDES]) 
     for (int i = 0; i < SIDES; i++)
         p->side[i].first[p->count + 1] = p->side[i].first[p->count] + length[i];
     p->count++;
+    return line_hashes_add(&p->lines, hash_join(hash_join(0, hash[SIDE_SOURCE]), hash[SIDE_TARGET]),
+                           length[SIDE_SOURCE] + length[SIDE_TARGET]);
 }
 
 /* Pairs with an empty side, or with one longer than `most` (</s> included), are dropped and
- * counted. */
-static void encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t lines,
+ * counted. False when out of memory. */
+static bool encode_lines(pair_set *s, pair_split *p, const pair_text *t, int64_t lines,
                          int64_t most) {
     text_walk walk[SIDES] = {{&t->side[0], 0}, {&t->side[1], 0}};
-    for (int64_t line = 0; line < lines; line++) {
+    bool done = true;
+    for (int64_t line = 0; done && line < lines; line++) {
         int64_t length[SIDES];
+        uint64_t hash[SIDES];
         bool empty = false, large = false;
         for (int i = 0; i < SIDES; i++) {
             pair_side *side = &p->side[i];
-            length[i] =
-                text_codec_ids(s->dictionary[i], &walk[i], side->id + side->first[p->count], most);
+            length[i] = text_codec_ids(s->dictionary[i], &walk[i], side->id + side->first[p->count],
+                                       most, &hash[i]);
             empty = empty || length[i] == 0;
             large = large || length[i] + 1 > most;
         }
         p->dropped_empty += empty;
-        p->dropped_long += large && !empty;
-        if (!empty && !large) keep_pair(p, line, length);
+        if (large && !empty) drop_long(p, line, length, most);
+        if (empty || large) continue;
+        done = keep_pair(p, line, length, hash);
     }
+    return done;
 }
 
 static sr_status encode_split(pair_set *s, data_split split, const pair_text *t, sr_failure *why) {
@@ -165,13 +182,23 @@ static sr_status encode_split(pair_set *s, data_split split, const pair_text *t,
      * other batches are evaluated on the same pairs. */
     const bool by_batch = split == SPLIT_TRAIN && s->max_tokens < PAIR_LONGEST;
     const int64_t most = by_batch ? s->max_tokens : PAIR_LONGEST;
-    encode_lines(s, p, t, lines, most);
+    if (!encode_lines(s, p, t, lines, most))
+        return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", t->side[0].path);
     if (p->count > 0) return SR_OK;
     return sr_fail(why, SR_FORMAT,
                    "%s: no pair left of %lld: %lld have an empty side, %lld exceed "
                    "%lld tokens",
                    t->side[0].path, (long long)lines, (long long)p->dropped_empty,
                    (long long)p->dropped_long, (long long)most);
+}
+
+/* Names the line in its file. */
+static void locate_long(pair_split *p, const pair_text *t) {
+    long_line *l = &p->too_long;
+    const int64_t *number = t->number[l->side];
+    if (!p->dropped_long) return;
+    l->line = number ? number[l->line] : l->line + 1;
+    memcpy(l->path, t->side[l->side].path, sizeof l->path);
 }
 
 sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *why) {
@@ -181,6 +208,7 @@ sr_status pair_set_build(pair_set *s, pair_text text[PAIR_SPLITS], sr_failure *w
     if (status == SR_OK) status = make_dictionaries(s, &from[SPLIT_TRAIN], why);
     for (int i = 0; status == SR_OK && i < PAIR_SPLITS; i++)
         status = encode_split(s, (data_split)i, &from[i], why);
+    for (int i = 0; i < PAIR_SPLITS; i++) locate_long(&s->split[i], &text[i]);
     for (int i = 0; i < PAIR_SPLITS; i++) pair_text_free(&ready[i]);
     for (int i = SPLIT_TRAIN + 1; status == SR_OK && i < PAIR_SPLITS; i++)
         status = pair_split_keep_raw(&s->split[i], &text[i], why);

@@ -5,6 +5,7 @@
 #include "data/prefetch.h"
 #include "data/sets/batch_plan.h"
 #include "data/sets/epoch_order.h"
+#include "data/sets/line_hashes.h"
 #include "text/bpe/text_codec.h"
 #include "text/text.h"
 #include "text/vocab.h"
@@ -15,7 +16,17 @@ enum { PAIR_SPLITS = 3, PAIR_LONGEST = 1024 /* positions of the models (docs/mod
 typedef struct pair_text {
     file_bytes side[SIDES]; /* byte NULL: no such split */
     int64_t lines;          /* of each side */
+    int64_t *number[SIDES]; /* [lines], from 1, in the file; NULL: line i is i + 1 */
 } pair_text;
+
+/* A line of too many tokens. */
+typedef struct long_line {
+    int64_t
+        line; /* from 0 in the text of the split, -1: none; then its number in the file, from 1 */
+    int64_t tokens, most; /* </s> included */
+    data_side side;
+    char path[FILE_PATH];
+} long_line;
 
 /* Token ids of one side, without </s>: sentence i is id[first[i]] .. id[first[i + 1] - 1]. */
 typedef struct pair_side {
@@ -32,6 +43,8 @@ typedef struct pair_split {
     /* [count], pair whose source this pair has: its own unless sources are shuffled */
     int64_t *partner;
     int64_t dropped_empty, dropped_long;
+    long_line too_long;      /* the first one */
+    line_hashes lines;       /* [count], of both sides; none after the checks */
     int64_t unknown, tokens; /* target tokens that are <unk>; all, </s> included */
     batch_plan plan;
 } pair_split;

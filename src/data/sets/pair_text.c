@@ -5,7 +5,11 @@
 #include "data/sets/pair_set.h"
 
 void pair_text_free(pair_text *t) {
-    for (int i = 0; i < SIDES; i++) file_free(&t->side[i]);
+    for (int i = 0; i < SIDES; i++) {
+        file_free(&t->side[i]);
+        free(t->number[i]);
+        t->number[i] = NULL;
+    }
 }
 
 int64_t pair_set_lines(const pair_set *s, data_split split, const pair_text *t) {
@@ -26,8 +30,7 @@ sr_status pair_set_add_step(pair_set *s, line_transform step, sr_failure *why) {
 
 /* The first lines of a text, not copied; do not free. */
 static pair_text first_lines(const pair_text *t, int64_t lines) {
-    pair_text first = *t;
-    first.lines = lines;
+    pair_text first = {.side = {t->side[0], t->side[1]}, .lines = lines};
     for (int i = 0; i < SIDES && t->side[i].byte && lines < t->lines; i++) {
         const uint8_t *end = t->side[i].byte;
         for (int64_t k = 0; k < lines; k++)

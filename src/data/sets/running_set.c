@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/hash.h"
+
 sr_status running_set_create(running_set *s, const data_options *o, bool bytes, sr_failure *why) {
     *s = (running_set){.limit = o->limit,
                        .vocab_size = o->vocab_size,
@@ -30,7 +32,10 @@ sr_status running_set_create(running_set *s, const data_options *o, bool bytes, 
 }
 
 void running_set_free(running_set *s) {
-    for (int i = 0; i < RUNNING_SPLITS; i++) free(s->split[i].id);
+    for (int i = 0; i < RUNNING_SPLITS; i++) {
+        free(s->split[i].id);
+        line_hashes_free(&s->split[i].hashes);
+    }
     vocab_free(s->words);
     for (int i = 0; i < PREFETCH_SLOTS; i++) free(s->input[i]), free(s->output[i]);
     *s = (running_set){0};
@@ -42,17 +47,25 @@ static int64_t lines_used(const running_set *s, data_split split, int64_t lines)
     return split == SPLIT_TRAIN && s->limit > 0 && s->limit < lines ? s->limit : lines;
 }
 
-/* Appends the words of the walk's line and <eos>. False at a word without id. */
+/* Appends the words of the walk's line and <eos>. False at a word without id, and with *word NULL
+ * when out of memory. */
 static bool encode_line(const running_set *s, running_split *p, text_walk *w, const char **word,
                         size_t *length) {
     const int64_t before = p->tokens;
+    uint64_t hash = 0;
     while (text_word(w, word, length)) {
         const int32_t id = vocab_id(s->words, *word, *length);
         if (id < 0) return false;
+        hash = hash_join(hash,
+                         id == vocab_unknown(s->words) ? hash_bytes(*word, *length) : (uint64_t)id);
         p->id[p->tokens++] = id;
         p->unknown += id == vocab_unknown(s->words);
     }
-    if (p->tokens > before || s->eos_of_empty) p->id[p->tokens++] = 0;
+    const int64_t words = p->tokens - before;
+    p->empty += words == 0;
+    *word = NULL;
+    if (words > 0 && !line_hashes_add(&p->hashes, hash, words)) return false;
+    if (words > 0 || s->eos_of_empty) p->id[p->tokens++] = 0;
     return true;
 }
 
@@ -66,6 +79,7 @@ static sr_status encode_split(running_set *s, running_split *p, const file_bytes
     if (!p->id) return sr_fail(why, SR_MEMORY, "%s: out of memory for its tokens", f->path);
     for (; p->lines < lines; p->lines++) {
         if (encode_line(s, p, &w, &word, &length)) continue;
+        if (!word) return sr_fail(why, SR_MEMORY, "%s: out of memory for its lines", f->path);
         sr_fail(why, SR_FORMAT, "%s:%lld: '%.*s' is not in the dictionary, which has no <unk>",
                 f->path, (long long)p->lines + 1, (int)(length < 80 ? length : 80), word);
         sr_hint(why, "the training text makes the dictionary, up to vocab-size words");

@@ -4,6 +4,7 @@
 
 #include "data/data.h"
 #include "data/prefetch.h"
+#include "data/sets/line_hashes.h"
 #include "text/text.h"
 #include "text/vocab.h"
 
@@ -13,6 +14,8 @@ typedef struct running_split {
     int32_t *id;    /* [tokens] */
     int64_t tokens; /* 0: no such split */
     int64_t lines, unknown;
+    int64_t empty;         /* lines without a word */
+    line_hashes hashes;    /* of the others; none after the checks */
     int64_t pieces, piece; /* sequences side by side, tokens of each */
     int64_t window;        /* tokens of a sequence in a batch */
     int64_t batches;

@@ -62,7 +62,8 @@ sr_status sentence_set_create(sentence_set *s, const data_options *o, sr_failure
 void sentence_set_free(sentence_set *s) {
     for (int i = 0; i < SENTENCE_SPLITS; i++) {
         sentence_split *p = &s->split[i];
-        free(p->first), free(p->label), free(p->line), free(p->hash);
+        free(p->first), free(p->label), free(p->line);
+        line_hashes_free(&p->lines);
         free(p->id), free(p->tag);
         free(p->character), free(p->letter);
         buffer_free(&p->text), buffer_free(&p->spelling);
@@ -84,7 +85,6 @@ static bool grow_sentences(sentence_split *p) {
     const int64_t count = p->count + 2;
     if (!vector_reserve(&p->first, &p->first_capacity, count, sizeof *p->first) ||
         !vector_reserve(&p->line, &p->line_capacity, count, sizeof *p->line) ||
-        !vector_reserve(&p->hash, &p->hash_capacity, count, sizeof *p->hash) ||
         !vector_reserve(&p->label, &p->label_capacity, count, sizeof *p->label))
         return false;
     if (p->count == 0) p->first[0] = 0;
@@ -128,7 +128,9 @@ sr_status sentence_set_end(sentence_set *s, data_split split, int32_t label, int
         p->empty++;
         return SR_OK;
     }
-    p->hash[p->count] = hash_bytes(p->text.byte + p->begin, p->text.size - (size_t)p->begin);
+    const uint64_t hash = hash_bytes(p->text.byte + p->begin, p->text.size - (size_t)p->begin);
+    if (!line_hashes_add(&p->lines, hash, p->words - p->first[p->count]))
+        return sr_fail(why, SR_MEMORY, "out of memory for sentences");
     p->begin = (int64_t)p->text.size;
     p->label[p->count] = label;
     p->line[p->count++] = line;

@@ -11,6 +11,7 @@
 #include "data/prefetch.h"
 #include "data/sets/batch_plan.h"
 #include "data/sets/epoch_order.h"
+#include "data/sets/line_hashes.h"
 #include "text/line_transform.h"
 #include "text/vocab.h"
 
@@ -36,7 +37,7 @@ typedef struct sentence_split {
     int64_t *first;       /* [count + 1]: sentence i is id[first[i]] .. id[first[i + 1] - 1] */
     int32_t *label;       /* [count] */
     int64_t *line;        /* [count], of sentence_set_end */
-    uint64_t *hash;       /* [count], of the words; NULL after the checks */
+    line_hashes lines;    /* [count], of the words; none after the checks */
     int64_t begin;        /* of the open sentence in the text */
     int32_t *id;          /* [words], without marks at the ends; NULL before the build */
     int32_t *tag;         /* [words] */
@@ -49,7 +50,7 @@ typedef struct sentence_split {
     byte_buffer text;     /* words, each with a newline after it; before the build */
     byte_buffer spelling; /* the same for spellings */
     bool open_cut;        /* the open sentence is longer than max_length */
-    int64_t hash_capacity, first_capacity, line_capacity, label_capacity, tag_capacity;
+    int64_t first_capacity, line_capacity, label_capacity, tag_capacity;
 } sentence_split;
 
 /* Buffers of a batch. */

@@ -29,6 +29,10 @@ static const vocab *pair_words(const dataset *d, data_side side) {
     return d->pairs.dictionary[side];
 }
 
+static line_hashes *pair_lines(dataset *d, data_split split) {
+    return &d->pairs.split[split].lines;
+}
+
 static void free_running(dataset *d) {
     running_set_free(&d->running);
 }
@@ -44,6 +48,10 @@ static void make_windows(dataset *d, int slot, batch_place at, batch *b) {
 static const vocab *running_words(const dataset *d, data_side side) {
     (void)side;
     return d->running.words;
+}
+
+static line_hashes *running_lines(dataset *d, data_split split) {
+    return &d->running.split[split].hashes;
 }
 
 static void free_trees(dataset *d) {
@@ -63,6 +71,10 @@ static const vocab *tree_words(const dataset *d, data_side side) {
     return d->trees.words;
 }
 
+static line_hashes *tree_lines(dataset *d, data_split split) {
+    return &d->trees.split[split].lines;
+}
+
 static void free_sentences(dataset *d) {
     sentence_set_free(&d->sentences);
 }
@@ -80,6 +92,10 @@ static const vocab *sentence_words(const dataset *d, data_side side) {
     return d->sentences.dictionary;
 }
 
+static line_hashes *sentence_lines(dataset *d, data_split split) {
+    return &d->sentences.split[split].lines;
+}
+
 static void free_tagged(dataset *d) {
     sentence_set_free(&d->sentences);
     for (int i = 0; i < SENTENCE_SPLITS; i++) file_free(&d->tagged_file[i]);
@@ -87,10 +103,11 @@ static void free_tagged(dataset *d) {
 }
 
 const set_kind set_kinds[] = {
-    [TASK_IMAGES] = {free_images, count_images, make_images, NULL},
-    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs, pair_words},
-    [TASK_LM] = {free_running, count_windows, make_windows, running_words},
-    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences, sentence_words},
-    [TASK_TAGS] = {free_tagged, count_sentences, make_sentences, sentence_words},
-    [TASK_TREES] = {free_trees, count_transitions, make_transitions, tree_words},
+    [TASK_IMAGES] = {free_images, count_images, make_images, NULL, NULL},
+    [TASK_PAIRS] = {free_pairs, count_pairs, make_pairs, pair_words, pair_lines},
+    [TASK_LM] = {free_running, count_windows, make_windows, running_words, running_lines},
+    [TASK_SENTENCES] = {free_sentences, count_sentences, make_sentences, sentence_words,
+                        sentence_lines},
+    [TASK_TAGS] = {free_tagged, count_sentences, make_sentences, sentence_words, sentence_lines},
+    [TASK_TREES] = {free_trees, count_transitions, make_transitions, tree_words, tree_lines},
 };

@@ -14,6 +14,7 @@
 
 #include <stdlib.h>
 
+#include "base/containers/hash.h"
 #include "base/rng.h"
 #include "data/dataset.h"
 
@@ -33,6 +34,7 @@ void tree_set_free(tree_set *s) {
         treebank_free(&b->bank);
         free(b->word), free(b->pos), free(b->label), free(b->head);
         free(s->split[i].kept), free(s->split[i].start), free(s->split[i].kind);
+        line_hashes_free(&s->split[i].lines);
     }
     for (int i = 0; i < PREFETCH_SLOTS; i++) {
         tree_buffers *p = &s->slot[i];
@@ -138,6 +140,16 @@ static bool plan_sentence(tree_split *p, arc_state *state, int64_t sentence) {
     return true;
 }
 
+/* By the words as the file has them. False when out of memory. */
+static bool hash_sentence(tree_split *p, const treebank *t, int64_t sentence) {
+    int32_t words;
+    const tree_word *w = treebank_sentence(t, sentence, &words);
+    uint64_t hash = 0;
+    for (int32_t i = 0; i < words; i++)
+        hash = hash_join(hash, hash_bytes(w[i].form.byte, (size_t)w[i].form.size));
+    return line_hashes_add(&p->lines, hash, words);
+}
+
 static sr_status plan_split(tree_split *p, sr_failure *why) {
     const treebank *t = &p->of->bank;
     const int64_t first = t->start[p->first], end = t->start[p->first + p->count];
@@ -148,7 +160,8 @@ static sr_status plan_split(tree_split *p, sr_failure *why) {
     p->start = calloc((size_t)(p->count + 1), sizeof *p->start);
     p->kind = malloc((size_t)(2 * p->words + 1));
     bool made = p->kept && p->start && p->kind;
-    for (int64_t i = 0; i < p->count && made; i++) made = plan_sentence(p, &state, p->first + i);
+    for (int64_t i = 0; i < p->count && made; i++)
+        made = plan_sentence(p, &state, p->first + i) && hash_sentence(p, t, p->first + i);
     arc_free(&state);
     if (!made)
         return sr_fail(why, SR_MEMORY, "%s: out of memory for its transitions", t->file.path);

@@ -4,6 +4,7 @@
 
 #include "data/prefetch.h"
 #include "data/sets/epoch_order.h"
+#include "data/sets/line_hashes.h"
 #include "data/sets/tree_data.h"
 
 enum { TREE_SPLITS = 3 };
@@ -24,6 +25,7 @@ typedef struct tree_split {
     int64_t unlabelled;     /* sentences with a label that training does not have */
     int64_t *kept, keeps;   /* [keeps] numbers of the others in the bank */
     int64_t *start;         /* [keeps + 1] transitions before each */
+    line_hashes lines;      /* [count]; none after the checks */
     uint8_t *kind;          /* [start[keeps]] */
 } tree_split;
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/containers/hash.h"
+#include "batch/batch.h"
 #include "text/bpe/bpe.h"
 
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
@@ -23,12 +25,18 @@ sr_status text_codec_pieces(const text_codec *c, int side, const char *line, siz
     return status;
 }
 
-int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room) {
+int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room,
+                       uint64_t *hash) {
     const char *word;
     size_t length;
     int64_t n = 0;
-    for (; text_word(w, &word, &length); n++)
-        if (n < room) id[n] = vocab_id(words, word, length);
+    uint64_t h = 0;
+    for (; text_word(w, &word, &length); n++) {
+        if (n >= room) continue;
+        id[n] = vocab_id(words, word, length);
+        h = hash_join(h, id[n] == TOKEN_UNK ? hash_bytes(word, length) : (uint64_t)id[n]);
+    }
+    if (hash) *hash = h;
     return n;
 }
 
@@ -39,7 +47,7 @@ sr_status text_codec_encode(const text_codec *c, int side, const char *line, siz
     sr_status status = text_codec_pieces(c, side, line, length, &ready, why);
     file_bytes f = {.byte = (uint8_t *)ready.byte, .size = ready.size};
     text_walk w = {&f, 0};
-    if (status == SR_OK) *count = text_codec_ids(c->dictionary[side], &w, id, room);
+    if (status == SR_OK) *count = text_codec_ids(c->dictionary[side], &w, id, room, NULL);
     buffer_free(&ready);
     return status;
 }
