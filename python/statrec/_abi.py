@@ -82,9 +82,13 @@ PassSums = struct("PassSums", [
     *several("outer channels inner", c_int64), *several("to square", c_void_p), ("eps", c_double),
     ("root", c_bool)])
 
+DevicePlace = struct("DevicePlace", several("channels sums sums_stride vectors vectors_stride gain more",
+                                             c_int64) + [("eps", c_double)])
+
 # These by module struct's letters: a Structure takes longer than the sums of a small tensor.
 TENSOR, PASS = "NPiqqqPq", "Ni??qqqqP"
 PASS_SUMS = "N7PiiqqqPPd?0N"
+DEVICE_PLACE = "N7qd"
 
 Finish = struct("Finish", several("status reason weights_digest", c_char_p))
 
@@ -133,6 +137,9 @@ PROTOTYPES = {
     "sr_gradient_sums": (None, [_BYTES, _BYTES, *[c_void_p] * 4]),
     "sr_row_norms": (None, [_BYTES, _BYTES, c_void_p, c_double, c_bool, c_void_p]),
     "sr_sum_pass": (None, [_BYTES]),
+    "sr_read_device_sums": (None, [_BYTES, c_int64, c_void_p, c_double, *[c_void_p] * 3]),
+    "sr_read_floats": (None, [c_void_p, c_int64, c_void_p]),
+    "sr_sum_moves": (None, [c_int64, *[c_void_p] * 6]),
     # record.h
     "sr_create": (_RUN, [c_char_p, _TO(Options), _WHY]),
     "sr_lock_refused": (c_char_p, [_RUN]),

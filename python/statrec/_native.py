@@ -1,8 +1,12 @@
-"""libstatrec's own sums of tensors (statrec/moments.h): one pass over memory, all in double.
+"""libstatrec's own sums (statrec/moments.h): of tensors, and of what a GPU has summed.
 
-Called where the tensor is contiguous on the CPU and torch works with few threads: a call runs in
-one. Half the time of torch's kernels there, and as exact as double is.
+Tensors: one pass over memory, all in double. Called where the tensor is contiguous on the CPU and torch
+works with few threads: a call runs in one. Half the time of torch's kernels there, and as exact as double is.
+
+A thread that writes the steps of a GPU calls the library rather than torch, which would hold the
+interpreter's lock for each operation while the training waits.
 """
+import array
 import ctypes
 import functools
 import struct
@@ -25,11 +29,12 @@ _seven = struct.Struct("@7P").pack_into
 
 @functools.lru_cache(maxsize=None)
 def _functions():
-    """sr_moments, sr_gradient_sums, sr_row_norms and sr_sum_pass; None: the library does not load."""
+    """The functions of moments.h that are called here; None: the library does not load."""
     try:
         loaded = library()
         return (loaded.sr_moments, loaded.sr_gradient_sums, loaded.sr_row_norms,
-                loaded.sr_sum_pass)
+                loaded.sr_sum_pass, loaded.sr_read_device_sums, loaded.sr_read_floats,
+                loaded.sr_sum_moves)
     except Error:
         return None
 
@@ -39,6 +44,11 @@ def reads(x, g=None):
     return (x.is_cpu and x.dtype in _ELEMENTS and x.is_contiguous()
             and (g is None or g.is_cpu and g.dtype in _ELEMENTS and g.is_contiguous())
             and torch.get_num_threads() <= _THREADS and _functions() is not None)
+
+
+def loaded():
+    """Whether the library is there."""
+    return _functions() is not None
 
 
 def ready():
@@ -54,21 +64,60 @@ def element(dtype):
 class PassSums:
     """sr_sum_pass of tensors of one shape [outer, width, inner] and type, its arguments prepared.
 
-    to [6, width] and square [2] or None: doubles that live as long. The call takes addresses, which
-    may be None: of g, x, mean, variance, sum g, sum g (x - mean) and the gain.
+    to [6, width]: doubles that live as long. square: whether the squares of sr_row_norms are wanted, which
+    are in `squares` after a call. The call takes addresses, which may be 0: of g, x, mean, variance, sum g,
+    sum g (x - mean) and the gain.
     """
-    __slots__ = ("_given", "_at", "_call")
+    __slots__ = ("_given", "_at", "_call", "squares")
 
     def __init__(self, shape, dtype, vector_dtype, to, square, eps, root):
-        self._given = ctypes.create_string_buffer(_pass_sums.size)
+        self._given, self.squares = ctypes.create_string_buffer(_pass_sums.size), (ctypes.c_double * 2)()
         self._at, self._call = ctypes.addressof(self._given), _functions()[3]
         _pass_sums.pack_into(self._given, 0, _pass_sums.size, *[0] * 7, _ELEMENTS[dtype],
                              _ELEMENTS[vector_dtype], *shape, to.data_ptr(),
-                             0 if square is None else square.data_ptr(), eps, root)
+                             ctypes.addressof(self.squares) if square else 0, eps, root)
 
     def __call__(self, *addresses):
         _seven(self._given, _SIZE_BYTES, *addresses)
         self._call(self._at)
+
+
+class DeviceSums:
+    """sr_read_device_sums of passes whose places in the buffer stay the same, its arguments prepared.
+
+    places: the numbers of an sr_device_place for each pass. block [7, W]: what the call before has read, the
+    passes side by side.
+    """
+
+    def __init__(self, places):
+        size, count = struct.calcsize("@" + _abi.DEVICE_PLACE), len(places)
+        self._places = b"".join(struct.pack("@" + _abi.DEVICE_PLACE, size, *one) for one in places)
+        self._rows, self._found = (ctypes.c_int64 * count)(), (ctypes.c_double * (4 * count))()
+        self.block = torch.empty(7, sum(one[0] for one in places), dtype=torch.float64)
+        self._to, self._count = self.block.data_ptr(), count
+
+    def __call__(self, buffer, scale, rows):
+        """buffer: address; scale: factor of the loss; rows: of each pass, < 0 where the GPU has counted them.
+        Returns the rows, and four numbers of each pass one after the other: two squared norms of rows, the
+        least variance, the largest mean^2/variance."""
+        self._rows[:] = rows
+        _functions()[4](self._places, self._count, buffer, scale, self._rows, self._to, self._found)
+        return self._rows[:], self._found[:]
+
+
+def read_floats(address, to):
+    """float32 numbers at an address as doubles in `to`, contiguous on the CPU."""
+    _functions()[5](address, to.numel(), to.data_ptr())
+
+
+def sum_moves(widths, batch, before, after):
+    """Two sums of each site (sr_sum_moves). widths, and addresses of doubles [width]: lists."""
+    count = len(widths)
+    given = array.array("q", [*widths, *batch, *before, *after])
+    found, at = array.array("d", bytes(16 * count)), given.buffer_info()[0]
+    to = found.buffer_info()[0]
+    _functions()[6](count, *(at + 8 * count * row for row in range(4)), to, to + 8 * count)
+    return found[:count].tolist(), found[count:].tolist()
 
 
 def _given(g, x):

@@ -93,7 +93,8 @@ class Watch:
         self._keeper, self._named = _running.Keeper(), {}
         self._diverged = self._parted = False
         self._make_recorder(recorder, options, model)
-        self._own_rows = self._movement = self._source = None
+        self._own_rows = self._source = None
+        self._moves = self._masked = False
         self._followers, self._early, self._taps = [], "", []
         self._rows = Rows(self._recorder, self.path, self._taps, self._repeat, gradient_norms, resume,
                           forward)
@@ -139,7 +140,7 @@ class Watch:
             self._source = _forward.source(self._running)
             _forward.declare(self._recorder, bool(self._source))
         elif any(_momentum.asked(tap.site) for tap in self._taps):
-            self._movement = _momentum.Movement()
+            self._moves = True
             _momentum.declare(self._recorder)
 
     def _make_taps(self, model, found):
@@ -202,7 +203,7 @@ class Watch:
         """
         if not self._listening:
             return
-        mask = None if valid is None else Mask(torch.as_tensor(valid))
+        mask, self._masked = None if valid is None else Mask(torch.as_tensor(valid)), True
         for tap in self._taps:
             if sites is None or _sites._matches(tap.site.name, None, sites):
                 tap.set_mask(mask)
@@ -255,8 +256,10 @@ class Watch:
     def _step(self, row, numbers, scale, scalars):
         if self._cards is not None:
             self._cards.flush()
-        passes = [caught for tap in self._taps for caught in tap.passes]
-        self._warn(passes)
+        idle = self._shared.idle  # no hook has looked at anything
+        passes = [] if idle else [caught for tap in self._taps for caught in tap.passes]
+        if not idle:
+            self._warn(passes)
         if self._gathered is None:
             self._settle()
         before, named = self._running, self._named
@@ -284,8 +287,8 @@ class Watch:
         found = {}
         if self._own_rows is not None:
             found.update(self._own_rows.scalars(own, hosts, before))
-        if self._movement is not None:
-            found.update(self._movement.scalars(hosts, before, after))
+        if self._moves:
+            found.update(_momentum.scalars(hosts, before, after))
         if self._source:
             found.update(_forward.source_scalars(hosts, self._source))
         return found
@@ -372,12 +375,12 @@ class Watch:
         away = [(one, site) for one in kept if not _running.on_cpu(one)
                 for site, values in one.items() if not values.is_cpu]
         try:
-            normed = [caught for caught in passes if caught.norms is not None]
+            normed = [(caught.site, caught.norms) for caught in passes if caught.norms is not None]
             tensors = [value.detach().reshape(()) for value in
                        (*tensors, *(one[name] for one, name in tables))]
             hosts, got, scale = _passes.to_host(
                 passes, [*tensors, *(one[site] for one, site in away),
-                         *(caught.norms for caught in normed)], scale)
+                         *(norms for _, norms in normed if torch.is_tensor(norms))], scale)
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
             return [], [_NAN] * len(numbers), {}, {}, {}
@@ -393,12 +396,14 @@ class Watch:
 
     def _next(self):
         """Everything as it has to be before the next forward pass."""
-        for tap in self._taps:
+        for tap in self._taps if not self._shared.idle or self._masked else ():
             tap.passes.clear()
             tap.activations = None
             if tap.mask is not None:
                 tap.set_mask(None)
-            tap.prepare(tap.device)
+            if tap.device is not tap.prepared:
+                tap.prepare(tap.device)
+        self._masked = False
         self._records()
 
     def _records(self):
@@ -594,7 +599,7 @@ class Watch:
         self._shared.on = False
         for tap in self._taps:
             tap.detach()
-        self._running = {}
+        self._running, self._keeper = {}, _running.Keeper()
 
     def close(self, status: Optional[str] = None, reason: str = "") -> None:
         """Closes the file. status: "complete" ("diverged" if the last loss is not finite),

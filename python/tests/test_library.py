@@ -137,6 +137,7 @@ class ShorterStructs(unittest.TestCase):
 STRUCTS = {"sr_failure": _abi.Failure, "sr_options": _abi.Options, "sr_site": _abi.Site,
            "sr_step": _abi.Step, "sr_forward": _abi.Forward, "sr_backward": _abi.Backward,
            "sr_pass": _abi.Pass, "sr_tensor": _abi.Tensor, "sr_pass_sums": _abi.PassSums,
+           "sr_device_place": _abi.DevicePlace,
            "sr_finish": _abi.Finish, "sr_run_site": _abi.RunSite, "sr_run_info": _abi.RunInfo,
            "sr_run_metric": _abi.RunMetric, "sr_run_declared": _abi.RunDeclared,
            "sr_run_embedding": _abi.RunEmbedding, "sr_recovery": _abi.Recovery}
@@ -183,6 +184,9 @@ class Headers(InDirectory):
             self.assertEqual(struct.calcsize("@" + 2 * letters), 2 * ctypes.sizeof(kind))
             one = kind.from_buffer_copy(struct.pack("@" + letters, *values))
             self.assertEqual([getattr(one, name) for name, _ in kind._fields_], values)
+        values = [72, *range(1, 8), 0.5]
+        one = _abi.DevicePlace.from_buffer_copy(struct.pack("@" + _abi.DEVICE_PLACE, *values))
+        self.assertEqual([getattr(one, name) for name, _ in one._fields_], values)
         self.assertEqual(struct.calcsize("@" + _abi.PASS_SUMS), ctypes.sizeof(_abi.PassSums))
         values = [128, *range(1, 13), 13, 14, 0.5, True]
         one = _abi.PassSums.from_buffer_copy(struct.pack("@" + _abi.PASS_SUMS, *values))

@@ -1,4 +1,5 @@
 """statrec.watch on a GPU: its kernels in Triton's interpreter, its copies and its thread on the CPU."""
+import ctypes
 import gc
 import os
 import subprocess
@@ -16,7 +17,7 @@ from watch_models import mlp, same_weights, train
 import torch
 from torch import nn
 
-from statrec._gpu import _board, _cards, _fetch, _kernels
+from statrec._gpu import _board, _cards, _fetch, _kernels, _sent
 from statrec._watching import _believed, _sums, _writer
 
 try:
@@ -177,6 +178,58 @@ class Nodes(CardCase):
         _, one, want = self.norm(3, gradient_norms=False)
         self.close_to({**one, "sum_gg": want["sum_gg"]}, want, 4e-6)
 
+    def test_gradients_that_the_host_changes_at_once(self):
+        """Within the backward pass: what waits for its end is read before, if a hook of the parameter says so;
+        else it is left out once, with a warning."""
+        x = torch.randn(30, 5)
+        for hook in ("register_post_accumulate_grad_hook", "node"):
+            model = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6))
+            nodes = []
+            if hook == "node":
+                nodes = [one.expand_as(one).grad_fn.next_functions[0][0] for one in model[1].parameters()]
+                for node, one in zip(nodes, model[1].parameters()):
+                    node.register_hook(lambda *_, one=one: [one.grad.mul_(0), None][1])
+            else:
+                for one in model[1].parameters():
+                    getattr(one, hook)(lambda one: [one.grad.mul_(0), None][1])
+            with fake_watch(model, gradient_norms=False) as run:
+                for step in range(4):
+                    model.zero_grad()
+                    model(x).square().sum().backward()
+                    if hook == "node" and step == 1:
+                        with self.assertWarnsRegex(RuntimeWarning, "1 is not recorded.*overwritten"):
+                            run.step()
+                    else:
+                        run.step()
+                    run._drain()
+            with self.subTest(hook):
+                found = [step["passes"] for step in run.recorder.steps]
+                self.assertEqual([len(one) for one in found], [1, 0, 1, 1] if hook == "node" else [1] * 4)
+                for one in found[2:]:
+                    for a, b in zip(one[0]["sum_g"], found[0][0]["sum_g"]):
+                        self.assertAlmostEqual(a, b, 4)
+
+    def test_vectors_wait_for_the_end(self):
+        """Without g^2 a backward pass copies the vectors of all sites at once, at its end."""
+        copied, whole = [], _cards.copy_all
+        self.patch(_cards, "copy_all", lambda to, given: (copied.append(len(to)), whole(to, given))[1])
+        model = nn.Sequential(*[nn.BatchNorm1d(6) for _ in range(3)])
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, 0.5, 1.5)
+        x, weight = torch.randn(30, 6), torch.randn(30, 6)
+        with fake_watch(model, gradient_norms=False) as run:
+            for _ in range(3):
+                copied.clear()
+                y = model[:2](x)
+                (model[2](y) * weight).sum().backward()
+                self.assertEqual(run._cards.vectors, [])
+                run.step()
+                run._drain()
+        self.assertEqual(copied, [12])
+        one, = run.recorder.passes("2")
+        want = reference(y, weight)
+        self.close_to({**one, "sum_gg": want["sum_gg"]}, want, 4e-6)
+
     def test_gradients_that_the_host_changes(self):
         """.grad may be the node's own tensor, which clipping multiplies in place."""
         model = nn.Sequential(nn.Linear(5, 6), nn.BatchNorm1d(6))
@@ -214,7 +267,7 @@ class Together(CardCase):
         super().setUp()
         self.launched, whole = [], _kernels.Launch.__call__
         self.patch(_kernels.Launch, "__call__", lambda launch, *given: (
-            self.launched.append((given[3] if len(given) > 3 else launch.grid)[2]),
+            self.launched.append((given[4] if len(given) > 4 else launch.grid)[2]),
             whole(launch, *given))[1])
 
     def watched(self, model, batch, steps=1, **options):
@@ -286,21 +339,50 @@ class Together(CardCase):
         self.assertEqual(waiting, [1, 2, 3, 0, 1, 2, 3])
 
     def test_overwritten_while_it_waits(self):
-        """Whatever the host overwrites between the backward pass and step() is told, not recorded."""
+        """What the host overwrites within the backward pass is told, not recorded; later it may."""
         model, kept = nn.Sequential(nn.Identity(), nn.LayerNorm(6), nn.LayerNorm(6)), []
         model[2].register_forward_pre_hook(lambda module, args: kept.append(args[0]))
+        batches, weight, inside = torch.randn(3, 9, 6), torch.randn(9, 6), []
+
+        def overwrite(_=None):
+            with torch.no_grad():
+                kept[-1].add_(1)
         with fake_watch(model) as run:
-            for step in range(2):
-                (model(torch.randn(9, 6)) ** 2).sum().backward()
-                if step:
-                    with torch.no_grad():
-                        kept[-1].add_(1)
+            for step, batch in enumerate(batches):
+                batch = batch.requires_grad_() * 1
+                batch.register_hook(lambda g, step=step: overwrite() if step == 1 else None)
+                y = model(batch)
+                (y * weight).sum().backward()
+                inside.append(kept[-1].detach().clone())
+                if step == 1:
                     with self.assertWarnsRegex(RuntimeWarning, "2 is not recorded.*overwritten"):
                         run.step()
                 else:
+                    overwrite()
                     run.step()
         self.assertEqual([[one["site"] for one in step["passes"]] for step in run.recorder.steps],
-                         [["1", "2"], ["1"]])
+                         [["1", "2"], ["1"], ["1", "2"]])
+        for step in (0, 2):
+            self.close_to(run.recorder.passes("2", step)[0], reference(inside[step], weight))
+
+    def test_a_backward_pass_that_fails(self):
+        """Its end never comes: step() reads what waits, and the next one ends as usual."""
+        model = nn.Sequential(nn.Identity(), nn.LayerNorm(6), nn.Identity(), nn.LayerNorm(6))
+        x, weight = torch.randn(9, 6), torch.randn(9, 6)
+
+        def fail(module, grads):
+            raise ArithmeticError("of the host")
+        with fake_watch(model) as run:
+            handle = model[2].register_full_backward_pre_hook(fail)
+            with self.assertRaises(ArithmeticError):
+                (model(x.requires_grad_() * 1) * weight).sum().backward()
+            run.step()
+            handle.remove()
+            (model(x * 1) * weight).sum().backward()
+            self.assertEqual(run._cards.together._waiting, {})
+            run.step()
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 2])
+        self.close_to(run.recorder.passes("3", 1)[0], reference(model[1](x), weight))
 
     def test_the_last_of_two_passes(self):
         """The first one is read before its place is cleared for the second."""
@@ -338,9 +420,10 @@ class Steps(CardCase):
 
     def test_every(self):
         """Other steps: no hook looks at anything, and their rows are there."""
-        model, forward = mlp(), _cards.Cards.forward
-        called = []
-        self.patch(_cards.Cards, "forward", lambda *given: (called.append(1), forward(*given))[1])
+        model, called = mlp(), []
+        for name in ("forward", "again"):
+            whole = getattr(_cards.Cards, name)
+            self.patch(_cards.Cards, name, lambda *given, whole=whole: (called.append(1), whole(*given))[1])
         with fake_watch(model, every=3) as run:
             train(model, torch.randn(7, 12, 5), run)
         self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [0, 0, 2, 0, 0, 2, 0])
@@ -484,10 +567,10 @@ class Movement(CardCase):
     """mu_moved and mu_apart, of buffers on the CPU and of those that take the way of a GPU's."""
 
     def of_cpu(self, taps):
-        """_Running.of without its look at the device."""
+        """Running.of without its look at the device."""
         pairs = [(tap, tap.module().num_features) for tap in taps
                  if not nn.parameter.is_lazy(tap.module().running_mean)]
-        return [_cards._Running(torch.device("cpu"), pairs)] if pairs else []
+        return [_sent.Running(torch.device("cpu"), pairs)] if pairs else []
 
     def watched(self, model, batches, **options):
         """Pairs (got, want) of the steps that have them, of site "1"; want in float64."""
@@ -513,11 +596,11 @@ class Movement(CardCase):
         return pairs
 
     def test_both_ways(self):
-        for of in (_cards._Running.of, self.of_cpu):
+        for of in (_sent.Running.of, self.of_cpu):
             for lazy in (False, True):
                 for every in (1, 2, 3):
                     with self.subTest(of=of, lazy=lazy, every=every):
-                        self.patch(_cards._Running, "of", of)
+                        self.patch(_sent.Running, "of", of)
                         norm = nn.LazyBatchNorm1d() if lazy else nn.BatchNorm1d(6)
                         model = nn.Sequential(nn.Linear(5, 6), norm, nn.Linear(6, 2))
                         pairs = self.watched(model, list(torch.randn(7, 12, 5)), every=every)
@@ -529,55 +612,97 @@ class Movement(CardCase):
 
 
 class CachedLaunch(unittest.TestCase):
-    """What Triton has compiled is called with prepared arguments."""
+    """What Triton has compiled is called with prepared arguments, after both ways have been compared."""
 
     class Kernel:
-        """Counts what comes by Triton's own way, and what is called directly."""
+        """Adds 1 to the first double of a slot. slow: calls by Triton's own way; fast: direct ones."""
         device_caches = {}
 
-        def __init__(self):
-            self.slow, self.fast = [], []
+        def __init__(self, direct=1.0):
+            self.slow, self.fast, self.adds, self.direct = [], [], 1.0, direct
 
         def __getitem__(self, grid):
-            def launch(*given, num_warps, **constants):
+            def launch(x, slot, *given, num_warps, **constants):
+                slot[0] += self.adds
                 self.slow.append((grid, given, constants, num_warps))
                 return mock.Mock(spec=("run", "function", "packed_metadata"), function="F",
-                                 packed_metadata="M", run=lambda *given: self.fast.append(given))
+                                 packed_metadata="M", run=self.run)
             return launch
+
+        def run(self, *given):
+            ctypes.c_double.from_address(given[10]).value += self.direct * self.adds
+            self.fast.append(given)
 
     def setUp(self):
         patched = mock.patch.object(torch._C, "_cuda_getCurrentRawStream", lambda index: 7, create=True)
         patched.start()
         self.addCleanup(patched.stop)
-        self.kernel = self.Kernel()
-        self.launch = _kernels.Launch(self.kernel, (3, 2), (10, 6, 0.5), dict(MASKED=False, HIGH=16), 8)
         self.x, self.slot = torch.zeros(64), torch.zeros(64, dtype=torch.float64)
+        self.make(self.Kernel())
+
+    def make(self, kernel):
+        self.kernel = kernel
+        self.launch = _kernels.Launch(kernel, (3, 2), (10, 6, 0.5), dict(MASKED=False, HIGH=16), 8)
+
+    def call(self, x=None, stride=16, *grid):
+        self.launch((self.x if x is None else x,), (self.slot,), (self.slot.data_ptr(),), stride, *grid)
+
+    def counts(self):
+        return len(self.kernel.slow), len(self.kernel.fast)
 
     def test_once_by_triton(self):
-        for _ in range(3):
-            self.launch((self.x,), (self.slot,), 16)
-        self.assertEqual(self.kernel.slow, [((3, 2, 1), (self.x, self.slot, 16, 10, 6, 0.5),
-                                             dict(MASKED=False, HIGH=16), 8)])
-        self.assertEqual(self.kernel.fast, 2 * [(3, 2, 1, 7, "F", "M", None, None, None, self.x, self.slot, 16,
-                                                 10, 6, 0.5, False, 16)])
+        """And once for the comparison, in copies."""
+        for count in (1, 2, 3):
+            self.call()
+            self.assertEqual(self.slot[0], count)
+        self.assertEqual(self.kernel.slow, 2 * [((3, 2, 1), (16, 10, 6, 0.5), dict(MASKED=False, HIGH=16), 8)])
+        self.assertEqual(self.kernel.fast[1:], 2 * [(3, 2, 1, 7, "F", "M", None, None, None, self.x.data_ptr(),
+                                                     self.slot.data_ptr(), 16, 10, 6, 0.5, False, 16)])
+
+    def test_what_is_not_the_same(self):
+        """A launcher that does nothing, something else, or raises: never used again."""
+        for direct in (0.0, 1 + 1e-6, "x"):
+            self.make(self.Kernel(direct))
+            self.slot.zero_()
+            for count in (1, 2, 3):
+                self.call()
+                self.assertEqual(self.slot[0], count)
+            self.assertEqual(self.counts()[0], 4)
+            self.assertLessEqual(self.counts()[1], 1)
+
+    def test_nothing_to_compare(self):
+        """Sums of zeros show nothing; the comparison is tried again, not in every step."""
+        self.kernel.adds = 0.0
+        for _ in range(2):
+            self.call()
+        self.kernel.adds = 1.0
+        for count in (1, 2):
+            self.call()
+            self.assertEqual(self.slot[0], count)
+        self.assertEqual(self.counts(), (6, 4))
+        self.make(self.Kernel())
+        self.kernel.adds = 0.0
+        for _ in range(9):
+            self.call()
+        self.assertEqual(self.counts(), (12, 3))
 
     def test_grid_of_several(self):
         for count in (2, 4, 3):
-            self.launch((self.x,), (self.slot,), 16, (3, 2, count))
-        self.assertEqual([given[:3] for given in self.kernel.fast], [(3, 2, 4), (3, 2, 3)])
+            self.call(None, 16, (3, 2, count))
+        self.assertEqual([given[:3] for given in self.kernel.fast], [(3, 2, 2), (3, 2, 4), (3, 2, 3)])
 
     def test_what_the_code_assumes(self):
         """Another alignment or another stride is for Triton to look at."""
         odd = torch.zeros(65)[1:]
-        self.launch((odd,), (self.slot,), 16)
-        self.launch((odd,), (self.slot,), 16)
-        self.assertEqual((len(self.kernel.slow), len(self.kernel.fast)), (2, 0))
-        self.launch((self.x,), (self.slot,), 16)
-        self.launch((odd,), (self.slot,), 16)
-        self.assertEqual((len(self.kernel.slow), len(self.kernel.fast)), (4, 0))
-        self.launch((self.x,), (self.slot,), 32)
-        self.launch((self.x,), (self.slot,), 32)
-        self.assertEqual((len(self.kernel.slow), len(self.kernel.fast)), (5, 1))
+        self.call(odd)
+        self.call(odd)
+        self.assertEqual(self.counts(), (2, 0))
+        self.call()
+        self.call(odd)
+        self.assertEqual(self.counts(), (5, 1))
+        self.call(None, 32)
+        self.call(None, 32)
+        self.assertEqual(self.counts(), (6, 2))
 
 
 class Copies(unittest.TestCase):
@@ -590,7 +715,7 @@ class Copies(unittest.TestCase):
 
     def test_places_do_not_touch(self):
         taps = [mock.Mock(), mock.Mock()]
-        taps[0].gain, taps[1].gain = (lambda: None), (lambda: torch.full((3,), 2.0))
+        taps[0].plain_gain, taps[1].plain_gain = (lambda: None), (lambda: torch.full((3,), 2.0))
         for tap in taps:
             tap.site.eps = 0.1
         board = _board.Board(torch.device("cpu"), {(taps[0], "read", 0): 17, (taps[1], "node", 0): 3,

@@ -10,6 +10,7 @@ whose tensors look alike share one (Together).
 Without Triton there is no `load()`, and torch's operations take the sums (_sums.py). With TRITON_INTERPRET=1
 the kernels run on the CPU.
 """
+import contextlib
 import functools
 import os
 
@@ -18,6 +19,7 @@ import torch
 _WIDEST = 8192  # features of a row that a program has at a time
 _TILE = 4096    # elements of such a piece
 _ROOT = 2
+_TRIES = 3      # comparisons of both ways of a launch whose sums are all zero
 TOGETHER = 4       # sites of a launch, the pointers of rows_together
 SMALL = 128 << 10  # bytes of an x; those of TOGETHER - 1 sites and their g wait: 0.75 MiB at most
 
@@ -57,8 +59,9 @@ def _cut(count, high, most):
 class Launch:
     """A kernel with its grid and what does not change: launched with few steps of Python.
 
-    Triton looks at every argument of every call. What it compiled for the first call is called
-    directly as long as all addresses are multiples of 16, which is all that the compiled code assumes.
+    Triton looks at every argument of every call. What it compiled for the first call is called directly, by
+    addresses, as long as all of them are multiples of 16, which is all that the compiled code assumes. The
+    first call compares both ways, in copies of the slot; where they differ the direct one is never used.
     """
 
     def __init__(self, kernel, grid, numbers, constants, warps):
@@ -66,30 +69,60 @@ class Launch:
         self.kernel, self.grid, self.warps = kernel, (*grid, 1, 1)[:3], warps
         self.numbers, self.constants = numbers, constants
         self.run, self.direct = None, hasattr(kernel, "device_caches")
-        self.stride, self.tail = None, ()
+        self.stride, self.tail, self.tries = None, (), _TRIES  # 0: both ways are the same
 
-    def __call__(self, tensors, slots, stride, grid=None):
-        """tensors: of the host, with any address. slots: parts of a Board, which are multiples of 16.
+    def __call__(self, tensors, parts, at, stride, grid=None):
+        """tensors: of the host, with any address. parts: of slots, and `at` their addresses, multiples of 16.
         grid: another one than that of the launch, for the same kernel."""
         if self.run is not None and stride == self.stride:
-            at, device = 0, tensors[0].device.index
-            for tensor in tensors:
-                at |= tensor.data_ptr()
-            if not at & 15:
-                self.run(*(grid or self.grid), torch._C._cuda_getCurrentRawStream(device), *self.compiled,
-                         *tensors, *slots, *self.tail)
+            addresses, all_ = [tensor.data_ptr() for tensor in tensors], 0
+            for one in addresses:
+                all_ |= one
+            if not all_ & 15:
+                self.run(*(grid or self.grid), torch._C._cuda_getCurrentRawStream(tensors[0].get_device()),
+                         *self.compiled, *addresses, *at, *self.tail)
                 return
-        made = self.kernel[grid or self.grid](*tensors, *slots, stride, *self.numbers, **self.constants,
-                                              num_warps=self.warps)
-        if self.direct and all(tensor.data_ptr() % 16 == 0 for tensor in (*tensors, *slots)):
-            self._keep(made, stride)
+        made = self._by_triton(tensors, parts, stride, grid)
+        if self.direct and all(tensor.data_ptr() % 16 == 0 for tensor in (*tensors, *parts)):
+            self._keep(made, tensors, parts, stride, grid)
 
-    def _keep(self, made, stride):
+    def _by_triton(self, tensors, parts, stride, grid):
+        return self.kernel[grid or self.grid](*tensors, *parts, stride, *self.numbers, **self.constants,
+                                              num_warps=self.warps)
+
+    def _keep(self, made, tensors, parts, stride, grid):
         """The arguments of a launch, as CompiledKernel.run takes them: made once."""
-        if all(hasattr(made, name) for name in ("run", "function", "packed_metadata")):
-            self.run, self.stride = made.run, stride
-            self.compiled = made.function, made.packed_metadata, None, None, None
-            self.tail = (stride, *self.numbers, *self.constants.values())
+        if not all(hasattr(made, name) for name in ("run", "function", "packed_metadata")):
+            self.direct = False
+            return
+        self.run, self.stride = made.run, stride
+        self.compiled = made.function, made.packed_metadata, None, None, None
+        self.tail = (stride, *self.numbers, *self.constants.values())
+        if self.tries:
+            self.tries -= 1
+            try:
+                changed, alike = self._compared(tensors, parts, stride, grid)
+            except Exception:  # a launcher with other arguments than those of Triton 3
+                changed, alike = True, False
+            if changed and alike:
+                self.tries = 0
+            else:
+                self.run, self.direct = None, alike and self.tries > 0
+
+    def _compared(self, tensors, parts, stride, grid):
+        """Whether Triton's own launch adds anything, and the direct one the same."""
+        one, other = ([part.clone() for part in parts] for _ in range(2))
+        self._by_triton(tensors, one, stride, grid)
+        self(tensors, other, [part.data_ptr() for part in other], stride, grid)
+        return (any(not torch.equal(a, part) for a, part in zip(one, parts)),
+                all(_near(a, b) for a, b in zip(one, other)))
+
+
+def _near(a, b):
+    """Whether they differ by no more than the order of additions makes."""
+    least = 1e-9 if a.dtype is torch.float64 else 1e-6
+    largest = a.abs().nan_to_num(0.0, 0.0, 0.0).max().item() if a.numel() else 0.0
+    return torch.allclose(a, b, rtol=0, atol=least * largest, equal_nan=True)
 
 
 class Sums:
@@ -123,15 +156,15 @@ class Sums:
         self.together = Launch(getattr(kernels, several), grid, numbers, constants, warps)
 
     def __call__(self, x, g, valid, slot):
-        self.launch((x, g, x if valid is None else valid), (slot.gain, slot.sums, slot.more), slot.stride)
+        self.launch((x, g, x if valid is None else valid), slot.parts, slot.at, slot.stride)
 
     def of_several(self, parts):
         """parts: up to TOGETHER (x, g, slot) without masks, all of one stride."""
         grid = (*self.together.grid[:2], len(parts))
         padded = [*parts, *[parts[0]] * (TOGETHER - len(parts))]
         self.together([tensor for x, g, _ in padded for tensor in (x, g)],
-                      [part for *_, slot in padded for part in (slot.gain, slot.sums, slot.more)],
-                      parts[0][2].stride, grid)
+                      [part for *_, slot in padded for part in slot.parts],
+                      [one for *_, slot in padded for one in slot.at], parts[0][2].stride, grid)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -158,7 +191,7 @@ class NodeSums:
 
     def __call__(self, g, vectors, slot):
         """vectors: mean, 1/s, sum g, sum g xhat, float32 [width] each."""
-        self.launch((g, *vectors), (slot.sums, slot.rows), slot.stride)
+        self.launch((g, *vectors), slot.parts, slot.at, slot.stride)
 
 
 def _stream(x):
@@ -194,10 +227,24 @@ class Together:
                 dropped()
                 continue
             found.append((x, g, slot))
-            if _stream(x) != stream:  # their memory must not be used again before they are read
-                for tensor in (x, g):
-                    tensor.record_stream(torch.cuda.current_stream(x.device))
-        if len(found) > 1:
-            sums.of_several(found)
-        elif found:
-            sums(found[0][0], found[0][1], None, found[0][2])
+        if found and _stream(found[0][0]) != stream:
+            _follow(stream, found)
+        if not found:
+            return
+        x, g, slot = found[0]
+        with torch.cuda.device(x.device) if x.is_cuda else contextlib.nullcontext():
+            if len(found) > 1:
+                sums.of_several(found)
+            else:
+                sums(x, g, None, slot)
+
+
+def _follow(stream, found):
+    """The current stream waits for that of the backward pass, and its memory for being read."""
+    device = found[0][0].device
+    current = torch.cuda.current_stream(device)
+    current.wait_stream(torch.cuda.ExternalStream(stream, device) if stream
+                        else torch.cuda.default_stream(device))
+    for x, g, _ in found:
+        x.record_stream(current)
+        g.record_stream(current)

@@ -13,27 +13,26 @@ class Pass:
 
     "sums": mean, variance, sum g, sum g (x - mean), sum g^2. "batch_norm": mean,
     1/sqrt(variance + eps), sum g, sum g xhat, sum g^2. "leaf": one [10, width] of
-    _traced.leaf_rows. block: the five and the gain as one [6, width] of doubles, or None.
+    _traced.leaf_rows. block: the five and the gain as one [6, width] of doubles, or None. norms: the two of
+    _sums.row_norms, a tensor or a list of floats.
     """
     __slots__ = ("site", "kind", "tensors", "rows", "samples", "padded", "gamma", "serial", "block",
                  "norms")
 
     def __init__(self, site, kind, tensors, counts, gamma, serial, block=None):
         self.site, self.kind, self.tensors, self.gamma = site, kind, tensors, gamma
-        self.block, self.norms = block, None  # norms: [2] of _sums.row_norms
+        self.block, self.norms = block, None
         self.rows, self.samples, self.padded = counts
         self.serial = serial
 
 
 class Stored:
     """A Pass whose sums and gain are rows of one block that is made once; on the CPU."""
-    __slots__ = ("told", "sums", "gamma", "known", "to", "site", "block", "square", "layout", "like",
-                 "call")
+    __slots__ = ("told", "sums", "gamma", "known", "to", "site", "block", "layout", "like", "call")
 
     def __init__(self, site, width):
         self.site = site
         self.block = block = torch.ones(6, width, dtype=torch.float64)
-        self.square = torch.zeros(2, dtype=torch.float64)
         self.layout = self.like = self.call = None
         *self.sums, self.gamma = block.unbind()
         self.told = Pass(site, None, self.sums, (0, 0, 0), None, 0, block)
@@ -56,7 +55,7 @@ class Stored:
         told.rows, told.samples, told.padded = counts
         return told
 
-    def read(self, layout, g, x, gain, square, counts, serial):
+    def read(self, layout, g, x, gain, square, serial):
         """The Pass of x and g, which libstatrec reads in place. gain [width]: contiguous, or None.
         square: whether the squares of _sums.row_norms are wanted."""
         dtype = layout.dtype if gain is None else gain.dtype
@@ -64,9 +63,9 @@ class Stored:
             self._prepare(layout, dtype, square)
         self.call(g.data_ptr(), x.data_ptr(), 0, 0, 0, 0, 0 if gain is None else gain.data_ptr())
         told = self.told
-        told.kind, told.serial, told.norms = "sums", serial, self.square if square else None
+        told.kind, told.serial, told.norms = "sums", serial, self.call.squares[:] if square else None
         told.gamma = None if gain is None else self.gamma
-        told.rows, told.samples, told.padded = counts
+        told.rows, told.samples, told.padded = layout.counts
         self.known = None  # of fill: which rows have been ones
         return told
 
@@ -86,6 +85,5 @@ class Stored:
 
     def _prepare(self, layout, dtype, square):
         self.layout, self.like = layout, (dtype, square)
-        self.call = _native.PassSums(layout.native, layout.dtype, dtype, self.block,
-                                     self.square if square else None,
+        self.call = _native.PassSums(layout.native, layout.dtype, dtype, self.block, square,
                                      self.site.eps * self.site.share, self.site.uses == "psi2")

@@ -3,6 +3,8 @@
 A HostPass is a row of a site's sums in a tensor of doubles on the CPU, [7, W] for the W features of
 all passes of a step: mean, variance, mean square, sum g, sum g (x - mean), sum g^2, gain.
 """
+import math
+
 import torch
 
 from . import _sums
@@ -165,13 +167,25 @@ def merged(passes):
     return HostPass(passes[0].site, counts, block, 0, passes[0].width, passes[-1].has_gamma)
 
 
-def row_norms(passes, squares, scale):
-    """{"dx_norm": {site name: value}, "direct_norm": ...} of passes with norms: their squares add."""
-    added = {}
-    for caught, two in zip(passes, squares):
-        two, before = two * caught.site.share, added.get(caught.site.name)
-        added[caught.site.name] = two if before is None else before + two
-    if not added:
+def row_norms(normed, fetched, scale):
+    """{"dx_norm": {site name: value}, "direct_norm": ...} of passes, whose squares add. normed: pairs of site
+    and Pass.norms; fetched: those norms that are tensors, on the CPU."""
+    found, fetched = {}, iter(fetched)
+    for site, norms in normed:
+        add_squares(found, site, norms if type(norms) is list else next(fetched).tolist())
+    return roots(found, scale)
+
+
+def add_squares(found, site, two):
+    """Adds the squares of row norms of a pass to those of the site's other passes, {site name: pair}."""
+    before = found.get(site.name)
+    dx, direct = (site.share * square for square in two)
+    found[site.name] = (dx, direct) if before is None else (before[0] + dx, before[1] + direct)
+
+
+def roots(found, scale):
+    """What row_norms returns, of squares of add_squares."""
+    if not found:
         return {}
-    roots = (torch.stack(list(added.values())).sqrt() / scale).T.tolist()
-    return {name: dict(zip(added, row)) for name, row in zip(("dx_norm", "direct_norm"), roots)}
+    return {name: {site: math.sqrt(pair[place]) / scale for site, pair in found.items()}
+            for place, name in enumerate(("dx_norm", "direct_norm"))}

@@ -26,11 +26,14 @@ class Keeper:
 
     def __init__(self):
         self._places, self._times = [], []  # (site, width); (block, its rows, its views) twice
+        self._seen = None  # (taps, [(their modules' buffers, mean, variance)], the tensors) of a copy
 
     def kept(self, taps):
         """A Kept of the taps whose modules have them, copied by one call for all on the CPU. What
         was kept by the call before stays as it is."""
-        places, tensors, away = [], [], {}
+        if self._seen is not None and self._same(taps):
+            return self._copied(self._places, self._seen[2], {})
+        places, tensors, away, seen = [], [], {}, []
         for tap in taps:
             module = tap.module()
             if module is None:
@@ -42,9 +45,18 @@ class Keeper:
             if mean.is_cpu:
                 places.append((tap.site, mean.shape[0]))
                 tensors += mean, variance
+                seen.append((buffers, mean, variance))
             else:
                 away[tap.site] = torch.stack([mean.detach(), variance.detach()])
+        self._seen = (list(taps), seen, tensors) if len(seen) == len(taps) > 0 else None
         return self._copied(places, tensors, away) if places else Kept(away)
+
+    def _same(self, taps):
+        """Whether all modules still have the buffers that they had at the last copy."""
+        before, seen, _ = self._seen
+        return before == taps and all(
+            [buffers.get("running_mean") is mean and buffers.get("running_var") is variance and mean.is_cpu
+             for buffers, mean, variance in seen])
 
     def _copied(self, places, tensors, away):
         if places != self._places:

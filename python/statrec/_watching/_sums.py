@@ -46,6 +46,9 @@ class Layout:
         self.planes = self.first and index is None and not x.movedim(1, -1).is_contiguous()
         self.rows = x.numel() // width if index is None else index.numel()
         self.dtype, self.native = x.dtype, self._native(x)
+        self.gain = self.gain_dtype = None  # a gain that the library reads as it is
+        samples = x.shape[0] if self.first else 0
+        self.counts = self.rows, samples, x.numel() // width - self.rows  # and padded ones
 
     def _native(self, x):
         """(outer, width, inner) of what libstatrec reads in place, or None."""

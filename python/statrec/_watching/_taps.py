@@ -95,7 +95,7 @@ class Tap:
         self.passes, self.misfit, self.order, self.mask, self.valid = [], None, None, None, None
         self.first, self.trailing, self.at_output = site.first, site.trailing, site.at_output
         self.observed, self.width, self.leaf = site.family == "none", site.width, None
-        self.device, self.stored = None, []
+        self.device, self.stored, self.prepared = None, [], None
         self.node_type, self.trusted, self.in_rows = None, _nodes.UNKNOWN, False
         self.last = self.usual = None  # a Call: of this step; one that needs no second look
         self.known = None  # the Layout of the pass before
@@ -132,6 +132,7 @@ class Tap:
 
     def prepare(self, device):
         """Makes the leaf that a compiled graph hands its sums to, where it is not there yet."""
+        self.prepared = device
         here = self.leaf is not None and self.leaf.device == device
         if self.width is None or device is None or device.type == "meta" or here:
             return
@@ -148,7 +149,9 @@ class Tap:
             return None
         compiling = _is_compiling()  # the compiler must guard on little of what steps change
         if not compiling and (
-                self.usual is not None and _nodes.as_usual(self, module, output)
+                self.card is not None and shared.cards is not None
+                and shared.cards.again(self, module, args, output)
+                or self.usual is not None and _nodes.as_usual(self, module, output)
                 or self.known is not None and as_known(self, module, args, output)):
             return None
         if not args and kwargs:
