@@ -489,7 +489,7 @@ SHARE    = $(DESTDIR)$(PREFIX)/share
 PRIVATE  = $(DESTDIR)$(PREFIX)/lib/statrec
 # What programs need at run time, and libstatrec; the whole of a wheel.
 install-programs: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR) $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs/long
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(LIBDIR) $(SHARE)/statrec/plots $(SHARE)/statrec/presets $(SHARE)/statrec/sample_runs/long $(SHARE)/statrec/sample_runs/figures
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	rm -rf $(PRIVATE)
 	$(if $(LEVELS),install -d $(PRIVATE) $(addprefix $(PRIVATE)/glibc-hwcaps/,$(HIGHER)))
@@ -501,6 +501,7 @@ install-programs: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstat
 	install -m 644 $(wildcard share/presets/*.conf) $(SHARE)/statrec/presets
 	install -m 644 $(wildcard sample_runs/*.h5) $(SHARE)/statrec/sample_runs
 	install -m 644 $(wildcard sample_runs/long/*.h5) $(SHARE)/statrec/sample_runs/long
+	install -m 644 $(wildcard sample_runs/figures/*.h5) $(SHARE)/statrec/sample_runs/figures
 install: all man completion install-programs ## copy programs, libraries, headers, manual, completion and plots under DESTDIR/PREFIX
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/include/statrec
 	install -m 644 $(BUILD)/lib/libstatrec.a $(DESTDIR)$(LIBDIR)

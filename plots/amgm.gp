@@ -1,7 +1,7 @@
 #: title outlier steps: excess of the arithmetic over the geometric mean of a batch statistic (Unified Normalization)
 #: question running
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples cv_bn_every nlp_bn_random
+#: samples cv_bn_every nlp_bn_bucketed
 #: size 6.75 2.3
 #: controls x y scale steps
 #: site *
@@ -10,8 +10,8 @@
 #: curves d by site x percent y excess,infinite buckets 100
 #: table s stat-amgm {run} --site {site} --stat {stat} --phase {steps}
 # A panel per run, a line per site: the largest excess (AM - GM)/(M V) of each 1/100 of training, an outlier above 1. Where it is
-# infinite there is a triangle at the upper edge. Last panel: outliers among the tested steps, by site in the order of the
-# forward pass. Of a run without vectors at every step the panel says how far the tested steps are apart. --stat psi2_B or
+# infinite there is a triangle at the upper edge. Last panel, where there are outliers: their share of the tested steps, by site in the
+# order of the forward pass. Of a run without vectors at every step the panel says how far the tested steps are apart. --stat psi2_B or
 # sigma2_B.
 
 eval span('d', 'd_excess_high')
@@ -19,11 +19,16 @@ if (span_count == 0) { eval refuse('no tested step has a finite excess of '.stat
 excess_high = span_high > 1 ? span_high : 1
 eval span_of('d', 'd_excess_high', '(column(d_excess_high) > 0 ? column(d_excess_high) : NaN)')
 excess_low = span_count > 0 && span_low < 1 ? span_low : 1
+array none_text[runs]
 infinite_steps = 0
 tested_steps = 0
 do for [r=1:runs] {
     block = sprintf('s index %d', r - 1)
     eval span_of(block, 's_steps', '(tested_steps = tested_steps + column(s_steps), infinite_steps = infinite_steps + column(s_infinite), 1)')
+    eval span(block, 's_share')
+    outliers = span_count > 0 && span_high > 0
+    eval span(block, 's_steps')
+    none_text[r] = span_count > 0 && !outliers ? sprintf('no outlier in %d steps', span_high) : ''
     eval span(block, 's_spacing')
     if (span_count > 0 && span_high > 1) { run_below[r] = sprintf('vectors every %.3g steps', span_high) }
 }
@@ -43,7 +48,7 @@ if (infinite_steps > 0) {
     legend_type[legend_count] = 991
     legend_mark[legend_count] = 1
 }
-if (runs > 1) {
+if (runs > 1 && shares_high > 0) {
     do for [r=1:runs] {
         legend_text[legend_count + r] = (r == 1 ? 'last panel: ' : '').run_label[r]
         legend_type[legend_count + r] = r
@@ -55,7 +60,7 @@ eval LEGEND_ROOM
 pad_left = 0.68
 pad_right = sites_named ? 0.16 : 0.85
 gap_x = 0.72
-cells = runs + 1
+cells = runs + (shares_high > 0)
 eval RUN_PANELS
 set pointsize 0.3
 # Lines of few points have marks: a single one would not be seen.
@@ -84,26 +89,30 @@ do for [r=1:runs] {
             if (infinite_steps > 0) { command = command.sprintf(', d index %d using d_x:(infinite_at(d_infinite_high)) with points linetype 991', k - 1) }
         }
     }
+    set label 97 none_text[r] at graph 0.97, first 1 right offset 0,-0.6 font ',7' textcolor rgb '#404040' noenhanced front
     eval 'plot '.command.', 1 with lines linetype 990'
     unset colorbox
 }
-eval cell_panel(cells)
-unset title
-set xlabel 'site, from the input' offset 0,0.7
-set ylabel 'outliers (% of steps)' offset 0.4,0
-set xrange [0.5:sites_most + 0.5] noextend
-set xtics autofreq
-eval sprintf('set xtics %d', sites_most < 9 ? 1 : tic_step(sites_most, 8))
-eval linear_axis(0, shares_high > 0 ? 1.06 * shares_high : 1, '%%h')
-set pointsize 0.45
-shares = 'using (column(0) + 1):(100 * column(s_share))'
-command = NO_PLOT
-if (sites_named) {
-    command = command.', s '.shares.' with lines linetype 958 dashtype solid'
-    do for [k=1:d_curves] { command = command.sprintf(', s using (strcol(s_site) eq d_key[%d] ? column(0) + 1 : NaN):(100 * column(s_share)) with points linetype %d', k, 950 + k) }
-} else {
-    do for [r=1:runs] { command = command.sprintf(', s index %d %s with linespoints linetype %d', r - 1, shares, r) }
+unset label 97
+if (shares_high > 0) {
+    eval cell_panel(cells)
+    unset title
+    set xlabel 'site, from the input' offset 0,0.7
+    set ylabel 'outliers (% of steps)' offset 0.4,0
+    set xrange [0.5:sites_most + 0.5] noextend
+    set xtics autofreq
+    eval sprintf('set xtics %d', sites_most < 9 ? 1 : tic_step(sites_most, 8))
+    eval linear_axis(0, 1.06 * shares_high, '%%h')
+    set pointsize 0.45
+    shares = 'using (column(0) + 1):(100 * column(s_share))'
+    command = NO_PLOT
+    if (sites_named) {
+        command = command.', s '.shares.' with lines linetype 958 dashtype solid'
+        do for [k=1:d_curves] { command = command.sprintf(', s using (strcol(s_site) eq d_key[%d] ? column(0) + 1 : NaN):(100 * column(s_share)) with points linetype %d', k, 950 + k) }
+    } else {
+        do for [r=1:runs] { command = command.sprintf(', s index %d %s with linespoints linetype %d', r - 1, shares, r) }
+    }
+    eval 'plot '.command
 }
-eval 'plot '.command
 eval LEGEND_DRAW
 unset multiplot

@@ -1,8 +1,8 @@
 #: title one statistic at every site, runs overlaid
 #: question compare
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn nlp_rbn_1
-#: size 6.75 6
+#: samples nlp_bn figures/rbn_1
+#: size 6.75 2.3
 #: tasks one
 #: controls x y scale smooth steps
 #: site *
@@ -35,7 +35,7 @@ if (runs == 2) {
     stats all using (keep_median(path_of(strcol(all_run)), at_site(strcol(all_site)), cell(all_median))) nooutput name 'MEDIAN'
 }
 ratio_text(i) = paths == 2 && median_of[2*i-1] != 0 && median_of[2*i] / median_of[2*i-1] == median_of[2*i] / median_of[2*i-1] ? \
-    sprintf((panel_width(columns) < 1.4 ? '× ' : 'medians: second / first ').'%.3g', median_of[2*i] / median_of[2*i-1]) : ''
+    sprintf((panel_width(columns) < 1.6 ? 'median × ' : 'medians: second / first ').'%.3g', median_of[2*i] / median_of[2*i-1]) : ''
 if (panels > most_panels) { eval refuse(sprintf('%d panels are more than %d: choose with --site', panels, most_panels)) }
 do for [k=1:d_curves] {
     if (k == 1 || d_run[k] != legend_type[legend_count]) {
@@ -46,14 +46,18 @@ do for [k=1:d_curves] {
 }
 eval LEGEND_ROOM
 legend_height = legend_height + 0.12
-columns = panels > 12 ? 4 : panels > 4 ? 3 : panels > 1 ? 2 : 1
-rows = int((panels + columns - 1) / columns)
 gap_x = 0.2
 gap_y = 0.26
-# Room for the numbers of an axis in every row.
-page_height = head_height + note_height + legend_height + pad_bottom + rows * 0.8 + (rows - 1) * gap_y
+# As many columns of at least an inch as fit, up to four; of those the number that leaves the fewest cells empty.
+most = 1
+do for [n=2:4] { if (n <= panels && panel_width(n) >= 1) { most = n } }
+empty(n) = int((panels + n - 1) / n) * n - panels
+columns = most
+do for [n=most:2:-1] { if (empty(n) < empty(columns)) { columns = n } }
+rows = int((panels + columns - 1) / columns)
+page_height = head_height + note_height + legend_height + pad_bottom + rows * (rows > 6 ? 0.8 : 1.2) + (rows - 1) * gap_y
 if (page_height > figure_height) { figure_height = grow(page_height); eval terminal(figure_height) }
-eval percent_x(25)
+eval percent_x(percent_tics(columns))
 set title noenhanced font ',7' offset 0,-0.75
 
 # The curves of one panel; only numbers get into the command.
@@ -75,7 +79,7 @@ do for [i=1:panels] {
     set ylabel (c == 1 ? stat_name(stat) : '') noenhanced offset 0.3,0
     set title panel_site[i]
     eval STARTUP('')
-    set label 98 ratio_text(i) at graph 0.97, graph 0.93 right font ',6' textcolor rgb '#404040' noenhanced front
+    set label 98 ratio_text(i) at graph 0.97, graph 0.93 right font ',7' textcolor rgb '#404040' noenhanced front
     bands = ''
     lines = ''
     do for [k=1:d_curves] {

@@ -1,7 +1,7 @@
 #: title AdaNorm figures 1-3: convergence of LN variants, training and validation loss after the first tenth of training
 #: question papers
 #: runs 2-8 LN.h5 OTHER.h5 [MORE.h5...]
-#: samples nlp_ln nlp_ln_simple nlp_detach_both nlp_adanorm
+#: samples nlp_ln nlp_adanorm nlp_detach_mean
 #: size 6.75 2.4
 #: tasks one
 #: controls x scale smooth steps

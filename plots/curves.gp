@@ -1,7 +1,7 @@
 #: title training and validation loss of any runs
 #: question healthy
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn nlp_ln nlp_pnv
+#: samples cv_bn cv_ln
 #: size 6.75 2.3
 #: tasks one
 #: controls x y scale smooth steps
@@ -30,6 +30,7 @@ do for [k=1:t_curves] {
 lines = legend_count
 band = lines > 3 ? 0.15 : 0.28
 eval LEGEND_ROOM
+gap_x = 0.66
 set xlabel t_over offset 0,0.7
 
 eval span('t', 't_x')

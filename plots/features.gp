@@ -1,7 +1,7 @@
 #: title outlier features: kurtosis over the features of every site's input through training (He et al. 2024)
 #: question features
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples cv_bn_every nlp_bn
+#: samples cv_bn_every figures/bn_features
 #: size 6.75 2.3
 #: controls x y scale smooth steps
 #: site *

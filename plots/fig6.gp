@@ -1,7 +1,7 @@
 #: title PowerNorm figure 6: normalised singular values of the word embedding
 #: question features
 #: runs 1- LN.h5 PN.h5 [MORE.h5...]
-#: samples nlp_ln nlp_pn nlp_pnv nlp_bn
+#: samples nlp_ln nlp_bn nlp_pn
 #: size 3.25 2.3
 #: tasks one
 #: controls x y scale

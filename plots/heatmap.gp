@@ -79,7 +79,7 @@ do for [c=1:cells] {
     set xlabel (c + cell_columns > cells ? 'training (%)' : '') offset 0,0.7
     set ylabel (cell_column(c) == 1 ? (order eq 'feature' ? 'feature' : order eq 'outlier' ? 'feature, by outlier score' : 'feature, by largest value') : '') offset 0.4,0
     set title enhanced_safe(cut(cell_site[c], title_most - 20 > 12 ? title_most - 20 : 12)).': '.vector_name(stat).(show eq 'median' ? '' : ', '.show)
-    set ytics scale 0 font ',6' ("" 0)
+    set ytics scale 0 font ',7' ("" 0)
     do for [k=cell_first[c]:cell_first[c]+cell_count[c]-1] {
         if (labelled(c, k)) { set ytics add (feature_of(k) k - cell_first[c] + 1) }
     }

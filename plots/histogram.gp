@@ -52,6 +52,7 @@ eval LEGEND_ROOM
 do for [r=1:runs] { run_below[r] = runs > 1 ? ' ' : '' }
 pad_left = 0.62
 gap_x = 0.3
+pad_bottom = 0.42
 eval RUN_PANELS
 eval span('h', 'h_share')
 if (span_count == 0) { eval refuse('no finite value of '.stat.' at these steps') }

@@ -60,7 +60,7 @@ columns = narrow(2, 0.9) ? 1 : 2
 cells = 3 + maps
 rows = int((cells - 1) / columns) + 1
 # Inches of a row; a column of them fills a page.
-figure_height = grow(figure_height - 7.2 + (columns == 1 ? 1.1 : 1.8) * rows)
+figure_height = grow(figure_height - 7.2 + (columns == 1 ? 1.25 : 1.8) * rows)
 eval terminal(figure_height)
 column_of(k) = 1 + (k - 1) % columns
 row_of(k) = 1 + (k - 1) / columns

@@ -29,6 +29,7 @@ do for [r=1:runs] {
 legend_count = tasks
 eval LEGEND_ROOM
 legend_height = legend_height + 0.1
+gap_x = 0.66
 eval span('t', 't_tid_mean')
 if (span_count == 0) { eval refuse('no run has a discrepancy at a site with batch statistics') }
 mean_high = span_high

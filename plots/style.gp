@@ -13,11 +13,11 @@ set datafile separator tab
 grow(h) = figure_fixed ? figure_height : h
 head_height = strlen(figure_title) ? 0.24 : 0
 # A note that is too long for the figure goes on in further lines, behind a blank.
-note_most = int((figure_width - 0.12) / 0.04)
+note_most = int((figure_width - 0.12) / 0.047)
 note_end(text, n) = n < 2 ? note_most : text[n:n] eq ' ' ? n : note_end(text, n - 1)
 note_folded(text) = strlen(text) <= note_most ? text : text[1:note_end(text, note_most)]."\n".note_folded(text[note_end(text, note_most)+1:*])
 note_lines(text) = strlen(text) <= note_most ? 1 : 1 + note_lines(text[note_end(text, note_most)+1:*])
-note_height = strlen(figure_note) ? 0.05 + 0.09 * note_lines(figure_note) : 0
+note_height = strlen(figure_note) ? 0.05 + 0.1 * note_lines(figure_note) : 0
 figure_height = grow(figure_height + head_height + note_height)
 eval terminal(figure_height)
 
@@ -215,6 +215,8 @@ linear_y(low, high) = user_scale('linear') eq 'log' && low > 0 ? ends_y('log', l
 # are drawn.
 x_axis(from, to, step) = x_given ? sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', x_from, x_to, tic_step(x_to - x_from, 5)) : \
     sprintf('set xrange [%.15g:%.15g] noextend; set xtics autofreq; set xtics %.15g', from, to, step)
+# percent_tics(columns): a step whose labels keep apart in panels of that many columns.
+percent_tics(cs) = panel_width(cs == stacked ? 1 : blocks == 2 ? cs / 2 : cs) < 1.05 ? 50 : 25
 percent_x(step) = steps eq 'all' || x_given ? x_axis(0, 100, step) : 'set xrange [*:*] noextend; set xtics autofreq'
 # eval epoch_x(first, last, tics): of epochs, from 0 or the first of the steps that are drawn.
 epoch_from(first) = steps eq 'all' ? 0 : first
@@ -228,15 +230,20 @@ epoch_x(first, last, tics) = x_axis(epoch_from(first), epoch_from(first) + epoch
 array dot_name[entries + 8]
 dot_count = 0
 dot_letter = 0.06
-dot_most = int(0.36 * figure_width / dot_letter)
-dot_cut(text) = cut(text, dot_most)
-dot_tail(text) = strlen(text) <= dot_most ? text : text[1:dot_most-1].'…'
+# Long names take two lines.
+dot_most = int((figure_width < 4 ? 0.38 : 0.24) * figure_width / dot_letter)
+dot_cut(text) = (title_most = dot_most, folded(text))
+dot_tail(text) = (title_most = dot_most, folded_tail(text))
+first_line(text) = strstrt(text, "\n") ? text[1:strstrt(text, "\n")-1] : text
+line_most(text) = strlen(first_line(text)) == strlen(text) ? strlen(text) : strlen(first_line(text)) > strlen(text) - strlen(first_line(text)) - 1 ? strlen(first_line(text)) : \
+    strlen(text) - strlen(first_line(text)) - 1
 array dot_full[entries + 8]
-DOT_ROOM = 'dot_longest = 1; '. \
+DOT_ROOM = 'dot_longest = 1; dot_row = 0.16; '. \
     'do for [i=1:dot_count] { dot_full[i] = dot_name[i] }; eval keep_apart("dot_name", "dot_full", sprintf("%d", dot_count), "dot_cut", "dot_tail"); '. \
     'do for [i=1:dot_count] { '. \
-    'if (strlen(dot_name[i]) > dot_longest) { dot_longest = strlen(dot_name[i]) } }; '. \
-    'dot_height = head_height + note_height + legend_height + pad_bottom + 0.16 * (dot_count + 0.5); '. \
+    'if (line_most(dot_name[i]) > dot_longest) { dot_longest = line_most(dot_name[i]) }; '. \
+    'if (line_most(dot_name[i]) < strlen(dot_name[i])) { dot_row = 0.3 } }; '. \
+    'dot_height = head_height + note_height + legend_height + pad_bottom + dot_row * (dot_count + 0.5); '. \
     'if (dot_height > figure_height) { figure_height = grow(dot_height); eval terminal(figure_height) }; '. \
     'pad_left = 0.24 + dot_letter * dot_longest; gap_x = 0.3; set pointsize 0.6; '. \
     'set grid noytics xtics; set grid linetype 958 linecolor rgb "#D8D8D8" linewidth 0.4 dashtype solid'
@@ -289,7 +296,7 @@ RUN_PANELS = 'cell_columns = cells < 4 ? cells : cells == 4 ? 2 : 3; '. \
     'do for [r=1:runs] { title_lines = strlen(run_label[r]) > title_most || strlen(run_below[r]) ? 2 : title_lines }; '. \
     'above_panels = head_height + note_height + legend_height - 0.12; '. \
     'eval keep_apart("run_folded", "run_label", sprintf("%d", runs), "folded", "folded_tail"); '. \
-    'eval keep_apart("run_cut", "run_label", sprintf("%d", runs), "title_cut", "title_tail"); '. \
+    'eval TITLE_BRIEF; eval keep_apart("run_cut", "run_brief", sprintf("%d", runs), "title_cut", "title_tail"); '. \
     'legend_height = legend_height + 0.12 * title_lines; gap_y = 0.5 + 0.12 * title_lines; '. \
     'figure_height = grow(above_panels + (figure_height - above_panels + 0.12 * (title_lines - 1)) * cell_rows); '. \
     'eval terminal(figure_height); set title noenhanced font ",7" offset 0,-0.7'
@@ -344,13 +351,16 @@ without_part(text, p) = strstrt(text, ', ') == 0 ? text : p < 2 ? text[strstrt(t
 begins_with(text, label) = strlen(label) > 0 && text[1:strlen(label)] eq label
 LEGEND_FULL = 'too_long = 0; do for [i=1:legend_count] { legend_full[i] = legend_of[i] > 0 ? run_brief[legend_of[i]].legend_text[i][strlen(run_label[legend_of[i]])+1:*] : legend_text[i]; '. \
     'if (!(legend_cut(legend_full[i]) eq legend_full[i])) { too_long = 1 } }'
+# BRIEFER: leaves out part part_ of all labels where they stay apart, else goes on to the next part.
+BRIEFER = 'apart_ = 1; do for [r=2:runs] { do for [s_=1:r-1] { if (!(run_label[r] eq run_label[s_]) && '. \
+    'without_part(run_brief[r], part_) eq without_part(run_brief[s_], part_)) { apart_ = 0 } } }; '. \
+    'if (apart_) { do for [r=1:runs] { run_brief[r] = without_part(run_brief[r], part_) } } else { part_ = part_ + 1 }'
+TITLE_BRIEF = 'do for [r=1:runs] { run_brief[r] = run_label[r] }; part_ = 1; do for [round_=1:8] { too_long = 0; '. \
+    'do for [r=1:runs] { if (strlen(run_brief[r]) > title_most) { too_long = 1 } }; if (too_long) { eval BRIEFER } }'
 LEGEND_BRIEF = 'do for [r=1:runs] { run_brief[r] = run_label[r] }; '. \
     'do for [i=1:legend_count] { legend_of[i] = 0; do for [r=1:runs] { if (begins_with(legend_text[i], run_label[r]) && '. \
     '(legend_of[i] == 0 || strlen(run_label[r]) > strlen(run_label[legend_of[i]]))) { legend_of[i] = r } } }; '. \
-    'part_ = 1; eval LEGEND_FULL; do for [round_=1:8] { if (too_long) { apart_ = 1; '. \
-    'do for [r=2:runs] { do for [s_=1:r-1] { if (!(run_label[r] eq run_label[s_]) && '. \
-    'without_part(run_brief[r], part_) eq without_part(run_brief[s_], part_)) { apart_ = 0 } } }; '. \
-    'if (apart_) { do for [r=1:runs] { run_brief[r] = without_part(run_brief[r], part_) }; eval LEGEND_FULL } else { part_ = part_ + 1 } } }'
+    'part_ = 1; eval LEGEND_FULL; do for [round_=1:8] { if (too_long) { eval BRIEFER; eval LEGEND_FULL } }'
 # Entries follow each other in rows; rows beyond the first make the figure higher, not the panels lower.
 array legend_left[entries + 8]
 array legend_row[entries + 8]
@@ -370,5 +380,5 @@ LEGEND_DRAW = 'set lmargin at screen 0; set rmargin at screen 1; set bmargin at 
     'if (legend_mark[i] > 0) { set label "" at screen (legend_x(i) + 0.5 * legend_line / figure_width), screen legend_y(i) point linetype legend_type[i] pointsize 0.6 }; '. \
     'set label legend_short[i] at screen (legend_x(i) + (legend_line + 0.06) / figure_width), screen legend_y(i) left noenhanced textcolor rgb "#202020" }; '. \
     'if (head_height > 0) { set label figure_title at screen 0.5, screen (1 - 0.12 / figure_height) center noenhanced font ",10" textcolor rgb "#202020" }; '. \
-    'if (note_height > 0) { set label note_folded(figure_note) at screen (0.06 / figure_width), screen ((0.07 + 0.09 * (note_lines(figure_note) - 1)) / figure_height) left noenhanced font ",6" textcolor rgb "#808080" }; '. \
+    'if (note_height > 0) { set label note_folded(figure_note) at screen (0.06 / figure_width), screen ((0.07 + 0.1 * (note_lines(figure_note) - 1)) / figure_height) left noenhanced font ",7" textcolor rgb "#808080" }; '. \
     'plot NaN notitle; unset arrow; unset label'

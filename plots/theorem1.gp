@@ -32,6 +32,13 @@ legend_height = legend_height + (runs > 1 ? 0.16 : 0.05)
 gap_y = runs > 1 ? 0.62 : gap_y
 pad_left = 0.72
 gap_x = 0.85
+# Where two panels do not fit side by side, one comes below the other.
+below = narrow(2, 1.1)
+if (below) {
+    gap_y = 0.5
+    figure_height = grow(figure_height + runs * (panel_height(runs) + gap_y))
+    eval terminal(figure_height)
+}
 # Of medians over the steps.
 share(c) = column(c) / column(g_free_var)
 array sites_of[runs]
@@ -78,7 +85,7 @@ do for [r=1:runs] {
             }
         }
         if (strlen(command) > 0) {
-            eval panel(side, 2, r, runs)
+            if (below) { eval panel(1, 1, 2 * (r - 1) + side, 2 * runs) } else { eval panel(side, 2, r, runs) }
             if (side == 1) {
                 eval log_y(low, high)
             } else {

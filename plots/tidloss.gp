@@ -1,7 +1,7 @@
 #: title Regularized BN: discrepancy of the last BN layer and loss gap through training
 #: question compare
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn nlp_rbn
+#: samples nlp_bn figures/rbn_1
 #: size 3.25 3.4
 #: tasks one
 #: controls x smooth

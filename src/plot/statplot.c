@@ -45,9 +45,10 @@ static const option rows[] = {
         "legend labels of the runs, separated by commas (\\, for a comma); default: the settings "
         "that differ"),
     TEXT_OPTION("Output", "title", AT(title), "", "text above the figure"),
-    TEXT_OPTION("Output", "size", AT(size), "",
-                "WIDTHxHEIGHT in inches, as 3.25x2.5, or the text width of a venue: icml, acl (a "
-                "column), icml-wide, acl-wide (both), neurips, iclr"),
+    TEXT_OPTION(
+        "Output", "size", AT(size), "",
+        "WIDTHxHEIGHT in inches, as 3.25x2.5, or the text width of a venue: icml, acl, springer "
+        "(a column), icml-wide, acl-wide, springer-wide (both), neurips, iclr"),
     FLAG_OPTION("Output", "force", AT(force), "no",
                 "report: replace an index.html that no report wrote"),
     FLAG_OPTION("Output", "interactive", AT(interactive), "no",

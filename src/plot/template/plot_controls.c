@@ -79,8 +79,8 @@ static const struct {
     const char *name;
     double width; /* inches */
 } venues[] = {
-    {"icml", 3.25}, {"icml-wide", 6.75}, {"neurips", 5.5},
-    {"iclr", 5.5},  {"acl", 3.03},       {"acl-wide", 6.3},
+    {"icml", 3.25}, {"icml-wide", 6.75}, {"neurips", 5.5},    {"iclr", 5.5},
+    {"acl", 3.03},  {"acl-wide", 6.3},   {"springer", 3.307}, {"springer-wide", 6.850},
 };
 
 /* 0 where it is none. */
