@@ -433,7 +433,9 @@ sr_status data_find(const char *path, data_found *found, sr_failure *why) {
         return sr_fail(why, SR_USAGE, "%.80s...: a path of %zu bytes, at most %d", path,
                        strlen(path), DATA_TEXT - 1);
     if (stat(path, &s) != 0) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
-    snprintf(folder, sizeof folder, "%s", path);
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/') length--;
+    snprintf(folder, sizeof folder, "%.*s", (int)length, path);
     if (!S_ISDIR(s.st_mode)) cut_path(path, folder, &only);
     const sr_status status = folder_files_read(folder, only, &found->files, why);
     if (status != SR_OK) return status;

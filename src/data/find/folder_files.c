@@ -150,14 +150,25 @@ static bool is_no_text(const char *name) {
     return false;
 }
 
+/* Notes a kind of file that no reader of texts takes. */
+static void name_kind(folder_file *file, const char *path) {
+    const file_kind *kind = file_kind_of_path(path);
+    if (kind && kind->id != KIND_GZIP && kind->id != KIND_IDX)
+        snprintf(file->reason, sizeof file->reason, "%s: %s", file->name, kind->name);
+}
+
 static void look_at(const folder_files *f, folder_file *file) {
     char path[FILE_PATH];
     bool found;
     file_bytes text;
     sr_failure why = {0};
-    if (file->folder || is_no_text(file->name)) return;
-    if (file_find(f->path, file->name, path, &found, &why) == SR_OK && found &&
-        file_read(path, &text, &why) == SR_OK) {
+    if (file->folder || file_find(f->path, file->name, path, &found, &why) != SR_OK || !found)
+        return;
+    if (is_no_text(file->name)) {
+        name_kind(file, path);
+        return;
+    }
+    if (file_read(path, &text, &why) == SR_OK) {
         file->looks = text_look(&text, ends_with(file->name, ".csv"));
         file_free(&text);
     }
