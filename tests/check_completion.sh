@@ -51,7 +51,11 @@ has() {
 
 is 'statrec tr' 'train translate'
 is 'statrec help re' 'recover resume'
-has 'statrec ' dictionary list bpe help
+has 'statrec ' dictionary data list bpe help
+is 'statrec data ru' 'runs'
+is 'statrec data --wo' '--word-vectors'
+is 'statrec data --word-vectors no' 'notes.txt'
+is 'statrec train --labels ' 'first single'
 is 'statrec score ' 'bleu conll dep multi-bleu'
 is 'statrec score b' 'bleu'
 is 'statrec bpe ' 'apply learn vocab'

@@ -26,5 +26,6 @@ int cmd_score(const tool *t);
 int cmd_list(const tool *t);
 int cmd_bpe(const tool *t);
 int cmd_dictionary(const tool *t);
+int cmd_data(const tool *t);
 
 #endif

@@ -21,6 +21,7 @@ static const command_row commands[] = {
     {"copy", cmd_copy, "copy a run or a part of it: thinned, fewer sites, anonymous"},
     {"export", cmd_export, "write a run's records or a checkpoint's weights as a NumPy archive"},
     {"score", cmd_score, "score translations, entities or trees against references"},
+    {"data", cmd_data, "say what a folder of data holds, and which command trains on it"},
     {"dictionary", cmd_dictionary, "count the words of texts, as fairseq does"},
     {"list", cmd_list, "list norms, models, presets, data, tasks, stats, figures, sites and more"},
     {"bpe", cmd_bpe, "learn subwords, split text into them, count them"},

@@ -32,11 +32,11 @@ static int64_t read_numbers(const char *at, const char *end, real *value, int64_
 }
 
 /* `width` numbers follow words from `at`. */
-static bool has_spaces(const char *at, const char *end, real *value, int64_t width) {
+static bool has_spaces(const char *at, const char *end, int64_t width) {
     while (at < end) {
         while (at < end && text_separates(*at)) at++;
         while (at < end && !text_separates(*at)) at++;
-        const int64_t numbers = at < end ? read_numbers(at, end, value, width) : 0;
+        const int64_t numbers = at < end ? read_numbers(at, end, NULL, 0) : 0;
         if (numbers >= 0) return numbers == width;
     }
     return false;
@@ -55,30 +55,35 @@ static bool is_head(const char *line, const char *end) {
 /* The dictionary's words that were there. */
 typedef struct reading {
     const vocab *words;
-    tensor *table;
-    real *value;   /* [width] of a line */
+    tensor *table; /* NULL: words are only looked up */
+    int64_t width; /* numbers of a line, 0: those of the first one */
+    real *value;   /* [width] of a line; NULL without a table */
     uint8_t *seen; /* by word */
     int64_t found;
 } reading;
 
 static sr_status take_line(reading *r, const text_lines *t, const char *line, const char *end,
                            sr_failure *why) {
-    const int64_t width = r->table->dim[1];
     const char *blank = line;
     while (blank < end && !text_separates(*blank)) blank++;
-    int64_t numbers = blank < end && blank > line ? read_numbers(blank, end, r->value, width) : -1;
-    if (numbers < 0 && has_spaces(blank, end, r->value, width)) return SR_OK;
-    if (numbers != width) {
+    int64_t numbers = blank < end && blank > line
+                          ? read_numbers(blank, end, r->value, r->value ? r->width : 0)
+                          : -1;
+    if (numbers > 0 && r->width == 0) r->width = numbers;
+    if (numbers < 0 && has_spaces(blank, end, r->width)) return SR_OK;
+    if (numbers != r->width) {
         char text[LINE_TEXT] = "not a word and its numbers";
         if (numbers >= 0)
             snprintf(text, sizeof text,
-                     "%lld numbers, the model's word vectors have %lld (--word-dim)",
-                     (long long)numbers, (long long)width);
+                     r->table ? "%lld numbers, the model's word vectors have %lld (--word-dim)"
+                              : "%lld numbers, the lines before it have %lld",
+                     (long long)numbers, (long long)r->width);
         return text_lines_fail(t, SR_FORMAT, text, why);
     }
     const int32_t id = vocab_id(r->words, line, (size_t)(blank - line));
     if (id < TOKEN_FIRST_WORD) return SR_OK; /* not there, or spelled like a special */
-    memcpy(r->table->value + id * width, r->value, (size_t)width * sizeof(real));
+    if (r->table)
+        memcpy(r->table->value + id * r->width, r->value, (size_t)r->width * sizeof(real));
     r->found += !r->seen[id];
     r->seen[id] = 1;
     return SR_OK;
@@ -127,10 +132,12 @@ sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, vec
     *m = (vector_matches){0};
     text_lines *t = text_lines_open(path, why);
     if (!t) return why->status;
-    reading r = {v, table, malloc((size_t)table->dim[1] * sizeof(real)),
-                 calloc((size_t)table->dim[0], 1), 0};
-    const sr_status status = r.value && r.seen ? take_lines(&r, t, why)
-                                               : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
+    reading r = {.words = v, .table = table, .width = table ? table->dim[1] : 0};
+    r.value = table ? malloc((size_t)r.width * sizeof(real)) : NULL;
+    r.seen = calloc((size_t)vocab_size(v) + 1, 1);
+    const sr_status status = (r.value || !table) && r.seen
+                                 ? take_lines(&r, t, why)
+                                 : sr_fail(why, SR_MEMORY, "%s: out of memory", path);
     if (status == SR_OK) find_missing(&r, m);
     text_lines_warning(t, m->line_ends, sizeof m->line_ends);
     free(r.value), free(r.seen);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/containers/hash.h"
-#include "batch/batch.h"
 #include "text/bpe/bpe.h"
 
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
@@ -29,12 +28,13 @@ int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t ro
                        uint64_t *hash) {
     const char *word;
     size_t length;
+    const int32_t unknown = vocab_unknown(words);
     int64_t n = 0;
     uint64_t h = 0;
     for (; text_word(w, &word, &length); n++) {
         if (n >= room) continue;
         id[n] = vocab_id(words, word, length);
-        h = hash_join(h, id[n] == TOKEN_UNK ? hash_bytes(word, length) : (uint64_t)id[n]);
+        h = hash_join(h, id[n] == unknown ? hash_bytes(word, length) : (uint64_t)id[n]);
     }
     if (hash) *hash = h;
     return n;

@@ -1,0 +1,180 @@
+/* folder_files.c -- the files of a folder; see folder_files.h. */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "data/find/folder_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/utf8.h"
+
+/* -- roles */
+
+static const struct {
+    const char *word;
+    file_role role;
+} role_words[] = {{"train", ROLE_TRAIN}, {"training", ROLE_TRAIN},   {"valid", ROLE_VALID},
+                  {"val", ROLE_VALID},   {"validation", ROLE_VALID}, {"dev", ROLE_VALID},
+                  {"devel", ROLE_VALID}, {"testa", ROLE_VALID},      {"test", ROLE_TEST},
+                  {"tst", ROLE_TEST},    {"testb", ROLE_TEST},       {"t10k", ROLE_TEST}};
+
+/* A word of a name, digits after it left out: "dev2010". */
+static file_role role_of_word(const char *word, size_t length) {
+    for (size_t i = 0; i < sizeof role_words / sizeof *role_words; i++) {
+        const size_t size = strlen(role_words[i].word);
+        if (size > length || strncmp(word, role_words[i].word, size) != 0) continue;
+        if (strspn(word + size, "0123456789") >= length - size) return role_words[i].role;
+    }
+    return ROLE_NONE;
+}
+
+file_role folder_role(const char *name, char rest[FOLDER_NAME]) {
+    if (rest) snprintf(rest, FOLDER_NAME, "%s", name);
+    for (const char *at = name; *at;) {
+        const size_t length = strcspn(at, "._-");
+        const file_role role = role_of_word(at, length);
+        if (role != ROLE_NONE) {
+            if (rest) snprintf(rest, FOLDER_NAME, "%.*s*%s", (int)(at - name), name, at + length);
+            return role;
+        }
+        at += length + (at[length] != 0);
+    }
+    return ROLE_NONE;
+}
+
+/* -- the list */
+
+void folder_files_free(folder_files *f) {
+    free(f->file);
+    *f = (folder_files){0};
+}
+
+folder_file *folder_files_find(const folder_files *f, const char *name) {
+    for (int i = 0; i < f->count; i++)
+        if (!strcmp(f->file[i].name, name)) return &f->file[i];
+    return NULL;
+}
+
+static bool is_shown(const char *name) {
+    for (int n; *name; name += n)
+        if ((n = utf8_shown(name)) <= 0) return false;
+    return true;
+}
+
+/* A link to something that is not below the folder. */
+static bool leads_out(const char *folder, const char *path) {
+    struct stat s;
+    if (lstat(path, &s) != 0 || !S_ISLNK(s.st_mode)) return false;
+    char *inside = realpath(folder, NULL), *target = realpath(path, NULL);
+    const size_t length = inside ? strlen(inside) : 0;
+    const bool below = inside && target && strncmp(inside, target, length) == 0 &&
+                       (target[length] == '/' || length == 1);
+    free(inside), free(target);
+    return !below;
+}
+
+static void add_file(folder_files *f, const char *entry) {
+    char path[FILE_PATH];
+    struct stat s;
+    folder_file own = {0};
+    const size_t length = strlen(entry);
+    const bool packed = length > 3 && strcmp(entry + length - 3, ".gz") == 0;
+    const int n = snprintf(path, sizeof path, "%s/%s", f->path, entry);
+    if (n < 0 || n >= (int)sizeof path || length >= FOLDER_NAME || !is_shown(entry)) {
+        f->others++;
+        return;
+    }
+    if (leads_out(f->path, path)) {
+        f->links++;
+        return;
+    }
+    if (stat(path, &s) != 0 || (!S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))) {
+        f->others++;
+        return;
+    }
+    own.folder = S_ISDIR(s.st_mode);
+    snprintf(own.name, sizeof own.name, "%.*s", (int)(length - (packed && !own.folder ? 3 : 0)),
+             entry);
+    if (folder_files_find(f, own.name)) return; /* plain and .gz */
+    own.role = folder_role(own.name, own.rest);
+    f->file[f->count++] = own;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const folder_file *)a)->name, ((const folder_file *)b)->name);
+}
+
+sr_status folder_files_read(const char *path, const char *only, folder_files *f, sr_failure *why) {
+    *f = (folder_files){.file = calloc(FOLDER_FILES_MOST, sizeof *f->file)};
+    snprintf(f->path, sizeof f->path, "%s", path);
+    if (!f->file) return sr_fail(why, SR_MEMORY, "%s: out of memory for its files", path);
+    if (only) {
+        add_file(f, only);
+        if (f->count == 1) return SR_OK;
+        return sr_fail(why, SR_IO, "%s/%s: not a regular file, or a link out of its folder", path,
+                       only);
+    }
+    DIR *folder = opendir(path);
+    if (!folder) return sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
+    const struct dirent *e;
+    while (!f->more && (e = readdir(folder))) {
+        if (*e->d_name == '.') continue;
+        f->more = f->count == FOLDER_FILES_MOST;
+        if (!f->more) add_file(f, e->d_name);
+    }
+    closedir(folder);
+    qsort(f->file, (size_t)f->count, sizeof *f->file, by_name);
+    return SR_OK;
+}
+
+/* -- looks */
+
+static bool ends_with(const char *name, const char *end) {
+    const size_t a = strlen(name), b = strlen(end);
+    return a > b && strcmp(name + a - b, end) == 0;
+}
+
+/* Descriptions, programs and binary data, which the readers find by their names. */
+static bool is_no_text(const char *name) {
+    static const char *const begin[] = {"README", "LICEN", "COPYING", "CHANGELOG", "_about"};
+    static const char *const end[] = {".md",   ".json", ".yml",   ".yaml", ".py",      ".sh",
+                                      ".html", ".bin",  "-ubyte", "-int",  ".meta.txt"};
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (!strncmp(name, begin[i], strlen(begin[i]))) return true;
+    for (size_t i = 0; i < sizeof end / sizeof *end; i++)
+        if (ends_with(name, end[i])) return true;
+    return false;
+}
+
+/* Notes a kind of file that no reader of texts takes. */
+static void name_kind(folder_file *file, const char *path) {
+    const file_kind *kind = file_kind_of_path(path);
+    if (kind && kind->id != KIND_GZIP && kind->id != KIND_IDX)
+        snprintf(file->reason, sizeof file->reason, "%s: %s", file->name, kind->name);
+}
+
+static void look_at(const folder_files *f, folder_file *file) {
+    char path[FILE_PATH];
+    bool found;
+    file_bytes text;
+    sr_failure why = {0};
+    if (file->folder || file_find(f->path, file->name, path, &found, &why) != SR_OK || !found)
+        return;
+    if (is_no_text(file->name)) {
+        name_kind(file, path);
+        return;
+    }
+    if (file_read(path, &text, &why) == SR_OK) {
+        file->looks = text_look(&text, ends_with(file->name, ".csv"));
+        file_free(&text);
+    }
+    snprintf(file->reason, sizeof file->reason, "%s", why.text);
+}
+
+void folder_files_look(folder_files *f) {
+    for (int i = 0; i < f->count; i++) look_at(f, &f->file[i]);
+}
