@@ -20,7 +20,9 @@ V       ?= 0
 # CLOSURE_x: the libraries of the module x; TESTED_x: those of tests/x; MODULES (tools/modules.awk).
 $(foreach line,$(shell awk -f tools/modules.awk src/MODULES),$(eval $(subst +, ,$(line))))
 MAINS     := src/cli/statrec.c src/plot/statplot.c
-SOURCES   := $(filter-out $(MAINS),$(shell find src -name '*.c' | LC_ALL=C sort))
+# Linked into each program: it runs before the libraries of the program.
+START     := src/base/program/start.c
+SOURCES   := $(filter-out $(MAINS) $(START),$(shell find src -name '*.c' | LC_ALL=C sort))
 # Sources of a module: those of its folder, but for folders that are modules themselves.
 srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(filter src/$(1)/%.c,$(SOURCES)))
 LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),$(m)))
@@ -190,13 +192,13 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 
 LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli) $(BUILD)/link_flags
+$(BUILD)/bin/statrec: $(call objs,$(START) src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
 # A statrec whose calls and allocations fail on demand, for tests.
 FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
-$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
+$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
@@ -210,11 +212,11 @@ $(BUILD)/lib/liblinked.a: $(LINKED)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/bin/statplot: $(call objs,src/plot/statplot.c) $(LINKED) $(call program_libs,plot) $(BUILD)/link_flags
+$(BUILD)/bin/statplot: $(call objs,$(START) src/plot/statplot.c) $(LINKED) $(call program_libs,plot) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call program_libs,table) $(BUILD)/link_flags
+$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call objs,$(START)) $(call program_libs,table) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 

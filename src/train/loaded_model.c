@@ -64,7 +64,8 @@ static sr_status build_model(loaded_model *t, sr_failure *why) {
 
 static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failure *why) {
     t->threads = o->threads ? o->threads : omp_get_num_procs();
-    gemm_setup(t->threads);
+    sr_status status = gemm_begin(t->threads, why);
+    if (status != SR_OK) return status;
     if (*o->data_dir)
         snprintf(t->config.data.dir, sizeof t->config.data.dir, "%.511s", o->data_dir);
     if (o->testpref && *o->testpref)
@@ -72,7 +73,7 @@ static sr_status build(loaded_model *t, const loaded_model_options *o, sr_failur
     t->task = task_of(t->shape.task);
     t->task_options =
         (task_options){t->config.label_smoothing, t->config.smoothing, t->config.bleu_beam};
-    const sr_status status = build_model(t, why);
+    status = build_model(t, why);
     if (status != SR_OK) return status;
     t->tape = tape_create(t->threads, why);
     if (!t->tape) return why->status;

@@ -276,9 +276,9 @@ static sr_status join_ranks(trainer *r, sr_failure *why) {
     if (!r->ranks) r->ranks = r->alone = ranks_open_one(why);
     if (!r->ranks) return why->status;
     r->threads = ranks_threads(r->ranks, (int)r->config->threads);
-    gemm_setup(r->threads);
-    char text[RANKS_TEXT];
-    sr_status status = ranks_look_at_cores(r->ranks, r->threads, text, why);
+    char text[RANKS_TEXT] = "";
+    sr_status status = ranks_agree(r->ranks, gemm_begin(r->threads, why), why);
+    if (status == SR_OK) status = ranks_look_at_cores(r->ranks, r->threads, text, why);
     if (ranks_count(r->ranks) > 1)
         trainer_note(r, "%s, %d shards of every batch%s", ranks_describe(r->ranks), r->shards,
                      r->config->sync_norm ? ", batch statistics synchronised" : "");

@@ -7,6 +7,7 @@
 
 #include "base/real.h"
 #include "engine/scratch.h"
+#include "statrec/base.h"
 
 /* c = op(a) op(b) + beta c, row-major. op(a) is [m x k], stored [k x m] when ta; op(b) is
  * [k x n], stored [n x k] when tb; c is [m x n]. lda, ldb and ldc are row strides. c is not read
@@ -29,6 +30,10 @@ void gemm_chunk(bool ta, bool tb, int64_t m, int64_t n, int64_t k, real alpha, c
  * single-threaded, every OpenMP thread flushes denormals, and only this thread gets signals. A
  * signal handler needs a stack of its own (sigaltstack; see gemm.c). */
 void gemm_setup(int threads);
+
+/* gemm_setup for a program. SR_MEMORY or SR_IO, with a hint, where limits of the system leave no
+ * memory or no threads for products. */
+sr_status gemm_begin(int threads, sr_failure *why);
 
 /* Names the kernels of wide float products: "AMX-BF16", "oneDNN" or "OpenBLAS". */
 const char *gemm_kernels(void);
