@@ -1,7 +1,7 @@
 """usage: bench_nn.py [--device cpu|cuda] [--dtype float32|bfloat16] [--compile] [--rows N]
-                  [--features N] [--rounds N]
+                  [--features N] [--rounds N] [METHOD...]
 
-Forward and backward pass of every method of statrec.nn on one tensor [rows, features], in time of
+Forward and backward pass of every method (or of those named) of statrec.nn on one tensor [rows, features], in time of
 torch's BatchNorm1d; rounds are interleaved, and medians are printed. On a CPU it is processor time.
 The package must be importable, as with PYTHONPATH=python.
 """
@@ -16,6 +16,7 @@ import statrec.nn
 
 def chosen():
     p = argparse.ArgumentParser(description="times of statrec.nn")
+    p.add_argument("method", nargs="*", help="names of statrec train --norm (default: all)")
     p.add_argument("--device", default="cpu")
     p.add_argument("--dtype", default="float32")
     p.add_argument("--compile", action="store_true")
@@ -46,7 +47,7 @@ def main():
     norms = {"torch BatchNorm1d": torch.nn.BatchNorm1d(o.features, device=o.device),
              "torch LayerNorm": torch.nn.LayerNorm(o.features, **place)}
     norms.update((name, statrec.nn.make(name, o.features, device=o.device))
-                 for name in statrec.nn.METHODS)
+                 for name in o.method or statrec.nn.METHODS)
     if o.compile:  # all share one forward(), and dynamo gives up after eight
         torch._dynamo.config.recompile_limit = 4 * len(norms)
     runs = {name: torch.compile(norm) if o.compile else norm for name, norm in norms.items()}
