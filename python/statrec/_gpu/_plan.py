@@ -17,7 +17,7 @@ class Plan:
         self.rows_shape, self.width = tap._shapes(x)
         self.rows = x.numel() // self.width
         self.samples = x.shape[0] if self.first else 0
-        self.whole = self.formed(x) is x or self.first and not self.planes  # its elements lie as wanted
+        self.whole = x.is_contiguous() or self.first and not self.planes  # its elements lie as wanted
         self.squares, self.launches, self.valid_of = norms, {}, (None, None)
         self.small = x.numel() * x.element_size() <= _kernels.SMALL
         site = tap.site

@@ -27,6 +27,13 @@ def _counted(inside, valid, at, MASKED: tl.constexpr):
 
 
 @triton.jit
+def _zeros(HIGH: tl.constexpr, WIDE: tl.constexpr):
+    """The five sums of no tile."""
+    zero = tl.zeros([HIGH, WIDE], tl.float32)
+    return zero, zero, zero, zero, zero
+
+
+@triton.jit
 def _summed(xs, gs, centre, inside, s_x, s_xx, s_g, s_gx, s_gg, SQUARES: tl.constexpr):
     """The five sums with one more tile."""
     c = tl.where(inside, xs - centre, 0)
@@ -93,13 +100,8 @@ def _row_sums(x, g, valid, gain, sums, more, stride, rows, width, each, eps, MAS
     some = _values(x + r[:, None] * width + column[None, :], here[:, None] & fits[None, :])
     centre = _short(tl.sum(some, 0) / tl.maximum(tl.sum(here.to(tl.float32), 0), 1.0))
     count = tl.zeros([HIGH], tl.float32)
-    s_x = tl.zeros([HIGH, WIDE], tl.float32)
-    s_xx = tl.zeros([HIGH, WIDE], tl.float32)
-    s_g = tl.zeros([HIGH, WIDE], tl.float32)
-    s_gx = tl.zeros([HIGH, WIDE], tl.float32)
-    s_gg = tl.zeros([HIGH, WIDE], tl.float32)
-    s_dx = tl.zeros([HIGH, WIDE], tl.float32)
-    s_direct = tl.zeros([HIGH, WIDE], tl.float32)
+    s_x, s_xx, s_g, s_gx, s_gg = _zeros(HIGH, WIDE)
+    s_dx, s_direct, _, _, _ = _zeros(HIGH, WIDE)
     gamma = centre
     if NORM != 0:
         if GAIN:
@@ -140,11 +142,7 @@ def _plane_sums(x, g, valid, sums, more, stride, n, width, length, each, MASKED:
     some = _values(x + start[:, None] + l[None, :], inside)
     centre = _short(tl.sum(tl.sum(some, 1), 0) / tl.maximum(tl.sum(tl.sum(inside.to(tl.float32), 1), 0), 1.0))
     count = tl.zeros([HIGH, WIDE], tl.float32)
-    s_x = tl.zeros([HIGH, WIDE], tl.float32)
-    s_xx = tl.zeros([HIGH, WIDE], tl.float32)
-    s_g = tl.zeros([HIGH, WIDE], tl.float32)
-    s_gx = tl.zeros([HIGH, WIDE], tl.float32)
-    s_gg = tl.zeros([HIGH, WIDE], tl.float32)
+    s_x, s_xx, s_g, s_gx, s_gg = _zeros(HIGH, WIDE)
     for step in range(each):
         r = first + step * HIGH + tl.arange(0, HIGH)
         start = (r.to(tl.int64) * width + feature) * length
