@@ -66,6 +66,10 @@ static void the_path_is_in_the_advice(void **state) {
     assert_string_equal(why.text, "a.xz: an xz file; wanted is text");
     assert_string_equal(why.hint, "`xz -dc a.xz > FILE` unpacks it");
     why = (sr_failure){0};
+    file_kind_check("data_batch_1", "\200\002}q", 4, 0, "CIFAR's binary version", &why);
+    assert_string_equal(why.hint, "take the binary or text version of the data; CIFAR's page has a "
+                                  "\"binary version\"");
+    why = (sr_failure){0};
     file_kind_check("a b;rm.xz", xz, 6, 0, "text", &why);
     assert_string_equal(why.hint, "`xz -dc ARCHIVE > FILE` unpacks it");
     assert_int_equal(file_kind_check("a", "\x89HDF\r\n\x1a\n", 8, ACCEPT(KIND_HDF5), "", NULL),

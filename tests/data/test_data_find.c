@@ -1,8 +1,10 @@
 /* Roles that names tell, looks of texts, and what a folder is taken for. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/rng.h"
 #include "data/find/data_find.h"
 #include "data_files.h"
 
@@ -137,12 +139,29 @@ static void languages(void **state) {
     expect(dir, "parallel trainpref=news validpref= testpref= source=cs target=fr;");
 }
 
+/* Any bytes look like something, and nothing is read beyond them. */
+static void random_bytes(void **state) {
+    (void)state;
+    static const char alphabet[] = "01 \t\t\n\n\r,\"()#-_OBI.a\200\0\001";
+    rng random = rng_create(7);
+    for (int round = 0; round < 20000; round++) {
+        const size_t size = rng_below(&random, 60);
+        uint8_t *byte = malloc(size + 1); /* a zero byte follows a text */
+        assert_non_null(byte);
+        for (size_t i = 0; i < size; i++)
+            byte[i] = (uint8_t)alphabet[rng_below(&random, sizeof alphabet - 1)];
+        byte[size] = 0;
+        const file_bytes f = {.byte = byte, .size = size};
+        const text_kind kind = text_look(&f, round % 2).kind;
+        if (memchr(byte, 0, size) || memchr(byte, 1, size)) assert_int_equal(kind, LOOKS_NOTHING);
+        free(byte);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roles),
-        cmocka_unit_test(looks),
-        cmocka_unit_test(splits),
-        cmocka_unit_test(languages),
+        cmocka_unit_test(roles),     cmocka_unit_test(looks),        cmocka_unit_test(splits),
+        cmocka_unit_test(languages), cmocka_unit_test(random_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

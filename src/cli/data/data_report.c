@@ -208,8 +208,8 @@ static const char *look_text(const folder_file *file) {
 static void print_other(const folder_file *file) {
     char text[FOLDER_NAME + SR_FAILURE_TEXT];
     const char *look = look_text(file);
-    if (*file->reason)
-        snprintf(text, sizeof text, "%s", file->reason);
+    if (*file->why.text)
+        snprintf(text, sizeof text, "%s", file->why.text);
     else
         snprintf(text, sizeof text, "%s%s%s", file->name, *look ? ": " : "", look);
     print_text("other", text);
@@ -247,6 +247,10 @@ void data_report_others(const data_found *found) {
 
 void data_report_nothing(const tool *t, const data_found *found) {
     sr_failure why = {0};
+    if (found->files.count == 1 && *found->files.file->why.text) {
+        tool_report(t, &found->files.file->why);
+        return;
+    }
     data_report_others(found);
     sr_fail(&why, SR_FORMAT, "%s: no data set that a reader knows", found->files.path);
     sr_hint(&why, "`statrec list data` names the formats; docs/data.md has their files");

@@ -154,25 +154,24 @@ static bool is_no_text(const char *name) {
 static void name_kind(folder_file *file, const char *path) {
     const file_kind *kind = file_kind_of_path(path);
     if (kind && kind->id != KIND_GZIP && kind->id != KIND_IDX)
-        snprintf(file->reason, sizeof file->reason, "%s: %s", file->name, kind->name);
+        sr_fail(&file->why, SR_FORMAT, "%s: %s", file->name, kind->name);
 }
 
 static void look_at(const folder_files *f, folder_file *file) {
     char path[FILE_PATH];
     bool found;
     file_bytes text;
-    sr_failure why = {0};
-    if (file->folder || file_find(f->path, file->name, path, &found, &why) != SR_OK || !found)
+    sr_failure *why = &file->why;
+    if (file->folder || file_find(f->path, file->name, path, &found, why) != SR_OK || !found)
         return;
     if (is_no_text(file->name)) {
         name_kind(file, path);
         return;
     }
-    if (file_read(path, &text, &why) == SR_OK) {
+    if (file_read(path, &text, why) == SR_OK) {
         file->looks = text_look(&text, ends_with(file->name, ".csv"));
         file_free(&text);
     }
-    snprintf(file->reason, sizeof file->reason, "%s", why.text);
 }
 
 void folder_files_look(folder_files *f) {

@@ -17,7 +17,7 @@ typedef struct folder_file {
     bool folder;
     bool used; /* by a finding */
     text_looks looks;
-    char reason[SR_FAILURE_TEXT]; /* why it was not read; "" */
+    sr_failure why; /* it was not read; text "": it was, or was not looked at */
 } folder_file;
 
 typedef struct folder_files {
