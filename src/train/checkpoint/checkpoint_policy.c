@@ -103,7 +103,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
              slash ? prefix : ".");
     if (access(path, W_OK | X_OK) != 0) /* now, not hours later */
-        return sr_fail(why, SR_IO, "--checkpoint: %s: %s", path, strerror(errno));
+        return sr_fail(why, SR_IO, "--checkpoint: folder of %s: %s", prefix, strerror(errno));
     return r->from ? checkpoint_sweep(prefix, why) : check_others(r, prefix, why);
 }
 
