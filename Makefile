@@ -100,8 +100,13 @@ all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUIL
 
 # -- libraries and programs --------------------------------------------------------------------
 
+# Before anything is compiled: a header that is missing is told with its package, in a tenth of a second.
+WHOLE  := $(filter all tests unit quick install install-programs bench check-installed fuzz-targets,$(or $(MAKECMDGOALS),all))
+NEEDED := $(if $(WHOLE)$(filter lib,$(MAKECMDGOALS)),hdf5.h isa-l/crc.h) \
+  $(if $(WHOLE),lapacke.h cblas.h zip.h zlib.h pcre2.h unistr.h $(if $(filter 1,$(DNNL)),dnnl.h))
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
+	@$(if $(strip $(NEEDED)),printf '#include <%s>\n' $(NEEDED) | $(CC) $(CPPFLAGS) -DPCRE2_CODE_UNIT_WIDTH=8 -x c -E - >/dev/null 2>&1 || { CC='$(CC)' CPPFLAGS='$(subst ','\'',$(CPPFLAGS))' sh tests/install_packages.sh missing $(if $(WHOLE),,lib); exit 1; })
 	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(ALL_CFLAGS))' > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 # Other libraries link everything anew, and compile nothing.
@@ -514,7 +519,8 @@ install: all man completion install-programs ## copy programs, libraries, header
 	install -d $(addprefix $(SHARE)/man/man,1 3 5)
 	for i in 1 3 5; do install -m 644 $(BUILD)/man/man$$i/*.$$i $(SHARE)/man/man$$i || exit; done
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|; s|@VERSION@|$(VERSION)|; s|@HDF5@|$(HDF5)|' \
-	  src/record/statrec.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/statrec.pc
+	  src/record/statrec.pc.in > $(BUILD)/statrec.pc
+	install -m 644 $(BUILD)/statrec.pc $(DESTDIR)$(LIBDIR)/pkgconfig
 	@echo 'built for $(or $(if $(LEVELS),any $(firstword $(LEVELS)) with more for $(HIGHER)),$(if $(filter native,$(ARCH)),processors like that of this machine alone (ARCH=native)),ARCH=$(ARCH)); before linking with libstatrec.so, ldconfig or an rpath: docs/install.md'
 uninstall: ## remove what install copied
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)))

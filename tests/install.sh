@@ -46,7 +46,15 @@ make_there() {
     "$make" --no-print-directory -C "$top" MODE="$mode" DESTDIR="$work/root" PREFIX="$dir" LIBDIR="$dir/lib" "$@"
 }
 
-check "make install fails" make_there install || exit 1
+# as root's umask is on some systems: others must be able to read what is installed
+install_there() (
+    umask 077
+    make_there install
+)
+check "make install fails" install_there || exit 1
+closed=$(find "$work/root" -mindepth 1 ! -type l ! -perm -004 -o -type d ! -perm -005 | head -n 3)
+[ -z "$closed" ] || fault "under umask 077, others cannot read what is installed: $closed"
+looked=$((looked + 1))
 prefix=$work/root$dir lib=$work/root$dir/lib
 
 # -- libraries

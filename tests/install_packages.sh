@@ -1,8 +1,11 @@
 #!/bin/sh
 # usage: install_packages.sh build|check|lint|mpi|browser
+#        install_packages.sh missing [lib]
 # Installs the Debian packages that are missing for building, for that and `make check`, or for that and
 # `make lint` or `make MPI=1 check-mpi`. Names them first and asks nothing. NO_INSTALL=1 only names them. Silent
 # when nothing is missing.
+# `missing` names on standard error what the compiler does not find for a build (lib: of the recorder library alone),
+# and the command that installs it.
 build="gcc make pkg-config libc6-dev libhdf5-dev libopenblas-dev liblapacke-dev libdnnl-dev libisal-dev zlib1g-dev libzip-dev libunistring-dev libpcre2-dev gnuplot-nox help2man"
 check="libcmocka-dev hdf5-tools python3 python3-h5py python3-venv mandoc groff-base"
 lint="clang-format clang libomp-dev shellcheck mypy"
@@ -14,6 +17,7 @@ build) wanted=$build ;;
 check) wanted="$build $check" ;;
 lint) wanted="$build $check $lint" ;;
 mpi) wanted="$build $check $mpi" ;;
+missing) wanted=$(echo "$build" | sed 's/ gnuplot.*//') ;;
 browser) wanted="$build $check $browser" ;;
 *)
     echo "usage: install_packages.sh build|check|lint|mpi|browser" >&2
@@ -48,7 +52,7 @@ is_there() {
     pkg-config) command -v pkg-config ;;
     libc6-dev) has_header stdio.h ;;
     libhdf5-dev) pkg-config --exists hdf5-serial ;;
-    libopenblas-dev) has_header cblas.h || pkg-config --exists openblas ;;
+    libopenblas-dev) has_header cblas.h || { [ -z "${CPPFLAGS-}" ] && pkg-config --exists openblas; } ;;
     liblapacke-dev) has_header lapacke.h ;;
     libdnnl-dev) has_header dnnl.h ;;
     libisal-dev) has_header isa-l/crc.h ;;
@@ -79,8 +83,18 @@ is_there() {
 }
 
 has_header() {
-    printf '#include <%s>\n' "$1" | "${CC:-gcc}" -E -
+    # shellcheck disable=SC2086 # a list of words
+    printf '#include <%s>\n' "$1" | "${CC:-gcc}" ${CPPFLAGS-} -E -
 }
+
+if [ "$1" = missing ]; then
+    [ "${2-}" = lib ] && wanted="gcc make pkg-config libc6-dev libhdf5-dev libisal-dev"
+    missing=
+    for package in $wanted; do is_there "$package" || missing="$missing $package"; done
+    echo "make: the compiler does not find what these Debian packages hold:${missing:- (all are there: see CPPFLAGS)}" >&2
+    [ -z "$missing" ] || echo "make: hint: sudo apt-get install$missing" >&2
+    exit 1
+fi
 
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
     missing=

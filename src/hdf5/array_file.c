@@ -156,6 +156,7 @@ static sr_status check_format(const array_reader *r, const char *format, int64_t
     const bool same = status == SR_OK && !strcmp(found, format);
     free(found);
     if (status == SR_MEMORY) return sr_fail(why, status, "%s: no memory to read it", r->path);
+    if (status == SR_IO) return sr_fail(why, status, "%s", unread.text);
     if (!same) return sr_fail(why, SR_FORMAT, "%s: not a %s file", r->path, format);
     status = array_reader_int(r, "format_version", &version, why);
     if (status != SR_OK || (version >= 1 && version <= newest)) return status;

@@ -324,8 +324,9 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why) {
     return ranks_agree(r->ranks, status, why);
 }
 
-/* A run without a step leaves no file, and leaves a resumed run unchanged. */
-static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
+/* A run without a step leaves no file, and leaves a resumed run unchanged. *named: it has its
+ * name. */
+static sr_status close_record(trainer *r, sr_status so_far, bool *named, sr_failure *why) {
     const bool never_began = !r->from && !r->finished; /* a signal came while the data were read */
     if (!r->stepped && (so_far != SR_OK || never_began)) {
         run_record_abandon(r->record);
@@ -338,6 +339,7 @@ static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
     if (diverged && !failed && r->finished) status = "diverged", reason = diverged;
     sr_failure refused = {0};
     sr_status closed = run_record_close(r->record, status, reason, r->result->digest, &refused);
+    *named = closed == SR_OK;
     if (failed || closed == SR_OK) return so_far;
     *why = refused;
     return closed;
@@ -345,7 +347,11 @@ static sr_status close_record(trainer *r, sr_status so_far, sr_failure *why) {
 
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why) {
     so_far = trainer_dump_close(r, so_far, why);
-    sr_status status = close_record(r, so_far, why);
+    bool named = false;
+    sr_failure own = {0};
+    sr_status status = close_record(r, so_far, &named, why);
+    const sr_status swept = trainer_checkpoints_close(r, named, r->stepped, &own);
+    if (status == SR_OK && swept != SR_OK) *why = own, status = swept;
     if (status == SR_OK && r->checkpoint_lost.status != SR_OK) /* the rows are complete */
         *why = r->checkpoint_lost, status = why->status;
     tape_free(r->tape);

@@ -155,12 +155,14 @@ sr_status trainer_dump_step(trainer *r, const batch *b, double loss, const run_s
 sr_status trainer_dump_close(trainer *r, sr_status so_far, sr_failure *why);
 
 /* Checkpoints (checkpoint_policy.c). Open: finds the metric of --keep-best. Evaluated: after a
- * validation. Between: after an update, when it is time for one. Last: when a signal ends the
- * run. */
+ * validation. Between: after an update, when it is time for one. Last: when a signal ends the run.
+ * Close: those of the run that this one replaces go when its file has the name (named), and come
+ * back when it has not begun. */
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why);
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e);
 sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *why);
 sr_status trainer_checkpoint_last(trainer *r, sr_failure *why);
+sr_status trainer_checkpoints_close(const trainer *r, bool named, bool began, sr_failure *why);
 
 /* 16 hexadecimal digits over all weights and running state; over the weights. */
 void trainer_digest(model *m, char digest[32]);

@@ -8,6 +8,7 @@
  *     fail    the call fails (EIO); those behind it work again
  *     full    that one and every write behind it fail (ENOSPC)
  *     alloc   the allocation fails
+ *     read    that read and those behind it fail (EIO)
  *     locks   every lock of a file fails, with errno K
  *   STATREC_FAULT_FILES=.h5.part   only calls on files whose path ends so are counted, and fail
  *   STATREC_FAULT_COUNT=FILE   "CALLS ALLOCATIONS" of a process that ends by itself
@@ -30,16 +31,17 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static enum { NONE, KILL, TORN, FAIL, FULL, ALLOC, LOCKS } fault;
+static enum { NONE, KILL, TORN, FAIL, FULL, ALLOC, LOCKS, READ } fault;
 static long at;
 static atomic_long calls, allocations;
 
 /* -- what is asked for */
 
 __attribute__((constructor)) static void read_fault(void) {
-    static const char *const names[] = {"", "kill:", "torn:", "fail:", "full:", "alloc:", "locks:"};
+    static const char *const names[] = {
+        "", "kill:", "torn:", "fail:", "full:", "alloc:", "locks:", "read:"};
     const char *text = getenv("STATREC_FAULT");
-    for (int i = 1; text && i <= LOCKS; i++)
+    for (int i = 1; text && i <= READ; i++)
         if (strncmp(text, names[i], strlen(names[i])) == 0) {
             fault = i;
             at = strtol(text + strlen(names[i]), NULL, 10);
@@ -111,6 +113,25 @@ static void *next(const char *name) {
     } original = {.symbol = next(name)}
 
 /* -- calls of the system */
+
+static bool read_fails(int fd) {
+    static atomic_long reads;
+    if (fault != READ || !concerns_open(fd) || ++reads < at) return false;
+    errno = EIO;
+    return true;
+}
+
+ssize_t read(int fd, void *bytes, size_t size) {
+    typedef ssize_t function(int, void *, size_t);
+    NEXT(function, "read");
+    return read_fails(fd) ? -1 : original.call(fd, bytes, size);
+}
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t place) {
+    typedef ssize_t function(int, void *, size_t, off_t);
+    NEXT(function, "pread");
+    return read_fails(fd) ? -1 : original.call(fd, bytes, size, place);
+}
 
 ssize_t write(int fd, const void *bytes, size_t size) {
     typedef ssize_t function(int, const void *, size_t);

@@ -60,5 +60,12 @@ void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);
 /* Removes PREFIX-UPDATE.ckpt.part, which a killed writer left. For the only writer of PREFIX. */
 sr_status checkpoint_sweep(const char *prefix, sr_failure *why);
+/* Checkpoints of a run that --force replaces are called PREFIX-UPDATE.ckpt.old until the new run
+ * has its name. Those of a killed run that had replaced them in vain are removed. */
+sr_status checkpoint_set_aside(const char *prefix, sr_failure *why);
+/* The new run came to nothing. */
+sr_status checkpoint_put_back(const char *prefix, sr_failure *why);
+/* The new run has its name. */
+sr_status checkpoint_drop_old(const char *prefix, sr_failure *why);
 
 #endif

@@ -34,7 +34,11 @@ static int64_t update_of(const char *file, const char *base) {
     return strtoll(digits, NULL, 10);
 }
 
-sr_status checkpoint_sweep(const char *prefix, sr_failure *why) {
+/* What is done with one file: its folder and name, both without the ending. */
+typedef sr_status file_fn(const char *directory, const char *name, sr_failure *why);
+
+/* Regular files PREFIX-UPDATE.ckpt with this ending. */
+static sr_status each_file(const char *prefix, const char *ending, file_fn *of, sr_failure *why) {
     const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
     const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
     char directory[CHECKPOINT_PATH], path[2 * CHECKPOINT_PATH];
@@ -44,18 +48,76 @@ sr_status checkpoint_sweep(const char *prefix, sr_failure *why) {
     DIR *d = opendir(directory);
     for (const struct dirent *e; d && status == SR_OK && (e = readdir(d));) {
         char name[256] = "";
-        const size_t size = strlen(e->d_name), tail = sizeof ".part" - 1;
-        if (size < tail || size >= sizeof name || strcmp(e->d_name + size - tail, ".part"))
-            continue;
+        const size_t size = strlen(e->d_name), tail = strlen(ending);
+        if (size < tail || size >= sizeof name || strcmp(e->d_name + size - tail, ending)) continue;
         memcpy(name, e->d_name, size - tail);
         if (update_of(name, base) < 0) continue;
         snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
-        if (lstat(path, &s) != 0 || !S_ISREG(s.st_mode)) continue;
-        if (unlink(path) != 0 && errno != ENOENT)
-            status = sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
+        if (lstat(path, &s) == 0 && S_ISREG(s.st_mode)) status = of(directory, name, why);
     }
     if (d) closedir(d);
     return status;
+}
+
+static sr_status remove_file(const char *directory, const char *name, const char *ending,
+                             sr_failure *why) {
+    char path[2 * CHECKPOINT_PATH];
+    snprintf(path, sizeof path, "%s/%s%s", directory, name, ending);
+    if (unlink(path) == 0 || errno == ENOENT) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: remove: %s", path, strerror(errno));
+}
+
+static sr_status remove_part(const char *directory, const char *name, sr_failure *why) {
+    return remove_file(directory, name, ".part", why);
+}
+
+sr_status checkpoint_sweep(const char *prefix, sr_failure *why) {
+    return each_file(prefix, ".part", remove_part, why);
+}
+
+/* -- checkpoints of a run that --force replaces */
+
+static sr_status remove_old(const char *directory, const char *name, sr_failure *why) {
+    return remove_file(directory, name, ".old", why);
+}
+
+static sr_status remove_new(const char *directory, const char *name, sr_failure *why) {
+    return remove_file(directory, name, "", why);
+}
+
+static sr_status rename_file(const char *directory, const char *name, bool aside, sr_failure *why) {
+    char path[2 * CHECKPOINT_PATH], old[2 * CHECKPOINT_PATH + 8];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    snprintf(old, sizeof old, "%s.old", path);
+    if ((aside ? rename(path, old) : rename(old, path)) == 0) return SR_OK;
+    return sr_fail(why, SR_IO, "%s: rename: %s", aside ? path : old, strerror(errno));
+}
+
+static sr_status set_aside(const char *directory, const char *name, sr_failure *why) {
+    return rename_file(directory, name, true, why);
+}
+
+static sr_status put_back(const char *directory, const char *name, sr_failure *why) {
+    return rename_file(directory, name, false, why);
+}
+
+/* Ends the visit at the first file. */
+static sr_status is_one(const char *directory, const char *name, sr_failure *why) {
+    (void)directory, (void)name, (void)why;
+    return SR_EXISTS;
+}
+
+sr_status checkpoint_set_aside(const char *prefix, sr_failure *why) {
+    const bool killed = each_file(prefix, ".old", is_one, NULL) == SR_EXISTS;
+    return each_file(prefix, "", killed ? remove_new : set_aside, why);
+}
+
+sr_status checkpoint_put_back(const char *prefix, sr_failure *why) {
+    return each_file(prefix, ".old", put_back, why);
+}
+
+sr_status checkpoint_drop_old(const char *prefix, sr_failure *why) {
+    return each_file(prefix, ".old", remove_old, why);
 }
 
 static int newest_first(const void *a, const void *b) {

@@ -81,10 +81,11 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     if (status == SR_OK && count > 0) status = checkpoint_path(prefix, update[0], path, why);
     free(update);
     if (status != SR_OK || count == 0) return status;
-    if (r->config->force) return prune(prefix, 0, -1, why);
+    if (r->config->force && checkpoint_sweep(prefix, why) != SR_OK) return why->status;
+    if (r->config->force) return checkpoint_set_aside(prefix, why);
     sr_fail(why, SR_EXISTS, "%s: exists", path);
     sr_hint(why,
-            "give another name, --force to remove the checkpoints, or `statrec resume` the run");
+            "give another name, --force to replace the checkpoints, or `statrec resume` the run");
     return SR_EXISTS;
 }
 
@@ -103,7 +104,7 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - prefix) + 1 : 1,
              slash ? prefix : ".");
     if (access(path, W_OK | X_OK) != 0) /* now, not hours later */
-        return sr_fail(why, SR_IO, "--checkpoint: %s: %s", path, strerror(errno));
+        return sr_fail(why, SR_IO, "--checkpoint: folder of %s: %s", prefix, strerror(errno));
     return r->from ? checkpoint_sweep(prefix, why) : check_others(r, prefix, why);
 }
 
@@ -149,6 +150,14 @@ static sr_status or_go_on(trainer *r, sr_status status, const sr_failure *own, s
     trainer_warn(r, "%s; the run continues", own->text);
     if (r->checkpoint_lost.status == SR_OK) r->checkpoint_lost = *own;
     return SR_OK;
+}
+
+sr_status trainer_checkpoints_close(const trainer *r, bool named, bool began, sr_failure *why) {
+    char prefix[CHECKPOINT_PATH];
+    checkpoint_prefix(r->config, prefix);
+    if (!*prefix || !r->ranks || !trainer_writes(r) || !(r->config->force || r->from)) return SR_OK;
+    if (named) return checkpoint_drop_old(prefix, why);
+    return began || r->from ? SR_OK : checkpoint_put_back(prefix, why);
 }
 
 void trainer_checkpoint_evaluated(trainer *r, const train_eval *e) {
