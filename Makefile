@@ -420,12 +420,16 @@ sample-runs: all ## record sample_runs/*.h5 again, from the data sets in $$STATR
 	$(Q)sample_runs/record.sh $(BUILD)/bin
 .PHONY: sample-runs
 
-study: all ## run what the reproduction study lacks (sample_runs/study, all of it 8 hours of one core), STUDY=NAMES: only these; goes on where it was stopped
-	$(Q)sample_runs/study.py run --bin $(BUILD)/bin $(STUDY)
+# The reproduction study: its experiments, or those that STUDY=NAMES names.
+study_files = $(if $(STUDY),$(STUDY:%=sample_runs/study/%.conf),sample_runs/study)
+study_pages = docs/reproduction.md $(wildcard docs/reproduction/*.md) docs/why-bn-loses.md README.md
+study_tool = PYTHONDONTWRITEBYTECODE=1 $(BUILD)/bin/statrec study
+study: all ## run what the reproduction study lacks (sample_runs/study), STUDY=NAMES: only these, JOBS=N at a time; resumes interrupted runs
+	$(Q)$(study_tool) run $(study_files) --data $(or $(STATREC_SHARED),../shared)/data --jobs $(or $(JOBS),1)
 study-plan: all ## what study would run, and how long that takes
-	$(Q)sample_runs/study.py plan --bin $(BUILD)/bin $(STUDY)
-study-report: all ## write the tables of the study's runs, which are kept in sample_runs/study/runs, into docs/reproduction.md, its pages and docs/why-bn-loses.md
-	$(Q)sample_runs/study.py report --bin $(BUILD)/bin
+	$(Q)$(study_tool) plan $(study_files) --jobs $(or $(JOBS),1)
+study-report: all ## write the tables of the study's runs, which are kept in sample_runs/study/runs, into docs/reproduction.md, its pages, docs/why-bn-loses.md and README.md
+	$(Q)$(study_tool) report sample_runs/study --samples sample_runs --published plots/published.tsv $(study_pages)
 .PHONY: study study-plan study-report
 
 demo: ## install what is missing, build, train both demo models, draw fig2 and fig3 into demo/

@@ -3,21 +3,12 @@ import contextlib
 import io
 import math
 import os
-import sys
 import tempfile
 import types
 import unittest
 
+from statrec.study import documents, evaluations, rule
 from support import SAMPLES
-
-sys.path.insert(0, SAMPLES)
-try:
-    import study_claims
-    import study_evals
-    import study_report
-    import study_rule
-finally:
-    sys.path.remove(SAMPLES)
 
 STEPS = range(1, 13) # the last third: 9 to 12
 NOISE = {"1": -0.002, "2": 0.0, "3": 0.002} # of the seeds
@@ -34,75 +25,75 @@ def pairs(value):
 class Rule(unittest.TestCase):
     def test_last_third_is_rounded_up(self):
         for count, kept in ((1, 1), (2, 1), (3, 1), (4, 2), (6, 2), (7, 3), (12, 4)):
-            third = study_rule.last_third({step: 0.0 for step in range(count)})
+            third = rule.last_third({step: 0.0 for step in range(count)})
             self.assertEqual([step for step, _ in third], list(range(count - kept, count)))
 
     def test_rise_is_that_of_a_line(self):
-        self.assertAlmostEqual(study_rule.rise([(10, 1.0), (20, 3.0)]), 2.0)
+        self.assertAlmostEqual(rule.rise([(10, 1.0), (20, 3.0)]), 2.0)
         # an end point off the line counts little
-        self.assertAlmostEqual(study_rule.rise([(0, 0.0), (1, 0.0), (2, 0.0), (3, 1.0)]), 0.9)
-        self.assertAlmostEqual(study_rule.rise([(0, 5.0), (1, 4.0), (3, 2.0)]), -3.0)
+        self.assertAlmostEqual(rule.rise([(0, 0.0), (1, 0.0), (2, 0.0), (3, 1.0)]), 0.9)
+        self.assertAlmostEqual(rule.rise([(0, 5.0), (1, 4.0), (3, 2.0)]), -3.0)
 
     def test_settled_difference(self):
-        found = study_rule.judge(pairs(lambda step: 0.1), True, "higher")
-        self.assertEqual((found.verdict, found.pairs), (study_rule.AS_CLAIMED, 3))
+        found = rule.judge(pairs(lambda step: 0.1), True, "higher")
+        self.assertEqual((found.verdict, found.pairs), (rule.AS_CLAIMED, 3))
         self.assertAlmostEqual(found.difference, 0.1)
         self.assertAlmostEqual(found.half, 4.303 * 0.002 / math.sqrt(3))
         self.assertAlmostEqual(found.change, 0.0)
-        self.assertEqual(study_rule.judge(pairs(lambda step: -0.1), True, "higher").verdict, study_rule.OPPOSITE)
-        self.assertEqual(study_rule.judge(pairs(lambda step: -0.1), True, "lower").verdict, study_rule.AS_CLAIMED)
-        self.assertEqual(study_rule.judge(pairs(lambda step: 0.1), True, "none").verdict, study_rule.OPPOSITE)
-        self.assertEqual(study_rule.judge(pairs(lambda step: 0.1), True).text(), "difference seen: higher")
+        self.assertEqual(rule.judge(pairs(lambda step: -0.1), True, "higher").verdict, rule.OPPOSITE)
+        self.assertEqual(rule.judge(pairs(lambda step: -0.1), True, "lower").verdict, rule.AS_CLAIMED)
+        self.assertEqual(rule.judge(pairs(lambda step: 0.1), True, "none").verdict, rule.OPPOSITE)
+        self.assertEqual(rule.judge(pairs(lambda step: 0.1), True).text(), "difference seen: higher")
 
     def test_mean_of_the_last_third_not_one_evaluation(self):
         """Two evaluations of one run, some updates apart, differ: the last one alone has the other sign."""
-        found = study_rule.judge(pairs(lambda step: {9: 0.12, 10: 0.08, 11: 0.1, 12: -0.02}.get(step, 0.1)), False)
+        found = rule.judge(pairs(lambda step: {9: 0.12, 10: 0.08, 11: 0.1, 12: -0.02}.get(step, 0.1)), False)
         self.assertAlmostEqual(found.difference, 0.07)
 
     def test_transient_that_falls_through_zero(self):
         """At its end the difference is that of the claim, and has not been so before."""
-        found = study_rule.judge(pairs(lambda step: 0.01 * (step - 10)), True, "higher")
-        self.assertEqual(found.verdict, study_rule.SHORT)
+        found = rule.judge(pairs(lambda step: 0.01 * (step - 10)), True, "higher")
+        self.assertEqual(found.verdict, rule.SHORT)
         self.assertIn("still changes", found.text())
         self.assertAlmostEqual(found.change, 0.03)
         # far from zero, and by half of itself in the last third
-        found = study_rule.judge(pairs(lambda step: 0.2 - 0.03 * (step - 9)), True, "higher")
-        self.assertEqual((found.verdict, found.text()[-13:]), (study_rule.SHORT, "higher so far"))
-        self.assertEqual(study_rule.judge(pairs(lambda step: 0.2 - 0.03 * (step - 9) / 2), True).verdict,
-                         study_rule.SEEN)
+        found = rule.judge(pairs(lambda step: 0.2 - 0.03 * (step - 9)), True, "higher")
+        self.assertEqual((found.verdict, found.text()[-13:]), (rule.SHORT, "higher so far"))
+        self.assertEqual(rule.judge(pairs(lambda step: 0.2 - 0.03 * (step - 9) / 2), True).verdict,
+                         rule.SEEN)
 
     def test_wide_interval(self):
         """The mean change is nothing, the seeds' changes are not."""
         slopes = (-0.03, 0.0, 0.03)
-        found = study_rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
+        found = rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
         self.assertAlmostEqual(found.change, 0.0)
         self.assertAlmostEqual(found.change_half, 4.303 * 0.03 / math.sqrt(3))
-        self.assertEqual(found.verdict, study_rule.SHORT)
+        self.assertEqual(found.verdict, rule.SHORT)
         slopes = (-0.015, 0.0, 0.015) # 0.037 is less than half of 0.1
-        found = study_rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
-        self.assertEqual(found.verdict, study_rule.SEEN)
+        found = rule.judge([series(lambda step, k=slope: 0.1 + k * (step - 10.5) / 3) for slope in slopes], True)
+        self.assertEqual(found.verdict, rule.SEEN)
 
     def test_unfinished_schedule(self):
-        found = study_rule.judge(pairs(lambda step: 0.1), False, "higher")
+        found = rule.judge(pairs(lambda step: 0.1), False, "higher")
         self.assertEqual(found.text(), "too short to tell (learning rate not at its end), higher so far")
 
     def test_no_difference(self):
         """Where none is claimed, a hundredth of a nat counts as no change."""
         wide = [series(lambda step: 0.0, noise) for noise in (-0.1, 0.0, 0.1)]
-        self.assertEqual(study_rule.judge(wide, True, "higher").verdict, study_rule.NONE)
+        self.assertEqual(rule.judge(wide, True, "higher").verdict, rule.NONE)
         moved = [series(lambda step: 0.004 * step, noise) for noise in (-0.1, -0.042, 0.0)]
-        self.assertIsNone(study_rule.judge(moved, True).higher)
-        self.assertEqual(study_rule.judge(moved, True).verdict, study_rule.SHORT)
-        self.assertEqual(study_rule.judge(moved, True, within=0.02).verdict, study_rule.NONE)
+        self.assertIsNone(rule.judge(moved, True).higher)
+        self.assertEqual(rule.judge(moved, True).verdict, rule.SHORT)
+        self.assertEqual(rule.judge(moved, True, within=0.02).verdict, rule.NONE)
 
     def test_too_few(self):
-        self.assertEqual(study_rule.judge([], True).verdict, study_rule.MISSING)
-        one = study_rule.judge(pairs(lambda step: 0.1)[:1], True, "higher")
-        self.assertEqual(one.verdict, study_rule.MISSING)
+        self.assertEqual(rule.judge([], True).verdict, rule.MISSING)
+        one = rule.judge(pairs(lambda step: 0.1)[:1], True, "higher")
+        self.assertEqual(one.verdict, rule.MISSING)
         self.assertAlmostEqual(one.difference, 0.098)
-        short = study_rule.judge([{1: 0.1, 2: 0.1, 3: 0.1}] * 3, True)
+        short = rule.judge([{1: 0.1, 2: 0.1, 3: 0.1}] * 3, True)
         self.assertEqual(short.text(), "too short to tell (one evaluation in the last third), higher so far")
-        gone = study_rule.judge([None, *pairs(lambda step: 0.1)], True)
+        gone = rule.judge([None, *pairs(lambda step: 0.1)], True)
         self.assertEqual(gone.text(), "diverged: 1 of 4 pairs")
 
 
@@ -118,7 +109,7 @@ class Schedules(unittest.TestCase):
                 ({"lr-steps": "30,45"}, 0.1, 0.01, False), ({"lr-steps": "30,45"}, 0.1, 0.001, True),
                 ({"lr-steps": "30", "lr-factor": "0.5"}, 0.1, 0.05, True), ({"lr-steps": ""}, 0.1, 0.1, False)):
             with self.subTest(options=options, last=last):
-                self.assertEqual(study_evals.at_end(options, peak, last), ended)
+                self.assertEqual(evaluations.at_end(options, peak, last), ended)
 
 
 HEAD = "# program: stat-curve 0.1.0\n# column step: s\n# column valid_loss: nats\n# column valid_f1: percent\n"
@@ -152,7 +143,7 @@ class Blocks(unittest.TestCase):
         self.conf, self.out = (os.path.join(folder.name, name) for name in ("conf", "out"))
         os.mkdir(self.conf)
         os.mkdir(self.out)
-        self.args = types.SimpleNamespace(conf=self.conf, out=self.out, bin=os.environ.get("STATREC_BIN", ""),
+        self.args = types.SimpleNamespace(confs=[self.conf], out=self.out, bin=os.environ.get("STATREC_BIN", ""),
                                           samples=SAMPLES)
         self.put("conf/far.conf", CONF)
         for seed, noise in NOISE.items():
@@ -172,7 +163,7 @@ class Blocks(unittest.TestCase):
             f"{last_rate * more}\n" for more in (1, 1.2, 1.5))) # smallest, median and largest of the last part
 
     def block(self, text):
-        made = study_report.block_of(text, "doc.md:1")
+        made = documents.block_of(text, "doc.md:1")
         return made.lines(self.args)
 
     def mistake(self, text):
@@ -268,11 +259,11 @@ class Blocks(unittest.TestCase):
 
     def test_bound(self):
         text = "bound=far after=evals value=valid_loss rows=step claim={} limit={}"
-        below = study_report.block_of(text.format("below", 3.2), "doc.md:1")
+        below = documents.block_of(text.format("below", 3.2), "doc.md:1")
         self.assertEqual(below.judged(self.args)[2], "as claimed: all values are below")
-        below = study_report.block_of(text.format("below", 3.139), "doc.md:1") # bn with 256: 3.138 to 3.162
+        below = documents.block_of(text.format("below", 3.139), "doc.md:1") # bn with 256: 3.138 to 3.162
         self.assertEqual(below.judged(self.args)[2], "not as claimed: 24 of 216 values are not below")
-        reach = study_report.block_of(text.format("reach", 6), "doc.md:1")
+        reach = documents.block_of(text.format("reach", 6), "doc.md:1")
         self.assertEqual(reach.judged(self.args)[2], "not reached: none of 216 values")
         self.assertIn("largest 3.16, the limit is 6", reach.judged(self.args)[1])
 
@@ -286,12 +277,12 @@ class Blocks(unittest.TestCase):
         text = "order=far after=evals across=statistic of=dist_psi2 against=dist_sigma2 value=median claim={}"
         for claim, verdict in (("higher", "either way: dist_psi2 is higher in 2 of 3 runs"),
                                ("lower", "either way: dist_psi2 is lower in 1 of 3 runs")):
-            found = study_report.block_of(text.format(claim), "doc.md:1").judged(self.args)
+            found = documents.block_of(text.format(claim), "doc.md:1").judged(self.args)
             self.assertEqual(found, (3, "dist_psi2 / dist_sigma2 from 0.25 to 2.00", verdict))
         self.put("out/far-1-ln-256-evals.tsv", "\n".join(table.split("\n")[:5]))
         for claim, verdict in (("higher", "as claimed: dist_psi2 is higher in 2 of 2 runs"),
                                ("lower", "the opposite: dist_psi2 is lower in 0 of 2 runs")):
-            self.assertEqual(study_report.block_of(text.format(claim), "doc.md:1").judged(self.args)[2], verdict)
+            self.assertEqual(documents.block_of(text.format(claim), "doc.md:1").judged(self.args)[2], verdict)
 
     def test_claims(self):
         claim = ("[first]\nclaim = BN is worse\nsource = A paper, table 1\nprinted = large\nused = small\npage = docs/reproduction/first.md\n"

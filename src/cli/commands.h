@@ -16,6 +16,7 @@ int cmd_evaluate(const tool *t);
 int cmd_average(const tool *t);
 int cmd_info(const tool *t);
 int cmd_view(const tool *t);
+int cmd_study(const tool *t);
 int cmd_check(const tool *t);
 int cmd_diagnose(const tool *t);
 int cmd_recover(const tool *t);

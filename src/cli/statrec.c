@@ -14,6 +14,7 @@ static const command_row commands[] = {
     {"average", cmd_average, "average checkpoints, recompute running statistics"},
     {"info", cmd_info, "print a summary of a run file, finished or still growing"},
     {"view", cmd_view, "open an interactive page of runs in the browser"},
+    {"study", cmd_study, "make grids of runs, resume them, and write tables of their differences"},
     {"diagnose", cmd_diagnose, "find out whether the normalization of a run is healthy"},
     {"check", cmd_check, "verify run files and checkpoints"},
     {"recover", cmd_recover, "copy the readable rows of a broken run file into a new one"},

@@ -1,10 +1,10 @@
-"""study_text.py -- what the analyses print, and tables in Markdown."""
+"""What the analyses print, and tables in Markdown."""
 import functools
 import os
 import re
 import subprocess
 
-from study_runs import stop
+from .experiment import stop
 
 
 def analysis(args, words, where):

@@ -1,4 +1,4 @@
-"""study_evals.py -- the evaluations of the study's runs, and whether their learning rates are at their end.
+"""The evaluations of the study's runs, and whether their learning rates are at their end.
 
 Both come from the run file, or from what came after the run where its file is too large to be kept: a table of
 `stat-curve --evals`, one of `statrec evaluate` of a single checkpoint, a line of `stat-table`; a column `lr`.
@@ -6,8 +6,8 @@ Both come from the run file, or from what came after the run where its file is t
 import os
 import re
 
-from study_runs import after_of, state
-from study_text import lines_in, printed
+from .experiment import after_of, state
+from .printed import lines_in, printed
 
 STEEP = 1 / 3 # of the peak: where a learning rate without an end counts as low
 LAST = 0.05 # of the peak: where one that falls to its end has ended

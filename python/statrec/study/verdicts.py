@@ -1,17 +1,17 @@
-"""study_verdicts.py -- blocks that judge: differences of paired runs over their evaluations by the rule of
-study_rule.py, differences of a recorded statistic, values against a bound that a paper prints, and the order of two
-statistics of each run. Each has tests of its own in tests/py/test_study_rule.py.
+"""Blocks that judge: differences of paired runs over their evaluations by the rule of
+rule.py, differences of a recorded statistic, values against a bound that a paper prints, and the order of two
+statistics of each run.
 """
 import math
 import os
 import re
 import statistics
 
-from study_evals import evaluations, rate_text
-from study_rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
-from study_runs import after_of, state, stop
-from study_tables import experiment_of, lines_of, runs_of, table_after
-from study_text import drawn, lines_in, named, number_in, split_words
+from .evaluations import evaluations, rate_text
+from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
+from .experiment import after_of, state, stop
+from .tables import experiment_of, lines_of, runs_of, table_after
+from .printed import drawn, lines_in, named, number_in, split_words
 
 NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
 SHOWN = 3 # rows of a table against a bound
@@ -70,7 +70,8 @@ class Verdict:
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
         if self.against not in (labels[self.of] for labels in label_of.values()):
             stop(f"{self.where}: {self.of} is never {self.against!r}")
-        found, option, label = {}, *self.less.partition(":")[::2]
+        option, _, label = self.less.partition(":")
+        found = {}
         for name, labels in runs:
             if labels[self.of] == self.against or option and labels.get(option) == label:
                 continue

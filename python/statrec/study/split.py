@@ -1,7 +1,7 @@
-"""study_split.py -- one table of the three parts of paired runs' difference in validation loss, which add up to it."""
-from study_rule import half_width, last_third
-from study_text import drawn, named
-from study_verdicts import Verdict, plus_minus
+"""One table of the three parts of paired runs' difference in validation loss, which add up to it."""
+from .rule import half_width, last_third
+from .printed import drawn, named
+from .verdicts import Verdict, plus_minus
 
 PARTS = {"difference": "valid_loss", "optimization": "train_loss_batch",
          "generalization": "valid_loss_batch-train_loss_batch", "discrepancy": "valid_loss-valid_loss_batch"}

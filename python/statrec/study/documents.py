@@ -1,15 +1,15 @@
-"""study_report.py -- writes what the blocks of the documents ask for. What they say is in the head of study.py."""
+"""Writes what the blocks of the documents ask for. The package's head describes them."""
 import os
 import re
 import shlex
 import sys
 import textwrap
 
-from study_claims import TESTS, Claim, Claims
-from study_runs import stop
-from study_split import Split
-from study_tables import Figure, Lines, Published, Table
-from study_text import split_words
+from .claims import TESTS, Claim, Claims
+from .experiment import experiments, stop
+from .split import Split
+from .tables import Figure, Lines, Published, Table
+from .printed import split_words
 
 class Opening:
     """opening=PAGE sentences=N: the first sentences of a page, which another one quotes"""
@@ -31,6 +31,7 @@ class Opening:
         return [*textwrap.wrap(" ".join(sentences), 140, break_on_hyphens=False), ""]
 
 
+NO_RUN = "No run is done yet."
 KINDS = {"figure": Figure, "opening": Opening, "samples": Lines, "lines": Lines, "published": Published, "claim": Claim, "claims": Claims, "split": Split, **TESTS}
 
 
@@ -67,7 +68,7 @@ def report_one(args):
         block = block_of(begun[1], where)
         made = block.lines(args)
         if made is None:
-            print(f"study.py: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
+            print(f"statrec study: {where}: no run of {' '.join(block.experiments)} yet: left as it is",
                   file=sys.stderr)
         new += old[at:end] if made is None else ["", *made]
         at = end
@@ -77,7 +78,23 @@ def report_one(args):
 
 
 def report(args):
-    """All documents: those of --doc, else docs/reproduction.md, its pages, and docs/why-bn-loses.md."""
+    """Into the pages that were given; without a page what each experiment asks for, or a table by the rule, is printed."""
     for args.doc in args.docs:
         report_one(args)
+    if not args.docs:
+        args.doc = ""
+        for experiment in experiments(args):
+            print(f"# {experiment.name}\n")
+            for text, where in experiment.blocks or [(usual_block(experiment), experiment.path)]:
+                lines = block_of(text.replace("NAME", experiment.name), where).lines(args)
+                print("\n".join(lines or [NO_RUN, ""]))
     return 0
+
+
+def usual_block(experiment):
+    """The verdict of the rule on the validation loss of what the first factor but the seed changes; without one, a table."""
+    of = [(options[0], levels) for options, levels in experiment.factors if options[0] != "seed"]
+    if of and len(of[0][1]) > 1:
+        return f"verdict=NAME of={of[0][0]} against={of[0][1][0][0]} value=valid_loss"
+    rows = experiment.factors[0][0][0] if experiment.factors else "experiment"
+    return f"NAME rows={rows} value=loss,best_valid_loss"

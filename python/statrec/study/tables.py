@@ -1,14 +1,13 @@
-"""study_tables.py -- the tables, figures and quotations of docs/reproduction.md, made of the runs that are
-done. What the blocks of the document say is in the head of study.py.
-"""
+"""Tables, figures and quotations made of the runs that are done. The package's head describes the blocks."""
 import itertools
 import os
 import re
 import statistics
 
-from study_rule import half_width
-from study_runs import DONE, Experiment, after_of, finished, state, stop, unpack
-from study_text import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
+from .rule import half_width
+from .archive import unpack
+from .experiment import DONE, Experiment, after_of, beside, finished, state, stop
+from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
 
 
 def lines_of(args, by, paths, where):
@@ -64,7 +63,7 @@ def cell(values, digits, usual):
 
 
 def experiment_of(args, name, where):
-    path = os.path.join(args.conf, f"{name}.conf")
+    path = beside(args, f"{name}.conf")
     if not os.path.exists(path):
         stop(f"{where}: {path}: no such experiment")
     return Experiment(path)
@@ -245,6 +244,8 @@ class Lines:
 
     def _paths(self, args):
         if self.samples:
+            if not args.samples:
+                stop(f"{self.where}: samples=NAME without --samples DIR")
             return [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
         runs = [run for experiment in self._opened(args) for run, _, _ in experiment.runs()]
         if self.after:
@@ -301,6 +302,8 @@ class Published:
         self.metrics, self.norms = given.get("metric", ""), given.get("norm", "")
 
     def lines(self, args):
+        if not args.published:
+            stop(f"{self.where}: published=TABLE without --published FILE")
         with open(args.published, encoding="utf-8") as file:
             rows = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")][1:]
         wanted = [row for row in rows if row[0] in self.experiments and not row[3].endswith(".note")
@@ -310,7 +313,7 @@ class Published:
         values = {(row[2], row[0], row[3]): row[4].replace("nan", "diverged") for row in wanted}
         norms = list(dict.fromkeys(row[2] for row in wanted))
         if not wanted:
-            stop(f"{self.where}: plots/published.tsv has no such value")
+            stop(f"{self.where}: {args.published} has no such value")
         sources = ", ".join(dict.fromkeys(row[1] for row in wanted))
         texts = [[norm, *(values.get((norm, *column), "–") for column in columns)] for norm in norms]
         return [*drawn(["published", *(" ".join(column) for column in columns)], texts), "",

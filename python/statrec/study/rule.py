@@ -1,4 +1,4 @@
-"""study_rule.py -- the rule for claims about a final metric: which verdict paired runs carry.
+"""The rule for claims about a final metric: which verdict paired runs carry.
 
 The difference of two runs with the same seed is followed over their evaluations. A verdict needs
 
@@ -6,7 +6,7 @@ The difference of two runs with the same seed is followed over their evaluations
 * two evaluations or more in the last third of each run;
 * a settled difference: the interval of its change over the last third lies within plus or minus half of the
   difference, or within plus or minus `within` where the interval of the difference contains zero;
-* a learning rate at its end (study_evals.py).
+* a learning rate at its end (evaluations.py).
 
 Everything else is "too short to tell", with the direction seen so far. The difference is the mean over the last third
 of the evaluations, and its change the rise of a least-squares line over them, from the first of them to the last.
@@ -18,6 +18,7 @@ import math
 import statistics
 
 STUDENT = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+NORMAL = 1.959964 # the 97.5 % quantile of the normal distribution
 NATS = 0.01 # a change that counts as none where no difference is claimed
 
 MISSING, DIVERGED, SHORT = "runs missing", "diverged", "too short to tell"
@@ -25,11 +26,21 @@ AS_CLAIMED, OPPOSITE, NONE, SEEN = "as claimed", "the opposite", "no difference 
 CLAIMS = ("higher", "lower", "none") # what a paper says of the difference
 
 
+def student(count):
+    """The 97.5 % quantile of Student's t for the mean of so many values; from 11 on an expansion in the degrees of freedom, good to 0.001
+    (Abramowitz and Stegun 26.7.5)."""
+    if count in STUDENT:
+        return STUDENT[count]
+    z, freedom = NORMAL, count - 1
+    return (z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) +
+            (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3))
+
+
 def half_width(values):
     """Of Student's 95 % interval of their mean; infinite for one value."""
     if len(values) < 2:
         return math.inf
-    return STUDENT.get(len(values), 1.96) * statistics.stdev(values) / len(values) ** 0.5
+    return student(len(values)) * statistics.stdev(values) / len(values) ** 0.5
 
 
 def last_third(series):

@@ -1,4 +1,4 @@
-"""study_claims.py -- the claims of sample_runs/study/claims.conf: one table of all, and the head of each one's page.
+"""The claims of claims.conf, beside the experiments: one table of all, and the head of each one's page.
 
 A section of the file is a claim:
 
@@ -10,7 +10,7 @@ A section of the file is a claim:
     page = docs/reproduction/micro-batches.md
     tests = verdict=microbatch of=norm against=ln value=valid_loss claim=higher show=^bn
 
-tests: blocks of study_verdicts.py, one a line; show= picks the rows of the table of claims by a regular expression, none: no
+tests: blocks of verdicts.py, one a line; show= picks the rows of the table of claims by a regular expression, none: no
 row.
 """
 import configparser
@@ -18,17 +18,17 @@ import os
 import re
 import shlex
 
-from study_rule import MISSING
-from study_runs import stop
-from study_text import drawn, split_words
-from study_verdicts import Bound, Order, Paired, Verdict
+from .rule import MISSING
+from .experiment import CLAIMS, beside, stop
+from .printed import drawn, split_words
+from .verdicts import Bound, Order, Paired, Verdict
 
 TESTS = {"verdict": Verdict, "paired": Paired, "bound": Bound, "order": Order}
 KEYS = ("claim", "source", "printed", "used", "page")
 
 
 def test_of(words, where):
-    """A block of study_verdicts.py."""
+    """A block of verdicts.py."""
     kind = TESTS.get(words[0].partition("=")[0] if words else "")
     if kind is None:
         stop(f"{where}: a test begins with {', '.join(f'{name}=' for name in TESTS)}, got {' '.join(words)!r}")
@@ -37,7 +37,7 @@ def test_of(words, where):
 
 def claims_of(args):
     """{name: section} of the claims."""
-    path, parsed = os.path.join(args.conf, "claims.conf"), configparser.ConfigParser(interpolation=None)
+    path, parsed = beside(args, CLAIMS), configparser.ConfigParser(interpolation=None)
     try:
         with open(path, encoding="utf-8") as file:
             parsed.read_file(file)

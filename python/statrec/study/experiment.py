@@ -1,0 +1,207 @@
+"""An experiment, which is a file NAME.conf, the runs that it asks for, and what is there of each. The package's head describes the
+lines of the file.
+"""
+import functools
+import glob
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+DONE = ("complete", "diverged")
+CLAIMS = "claims.conf" # beside experiments, but none
+
+
+def stop(text):
+    print(f"statrec study: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
+class Experiment:
+    """factors: [(options, [(label, values)])], values as many as options. after: {label: [words of a
+    command]}. keeps_runs: in the archive, beside what comes after them. common: words of the lines that the program
+    obeys. program, resume: words of another program than statrec's, which begins a run, which continues one; empty: none.
+    blocks: what `report` prints where no page is given. minutes: of one run; None: not known."""
+
+    def __init__(self, path, text=None):
+        self.path, self.name = path, os.path.basename(path)[:-len(".conf")]
+        self.minutes, self.factors, self.after, self.data, self.common = None, [], {}, None, []
+        self.keeps_runs, self.program, self.resume, self.blocks = True, [], [], []
+        if text is None:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        for number, line in enumerate(text.splitlines(), 1):
+            self._read(line, f"{path}:{number}")
+        if self.resume and not self.program:
+            stop(f"{path}: '#: resume = COMMAND' without a line '#: program = COMMAND'")
+        if not self.keeps_runs and not self.after:
+            stop(f"{path}: '#: archive = after' without a line '#: after LABEL = COMMAND'")
+
+    def _read(self, line, where):
+        found = re.match(r"data-dir\s*=\s*(?:\S*?/data/|\S*/)?(\S*?)/*\s*$", line)
+        if found:
+            self.data = found[1] # below the directory of the data sets
+        if not line.startswith("#:"):
+            self.common += [line.split()] if line.strip() and not line.startswith("#") else []
+            return
+        key, equals, values = (part.strip() for part in line[2:].partition("="))
+        if not equals or not values:
+            stop(f"{where}: '#: OPTION = VALUE...' is wanted, got {line.strip()!r}")
+        if key == "minutes":
+            self.minutes = minutes_in(values, where)
+            return
+        if key == "report":
+            self.blocks.append((values, where))
+            return
+        if key in ("program", "resume"):
+            self._read_program(key, values, where)
+            return
+        if key == "archive":
+            if values != "after":
+                stop(f"{where}: archive: after is wanted, got {values!r}")
+            self.keeps_runs = False
+            return
+        if key.split()[:1] == ["after"]:
+            self._read_after(key.split()[1:], values, where)
+            return
+        options = key.split("+")
+        self.factors.append((options, [self._level(word, options, where) for word in values.split()]))
+
+    def _read_after(self, labels, values, where):
+        commands = [shlex.split(command) for command in values.split(";")]
+        if len(labels) != 1 or not re.fullmatch(r"[\w.-]+", labels[0]) or not all(commands):
+            stop(f"{where}: '#: after LABEL = COMMAND; COMMAND...' is wanted, words of statrec or stat-NAME ...")
+        self.after[labels[0]] = commands
+
+    def _read_program(self, key, values, where):
+        try:
+            words = shlex.split(values)
+        except ValueError as error:
+            stop(f"{where}: {key}: {error}")
+        if not any("RUN" in word for word in words):
+            stop(f"{where}: {key}: RUN.h5, the run file to write, is wanted among the words, got {values!r}")
+        setattr(self, key, words)
+
+    @staticmethod
+    def _level(word, options, where):
+        label, colon, value = word.partition(":")
+        parts = (value if colon else word).rsplit("+", len(options) - 1)
+        if len(parts) != len(options):
+            stop(f"{where}: {'+'.join(options)}: {len(options)} parts are wanted, got {word!r}")
+        label = label if colon else parts[0]
+        if not re.fullmatch(r"[\w.-]+", label):
+            stop(f"{where}: {word!r} makes no file name: LABEL:VALUE is wanted")
+        return label, parts
+
+    def runs(self):
+        """(name, {option: value}, {option: label}) of each combination."""
+        for combination in itertools.product(*(levels for _, levels in self.factors)):
+            settings, labels = {}, {}
+            for (options, _), (label, values) in zip(self.factors, combination):
+                settings.update(zip(options, values))
+                labels[options[0]] = label
+            yield "-".join([self.name, *labels.values()]), settings, labels
+
+
+def minutes_in(text, where):
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = -1.0
+    if not 0 <= minutes < float("inf"):
+        stop(f"{where}: minutes: a number of 0 or more is wanted, got {text!r}")
+    return minutes
+
+
+def files_in(path):
+    """The experiments of a directory, or the one that this file is."""
+    if not os.path.isdir(path):
+        return [path]
+    return [os.path.join(path, name) for name in sorted(os.listdir(path)) if name.endswith(".conf") and name != CLAIMS]
+
+
+def experiments(args):
+    """Those that were given, whose runs have other names."""
+    found = {}
+    for path in args.confs:
+        for file in files_in(path):
+            if not file.endswith(".conf"):
+                stop(f"{file}: the name of an experiment ends with .conf")
+            try:
+                experiment = Experiment(file)
+            except OSError as error:
+                stop(f"{file}: {error.strerror}")
+            if found.setdefault(experiment.name, experiment).path != file:
+                stop(f"{file}: {found[experiment.name].path} has the same name")
+    if not found:
+        stop(f"{' '.join(args.confs)}: no experiment (*.conf) there")
+    return list(found.values())
+
+
+def folders(args):
+    """The directories of experiments, each once."""
+    return list(dict.fromkeys(path if os.path.isdir(path) else os.path.dirname(path) for path in args.confs))
+
+
+def beside(args, file):
+    """The path of a file in the first of the directories that has it, else in the first."""
+    there = [os.path.join(folder, file) for folder in folders(args)]
+    return next(filter(os.path.exists, there), there[0])
+
+
+@functools.lru_cache(maxsize=None)
+def status_in(statrec, path, _written):
+    told = subprocess.run([statrec, "info", path], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"^status\s+(\w+)", told, re.M)
+    return found[1] if found else "unreadable"
+
+
+def state(args, name):
+    """complete, diverged, interrupted, failed, unfinished, or None: not begun."""
+    paths = [os.path.join(args.out, name + end) for end in (".h5", ".h5.part")]
+    return next((state_of_file(args, path) for path in paths if os.path.exists(path)), None)
+
+
+def state_of_file(args, path):
+    """The same of one file."""
+    if not os.path.exists(path):
+        return None
+    return status_in(os.path.join(args.bin, "statrec"), path, os.stat(path).st_mtime_ns)
+
+
+def after_of(args, name, label):
+    return os.path.join(args.out, f"{name}-{label}.tsv")
+
+
+def finished(args, experiment, name, labels=None):
+    """The run is done, and so is what comes after it (labels: these alone), which may be all that was kept of it."""
+    was = state(args, name)
+    is_there = was == "complete" or was is None and not experiment.keeps_runs
+    return was == "diverged" or is_there and all(
+        os.path.exists(after_of(args, name, label)) for label in labels or experiment.after)
+
+
+def expanded(args, name, words):
+    """The words of a command: RUN is OUT/NAME, and behind it *, ? and [] stand for the files that there are."""
+    stem = os.path.join(args.out, name)
+    for word in words:
+        found = sorted(glob.glob(word.replace("RUN", glob.escape(stem)))) if "RUN" in word else []
+        yield from found or [word.replace("RUN", stem)]
+
+
+def put(path, data):
+    """Leaves a file alone that holds the data. No part of it is ever there."""
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            if file.read() == data:
+                return
+    with open(path + ".new", "wb") as file:
+        file.write(data)
+    os.replace(path + ".new", path)
+
+
+def remove(path):
+    if os.path.exists(path):
+        os.remove(path)
