@@ -1,4 +1,4 @@
-/* python_command.h -- commands that are written in Python: the program replaces itself by python3. */
+/* python_command.h -- commands written in Python: the program replaces itself by python3. */
 #ifndef CLI_PYTHON_COMMAND_H
 #define CLI_PYTHON_COMMAND_H
 
@@ -9,8 +9,9 @@
     "\nEnvironment: STATREC_PYTHON, the interpreter; python3 unless given. STATREC_PACKAGE, the\n" \
     "directory of the Python package, which comes before those of PYTHONPATH.\n"
 
-/* Runs main() of statrec.NAME.__main__ with these arguments, the package of the checkout first. packages: what
-   pip installs where something is missing. Returns only the exit status of a failure, which it has reported. */
+/* Runs main() of statrec.NAME.__main__ with these arguments, the package of the checkout first.
+   packages: what pip installs where something is missing. Returns only after a failure, which it has
+   reported: the exit status. */
 int python_command(const tool *t, const char *name, const char *packages, int argc,
                    const char *const *argv);
 

@@ -32,7 +32,8 @@ def student(count):
     if count in STUDENT:
         return STUDENT[count]
     z, freedom = NORMAL, count - 1
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return (z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2) +
+            (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3))
 
 
 def half_width(values):

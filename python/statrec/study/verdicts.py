@@ -70,7 +70,8 @@ class Verdict:
         experiment = {name: experiment_of(args, labels["experiment"], self.where) for name, labels in runs}
         if self.against not in (labels[self.of] for labels in label_of.values()):
             stop(f"{self.where}: {self.of} is never {self.against!r}")
-        found, option, label = {}, *self.less.partition(":")[::2]
+        option, _, label = self.less.partition(":")
+        found = {}
         for name, labels in runs:
             if labels[self.of] == self.against or option and labels.get(option) == label:
                 continue

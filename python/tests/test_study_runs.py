@@ -1,0 +1,263 @@
+"""statrec study with another program than statrec train: which runs it makes, how many at a time, what becomes of those that fail or
+are stopped, and the tables that it prints."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import types
+import unittest
+
+import statrec
+from statrec.study import experiment, rule, running
+from support import HERE, InDirectory
+
+PROGRAM = os.path.join(HERE, "study_program.py")
+BEGIN = f"#: program = {sys.executable} {PROGRAM} --out RUN.h5\n"
+
+
+def study(*arguments, **options):
+    """A running `statrec study`."""
+    return subprocess.Popen([sys.executable, "-m", "statrec.study", *arguments], text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, **options)
+
+
+class Runs(InDirectory):
+    def conf(self, text, name="grid"):
+        with open(f"{name}.conf", "w", encoding="utf-8") as file:
+            file.write(BEGIN + text)
+
+    def study(self, *arguments, status=0):
+        """What it prints on both."""
+        made = study(*arguments)
+        printed, said = made.communicate(timeout=120)
+        self.assertEqual(made.returncode, status, printed + said)
+        return printed, said
+
+    def log(self, name):
+        with open(f"study/{name}.log", encoding="utf-8") as file:
+            return file.read()
+
+    def times(self, name):
+        """How often its program began."""
+        return self.log(name).count("begun: ")
+
+    def wait_for(self, path):
+        end = time.monotonic() + 20
+        while not os.path.exists(path):
+            self.assertLess(time.monotonic(), end, f"no {path}")
+            time.sleep(0.02)
+
+    def test_options_reach_the_program(self):
+        self.conf("fail = none\n#: seed = 3 4\n#: norm = ln far:bn\n#: noisy = yes off:no\n")
+        printed, _ = self.study("plan", "grid.conf")
+        self.assertEqual(printed, "grid: 0 of 8 runs are done\nin all 8 runs\n")
+        self.assertFalse(os.path.exists("study"))
+        self.study("run", "grid.conf", "--jobs", "2")
+        self.assertIn("begun: --out study/grid-4-far-off.h5 --fail none --seed 4 --norm bn --no-noisy\n", self.log("grid-4-far-off"))
+        self.assertIn(" --noisy\n", self.log("grid-3-ln-yes"))
+        self.assertEqual(statrec.open("study/grid-4-far-off.h5").info["seed"], 4)
+        printed, _ = self.study("run", "grid.conf")
+        self.assertEqual(printed, "grid: 8 of 8 runs are done\nin all 0 runs, about 0.0 h of one core\n")
+        self.assertEqual(self.times("grid-3-ln-yes"), 1)
+
+    def test_options_in_the_words(self):
+        found = types.SimpleNamespace(program=["p", "x={norm}", "{seed}{norm}", "RUN.h5"], resume=[], common=[["a", "=", "1"]])
+        words = running.command(types.SimpleNamespace(out="out"), running.Waiting(found, "n", {"seed": "2", "norm": "bn", "lr": "0.1"}, None))
+        self.assertEqual(words, ["p", "x=bn", "2bn", "out/n.h5", "--a", "1", "--lr", "0.1"])
+
+    def test_jobs(self):
+        """Each of six programs waits until three run at once; a fourth never does."""
+        self.conf("meet = 3\n#: seed = 1 2 3 4 5 6\n")
+        self.study("run", "grid.conf", "--jobs", "3")
+        most = [int(re.search(r"at once: (\d+)", self.log(f"grid-{seed}"))[1]) for seed in range(1, 7)]
+        self.assertEqual(max(most), 3)
+        self.assertGreaterEqual(most.count(3), 3)
+
+    def test_one_at_a_time_unless_told(self):
+        self.conf("meet = 1\n#: seed = 1 2 3\n")
+        self.study("run", "grid.conf")
+        for seed in (1, 2, 3):
+            self.assertIn("at once: 1\n", self.log(f"grid-{seed}"))
+
+    def test_runs_that_fail(self):
+        """The others are made, and the failed ones again by the next call."""
+        self.conf("#: seed = 1\n#: fail = none early nothing late\n")
+        printed, said = self.study("run", "grid.conf", status=1)
+        self.assertIn("statrec study: grid-1-early: exit status 3, see", said)
+        self.assertIn("statrec study: grid-1-nothing: exit status 0, and no grid-1-nothing.h5, see study/grid-1-nothing.log\n", said)
+        self.assertIn("statrec study: grid-1-late: exit status 4", said)
+        self.assertEqual(said.count("\n"), 3)
+        self.assertIn("4/4 grid-1-late", printed)
+        self.assertTrue(os.path.exists("study/grid-1-late.failed.h5"))
+        printed, _ = self.study("plan", "grid.conf")
+        self.assertIn("grid: 1 of 4 runs are done\n", printed)
+        members = subprocess.run(["tar", "-tJf", "runs/grid.tar.xz"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(members, "grid.conf\ngrid-1-none.h5\n")
+        self.study("run", "grid.conf", status=1)
+        self.assertEqual([self.times(f"grid-1-{fail}") for fail in ("none", "early", "nothing", "late")], [1, 2, 2, 2])
+
+    def test_a_program_that_is_not_there(self):
+        with open("grid.conf", "w", encoding="utf-8") as file:
+            file.write("#: program = ./nothing RUN.h5\n#: seed = 1\n")
+        _, said = self.study("run", "grid.conf", status=1)
+        self.assertIn("grid-1: exit status 127", said)
+        self.assertIn("./nothing: No such file or directory\n", self.log("grid-1"))
+
+    def stopped(self, number, more=""):
+        """A study whose first run was stopped by this signal at step 3."""
+        self.conf(f"{more}wait = there\n#: seed = 1 2\n")
+        made = study("run", "grid.conf")
+        self.wait_for("there")
+        made.send_signal(number)
+        printed, said = made.communicate(timeout=60)
+        self.assertEqual(made.returncode, 128 + number)
+        self.assertEqual(said, "statrec study: stopped; the same command resumes\n")
+        self.assertFalse(os.path.exists("study/grid-2.log"))
+        self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "interrupted")
+
+    def test_resume(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(number):
+                subprocess.run(["rm", "-rf", "study", "runs", "there"], check=True)
+                self.stopped(number, f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\n")
+                # the resumed run does not wait; the second one does, until its file is there
+                self.conf(f"#: resume = {sys.executable} {PROGRAM} --out RUN.h5 --resume\nwait = there\n#: seed = 1\n")
+                self.study("run", "grid.conf")
+                self.assertIn("begun: --out study/grid-1.h5 --resume --wait there --seed 1\n", self.log("grid-1"))
+                self.assertEqual(self.times("grid-1"), 2)
+                self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "complete")
+
+    def test_without_resume_it_begins_again(self):
+        self.stopped(signal.SIGTERM)
+        self.conf("#: seed = 1\n")
+        self.study("run", "grid.conf")
+        self.assertEqual(self.times("grid-1"), 2)
+        self.assertNotIn("--resume", self.log("grid-1"))
+        self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "complete")
+
+    def test_a_run_that_another_process_makes(self):
+        """Also one whose study was killed: its program goes on."""
+        self.conf("wait = there\n#: seed = 1\n")
+        made = study("run", "grid.conf")
+        self.wait_for("there")
+        _, said = self.study("run", "grid.conf", status=1)
+        self.assertEqual(said, "statrec study: grid-1: another process makes this run\n")
+        made.kill()
+        made.communicate()
+        _, said = self.study("run", "grid.conf", status=1)
+        self.assertEqual(said, "statrec study: grid-1: another process makes this run\n")
+        self.assertEqual(self.times("grid-1"), 1)
+        self.end_programs()
+
+    def end_programs(self):
+        """Ends the programs that work in this directory."""
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{pid}/cwd") == self.directory and int(pid) != os.getpid():
+                    os.kill(int(pid), signal.SIGTERM)
+            except OSError:
+                pass
+
+    def test_archives(self):
+        self.conf("#: seed = 1 2\n")
+        self.study("run", "grid.conf")
+        subprocess.run(["rm", "-r", "study"], check=True)
+        printed, _ = self.study("plan", "grid.conf")
+        self.assertIn("grid: 2 of 2 runs are done\n", printed)
+        self.assertEqual(statrec.open("study/grid-2.h5").info["seed"], 2)
+        self.conf("end-rate = 0.5\n#: seed = 1 2\n")
+        _, said = self.study("plan", "grid.conf", status=2)
+        self.assertIn("recorded with other settings", said)
+
+    def test_report(self):
+        """Pairs have the same seed: the losses of seeds differ by far more than those of norms."""
+        self.conf("#: norm = ln bn\n#: seed = 1 2 3\n")
+        printed, _ = self.study("report", "grid.conf")
+        self.assertEqual(printed, "# grid\n\nNo run is done yet.\n\n")
+        self.study("run", "grid.conf", "--jobs", "2")
+        printed, _ = self.study("report", "grid.conf")
+        self.assertIn("| bn | 3 of 3 | +0.100 ± 0.000 | +0.000 ± 0.000 | ended at 0.05 | difference seen: higher |\n", printed)
+        subprocess.run(["rm", "study/grid-bn-3.h5", "study/grid-ln-1.h5"], check=True)
+        os.rename("runs", "kept")
+        printed, _ = self.study("report", "grid.conf")
+        self.assertIn("| bn | 1 of 3 | +0.100 | – | ended at 0.05 | runs missing |\n", printed)
+        with open("page.md", "w", encoding="utf-8") as file:
+            file.write("<!-- study: grid rows=norm columns=seed value=valid_loss digits=4 -->\n<!-- study: end -->\n")
+        self.study("report", "grid.conf", "page.md")
+        with open("page.md", encoding="utf-8") as file:
+            self.assertIn("| bn | 3.1101 | 3.1402 | – |\n", file.read())
+
+    def test_report_of_what_is_not_at_its_end(self):
+        self.conf("end-rate = 0.5\n#: norm = ln bn\n#: seed = 1 2\n"
+                  "#: report = verdict=NAME of=norm against=ln value=valid_loss claim=lower digits=1\n")
+        self.study("run", "grid.conf", "--jobs", "2")
+        printed, _ = self.study("report", "grid.conf")
+        self.assertIn("| bn | 2 of 2 | +0.1 ± 0.0 | +0.0 ± 0.0 | not ended at 0.5 | too short to tell (learning rate not at its end), "
+                      "higher so far |\n", printed)
+
+    def test_mistakes(self):
+        self.conf("#: seed = 1\n")
+        for text, said in (("#: program = train\n", "grid.conf:2: program: RUN.h5"), ("#: minutes = nan\n", "grid.conf:2: minutes: a number of"),
+                           ("#: program = 'a RUN.h5\n", "grid.conf:2: program: No closing quotation")):
+            self.conf(text)
+            self.assertIn(said, self.study("plan", "grid.conf", status=2)[1])
+        with open("grid.conf", "w", encoding="utf-8") as file:
+            file.write("#: resume = a RUN.h5\n")
+        self.assertIn("without a line '#: program", self.study("plan", "grid.conf", status=2)[1])
+        self.assertIn("nothing.conf: No such file", self.study("plan", "nothing.conf", status=2)[1])
+        self.assertIn("page.md: report alone writes pages", self.study("run", "a.conf", "page.md", status=2)[1])
+        self.assertIn("no experiment given", self.study("report", "page.md", status=2)[1])
+        os.mkdir("other")
+        self.assertIn("no experiment (*.conf) there", self.study("plan", "other", status=2)[1])
+        self.conf("#: seed = 1\n")
+        self.conf("#: seed = 1\n", "other/grid")
+        self.assertIn("grid.conf has the same name", self.study("plan", "grid.conf", "other", status=2)[1])
+
+
+class Time(unittest.TestCase):
+    """The hours that are left, by a clock of the test."""
+
+    def test_hours(self):
+        now = [0.0]
+        known, other = (types.SimpleNamespace(name=name, minutes=minutes) for name, minutes in (("known", 60.0), ("other", None)))
+        runs = [running.Waiting(known, f"k{i}", {}, None) for i in range(4)]
+        clock = running.Clock(runs, 1, lambda: now[0])
+        self.assertAlmostEqual(clock.hours(), 4.0)
+        clock.begin("k0")
+        now[0] += 1800
+        self.assertAlmostEqual(clock.hours(), 3.5)
+        clock.end("k0", True) # took half an hour, as the others will
+        self.assertAlmostEqual(clock.hours(), 1.5)
+        clock.begin("k1")
+        now[0] += 60
+        clock.end("k1", False) # was resumed: says nothing about the others
+        self.assertAlmostEqual(clock.hours(), 1.0)
+        self.assertAlmostEqual(running.Clock(runs, 2, lambda: 0.0).hours(), 2.0)
+        self.assertAlmostEqual(running.Clock(runs[:1], 2, lambda: 0.0).hours(), 1.0) # no run is cut into two
+        clock = running.Clock([running.Waiting(other, "o0", {}, None), running.Waiting(other, "o1", {}, None)], 1, lambda: now[0])
+        self.assertIsNone(clock.hours())
+        clock.begin("o0")
+        now[0] += 360
+        clock.end("o0", True)
+        self.assertAlmostEqual(clock.hours(), 0.1)
+
+
+class Interval(unittest.TestCase):
+    def test_student(self):
+        """97.5 % quantiles, from tables."""
+        for count, wanted in ((2, 12.706), (3, 4.303), (5, 2.776), (10, 2.262), (11, 2.228), (12, 2.201), (21, 2.086), (31, 2.042), (121, 1.980)):
+            with self.subTest(count):
+                self.assertAlmostEqual(rule.student(count), wanted, delta=0.0015)
+        self.assertAlmostEqual(rule.half_width([0.0, 2.0, 1.0]), 4.303 / 3 ** 0.5)
+
+
+class Reading(unittest.TestCase):
+    def test_another_program(self):
+        found = experiment.Experiment("a/grid.conf", "#: program = p '--run file' RUN.h5\nepochs = 3\n#: seed = 1\n")
+        self.assertEqual((found.program, found.common, found.minutes), (["p", "--run file", "RUN.h5"], [["epochs", "=", "3"]], None))
+
+
+if __name__ == "__main__":
+    unittest.main()
