@@ -147,13 +147,14 @@ def _checked(handle, name):
 
 
 def _declare(handle, path):
-    missing = []
+    missing, quick = [], ctypes.PyDLL(path, handle=handle._handle)
     for name, (returns, takes) in _abi.PROTOTYPES.items():
         try:
-            function = getattr(handle, name)
+            function = getattr(quick if name in _abi.QUICK else handle, name)
         except AttributeError:
             missing.append(name)
             continue
+        setattr(handle, name, function)
         function.restype, function.argtypes = returns, takes
     if missing:
         raise Error(f"{path}: it lacks {', '.join(missing)}, which this package calls", "library",

@@ -59,7 +59,7 @@ class Kernels(CardCase):
     def one(self, norm, shape, first=False, form=None, dtype=torch.float32, tolerance=2e-6):
         x, weight = torch.randn(shape).to(dtype) + 0.5, torch.randn(shape).to(dtype)
         x = form(x) if form else x
-        run, g = self.step(norm.to(dtype), x, weight, 2)
+        run, g = self.step(norm.to(dtype), x, weight, 3)  # the third one is like the second
         one, = run.recorder.passes("1")
         self.close_to(one, reference(x, g, first), tolerance)
         return run, x, g
@@ -394,6 +394,142 @@ class Together(CardCase):
                     (model(x[one]) * weight[one]).sum().backward()
                 run.step()
         self.close_to(run.recorder.passes("1")[0], reference(x[1], weight[1]))
+
+
+class Again(CardCase):
+    """From the third step on a pass like the one before takes the short way; here something is different."""
+
+    def train(self, run, model, batch, by=lambda y: y, weight=None):
+        """One backward pass: x and g of the norm."""
+        x = batch * torch.ones((), requires_grad=True)
+        y = model(x)
+        y.retain_grad()
+        z = by(y)
+        (z * (torch.randn(z.shape) if weight is None else weight)).sum().backward()
+        return x.detach(), y.grad
+
+    def watched(self, norm, changes, first=False, shape=(9, 6), plain=4, **options):
+        """Each change is a step between two plain ones. changes: functions of (run, model) that return
+        (x, g) of the step's passes, or of a mask (x, g, valid)."""
+        model = nn.Sequential(nn.Identity(), norm)
+        for parameter in model.parameters():
+            nn.init.uniform_(parameter, 0.5, 1.5)
+        one = lambda run, model: [self.train(run, model, torch.randn(shape) + 0.5)]
+        want = []
+        with fake_watch(model, **options) as run:
+            for change in [one] * plain + [step for change in changes for step in (change, one)]:
+                want.append(change(run, model))
+                run.step(**({"grad_scale": change.scale} if hasattr(change, "scale") else {}))
+                run._drain()
+        return run, want
+
+    def compare(self, run, want, first=False, site="1", tolerance=4e-6):
+        for step, pairs in enumerate(want):
+            got = run.recorder.passes(site, step)
+            self.assertEqual(len(got), len(pairs), step)
+            for a, (x, g, *valid) in zip(got, pairs):
+                self.close_to(a, reference(x, g, first, valid=valid[0] if valid else None), tolerance)
+
+    def test_shapes_strides_and_several(self):
+        def scaled(run, model):
+            x, g = self.train(run, model, torch.randn(9, 6))
+            return [(x, g / 4)]
+        scaled.scale = 4.0
+        changes = [
+            lambda run, model: [self.train(run, model, torch.randn(7, 6))],
+            lambda run, model: [self.train(run, model, torch.randn(9, 6), lambda y: y.t())],
+            lambda run, model: [self.train(run, model, torch.randn(6, 9).t())],
+            lambda run, model: [self.train(run, model, torch.randn(3, 3, 6))],
+            lambda run, model: [self.train(run, model, torch.randn(9, 6)) for _ in range(2)], scaled]
+        for small in (_kernels.SMALL, 0):
+            self.patch(_kernels, "SMALL", small)
+            for norm, first in ((nn.LayerNorm(6), False), (nn.BatchNorm1d(6), True)):
+                some = [change for place, change in enumerate(changes) if place != 3 or not first]
+                self.compare(*self.watched(norm, some, repeat="merge"), first)
+
+    def test_nodes(self):
+        self.patch(_believed, "believed", lambda y: True)
+        for options in ({}, {"gradient_norms": False}):
+            changes = [lambda run, model: [self.train(run, model, torch.randn(7, 6) + 0.5)],
+                       lambda run, model: [self.train(run, model, torch.randn(9, 6), lambda y: y.t())],
+                       lambda run, model: [self.train(run, model, torch.randn(9, 6)) for _ in range(2)]]
+            run, want = self.watched(nn.BatchNorm1d(6), changes, repeat="merge", **options)
+            if options:
+                for step in run.recorder.steps:
+                    for one, (_, g) in zip(step["passes"], want[step["step"] - 1]):
+                        one["sum_gg"] = g.double().square().sum(0)
+            self.compare(run, want, True)
+
+    def test_gradient_of_another_type(self):
+        """x in bfloat16; the gain's type makes that of y."""
+        model = nn.Sequential(nn.Identity(), nn.LayerNorm(6))
+        seen = []
+        with fake_watch(model) as run:
+            for step in range(6):
+                kind = torch.bfloat16 if step % 2 else torch.float32
+                model.to(kind)
+                x = torch.randn(9, 6).to(kind) * torch.ones((), dtype=kind, requires_grad=True)
+                y = model(x)
+                y.retain_grad()
+                (y * torch.randn(9, 6).to(kind)).sum().backward()
+                seen.append((x.detach(), y.grad))
+                run.step()
+        for step, pair in enumerate(seen):
+            self.close_to(run.recorder.passes("1", step)[0], reference(*pair))
+
+    def test_masks_and_evaluation(self):
+        valid = torch.tensor([1, 0, 1, 1, 0, 1, 1, 1, 0])
+
+        def masked(run, model):
+            run.mask(valid)
+            return [(*self.train(run, model, torch.randn(9, 6)), valid)]
+
+        def evaluated(run, model):
+            model.eval()
+            self.train(run, model, torch.randn(9, 6))
+            model.train()
+            return []
+        with mock.patch("warnings.warn"):
+            self.compare(*self.watched(nn.LayerNorm(6), [masked, evaluated]))
+
+    def test_phases(self):
+        def inside(name):
+            def step(run, model):
+                with run.phase(name):
+                    return [self.train(run, model, torch.randn(9, 6))]
+            return step
+        with mock.patch("warnings.warn"):
+            run, want = self.watched(nn.LayerNorm(6), [inside("a")] * 4 + [inside("b")] * 4, phases=("a", "b"))
+        found = [[one["site"] for one in step["passes"]] for step in run.recorder.steps]
+        self.assertEqual(found, [[]] * 4 + [["a:1"], []] * 4 + [["b:1"], []] * 4)
+
+    def test_order_of_passes(self):
+        """Two sites, whose places are read in the order of the step's passes; one of them rests."""
+        model, weight = nn.ModuleList([nn.LayerNorm(6), nn.LayerNorm(6)]), torch.randn(9, 6)
+        xs = [torch.randn(9, 6), 3 + torch.randn(9, 6)]
+        with fake_watch(model) as run:
+            for used in ((0, 1), (0, 1), (0, 1), (1,), (0,), (0, 1)):
+                for place in used:
+                    (model[place](xs[place] * torch.ones((), requires_grad=True)) * weight).sum().backward()
+                run.step()
+        for step in run.recorder.steps:
+            for one in step["passes"]:
+                self.close_to(one, reference(xs[int(one["site"])], weight))
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [2, 2, 2, 1, 1, 2])
+
+    def test_norms_of_unit_norm(self):
+        """Rows that are divided by sqrt(sum x^2 + eps)."""
+        import statrec.nn as sn
+        norm = sn.make("unit", 6, channels_last=True, eps=0.5)
+        model, x, weight = nn.Sequential(norm), torch.randn(9, 6), torch.randn(9, 6)
+        with fake_watch(model) as run:
+            for _ in range(3):
+                (model(x.requires_grad_() * 1.0) * weight).sum().backward()
+                run.step(grad_scale=4.0)
+        wide = x.detach().double().requires_grad_()
+        dx, = torch.autograd.grad(norm.double()(wide), wide, weight.double())
+        got = run.recorder.steps[-1]["scalars"]["0", "dx_norm"]
+        self.assertAlmostEqual(4 * got / dx.norm().item(), 1, 6)
 
 
 class Steps(CardCase):
