@@ -350,9 +350,10 @@ class Training:
         assert run.failure is None, run.failure
 
     def turn(self, way, steps, directory):
-        """Seconds of a step; MiB on the card at most; ms to issue a step; ms of close()."""
+        """Seconds of a step; MiB on the card at most; ms to issue a step; ms of close(). The steps begin after two
+        that are recorded: the first one compiles and plans."""
         with self.recorded(way, directory) as run:
-            for _ in range(3):
+            for _ in range(1 + 2 * (WAYS[way] or {}).get("every", 1)):
                 self.step(run)
             finished(self.device)
             peak(self.device, True)
@@ -437,7 +438,7 @@ def syncs(device, name, steps=10):
     with tempfile.TemporaryDirectory() as directory:
         for way in ("bare", "everything", "scalars", "every10"):
             with training.recorded(way, directory) as run:
-                for _ in range(3):
+                for _ in range(1 + 2 * (WAYS[way] or {}).get("every", 1)):
                     training.step(run)
                 count = warned(training, run, steps)
                 counts, spent = profiled(training, run, steps)

@@ -174,6 +174,25 @@ class Nodes(CardCase):
             self.assertEqual(len(self.read), 3)
             self.close_to(one, want, 1e-5)
 
+    def test_places_that_nobody_takes_go(self):
+        """Of the first step, which reads x and g; and of a site that rests, which gets another one."""
+        model, weight = nn.ModuleList([nn.BatchNorm1d(6), nn.BatchNorm1d(6)]), torch.randn(9, 6)
+        x, kinds = torch.randn(9, 6), []
+        with fake_watch(model) as run:
+            for used in [(0, 1)] * 3 + [(0,)] * 12 + [(0, 1)] * 2:
+                for place in used:
+                    (model[place](x * torch.ones((), requires_grad=True)) * weight).sum().backward()
+                run.step()
+                kinds.append(sorted(key[1] for key in run._cards.boards[x.device].keys))
+        self.assertEqual(kinds[0], ["read", "read"])
+        self.assertEqual(kinds[5], ["node", "node"])
+        self.assertEqual(kinds[14], ["node"])
+        self.assertEqual(kinds[16], ["node", "node"])
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [2] * 3 + [1] * 12 + [2] * 2)
+        for step in run.recorder.steps:
+            for one in step["passes"]:
+                self.close_to(one, reference(x, weight), 4e-6)
+
     def test_scalars_alone_read_nothing(self):
         _, one, want = self.norm(3, gradient_norms=False)
         self.close_to({**one, "sum_gg": want["sum_gg"]}, want, 4e-6)

@@ -40,6 +40,7 @@ class Cards:
         self.keepers, self.kept, self.writer, self.together = [], 0, Writer(), _kernels.Together()
         self.before, self.running = [], []  # (Running, what it kept): last but one, and last
         self.vectors, self.queued = [], False  # of nodes, until the backward pass ends
+        self.used, self.sent, self.look = set(), 0, 2  # keys since the last look at them, steps, the next look
 
     # -- forward ------------------------------------------------------------------------------
 
@@ -209,16 +210,36 @@ class Cards:
 
         before, after: running statistics by site of modules on the CPU."""
         sent = Sent(self, passes, values, before, after)
+        self.before = []  # on its way; the card has one copy less while the next step runs
         for board in self.boards.values():
             if board.gained:
                 board.cleared()
+        if passes:
+            self._look(sent)
         for device, keys in self.wanted.items():
-            old = self.boards.get(device)
-            if old is not None:
-                _retire(old)
-            self.boards[device] = Board(device, {**(old.keys if old else {}), **keys})
+            self._board(device, keys)
         self.more, self.wanted = [], {}
         return sent
+
+    def _board(self, device, keys, kept=lambda key: True):
+        """A new one, of the old one's keys that are kept, and these."""
+        old = self.boards.get(device)
+        if old is not None:
+            _retire(old)
+        self.boards[device] = Board(device, {**{key: width for key, width in (old.keys if old else {}).items()
+                                                if kept(key)}, **keys})
+
+    def _look(self, sent):
+        """Places that no pass has taken for some steps go: of sites that were read first and whose node is
+        believed since. After 2 steps, 2 more, 4 more and so on, so that a site that changes costs little."""
+        self.used.update(one.slot.key for placed in sent.placed.values() for one in placed)
+        self.sent += 1
+        if self.sent < self.look:
+            return
+        for device, board in list(self.boards.items()):
+            if any(key not in self.used for key in board.keys):
+                self._board(device, {}, self.used.__contains__)
+        self.look, self.used = 2 * self.look, set()
 
     def put(self, job):
         """job() will be called by the thread that writes."""

@@ -5,7 +5,6 @@ import torch
 
 from .. import _native
 from .._watching import _nodes, _passes, _running
-from .._watching._caught import copy_all
 from ._fetch import Fetch
 
 
@@ -85,15 +84,14 @@ def _of_board(board, placed, data, scale, squares):
 
 
 class Running:
-    """Running statistics of the modules on a device, [2, W] float32: those of two times."""
+    """Running statistics of the modules on a device: mean and variance of a site, then those of the next."""
 
     def __init__(self, device, taps):
-        self.taps, self.places, start = taps, [], 0
+        self.device, self.taps, self.places, start = device, taps, [], 0
         for tap, width in taps:
-            self.places.append((tap.site, start, start + width))
-            start += width
-        self.times = [(values, [row[a:b] for _, a, b in self.places for row in values])
-                      for values in torch.empty(2, 2, start, device=device)]
+            self.places.append((tap.site, start, start + 2 * width))
+            start += 2 * width
+        self.count = start
         self._hosts = [None, None]  # (doubles on the CPU, their views by site): before and after a step
 
     @classmethod
@@ -106,20 +104,16 @@ class Running:
         return [cls(device, pairs) for device, pairs in by_device.items()]
 
     def keep(self):
-        """Copies them; what the call before returned stays as it is."""
-        tensors = [buffer for tap, _ in self.taps for buffer in _buffers(tap)]
-        self.times.reverse()
-        values, to = self.times[0]
+        """A copy of them, float32."""
         with torch.no_grad():
-            copy_all(to, tensors)
-        return values
+            return torch.cat([buffer for tap, _ in self.taps for buffer in _buffers(tap)]).float()
 
     def by_site(self, block, when):
         """Views [2, width] of doubles that the next call with this `when` fills again. block: what keep()
         returned, on the host."""
         if self._hosts[when] is None:
-            doubles = torch.empty(block.shape, dtype=torch.float64)
-            self._hosts[when] = doubles, {site: doubles[:, a:b] for site, a, b in self.places}
+            doubles = torch.empty(self.count, dtype=torch.float64)
+            self._hosts[when] = doubles, {site: doubles[a:b].view(2, -1) for site, a, b in self.places}
         doubles, views = self._hosts[when]
         _native.read_floats(block.data_ptr(), doubles)
         return views
