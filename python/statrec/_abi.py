@@ -123,7 +123,7 @@ _ROWS = [c_int64, c_int64, c_void_p, _WHY]  # first, count, value, why
 
 # Calls of some microseconds, which keep the interpreter's lock: a thread that writes would have to wait
 # for the training thread after each of them, and the training thread for it.
-QUICK = ("sr_add_seconds", "sr_begin_step", "sr_put_vectors", "sr_put_scalars", "sr_put_step_scalar",
+QUICK = ("sr_add_seconds", "sr_put_vectors", "sr_put_scalars", "sr_put_step_scalar",
          "sr_read_floats", "sr_sum_moves")
 
 # name: (what it returns, what it takes)

@@ -380,7 +380,7 @@ class Watch:
                        (*tensors, *(one[name] for one, name in tables))]
             hosts, got, scale = _passes.to_host(
                 passes, [*tensors, *(one[site] for one, site in away),
-                         *(norms for _, norms in normed if torch.is_tensor(norms))], scale)
+                         *(norms for _, norms in normed if type(norms) is not list)], scale)
         except Exception as error:  # the other ranks must hear of it
             self._shared.fail(error)
             return [], [_NAN] * len(numbers), {}, {}, {}

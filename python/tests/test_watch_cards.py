@@ -480,17 +480,20 @@ class Again(CardCase):
             self.compare(run, want, True)
 
     def test_gradient_of_another_type(self):
-        """x in bfloat16; the gain's type makes that of y."""
-        model = nn.Sequential(nn.Identity(), nn.LayerNorm(6))
-        seen = []
-        with fake_watch(model) as run:
-            for step in range(6):
-                kind = torch.bfloat16 if step % 2 else torch.float32
-                model.to(kind)
-                x = torch.randn(9, 6).to(kind) * torch.ones((), dtype=kind, requires_grad=True)
+        """The same x; y is of another type, as where autocast is switched on."""
+        class Cast(nn.Module):
+            kind = torch.bfloat16
+
+            def forward(self, x):
+                return (x * 1).to(self.kind)
+        model, seen = nn.Sequential(nn.Identity(), Cast()), []
+        with fake_watch(model, observe=Cast, sites=[]) as run:
+            for step in range(7):
+                model[1].kind = torch.bfloat16 if step < 4 else torch.float32
+                x = torch.randn(9, 6).bfloat16() * torch.ones((), dtype=torch.bfloat16, requires_grad=True)
                 y = model(x)
                 y.retain_grad()
-                (y * torch.randn(9, 6).to(kind)).sum().backward()
+                (y * torch.randn(9, 6).to(y.dtype)).sum().backward()
                 seen.append((x.detach(), y.grad))
                 run.step()
         for step, pair in enumerate(seen):

@@ -85,7 +85,7 @@ def trust(taps, hosts):
     for here in blocks.values():
         block = here[0].block
         variance, mean = block[_passes.VARIANCE], block[_passes.MEAN]
-        least = _MARGIN / _EPS * max({one.site.eps for one in here})
+        least = _MARGIN / _EPS * max([one.site.eps for one in here])
         low.update(_failing(variance >= least, here))
         far.update(_failing(mean * mean <= (_MEAN / _MARGIN) ** 2 * variance, here))
     seen = {one.site for one in hosts}

@@ -178,9 +178,12 @@ def row_norms(normed, fetched, scale):
 
 def add_squares(found, site, two):
     """Adds the squares of row norms of a pass to those of the site's other passes, {site name: pair}."""
-    before = found.get(site.name)
-    dx, direct = (site.share * square for square in two)
-    found[site.name] = (dx, direct) if before is None else (before[0] + dx, before[1] + direct)
+    (dx, direct), share, name = two, site.share, site.name
+    if name in found:
+        before = found[name]
+        found[name] = before[0] + share * dx, before[1] + share * direct
+    else:
+        found[name] = share * dx, share * direct
 
 
 def roots(found, scale):
