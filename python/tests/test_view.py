@@ -385,7 +385,7 @@ class Panels(unittest.TestCase):
         self.assertIn("recorded at 1 step on screen", panels["features"].sentence())
 
     def test_two_tasks(self):
-        """Losses of images and text cannot be compared, which the panel says; burn-in is the longest."""
+        """Losses of images and text cannot be compared, it says; burn-in is the longest."""
         from bokeh.models import BoxAnnotation
         ln = os.path.join(SAMPLES, "nlp_ln.h5")
         for query, runs_of, caution in (("?with=nlp_bn.h5", (CV, NLP), True),

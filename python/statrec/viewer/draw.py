@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
-from bokeh.models import (BasicTickFormatter, BoxAnnotation, ColorBar, ColumnDataSource, DataRange1d, FixedTicker,
-                          HoverTool, LinearColorMapper, LogColorMapper, Range1d, Span)
+from bokeh.models import (BasicTickFormatter, BoxAnnotation, ColorBar, ColumnDataSource, DataRange1d,
+                          FixedTicker, HoverTool, LinearColorMapper, LogColorMapper, Range1d, Span)
 from bokeh.plotting import figure
 
 from .texts import literal, plain

@@ -49,8 +49,8 @@ class Losses(Panel):
         if metric:
             about = run.file.metrics[metric]
             self._charts["metric"] = Chart(
-                page.look, page.x_range, title=with_unit(metric, about.unit), y=metric, log=self.log,
-                definition=about.definition, x=page.state["x"], name="losses-metric")
+                page.look, page.x_range, title=with_unit(metric, about.unit), y=metric,
+                log=self.log, definition=about.definition, x=page.state["x"], name="losses-metric")
         for chart in self._charts.values():
             page.watch_zoom(chart.figure)
 
