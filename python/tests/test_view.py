@@ -371,6 +371,39 @@ class Panels(unittest.TestCase):
             wanted = other.steps["loss"][:shared] - one.steps["loss"][:shared]
         numpy.testing.assert_allclose(got["median"][:shared], wanted, rtol=1e-6)
 
+    def test_marks_of_few_points(self):
+        """A single value of a feature, and a step of a heat map, are seen."""
+        page, panels = self.page("", CV)
+        for name, figure, seen in (("features", "feature", True), ("losses", "losses-loss", False)):
+            marks = [one for one in self.figure(panels[name], figure).renderers
+                     if type(one.glyph).__name__ == "Scatter" and one.glyph.size == 4]
+            self.assertEqual([one.visible for one in marks], [seen], name)
+        data = panels["features"]._map.source.data
+        width = page.x_range.end - page.x_range.start
+        self.assertAlmostEqual(data["dw"][0], 0.02 * width)
+        self.assertAlmostEqual(data["x"][0] + data["dw"][0] / 2, 160)
+        self.assertIn("recorded at 1 step on screen", panels["features"].sentence())
+
+    def test_two_tasks(self):
+        """Losses of images and text cannot be compared, it says; burn-in is the longest."""
+        from bokeh.models import BoxAnnotation
+        ln = os.path.join(SAMPLES, "nlp_ln.h5")
+        for query, runs_of, caution in (("?with=nlp_bn.h5", (CV, NLP), True),
+                                        ("?with=nlp_ln.h5", (NLP, ln), False),
+                                        ("?with=nlp_bn.h5&compare=tid_mean", (CV, NLP), False)):
+            _, panels = self.page(query, *runs_of)
+            self.assertEqual("cannot be compared" in panels["runs"].sentence(), caution, query)
+            box, = (one for one in panels["runs"].figures[0].center
+                    if isinstance(one, BoxAnnotation))
+            self.assertEqual(box.right, 90)
+
+    def test_units(self):
+        from statrec.viewer.texts import with_unit
+        self.assertEqual([with_unit("ppl", "1"), with_unit("share", "percent")],
+                         ["ppl", "share (percent)"])
+        _, panels = self.page("?metric=valid_ppl", NLP)
+        self.assertEqual(self.figure(panels["losses"], "losses-metric").title.text, "valid_ppl")
+
     def test_controls(self):
         page, panels = self.page("?smooth=5&log=losses,site".replace(",", "%09"), NLP)
         plain = page.run.curve("loss", page.window(page.run), page.bins).median

@@ -2,12 +2,13 @@
 exported: one line that names the file, and nothing is left behind."""
 import contextlib
 import io
+import json
 import os
 import re
 import unittest.mock
 
 import statrec
-from support import InDirectory, begin, put, record, wants
+from support import SAMPLES, InDirectory, begin, put, record, wants
 
 
 def exported(*arguments):
@@ -47,6 +48,35 @@ class Export(InDirectory):
         self.assertNotIn("\0", page)
         self.assertIn("default-src 'none'", page)
         self.assertIn("&lt;script&gt;hacked", page)
+
+    def summaries(self, *runs):
+        """What folds out of the page of these sample runs."""
+        from statrec.viewer import export
+        export.write([os.path.join(SAMPLES, f"{run}.h5") for run in runs], "page.html", bins=100)
+        with open("page.html", encoding="utf-8") as file:
+            self.page = file.read()
+        return re.findall("<summary>([^<]*)</summary>", self.page)
+
+    def test_sites_with_values(self):
+        """Of BN in four sites and LN in three those of BN are drawn: the others have no TID."""
+        said = self.summaries("nlp_bn_first2")
+        for site, drawn in (("encoder.0.norm1", True), ("encoder.1.norm1", True),
+                            ("encoder.1.norm2", True), ("encoder.final", False)):
+            self.assertEqual(f"tid_mean at {site}" in said, drawn, site)
+
+    def test_what_may_be_compared_is_first(self):
+        said = self.summaries("cv_bn", "nlp_bn")
+        self.assertLess(said.index("tid_mean"), said.index("loss"))
+        said = self.summaries("nlp_ln", "nlp_bn")
+        self.assertLess(said.index("loss"), said.index("tid_mean") if "tid_mean" in said else 99)
+
+    def test_colours_of_a_dark_browser(self):
+        from statrec.viewer.draw import DARK, LIGHT
+        self.summaries("nlp_bn")
+        pairs, = re.findall(r"\? (\[\[.*\]\])\.reduce", self.page)
+        self.assertEqual(json.loads(pairs), [list(pair) for pair in zip(LIGHT, DARK)])
+        models, = re.findall(r"const docs_json = shade\('(.*)'\);", self.page)
+        self.assertIn(f'"{LIGHT.ground}"', models)
 
     def test_a_run_that_grows(self):
         recorder, _ = begin("run.h5", flush_steps=1)

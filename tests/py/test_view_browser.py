@@ -574,6 +574,22 @@ class Zooming(InBrowser):
         self.assertIn("statplot curves", self.text("main"))
         self.assertIn("notable: inference at norm", self.text(".verdict"))
 
+    def test_dark_file(self):
+        """The file follows the browser's scheme, figures too, also when it changes."""
+        ground = "return model('losses-loss').background_fill_color"
+        self.export(self.path)
+        self.assertEqual(self.js(ground), "#FFFFFF")
+        scheme = {"name": "prefers-color-scheme", "value": "dark"}
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        try:
+            until(lambda: self.js("return view('losses-loss') && "
+                                  "model('losses-loss').background_fill_color === '#1B1B1B'"),
+                  "dark figures")
+            self.assertEqual(self.js("return getComputedStyle(document.body).backgroundColor"),
+                             "rgb(27, 27, 27)")
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
     def press_whole(self):
         self.js("deep('button').find((one) => one.innerText === 'whole run').click()")
         self.wait("return location.search === '' && model('losses-loss').x_range.end === 20000",

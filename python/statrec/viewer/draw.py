@@ -4,8 +4,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy
-from bokeh.models import (BoxAnnotation, ColorBar, ColumnDataSource, DataRange1d, FixedTicker,
-                          HoverTool, LinearColorMapper, LogColorMapper, Range1d, Span)
+from bokeh.models import (BasicTickFormatter, BoxAnnotation, ColorBar, ColumnDataSource, DataRange1d,
+                          FixedTicker, HoverTool, LinearColorMapper, LogColorMapper, Range1d, Span)
 from bokeh.plotting import figure
 
 from .texts import literal, plain
@@ -15,6 +15,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 DASHES = ("solid", [9, 2], [3, 2], [9, 2, 2, 2], [5, 2], [5, 2, 2, 2], [2, 4], [14, 3])
 _VIRIDIS = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EC962", "#ADDC30",
             "#FDE725")
+_FEW = 12  # a line of so many values has marks: a single one would not be seen
 _DIVERGING = ("#0072B2", "#7FB8D8", "#F2F2F2", "#EAAE7F", "#D55E00")
 
 
@@ -71,11 +72,14 @@ class Chart:
         self._look = look
         self._labels: Any = None
         self._sources: list[Any] = []
+        self._marks: list[Any] = []  # of the lines, None for points
         self.figure = _figure(look, x_range, title, height, y_axis_type="log" if log else "linear",
                               y_range=DataRange1d(range_padding=0.05, only_visible=True),
                               name=name or None)
         self.figure.yaxis.axis_label = plain(y, 60)
         self.figure.xaxis.axis_label = x
+        if not log:  # 0.0005, not 5.000e-4
+            self.figure.yaxis.formatter = BasicTickFormatter(power_limit_low=-5)
         self._hover: Any = None
         self._described = (x, definition)
         self._burn_in = BoxAnnotation(left=None, right=None, fill_color="#808080", fill_alpha=0.15,
@@ -100,15 +104,17 @@ class Chart:
         if labels != self._labels:
             self._make(curves)
             self._labels = labels
-        for source, curve in zip(self._sources, curves):
+        for source, marks, curve in zip(self._sources, self._marks, curves):
             source.data = _columns(curve)
+            if marks is not None:
+                marks.visible = int(numpy.isfinite(curve.median).sum()) <= _FEW
 
     def _make(self, curves):
         self.figure.renderers = []
         self.figure.tools = [tool for tool in self.figure.tools if not isinstance(tool, HoverTool)]
         if self.figure.legend:
             self.figure.legend.items = []
-        self._sources, lines = [], []
+        self._sources, self._marks, lines = [], [], []
         for curve in curves:
             source = ColumnDataSource(data=_columns(curve))
             self._sources.append(source)
@@ -129,9 +135,11 @@ class Chart:
         colour = self._look.black if colour == "#000000" else colour
         named = {"legend_label": plain(curve.label, 60)} if named else {}
         if curve.points:
+            self._marks.append(None)
             return self.figure.scatter("x", "median", source=source, size=5, color=colour, **named)
         self.figure.varea("x", "least", "largest", source=source, fill_color=colour,
                           fill_alpha=0.25)
+        self._marks.append(self.figure.scatter("x", "median", source=source, size=4, color=colour))
         return self.figure.line("x", "median", source=source, color=colour, line_width=1.3,
                                 line_dash=dash, **named)
 
@@ -196,7 +204,7 @@ class HeatMap:
             major_label_text_color=look.text), "right")
         self._mark = Span(dimension="width", line_color="#D55E00", line_width=1.5, visible=False,
                           name="mark")
-        self._burn_in = Span(dimension="height", line_color="#404040" if signed else "#FFFFFF",
+        self._burn_in = Span(dimension="height", line_color="dimgray" if signed else "white",
                              line_dash="dashed", line_width=2, visible=False, name="burn-in")
         for span in (self._mark, self._burn_in):
             self.figure.add_layout(span)
@@ -217,7 +225,7 @@ class HeatMap:
         """values [R, B] of the rows `names`, from top to bottom, over the ends of x."""
         rows = len(names)
         self._ends(values)
-        left, right = x
+        left, right = self._seen(*x)
         self.source.data = {
             "image": [numpy.ascontiguousarray(row[None, :], dtype=numpy.float32) for row in values],
             "x": [left] * rows, "dw": [max(right - left, 1e-12)] * rows,
@@ -243,6 +251,12 @@ class HeatMap:
         rows = len(self.source.data["name"])
         row = rows - 1 - int(numpy.floor(y))
         return row if 0 <= row < rows else None
+
+    def _seen(self, left, right):
+        """The ends of columns that are not too narrow to be seen, as of a single step."""
+        axis = self.figure.x_range
+        lacks = 0.02 * (axis.end - axis.start) - (right - left)
+        return (left - lacks / 2, right + lacks / 2) if lacks > 0 else (left, right)
 
     def _ends(self, values):
         finite = values[numpy.isfinite(values)]

@@ -7,7 +7,9 @@ times and folds out: statistics, sites, vectors.
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import tempfile
 from html import escape
 from typing import Any, Iterator, NamedTuple, Optional, Sequence
@@ -20,25 +22,28 @@ from bokeh.resources import Resources
 
 from .._file import check
 from .._library import Error
-from . import runs, texts, verdict
+from . import draw, runs, texts, verdict
 from .forms import COMPARABLE
 from .page import PANE_CSS, Page
 from .panels import (Depth, Features, Losses, Own, RunsPanel, Site, Spectra, Step, VerdictPanel)
+from .panels.runs import differ
 
 BINS = 2000  # points of a series
 MOST = 20 << 20  # bytes of the file
 _LEAST_BINS = 100
 MOST_RUNS = 6  # runs with panels of their own
 _SITES, _STATS, _SCALARS, _VECTORS, _OWN = 4, 6, 2, 2, 12  # that are drawn of each run
+_OF_HEAD = re.compile(r"_head[0-9]+$")  # what a statistic of the whole site stands for
 _QUANTITIES = 8  # of the runs side by side
 
 # The file asks nobody for anything, whatever is in it.
 _POLICY = ("default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
            "img-src data: blob:; font-src data:")
 _CSS = """
-:root { color-scheme: light; }
+:root { color-scheme: light dark; }
 body { font: 15px/1.4 system-ui, sans-serif; max-width: 76rem; margin: 0 auto; padding: 0 1rem 3rem;
        color: #202020; background: #fff; }
+@media (prefers-color-scheme: dark) { body { color: #E0E0E0; background: #1B1B1B; } }
 h1 { font-size: 1.4rem; }
 h2 { font-size: 1.25rem; margin: 1.6rem 0 0.5rem; overflow-wrap: anywhere; }
 h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
@@ -47,6 +52,15 @@ h3 { font-size: 1.05rem; margin: 1.2rem 0 0.3rem; }
 .figures > div { min-width: 0; } .wide { overflow-x: auto; }
 details.choice > summary { padding: 0.3rem 0; font-weight: bold; }
 """
+# Colours of the figures are those of the light page until the browser wants dark ones.
+_SHADE = """
+<script>
+const shade = (text) => matchMedia('(prefers-color-scheme: dark)').matches ? %s.reduce(
+  (done, [light, dark]) => done.replaceAll('"' + light + '"', '"' + dark + '"'), text) : text;
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => location.reload());
+</script>
+""" % json.dumps(list(zip(draw.LIGHT, draw.DARK)))
+_MODELS = re.compile(r"const docs_json = ('.*?');$", re.MULTILINE)  # as components() writes them
 
 
 class Still(Page):
@@ -58,6 +72,10 @@ class Still(Page):
         self.state.update({"run": name, "with": beside})
         self.bins = bins
         self._span()
+        low, high = self._full()  # room for marks at the ends
+        room = 0.01 * (high - low)
+        self.x_range.update(start=low - room, end=high + room, reset_start=low - room,
+                            reset_end=high + room)
 
     def _build(self):
         """Panels are drawn one by one, and nothing has controls."""
@@ -142,9 +160,14 @@ def _first(wanted: Sequence[str], names: Sequence[str], most: int) -> list[str]:
     return [name for name in dict.fromkeys(wanted) if name in names][:most] or list(names[:most])
 
 
-def _sites(page: Still) -> list[str]:
-    """The sites of findings, then the first, the middle and the last one."""
+def _sites(page: Still, scalar: str = "") -> list[str]:
+    """The sites of findings, then the first, the middle and the last one; of those with values of
+    this scalar, where there are any."""
     names = [site.name for site in page.run.sites]
+    if scalar:
+        of_all = page.run.scalar(scalar, None, page.window(page.run), page.bins)
+        there = numpy.isfinite(of_all.median).any(axis=0)
+        names = [name for name, has in zip(names, there) if has] or names
     if not names:
         return []
     answer = page.watch.get(page.run)[0]
@@ -156,17 +179,22 @@ def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
     """(title, pieces) of the panels of a run; the first piece is unfolded."""
     run = page.run
     try:
-        scalars, vectors, sites = run.scalars, run.vectors, _sites(page)
+        scalars, vectors = run.scalars, run.vectors
+        drawn = {scalar: _sites(page, scalar) for scalar in _first(Site.usual, scalars, _SCALARS)}
+        sites = next(iter(drawn.values()), _sites(page))
         own = Own(page).names()
+        declared = [name for name, about in run.file.declared.items()
+                    if about.scope == "site" and not _OF_HEAD.search(name)]
     except (LookupError, ValueError):
-        scalars, vectors, sites, own = [], [], [], []
+        scalars, vectors, drawn, sites, own, declared = [], [], {}, [], [], []
     except (Error, OSError) as why:
         raise _unreadable(run, why) from None
     yield Losses.title, [_piece(page, Losses, "")]
     stats = _first((*Depth.usual, *COMPARABLE), scalars, _STATS)
+    stats += [name for name in declared if name in scalars][:_OWN]
     yield Depth.title, [_piece(page, Depth, stat, stat=stat) for stat in stats]
     yield Site.title, [_piece(page, Site, f"{scalar} at {site}", site=site, scalar=scalar)
-                       for scalar in _first(Site.usual, scalars, _SCALARS) for site in sites]
+                       for scalar, there in drawn.items() for site in there]
     picked = _first(Features.usual, vectors, _VECTORS)
     yield Features.title, [_piece(page, Features, f"{vector} at {site}", site=site, vector=vector)
                            for vector in picked for site in sites]
@@ -177,8 +205,11 @@ def _of_run(page: Still) -> Iterator[tuple[str, list[Optional[Piece]]]]:
 
 
 def _side_by_side(page: Still) -> list[Optional[Piece]]:
+    """What may be compared comes first where the runs differ in data or model."""
     quantities = ["loss", *page.run.metrics[:2],
                   *_first(COMPARABLE, page.run.scalars, _QUANTITIES)][:_QUANTITIES]
+    if differ(page.chosen()):
+        quantities.sort(key=lambda name: name not in COMPARABLE)
     return [_piece(page, RunsPanel, name, compare=name) for name in quantities]
 
 
@@ -226,6 +257,9 @@ class _Document:
             for figure in self.figures:
                 document.add_root(figure)
         script, places = components(document.roots) if self.figures else ("", ())
+        shaded, made = _MODELS.subn(r"const docs_json = shade(\1);", script)
+        if made != bool(self.figures):
+            raise Error("this version of Bokeh writes its models in another way")
         bokeh = Resources(mode="inline", components=["bokeh"]).js_raw  # without Panel's own
         return "\n".join((
             "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
@@ -236,7 +270,7 @@ class _Document:
             f"<style>{_CSS}{PANE_CSS}</style>",
             *(f"<script>{text}</script>" for text in bokeh), "</head><body><main>",
             *(part if isinstance(part, str) else places[part] for part in self.parts),
-            f"</main>{script}</body></html>\n"))
+            f"</main>{_SHADE}{shaded}</body></html>\n"))
 
 
 def _document(all_runs: Any, watch: Answers, bins: int) -> str:

@@ -33,6 +33,8 @@ p { margin: 2px 0; }
 code { user-select: all; background: rgba(128,128,128,0.18); padding: 1px 4px; cursor: pointer;
        overflow-wrap: anywhere; }
 .commands { font-size: 0.9em; line-height: 1.7; }
+.commands code { display: block; width: fit-content; max-width: 100%; box-sizing: border-box;
+                 white-space: nowrap; overflow-x: auto; margin-bottom: 2px; }
 table { border-collapse: collapse; font-size: 0.85em; }
 th, td { text-align: left; padding: 1px 8px 1px 0; vertical-align: top; }
 details { font-size: 0.95em; } pre { white-space: pre-wrap; }

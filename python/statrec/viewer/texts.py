@@ -44,6 +44,11 @@ def number(value: Any) -> str:
     return "–" if math.isnan(value) else f"{value:.6g}"
 
 
+def with_unit(name: str, unit: str) -> str:
+    """"valid_accuracy (percent)"; what has no unit is declared with the unit 1."""
+    return name if unit in ("", "1") else f"{name} ({unit})"
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], most: int = MOST) -> str:
     """An HTML table of numbers and texts of at most `most` characters, escaped here."""
     head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in columns)

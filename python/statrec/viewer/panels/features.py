@@ -90,7 +90,8 @@ class Features(Panel):
         values = values[numpy.isfinite(values)]
         cut = (f"; the first {MOST} in this order are drawn" if self._at.width > MOST else "")
         told = (f"{plain(self._name)} of {self._at.width} features at {plain(self._at.name)}, "
-                f"recorded at {len(self._window)} steps on screen{cut}")
+                f"recorded at {len(self._window)} step{'s' if len(self._window) != 1 else ''} on "
+                f"screen{cut}")
         if not len(values):
             return f"{told}; feature {self._number} has no value there."
         return (f"{told}; feature {self._number} goes from {number(values[0])} to "

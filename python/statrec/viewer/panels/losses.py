@@ -5,7 +5,7 @@ import numpy
 
 from .. import bins, commands
 from ..draw import Chart, Curve, of_binned
-from ..texts import number, plain
+from ..texts import number, plain, with_unit
 from ._panel import BIN_COLUMNS, Panel, of_bins
 
 _COLUMNS = ("loss", "lr", "grad_norm")
@@ -49,8 +49,8 @@ class Losses(Panel):
         if metric:
             about = run.file.metrics[metric]
             self._charts["metric"] = Chart(
-                page.look, page.x_range, title=f"{metric} ({about.unit})", y=metric, log=self.log,
-                definition=about.definition, x=page.state["x"], name="losses-metric")
+                page.look, page.x_range, title=with_unit(metric, about.unit), y=metric,
+                log=self.log, definition=about.definition, x=page.state["x"], name="losses-metric")
         for chart in self._charts.values():
             page.watch_zoom(chart.figure)
 

@@ -5,7 +5,7 @@ import numpy
 
 from .. import bins, commands
 from ..draw import Chart, of_binned
-from ..texts import number, plain
+from ..texts import number, plain, with_unit
 from ._panel import BIN_COLUMNS, Panel, of_bins
 
 
@@ -34,7 +34,7 @@ class Own(Panel):
         fresh = not self.made((self._name, page.state["x"]))
         if fresh:
             about = run.file.declared[self._name]
-            self._chart = Chart(page.look, page.x_range, title=f"{self._name} ({about.unit})",
+            self._chart = Chart(page.look, page.x_range, title=with_unit(self._name, about.unit),
                                 y=self._name, log=self.log, definition=about.definition,
                                 x=page.state["x"], name="own")
             page.watch_zoom(self._chart.figure)

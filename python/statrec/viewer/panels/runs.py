@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Any, Sequence
 
 import numpy
 import pandas
@@ -146,12 +147,17 @@ class RunsPanel(Panel):
         if mode == MODES[1]:
             for chart, curve in zip(self._charts, curves):
                 chart.show([curve])
-                chart.burn_in(self.page.burn_in(self.run))
+                chart.burn_in(self._burn_in())
             return
         if mode == MODES[2]:
             curves = self._differences()
         self._charts[0].show(curves)
-        self._charts[0].burn_in(self.page.burn_in(self.run))
+        self._charts[0].burn_in(self._burn_in())
+
+    def _burn_in(self):
+        """The longest one of the runs that are drawn."""
+        ends = [self.page.burn_in(run) for run in self._chosen]
+        return max((end for end in ends if end is not None), default=None)
 
     def _differences(self):
         """Medians minus those of the page's run, which is linear between its bins."""
@@ -173,6 +179,9 @@ class RunsPanel(Panel):
                 for name, curve in self._curves.items() if curve is not None]
         lacking = [plain(name) for name, curve in self._curves.items() if curve is None]
         text = f"{plain(self._name)}, last median on screen: " + ", ".join(told) + "."
+        if self._name not in forms.COMPARABLE and differ(self._chosen):
+            text += (" These runs have different data or models, between which this number cannot "
+                     f"be compared; {', '.join(self._scalars()[:3])} can.")
         if lacking:
             text += " Without it: " + ", ".join(lacking) + "."
         for line in self._warnings():
@@ -219,6 +228,11 @@ class RunsPanel(Panel):
             return commands.table("stat-curve", self._chosen, evals=True, metric=self._name)
         return commands.table("stat-scalar", self._chosen, steps, stat=self._name, per_step=True,
                               site=self._site_words())
+
+
+def differ(several: Sequence[Any]) -> bool:
+    """Whether these runs have different data or models."""
+    return len({(run.info["data"], run.info["model"]) for run in several}) > 1
 
 
 def _last(values):

@@ -44,10 +44,13 @@ class Spectra(Panel):
             self.attach([chart.figure for chart in self._charts.values()], columns=2)
 
     def sentence(self):
-        told = [f"{plain(name)}: {len(one.step)} records, effective rank "
-                f"{number(effective_rank(one.values[0]))} at step {int(one.step[0])} and "
-                f"{number(effective_rank(one.values[-1]))} at step {int(one.step[-1])}"
-                for name, one in self._found.items()]
+        told = []
+        for name, one in self._found.items():
+            ends = sorted({0, len(one.step) - 1})
+            told.append(f"{plain(name)}: {len(one.step)} record{'s' if len(ends) > 1 else ''}, "
+                        "effective rank " + " and ".join(
+                            f"{number(effective_rank(one.values[i]))} at step {int(one.step[i])}"
+                            for i in ends))
         return "; ".join(told) + "."
 
     def data(self):

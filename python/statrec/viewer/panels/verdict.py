@@ -56,7 +56,7 @@ class VerdictPanel(Panel):
             seconds = run.column("seconds")[-100:]
             spent = float(seconds[-1] - seconds[0])
             if spent > 0:
-                told.append(f"{texts.number((len(seconds) - 1) / spent)} steps/s")
+                told.append(f"{(len(seconds) - 1) / spent:.3g} steps/s")
         if len(steps):
             loss = run.column("loss")
             loss = loss[numpy.isfinite(loss)]
