@@ -267,11 +267,17 @@ static void check_labels(labelled *l) {
     dataset_check_labels(l->d, "labels", times, l->labels.count, name_of, &l->labels);
 }
 
+static void place_of(const void *loader, int64_t line, char *text, size_t size) {
+    const labelled *l = loader;
+    snprintf(text, size, "%s:%lld", l->file[SPLIT_TRAIN].path, (long long)line + 1);
+}
+
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
     labelled l = {.d = d, .options = o, .csv = csv, .first = strcmp(o->labels, "first") == 0};
     dataset_note(d, "%s: from", d->row->name);
     sr_status status = sentence_set_create(&d->sentences, o, why);
     if (status == SR_OK && !*o->trainpref) status = sr_fail(why, SR_USAGE, "trainpref is empty");
+    d->sentences.place = place_of, d->sentences.loader = &l;
     const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
     for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++)
         if (*name[i]) status = read_layout(&l, name[i], i == SPLIT_TEST, &l.file[i], why);
