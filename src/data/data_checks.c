@@ -30,19 +30,22 @@ static const char *unit_of(const dataset *d) {
 
 /* A share of 5 % or more is a warning: short sentences occur again. Of running text the words
  * count, since headings do. */
-static void check_common(dataset *d, data_split split) {
+static sr_status check_common(dataset *d, data_split split, sr_failure *why) {
     const set_kind *kind = &set_kinds[d->row->task];
     const line_hashes *p = kind->lines(d, split);
     line_count common;
     int64_t words = 0;
-    if (!p->count || !line_hashes_common(kind->lines(d, SPLIT_TRAIN), p, &common)) return;
+    if (!p->count) return SR_OK;
+    if (!line_hashes_common(kind->lines(d, SPLIT_TRAIN), p, &common))
+        return sr_fail(why, SR_MEMORY, "out of memory for the lines of a split");
     for (int64_t i = 0; i < p->count; i++) words += p->line[i].words;
     const bool running = d->shape.task == TASK_LM;
     const int64_t some = running ? common.words : common.lines, all = running ? words : p->count;
-    if (20 * some < all) return;
+    if (20 * some < all) return SR_OK;
     dataset_warn(d, "%lld of %lld %s %ss (%.1f %%%s) are in the training text, too",
                  (long long)common.lines, (long long)p->count, dataset_split_titles[split],
                  unit_of(d), 100 * (double)some / (double)all, running ? " of the words" : "");
+    return SR_OK;
 }
 
 /* -- texts of one thing */
@@ -95,15 +98,17 @@ static void check_long(dataset *d, data_split split) {
                  l->most < PAIR_LONGEST ? ", or raise --max-tokens" : "");
 }
 
-void dataset_check(dataset *d) {
+sr_status dataset_check(dataset *d, sr_failure *why) {
     const set_kind *kind = &set_kinds[d->row->task];
     for (int i = 0; i < DATA_SPLITS; i++) {
         if (kind->lines) check_words(d, (data_split)i);
         check_class(d, (data_split)i);
         check_long(d, (data_split)i);
     }
-    for (int i = SPLIT_TRAIN + 1; kind->lines && i < DATA_SPLITS; i++)
-        check_common(d, (data_split)i);
+    sr_status status = SR_OK;
+    for (int i = SPLIT_TRAIN + 1; status == SR_OK && kind->lines && i < DATA_SPLITS; i++)
+        status = check_common(d, (data_split)i, why);
+    return status;
 }
 
 /* -- labels */

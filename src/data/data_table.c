@@ -125,13 +125,13 @@ static sr_status open_row(dataset *d, const data_options *o, sr_failure *why) {
         if (wrong == ENOENT || wrong == ENOTDIR)
             return sr_fail(why, SR_IO, "%s: %s", o->dir, strerror(wrong));
     }
-    const sr_status status = d->row->open(d, o, why);
+    sr_status status = d->row->open(d, o, why);
     if (status != SR_OK) return status;
     const set_kind *kind = &set_kinds[d->row->task];
-    if (d->row->files) dataset_check(d);
+    if (d->row->files) status = dataset_check(d, why);
     for (int i = 0; i < DATA_SPLITS && kind->lines && !o->survey; i++)
         line_hashes_free(kind->lines(d, (data_split)i));
-    return SR_OK;
+    return status;
 }
 
 static sr_status make_batch(void *self, int slot, batch_place at, batch *b, sr_failure *why) {

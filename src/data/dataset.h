@@ -63,7 +63,7 @@ void dataset_warn(dataset *d, const char *format, ...) __attribute__((format(pri
 void dataset_check_ends(dataset *d, const file_bytes *f);
 /* data_checks.c: warns about splits of one sentence, of one word in each, of one class, about
  * sentences that are too long, or in the training text, too. */
-void dataset_check(dataset *d);
+sr_status dataset_check(dataset *d, sr_failure *why);
 /* Warns about labels that occur once. what: "labels"; times, name: of each [count]. */
 void dataset_check_labels(dataset *d, const char *what, const int64_t *times, int64_t count,
                           const char *(*name)(const void *names, int64_t i), const void *names);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/data_counts.h"
+#include "data/find/data_find.h"
 #include "data_files.h"
 #include "testing/failing_malloc.h"
 
@@ -184,6 +186,47 @@ static void tagged_words_survive(void **state) {
     check_allocations(&o);
 }
 
+/* Counts of a set that was opened with all memory. */
+static void counts_survive(void **state) {
+    (void)state;
+    if (!failing_malloc_there()) skip();
+    const char *dir = make_folder();
+    write_text(dir, "train", "0 a b\n1 b c\n");
+    write_text(dir, "valid", "1 a\n");
+    data_options o = default_options("labelled", dir);
+    o.survey = true;
+    dataset *d = open_data(&o);
+    bool counted = false;
+    for (long n = 0; !counted; n++) {
+        sr_failure why = {0};
+        data_counts c;
+        failing_malloc_begin(n);
+        counted = data_count(d, SPLIT_VALID, &c, &why) == SR_OK;
+        assert_int_equal(failing_malloc_end(), 0);
+        if (!counted) check_failure(&why, SR_MEMORY, "memory");
+    }
+    data_close(d);
+}
+
+/* Without memory a file is not looked at, or the folder not read: nothing leaks. */
+static void finding_survives(void **state) {
+    (void)state;
+    if (!failing_malloc_there()) skip();
+    static data_found found;
+    const char *dir = make_folder();
+    write_text(dir, "train.gz", "0 a b\n1 b c\n");
+    write_text(dir, "valid", "1 a\n");
+    long n = 0;
+    do {
+        sr_failure why = {0};
+        failing_malloc_begin(n++);
+        if (data_find(dir, &found, &why) != SR_OK) assert_true(*why.text != 0);
+        data_found_free(&found);
+        assert_int_equal(failing_malloc_end(), 0);
+    } while (failing_malloc_reached());
+    assert_true(n > 5);
+}
+
 static void every_row_was_tried(void **state) {
     (void)state;
     if (!failing_malloc_there()) skip();
@@ -206,6 +249,8 @@ int main(void) {
         cmocka_unit_test(trees_survive),
         cmocka_unit_test(classified_sentences_survive),
         cmocka_unit_test(tagged_words_survive),
+        cmocka_unit_test(counts_survive),
+        cmocka_unit_test(finding_survives),
         cmocka_unit_test(every_row_was_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

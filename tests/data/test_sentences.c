@@ -325,7 +325,8 @@ static void impossible_sentences(void **state) {
     add(&s, SPLIT_TRAIN, "a b c d", 0);
     why = (sr_failure){0};
     assert_int_equal(sentence_set_build(&s, &why), SR_USAGE);
-    check_failure(&why, SR_USAGE, "a row of 4 tokens is longer than max-tokens 3");
+    check_failure(&why, SR_USAGE,
+                  "training text: a sentence of 4 tokens, at most 3 (--max-tokens)");
     sentence_set_free(&s);
     create(&s, &o);
     add(&s, SPLIT_TRAIN, "a", 0);

@@ -119,6 +119,34 @@ static void lines_of_long_pairs(void **state) {
                   "it, or raise --max-tokens");
 }
 
+/* A training sentence that is longer than a batch may be is named by its file and line. */
+static void long_sentences(void **state) {
+    (void)state;
+    const char *dir = make_folder();
+    write_text(dir, "train", "1 a b\n\n2 c c c c c c c c c\n1 d\n2 e e e e e e e e\n");
+    write_text(dir, "valid", "1 f f f f f f f f f f f\n2 g\n");
+    data_options o = default_options("labelled", dir);
+    o.max_tokens = 8;
+    strcpy(o.batch_by, "tokens");
+    refuse_data(&o, SR_USAGE, "/train:3: a sentence of 9 tokens, at most 8 (--max-tokens)");
+    o.mark_end = true;
+    refuse_data(&o, SR_USAGE, "/train:3: a sentence of 10 tokens, at most 8 (--max-tokens)");
+    o.mark_end = false, o.max_tokens = 9;
+    data_close(open_data(&o)); /* validation may have longer ones */
+    write_text(dir, "rt.neg", "a\nb\n"), write_text(dir, "rt.pos", "c\nd d d d d d d d d d\ne\n");
+    o = default_options("polarity", dir);
+    strcpy(o.batch_by, "tokens"), strcpy(o.trainpref, "rt");
+    o.max_tokens = 8, o.valid_count = o.test_count = 0;
+    refuse_data(&o, SR_USAGE, "/rt.pos:2: a sentence of 10 tokens, at most 8 (--max-tokens)");
+    write_text(dir, "rt.neg", "d d d d d d d d d d\nb\n"), write_text(dir, "rt.pos", "c\ne\n");
+    refuse_data(&o, SR_USAGE, "/rt.neg:1: a sentence of 10 tokens, at most 8 (--max-tokens)");
+    write_text(dir, "train", "a B-X\n\na O\nb O\nc B-X\n\nd O\n\n");
+    write_text(dir, "valid", "a B-X\n");
+    o = default_options("conll", dir);
+    strcpy(o.batch_by, "tokens"), o.max_tokens = 2;
+    refuse_data(&o, SR_USAGE, "/train:3: a sentence of 3 tokens, at most 2 (--max-tokens)");
+}
+
 static void running_text(void **state) {
     (void)state;
     expect("text", "a b\nc d\n<unk> e\n", "b a\nd c\n", "");
@@ -221,6 +249,7 @@ int main(void) {
         cmocka_unit_test(pairs),
         cmocka_unit_test(long_pairs),
         cmocka_unit_test(lines_of_long_pairs),
+        cmocka_unit_test(long_sentences),
         cmocka_unit_test(running_text),
         cmocka_unit_test(trees),
         cmocka_unit_test(images),

@@ -65,7 +65,16 @@ static long failing_malloc_end(void) {
     return live;
 }
 
+/* After failing_malloc_end: whether it came to that allocation. */
+static inline bool failing_malloc_reached(void) {
+    return made > failing;
+}
+
 #else
+
+static inline bool failing_malloc_reached(void) {
+    return false;
+}
 
 static bool failing_malloc_there(void) {
     return false;

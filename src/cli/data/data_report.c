@@ -253,6 +253,8 @@ void data_report_nothing(const tool *t, const data_found *found) {
     }
     data_report_others(found);
     sr_fail(&why, SR_FORMAT, "%s: no data set that a reader knows", found->files.path);
+    for (int i = 0; i < found->files.count; i++)
+        if (*found->files.file[i].why.hint) sr_hint(&why, "%s", found->files.file[i].why.hint);
     sr_hint(&why, "`statrec list data` names the formats; docs/data.md has their files");
     tool_report(t, &why);
 }

@@ -7,8 +7,11 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "base/containers/map.h"
 
 static bool ends_with(const char *name, const char *end) {
     const size_t a = strlen(name), b = strlen(end);
@@ -217,26 +220,37 @@ typedef struct parallel_texts {
     int languages;
 } parallel_texts;
 
-/* Of the prefix of file i; languages 0: it has none, or an earlier file has it. */
-static void collect_texts(const folder_files *f, int i, parallel_texts *t) {
-    int length;
-    *t = (parallel_texts){0};
-    if (f->file[i].folder || !language_of(f->file[i].name, &length)) return;
-    snprintf(t->prefix, sizeof t->prefix, "%.*s", length, f->file[i].name);
-    t->role = folder_role(t->prefix, t->rest);
-    for (int k = 0; k < f->count; k++) {
-        int own;
-        const int size = language_of(f->file[k].name, &own);
-        if (!size || own != length || strncmp(f->file[k].name, t->prefix, (size_t)length) != 0)
-            continue;
-        if (k < i || t->languages == LANGUAGES_MOST || size > 15 || f->file[k].folder) {
-            t->languages = k < i ? 0 : t->languages;
-            return;
+typedef struct parallel_list {
+    parallel_texts *text; /* [count] */
+    int count;
+} parallel_list;
+
+/* Every prefix with its languages, in the order of the files. False when out of memory. */
+static bool list_texts(const folder_files *f, parallel_list *l) {
+    map prefixes = {0};
+    *l = (parallel_list){calloc((size_t)f->count + 1, sizeof *l->text), 0};
+    bool done = l->text != NULL;
+    for (int i = 0; done && i < f->count; i++) {
+        folder_file *file = &f->file[i];
+        int length;
+        const int size = file->folder ? 0 : language_of(file->name, &length);
+        if (!size) continue;
+        const int64_t at = map_add(&prefixes, file->name, (size_t)length);
+        done = at >= 0;
+        if (!done) break;
+        parallel_texts *t = &l->text[at];
+        if (at == l->count) {
+            snprintf(t->prefix, sizeof t->prefix, "%.*s", length, file->name);
+            t->role = folder_role(t->prefix, t->rest);
+            l->count++;
         }
+        if (t->languages == LANGUAGES_MOST || size >= (int)sizeof *t->language) continue;
         snprintf(t->language[t->languages], sizeof *t->language, "%.*s", size,
-                 f->file[k].name + own + 1);
-        t->file[t->languages++] = &f->file[k];
+                 file->name + length + 1);
+        t->file[t->languages++] = file;
     }
+    map_free(&prefixes);
+    return done;
 }
 
 static folder_file *text_of(const parallel_texts *t, const char *language) {
@@ -256,41 +270,36 @@ static void take_texts(const parallel_texts *t, const char *const language[SIDES
     for (int i = 0; i < SIDES; i++) take(text_of(t, language[i]));
 }
 
-/* Texts of a split in both languages, of the training text's name first. False: none. */
-static bool choose_texts(const folder_files *f, const parallel_texts *train, file_role role,
-                         const char *const language[SIDES], parallel_texts *chosen) {
-    bool found = false;
-    for (int i = 0; i < f->count; i++) {
-        parallel_texts t;
-        collect_texts(f, i, &t);
-        if (t.languages < 2 || t.role != role || !text_of(&t, language[0]) ||
-            !text_of(&t, language[1]))
-            continue;
-        const bool same = !strcmp(t.rest, train->rest);
-        if (!found || same) *chosen = t;
-        found = true;
-        if (same) return true;
+/* Texts of a split in both languages, of the training text's name first; NULL: none. */
+static const parallel_texts *choose_texts(const parallel_list *l, const parallel_texts *train,
+                                          file_role role, const char *const language[SIDES]) {
+    const parallel_texts *first = NULL;
+    for (int i = 0; i < l->count; i++) {
+        const parallel_texts *t = &l->text[i];
+        if (t->role != role || !text_of(t, language[0]) || !text_of(t, language[1])) continue;
+        if (!strcmp(t->rest, train->rest)) return t;
+        if (!first) first = t;
     }
-    return found;
+    return first;
 }
 
-static void add_parallel(data_found *found, const parallel_texts *train) {
+static void add_parallel(data_found *found, const parallel_list *l, const parallel_texts *train) {
     static const file_role roles[] = {ROLE_VALID, ROLE_TEST};
     static const char *const keys[] = {"validpref", "testpref"};
     const char *language[SIDES];
     data_finding *set = add_finding(found, "parallel");
+    if (!set) return;
     choose_languages(train, language);
     take_texts(train, language);
     add_option(set, "trainpref", train->prefix);
     for (int i = 0; i < 2; i++) {
-        parallel_texts t;
-        const bool there = choose_texts(&found->files, train, roles[i], language, &t);
-        add_option(set, keys[i], there ? t.prefix : "");
-        if (there) take_texts(&t, language);
+        const parallel_texts *t = choose_texts(l, train, roles[i], language);
+        add_option(set, keys[i], t ? t->prefix : "");
+        if (t) take_texts(t, language);
     }
     add_option(set, "source", language[SIDE_SOURCE]);
     add_option(set, "target", language[SIDE_TARGET]);
-    for (int i = 0; set && i < train->languages; i++) {
+    for (int i = 0; i < train->languages; i++) {
         const size_t used = strlen(set->also);
         if (train->file[i]->used) continue;
         snprintf(set->also + used, sizeof set->also - used, "%s%s", used ? " " : "",
@@ -300,15 +309,17 @@ static void add_parallel(data_found *found, const parallel_texts *train) {
 }
 
 /* A text without a word for its split is one for training if there is no other. */
-static void find_parallel(data_found *found) {
+static sr_status find_parallel(data_found *found, sr_failure *why) {
     const int before = found->findings;
-    for (int wanted = 0; wanted < 2 && found->findings == before; wanted++)
-        for (int i = 0; i < found->files.count; i++) {
-            parallel_texts t;
-            collect_texts(&found->files, i, &t);
-            if (t.languages >= 2 && t.role == (wanted ? ROLE_NONE : ROLE_TRAIN))
-                add_parallel(found, &t);
-        }
+    parallel_list l;
+    const bool listed = list_texts(&found->files, &l);
+    for (int k = 0; listed && k < 2 && found->findings == before; k++)
+        for (int i = 0; i < l.count; i++)
+            if (l.text[i].languages >= 2 && l.text[i].role == (k ? ROLE_NONE : ROLE_TRAIN))
+                add_parallel(found, &l, &l.text[i]);
+    free(l.text);
+    if (listed) return SR_OK;
+    return sr_fail(why, SR_MEMORY, "%s: out of memory for its texts", found->files.path);
 }
 
 /* -- texts by their look */
@@ -437,13 +448,14 @@ sr_status data_find(const char *path, data_found *found, sr_failure *why) {
     while (length > 1 && path[length - 1] == '/') length--;
     snprintf(folder, sizeof folder, "%.*s", (int)length, path);
     if (!S_ISDIR(s.st_mode)) cut_path(path, folder, &only);
-    const sr_status status = folder_files_read(folder, only, &found->files, why);
+    sr_status status = folder_files_read(folder, only, &found->files, why);
     if (status != SR_OK) return status;
     find_cifar(found);
     find_idx(found);
     find_folders(found);
     find_polarity(found);
-    find_parallel(found);
+    status = find_parallel(found, why);
+    if (status != SR_OK) return status;
     folder_files_look(&found->files);
     find_texts(found);
     return SR_OK;

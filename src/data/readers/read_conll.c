@@ -327,6 +327,14 @@ static void note_entities(const conll *c) {
         dataset_note(c->d, "; words through %s", c->options->tokenizer->name);
 }
 
+/* offset: of the sentence in the file. */
+static void place_of(const void *loader, int64_t offset, char *text, size_t size) {
+    const file_bytes *f = &((const conll *)loader)->d->tagged_file[SPLIT_TRAIN];
+    long long line = 1;
+    for (int64_t i = 0; i < offset; i++) line += f->byte[i] == '\n';
+    snprintf(text, size, "%s:%lld", f->path, line);
+}
+
 sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     data_options own = *o;
     conll c = {.d = d, .options = &own, .tabs = strcmp(o->delimiter, "tab") == 0};
@@ -336,6 +344,7 @@ sr_status conll_open(dataset *d, const data_options *o, sr_failure *why) {
     dataset_note(d, "%s: from", d->row->name);
     sr_status status = sentence_set_create(&d->sentences, &own, why);
     d->sentences.task = TASK_TAGS;
+    d->sentences.place = place_of, d->sentences.loader = &c;
     d->sentences.spelled = true;
     if (status == SR_OK) status = check_options(&c, why);
     const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};

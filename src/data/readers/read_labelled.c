@@ -142,15 +142,17 @@ static bool is_integer(data_line label) {
     return true;
 }
 
-/* Decides by the training file; a line that cannot be read fails later. */
-static void find_header(labelled *l) {
+/* Decides by the training file; a line that cannot be read fails later. SR_MEMORY alone. */
+static sr_status find_header(labelled *l, sr_failure *why) {
     line_walk w = {.file = &l->file[SPLIT_TRAIN]};
     label_set others = {0};
     int64_t count[LABELS_MAX] = {0};
     bool integers = true, first_is_one = true, header = true;
+    sr_status status = SR_OK;
     while (header && line_walk_next(&w)) {
         labelled_line line;
-        if (read_line(l, &w, &line, NULL) != SR_OK || line.label.length >= LABEL_BYTES) break;
+        status = read_line(l, &w, &line, NULL);
+        if (status != SR_OK || line.label.length >= LABEL_BYTES) break;
         if (line.label.length == 0) continue;
         if (w.number == 1) {
             memcpy(l->header, line.label.byte, line.label.length);
@@ -159,7 +161,8 @@ static void find_header(labelled *l) {
         }
         header = strlen(l->header) != line.label.length ||
                  memcmp(l->header, line.label.byte, line.label.length) != 0;
-        if (label_set_add(&others, line.label.byte, line.label.length, NULL) != SR_OK) break;
+        status = label_set_add(&others, line.label.byte, line.label.length, NULL);
+        if (status != SR_OK) break;
         count[label_set_find(&others, line.label.byte, line.label.length)]++;
         integers = integers && is_integer(line.label);
     }
@@ -169,6 +172,8 @@ static void find_header(labelled *l) {
     if (!header || !(twice || (integers && !first_is_one))) l->header[0] = 0;
     if (*l->header) dataset_note(l->d, "; header '%s' of line 1 left out", l->header);
     label_set_free(&others);
+    if (status != SR_MEMORY) return SR_OK;
+    return sr_fail(why, status, "%s: out of memory for its labels", w.file->path);
 }
 
 /* Collects the labels of the training file and counts its lines. */
@@ -262,15 +267,21 @@ static void check_labels(labelled *l) {
     dataset_check_labels(l->d, "labels", times, l->labels.count, name_of, &l->labels);
 }
 
+static void place_of(const void *loader, int64_t line, char *text, size_t size) {
+    const labelled *l = loader;
+    snprintf(text, size, "%s:%lld", l->file[SPLIT_TRAIN].path, (long long)line + 1);
+}
+
 static sr_status open_labelled(dataset *d, const data_options *o, bool csv, sr_failure *why) {
     labelled l = {.d = d, .options = o, .csv = csv, .first = strcmp(o->labels, "first") == 0};
     dataset_note(d, "%s: from", d->row->name);
     sr_status status = sentence_set_create(&d->sentences, o, why);
     if (status == SR_OK && !*o->trainpref) status = sr_fail(why, SR_USAGE, "trainpref is empty");
+    d->sentences.place = place_of, d->sentences.loader = &l;
     const char *const name[SENTENCE_SPLITS] = {o->trainpref, o->validpref, o->testpref};
     for (int i = 0; i < SENTENCE_SPLITS && status == SR_OK; i++)
         if (*name[i]) status = read_layout(&l, name[i], i == SPLIT_TEST, &l.file[i], why);
-    if (status == SR_OK) find_header(&l);
+    if (status == SR_OK) status = find_header(&l, why);
     int64_t lines = 0;
     bool *is_valid = NULL;
     if (status == SR_OK) status = collect_labels(&l, &lines, why);

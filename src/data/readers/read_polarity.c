@@ -111,10 +111,18 @@ static sr_status read_files(polarity *p, sr_failure *why) {
     return status;
 }
 
+static void place_of(const void *loader, int64_t line, char *text, size_t size) {
+    const polarity *p = loader;
+    const bool positive = line >= p->negative;
+    snprintf(text, size, "%s:%lld", p->file[positive].path,
+             (long long)(positive ? line - p->negative : line) + 1);
+}
+
 sr_status polarity_open(dataset *d, const data_options *o, sr_failure *why) {
     polarity p = {.d = d, .options = o};
     dataset_note(d, "polarity: from");
     sr_status status = sentence_set_create(&d->sentences, o, why);
+    d->sentences.place = place_of, d->sentences.loader = &p;
     if (status == SR_OK) status = read_files(&p, why);
     if (status == SR_OK) status = find_lines(&p, why);
     if (status == SR_OK) status = choose_pieces(&p, why);

@@ -23,19 +23,28 @@ static int64_t padded_length(const sentence_set *s, const sentence_split *p, int
 
 /* -- plans */
 
+static sr_status refuse_long(const sentence_set *s, int64_t line, int64_t tokens, sr_failure *why) {
+    char place[FILE_PATH + 32] = "training text";
+    if (s->place) s->place(s->loader, line, place, sizeof place);
+    sr_fail(why, SR_USAGE, "%s: a sentence of %lld tokens, at most %lld (--max-tokens)", place,
+            (long long)tokens, (long long)s->rule.max_tokens);
+    if (s->task == TASK_TAGS)
+        sr_hint(why, "--max-tokens %lld takes it", (long long)tokens);
+    else
+        sr_hint(why, "--max-length %lld cuts sentences, --max-tokens %lld takes this one",
+                (long long)s->rule.max_tokens, (long long)tokens);
+    return SR_USAGE;
+}
+
 /* A sentence longer than max_tokens enlarges evaluation batches; in training it is an error. */
 static sr_status plan_by_length(const sentence_set *s, data_split split, const int64_t *length,
                                 sentence_split *p, sr_failure *why) {
     batch_rule rule = s->rule;
-    int64_t longest = 0;
+    int64_t longest = 0, at = 0;
     for (int64_t i = 0; i < p->count; i++)
-        if (length[i] > longest) longest = length[i];
-    if (longest > rule.max_tokens && !rule.pairs && split == SPLIT_TRAIN) {
-        sr_fail(why, SR_USAGE, "a row of %lld tokens is longer than max-tokens %lld",
-                (long long)longest, (long long)rule.max_tokens);
-        sr_hint(why, "--max-length bounds sentences");
-        return SR_USAGE;
-    }
+        if (length[i] > longest) longest = length[at = i];
+    if (longest > rule.max_tokens && !rule.pairs && split == SPLIT_TRAIN)
+        return refuse_long(s, p->line[at], longest, why);
     if (longest > rule.max_tokens) rule.max_tokens = longest;
     rng random = data_stream(s->seed, STREAM_PLAN, split);
     return batch_plan_make(&p->plan, length, length, p->count, &rule, random, why);
