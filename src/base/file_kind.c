@@ -80,6 +80,14 @@ static bool is_tar(const uint8_t *p, size_t size) {
     return memchr(p, 0, size) != NULL;
 }
 
+/* A ZIP archive whose first entry is an array: its name begins at byte 30, and its length is in
+ * bytes 26 and 27. */
+static bool is_npz(const uint8_t *p, size_t size) {
+    const size_t length = size > 30 ? p[26] + 256u * p[27] : 0;
+    return length > 4 && 30 + length <= size && !memcmp(p, "PK\x03\x04", 4) &&
+           !memcmp(p + 30 + length - 4, ".npy", 4);
+}
+
 /* -- the table */
 
 typedef struct kind_row {
@@ -97,6 +105,12 @@ typedef struct kind_row {
 
 static const kind_row table[] = {
     {{KIND_GZIP, "a gzip file", "`gunzip -c %s > FILE` unpacks it"}, MAGIC("\x1f\x8b")},
+    {{KIND_ZIP, "a NumPy archive (.npz)",
+      "numpy.load reads it; `statrec export` makes such archives"},
+     0,
+     NULL,
+     0,
+     is_npz},
     {{KIND_ZIP, "a ZIP archive", "`unzip %s` unpacks it"}, MAGIC("PK\x03\x04")},
     {{KIND_OTHER, "an empty ZIP archive", ""}, MAGIC("PK\x05\x06")},
     {{KIND_OTHER, "an xz file", "`xz -dc %s > FILE` unpacks it"},

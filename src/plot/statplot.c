@@ -2,6 +2,7 @@
  * to what a page can show, and lets gnuplot draw. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options/options.h"
 #include "base/program/tool.h"
@@ -304,6 +305,12 @@ static const plot_program analyses[] = {ANALYSES(LINK)};
 
 /* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
  * opened here and nowhere else. */
+/* On standard output, as other programs do; nothing where the figure itself is there. */
+static void tell_written(const char *output, bool replaces) {
+    if (!*output || strcmp(output, "-") == 0) return;
+    printf("%s: written%s\n", output, replaces ? ", in place of an older file" : "");
+}
+
 static sr_status draw(const char *name, char **paths, int count, plot_request *request,
                       sr_failure *why) {
     plot_template t;
@@ -324,10 +331,15 @@ static sr_status draw(const char *name, char **paths, int count, plot_request *r
     if (status == SR_OK) status = plot_runs_open(&runs, paths, count, why);
     request->run = runs.run;
     request->runs = count;
+    char usual[PLOT_PATH];
+    snprintf(usual, sizeof usual, "%.1000s.pdf", name);
+    const char *output = report ? "" : *request->output ? request->output : figure ? usual : "";
+    const bool replaces = *output && access(output, F_OK) == 0;
     if (status == SR_OK)
         status = report  ? plot_report(request, why)
                  : table ? plot_layout_write(&l, request, why)
                          : plot_figure(&t, request, why);
+    if (status == SR_OK) tell_written(output, replaces);
     if (status == SR_OK && samples.runs)
         fprintf(stderr, "statplot: no run file given: using the sample runs %s\n",
                 request->controls.samples);

@@ -40,10 +40,16 @@ static sr_status check_format(const sr_runfile *f, sr_failure *why) {
     sr_failure inner = {0};
     if (h5_get_attribute(reader_file(f), "/", "format", H5_TEXT, &text, NULL, &inner) != SR_OK ||
         strcmp(text, SR_FORMAT_NAME) != 0) {
-        sr_status status = inner.status == SR_MEMORY ? SR_MEMORY : SR_FORMAT;
-        sr_fail(why, status, "%s: HDF5, but not a run file (no attribute format = %s)", f->path,
-                SR_FORMAT_NAME);
+        const bool checkpoint = text && strcmp(text, "statrec-checkpoint") == 0;
         free(text);
+        if (inner.status == SR_IO) return sr_fail(why, SR_IO, "%s", inner.text);
+        sr_status status = inner.status == SR_MEMORY ? SR_MEMORY : SR_FORMAT;
+        if (!checkpoint)
+            return sr_fail(why, status, "%s: HDF5, but not a run file (no attribute format = %s)",
+                           f->path, SR_FORMAT_NAME);
+        sr_fail(why, status, "%s: a checkpoint; wanted is a run file", f->path);
+        sr_hint(why, "`statrec info`, `evaluate`, `translate` and `export` read checkpoints; the "
+                     "records are in the run file, RUN.h5");
         return status;
     }
     free(text);

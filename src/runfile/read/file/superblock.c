@@ -48,6 +48,11 @@ static sr_status fail_without_superblock(const char *path, const unsigned char *
     if (memcmp(head, signature, had) != 0) {
         if (file_kind_check_path(path, ACCEPT(KIND_HDF5), "a run file", why) != SR_OK)
             return SR_FORMAT;
+        if (memcmp(head, "# program", size < 9 ? (size_t)size : 9) == 0) {
+            sr_fail(why, SR_FORMAT, "%s: a table of statrec; wanted is a run file", path);
+            sr_hint(why, "the line `# command` in it names the run file");
+            return SR_FORMAT;
+        }
         return sr_fail(why, SR_FORMAT,
                        "%s: not a run file (%lld bytes without the signature of HDF5)", path,
                        (long long)size);
