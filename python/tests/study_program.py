@@ -15,6 +15,7 @@ def options():
     for name, kind in (("out", str), ("seed", int), ("norm", str), ("fail", str), ("meet", int), ("wait", str), ("end-rate", float)):
         told.add_argument(f"--{name}", type=kind, default=kind())
     told.add_argument("--resume", action="store_true")
+    told.add_argument("--careful", action="store_true") # replaces no file
     told.add_argument("--noisy", action=argparse.BooleanOptionalAction, default=False)
     return told.parse_args()
 
@@ -46,7 +47,7 @@ def main():
         sys.exit(3)
     if args.fail == "nothing":
         return
-    with statrec.Recorder(args.out, program="study_program", force=True, seed=args.seed) as recorder:
+    with statrec.Recorder(args.out, program="study_program", force=not args.careful, seed=args.seed) as recorder:
         recorder.add_metric("valid_loss", "nats", "of no data", "less")
         recorder.add_site("norm1", norm="bn" if args.norm == "bn" else "ln", kind="encoder", width=1, eps=1e-5, alpha=0.9)
         for step in range(1, STEPS + 1):

@@ -131,7 +131,7 @@ class Runs(InDirectory):
 
     def test_without_resume_it_begins_again(self):
         self.stopped(signal.SIGTERM)
-        self.conf("#: seed = 1\n")
+        self.conf("careful = yes\n#: seed = 1\n")
         self.study("run", "grid.conf")
         self.assertEqual(self.times("grid-1"), 2)
         self.assertNotIn("--resume", self.log("grid-1"))

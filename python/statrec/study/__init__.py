@@ -47,6 +47,7 @@ experiments, with digits=N significant digits, columns= being a column that make
 those that came after its runs; what papers print, from --published FILE, tables beside one another.
 
     <!-- study: figure=NAME.svg by="statplot tidgap --metric valid_accuracy" task-rt task-sst5 norm=ln,bn -->
+    <!-- study: figure=NAME.png by="statplot fair" samples/cv_bn samples/nlp_bn alt="Text for who cannot see it" -->
     <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->
     <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --running-dtype double,bf16" -->
     <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->

@@ -76,7 +76,7 @@ class Judgement:
     def brief(self):
         """The verdict in words."""
         if self.verdict == SHORT:
-            return f"{SHORT}, {self.direction()} so far"
+            return SHORT if self.higher is None else f"{SHORT}, {self.direction()} so far"
         return self.verdict if self.higher is None else f"{self.verdict}: {self.direction()}"
 
     def short(self):

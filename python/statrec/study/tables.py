@@ -2,6 +2,7 @@
 import itertools
 import os
 import re
+import shlex
 import statistics
 
 from .rule import half_width
@@ -187,25 +188,34 @@ class Table:
 
 
 class Figure:
-    """figure=NAME.svg by="statplot FIGURE OPTIONS" EXPERIMENT... [OPTION=LABEL,...]"""
+    """figure=NAME.svg by="statplot FIGURE OPTIONS" EXPERIMENT|samples/NAME... [alt=TEXT] [OPTION=LABEL,...]"""
 
     def __init__(self, words, where):
-        (self.experiments, given), self.where = split_words(words), where
-        self.file, self.by = given.pop("figure"), given.pop("by", "").split()
+        (names, given), self.where = split_words(words), where
+        self.samples = [name[len("samples/"):] for name in names if name.startswith("samples/")]
+        self.experiments = [name for name in names if not name.startswith("samples/")]
+        self.file, self.by = given.pop("figure"), shlex.split(given.pop("by", ""))
+        self.alt = given.pop("alt", self.file)
         self.only = {key: value.split(",") for key, value in given.items()}
-        if not re.fullmatch(r"[\w.-]+\.svg", self.file) or not self.experiments:
+        if not re.fullmatch(r"(\w[\w.-]*/)*\w[\w.-]*\.(svg|png)", self.file) or not names:
             stop(f'{where}: figure=NAME.svg by="statplot FIGURE" EXPERIMENT... is wanted')
 
     def lines(self, args):
-        """As a table's; the figure is drawn beside the document."""
+        """As a table's; the figure is drawn below the document's directory."""
         runs, done = runs_of(args, self, [])
-        if not done:
+        paths = [*(sample_of(args, name, self.where) for name in self.samples),
+                 *(os.path.join(args.out, f"{name}.h5") for name in done)]
+        if not paths:
             return None
-        output = os.path.join(os.path.dirname(args.doc), self.file)
-        printed([*analysis(args, self.by, self.where),
-                 *(os.path.join(args.out, f"{name}.h5") for name in done), "-o", output])
-        return [f"![{self.file}]({self.file})", "",
-                f"`{' '.join(self.by)}` of {len(done)} of {len(runs)} runs of {named(self.experiments)}.", ""]
+        printed([*analysis(args, self.by, self.where), *paths, "-o", os.path.join(os.path.dirname(args.doc), self.file)])
+        of = [f"{len(done)} of {len(runs)} runs of {named(self.experiments)}"] * bool(runs) + [named(self.samples)] * bool(self.samples)
+        return [f"![{self.alt}]({self.file})", "", f"`{shlex.join(self.by)}` of {' and '.join(of)}.", ""]
+
+
+def sample_of(args, name, where):
+    if not args.samples:
+        stop(f"{where}: sample run {name} without --samples DIR")
+    return os.path.join(args.samples, f"{name}.h5")
 
 
 class Lines:
@@ -244,9 +254,7 @@ class Lines:
 
     def _paths(self, args):
         if self.samples:
-            if not args.samples:
-                stop(f"{self.where}: samples=NAME without --samples DIR")
-            return [os.path.join(args.samples, f"{name}.h5") for name in self.experiments]
+            return [sample_of(args, name, self.where) for name in self.experiments]
         runs = [run for experiment in self._opened(args) for run, _, _ in experiment.runs()]
         if self.after:
             paths = [after_of(args, run, self.after) for run in runs]

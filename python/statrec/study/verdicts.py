@@ -10,7 +10,7 @@ import statistics
 from .evaluations import evaluations, rate_text
 from .rule import CLAIMS, DIVERGED, MISSING, NATS, SHORT, Judgement, half_width, judge
 from .experiment import after_of, state, stop
-from .tables import experiment_of, lines_of, runs_of, table_after
+from .tables import experiment_of, lines_of, runs_of, sample_of, table_after
 from .printed import drawn, lines_in, named, number_in, split_words
 
 NATS_NAME = r"(valid|train|test)_(loss|nll)(_batch)?"
@@ -259,7 +259,7 @@ class _Lines:
 
     def found(self, args):
         """[{column: text}] of all runs."""
-        paths = [os.path.join(args.samples, f"{name}.h5") for name in self.samples]
+        paths = [sample_of(args, name, self.where) for name in self.samples]
         rows, only = [], {}
         runs, done = runs_of(args, _Block(self.experiments, only, self.where), [])
         if self.after:

@@ -50,9 +50,15 @@ static sr_status assign_norms(model *m, const model_options *o, const data_shape
     if (!*o->norm_at) return SR_OK;
     model_options plain = *o;
     *plain.norm_at = 0;
+    if (o->most_parameters) { /* those of the file, whose sites may have fewer than `norm` has */
+        strcpy(plain.norm, "none"), strcpy(plain.decoder_norm, "none");
+        plain.layer_scale = 0;
+    }
     model *named = start(m->row, &plain, why);
     if (!named) return why->status;
     sr_status status = m->row->build(named, &plain, shape, why);
+    if (status == SR_OK && named->params.failure.status != SR_OK)
+        status = sr_fail(why, named->params.failure.status, "%s", named->params.failure.text);
     if (status == SR_OK) status = model_assign_norms(m, named, o, why);
     model_free(named);
     return status;
