@@ -343,6 +343,26 @@ class Observed(WatchCase):
                 run.step()
             self.assertEqual(run.recorder.passes("1"), [])
 
+    def test_overwritten_input_after_steps_alike(self):
+        """Of a norm that reads a copy of x, so that autograd does not notice."""
+        class Copying(nn.LayerNorm):
+            def forward(self, x):
+                return super().forward(x.clone())
+        model = nn.Sequential(nn.Linear(3, 4), Copying(4))
+        with fake_watch(model) as run:
+            for step in range(4):
+                x = model[0](torch.randn(5, 3))
+                y = model[1](x)
+                if step == 2:
+                    x.add_(1)
+                y.square().sum().backward()
+                if step == 2:
+                    with self.assertWarnsRegex(RuntimeWarning, "overwritten"):
+                        run.step()
+                else:
+                    run.step()
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 1, 0, 1])
+
     def test_in_place_module_is_refused(self):
         with self.assertRaisesRegex(ValueError, "observe_output"):
             fake_watch(nn.Sequential(nn.ReLU(inplace=True)), sites=[], observe=nn.ReLU)
