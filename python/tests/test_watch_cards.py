@@ -486,7 +486,7 @@ class Again(CardCase):
 
             def forward(self, x):
                 return (x * 1).to(self.kind)
-        model, seen = nn.Sequential(nn.Identity(), Cast()), []
+        model, seen, launches = nn.Sequential(nn.Identity(), Cast()), [], []
         with fake_watch(model, observe=Cast, sites=[]) as run:
             for step in range(7):
                 model[1].kind = torch.bfloat16 if step < 4 else torch.float32
@@ -496,8 +496,12 @@ class Again(CardCase):
                 (y * torch.randn(9, 6).to(y.dtype)).sum().backward()
                 seen.append((x.detach(), y.grad))
                 run.step()
+                known = run._taps[0].card.read
+                launches.append(known and known.launch)  # compiled for the types of both
         for step, pair in enumerate(seen):
             self.close_to(run.recorder.passes("1", step)[0], reference(*pair))
+        self.assertIs(launches[3], launches[1])
+        self.assertIsNot(launches[6], launches[3])
 
     def test_masks_and_evaluation(self):
         valid = torch.tensor([1, 0, 1, 1, 0, 1, 1, 1, 0])

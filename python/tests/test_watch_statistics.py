@@ -343,9 +343,91 @@ class Observed(WatchCase):
                 run.step()
             self.assertEqual(run.recorder.passes("1"), [])
 
+    def test_overwritten_input_after_steps_alike(self):
+        """Of a norm that reads a copy of x, so that autograd does not notice."""
+        class Copying(nn.LayerNorm):
+            def forward(self, x):
+                return super().forward(x.clone())
+        model = nn.Sequential(nn.Linear(3, 4), Copying(4))
+        with fake_watch(model) as run:
+            for step in range(4):
+                x = model[0](torch.randn(5, 3))
+                y = model[1](x)
+                if step == 2:
+                    x.add_(1)
+                y.square().sum().backward()
+                if step == 2:
+                    with self.assertWarnsRegex(RuntimeWarning, "overwritten"):
+                        run.step()
+                else:
+                    run.step()
+        self.assertEqual([len(step["passes"]) for step in run.recorder.steps], [1, 1, 0, 1])
+
     def test_in_place_module_is_refused(self):
         with self.assertRaisesRegex(ValueError, "observe_output"):
             fake_watch(nn.Sequential(nn.ReLU(inplace=True)), sites=[], observe=nn.ReLU)
+
+
+class StepsAlike(WatchCase):
+    """A pass that looks like the one before takes a short way; here something is different."""
+
+    def one(self, model, batch, by=lambda y: y):
+        x = batch * torch.ones((), dtype=batch.dtype, requires_grad=True)
+        y = model(x)
+        y.retain_grad()
+        z = by(y)
+        (z * torch.randn(z.shape, dtype=z.dtype)).sum().backward()
+        return x.detach(), y.grad
+
+    def test_what_changes(self):
+        torch.manual_seed(7)
+        for make, first in ((lambda: nn.LayerNorm(6), False), (lambda: nn.BatchNorm1d(6), True)):
+            model, want, gains, dtype = nn.Sequential(nn.Identity(), make()), [], [], torch.float32
+            with fake_watch(model) as run:
+                for step in range(12):
+                    shape, by = (7 if step == 3 else 9, 6), (lambda y: y.t()) if step == 5 else (lambda y: y)
+                    if step == 7:
+                        model[1].weight = nn.Parameter((torch.rand(6, 2) + 0.5)[:, 0])  # strides of 2
+                    if step == 9:
+                        model.double()
+                        dtype = torch.float64
+                    batch = torch.randn(shape, dtype=dtype)
+                    if step == 6:
+                        batch = torch.randn(6, 9).t()
+                    want.append(self.one(model, batch + 0.5, by))
+                    gains.append(model[1].weight.tolist())
+                    run.step()
+                    with torch.no_grad():
+                        model[1].weight.mul_(1.25)
+            for step, (x, g) in enumerate(want):
+                with self.subTest(norm=type(model[1]).__name__, step=step):
+                    got, = run.recorder.passes("1", step)
+                    self.close_to(got, reference(x, g, first), 4e-6)
+                    self.assertEqual(got["gamma"], gains[step])
+
+    def test_buffers_that_are_replaced(self):
+        """The running mean of the step is that of the module's buffer."""
+        model = nn.Sequential(nn.Identity(), nn.BatchNorm1d(6))
+        want = []
+        with fake_watch(model) as run:
+            for step in range(5):
+                want.append(model[1].running_mean.tolist())
+                self.one(model, torch.randn(9, 6))
+                if step == 2:
+                    model[1].running_mean = torch.full((6,), 3.0)
+                run.step()
+        self.assertEqual([step["vectors"]["1", "mu"] for step in run.recorder.steps], want)
+
+    def test_masks_of_steps_that_are_not_recorded(self):
+        """They end with their step."""
+        model = nn.Sequential(nn.Identity(), nn.LayerNorm(6))
+        with fake_watch(model, every=2) as run:
+            for step in range(6):
+                if step % 2 == 0:
+                    run.mask(torch.arange(9) < 4)
+                self.one(model, torch.randn(9, 6))
+                run.step()
+        self.assertEqual([one["rows"] for step in run.recorder.steps for one in step["passes"]], [9, 9, 9])
 
 
 class Precision(WatchCase):
