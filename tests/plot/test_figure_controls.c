@@ -137,7 +137,7 @@ static void test_venues(void **state) {
     (void)state;
     if (!have_gnuplot()) skip();
     check_shell("for v in icml:312 icml-wide:648 neurips:528 iclr:528 acl:291 acl-wide:605 "
-                "springer:318 springer-wide:658; do "
+                "springer:317 springer-wide:658; do "
                 "statplot curves --size ${v%:*} -o v.svg && "
                 "grep -q \"width=\\\"${v#*:}\\\" height\" v.svg || { echo $v >&2; exit 1; }; done");
     check_shell("high() { sed -n 's/.*height=\"\\([0-9]*\\)\".*/\\1/p' $1 | head -1; }; "
