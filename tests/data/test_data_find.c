@@ -119,6 +119,9 @@ static void splits(void **state) {
     write_text(dir, "a.dev", "1 a b\n"), write_text(dir, "b.dev", "one two\n");
     expect(dir, "labelled trainpref=a.train validpref=a.dev testpref=;"
                 "labelled trainpref=b.train validpref=b.dev testpref=;");
+    dir = make_folder(); /* plain and packed are one file */
+    write_text(dir, "train.txt", text), write_text(dir, "train.txt.gz", text);
+    expect(dir, "labelled trainpref=train.txt validpref= testpref=;");
     dir = make_folder();
     write_text(dir, "train.txt", text), write_text(dir, "notes.dev", "one two\n");
     write_text(dir, "other.dev", text), write_text(dir, "x.test.gz", text);
@@ -133,6 +136,16 @@ static void languages(void **state) {
     expect(dir, "parallel trainpref=train validpref= testpref= source=de target=en;");
     write_text(dir, "val.de", "a b\n");
     expect(dir, "parallel trainpref=train validpref=val testpref= source=de target=en;");
+    dir = make_folder();
+    static const char *const two[] = {"a.dev.de", "a.train.de", "b.dev.de", "b.train.de"};
+    for (int i = 0; i < 4; i++) {
+        char name[16];
+        write_text(dir, two[i], "a b\n");
+        snprintf(name, sizeof name, "%.*sen", (int)strlen(two[i]) - 2, two[i]);
+        write_text(dir, name, "a b\n");
+    }
+    expect(dir, "parallel trainpref=a.train validpref=a.dev testpref= source=de target=en;"
+                "parallel trainpref=b.train validpref=b.dev testpref= source=de target=en;");
     dir = make_folder();
     write_text(dir, "news.fr", "a b\n"), write_text(dir, "news.cs", "a b\n");
     write_text(dir, "news.txt", "a b\n");

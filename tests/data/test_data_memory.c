@@ -19,6 +19,10 @@ static bool try_open(const data_options *o, long n) {
     data_close(d);
     assert_int_equal(failing_malloc_end(), 0);
     if (!d) check_failure(&why, SR_MEMORY, "memory");
+    /* Nothing goes on without the memory, but for qsort of glibc, which sorts large dictionaries in
+     * place then. */
+    if (d && n >= 0 && failing_malloc_reached() && strncmp(o->name, "synth", 5) != 0)
+        fail_msg("allocation %ld was passed over", n);
     return d != NULL;
 }
 

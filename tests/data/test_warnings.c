@@ -179,6 +179,14 @@ static void trees(void **state) {
     expect("trees", TWO("a", "b", "x") TWO("a", "b", "y") TWO("c", "d", "y"),
            TWO("e", "f", "x") TWO("g", "h", "x"),
            "1 of 3 labels of arcs occurs once in the training text: 'x'");
+    const char *dir = make_folder(); /* parts of one file */
+    write_text(dir, "all",
+               TWO("a", "b", "x") TWO("c", "d", "x") TWO("e", "f", "x") TWO("c", "d", "x")
+                   TWO("g", "h", "x") TWO("i", "j", "x"));
+    data_options o = default_options("trees-cut", dir);
+    strcpy(o.file, "all");
+    o.valid_count = o.test_count = 2;
+    expect_of(&o, "1 of 2 validation sentences (50.0 %) are in the training text, too");
 }
 
 static void images(void **state) {
