@@ -390,7 +390,7 @@ check-watched: all ## record 20 healthy PyTorch trainings and count what diagnos
 	  $(or $(PYTHON),python3) sample_runs/watched/train.py $(BUILD)/watched $$what || exit 1; done
 .PHONY: check-watched
 
-coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
+coverage: ## run the tests in a build of its own and print the share of lines and branches that ran, by folder
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete
 	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
