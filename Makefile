@@ -305,6 +305,12 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(Q)$(or $(PYTHON),python3) -c 'import torch' 2>/dev/null || { echo 'watched trainings: skipped: no torch'; exit 0; }; \
 	$(MAKE) --no-print-directory check-watched
 	$(Q)$(MAKE) --no-print-directory torture
+	$(Q)$(MAKE) --no-print-directory night
+# Each ends within an hour, and goes on where it was stopped: NIGHT='--seed 7 --percent 10'.
+night: ## hostile files, host programs, losses of power, a world that changes: a seeded script for each (an hour each at most)
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
+	$(Q)status=0; for script in hostile hosts worlds powerloss; do sh tests/$$script.sh build/release $(NIGHT) || status=1; done; exit $$status
+.PHONY: night
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
 torture: ## every place where a run may be killed, fail or be damaged (an hour or two)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
@@ -384,7 +390,7 @@ check-watched: all ## record 20 healthy PyTorch trainings and count what diagnos
 	  $(or $(PYTHON),python3) sample_runs/watched/train.py $(BUILD)/watched $$what || exit 1; done
 .PHONY: check-watched
 
-coverage: ## run the tests in a build of its own and print the share of lines that ran, by folder
+coverage: ## run the tests in a build of its own and print the share of lines and branches that ran, by folder
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete
 	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \

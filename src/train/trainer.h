@@ -73,7 +73,8 @@ typedef struct trainer {
     int64_t checkpoint_update; /* the last one's; -1: none of this process */
     /* the newest one that rows of the run file cover, from which a run can be resumed; -1: none */
     int64_t checkpoint_covered;
-    bool record_loss_told; /* that the run file failed, under --on-write-error continue */
+    int64_t checkpoint_newest; /* of the files of this run; -1: none */
+    bool record_loss_told;     /* that the run file failed, under --on-write-error continue */
     /* the first that could not be written, under --on-write-error continue */
     sr_failure checkpoint_lost;
 } trainer;

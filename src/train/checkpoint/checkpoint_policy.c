@@ -89,9 +89,32 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     return SR_EXISTS;
 }
 
+/* The newest update of a file with this prefix; -1: none. */
+static sr_status find_newest(const char *prefix, int64_t *newest, sr_failure *why) {
+    int64_t *update;
+    int count;
+    sr_status status = checkpoint_list(prefix, &update, &count, why);
+    *newest = status == SR_OK && count > 0 ? update[0] : -1;
+    free(update);
+    return status;
+}
+
+/* Ours are written in order: a newer one is of another training with the same prefix. */
+static sr_status check_alone(const trainer *r, const char *prefix, sr_failure *why) {
+    int64_t newest;
+    char path[CHECKPOINT_PATH];
+    sr_status status = find_newest(prefix, &newest, why);
+    if (status != SR_OK || newest <= r->checkpoint_newest) return status;
+    status = checkpoint_path(prefix, newest, path, why);
+    if (status != SR_OK) return status;
+    sr_fail(why, SR_EXISTS, "%s: another training writes checkpoints of this name", path);
+    sr_hint(why, "give each its own --checkpoint");
+    return SR_EXISTS;
+}
+
 sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
     char prefix[CHECKPOINT_PATH], path[CHECKPOINT_PATH];
-    r->checkpoint_update = r->checkpoint_covered = -1;
+    r->checkpoint_update = r->checkpoint_covered = r->checkpoint_newest = -1;
     r->checkpoint_clock = progress_clock();
     r->best = NAN;
     sr_status status = train_interval_read(r->config->checkpoint_every, &r->checkpoint_every, why);
@@ -105,7 +128,9 @@ sr_status trainer_checkpoints_open(trainer *r, sr_failure *why) {
              slash ? prefix : ".");
     if (access(path, W_OK | X_OK) != 0) /* now, not hours later */
         return sr_fail(why, SR_IO, "--checkpoint: folder of %s: %s", prefix, strerror(errno));
-    return r->from ? checkpoint_sweep(prefix, why) : check_others(r, prefix, why);
+    if (!r->from) return check_others(r, prefix, why);
+    status = find_newest(prefix, &r->checkpoint_newest, why);
+    return status == SR_OK ? checkpoint_sweep(prefix, why) : status;
 }
 
 /* -- writing */
@@ -131,8 +156,11 @@ static sr_status write_one(trainer *r, const char *path, sr_failure *why) {
 static sr_status write_newest(trainer *r, const char *prefix, sr_failure *why) {
     char path[CHECKPOINT_PATH];
     sr_status status = checkpoint_path(prefix, r->result->updates, path, why);
+    if (status == SR_OK && trainer_writes(r)) status = check_alone(r, prefix, why);
+    status = ranks_agree(r->ranks, status, why);
     if (status == SR_OK) status = write_one(r, path, why);
     if (status != SR_OK) return status;
+    if (r->result->updates > r->checkpoint_newest) r->checkpoint_newest = r->result->updates;
     r->checkpoint_update = r->result->updates;
     r->checkpoint_clock = progress_clock();
     if (!trainer_writes(r)) return SR_OK;
