@@ -16,6 +16,7 @@ def options():
         told.add_argument(f"--{name}", type=kind, default=kind())
     told.add_argument("--resume", action="store_true")
     told.add_argument("--careful", action="store_true") # replaces no file
+    told.add_argument("--deaf", action="store_true") # to SIGTERM
     told.add_argument("--noisy", action=argparse.BooleanOptionalAction, default=False)
     return told.parse_args()
 
@@ -42,7 +43,7 @@ def main():
     print(f"begun: {' '.join(sys.argv[1:])}", flush=True)
     if args.meet:
         meet(args)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, signal.SIG_IGN if args.deaf else lambda number, frame: sys.exit(128 + number))
     if args.fail == "early":
         sys.exit(3)
     if args.fail == "nothing":

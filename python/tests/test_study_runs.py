@@ -67,6 +67,16 @@ class Runs(InDirectory):
         words = running.command(types.SimpleNamespace(out="out"), running.Waiting(found, "n", {"seed": "2", "norm": "bn", "lr": "0.1"}, None))
         self.assertEqual(words, ["p", "x=bn", "2bn", "out/n.h5", "--a", "1", "--lr", "0.1"])
 
+    def test_threads_of_runs_at_a_time(self):
+        args = types.SimpleNamespace(bin="bin", out="out", data="", jobs=2)
+        each = ["--threads", str(max(1, (os.cpu_count() or 1) // 2))]
+        for text, wanted in (("epochs = 1\n", each), ("threads = 1\n", [])):
+            words = running.command(args, running.Waiting(experiment.Experiment("grid.conf", text), "grid", {}, None))
+            self.assertEqual(words[words.index("out/grid.h5") + 1:], wanted)
+        args.jobs = 1
+        words = running.command(args, running.Waiting(experiment.Experiment("grid.conf", "epochs = 1\n"), "grid", {}, None))
+        self.assertEqual(words[-1], "out/grid.h5")
+
     def test_jobs(self):
         """Each of six programs waits until three run at once; a fourth never does."""
         self.conf("meet = 3\n#: seed = 1 2 3 4 5 6\n")
@@ -98,6 +108,13 @@ class Runs(InDirectory):
         self.study("run", "grid.conf", status=1)
         self.assertEqual([self.times(f"grid-1-{fail}") for fail in ("none", "early", "nothing", "late")], [1, 2, 2, 2])
 
+    def test_files_that_cannot_be_written(self):
+        self.conf("#: seed = 1 2\n")
+        os.makedirs("study/grid-1.log")
+        _, said = self.study("run", "grid.conf", status=1)
+        self.assertEqual(said, "statrec study: grid-1: study/grid-1.log: Is a directory\n")
+        self.assertEqual(statrec.open("study/grid-2.h5").info["status"], "complete")
+
     def test_a_program_that_is_not_there(self):
         with open("grid.conf", "w", encoding="utf-8") as file:
             file.write("#: program = ./nothing RUN.h5\n#: seed = 1\n")
@@ -128,6 +145,18 @@ class Runs(InDirectory):
                 self.assertIn("begun: --out study/grid-1.h5 --resume --wait there --seed 1\n", self.log("grid-1"))
                 self.assertEqual(self.times("grid-1"), 2)
                 self.assertEqual(statrec.open("study/grid-1.h5").info["status"], "complete")
+
+    def test_a_second_signal_kills(self):
+        self.conf("deaf = yes\nwait = there\n#: seed = 1\n")
+        made = study("run", "grid.conf")
+        self.wait_for("there")
+        made.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        self.assertIsNone(made.poll())
+        made.send_signal(signal.SIGINT)
+        made.communicate(timeout=30)
+        self.assertEqual(made.returncode, 128 + signal.SIGINT)
+        self.assertTrue(os.path.exists("study/grid-1.h5.part"))
 
     def test_without_resume_it_begins_again(self):
         self.stopped(signal.SIGTERM)

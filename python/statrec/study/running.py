@@ -80,6 +80,11 @@ def options(settings):
     return words
 
 
+def threads_each(args):
+    """The threads of each of the runs at a time."""
+    return max(1, (os.cpu_count() or 1) // args.jobs)
+
+
 def has_checkpoint(args, name):
     return any(re.fullmatch(re.escape(name) + r"-\d+\.ckpt", entry) for entry in os.listdir(args.out))
 
@@ -94,6 +99,8 @@ def command(args, run):
     words = [statrec, "train", "-c", run.experiment.path, "--quiet", "--force", "-o", output]
     if run.experiment.data and args.data:
         words += ["--data-dir", os.path.join(args.data, run.experiment.data)]
+    if args.jobs > 1 and "threads" not in [*run.settings, *(line[0] for line in run.experiment.common)]:
+        words += ["--threads", str(threads_each(args))] # results do not depend on it
     return words + options(run.settings)
 
 
@@ -124,17 +131,20 @@ class Runner:
         self.stopped, self.programs, self.begun = None, set(), 0
 
     def stop(self, number, _frame):
-        """Every program gets the signal's equal, to end its run file."""
-        self.stopped = number
+        """Every program is asked to end its run file; the second time it is killed."""
+        again, self.stopped = self.stopped, number
         for program in list(self.programs):
             with contextlib.suppress(OSError):
-                program.terminate()
+                if again:
+                    program.kill()
+                else:
+                    program.terminate()
 
     def call(self, words, log, output=None):
         """(exit status, what it printed). Programs get no signals of the terminal: stop() hands them on."""
         environment = dict(os.environ)
         if self.args.jobs > 1:
-            environment.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // self.args.jobs)))
+            environment.setdefault("OMP_NUM_THREADS", str(threads_each(self.args)))
         if self.stopped:
             raise Stopped
         try:
@@ -217,10 +227,15 @@ class Runner:
         if self.stopped:
             raise Stopped
         self.begin(run)
-        done = self.one(run)
+        done = False
+        try:
+            done = self.one(run)
+            with self.lock:
+                pack(self.args, run.experiment)
+        except OSError as why: # the others can be made
+            done = self.failed(run, f"{why.filename}: {why.strerror}" if why.filename else str(why))
         with self.lock:
             self.clock.end(run.name, done and run.was is None)
-            pack(self.args, run.experiment)
         return done
 
     def run(self):
