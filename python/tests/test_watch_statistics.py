@@ -386,7 +386,7 @@ class StepsAlike(WatchCase):
             with fake_watch(model) as run:
                 for step in range(12):
                     shape, by = (7 if step == 3 else 9, 6), (lambda y: y.t()) if step == 5 else (lambda y: y)
-                    if step == 7:
+                    if step == 2:
                         model[1].weight = nn.Parameter((torch.rand(6, 2) + 0.5)[:, 0])  # strides of 2
                     if step == 9:
                         model.double()

@@ -248,7 +248,6 @@ class Cards:
 
 def _retire(board):
     """Passes of the next step have places in another board."""
-    board.live = False
     for slot in board.slots.values():
         if slot.tap.card is not None:
             slot.tap.card.read = slot.tap.card.node = None
