@@ -1,7 +1,7 @@
 #: title PowerNorm figure 5: validation metric against the size of the micro-batch
 #: question papers
 #: runs 1- RUN.h5 [MORE.h5...]
-#: samples nlp_bn_256 nlp_bn nlp_ln_256 nlp_ln
+#: samples figures/bn_128 nlp_bn_256 nlp_bn figures/ln_128 nlp_ln_256 nlp_ln
 #: size 3.25 2.4
 #: tasks one
 #: controls y scale
