@@ -69,8 +69,8 @@ typedef struct sr_pass_sums {
 void sr_sum_pass(const sr_pass_sums *p);
 
 /* Where a buffer copied from a device has the sums of one pass: offsets in bytes from its start, a
- * multiple of the size of what is read there. Rows of [channels] follow each other `stride` elements
- * apart.
+ * multiple of the size of what is read there. Rows of [channels] follow each other `stride`
+ * elements apart.
  *
  * sums: doubles, rows x, x^2, g, g x, g^2; with vectors the row g^2 alone. vectors: < 0, or floats
  * of the node of a batch norm, rows mean, 1/s, sum g, sum g xhat; s = sqrt(variance + eps). gain:
@@ -83,11 +83,11 @@ typedef struct sr_device_place {
 
 /* Moments and sums of `count` passes in double, from a buffer as sr_device_place describes it.
  *
- * scale: factor of the loss, != 0; the sums of g are divided by it. rows [count]: valid rows of each
- * pass; < 0 is replaced by the number in `more`. to: 7 rows of [sum of channels], the passes side by
- * side: mean, biased variance, mean square, sum g, sum g (x - mean), sum g^2, gain. found [count, 4]:
- * || dx ||^2 and || gamma g / s ||^2 without the scale, least variance, and largest mean^2/variance;
- * NaN where a feature has it. The caller owns all memory. */
+ * scale: factor of the loss, != 0; the sums of g are divided by it. rows [count]: valid rows of
+ * each pass; < 0 is replaced by the number in `more`. to: 7 rows of [sum of channels], the passes
+ * side by side: mean, biased variance, mean square, sum g, sum g (x - mean), sum g^2, gain. found
+ * [count, 4]: || dx ||^2 and || gamma g / s ||^2 without the scale, least variance, and largest
+ * mean^2/variance; NaN where a feature has it. The caller owns all memory. */
 void sr_read_device_sums(const sr_device_place *places, int64_t count, const void *buffer,
                          double scale, int64_t *rows, double *to, double *found);
 

@@ -22,8 +22,8 @@ typedef struct lock_file {
     char reason[512]; /* why there is one */
 } lock_file;
 
-/* Creates PATH.lock because of the errno `refused`; replaces a stale one, with force any. SR_EXISTS:
- * another process holds it. */
+/* Creates PATH.lock because of the errno `refused`; replaces a stale one, with force any.
+ * SR_EXISTS: another process holds it. */
 sr_status lock_file_create(lock_file *l, const char *path, int refused, bool force,
                            sr_failure *why);
 /* A heartbeat, unless the last one was a moment ago. */

@@ -2,8 +2,8 @@
  *
  * The writer holds a lock of its open file (F_OFD_SETLK) on one byte far after the end of any file.
  * The system releases it when the process ends, for whatever reason. It does not conflict with
- * HDF5's locks, which are of another kind, nor with readers. Where the system refuses it, the writer
- * has a lock file (lock_file.h). */
+ * HDF5's locks, which are of another kind, nor with readers. Where the system refuses it, the
+ * writer has a lock file (lock_file.h). */
 #ifndef JOURNAL_WRITER_LOCK_H
 #define JOURNAL_WRITER_LOCK_H
 

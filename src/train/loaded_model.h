@@ -96,8 +96,8 @@ typedef struct vector_matches {
     int missing;
     char line_ends[256]; /* text_lines_warning of the file */
 } vector_matches;
-/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers. table NULL: the
-   words are only looked up, and d is that of the first line. Opened as
+/* Reads pretrained vectors into the table [V, d] from lines of a word and d numbers. table NULL:
+   the words are only looked up, and d is that of the first line. Opened as
    text_lines_open does. */
 sr_status word_vectors_read(const char *path, const vocab *v, tensor *table, vector_matches *m,
                             sr_failure *why);

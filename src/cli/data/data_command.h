@@ -17,8 +17,8 @@ typedef struct data_command {
 /* Chooses the preset of the model that needs the fewest options; dir: of the set's files. */
 sr_status data_command_make(data_command *c, const data_finding *set, const char *dir,
                             sr_failure *why);
-/* Running text that is too short for the windows of the preset: asks for one sequence, in windows of
- * this many tokens. */
+/* Running text that is too short for the windows of the preset: asks for one sequence, in windows
+ * of this many tokens. */
 sr_status data_command_shrink(data_command *c, int window, sr_failure *why);
 /* As a shell wants it; malloc'd, NULL when out of memory. */
 char *data_command_text(const data_command *c);

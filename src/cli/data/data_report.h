@@ -5,7 +5,8 @@
 #include "base/program/tool.h"
 #include "data/find/data_find.h"
 
-/* Reads a data set as the command that it prints would. vectors: a file of word vectors; "": none. */
+/* Reads a data set as the command that it prints would. vectors: a file of word vectors; "":
+ * none. */
 sr_status data_report_print(const folder_files *files, const data_finding *set, const char *vectors,
                             sr_failure *why);
 /* Files that no data set has, and what was left out. */

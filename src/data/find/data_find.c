@@ -1,4 +1,5 @@
-/* data_find.c -- recognizes data sets; see data_find.h. A function for each layout adds what it finds.
+/* data_find.c -- recognizes data sets; see data_find.h. A function for each layout adds what it
+ * finds.
  *
  * A set begins with a training file. Its validation and test files are those of the same name but
  * for the word of the split, else the first of the same look.
@@ -354,7 +355,8 @@ static void find_splits(data_found *found, text_kind kind, const char *data) {
     }
 }
 
-/* Files whose names tell no split. cut: of the reader that cuts one file into splits; NULL: none. */
+/* Files whose names tell no split. cut: of the reader that cuts one file into splits; NULL:
+ * none. */
 static void find_whole(data_found *found, text_kind kind, const char *data, const char *cut) {
     folder_files *f = &found->files;
     for (int i = 0; i < f->count; i++) {

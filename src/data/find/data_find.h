@@ -1,5 +1,5 @@
-/* data_find.h -- recognizes the data sets of a folder by names and first lines of its files. Opening
- * them with the options found tells whether it is right. */
+/* data_find.h -- recognizes the data sets of a folder by names and first lines of its files.
+ * Opening them with the options found tells whether it is right. */
 #ifndef DATA_FIND_DATA_FIND_H
 #define DATA_FIND_DATA_FIND_H
 

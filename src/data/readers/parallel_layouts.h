@@ -5,11 +5,11 @@
 #include "text/text.h"
 
 /* Keeps the sentences of a text with markup, one on a line; *left_out counts the other lines, and
- * *number [*lines], malloc'd, has the numbers of those kept, from 1 (unchanged for other texts). A set
- * in XML (line 1 is <?xml, <mteval, <srcset, <refset or <tstset): what <seg> and </seg> enclose.
- * Training text (line 1 begins with <url>, <title> or the like): lines without such a tag. Other
- * texts stay, 0 left out. Entities such as &amp; stay, as the papers' scripts leave them. SR_FORMAT
- * for a <seg> that does not end on its line. */
+ * *number [*lines], malloc'd, has the numbers of those kept, from 1 (unchanged for other texts). A
+ * set in XML (line 1 is <?xml, <mteval, <srcset, <refset or <tstset): what <seg> and </seg>
+ * enclose. Training text (line 1 begins with <url>, <title> or the like): lines without such a tag.
+ * Other texts stay, 0 left out. Entities such as &amp; stay, as the papers' scripts leave them.
+ * SR_FORMAT for a <seg> that does not end on its line. */
 sr_status parallel_strip_markup(file_bytes *f, int64_t *lines, int64_t **number, int64_t *left_out,
                                 sr_failure *why);
 

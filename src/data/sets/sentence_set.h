@@ -67,8 +67,8 @@ typedef struct sentence_set {
     task task;              /* TASK_SENTENCES (default) or TASK_TAGS: label or tag counts */
     bool spelled;           /* words have characters */
     const uint8_t *allowed; /* copied into each batch */
-    /* Writes "FILE:LINE" of a training sentence, by the number that sentence_set_end got; `loader` is
-       valid until the build. */
+    /* Writes "FILE:LINE" of a training sentence, by the number that sentence_set_end got; `loader`
+       is valid until the build. */
     void (*place)(const void *loader, int64_t line, char *text, size_t size);
     const void *loader;
     const struct tag_set *tags;

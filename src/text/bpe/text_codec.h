@@ -20,8 +20,8 @@ typedef struct text_codec {
  * end is ignored. SR_FORMAT when the line is not UTF-8. */
 sr_status text_codec_encode(const text_codec *c, int side, const char *line, size_t length,
                             int32_t *id, int64_t room, int64_t *count, sr_failure *why);
-/* Ids of the words of the walk's line, the first `room` of them; returns the number of words. *hash,
- * unless NULL: of the ids, of unknown words themselves. */
+/* Ids of the words of the walk's line, the first `room` of them; returns the number of words.
+ * *hash, unless NULL: of the ids, of unknown words themselves. */
 int64_t text_codec_ids(const vocab *words, text_walk *w, int32_t *id, int64_t room, uint64_t *hash);
 /* The line after the steps: subwords between blanks. Replaces *out. */
 sr_status text_codec_pieces(const text_codec *c, int side, const char *line, size_t length,
