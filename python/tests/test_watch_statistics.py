@@ -418,6 +418,19 @@ class StepsAlike(WatchCase):
                 run.step()
         self.assertEqual([step["vectors"]["1", "mu"] for step in run.recorder.steps], want)
 
+    def test_row_norms_of_several_passes(self):
+        """Their squares add."""
+        model, norms = nn.Sequential(nn.Identity(), nn.LayerNorm(6)), []
+        with fake_watch(model, repeat="merge") as run:
+            for _ in range(3):
+                x, g = self.one(model, torch.randn(9, 6))
+                wide = x.double().requires_grad_()
+                dx, = torch.autograd.grad(nn.functional.layer_norm(wide, (6,)), wide, g.double())
+                norms.append(dx.norm().item())
+            run.step(grad_scale=2.0)
+        got = run.recorder.steps[0]["scalars"]["1", "dx_norm"]
+        self.assertAlmostEqual(2 * got / sum(one ** 2 for one in norms) ** 0.5, 1, 6)
+
     def test_masks_of_steps_that_are_not_recorded(self):
         """They end with their step."""
         model = nn.Sequential(nn.Identity(), nn.LayerNorm(6))
