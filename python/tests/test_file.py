@@ -1,4 +1,5 @@
 """File: what it says of a run, and every way of reading it, with NumPy and without."""
+import gzip
 import math
 import os
 import shutil
@@ -7,7 +8,7 @@ from unittest import mock
 
 import statrec
 from statrec._reading import _arrays, _columns
-from support import (SAMPLES, InDirectory, begin, put, python, record, rows, wants)
+from support import (SAMPLES, TOP, InDirectory, begin, put, python, record, rows, wants)
 
 BN = os.path.join(SAMPLES, "nlp_bn.h5")
 
@@ -381,11 +382,10 @@ class Wrong(InDirectory):
         os.truncate("cut.h5", os.path.getsize(BN) // 2)
         self.fails("format", "cut.h5.*truncated", statrec.open, "cut.h5")
 
-    @wants("h5py")
-    def test_damaged_dataset(self):
-        """The rest is read; what is damaged is named by opening it, by reading it and by check."""
+    @staticmethod
+    def damage_header():
+        """Flips a bit of the header of a dataset of run.h5."""
         import h5py
-        shutil.copy(BN, "run.h5")
         with h5py.File("run.h5") as file:
             at = h5py.h5o.get_info(file["steps/lr"].id).addr + 7
         with open("run.h5", "r+b") as file:
@@ -393,12 +393,27 @@ class Wrong(InDirectory):
             byte = file.read(1)[0] ^ 16
             file.seek(at)
             file.write(bytes([byte]))
+
+    @wants("h5py")
+    def test_damaged_dataset(self):
+        """The rest is read; what is damaged is named by opening it, by reading it and by check."""
+        with gzip.open(os.path.join(TOP, "tests", "files", "12-ranks.h5.gz")) as old:
+            with open("run.h5", "wb") as file:  # without the backup of newer files
+                shutil.copyfileobj(old, file)
+        self.damage_header()
         with statrec.open("run.h5") as run:
-            self.assertEqual(len(run.steps["loss"]), 240)
+            self.assertEqual(len(run.steps["loss"]), run.info["steps"])
             self.fails("format", "/steps/lr: damaged", run.steps.__getitem__, "lr")
             self.assertIn("/steps/lr: damaged", run.damage[0])
         faults = statrec.check("run.h5")
         self.assertIn("/steps/lr: damaged", faults[0])
+
+    @wants("h5py")
+    def test_damaged_header_with_a_backup(self):
+        shutil.copy(BN, "run.h5")
+        self.damage_header()
+        with statrec.open("run.h5") as run, statrec.open(BN) as whole:
+            self.assertEqual(flat(run.steps["lr"]), flat(whole.steps["lr"]))
 
     def test_no_steps(self):
         recorder, _ = begin("run.h5")
