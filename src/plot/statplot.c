@@ -305,10 +305,21 @@ static const plot_program analyses[] = {ANALYSES(LINK)};
 
 /* Draws a report, a table or a figure, in the order in which names are looked up. The runs are
  * opened here and nowhere else. */
-/* On standard output, as other programs do; nothing where the figure itself is there. */
-static void tell_written(const char *output, bool replaces) {
-    if (!*output || strcmp(output, "-") == 0) return;
-    printf("%s: written%s\n", output, replaces ? ", in place of an older file" : "");
+/* Whether a file is of one of the formats that statplot writes; of SVG, of gnuplot. */
+static bool is_figure(const char *path) {
+    char first[1024] = "";
+    FILE *in = fopen(path, "r");
+    const size_t size = in ? fread(first, 1, sizeof first - 1, in) : 0;
+    if (in) fclose(in);
+    return memcmp(first, "%PDF-", 5) == 0 || memcmp(first, "\x89PNG", 4) == 0 ||
+           (size > 0 && strstr(first, "GNUPLOT"));
+}
+
+/* On standard output, as other programs do: a name that the user did not give, and the loss of a
+ * file that no call of statplot wrote. */
+static void tell_written(const char *output, bool named, bool replaces) {
+    if (*output && strcmp(output, "-") != 0 && (!named || replaces))
+        printf("%s: written%s\n", output, replaces ? ", in place of another file" : "");
 }
 
 static sr_status draw(const char *name, char **paths, int count, plot_request *request,
@@ -334,12 +345,12 @@ static sr_status draw(const char *name, char **paths, int count, plot_request *r
     char usual[PLOT_PATH];
     snprintf(usual, sizeof usual, "%.1000s.pdf", name);
     const char *output = report ? "" : *request->output ? request->output : figure ? usual : "";
-    const bool replaces = *output && access(output, F_OK) == 0;
+    const bool replaces = *output && access(output, F_OK) == 0 && !is_figure(output);
     if (status == SR_OK)
         status = report  ? plot_report(request, why)
                  : table ? plot_layout_write(&l, request, why)
                          : plot_figure(&t, request, why);
-    if (status == SR_OK) tell_written(output, replaces);
+    if (status == SR_OK) tell_written(output, *request->output, replaces);
     if (status == SR_OK && samples.runs)
         fprintf(stderr, "statplot: no run file given: using the sample runs %s\n",
                 request->controls.samples);

@@ -36,7 +36,8 @@ static void note_content(const char *kind, const char *path, const char *other) 
     struct stat s;
     const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
     char *bytes = NULL;
-    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && (bytes = malloc((size_t)s.st_size + 1)))
+    if (fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
+        (bytes = malloc((size_t)s.st_size + 1)))
         if (syscall(SYS_pread64, fd, bytes, s.st_size, 0) != s.st_size) abort();
     note(kind, path, other, 0, bytes, bytes ? (size_t)s.st_size : 0);
     free(bytes);

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.." || exit 1
 night() {
     name=$1
     shift
-    [ $# -ge 1 ] || { sed -n '2,9s/^# //p' "tests/$name.sh" >&2; exit 2; }
+    [ $# -ge 1 ] || { sed -n '/^# usage/,/^[^#]/{/^# shell/d; s/^# //p}' "tests/$name.sh" >&2; exit 2; }
     for python in "${STATREC_PYTHON:-python3}" python3 /usr/bin/python3; do
         if "$python" -c 'import h5py' 2>/dev/null; then exec "$python" -B "tests/night/$name.py" "$@"; fi
     done
