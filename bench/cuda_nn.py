@@ -118,13 +118,13 @@ def peers(o, compiled):
             for name, norm in norms.items()}
 
 
-def measured(run, peer, x, g, rounds=12):
-    """Medians of both, in turn."""
+def measured(run, peer, x, g, warm=3, rounds=12):
+    """Medians of both, in turn, after `warm` rounds."""
     times = ([], [])
-    for i in range(rounds + 3):
+    for i in range(warm + rounds):
         for way, kept in zip((run, peer), times):
             took = seconds(way, x, g)
-            if i >= 3:
+            if i >= warm:
                 kept.append(took)
     return [statistics.median(kept) for kept in times]
 
@@ -142,7 +142,7 @@ def speed(o, end):
                 continue
             norm = sn.make(name, o.features, device=o.device)
             peer = "BatchNorm1d" if isinstance(norm, RunningNorm) else "LayerNorm"
-            own, other = measured(Forgetful(norm, compiled), beside[peer], x, g)
+            own, other = measured(Forgetful(norm, compiled), beside[peer], x, g, *((0, 1) if o.dry else ()))
             line("speed", way, name, peer, f"{1e3 * own:.3f}", f"{1e3 * other:.3f}", f"{own / other:.2f}")
 
 

@@ -52,7 +52,8 @@ update() {
 }
 
 mkdir "$work/tmp" || exit 1
-(cd "$work/tmp" && TMPDIR=$work/tmp exec timeout 300 sh "$case/cmd") >"$work/stdout" 2>"$work/stderr"
+if [ -e "$case/slow" ]; then seconds=900; else seconds=300; fi
+(cd "$work/tmp" && TMPDIR=$work/tmp exec timeout $seconds sh "$case/cmd") >"$work/stdout" 2>"$work/stderr"
 status=$?
 if [ $status -eq 77 ]; then
     echo "$1: $(grep '^skip' "$work/stdout" || echo 'skip: no reason given')"
