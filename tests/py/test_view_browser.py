@@ -328,10 +328,7 @@ class Looking(InBrowser):
             {"name": "prefers-color-scheme", "value": "dark"}]})
         try:
             self.open()
-            try:
-                until(lambda: self.js("return model('site').background_fill_color === '#1B1B1B'"), "dark", 20)
-            except (AssertionError, JavascriptException):  # Panel's word of it does not always come
-                self.skipTest("the browser's dark mode did not reach the server within 20 s")
+            self.wait("return model('site').background_fill_color === '#1B1B1B'", "dark")
         finally:
             self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 

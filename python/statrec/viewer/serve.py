@@ -53,9 +53,13 @@ def make_server(paths: Sequence[Any], port: int = 0, token: Optional[str] = None
                    panel.state.curdoc)
         one.refresh()
         browser = panel.state.browser_info
-        if browser is not None:
-            browser.param.watch(lambda event: one.darken(bool(event.new)), "dark_mode")
-        start(one)
+
+        def loaded():  # what changes before it, Panel 1.9 does not send
+            if browser is not None:
+                one.darken(bool(browser.dark_mode))
+                browser.param.watch(lambda event: one.darken(bool(event.new)), "dark_mode")
+            start(one)
+        panel.state.onload(loaded)
         return one.layout
 
     server = panel.serve({"/": page}, address=HOST, port=port, prefix=f"/{token}", show=False,
