@@ -278,12 +278,15 @@ check-installed:
 	$(Q)sh tests/citations.sh
 	$(Q)MAKE='$(MAKE)' sh tests/lost_objects.sh
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
-	$(Q)$(MAKE) --no-print-directory MODE=release unit
 	$(Q)sh tests/symbols.sh build/release
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release \
+	  check-python check-unit check-cli check-double check-replay check-pages
+# Side by side, the longest that has one process first; each tells what it did when it is done. What is installed here
+# is the build for this processor; check-all installs one for any, with three compilations of every library.
+check-unit:
+	$(Q)$(MAKE) --no-print-directory unit
+check-double:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli check-python check-pages
-# What needs a core each, side by side; each tells what it did when it is done. What is installed here is the build
-# for this processor; check-all installs one for any, with three compilations of every library.
 check-replay:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release replay
 check-cli:
@@ -294,7 +297,7 @@ check-pages:
 	$(Q)sh tests/check_manual.sh build/release
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' ARCH=native sh tests/install.sh build/release
-.PHONY: check-replay check-cli check-python check-pages
+.PHONY: check-unit check-double check-replay check-cli check-python check-pages
 check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, and torture (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay

@@ -1,6 +1,7 @@
 """usage: run.py [NAME...]: the tests here, or those whose name holds one of these words.
 
-Prints failures, and one line that counts what passed and what was skipped for which reason.
+Prints failures, the files that take most seconds of a processor, and one line that counts what passed
+and what was skipped for which reason.
 """
 import collections
 import os
@@ -19,12 +20,28 @@ def flat(suite):
             yield test
 
 
+class Timed(unittest.TextTestResult):
+    """Adds up the seconds of a processor of each file, programs that its tests start included."""
+    spent = collections.Counter()
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._began = sum(os.times()[:4])
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.spent[type(test).__module__] += sum(os.times()[:4]) - self._began
+
+
 def main(words):
     """Exit status."""
     sys.path.insert(0, HERE)
     tests = [test for test in flat(unittest.defaultTestLoader.discover(HERE, top_level_dir=HERE))
              if not words or any(word in test.id() for word in words)]
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(unittest.TestSuite(tests))
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0,
+                                     resultclass=Timed).run(unittest.TestSuite(tests))
+    most = ", ".join(f"{name} {seconds:.0f}" for name, seconds in Timed.spent.most_common(10))
+    print(f"seconds of a processor: {most}, {sum(Timed.spent.values()):.0f} in all")
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     reasons = collections.Counter(reason for _, reason in result.skipped)
     skipped = "".join(f"; {reason} ({count})" for reason, count in sorted(reasons.items()))

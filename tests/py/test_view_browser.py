@@ -174,14 +174,19 @@ class InBrowser(unittest.TestCase):
         return until(holds, what)
 
     def place(self, name, x, y):
-        """Scrolls a figure into view; pixels of the page of a point in its data's units."""
+        """Scrolls a figure into view; pixels of the page of a point in its data's units, where it rests."""
         script = """
           const one = view(arguments[0]), box = one.el.getBoundingClientRect();
           return [box.x + one.frame.x_scale.compute(arguments[1]),
                   box.y + one.frame.y_scale.compute(arguments[2])];"""
-        self.js("view(arguments[0]).el.scrollIntoView({block: 'center'})", name)
-        time.sleep(0.5)
-        return [int(part) for part in self.js(script, name, x, y)]
+        def rests():
+            self.js("view(arguments[0]).el.scrollIntoView({block: 'center'})", name)
+            time.sleep(0.5)
+            before, seen[:] = list(seen), [int(part) for part in self.js(script, name, x, y)]
+            return before == seen
+        seen = []
+        until(rests, f"{name} at rest")
+        return seen
 
     def point(self, name, x, y):
         """ActionChains with the pointer there."""
