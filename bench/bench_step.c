@@ -1,6 +1,7 @@
 /* bench_step.c -- time of one training step on the models that bench_torch.py trains.
  *
  *   bench_step CASE [THREADS] [ROUNDS] [RUN.h5] [STEPS]
+ *   bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]
  *
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
@@ -11,16 +12,25 @@
  * the mean step is made of: each kind of op, forward and backward; `optimizer`, the norm of all
  * gradients, the update and the zeros after it; `recorder`, what it does when the step is over, as its
  * look at the sites is in the time of their ops; and `rest`. Cases: the table below.
+ *
+ * --schedule predicts a step of P threads on a machine with P cores from one core: it runs the threads of
+ * every region one after another (schedule.h). The longest thread of each phase, with the measured costs
+ * of fork, join and barrier, gives the time of each operation. GB/S, the figure of bench_limits for all
+ * threads together, is what they share: no operation is faster than memory gives the numbers that it must
+ * read and write. ROUNDS (5) steps of each P are interleaved with measured ones of 1 thread and of every P
+ * that this machine has cores for.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/program/progress.h"
 #include "engine/gemm/gemm.h"
 #include "observe/hooks.h"
+#include "schedule_table.h"
 #include "task/task.h"
 #include "train/optim/optim.h"
 
@@ -191,6 +201,7 @@ static bool one_step(step_bench *s) {
     tensor *loss = task_loss(task_of(s->batch.task), &o, s->model, &p, &report);
     tape_backward(s->tape, loss, 1);
     params_finalize_grad(&s->model->params);
+    schedule_label("rest", true);
     if (tape_failure(s->tape)) s->why = *tape_failure(s->tape);
     double start = progress_clock();
     if (s->why.status != SR_OK ||
@@ -200,6 +211,7 @@ static bool one_step(step_bench *s) {
                     1.0 / (double)s->batch.tokens, s->threads};
     optim_apply(s->optimizer, &u, &s->model->params);
     params_invalidate_grad(&s->model->params);
+    schedule_label("optimizer", true);
     s->optimizer_ms += 1e3 * (progress_clock() - start);
     if (s->recorder && !s->bare) end_recording(s);
     s->loss = report.loss / (double)s->batch.tokens;
@@ -307,6 +319,75 @@ static int run(step_bench *s, int rounds) {
     return 0;
 }
 
+/* -- schedule -------------------------------------------------------------------------------------- */
+
+static void label_forward(const char *op) {
+    schedule_label(op, false);
+}
+
+static void label_backward(void *context, const tape_node *node) {
+    (void)context;
+    schedule_label(node->op, true);
+}
+
+static void set_threads(step_bench *s, int threads) {
+    s->threads = s->tape->threads = threads;
+}
+
+static bool predicted_step(step_bench *s, schedule_table *table, int plan, int round) {
+    set_threads(s, table->threads[plan]);
+    schedule_begin(&table->log[plan][round]);
+    const bool good = one_step(s);
+    schedule_end();
+    return good;
+}
+
+static bool measured_step(step_bench *s, schedule_table *table, int plan, int round) {
+    set_threads(s, table->threads[plan]);
+    memset(s->tape->profile, 0, sizeof s->tape->profile);
+    s->tape->profiling = true;
+    const double start = progress_clock();
+    const bool good = one_step(s);
+    schedule_table_measured(table, plan, round, s->tape->profile, progress_clock() - start);
+    s->tape->profiling = false;
+    return good;
+}
+
+static bool schedule_round(step_bench *s, schedule_table *table, int round) {
+    for (int i = 0; i < table->plans; i++) {
+        if (!predicted_step(s, table, i, round)) return false;
+        if (table->threads[i] <= table->cores && !measured_step(s, table, i, round)) return false;
+    }
+    if (round == 0) schedule_table_bytes(table, s->tape);
+    return true;
+}
+
+static int run_schedule(step_bench *s, schedule_table *table) {
+    s->tape->pushed = label_forward;
+    s->tape->passed = label_backward;
+    bool good = true;
+    for (int i = 0; i < WARM && good; i++) good = one_step(s);
+    const schedule_costs costs = schedule_measure_costs(table->cores);
+    for (int r = 0; r < table->rounds && good; r++) good = schedule_round(s, table, r);
+    if (!good) return give_up(s);
+    if (schedule_table_print(table, s->of->name, &costs)) return 0;
+    fprintf(stderr, "bench_step: steps with one number of threads had different regions\n");
+    return 1;
+}
+
+/* 1, then "2,4,8"; false unless the numbers rise from 2 to at most SCHEDULE_MOST_THREADS. */
+static bool read_plans(schedule_table *table, const char *list) {
+    table->threads[table->plans++] = 1;
+    for (char *end; table->plans < TABLE_MOST_PLANS; list = end + 1) {
+        const long threads = strtol(list, &end, 10);
+        if (threads <= table->threads[table->plans - 1] || threads > SCHEDULE_MOST_THREADS)
+            return false;
+        table->threads[table->plans++] = (int)threads;
+        if (*end != ',') return *end == '\0';
+    }
+    return false;
+}
+
 static const step_case *find_case(const char *name) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strcmp(cases[i].name, name) == 0) return &cases[i];
@@ -314,13 +395,41 @@ static const step_case *find_case(const char *name) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: bench_step CASE [THREADS] [ROUNDS] [RUN.h5, or -] [STEPS]\ncases:");
+    fprintf(stderr, "usage: bench_step CASE [THREADS] [ROUNDS] [RUN.h5, or -] [STEPS]\n"
+                    "       bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]\ncases:");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) fprintf(stderr, " %s", cases[i].name);
     fputc('\n', stderr);
     return 2;
 }
 
+static int make_step(step_bench *s) {
+    gemm_setup(s->threads);
+    rng r = rng_create(1);
+    s->batch = s->of->task == TASK_IMAGES ? make_images(s->of, &r) : make_texts(s->of, &r);
+    return open_model(s);
+}
+
+/* argv: P[,P...] CASE [ROUNDS] [GB/S] */
+static int schedule_main(int argc, char **argv) {
+    static schedule_table table;
+    table.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    table.rounds = argc > 2 ? atoi(argv[2]) : 5;
+    table.bandwidth = argc > 3 ? 1e9 * atof(argv[3]) : 0;
+    step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL, .threads = table.cores};
+    if (!s.of || !read_plans(&table, argv[0]) || table.rounds < 1 ||
+        table.rounds > SCHEDULE_MOST_LOGS || table.bandwidth < 0)
+        return usage();
+    if (!schedule_possible()) {
+        fprintf(stderr, "bench_step: --schedule needs a build by gcc, whose regions it runs\n");
+        return 1;
+    }
+    const int status = make_step(&s) ? give_up(&s) : run_schedule(&s, &table);
+    schedule_table_free(&table);
+    return status;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--schedule") == 0) return schedule_main(argc - 2, argv + 2);
     step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL,
                     .threads = argc > 2 ? atoi(argv[2]) : 2,
                     .steps_of_round = argc > 5 ? atoi(argv[5]) : 5};
@@ -329,10 +438,7 @@ int main(int argc, char **argv) {
     if (!s.of || s.threads < 1 || rounds < 0 || rounds > MOST_ROUNDS || s.steps_of_round < 1 ||
         s.steps_of_round > MOST_STEPS)
         return usage();
-    gemm_setup(s.threads);
-    rng r = rng_create(1);
-    s.batch = s.of->task == TASK_IMAGES ? make_images(s.of, &r) : make_texts(s.of, &r);
-    if (open_model(&s)) return give_up(&s);
+    if (make_step(&s)) return give_up(&s);
     s.aside = must(calloc((size_t)s.model->sites, sizeof *s.aside));
     if (records && open_recorder(&s, argv[4])) return give_up(&s);
     int status = run(&s, rounds);
