@@ -421,7 +421,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call libs_of,train)
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(BUILD)/bench/bench_step: $(call objs,bench/schedule.c bench/schedule_table.c)
+$(BUILD)/bench/bench_step: $(call objs,bench/region_schedule.c bench/schedule_table.c)
 
 bench: $(BENCHES) ## build and run the programs behind the performance figures
 	$(Q)sh bench/run.sh $(BUILD)

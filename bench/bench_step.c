@@ -14,7 +14,7 @@
  * look at the sites is in the time of their ops; and `rest`. Cases: the table below.
  *
  * --schedule predicts a step of P threads on a machine with P cores from one core: it runs the threads of
- * every region one after another (schedule.h). The longest thread of each phase, with the measured costs
+ * every region one after another (region_schedule.h). The longest thread of each phase, with the measured costs
  * of fork, join and barrier, gives the time of each operation. GB/S, the figure of bench_limits for all
  * threads together, is what they share: no operation is faster than memory gives the numbers that it must
  * read and write. ROUNDS (5) steps of each P are interleaved with measured ones of 1 thread and of every P

@@ -3,7 +3,7 @@
 #define BENCH_SCHEDULE_TABLE_H
 
 #include "engine/tape.h"
-#include "schedule.h"
+#include "region_schedule.h"
 
 enum { TABLE_MOST_PLANS = 8, TABLE_MOST_ROWS = 2 * PROFILE_OPS + 2 };
 

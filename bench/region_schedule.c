@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
-#include "schedule.h"
+#include "region_schedule.h"
 
 #include <dlfcn.h>
 #include <omp.h>

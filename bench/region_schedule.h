@@ -1,4 +1,4 @@
-/* schedule.h -- runs the threads of OpenMP regions one after another on one core, and times each.
+/* region_schedule.h -- runs the threads of OpenMP regions one after another on one core, and times each.
  *
  * Between schedule_begin and schedule_end, a region of P threads runs as P coroutines on the thread
  * that opened it. A coroutine runs to the next barrier, then the next one does. A phase is what
@@ -7,9 +7,9 @@
  *   makespan of a step = sum over phases of the longest thread + its cost to start
  * Libraries that are called inside a region see one thread, as in our regions.
  *
- * The functions of gcc's OpenMP library that are defined in schedule.c pass all other calls on. */
-#ifndef BENCH_SCHEDULE_H
-#define BENCH_SCHEDULE_H
+ * The functions of gcc's OpenMP library that are defined in region_schedule.c pass all other calls on. */
+#ifndef BENCH_REGION_SCHEDULE_H
+#define BENCH_REGION_SCHEDULE_H
 
 #include <stdbool.h>
 #include <stdint.h>
