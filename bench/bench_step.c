@@ -2,6 +2,7 @@
  *
  *   bench_step CASE [THREADS] [ROUNDS] [RUN.h5] [STEPS]
  *   bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]
+ *   bench_step --digests P[,P...] CASE [STEPS]
  *
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
@@ -19,6 +20,9 @@
  * threads together, is what they share: no operation is faster than memory gives the numbers that it must
  * read and write. ROUNDS (5) steps of each P are interleaved with measured ones of 1 thread and of every P
  * that this machine has cores for.
+ *
+ * --digests trains STEPS (2) steps with 1 thread and with each P, from the same weights, on any number of
+ * cores, and prints a digest of all weights and running statistics. Exit status 1: two digests differ.
  */
 #include <math.h>
 #include <stdio.h>
@@ -33,6 +37,7 @@
 #include "schedule_table.h"
 #include "task/task.h"
 #include "train/optim/optim.h"
+#include "train/trainer.h"
 
 enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 
@@ -366,6 +371,7 @@ static int run_schedule(step_bench *s, schedule_table *table) {
     s->tape->pushed = label_forward;
     s->tape->passed = label_backward;
     bool good = true;
+    set_threads(s, 1);
     for (int i = 0; i < WARM && good; i++) good = one_step(s);
     const schedule_costs costs = schedule_measure_costs(table->cores);
     for (int r = 0; r < table->rounds && good; r++) good = schedule_round(s, table, r);
@@ -375,17 +381,17 @@ static int run_schedule(step_bench *s, schedule_table *table) {
     return 1;
 }
 
-/* 1, then "2,4,8"; false unless the numbers rise from 2 to at most SCHEDULE_MOST_THREADS. */
-static bool read_plans(schedule_table *table, const char *list) {
-    table->threads[table->plans++] = 1;
-    for (char *end; table->plans < TABLE_MOST_PLANS; list = end + 1) {
-        const long threads = strtol(list, &end, 10);
-        if (threads <= table->threads[table->plans - 1] || threads > SCHEDULE_MOST_THREADS)
-            return false;
-        table->threads[table->plans++] = (int)threads;
-        if (*end != ',') return *end == '\0';
+/* 1, then "2,4,8"; their count, 0 unless they rise from 2 to at most SCHEDULE_MOST_THREADS. */
+static int read_threads(const char *list, int threads[TABLE_MOST_PLANS]) {
+    int count = 0;
+    threads[count++] = 1;
+    for (char *end; count < TABLE_MOST_PLANS; list = end + 1) {
+        const long next = strtol(list, &end, 10);
+        if (next <= threads[count - 1] || next > SCHEDULE_MOST_THREADS) return 0;
+        threads[count++] = (int)next;
+        if (*end != ',') return *end ? 0 : count;
     }
-    return false;
+    return 0;
 }
 
 static const step_case *find_case(const char *name) {
@@ -396,7 +402,8 @@ static const step_case *find_case(const char *name) {
 
 static int usage(void) {
     fprintf(stderr, "usage: bench_step CASE [THREADS] [ROUNDS] [RUN.h5, or -] [STEPS]\n"
-                    "       bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]\ncases:");
+                    "       bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]\n"
+                    "       bench_step --digests P[,P...] CASE [STEPS]\ncases:");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) fprintf(stderr, " %s", cases[i].name);
     fputc('\n', stderr);
     return 2;
@@ -416,8 +423,9 @@ static int schedule_main(int argc, char **argv) {
     table.rounds = argc > 2 ? atoi(argv[2]) : 5;
     table.bandwidth = argc > 3 ? 1e9 * atof(argv[3]) : 0;
     step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL, .threads = table.cores};
-    if (!s.of || !read_plans(&table, argv[0]) || table.rounds < 1 ||
-        table.rounds > SCHEDULE_MOST_LOGS || table.bandwidth < 0)
+    table.plans = read_threads(argv[0], table.threads);
+    if (!s.of || !table.plans || table.rounds < 1 || table.rounds > SCHEDULE_MOST_LOGS ||
+        table.bandwidth < 0)
         return usage();
     if (!schedule_possible()) {
         fprintf(stderr, "bench_step: --schedule needs a build by gcc, whose regions it runs\n");
@@ -428,7 +436,36 @@ static int schedule_main(int argc, char **argv) {
     return status;
 }
 
+static bool digest_of(step_bench *s, int steps, char digest[32]) {
+    bool good = make_step(s) == 0;
+    for (int i = 0; i < steps && good; i++) good = one_step(s);
+    if (good) trainer_digest(s->model, digest);
+    tape_free(s->tape);
+    model_free(s->model);
+    return good;
+}
+
+/* argv: P[,P...] CASE [STEPS] */
+static int digests_main(int argc, char **argv) {
+    const step_case *of = argc > 1 ? find_case(argv[1]) : NULL;
+    int threads[TABLE_MOST_PLANS], count = read_threads(argv[0], threads), different = 0;
+    const int steps = argc > 2 ? atoi(argv[2]) : 2;
+    char first[32], digest[32];
+    if (!of || !count || steps < 1) return usage();
+    printf("model\tthreads\tsteps\tloss\tdigest\n");
+    for (int i = 0; i < count; i++) {
+        step_bench s = {.of = of, .threads = threads[i]};
+        if (!digest_of(&s, steps, digest)) return give_up(&s);
+        if (i == 0) memcpy(first, digest, sizeof first);
+        different += strcmp(first, digest) != 0;
+        printf("%s\t%d\t%d\t%.9g\t%s\n", of->name, threads[i], steps, s.loss, digest);
+    }
+    if (different) fprintf(stderr, "bench_step: %s: %d digests differ\n", of->name, different);
+    return different > 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--digests") == 0) return digests_main(argc - 2, argv + 2);
     if (argc > 2 && strcmp(argv[1], "--schedule") == 0) return schedule_main(argc - 2, argv + 2);
     step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL,
                     .threads = argc > 2 ? atoi(argv[2]) : 2,
