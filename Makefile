@@ -92,7 +92,7 @@ ANALYSES := $(patsubst analyses/%.c,%,$(wildcard analyses/*.c))
 PROGRAMS := $(addprefix $(BUILD)/bin/,statrec statplot $(ANALYSES))
 TESTS    := $(foreach l,$(TEST_FOLDERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/$(l)/test_*.c)))
 FUZZERS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c,$(wildcard tests/fuzz/fuzz_*.c)))
-BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/*.c)))
+BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/bench_*.c)))
 
 # Manual and completion come from programs that run; those of other modes say the same.
 all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
@@ -423,6 +423,8 @@ check-aarch64: ## base, engine and norms compiled for aarch64, under an emulator
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(call libs_of,train)
 	@mkdir -p $(@D)
 	$(LINK)
+
+$(BUILD)/bench/bench_step: $(call objs,bench/region_schedule.c bench/schedule_table.c)
 
 bench: $(BENCHES) ## build and run the programs behind the performance figures
 	$(Q)sh bench/run.sh $(BUILD)

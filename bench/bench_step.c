@@ -1,6 +1,8 @@
 /* bench_step.c -- time of one training step on the models that bench_torch.py trains.
  *
  *   bench_step CASE [THREADS] [ROUNDS] [RUN.h5] [STEPS]
+ *   bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]
+ *   bench_step --digests P[,P...] CASE [STEPS]
  *
  * A step is forward, backward and update on a batch made beforehand; with RUN.h5 every site is
  * recorded too (all vectors of every step) and the recorder's share is measured. A round is the
@@ -11,18 +13,31 @@
  * the mean step is made of: each kind of op, forward and backward; `optimizer`, the norm of all
  * gradients, the update and the zeros after it; `recorder`, what it does when the step is over, as its
  * look at the sites is in the time of their ops; and `rest`. Cases: the table below.
+ *
+ * --schedule predicts a step of P threads on a machine with P cores from one core: it runs the threads of
+ * every region one after another (region_schedule.h). The longest thread of each phase, with the measured costs
+ * of fork, join and barrier, gives the time of each operation. GB/S, the figure of bench_limits for all
+ * threads together, is what they share: no operation is faster than memory gives the numbers that it must
+ * read and write. ROUNDS (5) steps of each P are interleaved with measured ones of 1 thread and of every P
+ * that this machine has cores for.
+ *
+ * --digests trains STEPS (2) steps with 1 thread and with each P, from the same weights, on any number of
+ * cores, and prints a digest of all weights and running statistics. Exit status 1: two digests differ.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/program/progress.h"
 #include "engine/gemm/gemm.h"
 #include "observe/hooks.h"
+#include "schedule_table.h"
 #include "task/task.h"
 #include "train/optim/optim.h"
+#include "train/trainer.h"
 
 enum { MOST_STEPS = 100, MOST_ROUNDS = 10000, WARM = 3 };
 
@@ -191,6 +206,7 @@ static bool one_step(step_bench *s) {
     tensor *loss = task_loss(task_of(s->batch.task), &o, s->model, &p, &report);
     tape_backward(s->tape, loss, 1);
     params_finalize_grad(&s->model->params);
+    schedule_label("rest", true);
     if (tape_failure(s->tape)) s->why = *tape_failure(s->tape);
     double start = progress_clock();
     if (s->why.status != SR_OK ||
@@ -200,6 +216,7 @@ static bool one_step(step_bench *s) {
                     1.0 / (double)s->batch.tokens, s->threads};
     optim_apply(s->optimizer, &u, &s->model->params);
     params_invalidate_grad(&s->model->params);
+    schedule_label("optimizer", true);
     s->optimizer_ms += 1e3 * (progress_clock() - start);
     if (s->recorder && !s->bare) end_recording(s);
     s->loss = report.loss / (double)s->batch.tokens;
@@ -307,6 +324,76 @@ static int run(step_bench *s, int rounds) {
     return 0;
 }
 
+/* -- schedule -------------------------------------------------------------------------------------- */
+
+static void label_forward(const char *op) {
+    schedule_label(op, false);
+}
+
+static void label_backward(void *context, const tape_node *node) {
+    (void)context;
+    schedule_label(node->op, true);
+}
+
+static void set_threads(step_bench *s, int threads) {
+    s->threads = s->tape->threads = threads;
+}
+
+static bool predicted_step(step_bench *s, schedule_table *table, int plan, int round) {
+    set_threads(s, table->threads[plan]);
+    schedule_begin(&table->log[plan][round]);
+    const bool good = one_step(s);
+    schedule_end();
+    return good;
+}
+
+static bool measured_step(step_bench *s, schedule_table *table, int plan, int round) {
+    set_threads(s, table->threads[plan]);
+    memset(s->tape->profile, 0, sizeof s->tape->profile);
+    s->tape->profiling = true;
+    const double start = progress_clock();
+    const bool good = one_step(s);
+    schedule_table_measured(table, plan, round, s->tape->profile, progress_clock() - start);
+    s->tape->profiling = false;
+    return good;
+}
+
+static bool schedule_round(step_bench *s, schedule_table *table, int round) {
+    for (int i = 0; i < table->plans; i++) {
+        if (!predicted_step(s, table, i, round)) return false;
+        if (table->threads[i] <= table->cores && !measured_step(s, table, i, round)) return false;
+    }
+    if (round == 0) schedule_table_bytes(table, s->tape);
+    return true;
+}
+
+static int run_schedule(step_bench *s, schedule_table *table) {
+    s->tape->pushed = label_forward;
+    s->tape->passed = label_backward;
+    bool good = true;
+    set_threads(s, 1);
+    for (int i = 0; i < WARM && good; i++) good = one_step(s);
+    const schedule_costs costs = schedule_measure_costs(table->cores);
+    for (int r = 0; r < table->rounds && good; r++) good = schedule_round(s, table, r);
+    if (!good) return give_up(s);
+    if (schedule_table_print(table, s->of->name, &costs)) return 0;
+    fprintf(stderr, "bench_step: steps with one number of threads had different regions\n");
+    return 1;
+}
+
+/* 1, then "2,4,8"; their count, 0 unless they rise from 2 to at most SCHEDULE_MOST_THREADS. */
+static int read_threads(const char *list, int threads[TABLE_MOST_PLANS]) {
+    int count = 0;
+    threads[count++] = 1;
+    for (char *end; count < TABLE_MOST_PLANS; list = end + 1) {
+        const long next = strtol(list, &end, 10);
+        if (next <= threads[count - 1] || next > SCHEDULE_MOST_THREADS) return 0;
+        threads[count++] = (int)next;
+        if (*end != ',') return *end ? 0 : count;
+    }
+    return 0;
+}
+
 static const step_case *find_case(const char *name) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (strcmp(cases[i].name, name) == 0) return &cases[i];
@@ -314,13 +401,72 @@ static const step_case *find_case(const char *name) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: bench_step CASE [THREADS] [ROUNDS] [RUN.h5, or -] [STEPS]\ncases:");
+    fprintf(stderr, "usage: bench_step CASE [THREADS] [ROUNDS] [RUN.h5, or -] [STEPS]\n"
+                    "       bench_step --schedule P[,P...] CASE [ROUNDS] [GB/S]\n"
+                    "       bench_step --digests P[,P...] CASE [STEPS]\ncases:");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) fprintf(stderr, " %s", cases[i].name);
     fputc('\n', stderr);
     return 2;
 }
 
+static int make_step(step_bench *s) {
+    gemm_setup(s->threads);
+    rng r = rng_create(1);
+    s->batch = s->of->task == TASK_IMAGES ? make_images(s->of, &r) : make_texts(s->of, &r);
+    return open_model(s);
+}
+
+/* argv: P[,P...] CASE [ROUNDS] [GB/S] */
+static int schedule_main(int argc, char **argv) {
+    static schedule_table table;
+    table.cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    table.rounds = argc > 2 ? atoi(argv[2]) : 5;
+    table.bandwidth = argc > 3 ? 1e9 * atof(argv[3]) : 0;
+    step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL, .threads = table.cores};
+    table.plans = read_threads(argv[0], table.threads);
+    if (!s.of || !table.plans || table.rounds < 1 || table.rounds > SCHEDULE_MOST_LOGS ||
+        table.bandwidth < 0)
+        return usage();
+    if (!schedule_possible()) {
+        fprintf(stderr, "bench_step: --schedule needs a build by gcc, whose regions it runs\n");
+        return 1;
+    }
+    const int status = make_step(&s) ? give_up(&s) : run_schedule(&s, &table);
+    schedule_table_free(&table);
+    return status;
+}
+
+static bool digest_of(step_bench *s, int steps, char digest[32]) {
+    bool good = make_step(s) == 0;
+    for (int i = 0; i < steps && good; i++) good = one_step(s);
+    if (good) trainer_digest(s->model, digest);
+    tape_free(s->tape);
+    model_free(s->model);
+    return good;
+}
+
+/* argv: P[,P...] CASE [STEPS] */
+static int digests_main(int argc, char **argv) {
+    const step_case *of = argc > 1 ? find_case(argv[1]) : NULL;
+    int threads[TABLE_MOST_PLANS], count = read_threads(argv[0], threads), different = 0;
+    const int steps = argc > 2 ? atoi(argv[2]) : 2;
+    char first[32], digest[32];
+    if (!of || !count || steps < 1) return usage();
+    printf("model\tthreads\tsteps\tloss\tdigest\n");
+    for (int i = 0; i < count; i++) {
+        step_bench s = {.of = of, .threads = threads[i]};
+        if (!digest_of(&s, steps, digest)) return give_up(&s);
+        if (i == 0) memcpy(first, digest, sizeof first);
+        different += strcmp(first, digest) != 0;
+        printf("%s\t%d\t%d\t%.9g\t%s\n", of->name, threads[i], steps, s.loss, digest);
+    }
+    if (different) fprintf(stderr, "bench_step: %s: %d digests differ\n", of->name, different);
+    return different > 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--digests") == 0) return digests_main(argc - 2, argv + 2);
+    if (argc > 2 && strcmp(argv[1], "--schedule") == 0) return schedule_main(argc - 2, argv + 2);
     step_bench s = {.of = argc > 1 ? find_case(argv[1]) : NULL,
                     .threads = argc > 2 ? atoi(argv[2]) : 2,
                     .steps_of_round = argc > 5 ? atoi(argv[5]) : 5};
@@ -329,10 +475,7 @@ int main(int argc, char **argv) {
     if (!s.of || s.threads < 1 || rounds < 0 || rounds > MOST_ROUNDS || s.steps_of_round < 1 ||
         s.steps_of_round > MOST_STEPS)
         return usage();
-    gemm_setup(s.threads);
-    rng r = rng_create(1);
-    s.batch = s.of->task == TASK_IMAGES ? make_images(s.of, &r) : make_texts(s.of, &r);
-    if (open_model(&s)) return give_up(&s);
+    if (make_step(&s)) return give_up(&s);
     s.aside = must(calloc((size_t)s.model->sites, sizeof *s.aside));
     if (records && open_recorder(&s, argv[4])) return give_up(&s);
     int status = run(&s, rounds);

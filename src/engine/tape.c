@@ -112,6 +112,7 @@ tensor *tape_push_reading(tape *t, const char *op, tape_backward_fn *backward, t
         row->forward += profile_lap(t);
         row->calls++;
     }
+    if (t->pushed) t->pushed(op);
     if (!out || !t->recording) return out;
     tape_node node = {.op = op,
                       .backward = backward,

@@ -88,6 +88,8 @@ struct tape {
     /* Called after each node of a backward pass, also without a gradient; NULL: not called. */
     void (*passed)(void *context, const tape_node *node);
     void *passed_context;
+    /* Called when an op has computed its value, before its node exists; NULL: not called. */
+    void (*pushed)(const char *op);
     /* first sample of this pass within the whole batch; random draws depend on it */
     int64_t sample_first;
     int64_t samples;                   /* samples of this pass; 0: the whole batch */
