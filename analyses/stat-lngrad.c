@@ -21,6 +21,9 @@
  * values. Distances use steps with finite values and count the others. float32 in the file keeps
  * them above about 1e-7. Files do not store row gradients, so /vectors do not suffice.
  * docs/definitions.md has the released variants.
+ *
+ * Equation 7 and Theorem 2 have a row per site and statistic: --stat y_outside,phi_mean,z_mean,
+ * z_exact, custom scalars of statrec train --theorems-every (src/observe/theorem_scalars.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -226,9 +229,13 @@ int main(int argc, char **argv) {
         .does =
             "Mean and variance over features of the gradients at layer normalization, per site,\n"
             "against the exact values of Theorem 1 (Understanding and Improving LayerNorm).\n"
-            "With another --stat: a summary of those statistics, as in the other analyses.",
+            "With another --stat: a summary of those statistics, as in the other analyses. "
+            "Equation\n"
+            "7 and Theorem 2, after statrec train --theorems-every: "
+            "y_outside,phi_mean,z_mean,z_exact.",
         .stat = stats,
         .statistics = STATISTICS,
+        .custom = true,
         .default_stat = "grad_mean,grad_var,exact_mean,exact_var,g_mean,g_var,free_var",
         .site = "*",
         .source = FROM_SCALARS,

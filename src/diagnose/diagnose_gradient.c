@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/runs/run_config.h"
 #include "diagnose/diagnosis.h"
 
 sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
@@ -46,9 +47,7 @@ sr_status look_gradient(const subject *s, answer *a, sr_failure *why) {
 /* -- nu -------------------------------------------------------------------------------------- */
 
 static double alpha_backward(const subject *s, int64_t site) {
-    const char *config = s->info->config, *at = config ? strstr(config, "alpha_bwd=") : NULL;
-    const double value = at ? strtod(at + strlen("alpha_bwd="), NULL) : NAN;
-    return value >= 0 && value < 1 ? value : sr_run_get_site(s->run, site)->alpha;
+    return run_alpha_backward(s->run, sr_run_get_site(s->run, site));
 }
 
 /* Gamma_max (1 - alpha_bwd) of all steps: nu changes sign beyond 1, grows beyond 2. In the first

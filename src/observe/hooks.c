@@ -31,6 +31,7 @@ struct hooks {
     bool spectra, look_at_rows;
     hooks_look_fn *look_at; /* called for forward passes; NULL: none */
     void *look_context;
+    hooks_looks passes;
     hooks_shares shares;
     int number;           /* the shard that passes, of this process's */
     shard_stats *parcels; /* sent to the first process; NULL: nothing is sent */
@@ -159,6 +160,8 @@ static void watch(void *context, const norm_view *o) {
     if (h->recorder && h->number == 0) {
         hand_over(k, o);
         if (h->spectra) hand_over_spectra(k, o);
+        if (h->passes.backward && o->call->rows->mode == NORM_TRAIN)
+            h->passes.backward(h->passes.context, (int)(k - h->hook), o, &h->failure);
         look(h, o);
     }
     h->seconds += progress_clock() - start;
@@ -167,9 +170,12 @@ static void watch(void *context, const norm_view *o) {
 static void watch_forward(void *context, const norm_view *o) {
     hook *k = context;
     hooks *h = k->owner;
+    const int site = (int)(k - h->hook);
+    const bool training = o->call->rows->mode == NORM_TRAIN || o->call->rows->frozen;
     double start = progress_clock();
-    if (o->call->rows->mode == NORM_TRAIN || o->call->rows->frozen)
-        h->look_at(h->look_context, (int)(k - h->hook), o, &h->failure);
+    if (training && h->look_at) h->look_at(h->look_context, site, o, &h->failure);
+    if (training && h->passes.forward && h->number == 0)
+        h->passes.forward(h->passes.context, site, o, &h->failure);
     h->seconds += progress_clock() - start;
 }
 
@@ -394,8 +400,15 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why) {
 }
 
 static void want_inputs(hooks *h) {
+    const bool any = h->look_at || h->passes.forward || h->passes.backward;
+    for (int i = 0; i < h->model->sites; i++) h->model->site[i]->want_input = h->spectra || any;
+}
+
+static void hook_forward(hooks *h) {
+    norm_hook_fn *fn = h->look_at || h->passes.forward ? watch_forward : NULL;
+    want_inputs(h);
     for (int i = 0; i < h->model->sites; i++)
-        h->model->site[i]->want_input = h->spectra || h->look_at;
+        if (hooks_watches(h, i)) h->model->site[i]->forward_hook = fn;
 }
 
 void hooks_want_spectra(hooks *h, bool wanted) {
@@ -405,9 +418,12 @@ void hooks_want_spectra(hooks *h, bool wanted) {
 
 void hooks_on_forward(hooks *h, hooks_look_fn *fn, void *context) {
     h->look_at = fn, h->look_context = context;
-    want_inputs(h);
-    for (int i = 0; i < h->model->sites; i++)
-        if (hooks_watches(h, i)) h->model->site[i]->forward_hook = fn ? watch_forward : NULL;
+    hook_forward(h);
+}
+
+void hooks_on_passes(hooks *h, const hooks_looks *looks) {
+    h->passes = *looks;
+    hook_forward(h);
 }
 
 const sr_failure *hooks_failure(const hooks *h) {

@@ -41,6 +41,13 @@ sr_status hooks_exchange(hooks *h, const run_exchange *x, sr_failure *why);
 void hooks_want_spectra(hooks *h, bool wanted);
 /* Sets the function called for forward passes; fn NULL: none. The context outlives the hooks. */
 void hooks_on_forward(hooks *h, hooks_look_fn *fn, void *context);
+/* Further functions, called in training for both passes of this process's first shard; NULL: none.
+ * Backward only where batch statistics are in use (not frozen). */
+typedef struct hooks_looks {
+    hooks_look_fn *forward, *backward;
+    void *context;
+} hooks_looks;
+void hooks_on_passes(hooks *h, const hooks_looks *looks);
 /* The first failure of a hook, or NULL. */
 const sr_failure *hooks_failure(const hooks *h);
 /* True when a site of the model is hooked. Its number in this process's recorder; -1: none. */

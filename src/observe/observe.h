@@ -40,6 +40,7 @@ typedef struct run_record_options {
     int64_t steps, updates;                       /* planned */
     int64_t spectra_every;                        /* updates; 0: none are recorded */
     int64_t activations_every, layer_norms_every; /* the same */
+    int64_t theorems_every;                       /* the same */
     double flush_seconds;
     const char *sync;                     /* flush, close, none */
     bool final;                           /* a final pass follows */
@@ -103,6 +104,8 @@ void run_record_end_step(run_record *r, const run_step *row);
 /* (all processes) wanted: the next step records activations of every site. For activations_every.
  */
 void run_record_want_activations(run_record *r, bool wanted);
+/* wanted: the next step records the scalars of theorems. For theorems_every. */
+void run_record_want_theorems(run_record *r, bool wanted);
 /* Norms of layers. Before: before clipping in an update, numbered from 1; gradients times scale
  * belong to the mean loss. After: after the update, also a skipped one. */
 void run_record_before_update(run_record *r, int64_t update, double scale, int threads);

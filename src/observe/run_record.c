@@ -70,6 +70,7 @@ static void forget(run_record *r) {
     attention_scalars_free(r->attention);
     activations_free(r->activations);
     layer_norms_free(r->norms);
+    theorem_scalars_free(r->theorems);
     hooks_free(r->hooks);
     free(r);
 }
@@ -118,6 +119,10 @@ static sr_status declare(run_record *r, const run_record_options *o, sr_failure 
     if (o->scalars && o->layer_norms_every != 0) {
         r->norms = layer_norms_create(m, r->recorder, r->hooks, o->layer_norms_every, why);
         if (!r->norms) return why->status;
+    }
+    if (o->scalars && o->theorems_every > 0) {
+        r->theorems = theorem_scalars_create(r->recorder, r->hooks, !o->synchronised, why);
+        if (!r->theorems) return why->status;
     }
     const char *name;
     const tensor *e;
@@ -262,6 +267,10 @@ void run_record_want_activations(run_record *r, bool wanted) {
     if (!r || !r->activations) return;
     activations_begin_step(r->activations, wanted);
     hooks_on_forward(r->hooks, wanted ? activations_take : NULL, r->activations);
+}
+
+void run_record_want_theorems(run_record *r, bool wanted) {
+    if (r) theorem_scalars_begin_step(r->theorems, wanted);
 }
 
 void run_record_before_update(run_record *r, int64_t update, double scale, int threads) {

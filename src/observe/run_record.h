@@ -7,6 +7,7 @@
 #include "observe/hooks.h"
 #include "observe/layer_norms.h"
 #include "observe/observe.h"
+#include "observe/theorem_scalars.h"
 
 struct run_record {
     sr_recorder *recorder;
@@ -17,6 +18,7 @@ struct run_record {
     attention_scalars *attention; /* NULL unless they are asked for */
     activations *activations;     /* NULL unless they are */
     layer_norms *norms;           /* NULL unless they are */
+    theorem_scalars *theorems;    /* NULL unless they are */
 };
 
 #endif

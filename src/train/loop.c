@@ -104,6 +104,8 @@ static sr_status step(trainer *r, const batch *b, bool last, sr_failure *why) {
     run_record_begin_step(r->record, r->result->steps, is_due(r, r->config->spectra_every));
     if (r->config->activations_every)
         run_record_want_activations(r->record, is_due(r, r->config->activations_every));
+    if (r->config->theorems_every)
+        run_record_want_theorems(r->record, is_due(r, r->config->theorems_every));
     /* Every step checks this, so that a resumed run is frozen, too. */
     const double done = (double)r->result->updates, planned = (double)r->updates;
     const bool frozen = done >= r->config->freeze_stats * planned;

@@ -36,8 +36,8 @@ typedef struct train_config {
     double rank_timeout;
     bool sync_norm, record_shards;
     bool force, quiet, profile, validate_batch, test, final_tid, attention_stats;
-    int64_t vectors_every, spectra_every, activations_every, parameter_norms_every, final_batches,
-        svd_every, flush_steps, size_limit, dump_steps, pairs;
+    int64_t vectors_every, spectra_every, activations_every, parameter_norms_every, theorems_every,
+        final_batches, svd_every, flush_steps, size_limit, dump_steps, pairs;
     double flush_seconds;
 } train_config;
 

@@ -42,6 +42,7 @@ static void training(void **state) {
                                 "--spectra-every=38",
                                 "--activations-every=46",
                                 "--parameter-norms-every=47",
+                                "--theorems-every=50",
                                 "--flush-steps=40",
                                 "--flush-seconds=41",
                                 "--vectors-every=43",
@@ -63,6 +64,7 @@ static void training(void **state) {
     assert_true(c.max_steps == 34 && c.validate_updates == 35 && c.seed == 36 && c.threads == 37);
     assert_true(c.validate_epochs == 49);
     assert_true(c.activations_every == 46 && c.parameter_norms_every == 47);
+    assert_true(c.theorems_every == 50);
     assert_true(c.spectra_every == 38 && c.flush_steps == 40);
     check_equals(c.flush_seconds, 41);
     assert_true(c.vectors_every == 43);

@@ -47,10 +47,13 @@ experiments, with digits=N significant digits, columns= being a column that make
 those that came after its runs; what papers print, from --published FILE, tables beside one another.
 
     <!-- study: figure=NAME.svg by="statplot tidgap --metric valid_accuracy" task-rt task-sst5 norm=ln,bn -->
+    <!-- study: figure=NAME.svg by="statplot gap" gap-translation after=evals alt="..." -->
     <!-- study: figure=NAME.png by="statplot fair" samples/cv_bn samples/nlp_bn alt="Text for who cannot see it" -->
     <!-- study: samples=nlp_bn,nlp_pnv rows=site,norm value=median,q99 by="stat-distance --site first" -->
     <!-- study: lines=running-text rows=run,alpha columns=kept_in value=median by="stat-alpha --running-dtype double,bf16" -->
     <!-- study: published=an-rt,an-sst5 metric=accuracy norm=ln,ln-simple,adanorm -->
+
+after=LABEL of a figure: runs whose files were not kept are drawn from their evaluations, `#: after LABEL = stat-curve RUN.h5 --evals`.
 
 Blocks that judge (verdicts.py), and the claims of claims.conf, beside the experiments, with their verdicts (claims.py), all of
 them or one. of= is the option that is compared with the label against=; there is a row for each combination of the other

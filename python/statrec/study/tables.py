@@ -8,6 +8,7 @@ import statistics
 from .rule import half_width
 from .archive import unpack
 from .experiment import DONE, Experiment, after_of, beside, finished, state, stop
+from .restored import restored
 from .printed import analysis, defined, drawn, lines_in, named, number_in, printed, split_words
 
 
@@ -188,28 +189,33 @@ class Table:
 
 
 class Figure:
-    """figure=NAME.svg by="statplot FIGURE OPTIONS" EXPERIMENT|samples/NAME... [alt=TEXT] [OPTION=LABEL,...]"""
+    """figure=NAME.svg by="statplot FIGURE OPTIONS" EXPERIMENT|samples/NAME... [after=LABEL] [alt=TEXT] [OPTION=LABEL,...]"""
 
     def __init__(self, words, where):
         (names, given), self.where = split_words(words), where
         self.samples = [name[len("samples/"):] for name in names if name.startswith("samples/")]
         self.experiments = [name for name in names if not name.startswith("samples/")]
         self.file, self.by = given.pop("figure"), shlex.split(given.pop("by", ""))
-        self.alt = given.pop("alt", self.file)
+        self.alt, self.after = given.pop("alt", self.file), given.pop("after", None)
         self.only = {key: value.split(",") for key, value in given.items()}
         if not re.fullmatch(r"(\w[\w.-]*/)*\w[\w.-]*\.(svg|png)", self.file) or not names:
             stop(f'{where}: figure=NAME.svg by="statplot FIGURE" EXPERIMENT... is wanted')
 
     def lines(self, args):
         """As a table's; the figure is drawn below the document's directory."""
-        runs, done = runs_of(args, self, [])
+        runs, done = runs_of(args, self, [], without_file=self.after)
         paths = [*(sample_of(args, name, self.where) for name in self.samples),
-                 *(os.path.join(args.out, f"{name}.h5") for name in done)]
+                 *(self._file_of(args, name, labels) for name, labels in runs if name in done)]
         if not paths:
             return None
         printed([*analysis(args, self.by, self.where), *paths, "-o", os.path.join(os.path.dirname(args.doc), self.file)])
         of = [f"{len(done)} of {len(runs)} runs of {named(self.experiments)}"] * bool(runs) + [named(self.samples)] * bool(self.samples)
         return [f"![{self.alt}]({self.file})", "", f"`{shlex.join(self.by)}` of {' and '.join(of)}.", ""]
+
+    def _file_of(self, args, name, labels):
+        if not self.after:
+            return os.path.join(args.out, f"{name}.h5")
+        return restored(args, experiment_of(args, labels["experiment"], self.where), name, self.after)
 
 
 def sample_of(args, name, where):

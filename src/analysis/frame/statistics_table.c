@@ -294,7 +294,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     const bool vectors = form.from_vectors || strcmp(s->from, "vectors") == 0;
     /* every step is printed: the burn-in stays, unless a number was given */
     const bool keep = s->per_step && strcmp(s->startup, "auto") == 0;
-    const run_set *own = form.stat == recorded_statistics ? t->set : NULL;
+    const run_set *own = a->custom || form.stat == recorded_statistics ? t->set : NULL;
     choice *c = &t->chosen;
     step_table *j = t->state;
     *j = (step_table){.set = t->set,

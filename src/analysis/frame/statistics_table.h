@@ -40,6 +40,7 @@ typedef struct analysis {
     const char *program, *does; /* "stat-distance", one line for --help */
     const statistic *stat;
     int statistics;
+    bool custom;              /* --stat accepts custom scalars too, as with recorded_statistics */
     const char *default_stat; /* default of --stat */
     const char *site;         /* default of --site */
     series_source source;     /* default of --from */

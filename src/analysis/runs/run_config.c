@@ -65,6 +65,13 @@ double run_option_number(const sr_runfile *run, const char *key) {
 
 /* -- data ------------------------------------------------------------------------------------ */
 
+double run_alpha_backward(const sr_runfile *run, const sr_run_site *site) {
+    const char *config = sr_run_get_info(run)->config;
+    const char *at = config ? strstr(config, "alpha_bwd=") : NULL;
+    const double value = at ? strtod(at + strlen("alpha_bwd="), NULL) : NAN;
+    return value >= 0 && value < 1 ? value : site->alpha;
+}
+
 void run_data_name(const sr_runfile *run, char *name, size_t size) {
     char directory[2048], source[41], target[41], direction[96];
     run_option(run, "data-dir", directory, sizeof directory);

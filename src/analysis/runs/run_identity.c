@@ -111,7 +111,8 @@ void run_identify(run_identity *r, const sr_runfile *run, const char *path) {
 static const char ignored[] =
     "norm,decoder-norm,layer-scale,norm-unbiased,norm-placement,placement,data-dir,source,"
     "target,seed,output,force,threads,quiet,profile,config,record,record-sites,vectors-every,"
-    "size-limit,spectra-every,activations-every,parameter-norms-every,svd-every,flush-steps,flush-"
+    "size-limit,spectra-every,activations-every,parameter-norms-every,theorems-every,svd-every,"
+    "flush-steps,flush-"
     "seconds,sync,on-write-error,observe,attention-stats,"
     "final-tid,final-batches,pairs,validate-batch,validate-train,test,dump-weights,dump-batches,"
     "dump-steps";

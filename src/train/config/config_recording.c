@@ -107,6 +107,10 @@ static const option rows[] = {
     INT(RECORD, "parameter-norms-every", parameter_norms_every, "0", 0, BIG, "updates",
         "record norms of gradient, weights and update of each layer every N updates; 0: never",
         .use = &of_sites),
+    INT(RECORD, "theorems-every", theorems_every, "0", 0, BIG, "updates",
+        "record what theorems on AdaNorm, PN and PN-V assume and conclude every N updates; 0: "
+        "never",
+        .use = &of_sites),
     FLAG(RECORD, "final-tid", final_tid, "no",
          "measure the final training-inference discrepancy: pass training batches once more with "
          "frozen running statistics",

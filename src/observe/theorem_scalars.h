@@ -1,0 +1,16 @@
+/* theorem_scalars.h -- what the papers' theorems say about rows and features of a site. */
+#ifndef OBSERVE_THEOREM_SCALARS_H
+#define OBSERVE_THEOREM_SCALARS_H
+
+#include "observe/hooks.h"
+
+typedef struct theorem_scalars theorem_scalars;
+
+/* Declares the scalars before the first step. features: also those of the backward pass, whose
+ * sums must cover this process's rows alone. NULL on failure. Recorder and hooks outlive it. */
+theorem_scalars *theorem_scalars_create(sr_recorder *r, hooks *h, bool features, sr_failure *why);
+void theorem_scalars_free(theorem_scalars *t);
+/* wanted: the next step records them. NULL is fine. */
+void theorem_scalars_begin_step(theorem_scalars *t, bool wanted);
+
+#endif
