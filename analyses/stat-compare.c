@@ -19,15 +19,15 @@
  * the others. Sites match by name or by depth (stored in the run file). --match first and last take
  * the site at that end. Models without common names can be compared this way.
  */
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "analysis/compare_sample.h"
+#include "analysis/compare_groups.h"
 #include "analysis/frame/stat_program.h"
-#include "analysis/runs/replicates.h"
-#include "base/containers/hash.h"
 #include "base/sort.h"
 
 typedef struct settings {
@@ -62,116 +62,27 @@ static const char *const quantity[BOOTSTRAP_TAILS] = {"median", "q99", "max"};
 
 typedef struct comparison {
     const settings *s;
-    const run_set *set;
-    const choice *c;
-    const step_window *window; /* [runs] */
     tsv *table;
-    run_groups groups;
-    compare_places places;
+    compare_runs runs;
+    compare_pair *pair; /* [pairs] */
+    int64_t pairs;
 } comparison;
 
+/* Some pairs, which are compared together: a run is read once for all of them. */
+typedef struct batch {
+    const compare_pair *pair; /* [count] */
+    int64_t count;
+} batch;
+
 static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
-    return sr_run_get_site(p->set->run[at->run], at->site);
+    return sr_run_get_site(p->runs.set->run[at->run], at->site);
 }
 
 /* With --match first and last only the site at that end represents the first run. */
 static bool represents(const comparison *p, const site_choice *at, int stat) {
     if (at->run != 0 || !at->has[stat]) return false;
     const bool end = strcmp(p->s->match, "first") == 0 || strcmp(p->s->match, "last") == 0;
-    return !end || at == site_matching_find(&p->places, NULL, 0, stat);
-}
-
-/* A ratio of numbers in different units means nothing. */
-static bool same_unit(const comparison *p, int run, int stat) {
-    const own_statistic *own = p->c->own[stat];
-    if (!own) return true;
-    const char *name = own->stat.name;
-    const sr_run_declared *a = declared_named(p->set->run[0], name, SR_PER_SITE);
-    const sr_run_declared *b = declared_named(p->set->run[run], name, SR_PER_SITE);
-    return a && b && strcmp(a->unit, b->unit) == 0;
-}
-
-/* The site that matches `first` in the next run of the group, searched from *run, which becomes
- * the run after it. NULL after the last. */
-static const site_choice *next_member(const comparison *p, const site_choice *first, int group,
-                                      int stat, int *run) {
-    while (*run < p->set->count) {
-        const int at = (*run)++;
-        if (p->groups.of[at] != group || !same_unit(p, at, stat)) continue;
-        const site_choice *found =
-            at == first->run ? first : site_matching_find(&p->places, first, at, stat);
-        if (found) return found;
-    }
-    return NULL;
-}
-
-/* -- one group ------------------------------------------------------------------------------- */
-
-typedef struct group_sample {
-    const site_choice *at; /* of its first run; NULL: no run has it */
-    int runs;
-    int64_t count, nonfinite, block; /* sums over the runs; the longest block */
-    double *drawn;                   /* [BOOTSTRAP_TAILS, resamples]; NULL: too few steps */
-    double exact[BOOTSTRAP_TAILS];
-} group_sample;
-
-/* A stream for every run, site and statistic: the intervals do not depend on what else is asked. */
-static rng stream(const comparison *p, const site_choice *at, int64_t number) {
-    const rng root = rng_create((uint64_t)p->s->seed);
-    const rng run = rng_split(&root, (uint64_t)at->run);
-    const rng site = rng_split(&run, (uint64_t)at->site);
-    return rng_split(&site, (uint64_t)number);
-}
-
-/* Which stream a statistic has; a number of the runs' own: by its name. */
-static int64_t stream_number(const comparison *p, const statistic *stat, bool joined) {
-    for (int i = 0; i < p->c->statistics; i++)
-        if (p->c->own[i] && &p->c->own[i]->stat == stat)
-            return (int64_t)((hash_bytes(stat->name, strlen(stat->name)) >> 2) * 2 + joined);
-    return (joined ? RECORDED_STATISTICS : 0) + (stat - recorded_statistics);
-}
-
-static sr_status join_samples(const comparison *p, const statistic *stat, const sample *one,
-                              double **drawn, group_sample *g, sr_failure *why) {
-    bool enough = g->runs > 0;
-    for (int k = 0; k < g->runs; k++) {
-        g->count += one[k].count;
-        g->nonfinite += one[k].nonfinite;
-        g->block = one[k].block > g->block ? one[k].block : g->block;
-        enough = enough && one[k].drawn;
-        drawn[k] = one[k].drawn;
-        for (int i = 0; i < BOOTSTRAP_TAILS; i++) g->exact[i] += one[k].exact[i] / g->runs;
-    }
-    if (!enough) return SR_OK;
-    g->drawn = malloc((size_t)(BOOTSTRAP_TAILS * p->s->resamples) * sizeof *g->drawn);
-    if (!g->drawn) return sr_fail(why, SR_MEMORY, "out of memory");
-    const rng random = stream(p, g->at, stream_number(p, stat, true));
-    bootstrap_runs(drawn, g->runs, random, p->s->resamples, g->drawn);
-    return SR_OK;
-}
-
-/* drawn of *g is to be freed, after a failure too. */
-static sr_status read_group(const comparison *p, const site_choice *first, int group, int stat,
-                            group_sample *g, sr_failure *why) {
-    const int most = p->set->count;
-    const statistic *of = p->c->wanted[stat];
-    const sample_plan plan = {p->s->after, p->s->resamples, p->s->block};
-    const site_choice *at;
-    *g = (group_sample){0};
-    sample *one = calloc((size_t)most, sizeof *one);
-    double **drawn = calloc((size_t)most, sizeof *drawn);
-    sr_status status = one && drawn ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    for (int run = 0; status == SR_OK && (at = next_member(p, first, group, stat, &run)) != NULL;) {
-        const series values = {p->set->run[at->run], at->site, of, FROM_SCALARS};
-        if (!g->at) g->at = at;
-        status = sample_make(&one[g->runs++], &plan, &values, &p->window[at->run],
-                             stream(p, at, stream_number(p, of, false)), why);
-    }
-    if (status == SR_OK) status = join_samples(p, of, one, drawn, g, why);
-    for (int k = 0; k < most && one; k++) sample_free(&one[k]);
-    free(one);
-    free(drawn);
-    return status;
+    return !end || at == site_matching_find(&p->runs.places, NULL, 0, stat);
 }
 
 /* -- two groups ------------------------------------------------------------------------------ */
@@ -205,25 +116,52 @@ static sr_status interval(const settings *s, const group_sample *x, const group_
     }
     if (defined) {
         const double outside = (100 - s->level) / 200;
-        sort_reals(ratio, s->resamples);
-        *low = quantile_of_sorted(ratio, s->resamples, outside);
-        *high = quantile_of_sorted(ratio, s->resamples, 1 - outside);
+        const int64_t n = s->resamples;
+        const int64_t rank[] = {quantile_rank(n, outside), quantile_rank_above(n, outside),
+                                quantile_rank(n, 1 - outside), quantile_rank_above(n, 1 - outside)};
+        quickselect_ranks(ratio, n, rank, 4);
+        *low = quantile_between(n, outside, ratio[rank[0]], ratio[rank[1]]);
+        *high = quantile_between(n, 1 - outside, ratio[rank[2]], ratio[rank[3]]);
     }
     free(ratio);
     return SR_OK;
 }
 
-static sr_status print_pair(const comparison *p, const statistic *stat, const group_sample *x,
-                            const group_sample *y, sr_failure *why) {
+/* A pair of one group beside the first: what its rows say. */
+typedef struct compared {
+    int run, runs; /* runs 0: the group has no such series */
+    int64_t site, count, nonfinite, block;
+    bool enough;
+    double exact[BOOTSTRAP_TAILS], low[BOOTSTRAP_TAILS], high[BOOTSTRAP_TAILS];
+} compared;
+
+static sr_status compare_group(const comparison *p, const group_sample *x, const group_sample *y,
+                               compared *c, sr_failure *why) {
+    *c = (compared){.runs = 0};
+    if (!y->at) return SR_OK;
+    *c = (compared){.run = y->at->run,
+                    .site = y->at->site,
+                    .runs = y->runs,
+                    .count = y->count,
+                    .nonfinite = y->nonfinite,
+                    .block = y->block,
+                    .enough = x->drawn && y->drawn};
+    sr_status status = SR_OK;
+    for (int i = 0; i < BOOTSTRAP_TAILS && status == SR_OK; i++) {
+        c->exact[i] = y->exact[i], c->low[i] = c->high[i] = NAN;
+        if (c->enough) status = interval(p->s, x, y, i, &c->low[i], &c->high[i], why);
+    }
+    return status;
+}
+
+static void print_pair(const comparison *p, const statistic *stat, const group_sample *x,
+                       const compared *y) {
     tsv *t = p->table;
-    const bool enough = x->drawn && y->drawn, replicated = x->runs > 1 && y->runs > 1;
+    const bool replicated = x->runs > 1 && y->runs > 1;
     for (int i = 0; i < BOOTSTRAP_TAILS; i++) {
-        double low = NAN, high = NAN;
-        sr_status status = enough ? interval(p->s, x, y, i, &low, &high, why) : SR_OK;
-        if (status != SR_OK) return status;
-        tsv_text(t, p->set->path[y->at->run]);
-        tsv_text(t, site_of(p, y->at)->name);
-        tsv_text(t, p->set->path[x->at->run]);
+        tsv_text(t, p->runs.set->path[y->run]);
+        tsv_text(t, sr_run_get_site(p->runs.set->run[y->run], y->site)->name);
+        tsv_text(t, p->runs.set->path[x->at->run]);
         tsv_text(t, site_of(p, x->at)->name);
         tsv_text(t, stat->name);
         tsv_int(t, y->runs);
@@ -238,32 +176,103 @@ static sr_status print_pair(const comparison *p, const statistic *stat, const gr
         tsv_real(t, y->exact[i]);
         tsv_real(t, x->exact[i]);
         tsv_real(t, y->exact[i] / x->exact[i]);
-        tsv_real(t, low);
-        tsv_real(t, high);
-        tsv_text(t, enough ? verdict(low, high, replicated) : "too few steps");
+        tsv_real(t, y->low[i]);
+        tsv_real(t, y->high[i]);
+        tsv_text(t, y->enough ? verdict(y->low[i], y->high[i], replicated) : "too few steps");
     }
-    return SR_OK;
 }
 
-static sr_status compare_site(const comparison *p, const site_choice *first, int stat,
-                              sr_failure *why) {
-    group_sample x, y;
-    sr_status status = read_group(p, first, 0, stat, &x, why);
-    for (int group = 1; group < p->groups.count && status == SR_OK; group++) {
-        status = read_group(p, first, group, stat, &y, why);
-        if (status == SR_OK && y.at) status = print_pair(p, p->c->wanted[stat], &x, &y, why);
-        free(y.drawn);
+/* -- all of them ------------------------------------------------------------------------------ */
+
+/* Results are found group by group, so that each run is read once, and printed pair by pair: in
+ * between they are in a file that has no name. */
+static sr_status spool_failed(sr_failure *why) {
+    return sr_fail(why, SR_IO, "temporary file of results: %s", strerror(errno));
+}
+
+static sr_status spool_group(const comparison *p, const batch *b, int group, const group_sample *x,
+                             FILE *spool, sr_failure *why) {
+    group_sample *y = calloc((size_t)b->count, sizeof *y);
+    if (!y) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = compare_read_group(&p->runs, b->pair, b->count, group, y, why);
+    for (int64_t j = 0; j < b->count && status == SR_OK; j++) {
+        compared c;
+        status = compare_group(p, &x[j], &y[j], &c, why);
+        if (status == SR_OK && fwrite(&c, sizeof c, 1, spool) != 1) status = spool_failed(why);
     }
-    free(x.drawn);
+    for (int64_t j = 0; j < b->count; j++) free(y[j].drawn);
+    free(y);
     return status;
 }
 
-static int64_t count_pairs(const comparison *p) {
+static sr_status print_spooled(const comparison *p, const batch *b, const group_sample *x,
+                               FILE *spool, sr_failure *why) {
+    if (fflush(spool) != 0) return spool_failed(why);
+    for (int64_t j = 0; j < b->count; j++)
+        for (int64_t g = 0; g < p->runs.groups.count - 1; g++) {
+            compared c;
+            const off_t at = (off_t)((g * b->count + j) * (int64_t)sizeof c);
+            if (pread(fileno(spool), &c, sizeof c, at) != sizeof c) return spool_failed(why);
+            if (c.runs) print_pair(p, p->runs.c->wanted[b->pair[j].stat], &x[j], &c);
+        }
+    return SR_OK;
+}
+
+static sr_status print_batch(const comparison *p, const batch *b, sr_failure *why) {
+    FILE *spool = tmpfile();
+    group_sample *x = calloc((size_t)b->count, sizeof *x);
+    sr_status status = !spool ? spool_failed(why)
+                       : !x   ? sr_fail(why, SR_MEMORY, "out of memory")
+                              : compare_read_group(&p->runs, b->pair, b->count, 0, x, why);
+    for (int group = 1; group < p->runs.groups.count && status == SR_OK; group++)
+        status = spool_group(p, b, group, x, spool, why);
+    if (status == SR_OK) status = print_spooled(p, b, x, spool, why);
+    for (int64_t j = 0; j < b->count && x; j++) free(x[j].drawn);
+    free(x);
+    if (spool) fclose(spool);
+    return status;
+}
+
+/* Pairs whose resamples of the largest group, and whose values of the longest run, fit. */
+static int64_t batch_size(const comparison *p) {
+    enum { BYTES = 1 << 26 };
+    int64_t most = 1, steps = 1;
+    for (int g = 0; g < p->runs.groups.count; g++) {
+        const int runs = run_groups_size(&p->runs.groups, p->runs.set, g);
+        if (runs > most) most = runs;
+    }
+    for (int r = 0; r < p->runs.set->count; r++) {
+        const int64_t here = sr_run_get_info(p->runs.set->run[r])->steps;
+        if (here > steps) steps = here;
+    }
+    const int64_t resamples = (most + 2) * BOOTSTRAP_TAILS * p->s->resamples;
+    return 1 + BYTES / (8 * (resamples > steps ? resamples : steps));
+}
+
+/* The pairs that the table is about. NULL with *why, or without any. */
+static compare_pair *list_pairs(const comparison *p, int64_t *count, sr_failure *why) {
+    compare_pair *all =
+        malloc((size_t)(p->runs.c->sites * p->runs.c->statistics + 1) * sizeof *all);
+    *count = 0;
+    if (!all) sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t k = 0; k < p->runs.c->sites && all; k++)
+        for (int i = 0; i < p->runs.c->statistics; i++)
+            if (represents(p, &p->runs.c->site[k], i))
+                all[(*count)++] = (compare_pair){&p->runs.c->site[k], i};
+    return all;
+}
+
+/* Whether a run of the group has it. */
+static bool group_has(const comparison *p, const compare_pair *of, int group) {
+    for (int run = 0; run < p->runs.set->count; run++)
+        if (p->runs.groups.of[run] == group && compare_match(&p->runs, of, run)) return true;
+    return false;
+}
+
+static int64_t count_pairs(const comparison *p, const compare_pair *all, int64_t count) {
     int64_t pairs = 0;
-    for (int64_t k = 0; k < p->c->sites; k++)
-        for (int i = 0; i < p->c->statistics; i++)
-            for (int g = 1; g < p->groups.count && represents(p, &p->c->site[k], i); g++)
-                pairs += next_member(p, &p->c->site[k], g, i, &(int){0}) != NULL;
+    for (int64_t j = 0; j < count; j++)
+        for (int g = 1; g < p->runs.groups.count; g++) pairs += group_has(p, &all[j], g);
     return pairs;
 }
 
@@ -302,11 +311,11 @@ static void declare_columns(stat_table *table) {
 
 static void note_method(const comparison *p, int64_t pairs, tsv *t) {
     const settings *s = p->s;
-    run_groups_describe(&p->groups, p->set, t);
+    run_groups_describe(&p->runs.groups, p->runs.set, t);
     tsv_note(t, "seed", "%lld", (long long)s->seed);
     tsv_note(t, "intervals", "%g %% percentile intervals from %lld resamples of circular blocks",
              s->level, (long long)s->resamples);
-    if (p->groups.count < p->set->count)
+    if (p->runs.groups.count < p->runs.set->count)
         tsv_note(t, "intervals",
                  "groups: resamples draw runs, then blocks of each. Few runs widen an interval "
                  "(Student): 2 runs %.3g times, 3: %.3g, 5: %.3g",
@@ -321,8 +330,8 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
     /* the coverage of the intervals */
     const int64_t intervals = BOOTSTRAP_TAILS * pairs;
     bool single = false;
-    for (int g = 0; g < p->groups.count; g++)
-        single = single || run_groups_size(&p->groups, p->set, g) < 2;
+    for (int g = 0; g < p->runs.groups.count; g++)
+        single = single || run_groups_size(&p->runs.groups, p->runs.set, g) < 2;
     if (single)
         tsv_note(t, "note",
                  "one side is a single run (columns runs, first_runs). Its interval covers other "
@@ -336,22 +345,22 @@ static void note_method(const comparison *p, int64_t pairs, tsv *t) {
 
 /* Of runs that declare a number, but in another unit than the first. */
 static void note_units(const comparison *p) {
-    for (int i = 0; i < p->c->statistics; i++)
-        for (int r = 1; r < p->set->count; r++)
-            if (declared_named(p->set->run[0], p->c->wanted[i]->name, SR_PER_SITE) &&
-                declared_named(p->set->run[r], p->c->wanted[i]->name, SR_PER_SITE) &&
-                !same_unit(p, r, i))
+    for (int i = 0; i < p->runs.c->statistics; i++)
+        for (int r = 1; r < p->runs.set->count; r++)
+            if (declared_named(p->runs.set->run[0], p->runs.c->wanted[i]->name, SR_PER_SITE) &&
+                declared_named(p->runs.set->run[r], p->runs.c->wanted[i]->name, SR_PER_SITE) &&
+                !compare_same_unit(&p->runs, r, i))
                 tsv_note(p->table, "note", "%s: skipped: %s has another unit than in %s",
-                         p->set->path[r], p->c->wanted[i]->name, p->set->path[0]);
+                         p->runs.set->path[r], p->runs.c->wanted[i]->name, p->runs.set->path[0]);
 }
 
 static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
-    sr_fail(why, SR_FORMAT, "%s shares no statistic with the others", p->set->path[0]);
-    for (int i = 0; i < p->c->statistics; i++)
-        for (int r = 1; p->c->own[i] && r < p->set->count; r++)
-            if (!same_unit(p, r, i)) {
+    sr_fail(why, SR_FORMAT, "%s shares no statistic with the others", p->runs.set->path[0]);
+    for (int i = 0; i < p->runs.c->statistics; i++)
+        for (int r = 1; p->runs.c->own[i] && r < p->runs.set->count; r++)
+            if (!compare_same_unit(&p->runs, r, i)) {
                 sr_hint(why, "units of %s differ: `statrec info` prints them",
-                        p->c->wanted[i]->name);
+                        p->runs.c->wanted[i]->name);
                 return SR_FORMAT;
             }
     if (strcmp(p->s->match, "name") == 0)
@@ -361,48 +370,58 @@ static sr_status nothing_in_common(const comparison *p, sr_failure *why) {
 
 static sr_status print_pairs(stat_table *t, sr_failure *why) {
     const comparison *p = t->state;
+    const int64_t most = batch_size(p);
     sr_status status = SR_OK;
-    for (int64_t k = 0; k < p->c->sites; k++)
-        for (int i = 0; i < p->c->statistics && status == SR_OK; i++)
-            if (represents(p, &p->c->site[k], i)) status = compare_site(p, &p->c->site[k], i, why);
+    for (int64_t at = 0; at < p->pairs && status == SR_OK; at += most) {
+        const batch b = {p->pair + at, p->pairs - at < most ? p->pairs - at : most};
+        status = print_batch(p, &b, why);
+    }
     return status;
 }
 
 static sr_status choose(stat_table *t, sr_failure *why) {
     comparison *p = t->state;
-    *p = (comparison){.s = t->settings, .set = t->set, .c = &t->chosen, .table = &t->table};
-    const settings *s = p->s;
+    const settings *s = t->settings;
+    const compare_runs runs = {.set = t->set,
+                               .c = &t->chosen,
+                               .plan = {s->after, s->resamples, s->block},
+                               .seed = (uint64_t)s->seed};
+    *p = (comparison){.s = s, .table = &t->table, .runs = runs};
     if (t->set->count < 2) return sr_fail(why, SR_USAGE, "a comparison needs two runs or more");
     sr_status status = choice_set_statistics(&t->chosen, recorded_statistics, RECORDED_STATISTICS,
                                              t->set, s->stat, why);
     if (status == SR_OK)
         status = choice_set_sites(&t->chosen, t->set, s->site, FROM_SCALARS, p->table, why);
-    if (status == SR_OK) status = site_matching_make(&p->places, p->c, t->set, s->match, why);
     if (status == SR_OK)
-        status = run_groups_make(&p->groups, t->set, strcmp(s->groups, "none") == 0, why);
-    if (status == SR_OK && p->groups.count == 1) {
+        status = site_matching_make(&p->runs.places, p->runs.c, t->set, s->match, why);
+    if (status == SR_OK)
+        status = run_groups_make(&p->runs.groups, t->set, strcmp(s->groups, "none") == 0, why);
+    if (status == SR_OK && p->runs.groups.count == 1) {
         tsv_note(p->table, "note",
                  "the runs differ only in the seed. They are compared one by one: differences show "
                  "the effect of a seed");
-        run_groups_free(&p->groups);
-        status = run_groups_make(&p->groups, t->set, true, why);
+        run_groups_free(&p->runs.groups);
+        status = run_groups_make(&p->runs.groups, t->set, true, why);
     }
     if (status == SR_OK)
         status = windows_make(&t->window, t->set, s->startup, s->phase, p->table, why);
     if (status != SR_OK) return status;
-    p->window = t->window;
-    choice_note_own(p->c, t->set, true, p->table);
+    p->runs.window = t->window;
+    choice_note_own(p->runs.c, t->set, true, p->table);
     note_units(p);
-    comparable_warn(p->c, t->set, p->table);
-    const int64_t pairs = count_pairs(p);
+    comparable_warn(p->runs.c, t->set, p->table);
+    p->pair = list_pairs(p, &p->pairs, why);
+    if (!p->pair) return SR_MEMORY;
+    const int64_t pairs = count_pairs(p, p->pair, p->pairs);
     note_method(p, pairs, p->table);
     return pairs ? SR_OK : nothing_in_common(p, why);
 }
 
 static void release(stat_table *t) {
     comparison *p = t->state;
-    run_groups_free(&p->groups);
-    site_matching_free(&p->places);
+    run_groups_free(&p->runs.groups);
+    site_matching_free(&p->runs.places);
+    free(p->pair);
 }
 
 int main(int argc, char **argv) {

@@ -146,17 +146,20 @@ typedef struct evaluations {
 
 static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *why) {
     const int64_t evals = sr_run_get_info(run)->evals;
-    sr_status status = SR_OK;
+    int64_t best = -1;
     e->best = NAN;
     e->best_step = -1;
     if (!sr_run_has_eval(run, "valid_loss")) return SR_OK;
-    for (int64_t i = 0; i < evals && status == SR_OK; i++) {
-        double loss;
-        status = sr_run_eval(run, "valid_loss", i, 1, &loss, why);
-        if (status != SR_OK || !(isnan(e->best) ? isfinite(loss) : loss < e->best)) continue;
-        e->best = loss;
-        status = sr_run_eval(run, "step", i, 1, &e->best_step, why);
+    double *loss = malloc((size_t)(evals + 1) * sizeof *loss);
+    if (!loss) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = sr_run_eval(run, "valid_loss", 0, evals, loss, why);
+    for (int64_t i = 0; i < evals && status == SR_OK; i++)
+        if (best < 0 ? isfinite(loss[i]) : loss[i] < loss[best]) best = i;
+    if (status == SR_OK && best >= 0) {
+        e->best = loss[best];
+        status = sr_run_eval(run, "step", best, 1, &e->best_step, why);
     }
+    free(loss);
     return status;
 }
 

@@ -22,9 +22,12 @@ typedef struct sample {
     double exact[BOOTSTRAP_TAILS]; /* of the series itself */
 } sample;
 
-/* Free it after a failure too. */
-sr_status sample_make(sample *x, const sample_plan *plan, const series *of, const step_window *w,
-                      rng random, sr_failure *why);
+/* The rows of a run's series in the window, without the steps before --after. */
+sr_status sample_rows(const series *of, const step_window *w, double after, int64_t *first,
+                      int64_t *rows, sr_failure *why);
+/* value [rows] is reordered. Free the sample after a failure too. */
+sr_status sample_make(sample *x, const sample_plan *plan, double *value, int64_t rows, rng random,
+                      sr_failure *why);
 void sample_free(sample *x);
 
 typedef struct compare_place {

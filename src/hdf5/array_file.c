@@ -216,8 +216,8 @@ static sr_status open_array(const array_reader *r, const char *name, h5_id *set,
                             sr_failure *why) {
     h5_shape shape;
     *set = 0;
-    sr_status status = h5_open_dataset(r->file, h5_path_of("/%s", name).text, -1, set, NULL, why);
-    if (status == SR_OK) status = h5_get_shape(*set, &shape, why);
+    sr_status status =
+        h5_open_dataset(r->file, h5_path_of("/%s", name).text, -1, set, &shape, NULL, why);
     if (status != SR_OK) return without_hint(status, why);
     *a = (npz_array){.type = NPZ_TYPES, .rank = shape.rank};
     for (int i = 0; i < NPZ_TYPES; i++)

@@ -250,22 +250,23 @@ sr_status h5_read_all(h5_id set, h5_type type, size_t text, void *buffer, sr_fai
 
 bool h5_has(h5_id file, const char *path) {
     h5_errors q = h5_quiet();
-    const htri_t there = h5_reach(file, path);
+    const htri_t there = h5_reach(file, path).found;
     h5_unquiet(q);
     return there != 0;
 }
 
-sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, bool *there,
-                          sr_failure *why) {
+sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, h5_shape *shape,
+                          bool *there, sr_failure *why) {
     h5_errors q = h5_quiet();
-    hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    hid_t access = cache < 0 ? H5P_DEFAULT : H5Pcreate(H5P_DATASET_ACCESS);
     bool ok = access >= 0 && (cache < 0 || H5Pset_chunk_cache(access, 521, (size_t)cache, 1) >= 0);
-    const htri_t found = ok ? h5_reach(file, path) : -1;
-    hid_t id = found > 0 ? H5Dopen2(file, path, access) : -1;
-    if (there) *there = found != 0;
-    if (id >= 0 && !h5_guard_dataset(id, h5_file_bytes(file))) h5_release(id), id = -1;
+    const h5_way way = ok ? h5_reach(file, path) : (h5_way){-1, file, path};
+    hid_t id = way.found > 0 ? H5Dopen2(way.at, way.name, access) : -1;
+    *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
+    if (there) *there = way.found != 0;
+    if (id >= 0 && !h5_guard_dataset(id, h5_file_bytes(file), shape)) h5_release(id), id = -1;
     *set = id < 0 ? 0 : id;
-    h5_release(access);
+    if (access != H5P_DEFAULT) h5_release(access);
     return h5_end(q, id >= 0, why, SR_FORMAT, file, path, "open dataset");
 }
 
@@ -280,27 +281,6 @@ void h5_close_dataset(h5_id set) {
     h5_errors q = h5_quiet();
     H5Dclose(set);
     h5_unquiet(q);
-}
-
-/* A rank above H5_RANK, or an extent beyond int64, gives rank -1 and H5_OTHER. */
-sr_status h5_get_shape(h5_id set, h5_shape *shape, sr_failure *why) {
-    h5_errors q = h5_quiet();
-    *shape = (h5_shape){.type = H5_OTHER, .rank = -1};
-    hid_t space = H5Dget_space(set), type = space < 0 ? -1 : H5Dget_type(set);
-    bool ok = type >= 0;
-    int rank = ok ? H5Sget_simple_extent_ndims(space) : -1;
-    hsize_t dims[H5_RANK] = {0};
-    if (ok && rank >= 0 && rank <= H5_RANK && H5Sget_simple_extent_type(space) != H5S_NULL) {
-        shape->rank = rank;
-        ok = H5Sget_simple_extent_dims(space, dims, NULL) >= 0;
-        shape->type = h5_name_type(type);
-        shape->text = shape->type == H5_TEXT ? H5Tget_size(type) : 0;
-        for (int i = 0; i < H5_RANK; i++) shape->dims[i] = (int64_t)dims[i];
-        for (int i = 0; i < H5_RANK; i++)
-            if (dims[i] > INT64_MAX) *shape = (h5_shape){.rank = -1};
-    }
-    h5_release(space), h5_release(type);
-    return h5_end(q, ok, why, SR_FORMAT, set, NULL, "read shape");
 }
 
 void h5_get_chunk(h5_id set, int64_t chunk[2]) {
@@ -385,8 +365,9 @@ int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end) {
 /* Opens an attribute of one value of this class. *size: its bytes. */
 static hid_t open_attribute(hid_t file, const char *object, const char *name, H5T_class_t class,
                             size_t *size) {
-    if (h5_reach(file, object) < 0) return -1;
-    hid_t id = H5Aopen_by_name(file, object, name, H5P_DEFAULT, H5P_DEFAULT);
+    const h5_way way = h5_reach(file, object);
+    if (way.found < 0) return -1;
+    hid_t id = H5Aopen_by_name(way.at, way.name, name, H5P_DEFAULT, H5P_DEFAULT);
     if (id < 0 || h5_guard_attribute(id, class, h5_file_bytes(file), size)) return id;
     h5_release(id);
     return -1;
@@ -412,7 +393,7 @@ sr_status h5_get_attribute(h5_id file, const char *object, const char *name, h5_
 sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_failure *why) {
     h5_errors q = h5_quiet();
     H5G_info_t info = {0};
-    bool ok = h5_reach(file, group) >= 0 && h5_guard_links(file, group) &&
+    bool ok = h5_reach(file, group).found >= 0 && h5_guard_links(file, group) &&
               H5Gget_info_by_name(file, group, &info, H5P_DEFAULT) >= 0;
     *count = ok ? (int64_t)info.nlinks : 0;
     return h5_end(q, ok, why, SR_FORMAT, file, group, "open group");
@@ -421,7 +402,7 @@ sr_status h5_count_members(h5_id file, const char *group, int64_t *count, sr_fai
 sr_status h5_member(h5_id file, const char *group, int64_t i, char *name, size_t size,
                     sr_failure *why) {
     h5_errors q = h5_quiet();
-    bool ok = h5_reach(file, group) >= 0 && (i > 0 || h5_guard_links(file, group)) &&
+    bool ok = h5_reach(file, group).found >= 0 && (i > 0 || h5_guard_links(file, group)) &&
               H5Lget_name_by_idx(file, group, H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name, size,
                                  H5P_DEFAULT) >= 0;
     return h5_end(q, ok, why, SR_FORMAT, file, group, "list group");

@@ -72,7 +72,17 @@ void h5_outcome_release(h5_outcome *o);
 /* After HDF5 closed the file, or failed to close it. HDF5 keeps its state then, and this function
  * closes the descriptor with its locks. */
 void h5_outcome_leave(h5_outcome *o);
-/* h5_read_driver.c: reads the file with its trailer (NULL: none). still: no process writes it. */
+/* h5_read_driver.c: a file that is only read. H5Fget_vfd_handle returns its address. */
+enum { H5_KEPT_GROUPS = 16, H5_GROUP_PATH = 24 };
+typedef struct h5_reading {
+    int fd; /* first, as with HDF5's own driver */
+    int groups;
+    struct {
+        char path[H5_GROUP_PATH];
+        hid_t id;
+    } group[H5_KEPT_GROUPS]; /* checked and open until the file is closed; h5_guard.c */
+} h5_reading;
+/* Reads the file with its trailer (NULL: none). still: no process writes it. */
 bool h5_read_driver(hid_t access, struct trailer *end, bool still);
 
 #endif

@@ -19,7 +19,7 @@
 
 typedef struct read_file {
     h5_file base; /* first */
-    int fd;
+    h5_reading reading;
     bool still;   /* no process writes the file */
     trailer *end; /* NULL: not loaded */
 } read_file;
@@ -31,7 +31,7 @@ typedef struct read_info {
 
 static herr_t read_close(H5FD_t *file) {
     read_file *f = (read_file *)file;
-    if (f->fd >= 0) close(f->fd);
+    if (f->reading.fd >= 0) close(f->reading.fd);
     h5_release(f->base.driver);
     H5free_memory(f);
     return 0;
@@ -43,10 +43,10 @@ static H5FD_t *read_open(const char *name, unsigned flags, hid_t access, haddr_t
     const read_info *info = H5Pget_driver_info(access);
     read_file *f = info ? H5allocate_memory(sizeof *f, true) : NULL;
     if (!f) return NULL;
-    f->fd = descriptor_above_standard(open(name, O_RDONLY | O_CLOEXEC));
+    f->reading.fd = descriptor_above_standard(open(name, O_RDONLY | O_CLOEXEC));
     f->base.driver = h5_hold_driver(access);
-    f->base.descriptor = &f->fd;
-    if (f->fd < 0 || f->base.driver < 0 || fstat(f->fd, &s) != 0) {
+    f->base.descriptor = &f->reading.fd;
+    if (f->reading.fd < 0 || f->base.driver < 0 || fstat(f->reading.fd, &s) != 0) {
         h5_driver_fail(false, "open");
         read_close(&f->base.open);
         return NULL;
@@ -68,11 +68,11 @@ static herr_t read_query(const H5FD_t *file, unsigned long *flags) {
 static bool is_sound(const read_file *f, H5FD_mem_t type, haddr_t at, const void *bytes,
                      size_t size) {
     if (H5_CHECKS_INDEXES && type == H5FD_MEM_BTREE)
-        return h5_tree_is_sound(f->end, f->fd, bytes, size, f->base.end_of_file);
+        return h5_tree_is_sound(f->end, f->reading.fd, bytes, size, f->base.end_of_file);
     if (type != H5FD_MEM_OHDR) return true; /* headers of heaps have this type, too */
     if (H5_CHECKS_INDEXES && !h5_heap_is_small(bytes, size)) return false;
-    return !H5_CHECKS_HEADERS ||
-           h5_header_is_whole(f->end, f->fd, f->still, at, bytes, size, f->base.end_of_file);
+    return !H5_CHECKS_HEADERS || h5_header_is_whole(f->end, f->reading.fd, f->still, at, bytes,
+                                                    size, f->base.end_of_file);
 }
 
 static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t at, size_t size,
@@ -80,8 +80,9 @@ static herr_t read_read(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t a
     const read_file *f = (const read_file *)file;
     const extent *bad;
     (void)transfer;
-    if (!positional_io_read(f->fd, at, buffer, size)) return h5_driver_fail(false, "read");
-    if (f->end && type == H5FD_MEM_DRAW && !trailer_agrees(f->end, f->fd, at, buffer, size, &bad)) {
+    if (!positional_io_read(f->reading.fd, at, buffer, size)) return h5_driver_fail(false, "read");
+    if (f->end && type == H5FD_MEM_DRAW &&
+        !trailer_agrees(f->end, f->reading.fd, at, buffer, size, &bad)) {
         H5Epush2(H5E_DEFAULT, __FILE__, __func__, __LINE__, H5E_ERR_CLS, H5E_IO, H5E_READERROR,
                  "bytes %llu to %llu of the file are not those that were written",
                  (unsigned long long)bad->at, (unsigned long long)(bad->at + bad->length - 1));

@@ -40,6 +40,17 @@ static bool is_hard(H5L_type_t type) {
     return refuse("a link of a kind that no run file has");
 }
 
+/* Above 0: a hard link; 0: none; below 0: another one, or damage. */
+static htri_t find_link(hid_t at, const char *name) {
+    H5L_info_t link;
+    if (H5Lget_info(at, name, &link, H5P_DEFAULT) < 0) {
+        const htri_t found = H5Lexists(at, name, H5P_DEFAULT);
+        if (found <= 0) return found;
+        if (H5Lget_info(at, name, &link, H5P_DEFAULT) < 0) return -1; /* with its reason */
+    }
+    return is_hard(link.type) ? 1 : -1;
+}
+
 /* Links of a group may lie under filters; the group then has a filter pipeline message (file format
  * specification IV.A.2.l). Opening the group to read its properties would take several times as
  * long. */
@@ -52,21 +63,80 @@ static bool is_plain_group(hid_t file, const char *path) {
     return !(info.hdr.mesg.present >> PIPELINE & 1) || refuse("a group under filters");
 }
 
-htri_t h5_reach(hid_t file, const char *path) {
+/* Searches from the root: in a file that this process writes, and without a place for the group. */
+static htri_t walk(hid_t file, const char *path) {
     char way[H5_NAME_SIZE];
     if (strlen(path) >= sizeof way) return 0;
     if (!is_plain_group(file, "/")) return -1;
     for (const char *at = path + (*path == '/'); *at; at++) {
         at += strcspn(at, "/");
         snprintf(way, sizeof way, "%.*s", (int)(at - path), path);
-        const htri_t found = H5Lexists(file, way, H5P_DEFAULT);
+        const htri_t found = find_link(file, way);
         if (found <= 0) return found;
-        H5L_info_t link;
-        if (H5Lget_info(file, way, &link, H5P_DEFAULT) < 0 || !is_hard(link.type)) return -1;
         if (!*at) break;
         if (!is_plain_group(file, way)) return -1;
     }
     return 1;
+}
+
+/* A file that is only read; NULL: this process writes it. */
+static h5_reading *reading_of(hid_t file) {
+    unsigned intent = 0;
+    void *at = NULL;
+    if (H5Fget_intent(file, &intent) < 0 || (intent & H5F_ACC_RDWR)) return NULL;
+    return H5Fget_vfd_handle(file, H5P_DEFAULT, &at) >= 0 ? at : NULL;
+}
+
+static hid_t kept_group(const h5_reading *r, const char *path, size_t length) {
+    for (int i = 0; i < r->groups; i++)
+        if (strncmp(r->group[i].path, path, length) == 0 && !r->group[i].path[length])
+            return r->group[i].id;
+    return -1;
+}
+
+/* Whether the group has a place, with the groups that lead to it. */
+static bool has_place(const h5_reading *r, const char *path, size_t length) {
+    int wanted = 1;
+    for (size_t i = 0; i < length; i++) wanted += path[i] == '/';
+    return kept_group(r, path, length) >= 0 ||
+           (length < H5_GROUP_PATH && wanted <= H5_KEPT_GROUPS - r->groups);
+}
+
+/* The group at the first `length` bytes of path, open until the file is closed: a path from the
+ * root would be searched and checked from the root each time. *found: as in h5_way. */
+static hid_t open_group(hid_t file, h5_reading *r, const char *path, size_t length, htri_t *found) {
+    char whole[H5_GROUP_PATH];
+    hid_t at = file, id = kept_group(r, path, length);
+    *found = 1;
+    if (id >= 0) return id;
+    *found = -1;
+    snprintf(whole, sizeof whole, "%.*s", (int)length, path);
+    char *name = strrchr(whole, '/');
+    if (name) {
+        at = open_group(file, r, path, (size_t)(name - whole), found);
+        if (at < 0 || (*found = find_link(at, name + 1)) <= 0) return -1;
+        *found = -1;
+    }
+    name = name ? name + 1 : "/";
+    id = is_plain_group(at, name) ? H5Gopen2(at, name, H5P_DEFAULT) : -1;
+    if (id < 0) return -1;
+    snprintf(r->group[r->groups].path, sizeof whole, "%s", whole);
+    r->group[r->groups++].id = id;
+    *found = 1;
+    return id;
+}
+
+h5_way h5_reach(hid_t file, const char *path) {
+    h5_reading *r = reading_of(file);
+    const char *last = strrchr(path, '/');
+    h5_way way = {.at = file, .name = path};
+    if (!r || *path != '/' || !has_place(r, path, (size_t)(last - path))) {
+        way.found = walk(file, path);
+        return way;
+    }
+    const hid_t group = open_group(file, r, path, (size_t)(last - path), &way.found);
+    if (group < 0 || !last[1]) return way; /* "/": the file */
+    return (h5_way){find_link(group, last + 1), group, last + 1};
 }
 
 /* HDF5 1.10 crashes when it lists a group with an unreadable link. The search for an absent name
@@ -124,7 +194,17 @@ static bool multiply(hsize_t *to, hsize_t by) {
     return !__builtin_mul_overflow(*to, by, to);
 }
 
-static bool read_extent(hid_t set, extent *e) {
+/* shape: NULL, or as of h5_open_dataset. */
+static void fill_shape(const extent *e, hid_t type, h5_shape *shape) {
+    if (!shape) return;
+    *shape = (h5_shape){.type = h5_name_type(type), .rank = e->rank};
+    if (shape->type == H5_TEXT) shape->text = (size_t)e->bytes;
+    for (int i = 0; i < e->rank; i++) shape->dims[i] = (int64_t)e->dims[i];
+    for (int i = 0; i < e->rank; i++)
+        if (e->dims[i] > INT64_MAX) *shape = (h5_shape){.rank = -1};
+}
+
+static bool read_extent(hid_t set, extent *e, h5_shape *shape) {
     hid_t space = H5Dget_space(set), type = space < 0 ? -1 : H5Dget_type(set);
     const H5S_class_t class = type < 0 ? H5S_NO_CLASS : H5Sget_simple_extent_type(space);
     bool ok = type >= 0;
@@ -135,8 +215,10 @@ static bool read_extent(hid_t set, extent *e) {
         ok = refuse("without a shape");
     ok = ok && check_type(type);
     if (ok) e->bytes = H5Tget_size(type);
+    ok = ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
+    if (ok) fill_shape(e, type, shape);
     h5_release(type), h5_release(space);
-    return ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
+    return ok;
 }
 
 /* Every value is stored in the file. */
@@ -183,10 +265,10 @@ static bool check_summed(hid_t set, hid_t properties, const extent *e) {
     return ok;
 }
 
-bool h5_guard_dataset(hid_t set, int64_t file_bytes) {
+bool h5_guard_dataset(hid_t set, int64_t file_bytes, h5_shape *shape) {
     extent e = {.file = (hsize_t)file_bytes};
     hid_t properties = H5Dget_create_plist(set);
-    bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e);
+    bool ok = properties >= 0 && check_storage(properties) && read_extent(set, &e, shape);
     const bool chunked = ok && H5Pget_layout(properties) == H5D_CHUNKED;
     if (chunked) ok = check_chunks(properties, &e) && check_summed(set, properties, &e);
     const bool grows = chunked && e.rank > 0 && e.most[0] == H5S_UNLIMITED;
@@ -197,7 +279,7 @@ bool h5_guard_dataset(hid_t set, int64_t file_bytes) {
 
 bool h5_guard_stored(hid_t set, int64_t file_bytes) {
     extent e = {.file = (hsize_t)file_bytes};
-    return read_extent(set, &e) && check_stored(set, &e);
+    return read_extent(set, &e, NULL) && check_stored(set, &e);
 }
 
 bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, size_t *size) {

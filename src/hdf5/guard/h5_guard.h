@@ -5,13 +5,20 @@
 
 #include "hdf5/h5_private.h"
 
-/* Call it before an object is opened. Above 0: hard links lead to it. 0: the name does not exist.
- * Below 0: other links, a path through objects that are no groups, or damage. */
-htri_t h5_reach(hid_t file, const char *path);
+/* How to open an object. */
+typedef struct h5_way {
+    htri_t found;     /* above 0: hard links lead to it; 0: the name does not exist; below 0: other
+                     links, a path through objects that are no groups, or damage */
+    hid_t at;         /* the file, or a group of it that stays open */
+    const char *name; /* from there on: the path, or its last part */
+} h5_way;
+/* Call it before an object is opened. */
+h5_way h5_reach(hid_t file, const char *path);
 /* Before a group is listed: false when a link in it is unreadable. */
 bool h5_guard_links(hid_t at, const char *group);
-/* After a dataset is opened: its type, storage, filters and sizes. */
-bool h5_guard_dataset(hid_t set, int64_t file_bytes);
+/* After a dataset is opened: its type, storage, filters and sizes. *shape: as of
+ * h5_open_dataset. */
+bool h5_guard_dataset(hid_t set, int64_t file_bytes, h5_shape *shape);
 /* Every value of a dataset is stored. */
 bool h5_guard_stored(hid_t set, int64_t file_bytes);
 /* An attribute is one value of this class; its bytes to *size. */

@@ -369,24 +369,35 @@ static int64_t readable(const sr_runfile *f, int which) {
     return f->committed[which] >= 0 && f->committed[which] < rows ? f->committed[which] : rows;
 }
 
-/* The committed counts were read before; since then a writer can only have extended columns. */
-static sr_status count_rows(sr_runfile *f, sr_failure *why) {
-    for (int i = 0; i < COMMITTED_COUNT; i++)
-        f->extent_least[i] = INT64_MAX, f->extent_most[i] = f->stored_most[i] = 0;
+static sr_status count_filled(sr_runfile *f, sr_failure *why) {
     sr_status status = SR_OK;
     for (int i = 0; i < RUN_STEPS && status == SR_OK; i++)
         status = count_column(f, &run_steps[i], COMMITTED_STEPS, FILLED, why);
-    if (status == SR_OK)
-        status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
+    if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, FILLED, why);
+    if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, FILLED, why);
+    return status;
+}
+
+static sr_status count_others(sr_runfile *f, sr_failure *why) {
+    sr_status status = count_columns(f, run_scalars, SR_SCALAR_COUNT, COMMITTED_STEPS, why);
     for (int i = 0; i < f->declared_count && status == SR_OK; i++)
         status = count_column(f, &f->declared[i].column, COMMITTED_STEPS, SPARSE, why);
-    if (status == SR_OK) status = count_column(f, &run_vector_step, COMMITTED_VECTORS, FILLED, why);
     if (status == SR_OK)
         status = count_columns(f, run_vectors, SR_VECTOR_COUNT, COMMITTED_VECTORS, why);
-    if (status == SR_OK) status = count_column(f, &run_eval_step, COMMITTED_EVALS, FILLED, why);
     if (status == SR_OK) status = count_column(f, &run_eval_epoch, COMMITTED_EVALS, SPARSE, why);
     for (int i = 0; i < f->metrics && status == SR_OK; i++)
         status = count_column(f, &f->metric[i].column, COMMITTED_EVALS, SPARSE, why);
+    return status;
+}
+
+/* The committed counts were read before; since then a writer can only have extended columns. A
+ * finished file has all columns at the same length. Its trailer shows that nothing changed since,
+ * so that most of its datasets need not be opened. */
+static sr_status count_rows(sr_runfile *f, sr_failure *why) {
+    for (int i = 0; i < COMMITTED_COUNT; i++)
+        f->extent_least[i] = INT64_MAX, f->extent_most[i] = f->stored_most[i] = 0;
+    sr_status status = count_filled(f, why);
+    if (status == SR_OK && !reader_is_intact(f)) status = count_others(f, why);
     f->info.steps = readable(f, COMMITTED_STEPS);
     f->info.vectors = readable(f, COMMITTED_VECTORS);
     f->info.evals = readable(f, COMMITTED_EVALS);

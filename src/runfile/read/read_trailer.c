@@ -66,6 +66,10 @@ bool sr_run_has_checksums(const sr_runfile *f) {
     return f->end->kind == TRAILER_FINAL && !f->end->damaged;
 }
 
+bool reader_is_intact(const sr_runfile *f) {
+    return sr_run_has_checksums(f) && f->end->map.count == 0;
+}
+
 void reader_verify_trailer(const sr_runfile *f, void (*report)(void *context, sr_failure *why),
                            void *context) {
     bool gaps;

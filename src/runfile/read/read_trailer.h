@@ -10,6 +10,8 @@ sr_status reader_load_trailer(sr_runfile *f, sr_failure *why);
 /* Once the file is open: adds to the damage list what was read from its backup copy, damaged backup
  * copies, and a damaged trailer. */
 sr_status reader_report_trailer(sr_runfile *f, sr_failure *why);
+/* Whether the file is finished, and all of its metadata are as they were written. */
+bool reader_is_intact(const sr_runfile *f);
 /* Verifies the bytes that were not read yet; calls report for each fault. */
 void reader_verify_trailer(const sr_runfile *f, void (*report)(void *context, sr_failure *why),
                            void *context);

@@ -32,21 +32,43 @@ static const run_column *find_scalar(const sr_runfile *f, const char *name) {
     return c ? c : reader_declared_column(f, name, SR_PER_SITE);
 }
 
+static sr_status open_kept(const sr_runfile *f, reader_kept *k, const run_column *c, bool direct,
+                           sr_failure *why) {
+    h5_shape shape;
+    h5_close_dataset(k->set);
+    *k = (reader_kept){.direct = direct};
+    sr_status status = direct ? reader_open_direct(f, c, &k->set, &shape, why)
+                              : reader_open_column(f, c, &k->set, &shape, why);
+    if (status != SR_OK) return status;
+    k->column = c;
+    h5_get_chunk(k->set, k->chunk);
+    return SR_OK;
+}
+
+/* The column, which stays open between calls. */
+static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_kept **kept,
+                             sr_failure *why) {
+    reader_shelf *shelf = f->shelf;
+    const int slots = sizeof shelf->kept / sizeof shelf->kept[0];
+    for (int i = 0; i < slots; i++) {
+        *kept = &shelf->kept[i];
+        if ((*kept)->column == c) return SR_OK;
+    }
+    *kept = &shelf->kept[shelf->next];
+    shelf->next = (shelf->next + 1) % slots;
+    return open_kept(f, *kept, c, false, why);
+}
+
 /* Keeps the answer, except for a growing file, where it may change. */
 static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     reader_shelf *shelf = f->shelf;
     if (!c) return false;
     for (int i = 0; i < shelf->answers; i++)
         if (shelf->answer[i].column == c) return shelf->answer[i].has;
-    h5_id set;
-    h5_shape shape;
-    bool has;
-    if (reader_open_column(f, c, &set, &shape, NULL) != SR_OK) {
-        has = reader_has_column(f, c);
-    } else {
-        has = rows == 0 || h5_stored_bytes_or(set, NULL) != 0;
-        h5_close_dataset(set);
-    }
+    reader_kept *kept;
+    const bool open = keep_column(f, c, &kept, NULL) == SR_OK;
+    const bool has =
+        open ? rows == 0 || h5_stored_bytes_or(kept->set, NULL) != 0 : reader_has_column(f, c);
     const int room = sizeof shelf->answer / sizeof shelf->answer[0];
     if (!f->unfinished && shelf->answers < room)
         shelf->answer[shelf->answers++] = (reader_answer){c, has};
@@ -109,33 +131,6 @@ static sr_status check_range(const sr_runfile *f, const run_column *c, const cha
                    (long long)count, (long long)first, c->group, name, (long long)rows);
 }
 
-static sr_status open_kept(const sr_runfile *f, reader_kept *k, const run_column *c, bool direct,
-                           sr_failure *why) {
-    h5_shape shape;
-    h5_close_dataset(k->set);
-    *k = (reader_kept){.direct = direct};
-    sr_status status = direct ? reader_open_direct(f, c, &k->set, &shape, why)
-                              : reader_open_column(f, c, &k->set, &shape, why);
-    if (status != SR_OK) return status;
-    k->column = c;
-    h5_get_chunk(k->set, k->chunk);
-    return SR_OK;
-}
-
-/* The column, which stays open between calls. */
-static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_kept **kept,
-                             sr_failure *why) {
-    reader_shelf *shelf = f->shelf;
-    const int slots = sizeof shelf->kept / sizeof shelf->kept[0];
-    for (int i = 0; i < slots; i++) {
-        *kept = &shelf->kept[i];
-        if ((*kept)->column == c) return SR_OK;
-    }
-    *kept = &shelf->kept[shelf->next];
-    shelf->next = (shelf->next + 1) % slots;
-    return open_kept(f, *kept, c, false, why);
-}
-
 static sr_status read_column(const sr_runfile *f, const run_column *c, const h5_rows *rows,
                              h5_type type, void *value, sr_failure *why) {
     reader_kept *k;
@@ -165,6 +160,16 @@ static h5_rows one_column(int64_t first, int64_t count) {
     return (h5_rows){.first = first, .count = count, .columns = 1, .stride = 1};
 }
 
+/* In place. HDF5 would convert in a buffer of 1 MiB that it fills with zeros for each read. */
+static void make_reals(void *value, int64_t count) {
+    for (char *at = value, *end = at + 8 * count; at < end; at += 8) {
+        int64_t whole;
+        memcpy(&whole, at, 8);
+        const double real = (double)whole;
+        memcpy(at, &real, 8);
+    }
+}
+
 /* Reads a column of one dimension, which has `rows` rows. c NULL: unknown name. */
 static sr_status read_rows(const sr_runfile *f, const run_column *c, const char *name,
                            int64_t first, int64_t count, int64_t rows, h5_type type, void *value,
@@ -172,7 +177,10 @@ static sr_status read_rows(const sr_runfile *f, const run_column *c, const char 
     sr_status status = check_range(f, c, name, first, count, rows, why);
     if (status != SR_OK) return status;
     const h5_rows part = one_column(first, count);
-    return read_column(f, c, &part, type, value, why);
+    const bool whole = type == H5_FLOAT64 && c->type == H5_INT64;
+    status = read_column(f, c, &part, whole ? H5_INT64 : type, value, why);
+    if (status == SR_OK && whole) make_reals(value, count);
+    return status;
 }
 
 sr_status sr_run_step_ints(const sr_runfile *f, const char *name, int64_t first, int64_t count,

@@ -28,9 +28,8 @@ static sr_status count_columns(const sr_runfile *f, const run_column *c, int64_t
     h5_id set;
     h5_shape shape;
     bool there;
-    sr_status status = h5_open_dataset(reader_file(f), path, -1, &set, &there, why);
+    sr_status status = h5_open_dataset(reader_file(f), path, -1, &set, &shape, &there, why);
     if (status != SR_OK || !there) return status;
-    status = h5_get_shape(set, &shape, why);
     if (status == SR_OK && (shape.type != c->type || shape.rank != 2 || shape.dims[1] < 1 ||
                             shape.dims[0] != f->info.sites))
         status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);

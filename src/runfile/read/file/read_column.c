@@ -14,21 +14,18 @@ const char *const reader_group_names[READER_GROUPS] = {"scalars", "vectors", "ev
 static sr_status open_checked(const sr_runfile *f, const char *path, int64_t cache, h5_type type,
                               int rank, int64_t columns, h5_id *set, h5_shape *shape,
                               sr_failure *why) {
-    *set = 0;
-    *shape = (h5_shape){.type = H5_OTHER};
+    *set = 0, *shape = (h5_shape){.type = H5_OTHER};
     sr_status status = reader_wake(f, why);
     if (status != SR_OK) return status;
     bool there;
     sr_failure inner = {0};
-    status = h5_open_dataset(reader_file(f), path, cache, set, &there, &inner);
+    status = h5_open_dataset(reader_file(f), path, cache, set, shape, &there, &inner);
     if (!there) return sr_fail(why, SR_FORMAT, "%s: no dataset %s", f->path, path);
     if (status != SR_OK && why && why->status == SR_OK) *why = inner; /* its hint, too */
     if (status != SR_OK) return status;
-    status = h5_get_shape(*set, shape, why);
-    if (status == SR_OK &&
-        (shape->type != type || shape->rank != rank || (rank == 2 && shape->dims[1] != columns)))
-        status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
-    if (status == SR_OK) return SR_OK;
+    if (shape->type == type && shape->rank == rank && (rank != 2 || shape->dims[1] == columns))
+        return SR_OK;
+    status = sr_fail(why, SR_FORMAT, "%s: %s: unexpected type or shape", f->path, path);
     h5_close_dataset(*set);
     *set = 0;
     return status;
