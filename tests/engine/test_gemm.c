@@ -16,12 +16,13 @@ typedef struct sizes {
 } sizes;
 
 /* Uncut, cut by rows, by columns, by depth; odd sizes so that the last chunk is a part. Of the
- * products by AMX: one step and several, by slabs of one step (the two last but two) and of three,
- * the narrower operand packed by all threads. */
+ * products by AMX: one k-block and several, the small operand packed by all threads and cut into
+ * parts; by tiles of c with splits of one k-block and of three, and with two stages. */
 static const sizes cases[] = {
     {1, 1, 1},        {3, 5, 7},        {16, 16, 32},   {33, 31, 29},     {37, 41, 130},
     {1000, 65, 70},   {1023, 128, 127}, {64, 1001, 80}, {127, 4000, 9},   {16, 27, 20000},
     {128, 128, 1030}, {130, 70, 2049},  {33, 40, 9000}, {300, 230, 1100}, {49, 81, 40},
+    {96, 700, 320},   {64, 160, 3900},
 };
 
 enum { CASES = sizeof cases / sizeof cases[0], PAD = 3 };
@@ -86,8 +87,9 @@ static void run_trial(sizes s, bool ta, bool tb, double beta) {
     /* Partial sums of k products of normal numbers are about sqrt(k) large. */
     double atol = (sizeof(real) == 4 ? 2e-6 : 2e-14) * sqrt((double)s.k);
     reals_check("gemm", one, want, count, sizeof(real) == 4 ? 1e-5 : 1e-13, atol);
-    for (int threads = 2; threads <= 5; threads++) {
-        trial_gemm(&t, threads, beta, more);
+    static const int threads[] = {2, 3, 5, 16, 61};
+    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+        trial_gemm(&t, threads[i], beta, more);
         reals_check_bytes("gemm, more threads", more, one, count);
     }
     free(want), free(one), free(more);
@@ -112,7 +114,7 @@ static void biased(void **state) {
         assert_true(bias && c);
         for (int64_t j = 0; j < t.ldc; j++) bias[j] = (real)(j % 7) - 3;
         for (int64_t j = 0; j < count; j++) want[j] += j % t.ldc < t.s.n ? bias[j % t.ldc] : 0;
-        for (int threads = 1; threads <= 3; threads++) {
+        for (int threads = 1; threads <= 13; threads += 4) {
             memcpy(c, t.c, (size_t)count * sizeof *c);
             gemm_biased(&room, threads, t.ta, t.tb, t.s.m, t.s.n, t.s.k, t.a, t.lda, t.b, t.ldb,
                         bias, c, t.ldc);

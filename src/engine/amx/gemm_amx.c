@@ -13,14 +13,19 @@
  *
  * The depth is cut into k-blocks. The small operand (fewer rows or columns) is packed as a whole
  * for a k-block (amx_pack.h). A thread packs a block of the large one that fits its cache, and
- * multiplies it with every panel of the small one:
+ * multiplies it with panels of the small one:
  *   c[32 x 32] += a panel x b panel        in four tiles of sums, over the k-block
- * Sums start at zero in every k-block. Threads share the work in two ways:
- *   rows or columns   they share the blocks of every k-block. Each thread packs a small operand
- *                     for itself; all threads together pack one larger than PRIVATE_BYTES
- *   depth             split-K for a small c and a long depth (weight gradients): they share splits
- *                     of k-blocks, whose sums are added in order
- * k-blocks and splits depend on m, n and k alone. Nothing else changes a bit of the result.
+ * Sums start at zero in every k-block. Threads share the work in three ways:
+ *   blocks   of every k-block, each cut into `parts` of the small operand where there are more
+ *            threads than blocks. Each thread packs a small operand for itself; all threads
+ *            together pack one of more than PRIVATE_BYTES in all copies
+ *   splits   split-K for a small c and a long depth (weight gradients): a thread packs and
+ *            multiplies its own splits of k-blocks, whose sums are added in order
+ *   tiles    of c in every split, where splits are too few for the threads: all threads together
+ *            pack both operands for a stage of splits. A thread reads less of what others have
+ *            packed than with tiles of c alone
+ * k-blocks and splits depend on m, n and k alone. Nothing else changes a bit of the result: one
+ * thread adds the sums of a split of one k-block to c at once.
  *
  * Infinities, NaNs and numbers that r makes infinite are odd: they have no parts (inf - inf). They
  * are packed as zeros, and their products are added to c at the end. */
@@ -28,7 +33,7 @@
 #include "engine/amx/gemm_amx.h"
 
 #include "engine/amx/amx_kernel.h"
-#include "engine/amx/amx_pack.h"
+#include "engine/amx/amx_plan.h"
 
 #ifdef PRODUCT_AMX
 #include <cpuid.h>
@@ -38,51 +43,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    K_BLOCK = 512,            /* of the depth, at most */
-    SPLIT_BLOCK = 256,        /* with split-K */
-    K_SPLITS = 16,            /* at most */
-    SMALL_SUMS = 256 * 256,   /* elements of c, at most, with split-K */
-    BLOCK_BYTES = 768 * 1024, /* of a second-level cache of 2 MiB */
-    /* largest small operand that each thread packs for itself */
-    PRIVATE_BYTES = 256 * 1024,
-    PARALLEL_WORK = 1024 * 1024 /* multiply-adds */
-};
-
-/* a or b of concatenated products, whose arrays are separate. */
-typedef struct operands {
-    operand all; /* as if they were one */
-    int count;
-    bool deep;    /* concatenated along the depth, not the length */
-    int64_t each; /* depth or length of one */
-    const float *x[PRODUCTS_TOGETHER];
-} operands;
-
-typedef struct plan {
-    gemm_group_sides sides;
-    int count;
-    const gemm_group *one; /* [count] */
-    int64_t m, n, k;       /* of all products together */
-    operands small, large; /* a and b, or b and a */
-    int threads;
-    int64_t k_size, k_blocks;     /* depth of a k-block, and their number */
-    int64_t split_blocks, splits; /* k-blocks of a split, and the number of splits */
-    int64_t block, blocks;        /* of `large` */
-    int64_t panel, small_size;    /* bytes of a panel, and of `small` in a k-block */
-    bool shared;                  /* all threads together pack `small`, into two buffers in turn */
-    char *packed_small;           /* `small`: one copy, or one per thread */
-    char *packed_block;           /* a block of `large` for each thread */
-    /* [up(m), up(n)] for each split; NULL: one split, which is c */
-    float *partial;
-    float *bias; /* filled up to whole panels, or NULL */
-    atomic_bool odd;
-} plan;
-
 /* -- products */
-
-static int64_t k_block_depth(const plan *k, int64_t k_block) {
-    return up(lesser(k->k_size, k->k - k_block * k->k_size), DEPTH);
-}
 
 /* One of the products, with the row and column inside it. */
 typedef struct gemm_offset {
@@ -90,7 +51,7 @@ typedef struct gemm_offset {
     int64_t row, column;
 } gemm_offset;
 
-static gemm_offset offset_of(const plan *k, int64_t row, int64_t column) {
+static gemm_offset offset_of(const amx_plan *k, int64_t row, int64_t column) {
     const int64_t m = k->one->m, n = k->one->n;
     if (k->sides == SIDES_ROWS) return (gemm_offset){k->one + row / m, row % m, column};
     if (k->sides == SIDES_COLUMNS) return (gemm_offset){k->one + column / n, row, column % n};
@@ -98,7 +59,7 @@ static gemm_offset offset_of(const plan *k, int64_t row, int64_t column) {
 }
 
 /* Destination of the sums at (row, column) of a k-block. */
-static tile_sums sums_of(const plan *k, int64_t row, int64_t column, int64_t k_block) {
+static tile_sums sums_of(const amx_plan *k, int64_t row, int64_t column, int64_t k_block) {
     const int64_t stride = up(k->n, SIDE), split_size = up(k->m, SIDE) * stride;
     const gemm_offset at = offset_of(k, row, column);
     const gemm_group *p = at.of;
@@ -110,19 +71,15 @@ static tile_sums sums_of(const plan *k, int64_t row, int64_t column, int64_t k_b
     return to;
 }
 
-static void sums_make(const plan *k, int64_t row, int64_t column, int64_t k_block, const char *a,
-                      const char *b) {
+static void sums_make(const amx_plan *k, int64_t row, int64_t column, int64_t k_block,
+                      const char *a, const char *b) {
     const tile_sums to = sums_of(k, row, column, k_block);
     const float *bias = k_block == 0 && k->bias ? k->bias + column : NULL;
     panels_multiply(k->large.all.parts, a, b, k_block_depth(k, k_block), bias, &to);
 }
 
-static int64_t greater(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
 /* panels_pack of all matrices. Each has whole panels, or whole DEPTHs. */
-static void operands_pack(const operands *o, int64_t first, int64_t end, int64_t from,
+static void operands_pack(const amx_operands *o, int64_t first, int64_t end, int64_t from,
                           int64_t depth, int64_t panel, char *to) {
     const int64_t slice = o->all.parts * PART;
     operand x = o->all;
@@ -140,21 +97,13 @@ static void operands_pack(const operands *o, int64_t first, int64_t end, int64_t
     }
 }
 
-/* Multiplies a block of `large` by all of `small`. */
-static void block_multiply(const plan *k, int64_t block, int64_t k_block, const char *packed,
-                           char *packed_block) {
-    const int64_t from = block * k->block, end = lesser(from + k->block, k->large.all.length);
-    operands_pack(&k->large, from, end, k_block * k->k_size, k_block_depth(k, k_block), k->panel,
-                  packed_block);
-    for (int64_t w = 0; w < k->small.all.length; w += SIDE)
-        for (int64_t at = from; at < end; at += SIDE) {
-            const char *small = packed + w / SIDE * k->panel;
-            const char *large = packed_block + (at - from) / SIDE * k->panel;
-            if (k->small.all.is_b)
-                sums_make(k, at, w, k_block, large, small);
-            else
-                sums_make(k, w, at, k_block, small, large);
-        }
+/* Multiplies panel `large` of the large operand by panel `small` of the small one. */
+static void panel_pair_multiply(const amx_plan *k, int64_t large, int64_t small, int64_t k_block,
+                                const char *packed_large, const char *packed_small) {
+    if (k->small.all.is_b)
+        sums_make(k, large * SIDE, small * SIDE, k_block, packed_large, packed_small);
+    else
+        sums_make(k, small * SIDE, large * SIDE, k_block, packed_small, packed_large);
 }
 
 /* A thread's part of 0 .. count-1. Neighbours stay together, so that its cache still holds them
@@ -167,40 +116,129 @@ static range thread_range(int64_t count, int thread, int threads) {
     return (range){count * thread / threads, count * (thread + 1) / threads};
 }
 
+/* The part of `all` that is in first .. first+count-1, counted from first. */
+static range range_within(range all, int64_t first, int64_t count) {
+    return (range){greater(all.first - first, 0), lesser(all.end - first, count)};
+}
+
+/* Slices of panels, DEPTH deep, of an operand in a k-block. */
+static int64_t slice_count(const amx_plan *k, const amx_operands *o, int64_t k_block) {
+    return up(o->all.length, SIDE) / SIDE * (k_block_depth(k, k_block) / DEPTH);
+}
+
+/* Packs some slices of an operand for a k-block, in the order of memory: along rows all slices of a
+ * panel, else a slice of all panels. */
+static void slices_pack(const amx_plan *k, const amx_operands *o, int64_t k_block, range own,
+                        char *to) {
+    const bool along = o->all.along;
+    const int64_t slices = k_block_depth(k, k_block) / DEPTH;
+    const int64_t run = along ? slices : slice_count(k, o, k_block) / slices;
+    for (int64_t i = own.first, count; i < own.end; i += count) {
+        const int64_t major = i / run, minor = i % run, left = own.end - i;
+        const int64_t runs = minor || left < run ? 1 : left / run;
+        const int64_t inner = minor || left < run ? lesser(run - minor, left) : run;
+        const int64_t panel = along ? major : minor, slice = along ? minor : major;
+        operands_pack(o, panel * SIDE,
+                      lesser((panel + (along ? runs : inner)) * SIDE, o->all.length),
+                      k_block * k->k_size + slice * DEPTH, (along ? inner : runs) * DEPTH, k->panel,
+                      to + panel * k->panel + slice * o->all.parts * PART);
+        count = runs * inner;
+    }
+}
+
+/* -- by blocks */
+
+/* Multiplies a block of `large` by parts of `small`. */
+static void block_multiply(const amx_plan *k, int64_t block, range parts, int64_t k_block,
+                           const char *packed, char *packed_block) {
+    const int64_t from = block * k->block, end = lesser(from + k->block, k->large.all.length);
+    const range small = {parts.first * k->small_panels / k->parts,
+                         parts.end * k->small_panels / k->parts};
+    operands_pack(&k->large, from, end, k_block * k->k_size, k_block_depth(k, k_block), k->panel,
+                  packed_block);
+    for (int64_t w = small.first; w < small.end; w++)
+        for (int64_t at = from / SIDE; at * SIDE < end; at++)
+            panel_pair_multiply(k, at, w, k_block, packed_block + (at - from / SIDE) * k->panel,
+                                packed + w * k->panel);
+}
+
 /* Packs `small` for a k-block. A thread that is ahead writes the buffer that no thread reads any
  * more. */
-static const char *small_pack(const plan *k, int64_t k_block, int thread, int threads) {
+static const char *small_pack(const amx_plan *k, int64_t k_block, int thread, int threads) {
     const int64_t copy = k->shared ? k_block % 2 : thread;
-    const int64_t length = k->small.all.length, all = up(length, SIDE) / SIDE;
-    const range panels = k->shared ? thread_range(all, thread, threads) : (range){0, all};
     char *to = k->packed_small + copy * k->small_size;
-    operands_pack(&k->small, panels.first * SIDE, lesser(panels.end * SIDE, length),
-                  k_block * k->k_size, k_block_depth(k, k_block), k->panel,
-                  to + panels.first * k->panel);
+    const int64_t count = slice_count(k, &k->small, k_block);
+    slices_pack(k, &k->small, k_block,
+                k->shared ? thread_range(count, thread, threads) : (range){0, count}, to);
     if (k->shared && threads > 1) {
 #pragma omp barrier
     }
     return to;
 }
 
-static void thread_run(const plan *k, int thread, int threads) {
-    const bool by_depth = k->splits > 1;
-    const range splits = by_depth ? thread_range(k->splits, thread, threads) : (range){0, 1};
-    const range blocks =
-        by_depth ? (range){0, k->blocks} : thread_range(k->blocks, thread, threads);
+static void blocks_run(const amx_plan *k, int thread, int threads) {
+    const bool by_splits = k->by == BY_SPLITS;
+    const range splits =
+        by_splits ? thread_range(k->splits, thread, threads) : (range){0, k->splits};
+    const range own =
+        thread_range(k->blocks * k->parts, by_splits ? 0 : thread, by_splits ? 1 : threads);
     const int64_t end = lesser(splits.end * k->split_blocks, k->k_blocks);
-    char *packed_block = k->packed_block + thread * (k->block / SIDE * k->panel);
-    tiles_open();
+    char *packed_block = k->packed_large + thread * (k->block / SIDE * k->panel);
     for (int64_t k_block = splits.first * k->split_blocks; k_block < end; k_block++) {
         const char *packed = small_pack(k, k_block, thread, threads);
-        for (int64_t block = blocks.first; block < blocks.end; block++)
-            block_multiply(k, block, k_block, packed, packed_block);
+        for (int64_t block = own.first / k->parts; block * k->parts < own.end; block++)
+            block_multiply(k, block, range_within(own, block * k->parts, k->parts), k_block, packed,
+                           packed_block);
     }
-    tiles_close();
+}
+
+/* -- by tiles */
+
+/* Packs the thread's slices of an operand for the k-blocks first .. end-1. */
+static void stage_pack(const amx_plan *k, const amx_operands *o, int64_t first, int64_t end,
+                       int thread, int threads, char *to) {
+    const int64_t panels = up(o->all.length, SIDE) / SIDE, each = slice_count(k, o, first);
+    const range own =
+        thread_range((end - first - 1) * each + slice_count(k, o, end - 1), thread, threads);
+    for (int64_t k_block = first; k_block < end; k_block++) {
+        const int64_t at = k_block - first;
+        slices_pack(k, o, k_block, range_within(own, at * each, slice_count(k, o, k_block)),
+                    to + at * panels * k->panel);
+    }
+}
+
+static void stage_multiply(const amx_plan *k, int64_t first, int64_t end, int thread, int threads) {
+    const int64_t tiles = k->large_panels * k->small_panels;
+    const range all = thread_range(ceiling(end - first, k->split_blocks) * tiles, thread, threads);
+    for (int64_t k_block = first; k_block < end; k_block++) {
+        const int64_t at = k_block - first;
+        const range own = range_within(all, at / k->split_blocks * tiles, tiles);
+        for (int64_t i = own.first; i < own.end; i++) {
+            const int64_t large = i / k->small_panels, small = i % k->small_panels;
+            panel_pair_multiply(k, large, small, k_block,
+                                k->packed_large + (at * k->large_panels + large) * k->panel,
+                                k->packed_small + (at * k->small_panels + small) * k->panel);
+        }
+    }
+}
+
+static void tiles_run(const amx_plan *k, int thread, int threads) {
+    for (int64_t first = 0, end; first < k->k_blocks; first = end) {
+        end = lesser(first + k->stage, k->k_blocks);
+        if (first && threads > 1) {
+#pragma omp barrier
+        }
+        stage_pack(k, &k->small, first, end, thread, threads, k->packed_small);
+        stage_pack(k, &k->large, first, end, thread, threads, k->packed_large);
+        if (threads > 1) {
+#pragma omp barrier
+        }
+        stage_multiply(k, first, end, thread, threads);
+    }
 }
 
 /* c = beta c + bias + splits in order, for the columns of one product. */
-static void row_merge(const plan *k, int64_t row, int64_t column) {
+static void row_merge(const amx_plan *k, int64_t row, int64_t column) {
     const int64_t stride = up(k->n, SIDE), split_size = up(k->m, SIDE) * stride;
     const gemm_offset at = offset_of(k, row, column);
     const float *x = k->partial + row * stride + column;
@@ -212,8 +250,13 @@ static void row_merge(const plan *k, int64_t row, int64_t column) {
 }
 
 /* Runs one of `threads` threads, which may be fewer than were requested. */
-static void thread_part(const plan *k, int thread, int threads) {
-    thread_run(k, thread, threads);
+static void thread_part(const amx_plan *k, int thread, int threads) {
+    tiles_open();
+    if (k->by == BY_TILES)
+        tiles_run(k, thread, threads);
+    else
+        blocks_run(k, thread, threads);
+    tiles_close();
     if (!k->partial) return;
     if (threads > 1) {
 #pragma omp barrier
@@ -261,59 +304,8 @@ static void product_add_odd(const gemm_group *p, int threads) {
 
 /* -- planning and running a product */
 
-/* Sets k-blocks and splits, by m, n and k alone. */
-static void set_depth(plan *k) {
-    const bool splits = k->m * k->n <= SMALL_SUMS && k->k >= 2 * SPLIT_BLOCK;
-    const int64_t most = splits ? SPLIT_BLOCK : K_BLOCK, k_blocks = (k->k + most - 1) / most;
-    k->k_size = up((k->k + k_blocks - 1) / k_blocks, DEPTH);
-    k->k_blocks = (k->k + k->k_size - 1) / k->k_size;
-    k->split_blocks = splits ? (k->k_blocks + K_SPLITS - 1) / K_SPLITS : k->k_blocks;
-    k->splits = (k->k_blocks + k->split_blocks - 1) / k->split_blocks;
-}
-
-static void set_blocks(plan *k, int threads) {
-    const int64_t length = k->large.all.length;
-    k->threads = k->m * k->n * k->k >= PARALLEL_WORK ? threads : 1;
-    k->panel = panel_bytes(&k->large.all, k->k_size);
-    k->small_size = up(k->small.all.length, SIDE) / SIDE * k->panel;
-    k->shared = k->splits == 1 && k->small_size > PRIVATE_BYTES;
-    const int64_t fits = BLOCK_BYTES / k->panel * SIDE;
-    const int64_t each = k->splits > 1 ? length : (length + k->threads - 1) / k->threads;
-    const int64_t blocks = (each + fits - 1) / fits;
-    k->block = up((each + blocks - 1) / blocks, SIDE);
-    k->blocks = (length + k->block - 1) / k->block;
-}
-
-/* a or b of all products. */
-static operands operands_of(plan *k, bool is_b, amx_parts parts) {
-    const gemm_group *p = k->one;
-    const bool many = k->sides == SIDES_DEPTH || k->sides == (is_b ? SIDES_COLUMNS : SIDES_ROWS);
-    operands o = {.count = many ? k->count : 1, .deep = k->sides == SIDES_DEPTH};
-    o.all = (operand){.stride = is_b ? p->ldb : p->lda,
-                      .length = is_b ? k->n : k->m,
-                      .depth = k->k,
-                      .along = is_b ? p->tb : !p->ta,
-                      .is_b = is_b,
-                      .parts = parts,
-                      .odd = &k->odd};
-    o.each = o.deep ? p->k : is_b ? p->n : p->m;
-    for (int i = 0; i < o.count; i++) o.x[i] = is_b ? p[i].b : p[i].a;
-    return o;
-}
-
-static void set_sizes(plan *k, amx_parts parts, int threads) {
-    const gemm_group *p = k->one;
-    k->m = p->m * (k->sides == SIDES_ROWS ? k->count : 1);
-    k->n = p->n * (k->sides == SIDES_COLUMNS ? k->count : 1);
-    k->k = p->k * (k->sides == SIDES_DEPTH ? k->count : 1);
-    k->small = operands_of(k, k->n <= k->m, parts);
-    k->large = operands_of(k, k->n > k->m, parts);
-    set_depth(k);
-    set_blocks(k, threads);
-}
-
 /* Concatenates the biases; columns after a product's last are zeros. */
-static void set_bias(plan *k, float *to, int64_t count) {
+static void set_bias(amx_plan *k, float *to, int64_t count) {
     memset(to, 0, (size_t)count * sizeof *to);
     k->bias = to;
     for (int64_t column = 0; column < k->n; column += k->one->n) {
@@ -322,16 +314,19 @@ static void set_bias(plan *k, float *to, int64_t count) {
     }
 }
 
-static bool set_scratch(plan *k, scratch_memory *scratch, sr_failure *why) {
-    const int64_t packed = k->small_size * (k->shared ? lesser(k->k_blocks, 2) : k->threads);
-    const int64_t packed_block = k->threads * (k->block / SIDE * k->panel);
-    const int64_t partial = k->splits > 1 ? k->splits * up(k->m, SIDE) * up(k->n, SIDE) : 0;
+static bool set_scratch(amx_plan *k, scratch_memory *scratch, sr_failure *why) {
+    const bool by_tiles = k->by == BY_TILES;
+    const int64_t copies = by_tiles ? k->stage : k->shared ? lesser(k->k_blocks, 2) : k->threads;
+    const int64_t packed = copies * k->small_size;
+    const int64_t packed_large =
+        k->panel * (by_tiles ? k->stage * k->large_panels : k->threads * (k->block / SIDE));
+    const int64_t partial = k->direct ? 0 : k->splits * up(k->m, SIDE) * up(k->n, SIDE);
     const int64_t bias = k->one->bias ? up(k->n, SIDE) : 0;
     const int64_t floats = (partial + bias) * (int64_t)sizeof(float);
-    k->packed_small = scratch_memory_of(scratch, (size_t)(packed + packed_block + floats), why);
+    k->packed_small = scratch_memory_of(scratch, (size_t)(packed + packed_large + floats), why);
     if (!k->packed_small) return false;
-    k->packed_block = k->packed_small + packed;
-    float *next = (float *)(k->packed_block + packed_block);
+    k->packed_large = k->packed_small + packed;
+    float *next = (float *)(k->packed_large + packed_large);
     if (partial) k->partial = next;
     if (bias) set_bias(k, next + partial, bias);
     return true;
@@ -370,8 +365,8 @@ bool amx_takes_together(gemm_group_sides sides, const gemm_group *one) {
 
 sr_status amx_products(scratch_memory *scratch, gemm_group_sides sides, int count,
                        const gemm_group *one, amx_parts parts, int threads, sr_failure *why) {
-    plan k = {.sides = sides, .count = count, .one = one};
-    set_sizes(&k, parts, threads);
+    amx_plan k = {.sides = sides, .count = count, .one = one};
+    amx_plan_set(&k, parts, threads);
     if (!set_scratch(&k, scratch, why)) return SR_MEMORY;
     for (int i = 0; i < (sides == SIDES_DEPTH ? 1 : count); i++) scale(&one[i]);
     if (k.threads == 1) {
