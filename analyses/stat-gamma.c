@@ -58,11 +58,11 @@ typedef struct bound {
 
 static const bound bounds[] = {
     {"lemma 2", "||dx_k||^2/||g_k||^2", "lemma2_max", NULL, false, ONE},
-    {"theorem 4, 25", "C1 = ||xhat_i||", "row_xhat_max", NULL, false, NO_LIMIT},
-    {"theorem 4, 26", "C2 = ||gamma g_i||", "row_q_max", NULL, false, NO_LIMIT},
-    {"theorem 4, 27", "C1^2", "row_xhat_max", NULL, true, OF_ALPHA},
-    {"theorem 4, 27 by feature", "Gamma", "Gamma_max", NULL, false, OF_ALPHA},
-    {"theorem 4, 28", "R = ||xhat_k||/||xhat_j||", "Gamma_max", "Gamma_min", false, NO_LIMIT},
+    {"theorem 4 (25)", "C1 = ||xhat_i||", "row_xhat_max", NULL, false, NO_LIMIT},
+    {"theorem 4 (26)", "C2 = ||gamma g_i||", "row_q_max", NULL, false, NO_LIMIT},
+    {"theorem 4 (27)", "C1^2", "row_xhat_max", NULL, true, OF_ALPHA},
+    {"theorem 4 (27 by feature)", "Gamma", "Gamma_max", NULL, false, OF_ALPHA},
+    {"theorem 4 (28)", "R = ||xhat_k||/||xhat_j||", "Gamma_max", "Gamma_min", false, NO_LIMIT},
     {"theorem 4", "||gamma g_i - nu xhat_i||", "row_dxhat_max", NULL, false, NO_LIMIT},
 };
 enum { BOUNDS = sizeof bounds / sizeof bounds[0], BLOCK = 4096 };

@@ -185,6 +185,11 @@ static sr_status print_bleu(const tool *from, const evaluate_values *v, const lo
         form.tokenizer = (bleu_tokenizer)text_find_word(BLEU_TOKENIZER_WORDS, v->bleu);
     bleu_interval interval = {.resamples = v->bootstrap, .seed = BLEU_SEED};
     char name[64], signature[BLEU_LINE], line[BLEU_LINE];
+    const int64_t tokenized = multi ? 0 : translator_tokenized(t->data, split);
+    if (tokenized >= BLEU_TOKENIZED_LINES) {
+        snprintf(name, sizeof name, "the %s text", name_of(split));
+        tool_warn(from, BLEU_TOKENIZED_WARNING, name, (long long)tokenized);
+    }
     bleu_scorer *s = score(from, v, t, split, &form, why);
     if (!s) return why->status;
     const bleu_counts sum = bleu_sum(s);

@@ -23,11 +23,17 @@
 #include <string.h>
 
 #include "score/score.h"
+#include "text/text.h"
 
 static const double LOG_OF_ZERO = -9999999999.0;
 
 double bleu_smooth_default(bleu_smoothing smoothing) {
     return smoothing == BLEU_SMOOTH_FLOOR ? 0.1 : smoothing == BLEU_SMOOTH_ADD_K ? 1 : 0;
+}
+
+bool bleu_seems_tokenized(bleu_text line) {
+    while (line.size && text_separates(line.byte[line.size - 1])) line.size--;
+    return line.size >= 2 && memcmp(line.byte + line.size - 2, " .", 2) == 0;
 }
 
 void bleu_counts_add(bleu_counts *sum, const bleu_counts *more) {

@@ -79,6 +79,14 @@ typedef struct bleu_text {
     size_t size;
 } bleu_text;
 
+/* sacreBLEU's warning about a text in which BLEU_TOKENIZED_LINES lines or more end in " .", blanks
+ * after it aside. Arguments of the format: the name of the text, and the number of these lines. */
+bool bleu_seems_tokenized(bleu_text line);
+enum { BLEU_TOKENIZED_LINES = 100 };
+#define BLEU_TOKENIZED_WARNING                                                                     \
+    "%s: %lld lines end in a tokenized period (' .'): BLEU of tokenized text is not comparable; "  \
+    "detokenize it"
+
 typedef struct bleu_scorer bleu_scorer;
 
 bleu_scorer *bleu_create(const bleu_form *form); /* NULL when out of memory */

@@ -196,3 +196,12 @@ bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split s
     bleu_free(s);
     return NULL;
 }
+
+int64_t translator_tokenized(const dataset *d, data_split split) {
+    int64_t lines = 0;
+    for (int64_t i = 0; i < data_pairs(d, split); i++) {
+        const data_line line = data_reference(d, split, i);
+        lines += line.byte && bleu_seems_tokenized((bleu_text){line.byte, line.length});
+    }
+    return lines;
+}

@@ -48,5 +48,7 @@ sr_status translator_text(const translator *t, translator_line line, const hypot
  * training text, subwords joined. NULL on failure, also when stopped (*why untouched then). */
 bleu_scorer *translator_bleu(const translator *t, const dataset *d, data_split split,
                              const bleu_form *form, sr_failure *why);
+/* How many references of a split seem to be tokenized (bleu_seems_tokenized). */
+int64_t translator_tokenized(const dataset *d, data_split split);
 
 #endif

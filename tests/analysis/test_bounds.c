@@ -83,11 +83,11 @@ static void statements(void **state) {
     (void)state;
     static const line want[ROWS_OF_PN] = {
         {"lemma 2", 1, 2, 3, 1, "yes"},
-        {"theorem 4, 25", 2.5, 2, 3, NAN, "-"},
-        {"theorem 4, 26", 7, 2, 1, NAN, "-"},
-        {"theorem 4, 27", 6.25, 2, 3, 10, "yes"},
-        {"theorem 4, 27 by feature", 12, 3, 2, 10, "no"},
-        {"theorem 4, 28", 4, 2, 3, NAN, "-"},
+        {"theorem 4 (25)", 2.5, 2, 3, NAN, "-"},
+        {"theorem 4 (26)", 7, 2, 1, NAN, "-"},
+        {"theorem 4 (27)", 6.25, 2, 3, 10, "yes"},
+        {"theorem 4 (27 by feature)", 12, 3, 2, 10, "no"},
+        {"theorem 4 (28)", 4, 2, 3, NAN, "-"},
         {"theorem 4", 4, 2, 1, NAN, "-"},
     };
     static const line of_pnv = {"lemma 2", 1.25, 2, 1, 1, "no"};

@@ -195,19 +195,12 @@ static int print_scores(const tool *t, const bleu_scorer *s, const bleu_options 
     return status;
 }
 
-/* sacreBLEU's warning about a text that seems to be tokenized, for references, too. */
 static void warn_tokenized(const tool *t, const file_bytes *f) {
-    enum { MANY = 100 };
     int64_t lines = 0;
-    for (line_walk w = {.file = f}; line_walk_next(&w);) {
-        while (w.length && text_separates(w.line[w.length - 1])) w.length--;
-        lines += w.length >= 2 && memcmp(w.line + w.length - 2, " .", 2) == 0;
-    }
-    if (lines >= MANY)
-        tool_warn(t,
-                  "%s: %lld lines end in a tokenized period (' .'): BLEU of tokenized text is not "
-                  "comparable; detokenize it",
-                  f->path, (long long)lines);
+    for (line_walk w = {.file = f}; line_walk_next(&w);)
+        lines += bleu_seems_tokenized((bleu_text){w.line, w.length});
+    if (lines >= BLEU_TOKENIZED_LINES)
+        tool_warn(t, BLEU_TOKENIZED_WARNING, f->path, (long long)lines);
 }
 
 static int score_files(const tool *t, const bleu_files *f, const bleu_options *o, bool multi) {
