@@ -21,6 +21,13 @@ typedef struct reader_answer {
     bool has;
 } reader_answer;
 
+/* Means of tokens and rows at some steps of a site (comparable.c). */
+typedef struct reader_looks {
+    bool known;
+    int64_t site;
+    double tokens, rows;
+} reader_looks;
+
 typedef struct open_file_cache open_file_cache;
 
 typedef struct reader_shelf {
@@ -33,6 +40,8 @@ typedef struct reader_shelf {
     int next_band;
     reader_answer answer[64];
     int answers;
+    reader_looks looks[4];
+    int next_looks;
 } reader_shelf;
 
 /* The open file; opens it again if necessary. 0 when that fails. */
