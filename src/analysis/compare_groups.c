@@ -85,11 +85,13 @@ static void member_free(member *m, int64_t count) {
     free(m->at), free(m->one);
 }
 
+enum { MANY = 16 }; /* series for which threads are worth it */
+
 /* Threads take one series after the other: each has its own stream of random numbers. */
 static sr_status make_samples(member *m, const compare_runs *p, const batch *b,
                               double *const *value, int64_t length, sr_failure *why) {
     sr_failure first = {0};
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if (b->count >= MANY)
     for (int64_t j = 0; j < b->count; j++) {
         sr_failure own = {0};
         if (!m->at[j]) continue;

@@ -303,6 +303,7 @@ static sr_status load(trailer *e, int fd, const char *path, sr_failure *why) {
         return SR_OK;
     const uint64_t length = positional_io_number(footer + 24, 8);
     e->gaps = (uint32_t)positional_io_number(footer + 44, 4);
+    e->checksum = (uint32_t)positional_io_number(footer + 56, 4);
     e->kind =
         positional_io_number(footer + 20, 4) == TRAILER_FINAL ? TRAILER_FINAL : TRAILER_JOURNAL;
     e->end = positional_io_number(footer + 32, 8);
@@ -312,8 +313,8 @@ static sr_status load(trailer *e, int fd, const char *path, sr_failure *why) {
     const uint64_t count = positional_io_number(footer + 40, 4), table = count * ENTRY + FOOTER;
     uint64_t copies; /* bytes; they must fill the rest of the trailer */
     ok = ok && table <= length &&
-         checksum_table_open(&e->entries, fd, e->size - table, count, e->end,
-                             (uint32_t)positional_io_number(footer + 56, 4), &copies, &memory) &&
+         checksum_table_open(&e->entries, fd, e->size - table, count, e->end, e->checksum, &copies,
+                             &memory) &&
          copies == length - table && load_copies(e, fd, e->size - length, &memory);
     if (ok) return SR_OK;
     extent_map_free(&e->map), checksum_table_free(&e->entries);
@@ -341,6 +342,16 @@ sr_status trailer_load(trailer *e, const char *path, sr_failure *why) {
 void trailer_free(trailer *e) {
     extent_map_free(&e->map), checksum_table_free(&e->entries);
     *e = (trailer){0};
+}
+
+void trailer_doze(trailer *e) {
+    checksum_table_free(&e->entries);
+    e->dozes = true;
+}
+
+bool trailer_is_same(const trailer *a, const trailer *b) {
+    return a->size == b->size && a->end == b->end && a->gaps == b->gaps &&
+           a->checksum == b->checksum;
 }
 
 /* -- using ----------------------------------------------------------------------------------- */

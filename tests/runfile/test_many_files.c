@@ -1,5 +1,6 @@
 /* test_many_files.c -- more run files at once than a process may have descriptors: those that rest
  * are what they were when they are read again, or a failure that names them. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -129,6 +130,47 @@ static void copy_file(const char *from, const char *to) {
     fclose(in), assert_int_equal(fclose(out), 0);
 }
 
+/* The same file by its inode, with the bytes of another run. */
+static void changed_files_are_refused(void **state) {
+    (void)state;
+    sr_runfile *run[FILES];
+    sr_failure changed = {0}, same = {0};
+    write_runs(40);
+    open_runs(run, 40);
+    copy_file(path_of(3), path_of(0)); /* 0 rests; of as many steps, with another seed */
+    read_loss(run[0], &changed);
+    check_failure(&changed, SR_IO, "many0.h5: changed while it was analysed");
+    copy_file(path_of(1), path_of(2)); /* another length */
+    copy_file(path_of(4), path_of(2));
+    read_loss(run[2], &same);
+    check_failure(&same, SR_IO, "many2.h5: changed while it was analysed");
+    close_runs(run, 40);
+}
+
+/* Runs of a study have their sites, metrics and names in common, and a resting file no table of
+ * checksums. HDF5 keeps what it took for the first files. */
+static void a_resting_file_takes_little_memory(void **state) {
+    (void)state;
+    enum { MANY = 160, FIRST = 80, MOST = 4096 };
+    static sr_runfile *run[MANY];
+    sr_failure why = {0};
+    size_t before = 0;
+    double loss;
+    write_runs(MANY);
+    for (int i = 0; i < MANY; i++) {
+        run[i] = sr_run_open_beside(path_of(i), i ? run[0] : NULL, &why);
+        if (!run[i]) fail_msg("file %d: %s", i, why.text);
+        check_ok(sr_run_step_reals(run[i], "loss", 0, 1, &loss, &why), &why);
+        assert_true(sr_run_has_scalar(run[i], "rows"));
+        if (i == FIRST - 1) before = mallinfo2().uordblks;
+    }
+    const size_t each = (mallinfo2().uordblks - before) / (MANY - FIRST);
+    if (each > MOST) fail_msg("%zu bytes for each file, at most %d", each, MOST);
+    sample_check(run[0], 0, 2);
+    sample_check(run[MANY - 1], 0, 2);
+    close_runs(run, MANY);
+}
+
 /* Opened while it is written, as PATH.part, read when .part is off its name. A process cannot have
  * one file open for writing and for reading: the reader has a copy. */
 static void a_writer_may_finish(void **state) {
@@ -158,7 +200,9 @@ int main(void) {
         cmocka_unit_test(resting_files_are_read_again),
         cmocka_unit_test(files_are_closed_in_any_order),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(changed_files_are_refused),
         cmocka_unit_test(a_writer_may_finish),
+        cmocka_unit_test(a_resting_file_takes_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,11 +87,10 @@ static void write_task(report *r, const char *task) {
     fputs("</h4>\n", r->page);
 }
 
-/* A table of the runs of each task that has `least` of them, under its name where `named`; their
+/* A table of the first `runs` runs for each task that has `least` of them, under its name where `named`; their
  * number. */
-static sr_status write_by_task(report *r, const report_table *t, int least, bool named, int *tables,
-                               sr_failure *why) {
-    const int runs = r->request->runs;
+static sr_status write_by_task(report *r, const report_table *t, int runs, int least, bool named,
+                               int *tables, sr_failure *why) {
     char **path = calloc((size_t)runs, sizeof *path);
     sr_status status = path ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     *tables = 0;
@@ -122,22 +121,25 @@ static bool has_tasks(const report *r) {
 sr_status report_ends(report *r, sr_failure *why) {
     int tables;
     report_title(r, 3, "report-ends", ends.title);
-    return write_by_task(r, &ends, 1, has_tasks(r), &tables, why);
+    return write_by_task(r, &ends, r->request->runs, 1, has_tasks(r), &tables, why);
 }
 
 static bool has_pair(const report *r) {
-    for (int i = 0; i < r->request->runs; i++)
+    for (int i = 0; i < report_own(r); i++)
         for (int k = 0; k < i; k++)
             if (strcmp(r->request->run[i].task, r->request->run[k].task) == 0) return true;
     return false;
 }
 
-/* Runs of other tasks than the first run's have no site in common with it. */
+/* Runs of other tasks than the first run's have no site in common with it. A run has a row for each
+ * site and statistic, so that only runs with tables of their own are compared. */
 sr_status report_ratios(report *r, sr_failure *why) {
     int tables;
     if (!has_pair(r)) return SR_OK;
     report_title(r, 3, "report-ratios", ratios.title);
-    return write_by_task(r, &ratios, 2, true, &tables, why);
+    sr_status status = write_by_task(r, &ratios, report_own(r), 2, true, &tables, why);
+    report_others(r);
+    return status;
 }
 
 /* What differs between the runs comes first. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "runfile/abi_struct.h"
+#include "runfile/read/file/open_file_cache.h"
 #include "statrec/runfile.h"
 
 /* Statistics with this prefix and suffix; a prefix that ends in _ allows any text between them. */
@@ -96,7 +97,7 @@ unsigned sr_depends(const char *statistic, sr_instead *instead) {
 
 /* -- two runs -------------------------------------------------------------------------------- */
 
-enum { LOOKS = 64 }; /* steps, spread over the run */
+enum { LOOKS = 64, SHORT_RUN = 4096 }; /* steps, spread over the run; steps read at once */
 
 /* Mean of the finite values; NaN if there are none. */
 static double mean_of(const double *value, int count) {
@@ -107,21 +108,54 @@ static double mean_of(const double *value, int count) {
     return n ? sum / n : NAN;
 }
 
-/* Estimates tokens of a pass and valid rows of the site. */
-static void sample_run(const sr_runfile *f, int64_t site, double *tokens, double *rows_here) {
+/* Tokens of a pass and valid rows of a site at some steps. */
+typedef struct run_sample {
+    int count;
+    double tokens[LOOKS], rows[LOOKS];
+} run_sample;
+
+/* One value at a time: a long run. */
+static void look_at_steps(const sr_runfile *f, int64_t site, run_sample *s) {
     const int64_t steps = sr_run_get_info(f)->steps;
-    const int looks = steps < LOOKS ? (int)steps : LOOKS;
-    double of_tokens[LOOKS], of_rows[LOOKS];
-    for (int i = 0; i < looks; i++) {
+    for (int i = 0; i < s->count; i++) {
         float raw = NAN;
         int64_t n;
-        const bool read = sr_run_step_ints(f, "tokens", i * steps / looks, 1, &n, NULL) == SR_OK;
-        of_tokens[i] = read ? (double)n : NAN;
-        sr_run_scalar(f, "rows", site, i * steps / looks, 1, &raw, NULL);
-        of_rows[i] = (double)raw;
+        const bool read = sr_run_step_ints(f, "tokens", i * steps / s->count, 1, &n, NULL) == SR_OK;
+        s->tokens[i] = read ? (double)n : NAN;
+        sr_run_scalar(f, "rows", site, i * steps / s->count, 1, &raw, NULL);
+        s->rows[i] = (double)raw;
     }
-    *tokens = mean_of(of_tokens, looks);
-    *rows_here = mean_of(of_rows, looks);
+}
+
+/* Columns of a short run: false if one is unreadable, which single values may be not. */
+static bool look_at_columns(const sr_runfile *f, int64_t site, run_sample *s) {
+    int64_t tokens[SHORT_RUN];
+    float valid[SHORT_RUN];
+    const int64_t steps = sr_run_get_info(f)->steps;
+    if (steps > SHORT_RUN || sr_run_step_ints(f, "tokens", 0, steps, tokens, NULL) != SR_OK ||
+        sr_run_scalar(f, "rows", site, 0, steps, valid, NULL) != SR_OK)
+        return false;
+    for (int i = 0; i < s->count; i++) {
+        s->tokens[i] = (double)tokens[i * steps / s->count];
+        s->rows[i] = (double)valid[i * steps / s->count];
+    }
+    return true;
+}
+
+/* Estimates tokens of a pass and valid rows of the site. Keeps the answer: a run is compared once
+ * for each statistic, and the first run with all others. */
+static reader_looks sample_run(const sr_runfile *f, int64_t site) {
+    reader_shelf *shelf = f->shelf;
+    const int places = sizeof shelf->looks / sizeof shelf->looks[0];
+    for (int i = 0; i < places; i++)
+        if (shelf->looks[i].known && shelf->looks[i].site == site) return shelf->looks[i];
+    const int64_t steps = sr_run_get_info(f)->steps;
+    run_sample s = {.count = steps < LOOKS ? (int)steps : LOOKS};
+    if (!look_at_columns(f, site, &s)) look_at_steps(f, site, &s);
+    reader_looks *kept = &shelf->looks[shelf->next_looks];
+    shelf->next_looks = (shelf->next_looks + 1) % places;
+    *kept = (reader_looks){true, site, mean_of(s.tokens, s.count), mean_of(s.rows, s.count)};
+    return *kept;
 }
 
 static bool differ(const char *a, const char *b) {
@@ -160,16 +194,14 @@ static bool batches_differ(const sr_runfile *a, const sr_runfile *b) {
 unsigned sr_differences(const sr_runfile *a, int64_t site_a, const sr_runfile *b, int64_t site_b) {
     const sr_run_info *x = sr_run_get_info(a), *y = sr_run_get_info(b);
     const sr_run_site *at = sr_run_get_site(a, site_a), *other = sr_run_get_site(b, site_b);
-    double tokens[2], rows_of[2];
     unsigned found = 0;
     if (a == b && site_a == site_b) return 0;
-    sample_run(a, site_a, &tokens[0], &rows_of[0]);
-    sample_run(b, site_b, &tokens[1], &rows_of[1]);
+    const reader_looks here = sample_run(a, site_a), there = sample_run(b, site_b);
     if (at->width != other->width) found |= SR_DEPENDS_WIDTH;
     if (differ(x->model, y->model) || differ(x->data, y->data)) found |= SR_DEPENDS_SCALE;
-    if (differ(x->loss_reduction, y->loss_reduction) || apart(tokens[0], tokens[1]))
+    if (differ(x->loss_reduction, y->loss_reduction) || apart(here.tokens, there.tokens))
         found |= SR_DEPENDS_LOSS;
-    if (apart(rows_of[0], rows_of[1])) found |= SR_DEPENDS_ROWS;
+    if (apart(here.rows, there.rows)) found |= SR_DEPENDS_ROWS;
     if (batches_differ(a, b)) found |= SR_DEPENDS_BATCHES;
     if (at->alpha < other->alpha || at->alpha > other->alpha) found |= SR_DEPENDS_ALPHA;
     return found;

@@ -16,7 +16,7 @@
 #include "runfile/read/file/open_file_cache.h"
 #include "runfile/read/file/read_column.h"
 #include "runfile/read/file/read_growing.h"
-#include "runfile/read/file/scalar_cache.h"
+#include "runfile/read/file/shared_tables.h"
 #include "runfile/read/read_trailer.h"
 #include "runfile/site_method.h"
 
@@ -485,7 +485,7 @@ static void free_text(const char *text) {
 void sr_run_close(sr_runfile *f) {
     if (!f) return;
     reader_leave(f);
-    if (f->shelf) h5_close(f->shelf->file, NULL);
+    if (f->shelf) reader_drop_cache(f), h5_close(f->shelf->file, NULL), free(f->shelf->answer);
     if (f->end) trailer_free(f->end);
     free(f->end);
 #define FREE(name) free_text(f->info.name);
@@ -493,13 +493,11 @@ void sr_run_close(sr_runfile *f) {
 #undef FREE
     free_text(f->info.status), free_text(f->info.reason);
     free_text(f->info.finished), free_text(f->info.weights_digest), free_text(f->info.ranks);
-    free(f->declared);
-    for (int i = 0; i < READER_GROUPS; i++) free(f->names[i].name);
+    shared_tables_free(f);
     for (reader_text *t = *f->texts, *next; t; t = next) {
         next = t->next;
         free(t->dataset), free(t->text), free(t);
     }
-    scalar_cache_free(f), map_free(&f->site_names), free(f->site_of), free(f->damage);
-    free(f->texts), free(f->shelf), free(f->site), free(f->metric), free(f->path);
+    free(f->damage), free(f->texts), free(f->shelf), free(f->path);
     free(f);
 }

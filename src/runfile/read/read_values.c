@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/containers/vector.h"
 #include "runfile/abi_struct.h"
 #include "runfile/read/datasets/read_custom.h"
 #include "runfile/read/datasets/read_metrics.h"
@@ -48,14 +49,15 @@ static sr_status open_kept(const sr_runfile *f, reader_kept *k, const run_column
 /* The column, which stays open between calls. */
 static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_kept **kept,
                              sr_failure *why) {
-    reader_shelf *shelf = f->shelf;
-    const int slots = sizeof shelf->kept / sizeof shelf->kept[0];
+    reader_cache *cache = reader_cache_of(f, why);
+    if (!cache) return SR_MEMORY;
+    const int slots = sizeof cache->kept / sizeof cache->kept[0];
     for (int i = 0; i < slots; i++) {
-        *kept = &shelf->kept[i];
+        *kept = &cache->kept[i];
         if ((*kept)->column == c) return SR_OK;
     }
-    *kept = &shelf->kept[shelf->next];
-    shelf->next = (shelf->next + 1) % slots;
+    *kept = &cache->kept[cache->next];
+    cache->next = (cache->next + 1) % slots;
     return open_kept(f, *kept, c, false, why);
 }
 
@@ -63,14 +65,14 @@ static sr_status keep_column(const sr_runfile *f, const run_column *c, reader_ke
 static bool has_values(const sr_runfile *f, const run_column *c, int64_t rows) {
     reader_shelf *shelf = f->shelf;
     if (!c) return false;
-    for (int i = 0; i < shelf->answers; i++)
+    for (int64_t i = 0; i < shelf->answers; i++)
         if (shelf->answer[i].column == c) return shelf->answer[i].has;
     reader_kept *kept;
     const bool open = keep_column(f, c, &kept, NULL) == SR_OK;
     const bool has =
         open ? rows == 0 || h5_stored_bytes_or(kept->set, NULL) != 0 : reader_has_column(f, c);
-    const int room = sizeof shelf->answer / sizeof shelf->answer[0];
-    if (!f->unfinished && shelf->answers < room)
+    if (!f->unfinished && vector_reserve(&shelf->answer, &shelf->answer_capacity,
+                                         shelf->answers + 1, sizeof *shelf->answer))
         shelf->answer[shelf->answers++] = (reader_answer){c, has};
     return has;
 }

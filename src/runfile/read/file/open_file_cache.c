@@ -14,6 +14,7 @@
 #include "journal/trailer.h"
 #include "runfile/read/file/read_growing.h"
 #include "runfile/read/file/scalar_cache.h"
+#include "runfile/read/file/shared_tables.h"
 
 enum { OPEN = 32 };
 
@@ -21,6 +22,7 @@ struct open_file_cache {
     const sr_runfile *open[OPEN];
     int next; /* slot of the file to close next */
     int files;
+    shared_tables *tables;
 };
 
 sr_status reader_open_file(const char *path, trailer *end, bool *unfinished, int64_t *cut_at,
@@ -31,18 +33,33 @@ sr_status reader_open_file(const char *path, trailer *end, bool *unfinished, int
     return h5_open(path, state, end, file, why);
 }
 
+static bool is_intact(const trailer *e) {
+    return e->kind == TRAILER_FINAL && !e->damaged && e->map.count == 0;
+}
+
+reader_cache *reader_cache_of(const sr_runfile *f, sr_failure *why) {
+    reader_shelf *s = f->shelf;
+    if (!s->cache && !(s->cache = calloc(1, sizeof *s->cache)))
+        sr_fail(why, SR_MEMORY, "%s: out of memory for its cache", f->path);
+    return s->cache;
+}
+
+void reader_drop_cache(const sr_runfile *f) {
+    reader_cache *c = f->shelf->cache;
+    if (!c) return;
+    for (size_t i = 0; i < sizeof c->kept / sizeof c->kept[0]; i++)
+        h5_close_dataset(c->kept[i].set);
+    for (size_t i = 0; i < sizeof c->band / sizeof c->band[0]; i++) free(c->band[i].value);
+    free(c);
+    f->shelf->cache = NULL;
+}
+
 static void close_for_now(const sr_runfile *f) {
     reader_shelf *s = f->shelf;
-    for (size_t i = 0; i < sizeof s->kept / sizeof s->kept[0]; i++) {
-        h5_close_dataset(s->kept[i].set);
-        s->kept[i] = (reader_kept){0};
-    }
-    for (size_t i = 0; i < sizeof s->band / sizeof s->band[0]; i++) {
-        free(s->band[i].value);
-        s->band[i] = (scalar_cache){0};
-    }
+    reader_drop_cache(f);
     h5_close(s->file, NULL);
     s->file = 0;
+    if (is_intact(f->end)) trailer_doze(f->end);
 }
 
 static void enter(const sr_runfile *f) {
@@ -69,13 +86,29 @@ static char *find_again(const sr_runfile *f, sr_failure *why) {
     return NULL;
 }
 
+/* Reads the trailer again: the file must be the one that was opened. */
+static sr_status wake_trailer(const sr_runfile *f, const char *path, sr_failure *why) {
+    trailer now;
+    if (!f->end->dozes) return SR_OK;
+    sr_status status = trailer_load(&now, path, why);
+    if (status != SR_OK) return status;
+    if (is_intact(&now) && trailer_is_same(&now, f->end)) {
+        *f->end = now;
+        return SR_OK;
+    }
+    trailer_free(&now);
+    return sr_fail(why, SR_IO, "%s: changed while it was analysed", f->path);
+}
+
 sr_status reader_wake(const sr_runfile *f, sr_failure *why) {
     bool unfinished;
     int64_t cut_at;
     if (f->shelf->file || !f->shelf->pool) return SR_OK;
     char *path = find_again(f, why);
     if (!path) return SR_IO;
-    sr_status status = reader_open_file(path, f->end, &unfinished, &cut_at, &f->shelf->file, why);
+    sr_status status = wake_trailer(f, path, why);
+    if (status == SR_OK)
+        status = reader_open_file(path, f->end, &unfinished, &cut_at, &f->shelf->file, why);
     if (status == SR_OK) enter(f);
     free(path);
     return status;
@@ -95,6 +128,7 @@ sr_status reader_join(sr_runfile *f, const sr_runfile *beside, sr_failure *why) 
     }
     f->shelf->pool = p;
     p->files++;
+    shared_tables_join(f, &p->tables);
     enter(f);
     return SR_OK;
 }
@@ -103,6 +137,7 @@ void reader_leave(sr_runfile *f) {
     open_file_cache *p = f->shelf ? f->shelf->pool : NULL;
     if (!p) return;
     f->shelf->pool = NULL;
+    shared_tables_leave(f, &p->tables);
     for (int i = 0; i < OPEN; i++)
         if (p->open[i] == f) p->open[i] = NULL;
     if (--p->files == 0) free(p);

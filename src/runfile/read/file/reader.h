@@ -17,6 +17,8 @@ typedef struct reader_names {
     int count;
 } reader_names;
 
+typedef struct shared_tables shared_tables;
+
 enum { READER_GROUPS = 5 };
 extern const char *const reader_group_names[READER_GROUPS];
 
@@ -35,6 +37,8 @@ struct sr_runfile {
     int declared_count;
     int64_t declared_metrics; /* -1: the file predates the declaration of metrics */
     reader_names names[READER_GROUPS];
+    shared_tables
+        *shared;         /* has the tables above, from `site` on; NULL: they are this file's own */
     reader_text **texts; /* head of a list; filled even of a const file */
     struct reader_shelf *shelf;
     struct damage *damage; /* [damages] found while opening */

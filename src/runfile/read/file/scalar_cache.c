@@ -35,28 +35,24 @@ static sr_status fill_band(const sr_runfile *f, scalar_cache *b, const run_colum
     return status;
 }
 
-/* The entry that has these rows, or the one to replace next. */
-static scalar_cache *choose_band(const sr_runfile *f, const run_column *c, const h5_rows *rows) {
-    reader_shelf *shelf = f->shelf;
-    const int bands = sizeof shelf->band / sizeof shelf->band[0];
+/* The entry that has these rows, or the one to replace next. NULL when out of memory. */
+static scalar_cache *choose_band(const sr_runfile *f, const run_column *c, const h5_rows *rows,
+                                 sr_failure *why) {
+    reader_cache *cache = reader_cache_of(f, why);
+    if (!cache) return NULL;
+    const int bands = sizeof cache->band / sizeof cache->band[0];
     for (int i = 0; i < bands; i++)
-        if (holds(&shelf->band[i], c, rows->column, rows)) return &shelf->band[i];
-    scalar_cache *b = &shelf->band[shelf->next_band];
-    shelf->next_band = (shelf->next_band + 1) % bands;
+        if (holds(&cache->band[i], c, rows->column, rows)) return &cache->band[i];
+    scalar_cache *b = &cache->band[cache->next_band];
+    cache->next_band = (cache->next_band + 1) % bands;
     return b;
-}
-
-void scalar_cache_free(sr_runfile *f) {
-    reader_shelf *shelf = f->shelf;
-    for (size_t i = 0; shelf && i < sizeof shelf->band / sizeof shelf->band[0]; i++)
-        free(shelf->band[i].value);
 }
 
 sr_status scalar_cache_read(const sr_runfile *f, const run_column *c, const h5_rows *rows,
                             scalar_cache_read_fn *read, float *value, sr_failure *why) {
-    scalar_cache *b = choose_band(f, c, rows);
-    sr_status status = SR_OK;
-    if (!holds(b, c, rows->column, rows))
+    scalar_cache *b = choose_band(f, c, rows, why);
+    sr_status status = b ? SR_OK : SR_MEMORY;
+    if (b && !holds(b, c, rows->column, rows))
         status = fill_band(f, b, c, rows->column, rows, read, why);
     for (int64_t i = 0; i < rows->count && status == SR_OK; i++)
         value[i] = b->value[i * b->rows.columns + rows->column - b->rows.column];

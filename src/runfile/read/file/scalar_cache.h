@@ -14,7 +14,6 @@ typedef struct scalar_cache {
 typedef sr_status scalar_cache_read_fn(const sr_runfile *f, const run_column *c,
                                        const h5_rows *rows, h5_type type, void *value,
                                        sr_failure *why);
-void scalar_cache_free(sr_runfile *f);
 /* Whether reads of `count` rows of one site use the cache. */
 bool scalar_cache_holds(const sr_runfile *f, int64_t count);
 sr_status scalar_cache_read(const sr_runfile *f, const run_column *c, const h5_rows *rows,
