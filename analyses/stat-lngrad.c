@@ -22,8 +22,8 @@
  * them above about 1e-7. Files do not store row gradients, so /vectors do not suffice.
  * docs/definitions.md has the released variants.
  *
- * Equation 7 and Theorem 2 have a row per site and statistic: --stat y_outside,phi_mean,z_mean,
- * z_exact, custom scalars of statrec train --theorems-every (src/observe/theorem_scalars.c).
+ * Equation 7 and Theorem 2 have a row per site and statistic: --stat y_outside,z_mean,z_exact,
+ * custom scalars of statrec train --theorems-every (src/observe/theorem_scalars.c).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -229,10 +229,8 @@ int main(int argc, char **argv) {
         .does =
             "Mean and variance over features of the gradients at layer normalization, per site,\n"
             "against the exact values of Theorem 1 (Understanding and Improving LayerNorm).\n"
-            "With another --stat: a summary of those statistics, as in the other analyses. "
-            "Equation\n"
-            "7 and Theorem 2, after statrec train --theorems-every: "
-            "y_outside,phi_mean,z_mean,z_exact.",
+            "With another --stat: a summary of those statistics, as in the other analyses;\n"
+            "y_outside,z_mean,z_exact after statrec train --theorems-every: equation 7, Theorem 2.",
         .stat = stats,
         .statistics = STATISTICS,
         .custom = true,

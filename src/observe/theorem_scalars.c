@@ -5,8 +5,6 @@
  * of d features and divide by s, y = (x - mean)/s, in double from x:
  *
  *     y_outside  share of the entries with |y| >= 10; the paper expects 0.01 at most  equation 7
- *     phi_mean   mean over k of phi_k/C, phi = C (1 - k y), of the row where it is
- *                farthest from 1; the theorem has 1                                   Theorem 2
  *     z_mean     largest of the rows: |mean over k of z_k| / |C k|, z as written; the
  *                theorem has at most 1                                                Theorem 2
  *     z_exact    the same by the closed form, mean over k of y_k^2
@@ -34,7 +32,6 @@
 
 typedef enum {
     Y_OUTSIDE,
-    PHI_MEAN,
     Z_MEAN,
     Z_EXACT,
     LEMMA2_MAX,
@@ -50,8 +47,6 @@ typedef enum {
 static const char *const names[NUMBERS][2] = {
     {"y_outside", "share of the entries of valid rows with |y| >= 10, y = (x - mean)/s of the row; "
                   "AdaNorm's paper expects less than 0.01 (equation 7)"},
-    {"phi_mean", "AdaNorm: mean over features of phi/C, of the row where it is farthest from 1; "
-                 "Theorem 2 has 1"},
     {"z_mean", "AdaNorm: largest over rows of |mean over features of z| / |C k|; Theorem 2 has at "
                "most 1"},
     {"z_exact", "AdaNorm: z_mean by the closed form, largest over rows of mean[y^2]"},
@@ -91,7 +86,7 @@ static double param_or(const norm_view *o, const char *name, double absent) {
 
 /* What one row adds to: outside is a count, the others are those of the rows before. */
 typedef struct row_numbers {
-    double outside, phi, z, exact;
+    double outside, z, exact;
 } row_numbers;
 
 typedef struct row_rule {
@@ -103,7 +98,7 @@ static void take_row(const norm_view *o, const row_rule *rule, int64_t i, row_nu
     const int64_t d = o->call->features;
     const real *x = row_at(o, o->x, i), *z = row_at(o, o->y, i);
     const double eps = o->call->options->eps;
-    double mean = 0, squares = 0, sum_y = 0, sum_z = 0;
+    double mean = 0, squares = 0, sum_z = 0;
     for (int64_t k = 0; k < d; k++) mean += (double)x[k] / (double)d;
     for (int64_t k = 0; k < d; k++) squares += ((double)x[k] - mean) * ((double)x[k] - mean);
     const double v = squares / ((double)d - rule->ddof);
@@ -111,11 +106,8 @@ static void take_row(const norm_view *o, const row_rule *rule, int64_t i, row_nu
     for (int64_t k = 0; k < d; k++) {
         const double y = ((double)x[k] - mean) / s;
         to->outside += !(fabs(y) < 10);
-        sum_y += y;
         sum_z += (double)z[k];
     }
-    const double phi = 1 - rule->k * sum_y / (double)d;
-    if (fabs(phi - 1) > fabs(to->phi - 1) || isnan(phi)) to->phi = phi;
     keep_largest(&to->z, fabs(sum_z / (double)d) / fabs(rule->C * rule->k));
     keep_largest(&to->exact, squares / (s * s) / (double)d);
 }
@@ -127,13 +119,12 @@ static void look_at_rows(void *of, int site, const norm_view *o, sr_failure *why
     const row_rule rule = {param_or(o, "unbiased", 0), param_or(o, "C", 1), param_or(o, "k", 0),
                            param_or(o, "placement", 0) != 0};
     const int64_t n = o->call->rows->valid;
-    row_numbers found = {.phi = 1};
+    row_numbers found = {0, 0, 0};
     (void)why;
     if (strcmp(m->axis, "row") != 0 || (m->uses & both) != both || !o->x || !o->y || n == 0) return;
     for (int64_t i = 0; i < n; i++) take_row(o, &rule, i, &found);
-    const double value[] = {found.outside / (double)(n * o->call->features), found.phi, found.z,
-                            found.exact};
-    const int count = rule.C != 0 && rule.k != 0 ? 4 : 1;
+    const double value[] = {found.outside / (double)(n * o->call->features), found.z, found.exact};
+    const int count = rule.C != 0 && rule.k != 0 ? 3 : 1;
     for (int i = 0; i < count; i++)
         sr_put_scalar(t->recorder, hooks_site(t->hooks, site), t->id[Y_OUTSIDE + i], value[i]);
 }
