@@ -67,7 +67,8 @@ static sr_status draw(const plot_sources *from, const plot_request *r, const plo
                           .controls = &r->controls,
                           .directory = from->directory,
                           .format = format,
-                          .output = output};
+                          .output = output,
+                          .earlier = r->earlier};
     if (status == SR_OK) status = plot_draw(&job, why);
     if (status == SR_OK)
         plot_comparable_warn(t, data, from->directory, r->run, r->runs, r->warnings);

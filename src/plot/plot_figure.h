@@ -13,6 +13,7 @@ typedef struct plot_request {
     int runs;
     sr_failure *refusal;         /* as in plot_sources */
     const char *output, *labels; /* as the options; "" for the default */
+    const char *earlier;         /* as in plot_job */
     plot_warnings warnings;
     plot_choice choice;
     plot_controls controls;

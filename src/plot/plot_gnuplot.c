@@ -16,6 +16,7 @@
 #include "plot/plot_curves.h"
 #include "plot/plot_gnuplot.h"
 #include "plot/plot_process.h"
+#include "plot/plot_reuse.h"
 #include "plot/template/plot_controls.h"
 #include "plot/template/plot_files.h"
 #include "plot/template/plot_published.h"
@@ -324,21 +325,37 @@ static sr_status run_gnuplot(const plot_job *job, sr_failure *why) {
     return status == SR_OK ? SR_OK : sr_fail(why, status, "%s", run.text);
 }
 
-sr_status plot_draw(const plot_job *job, sr_failure *why) {
-    char figure[2 * PLOT_PATH], template[2 * PLOT_PATH];
-    struct stat st;
-    snprintf(figure, sizeof figure, "%s/%s", job->directory, figure_file[job->format]);
+static sr_status write_inputs(const plot_job *job, sr_failure *why) {
+    char template[2 * PLOT_PATH];
     snprintf(template, sizeof template, "%s/template.gp", job->directory);
     sr_status status = copy_file(job->template->path, template, why);
     if (status == SR_OK) status = copy_style(job, why);
-    if (status == SR_OK) status = write_script(job, why);
-    if (status == SR_OK) status = run_gnuplot(job, why);
+    return status == SR_OK ? write_script(job, why) : status;
+}
+
+/* key: NULL, or to be appended. */
+static sr_status draw_new(const plot_job *job, const plot_key *key, sr_failure *why) {
+    char figure[2 * PLOT_PATH];
+    struct stat st;
+    snprintf(figure, sizeof figure, "%s/%s", job->directory, figure_file[job->format]);
+    sr_status status = run_gnuplot(job, why);
     if (status != SR_OK) return status;
     if (stat(figure, &st) != 0 || st.st_size == 0)
         return sr_fail(why, SR_LIBRARY, "gnuplot drew nothing for figure %s", job->template->name);
     if (job->format == PLOT_PDF) status = remove_date(figure, why);
     if (job->format == PLOT_SVG) status = sharpen_images(figure, why);
+    if (key && status == SR_OK) status = plot_key_append(key, figure, why);
     if (status != SR_OK) return status;
     return job->format == PLOT_SCREEN ? print_output(figure, why)
                                       : plot_place_output(figure, job->output, why);
+}
+
+sr_status plot_draw(const plot_job *job, sr_failure *why) {
+    plot_key key;
+    sr_status status = write_inputs(job, why);
+    if (status == SR_OK && !job->earlier[0]) return draw_new(job, NULL, why);
+    if (status == SR_OK) status = plot_key_make(&key, job->directory, why);
+    if (status != SR_OK) return status;
+    if (plot_key_fits(&key, job->earlier)) return plot_place_output(job->earlier, job->output, why);
+    return draw_new(job, &key, why);
 }

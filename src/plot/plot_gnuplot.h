@@ -22,6 +22,7 @@ typedef struct plot_job {
     const char *directory; /* with the data files */
     plot_format format;
     const char *output;
+    const char *earlier; /* a report: the drawing that had this name; else "" (plot_reuse.h) */
 } plot_job;
 
 /* Writes text between single quotes for gnuplot, control bytes as spaces. A quote becomes a string

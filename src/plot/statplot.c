@@ -381,6 +381,7 @@ static sr_status run_statplot(int argc, char **argv, sr_failure *why) {
         return SR_USAGE;
     }
     plot_request request = {.output = s.output,
+                            .earlier = "",
                             .labels = s.labels,
                             .choice = {.site = s.site,
                                        .stat = s.stat,

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "testing/check.h"
@@ -396,6 +397,23 @@ static void test_too_few(void **state) {
 
 /* stat-batch: runs of the small kind (test_analysis.c): five and six steps of ten tokens, evaluated
  * once at valid_loss 2; the size is the median of the tokens, since there is no configuration. */
+/* Resamples of 100,000 let ten series into memory at once: 24 sites in three turns, of which each has
+ * all rows in their order. */
+static void test_turns(void **state) {
+    (void)state;
+    write_run(program_file("many0.h5"), "site", 24, 24, count_up);
+    write_run(program_file("many1.h5"), "site", 24, 30, count_up);
+    program_result r =
+        program_run("compare() { stat-compare many0.h5 many1.h5 --burn-in 0 --stat row_grad_var "
+                    "--resamples $1 | "
+                    "grep -v '^#' | cut -f1-17; }; compare 100 >once; compare 100000 >turns; "
+                    "cmp once turns && wc -l <turns");
+    assert_string_equal(r.err, "");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(atoi(r.out), 1 + 24 * 3);
+    program_free(&r);
+}
+
 static void test_batch(void **state) {
     (void)state;
     write_small_run(program_file("s5.h5"), 5, true);
@@ -447,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_matching),
         cmocka_unit_test(test_repeatable),
         cmocka_unit_test(test_too_few),
+        cmocka_unit_test(test_turns),
         cmocka_unit_test(test_batch),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);

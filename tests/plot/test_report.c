@@ -60,6 +60,28 @@ static void test_report(void **state) {
     assert_false(exists("none"));
 }
 
+/* Drawings of the report before are taken over where gnuplot would make the same; never one of a run
+   that changed, nor one that somebody changed. */
+static void test_report_again(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_run("mkdir counted && printf '#!/bin/sh\\necho >>calls\\nexec %s \"$@\"\\n' "
+              "\"$(command -v gnuplot)\" | sed \"s|>>calls|>>$PWD/calls|\" >counted/gnuplot && "
+              "chmod +x counted/gnuplot");
+#define COUNTED "PATH=$PWD/counted:$PATH statplot report "
+    check_run("cp cv.h5 kept.h5 && " COUNTED "kept.h5 nlp.h5 -o kept && cp -r kept before && "
+              "test $(wc -l <calls) -ge $(ls kept/*.svg | wc -l)");
+    check_run(": >calls && " COUNTED "kept.h5 nlp.h5 -o kept && diff -r kept before && "
+              "test $(wc -l <calls) -lt 5");
+    check_run(": >calls && sed -i 's/polyline/polygon/; s/path/p/' kept/fig2.svg && "
+              "truncate -s -300 kept/layers.1.svg && : >kept/curves.svg && " COUNTED
+              "kept.h5 nlp.h5 -o kept && diff -r kept before && test $(wc -l <calls) -ge 3");
+    check_run("cp ln.h5 kept.h5 && touch -r cv.h5 kept.h5 && " COUNTED
+              "kept.h5 nlp.h5 -o kept && statplot report kept.h5 nlp.h5 -o fresh && "
+              "diff -r kept fresh && ! cmp -s kept/curves.svg before/curves.svg");
+#undef COUNTED
+}
+
 /* A stand-in for the interpreter writes the file that it is asked for, with the names of the runs;
    without an interpreter the report is as ever, and one line says what to install. */
 static void test_report_interactive(void **state) {
@@ -228,6 +250,7 @@ static void test_report_tasks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report_again),
         cmocka_unit_test(test_report_order),
         cmocka_unit_test(test_report_verdict),
         cmocka_unit_test(test_report_hostile),

@@ -3,6 +3,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -171,6 +172,57 @@ static void a_resting_file_takes_little_memory(void **state) {
     close_runs(run, MANY);
 }
 
+static void check_same(const char *what, const char *a, const char *b) {
+    if (!a != !b || (a && strcmp(a, b) != 0)) fail_msg("%s: %s, alone %s", what, a, b);
+}
+
+static void check_tables(const sr_runfile *f, const sr_runfile *alone) {
+    const sr_run_site *site;
+    const sr_run_metric *metric, *same;
+    static const char *const group[] = {"scalars", "vectors", "evals", "steps", "embeddings"};
+    for (int64_t i = 0; (site = sr_run_get_site(alone, i)); i++) {
+        assert_memory_equal(sr_run_get_site(f, i), site, sizeof *site);
+        assert_int_equal(sr_run_find_site(f, site->name), i);
+    }
+    assert_int_equal(sr_run_get_info(f)->sites, sr_run_get_info(alone)->sites);
+    for (int64_t i = 0; (metric = sr_run_get_metric(alone, i)) || sr_run_get_metric(f, i); i++) {
+        same = sr_run_get_metric(f, i);
+        assert_true(same && metric);
+        check_same("name", same->name, metric->name);
+        check_same("unit", same->unit, metric->unit);
+        check_same("definition", same->definition, metric->definition);
+        assert_int_equal(same->better, metric->better);
+    }
+    for (int g = 0; g < 5; g++)
+        for (int i = 0; sr_run_name(alone, group[g], i) || sr_run_name(f, group[g], i); i++)
+            check_same(group[g], sr_run_name(f, group[g], i), sr_run_name(alone, group[g], i));
+}
+
+/* Runs that share a table with another run have theirs, as if they were alone. */
+static void shared_tables_are_the_own_ones(void **state) {
+    (void)state;
+    static const char *const name[] = {"nlp_bn", "nlp_bn_256",  "nlp_ln",
+                                       "cv_bn",  "cv_bn_32",    "nlp_rbn",
+                                       "nlp_pn", "nlp_adanorm", "nlp_bn_random"};
+    enum { RUNS = sizeof name / sizeof name[0] };
+    sr_runfile *run[RUNS];
+    sr_failure why = {0};
+    char path[64];
+    for (int i = 0; i < RUNS; i++) {
+        snprintf(path, sizeof path, "sample_runs/%s.h5", name[i]);
+        run[i] = sr_run_open_beside(path, i ? run[0] : NULL, &why);
+        if (!run[i]) fail_msg("%s", why.text);
+    }
+    for (int i = 0; i < RUNS; i++) {
+        snprintf(path, sizeof path, "sample_runs/%s.h5", name[i]);
+        sr_runfile *alone = sr_run_open(path, &why);
+        if (!alone) fail_msg("%s", why.text);
+        check_tables(run[i], alone);
+        sr_run_close(alone);
+        sr_run_close(run[i]);
+    }
+}
+
 /* Opened while it is written, as PATH.part, read when .part is off its name. A process cannot have
  * one file open for writing and for reading: the reader has a copy. */
 static void a_writer_may_finish(void **state) {
@@ -201,6 +253,7 @@ int main(void) {
         cmocka_unit_test(files_are_closed_in_any_order),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(changed_files_are_refused),
+        cmocka_unit_test(shared_tables_are_the_own_ones),
         cmocka_unit_test(a_writer_may_finish),
         cmocka_unit_test(a_resting_file_takes_little_memory),
     };

@@ -7,7 +7,16 @@
 
 #include "analysis/runs/run_cache.h"
 
+static void ignore(void *context, int i, const sr_runfile *run) {
+    (void)context, (void)i, (void)run;
+}
+
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
+    return run_set_open_each(set, count, paths, ignore, NULL, why);
+}
+
+sr_status run_set_open_each(run_set *set, int count, char **paths, run_opened_fn *opened,
+                            void *context, sr_failure *why) {
     *set = (run_set){.path = paths};
     if (count == 0) {
         sr_fail(why, SR_USAGE, "no run file given");
@@ -20,6 +29,7 @@ sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
         set->run[i] = run_open(paths[i], i ? set->run[0] : NULL, why);
         if (!set->run[i]) return why->status;
         set->count = i + 1;
+        opened(context, i, set->run[i]);
     }
     return SR_OK;
 }

@@ -54,8 +54,15 @@ static char *path_word(const char *path) {
     return text;
 }
 
-sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why) {
+static void take_run(void *context, int i, const sr_runfile *run) {
     const tool program = {.name = "statplot"};
+    plot_runs *r = context;
+    r->run[i] = (plot_run){.file = run, .path = r->path[i], .look = i};
+    describe(&r->run[i]);
+    run_warn_mended(&program, run);
+}
+
+sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why) {
     *r = (plot_runs){.path = calloc((size_t)count + 1, sizeof *r->path),
                      .run = calloc((size_t)count + 1, sizeof *r->run)};
     bool complete = r->path && r->run;
@@ -63,13 +70,8 @@ sr_status plot_runs_open(plot_runs *r, char **paths, int count, sr_failure *why)
         complete = (r->path[r->count] = path_word(paths[r->count])) != NULL && ++r->count;
     if (!complete) return sr_fail(why, SR_MEMORY, "out of memory for %d runs", count);
     if (count == 0) return SR_OK;
-    sr_status status = run_set_open(&r->set, count, r->path, why);
+    sr_status status = run_set_open_each(&r->set, count, r->path, take_run, r, why);
     if (status != SR_OK) return status;
-    for (int i = 0; i < count; i++) {
-        r->run[i] = (plot_run){.file = r->set.run[i], .path = r->path[i], .look = i};
-        describe(&r->run[i]);
-        run_warn_mended(&program, r->set.run[i]);
-    }
     run_cache_offer(r->set.run, count);
     return SR_OK;
 }

@@ -97,6 +97,7 @@ static sr_status make_report(report *r, sr_failure *why) {
     sr_failure lacking = {0};
     sr_status status = report_folder_open(&folder, r->request->output, r->request->force, why);
     r->folder = folder.build.path;
+    r->earlier = folder.target;
     if (status == SR_OK) status = plot_scratch_create(&r->scratch, why);
     if (status == SR_OK) status = report_diagnose(r, why);
     /* without it the report is as ever, and the failure is told at the end */

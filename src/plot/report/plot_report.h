@@ -34,6 +34,7 @@ typedef struct report {
     const plot_request *request;
     plot_labels labels;
     const char *folder;      /* that is being made */
+    const char *earlier;     /* which it will replace, or which is not there */
     plot_scratch scratch;    /* for what is not for the folder */
     report_verdict *verdict; /* [report_own] */
     report_finding *finding; /* [findings] of all these runs, the weightiest first */

@@ -75,13 +75,14 @@ static void write_warning(void *context, const char *line) {
 }
 
 sr_status report_draw(report *r, const report_drawing *d, sr_failure *why) {
-    char output[2 * PLOT_PATH];
+    char output[2 * PLOT_PATH], earlier[2 * PLOT_PATH];
     const size_t capacity = 2 * (size_t)d->runs * sizeof *r->labels.label + 1;
     plot_run *chosen = calloc((size_t)d->runs, sizeof *chosen);
     char *labels = malloc(capacity);
     sr_status status = chosen && labels ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK) {
         snprintf(output, sizeof output, "%s/%s", r->folder, d->name);
+        snprintf(earlier, sizeof earlier, "%s/%s", r->earlier, d->name);
         labels_for(r, d->run, d->runs, labels);
         for (int i = 0; i < d->runs; i++) chosen[i] = r->request->run[d->run[i]];
         plot_request request = *r->request;
@@ -90,6 +91,7 @@ sr_status report_draw(report *r, const report_drawing *d, sr_failure *why) {
         request.refusal = d->refusal;
         request.warnings = d->warnings;
         request.output = output;
+        request.earlier = earlier;
         request.labels = labels;
         request.choice = d->choice;
         request.controls = d->controls;
