@@ -1,6 +1,7 @@
 /* Products against a triple loop in double, for every way of cutting; same bytes for any number of
  * threads. */
 #include "engine/gemm/gemm.h"
+#include "engine/gemm/gemm_tiles.h"
 
 #include <math.h>
 #include <omp.h>
@@ -123,6 +124,43 @@ static void biased(void **state) {
         free(bias), free(c), free(want);
         trial_free(&t);
     }
+}
+
+/* gemm_tiles, which AMX leaves little to, on whole and cut tiles, one stage and several. */
+static void by_tiles(void **state) {
+    (void)state;
+    static const sizes shapes[] = {{128, 128, 1030}, {1000, 65, 70}, {64, 1001, 80},
+                                   {83, 75, 333},    {300, 230, 40}, {65, 70, 8100}};
+    static const int threads[] = {1, 2, 3, 16, 61};
+    int fitting = 0;
+    for (int i = 0; i < 24; i++) {
+        trial t = trial_create(shapes[i / 4], i & 1, i & 2);
+        const int64_t count = t.s.m * t.ldc;
+        const double beta = i % 3 * 0.5;
+        real *c = malloc((size_t)count * sizeof *c), *one = malloc((size_t)count * sizeof *one);
+        real *bias = reals_random(t.s.n, 4);
+        double *want = trial_want(&t, 1, beta);
+        assert_true(c && one);
+        for (int64_t j = 0; j < count; j++) want[j] += j % t.ldc < t.s.n ? bias[j % t.ldc] : 0;
+        for (int n = 0; n < 5; n++) {
+            real *to = n ? c : one;
+            const gemm_group p = {t.ta, t.tb,  t.s.m,      t.s.n, t.s.k, t.a, t.lda,
+                                  t.b,  t.ldb, (real)beta, to,    t.ldc, bias};
+            memcpy(to, t.c, (size_t)count * sizeof *to);
+            if (!gemm_tiles_fit(&p)) continue;
+            sr_failure why;
+            assert_int_equal(gemm_tiles(&room, &p, threads[n], &why), SR_OK);
+            fitting++;
+            if (n) reals_check_bytes("gemm_tiles, more threads", c, one, count);
+        }
+        const double atol = (sizeof(real) == 4 ? 2e-6 : 2e-14) * sqrt((double)t.s.k);
+        if (fitting > 5 * i)
+            reals_check("gemm_tiles", one, want, count, sizeof(real) == 4 ? 1e-5 : 1e-13, atol);
+        free(c), free(one), free(bias), free(want);
+        trial_free(&t);
+    }
+    if (!fitting) skip(); /* vectors of this build are short */
+    assert_int_equal(fitting, 24 * 5);
 }
 
 /* Root of the mean square of c's errors against sums in double. */
@@ -324,6 +362,7 @@ int main(void) {
         cmocka_unit_test(signals_go_to_the_main_thread), /* before others change the team */
         cmocka_unit_test(check_values_and_threads),
         cmocka_unit_test(biased),
+        cmocka_unit_test(by_tiles),
         cmocka_unit_test(as_exact_as_plain),
         cmocka_unit_test(not_finite),
         cmocka_unit_test(chunk_with_alpha),

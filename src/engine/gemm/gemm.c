@@ -1,7 +1,8 @@
 /* gemm.c -- matrix products, distributed over our own threads.
  *
- * c = op(a) op(b) + beta c. gemm_amx.c computes the products that amx_takes accepts. All others are
- * cut into fixed chunks; each is one single-threaded library call:
+ * c = op(a) op(b) + beta c. gemm_amx.c computes the products that amx_takes accepts, gemm_tiles.c
+ * those of the others that gemm_tiles_fit accepts. The rest are cut into fixed chunks; each is one
+ * single-threaded library call:
  *   float, with oneDNN:  dnnl_sgemm, except products of fewer than SMALL_WORK multiply-adds
  *   otherwise:           cblas (OpenBLAS)
  * OpenBLAS 0.3.21 falls back to AVX2 kernels on CPUs newer than itself, at half the speed. oneDNN
@@ -24,6 +25,7 @@
 #endif
 
 #include "engine/amx/gemm_amx.h"
+#include "engine/gemm/gemm_tiles.h"
 #include "engine/gemm_group.h"
 #include "engine/onednn/onednn.h"
 #include "engine/work_chunks.h"
@@ -175,9 +177,10 @@ void gemm_group_by_libraries(const gemm_group *p, int threads) {
 
 static void product_any(scratch_memory *scratch, const gemm_group *p, int threads) {
     sr_failure none;
-    if (!amx_takes(p) ||
-        amx_products(scratch, SIDES_ROWS, 1, p, AMX_WHOLE, threads, &none) != SR_OK)
-        gemm_group_by_libraries(p, threads);
+    if (amx_takes(p) && amx_products(scratch, SIDES_ROWS, 1, p, AMX_WHOLE, threads, &none) == SR_OK)
+        return;
+    if (gemm_tiles_fit(p) && gemm_tiles(scratch, p, threads, &none) == SR_OK) return;
+    gemm_group_by_libraries(p, threads);
 }
 
 void gemm_grouped(scratch_memory *scratch, gemm_group_sides sides, int count, const gemm_group *one,
