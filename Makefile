@@ -166,7 +166,7 @@ level-%: FORCE
 .PHONY: shareds
 
 # What runs programs of ours waits for all of them: the loader would take a library that is half written.
-$(BUILD)/man/man1/statrec.1 $(BUILD)/completions/statrec: | $(addprefix level-,$(HIGHER))
+$(BUILD)/help/statrec $(BUILD)/man/man1/statrec.1 $(BUILD)/completions/statrec: | $(addprefix level-,$(HIGHER))
 
 # What a program of a module is linked with. RPATH, not RUNPATH: it holds for what the libraries need, too.
 program_libs = $(if $(LEVELS),$(call shareds_of,$(CLOSURE_$(1))),$(libs_of))
@@ -483,18 +483,23 @@ $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lisal -lm -o $@
 
+# What every program prints for --help, a file each.
+$(BUILD)/help/statrec: $(PROGRAMS) tools/help.sh $(wildcard plots/*.gp plots/*.tsv share/presets/*.conf)
+	$(Q)rm -rf $(@D).new && sh tools/help.sh $(BUILD)/bin $(@D).new
+	$(Q)rm -rf $(@D) && mv $(@D).new $(@D)
+
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)
-$(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(wildcard tools/*.awk tools/manual.* tools/help.sh) $(wildcard plots/*.gp plots/layouts.tsv)
+$(BUILD)/man/man1/statrec.1: $(BUILD)/help/statrec $(BUILD)/tools/file_page $(HEADERS) $(wildcard tools/*.awk tools/manual.*)
 	@$(if $(Q),echo '  MAN  $(BUILD)/man',:)
 	$(Q)sh tools/manual.sh $(BUILD) $(VERSION) "$(PAGE_DATE)"
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
-$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv share/presets/*.conf)
+$(BUILD)/completions/statrec: $(BUILD)/help/statrec $(wildcard tools/completion.*)
 	@mkdir -p $(@D)
 	@$(if $(Q),echo '  BASH $@',:)
-	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@
+	$(Q)sh tools/completion.sh $(BUILD) > $@.new && mv $@.new $@
 completion: $(BUILD)/completions/statrec ## build the completion for bash from the same tables
 .PHONY: completion
 
