@@ -26,6 +26,8 @@ SOURCES   := $(filter-out $(MAINS) $(START),$(shell find src -name '*.c' | LC_AL
 # Sources of a module: those of its folder, but for folders that are modules themselves.
 srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(filter src/$(1)/%.c,$(SOURCES)))
 LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),$(m)))
+# Modules whose loops over numbers take the time of a training. What engine/amx has is for its processors anyway.
+KERNELS   := $(filter moments engine/gemm engine/conv engine/ops norm/kernels train/optim,$(MODULES))
 # Modules that wait for files or print: no loop of theirs over numbers takes the time of a run.
 LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli,$(MODULES))
 TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tests/$(m)/),$(wildcard tests/*/))))
@@ -63,7 +65,7 @@ WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
 CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(PCRE_CFLAGS) $(BLAS_CFLAGS)
-# ARCH=levels: programs and libraries for the first of these, libraries for the others too.
+# ARCH=levels: programs and libraries for the first of these, libraries of KERNELS for the others too.
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
@@ -159,18 +161,19 @@ endef
 $(foreach l,$(LIBRARIES),$(eval $(call module_rule,$(l))))
 
 # With ARCH=levels the programs' libraries are shared ones in a directory that only they look into, beside
-# the same for higher levels: the loader takes the best that the processor knows (ld.so(8), glibc-hwcaps).
+# those of KERNELS for higher levels: the loader takes the best that the processor knows (ld.so(8), glibc-hwcaps).
 SHARED_DIR := $(BUILD)/lib/statrec
+LOWEST_DIR ?= $(SHARED_DIR)
 shareds_of  = $(foreach l,$(filter $(LIBRARIES),$(1)),$(SHARED_DIR)/libstatrec-$(subst /,-,$(l)).so)
 define shared_rule
-$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1)))) $(BUILD)/link_flags
+$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(patsubst $(SHARED_DIR)/%,$(LOWEST_DIR)/%,$(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1))))) $(BUILD)/link_flags
 	@mkdir -p $$(@D)
-	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o %.so,$$^) $(LIBS) -o $$@
+	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $$(filter %.o %.so,$$^) $(LIBS) -o $$@
 endef
 $(foreach l,$(LIBRARIES),$(eval $(call shared_rule,$(l))))
-shareds: $(call shareds_of,$(LIBRARIES))
-level-%: FORCE
-	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* shareds
+shareds: $(call shareds_of,$(KERNELS))
+level-%: $(call shareds_of,$(KERNELS)) FORCE
+	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* LOWEST_DIR=$(SHARED_DIR) shareds
 .PHONY: shareds
 
 # What runs programs of ours waits for all of them: the loader would take a library that is half written.
@@ -291,7 +294,7 @@ check-installed:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release check-replay check-cli check-python check-pages
 # What needs a core each, side by side; each tells what it did when it is done. What is installed here is the build
-# for this processor; check-all installs one for any, with three compilations of every library.
+# for this processor; check-all installs one for any, with three compilations of every kernel.
 check-replay:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release replay
 check-cli:
