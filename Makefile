@@ -26,6 +26,10 @@ SOURCES   := $(filter-out $(MAINS) $(START),$(shell find src -name '*.c' | LC_AL
 # Sources of a module: those of its folder, but for folders that are modules themselves.
 srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(filter src/$(1)/%.c,$(SOURCES)))
 LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),$(m)))
+# Modules whose loops over numbers take the time of a training. What engine/amx has is for its processors anyway.
+KERNELS   := $(filter moments engine/gemm engine/conv engine/ops norm/kernels train/optim,$(MODULES))
+# Modules that wait for files or print: no loop of theirs over numbers takes the time of a run.
+LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli,$(MODULES))
 TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tests/$(m)/),$(wildcard tests/*/))))
 
 OPT_release  := -O3 -g1 -DNDEBUG
@@ -61,7 +65,7 @@ WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
 CPPFLAGS += -Iinclude -Isrc -D_POSIX_C_SOURCE=200809L -DSTATREC_VERSION='"$(VERSION)"' -DSTATREC_PREFIX='"$(PREFIX)"' $(HDF5_CFLAGS) $(ZIP_CFLAGS) $(PCRE_CFLAGS) $(BLAS_CFLAGS)
-# ARCH=levels: programs and libraries for the first of these, libraries for the others too.
+# ARCH=levels: programs and libraries for the first of these, libraries of KERNELS for the others too.
 LEVELS   := $(if $(filter levels,$(ARCH)),x86-64-v2 x86-64-v3 x86-64-v4)
 HIGHER   := $(wordlist 2,9,$(LEVELS))
 ALL_CFLAGS := -std=c11 $(OPT_$(MODE)) -march=$(or $(firstword $(LEVELS)),$(ARCH)) -ffp-contract=fast -fno-math-errno -fopenmp -fPIC $(WARN) $(CFLAGS)
@@ -80,6 +84,8 @@ LINKER := OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC)
 endif
 RANKS_CC := $(LINKER) $(if $(filter 1,$(MPI)),-DUSE_MPI)
 LDFLAGS  += -Wl,--as-needed
+# Links a program in a third of the time.
+GOLD     := $(if $(findstring /,$(shell $(CC) -print-prog-name=ld.gold)),-fuse-ld=gold)
 
 Q := $(if $(filter 1,$(V)),,@)
 
@@ -107,23 +113,27 @@ NEEDED := $(if $(WHOLE)$(filter lib,$(MAKECMDGOALS)),hdf5.h isa-l/crc.h) \
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@$(if $(strip $(NEEDED)),printf '#include <%s>\n' $(NEEDED) | $(CC) $(CPPFLAGS) -DPCRE2_CODE_UNIT_WIDTH=8 -x c -E - >/dev/null 2>&1 || { CC='$(CC)' CPPFLAGS='$(subst ','\'',$(CPPFLAGS))' sh tests/install_packages.sh missing $(if $(WHOLE),,lib); exit 1; })
-	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(ALL_CFLAGS))' > $@.new
+	@printf '%s\n' '$(subst ','\'',$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LIGHT_$(MODE)))' > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 # Other libraries link everything anew, and compile nothing.
 $(BUILD)/link_flags: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(LDFLAGS) $(LIBS) $(RECORDER_LIBS))' > $@.new
+	@printf '%s\n' '$(subst ','\'',$(LDFLAGS) $(GOLD) $(LIBS) $(RECORDER_LIBS))' > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-# Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
-test_flags = $(if $(findstring /test_,$(1)),-O1)
+# LIGHT modules compile in three quarters of the time with -O1; the second flag has them multiply and add in one rounding
+# where -O3 does. Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
+LIGHT_release := -O1 -fexpensive-optimizations
+LIGHT_double  := -O1
+LIGHT_SOURCES := $(MAINS) $(START) $(foreach m,$(LIGHT),$(call srcs_of,$(m)))
+own_flags = $(if $(filter $(LIGHT_SOURCES),$(1)),$(LIGHT_$(MODE)))$(if $(findstring /test_,$(1)),-O1)
 
 # private: build/*/flags, which the first object makes, is the same for all of them
 $(BUILD)/obj/tests/%.o: private CPPFLAGS += -Itests
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	@$(if $(Q),printf '  CC   %s\n' $<,:)
-	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call test_flags,$<) -MMD -MP -c $< -o $@
+	$(if $(Q),$(info $()  CC   $<))
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(call own_flags,$<) -MMD -MP -c $< -o $@
 
 $(BUILD)/ranks_flags: FORCE
 	@mkdir -p $(@D)
@@ -131,7 +141,7 @@ $(BUILD)/ranks_flags: FORCE
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(BUILD)/obj/src/ranks/%.o: src/ranks/%.c $(BUILD)/flags $(BUILD)/ranks_flags
 	@mkdir -p $(@D)
-	@$(if $(Q),printf '  CC   %s\n' $<,:)
+	$(if $(Q),$(info $()  CC   $<))
 	$(Q)$(RANKS_CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 # The commit goes into one object only, so that a commit does not rebuild everything.
@@ -151,22 +161,23 @@ endef
 $(foreach l,$(LIBRARIES),$(eval $(call module_rule,$(l))))
 
 # With ARCH=levels the programs' libraries are shared ones in a directory that only they look into, beside
-# the same for higher levels: the loader takes the best that the processor knows (ld.so(8), glibc-hwcaps).
+# those of KERNELS for higher levels: the loader takes the best that the processor knows (ld.so(8), glibc-hwcaps).
 SHARED_DIR := $(BUILD)/lib/statrec
+LOWEST_DIR ?= $(SHARED_DIR)
 shareds_of  = $(foreach l,$(filter $(LIBRARIES),$(1)),$(SHARED_DIR)/libstatrec-$(subst /,-,$(l)).so)
 define shared_rule
-$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1)))) $(BUILD)/link_flags
+$(call shareds_of,$(1)): $(call objs,$(call srcs_of,$(1))) $(patsubst $(SHARED_DIR)/%,$(LOWEST_DIR)/%,$(call shareds_of,$(filter-out $(1),$(CLOSURE_$(1))))) $(BUILD)/link_flags
 	@mkdir -p $$(@D)
-	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o %.so,$$^) $(LIBS) -o $$@
+	$(Q)$(LINKER) -shared -Wl,-soname,$$(@F) -Wl,-z,defs -Wl,-Bsymbolic-functions $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $$(filter %.o %.so,$$^) $(LIBS) -o $$@
 endef
 $(foreach l,$(LIBRARIES),$(eval $(call shared_rule,$(l))))
-shareds: $(call shareds_of,$(LIBRARIES))
-level-%: FORCE
-	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* shareds
+shareds: $(call shareds_of,$(KERNELS))
+level-%: $(call shareds_of,$(KERNELS)) FORCE
+	$(Q)$(MAKE) --no-print-directory ARCH=$* BUILD=$(BUILD)/$* SHARED_DIR=$(SHARED_DIR)/glibc-hwcaps/$* LOWEST_DIR=$(SHARED_DIR) shareds
 .PHONY: shareds
 
 # What runs programs of ours waits for all of them: the loader would take a library that is half written.
-$(BUILD)/man/man1/statrec.1 $(BUILD)/completions/statrec: | $(addprefix level-,$(HIGHER))
+$(BUILD)/help/statrec $(BUILD)/man/man1/statrec.1 $(BUILD)/completions/statrec: | $(addprefix level-,$(HIGHER))
 
 # What a program of a module is linked with. RPATH, not RUNPATH: it holds for what the libraries need, too.
 program_libs = $(if $(LEVELS),$(call shareds_of,$(CLOSURE_$(1))),$(libs_of))
@@ -195,7 +206,7 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 	$(Q)$(OBJCOPY) --wildcard --keep-global-symbol='sr_*' $(@:.a=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
-LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
+LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
 
 $(BUILD)/bin/statrec: $(call objs,$(START) src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli) $(BUILD)/link_flags
 	@mkdir -p $(@D)
@@ -205,7 +216,7 @@ $(BUILD)/bin/statrec: $(call objs,$(START) src/cli/statrec.c $(call srcs_of,cli)
 FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
 $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 # The analyses once more, for statplot and tests: stat-NAME's main() is stat_NAME_main() there.
 LINKED := $(patsubst %,$(BUILD)/obj/linked/%.o,$(ANALYSES))
@@ -239,7 +250,7 @@ $(addprefix $(BUILD)/tests/train/,test_torture test_torture_checkpoints): | $(PR
 define test_rule
 $(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
 	@mkdir -p $$(@D)
-	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
+	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
 $(foreach l,$(TEST_FOLDERS),$(eval $(call test_rule,$(l))))
 
@@ -255,7 +266,7 @@ FUZZ_SHARED := $(call objs,tests/fuzz/fuzz.c tests/fuzz/fuzz_data.c tests/fuzz/f
 FUZZ_MAIN   := $(if $(filter fuzz,$(MODE)),,$(call objs,tests/fuzz/replay.c))
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_MAIN) $(call libs_of,cli)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) $(LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) $(LDFLAGS) $(GOLD) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 FUZZ_SECONDS ?= 60
 fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these
@@ -282,7 +293,7 @@ check-installed:
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release \
 	  check-python check-unit check-cli check-double check-replay check-pages
 # Side by side, the longest that has one process first; each tells what it did when it is done. What is installed here
-# is the build for this processor; check-all installs one for any, with three compilations of every library.
+# is the build for this processor; check-all installs one for any, with three compilations of every kernel.
 check-unit:
 	$(Q)$(MAKE) --no-print-directory unit
 check-double:
@@ -488,18 +499,23 @@ $(BUILD)/tools/%: $(BUILD)/obj/tools/%.o $(BUILD)/lib/libstatrec.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $^ $(HDF5_LIBS) -lisal -lm -o $@
 
+# What every program prints for --help, a file each.
+$(BUILD)/help/statrec: $(PROGRAMS) tools/help.sh $(wildcard plots/*.gp plots/*.tsv share/presets/*.conf)
+	$(Q)rm -rf $(@D).new && sh tools/help.sh $(BUILD)/bin $(@D).new
+	$(Q)rm -rf $(@D) && mv $(@D).new $(@D)
+
 # The date of the pages is that of the last commit, so that a page made again is the same.
 PAGE_DATE = $$(git log -1 --format=%cs 2>/dev/null || date +%Y-%m-%d)
-$(BUILD)/man/man1/statrec.1: $(PROGRAMS) $(BUILD)/tools/file_page $(HEADERS) $(wildcard tools/*.awk tools/manual.* tools/help.sh) $(wildcard plots/*.gp plots/layouts.tsv)
+$(BUILD)/man/man1/statrec.1: $(BUILD)/help/statrec $(BUILD)/tools/file_page $(HEADERS) $(wildcard tools/*.awk tools/manual.*)
 	@$(if $(Q),echo '  MAN  $(BUILD)/man',:)
 	$(Q)sh tools/manual.sh $(BUILD) $(VERSION) "$(PAGE_DATE)"
 man: $(BUILD)/man/man1/statrec.1 ## build the manual from tables of options, headers and the run file
 .PHONY: man
 
-$(BUILD)/completions/statrec: $(PROGRAMS) $(wildcard tools/completion.* tools/help.sh plots/*.gp plots/*.tsv share/presets/*.conf)
+$(BUILD)/completions/statrec: $(BUILD)/help/statrec $(wildcard tools/completion.*)
 	@mkdir -p $(@D)
 	@$(if $(Q),echo '  BASH $@',:)
-	$(Q)sh tools/completion.sh $(BUILD)/bin > $@.new && mv $@.new $@
+	$(Q)sh tools/completion.sh $(BUILD) > $@.new && mv $@.new $@
 completion: $(BUILD)/completions/statrec ## build the completion for bash from the same tables
 .PHONY: completion
 

@@ -1,14 +1,11 @@
 #!/bin/sh
-# usage: completion.sh BINDIR >FILE
+# usage: completion.sh BUILDDIR >FILE
 # Writes the completion for bash: completion.bash, and tables of options from what every program prints
-# for --help, of names from statrec list.
-[ $# -eq 1 ] || { echo "usage: completion.sh BINDIR >FILE" >&2; exit 2; }
-tools=$(dirname "$0") bin=$1
+# for --help (BUILDDIR/help), of names from statrec list.
+[ $# -eq 1 ] || { echo "usage: completion.sh BUILDDIR >FILE" >&2; exit 2; }
+tools=$(dirname "$0") bin=$1/bin help=$1/help
 LC_ALL=C
 export LC_ALL
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-sh "$tools/help.sh" "$bin" "$work" || exit 1
 
 # The case of one --help: its options, and what its usage takes.
 options() {
@@ -79,7 +76,7 @@ options() {
             what = arguments()
             if (what != "" && !(out ~ /words=[a-z]/)) out = out " args=" what
             printf "    \047%s\047) echo \047%s\047 ;;\n", key, substr(out " --version=-", 2)
-        }' "$work/$2"
+        }' "$help/$2"
 }
 
 # names NAME COMMAND...: the first words of what it prints.
@@ -92,7 +89,7 @@ names() {
 }
 
 presets() { "$bin/statrec" list presets | awk '$2 != "-" { print $2 }'; }
-statistics() { sed -n '/^Statistics:/,/^$/s/^  \([^ ]*\) .*/\1/p' "$work/stat-scalar"; }
+statistics() { sed -n '/^Statistics:/,/^$/s/^  \([^ ]*\) .*/\1/p' "$help/stat-scalar"; }
 recorded() { "$bin/statrec" list stats | awk '$2 ~ /^(scalars|vectors)$/'; }
 metrics() { "$bin/statrec" list stats | awk '$2 == "evals" && $1 !~ /^(step|epoch)$/'; }
 sites() { printf '%s\n' first last last-bn; }
@@ -104,7 +101,7 @@ cat "$tools/completion.bash" || exit 1
 echo
 echo '_statrec_options() {'
 printf '    case %s in\n' "\$1"
-for path in "$work"/*; do
+for path in "$help"/*; do
     page=$(basename "$path")
     case $page in
     statrec-score-multi-bleu) options "statrec score multi-bleu" "$page" ;;

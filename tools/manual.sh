@@ -1,7 +1,7 @@
 #!/bin/sh
 # usage: manual.sh BUILDDIR VERSION DATE
-# Writes the manual into BUILDDIR/man: a page of section 1 for each program and each command from its --help
-# (help2man), and stat-analyses.1, which lists the analyses; libstatrec.3 from the public headers, with a
+# Writes the manual into BUILDDIR/man: a page of section 1 for each program and each command from its --help in
+# BUILDDIR/help (help2man), and stat-analyses.1, which lists the analyses; libstatrec.3 from the public headers, with a
 # link for each function; statrec-file.5 from statrec/format.h and a run file. Notes are in manual.txt.
 [ $# -eq 3 ] || { echo "usage: manual.sh BUILDDIR VERSION DATE" >&2; exit 2; }
 tools=$(dirname "$0")
@@ -22,7 +22,7 @@ fail() {
 
 # -- what programs say, a file for each page
 
-sh "$tools/help.sh" "$bin" "$help" || exit 1
+cp "$1/help"/* "$help" || exit 1
 "$bin/statplot" list | awk -F '\t' '
     { kind = $3 ~ /^table: / ? "Tables" : "Figures"; sub(/^table: /, "", $3) }
     kind != last { print ""; print kind ":"; last = kind }

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && !defined(REAL_DOUBLE)
 #include <immintrin.h>
 #endif
 

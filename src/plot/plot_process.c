@@ -277,7 +277,7 @@ sr_status plot_process_run_all(const plot_process *p, int count, sr_failure *eac
     while (lanes || list_goes_on(&l)) {
         lanes = list_begin(&l, lane, lanes, most);
         const int before = lanes;
-        if (lanes) nap(lane, lanes, &pause);
+        if (lanes > 0) nap(lane, lanes, &pause);
         lanes = list_reap(&l, lane, lanes);
         if (lanes < before) pause = 1;
     }

@@ -34,7 +34,7 @@ static sr_status open_schedule(trainer *r, sr_failure *why) {
                              .milestone_updates = !strcmp(c->lr_steps_in, "updates")};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(kinds[i].name, c->scheduler)) r->schedule.kind = kinds[i].kind;
-    return trainer_read_milestones(&r->schedule, c->lr_steps, why);
+    return schedule_read_milestones(&r->schedule, c->lr_steps, why);
 }
 
 /* -- data, model, optimizer */

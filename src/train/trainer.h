@@ -93,9 +93,6 @@ sr_status trainer_open(trainer *r, const char *command, sr_failure *why);
  * record's failure when that was SR_OK. */
 sr_status trainer_close(trainer *r, sr_status so_far, sr_failure *why);
 
-/* Appends the milestones of "6,9", positive and ascending (schedule.c). */
-sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why);
-
 /* config_check.c. */
 bool trainer_has_preset(const model_row *row, const char *preset);
 /* Names are in the tables; options that belong together fit. */

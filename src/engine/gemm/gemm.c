@@ -21,7 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #if defined(__SSE2__)
-#include <immintrin.h>
+#include <xmmintrin.h>
 #endif
 
 #include "engine/amx/gemm_amx.h"

@@ -80,7 +80,7 @@ sr_status trainer_check_together(const train_config *c, sr_failure *why) {
     if (!*c->output && strcmp(c->record, "none"))
         return sr_fail(why, SR_USAGE, "no run file: give -o RUN.h5, or --record none");
     schedule milestones = {0};
-    sr_status status = trainer_read_milestones(&milestones, c->lr_steps, why);
+    sr_status status = schedule_read_milestones(&milestones, c->lr_steps, why);
     train_interval every;
     if (status == SR_OK) status = train_interval_read(c->checkpoint_every, &every, why);
     if (status != SR_OK) return status;

@@ -79,4 +79,7 @@ typedef struct schedule {
  * (a fraction). */
 double schedule_lr(const schedule *s, int64_t u, double epoch);
 
+/* Appends the milestones of "6,9", positive and ascending. */
+sr_status schedule_read_milestones(schedule *s, const char *text, sr_failure *why);
+
 #endif

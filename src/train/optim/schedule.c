@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "train/trainer.h"
+#include "train/optim/optim.h"
 
 static double step_lr(const schedule *s, int64_t u, double epoch) {
     double at = s->milestone_updates ? (double)u : epoch, lr = s->lr;
@@ -49,7 +49,7 @@ double schedule_lr(const schedule *s, int64_t u, double epoch) {
     return s->lr;
 }
 
-sr_status trainer_read_milestones(schedule *s, const char *text, sr_failure *why) {
+sr_status schedule_read_milestones(schedule *s, const char *text, sr_failure *why) {
     for (const char *at = text; *at;) {
         char *end;
         double value = strtod(at, &end);
