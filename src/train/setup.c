@@ -7,7 +7,6 @@
 #include "base/containers/hash.h"
 #include "base/program/progress.h"
 #include "engine/gemm/gemm.h"
-#include "task/translator.h"
 #include "train/loaded_model.h"
 #include "train/shards.h"
 #include "train/trainer.h"
@@ -62,15 +61,6 @@ static sr_status open_data(trainer *r, sr_failure *why) {
             (long long)from->updates, (long long)r->updates);
     sr_hint(why, "increase --epochs or --max-steps to continue");
     return SR_USAGE;
-}
-
-/* `score bleu` warns alike. Once: the test text is mostly like the validation text. */
-static void warn_tokenized(const trainer *r) {
-    const int64_t lines = r->task->id == TASK_PAIRS && r->config->bleu_every
-                              ? translator_tokenized(r->data, SPLIT_VALID)
-                              : 0;
-    if (lines >= BLEU_TOKENIZED_LINES)
-        trainer_warn(r, BLEU_TOKENIZED_WARNING, "the validation text", (long long)lines);
 }
 
 /* An option that no site's method obeys is a mistake. */
@@ -311,7 +301,6 @@ static sr_status open_inputs(trainer *r, sr_failure *why) {
     if (status == SR_OK) status = trainer_open_patience(r, why);
     if (status == SR_OK) status = open_model(r, why);
     if (status == SR_OK) status = trainer_choose_validation(r, why);
-    if (status == SR_OK) warn_tokenized(r);
     if (status == SR_OK)
         status = task_memory(&r->memory, r->model, r->data, SPLIT_TRAIN, true, why);
     if (status == SR_OK && !(r->tape = tape_create(r->threads, why))) status = why->status;
