@@ -29,7 +29,8 @@ LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),
 # Modules whose loops over numbers take the time of a training. What engine/amx has is for its processors anyway.
 KERNELS   := $(filter moments engine/gemm engine/conv engine/ops norm/kernels train/optim,$(MODULES))
 # Modules that wait for files or print: no loop of theirs over numbers takes the time of a run.
-LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli,$(MODULES))
+LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli \
+  $(filter-out analysis/columns analysis/bootstrap,analysis $(filter analysis/%,$(MODULES))),$(MODULES))
 TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tests/$(m)/),$(wildcard tests/*/))))
 
 OPT_release  := -O3 -g1 -DNDEBUG
@@ -125,7 +126,7 @@ $(BUILD)/link_flags: FORCE
 # where -O3 does. Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
 LIGHT_release := -O1 -fexpensive-optimizations
 LIGHT_double  := -O1
-LIGHT_SOURCES := $(MAINS) $(START) $(foreach m,$(LIGHT),$(call srcs_of,$(m)))
+LIGHT_SOURCES := $(MAINS) $(START) $(wildcard analyses/*.c) $(foreach m,$(LIGHT),$(call srcs_of,$(m)))
 own_flags = $(if $(filter $(LIGHT_SOURCES),$(1)),$(LIGHT_$(MODE)))$(if $(findstring /test_,$(1)),-O1)
 
 # private: build/*/flags, which the first object makes, is the same for all of them
