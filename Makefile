@@ -101,8 +101,8 @@ TESTS    := $(foreach l,$(TEST_FOLDERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(
 FUZZERS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c,$(wildcard tests/fuzz/fuzz_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/*.c)))
 
-# Manual and completion come from programs that run; those of other modes say the same.
-all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
+# A change of a program does not wait for manual and completion, which only what is installed needs (and make check).
+all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(LEVELS),man completion) ## build every program and the recorder library
 .PHONY: all
 
 # -- libraries and programs --------------------------------------------------------------------
@@ -289,7 +289,7 @@ check-installed:
 	$(Q)sh tests/outputs.sh
 	$(Q)sh tests/citations.sh
 	$(Q)MAKE='$(MAKE)' sh tests/lost_objects.sh
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all man completion tests
 	$(Q)$(MAKE) --no-print-directory MODE=release unit
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=double unit-double
