@@ -29,7 +29,8 @@ LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),
 # Modules whose loops over numbers take the time of a training. What engine/amx has is for its processors anyway.
 KERNELS   := $(filter moments engine/gemm engine/conv engine/ops norm/kernels train/optim,$(MODULES))
 # Modules that wait for files or print: no loop of theirs over numbers takes the time of a run.
-LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli,$(MODULES))
+LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli \
+  $(filter-out analysis/columns analysis/bootstrap,analysis $(filter analysis/%,$(MODULES))),$(MODULES))
 TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(filter $(foreach m,$(MODULES),tests/$(m)/),$(wildcard tests/*/))))
 
 OPT_release  := -O3 -g1 -DNDEBUG
@@ -100,8 +101,8 @@ TESTS    := $(foreach l,$(TEST_FOLDERS),$(patsubst tests/%.c,$(BUILD)/tests/%,$(
 FUZZERS  := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter-out tests/fuzz/fuzz_data.c tests/fuzz/fuzz_hdf5.c,$(wildcard tests/fuzz/fuzz_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(filter-out $(if $(filter 1,$(MPI)),,bench/bench_ranks.c),$(wildcard bench/bench_*.c)))
 
-# Manual and completion come from programs that run; those of other modes say the same.
-all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(filter release,$(MODE)),man completion) ## build every program, the recorder library, manual and completion
+# A change of a program does not wait for manual and completion, which only what is installed needs (and make check).
+all: $(PROGRAMS) $(addprefix level-,$(HIGHER)) $(BUILD)/lib/libstatrec.so $(BUILD)/lib/libstatrec.a $(if $(LEVELS),man completion) ## build every program and the recorder library
 .PHONY: all
 
 # -- libraries and programs --------------------------------------------------------------------
@@ -125,7 +126,7 @@ $(BUILD)/link_flags: FORCE
 # where -O3 does. Test programs call what is tested: their own lines need no optimizer, and compile in half the time.
 LIGHT_release := -O1 -fexpensive-optimizations
 LIGHT_double  := -O1
-LIGHT_SOURCES := $(MAINS) $(START) $(foreach m,$(LIGHT),$(call srcs_of,$(m)))
+LIGHT_SOURCES := $(MAINS) $(START) $(wildcard analyses/*.c) $(foreach m,$(LIGHT),$(call srcs_of,$(m)))
 own_flags = $(if $(filter $(LIGHT_SOURCES),$(1)),$(LIGHT_$(MODE)))$(if $(findstring /test_,$(1)),-O1)
 
 # private: build/*/flags, which the first object makes, is the same for all of them
@@ -288,7 +289,7 @@ check-installed:
 	$(Q)sh tests/outputs.sh
 	$(Q)sh tests/citations.sh
 	$(Q)MAKE='$(MAKE)' sh tests/lost_objects.sh
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all tests
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all man completion tests
 	$(Q)sh tests/symbols.sh build/release
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) --output-sync=target MODE=release \
 	  check-python check-unit check-cli check-double check-replay check-pages
