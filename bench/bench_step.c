@@ -22,7 +22,8 @@
  * that this machine has cores for.
  *
  * --digests trains STEPS (2) steps with 1 thread and with each P, from the same weights, on any number of
- * cores, and prints a digest of all weights and running statistics. Exit status 1: two digests differ.
+ * cores, and prints a digest of all weights and running statistics: once with real threads, and once with
+ * threads that run in turn, each as far ahead of the next as barriers let it. Exit status 1: two differ.
  */
 #include <math.h>
 #include <stdio.h>
@@ -436,9 +437,13 @@ static int schedule_main(int argc, char **argv) {
     return status;
 }
 
-static bool digest_of(step_bench *s, int steps, char digest[32]) {
+static bool digest_of(step_bench *s, int steps, bool in_turn, char digest[32]) {
+    schedule_log log = {0};
     bool good = make_step(s) == 0;
+    if (in_turn) schedule_begin(&log);
     for (int i = 0; i < steps && good; i++) good = one_step(s);
+    if (in_turn) schedule_end();
+    schedule_free(&log);
     if (good) trainer_digest(s->model, digest);
     tape_free(s->tape);
     model_free(s->model);
@@ -452,13 +457,16 @@ static int digests_main(int argc, char **argv) {
     const int steps = argc > 2 ? atoi(argv[2]) : 2;
     char first[32], digest[32];
     if (!of || !count || steps < 1) return usage();
-    printf("model\tthreads\tsteps\tloss\tdigest\n");
-    for (int i = 0; i < count; i++) {
-        step_bench s = {.of = of, .threads = threads[i]};
-        if (!digest_of(&s, steps, digest)) return give_up(&s);
+    printf("model\tthreads\trun\tsteps\tloss\tdigest\n");
+    for (int i = 0; i < 2 * count; i++) {
+        const bool in_turn = i % 2;
+        step_bench s = {.of = of, .threads = threads[i / 2]};
+        if (in_turn && !schedule_possible()) continue;
+        if (!digest_of(&s, steps, in_turn, digest)) return give_up(&s);
         if (i == 0) memcpy(first, digest, sizeof first);
         different += strcmp(first, digest) != 0;
-        printf("%s\t%d\t%d\t%.9g\t%s\n", of->name, threads[i], steps, s.loss, digest);
+        printf("%s\t%d\t%s\t%d\t%.9g\t%s\n", of->name, s.threads, in_turn ? "in turn" : "together",
+               steps, s.loss, digest);
     }
     if (different) fprintf(stderr, "bench_step: %s: %d digests differ\n", of->name, different);
     return different > 0;

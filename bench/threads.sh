@@ -32,7 +32,6 @@ while [ $more -lt "$cores" ]; do
 done
 [ "$cores" -eq 1 ] || counts="$counts $cores"
 
-# the last column but one is forward, the last backward: of a sum, the whole step
 for round in 1 2 3; do
     for threads in $counts; do
         for case in transformer resnet20; do
@@ -63,9 +62,8 @@ if [ -n "${PYTHON:-}" ]; then
         for threads in $counts; do
             for variant in plain fused compiled; do
                 "$PYTHON" "$here/bench_torch.py" $case --variant $variant --threads "$threads" --rounds 3 |
-                    awk -v case="$case" -v variant="$variant" -v threads="$threads" '
-                        /median/ { for (i = 1; i <= NF; i++) if ($i + 0 > 0) ms = $i + 0 }
-                        END { print case "\tPyTorch, " variant "\t" threads "\tmeasured\t" ms }' >> "$work/rows"
+                    awk -v model="$case" -v variant="$variant" -v threads="$threads" '
+                        /^torch/ { print model "\tPyTorch, " variant "\t" threads "\tmeasured\t" $3 }' >> "$work/rows"
             done
         done
     done
@@ -79,8 +77,8 @@ sort -t '	' -k 1,1 -k 2,2 -k 4,4 -k 3,3n -k 5,5n "$work/rows" | awk -F '\t' '
         if (!n) return
         middle = (value[int((n + 1) / 2)] + value[int(n / 2) + 1]) / 2
         if (threads == 1) one[base] = middle
-        printf "%s\t%d\t%s\t%.2f\t%s\n", base_op, threads, which, middle,
-            one[base] > 0 ? sprintf("%.2f", middle / one[base]) : "-"
+        printf("%s\t%d\t%s\t%.2f\t%s\n", base_op, threads, which, middle,
+            (one[base] > 0) ? sprintf("%.2f", middle / one[base]) : "-")
         n = 0
     }
     { now = $1 "\t" $2 "\t" $3 "\t" $4 }
