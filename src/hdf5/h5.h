@@ -131,8 +131,8 @@ bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE])
 bool h5_has(h5_id file, const char *path);
 /* cache: bytes of chunks that are kept between two reads; below 0: HDF5's default. 0: chunks go to
  * the reader's memory without a copy. That is faster for whole chunks of contiguous rows, and slow
- * otherwise. *shape: its type and extent; an extent beyond int64 gives rank -1 and H5_OTHER. *there,
- * unless NULL: as h5_has; false is a failure, too. */
+ * otherwise. *shape: its type and extent; an extent beyond int64 gives rank -1 and H5_OTHER.
+ * *there, unless NULL: as h5_has; false is a failure, too. */
 sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, h5_shape *shape,
                           bool *there, sr_failure *why);
 void h5_close_dataset(h5_id set);

@@ -87,8 +87,8 @@ static void write_task(report *r, const char *task) {
     fputs("</h4>\n", r->page);
 }
 
-/* A table of the first `runs` runs for each task that has `least` of them, under its name where `named`; their
- * number. */
+/* A table of the first `runs` runs for each task that has `least` of them, under its name where
+ * `named`; their number. */
 static sr_status write_by_task(report *r, const report_table *t, int runs, int least, bool named,
                                int *tables, sr_failure *why) {
     char **path = calloc((size_t)runs, sizeof *path);
