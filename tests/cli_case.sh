@@ -52,7 +52,7 @@ update() {
 }
 
 mkdir "$work/tmp" || exit 1
-if [ -e "$case/slow" ]; then seconds=900; else seconds=300; fi
+if [ -e "$case/slow" ]; then seconds=1800; else seconds=600; fi
 (cd "$work/tmp" && TMPDIR=$work/tmp exec timeout $seconds sh "$case/cmd") >"$work/stdout" 2>"$work/stderr"
 status=$?
 if [ $status -eq 77 ]; then

@@ -29,4 +29,4 @@ OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive
 export STATREC_LIBRARY STATREC_BIN PYTHONPATH PYTHONDONTWRITEBYTECODE OMP_NUM_THREADS OMP_WAIT_POLICY
 [ -z "$STATREC_PRELOAD" ] || LD_PRELOAD=$STATREC_PRELOAD
 [ -z "$LD_PRELOAD" ] || export LD_PRELOAD
-exec timeout 1200 "$python" "$TOP/python/tests/run.py" "$@"
+exec timeout 2400 "$python" "$TOP/python/tests/run.py" "$@"
