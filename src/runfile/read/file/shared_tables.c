@@ -35,7 +35,7 @@ static bool same_metrics(const sr_runfile *a, const sr_runfile *b) {
 
 static bool same_declared(const sr_runfile *a, const sr_runfile *b) {
     bool same = a->declared_count == b->declared_count && !a->declared == !b->declared;
-    for (int i = 0; i < a->declared_count && same; i++) {
+    for (int i = 0; a->declared && i < a->declared_count && same; i++) {
         const reader_declared *x = &a->declared[i], *y = &b->declared[i];
         same = strcmp(x->name, y->name) == 0 && strcmp(x->unit, y->unit) == 0 &&
                strcmp(x->definition, y->definition) == 0 && x->shown.scope == y->shown.scope;
