@@ -1,8 +1,8 @@
 /* plot_reuse.c -- a drawing depends on the script and the data files that gnuplot reads, and on
- * nothing else. A report appends a hash of them to each drawing, and a hash of the drawing. Where
- * an earlier report in the same place has a drawing from the same inputs, it is copied: analyses
- * always run again, so that a run file that changed cannot show what it was. gnuplot takes a third
- * of the time of a report.
+ * on gnuplot itself, whose version is not asked. A report appends a hash of them to each drawing,
+ * and a hash of the drawing. An earlier report's drawing from the same inputs is copied. Analyses
+ * always run again, so an old drawing cannot show a changed run file. gnuplot takes a third of the
+ * time of a report.
  */
 #include "plot/plot_reuse.h"
 

@@ -1,5 +1,5 @@
-/* shared_tables.c -- runs of a study have the same sites, metrics and columns. Of 1,000 open runs
- * with 13 sites each would keep 25 kB of names and definitions. */
+/* shared_tables.c -- runs of a study have the same sites, metrics and columns. Otherwise each of
+ * 1,000 open runs with 13 sites would keep 25 kB of names and definitions. */
 #include "runfile/read/file/shared_tables.h"
 
 #include <stdlib.h>
