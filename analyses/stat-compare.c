@@ -68,12 +68,6 @@ typedef struct comparison {
     int64_t pairs;
 } comparison;
 
-/* Some pairs, which are compared together: a run is read once for all of them. */
-typedef struct batch {
-    const compare_pair *pair; /* [count] */
-    int64_t count;
-} batch;
-
 static const sr_run_site *site_of(const comparison *p, const site_choice *at) {
     return sr_run_get_site(p->runs.set->run[at->run], at->site);
 }
@@ -190,11 +184,11 @@ static sr_status spool_failed(sr_failure *why) {
     return sr_fail(why, SR_IO, "temporary file of results: %s", strerror(errno));
 }
 
-static sr_status spool_group(const comparison *p, const batch *b, int group, const group_sample *x,
-                             FILE *spool, sr_failure *why) {
+static sr_status spool_group(const comparison *p, const compare_batch *b, int group,
+                             const group_sample *x, FILE *spool, sr_failure *why) {
     group_sample *y = calloc((size_t)b->count, sizeof *y);
     if (!y) return sr_fail(why, SR_MEMORY, "out of memory");
-    sr_status status = compare_read_group(&p->runs, b->pair, b->count, group, y, why);
+    sr_status status = compare_read_group(&p->runs, b, group, y, why);
     for (int64_t j = 0; j < b->count && status == SR_OK; j++) {
         compared c;
         status = compare_group(p, &x[j], &y[j], &c, why);
@@ -205,7 +199,7 @@ static sr_status spool_group(const comparison *p, const batch *b, int group, con
     return status;
 }
 
-static sr_status print_spooled(const comparison *p, const batch *b, const group_sample *x,
+static sr_status print_spooled(const comparison *p, const compare_batch *b, const group_sample *x,
                                FILE *spool, sr_failure *why) {
     if (fflush(spool) != 0) return spool_failed(why);
     for (int64_t j = 0; j < b->count; j++)
@@ -218,12 +212,12 @@ static sr_status print_spooled(const comparison *p, const batch *b, const group_
     return SR_OK;
 }
 
-static sr_status print_batch(const comparison *p, const batch *b, sr_failure *why) {
+static sr_status print_batch(const comparison *p, const compare_batch *b, sr_failure *why) {
     FILE *spool = tmpfile();
     group_sample *x = calloc((size_t)b->count, sizeof *x);
     sr_status status = !spool ? spool_failed(why)
                        : !x   ? sr_fail(why, SR_MEMORY, "out of memory")
-                              : compare_read_group(&p->runs, b->pair, b->count, 0, x, why);
+                              : compare_read_group(&p->runs, b, 0, x, why);
     for (int group = 1; group < p->runs.groups.count && status == SR_OK; group++)
         status = spool_group(p, b, group, x, spool, why);
     if (status == SR_OK) status = print_spooled(p, b, x, spool, why);
@@ -373,7 +367,7 @@ static sr_status print_pairs(stat_table *t, sr_failure *why) {
     const int64_t most = batch_size(p);
     sr_status status = SR_OK;
     for (int64_t at = 0; at < p->pairs && status == SR_OK; at += most) {
-        const batch b = {p->pair + at, p->pairs - at < most ? p->pairs - at : most};
+        const compare_batch b = {p->pair + at, p->pairs - at < most ? p->pairs - at : most};
         status = print_batch(p, &b, why);
     }
     return status;

@@ -59,19 +59,13 @@ static sr_status join_samples(const compare_runs *p, const statistic *stat,
     return enough && !g->drawn ? sr_fail(why, SR_MEMORY, "out of memory") : SR_OK;
 }
 
-/* Pairs, and the runs that they are of. */
-typedef struct batch {
-    const compare_pair *pair; /* [count] */
-    int64_t count;
-} batch;
-
 /* One run of a group, by pair. */
 typedef struct member {
     const site_choice **at; /* NULL: the run has no such series */
     sample *one;
 } member;
 
-static sr_status member_create(member *m, const compare_runs *p, const batch *b, int run,
+static sr_status member_create(member *m, const compare_runs *p, const compare_batch *b, int run,
                                sr_failure *why) {
     *m = (member){calloc((size_t)b->count + 1, sizeof *m->at),
                   calloc((size_t)b->count + 1, sizeof *m->one)};
@@ -88,7 +82,7 @@ static void member_free(member *m, int64_t count) {
 enum { MANY = 16 }; /* series for which threads are worth it */
 
 /* Threads take one series after the other: each has its own stream of random numbers. */
-static sr_status make_samples(member *m, const compare_runs *p, const batch *b,
+static sr_status make_samples(member *m, const compare_runs *p, const compare_batch *b,
                               double *const *value, int64_t length, sr_failure *why) {
     sr_failure first = {0};
 #pragma omp parallel for schedule(dynamic) if (b->count >= MANY)
@@ -106,7 +100,7 @@ static sr_status make_samples(member *m, const compare_runs *p, const batch *b,
     return first.status;
 }
 
-static sr_status member_read(member *m, const compare_runs *p, const batch *b, int run,
+static sr_status member_read(member *m, const compare_runs *p, const compare_batch *b, int run,
                              sr_failure *why) {
     int64_t first = 0, length = 0;
     int count = 0;
@@ -131,8 +125,8 @@ static sr_status member_read(member *m, const compare_runs *p, const batch *b, i
     return status;
 }
 
-static sr_status join_members(const compare_runs *p, const batch *b, const member *m, int members,
-                              group_sample *g, sr_failure *why) {
+static sr_status join_members(const compare_runs *p, const compare_batch *b, const member *m,
+                              int members, group_sample *g, sr_failure *why) {
     sr_status status = SR_OK;
     const sample **one = malloc((size_t)(members + 1) * sizeof *one);
     if (!one) return sr_fail(why, SR_MEMORY, "out of memory");
@@ -148,9 +142,8 @@ static sr_status join_members(const compare_runs *p, const batch *b, const membe
     return status;
 }
 
-sr_status compare_read_group(const compare_runs *p, const compare_pair *pair, int64_t count,
-                             int group, group_sample *g, sr_failure *why) {
-    const batch all = {pair, count}, *b = &all;
+sr_status compare_read_group(const compare_runs *p, const compare_batch *b, int group,
+                             group_sample *g, sr_failure *why) {
     int members = 0;
     member *m = calloc((size_t)run_groups_size(&p->groups, p->set, group) + 1, sizeof *m);
     sr_status status = m ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");

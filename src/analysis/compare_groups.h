@@ -11,6 +11,12 @@ typedef struct compare_pair {
     int stat;
 } compare_pair;
 
+/* Pairs that are compared together: each run is read once for all of them. */
+typedef struct compare_batch {
+    const compare_pair *pair; /* [count] */
+    int64_t count;
+} compare_batch;
+
 typedef struct compare_runs {
     const run_set *set;
     const choice *c;
@@ -34,9 +40,9 @@ typedef struct group_sample {
 bool compare_same_unit(const compare_runs *p, int run, int stat);
 /* The site of a run that matches the pair's; NULL: none. */
 const site_choice *compare_match(const compare_runs *p, const compare_pair *of, int run);
-/* Reads each run of the group once, for all pairs [count]. g [count], zeroed; free their `drawn`
- * after a failure too. Memory: values of `count` series, and resamples of them for each run. */
-sr_status compare_read_group(const compare_runs *p, const compare_pair *pair, int64_t count,
-                             int group, group_sample *g, sr_failure *why);
+/* Reads each run of the group once, for all pairs. g [b->count], zeroed; free their `drawn` after a
+ * failure too. Memory: values of a series for each pair, and resamples of them for each run. */
+sr_status compare_read_group(const compare_runs *p, const compare_batch *b, int group,
+                             group_sample *g, sr_failure *why);
 
 #endif

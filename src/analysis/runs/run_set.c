@@ -7,12 +7,8 @@
 
 #include "analysis/runs/run_cache.h"
 
-static void ignore(void *context, int i, const sr_runfile *run) {
-    (void)context, (void)i, (void)run;
-}
-
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
-    return run_set_open_each(set, count, paths, ignore, NULL, why);
+    return run_set_open_each(set, count, paths, NULL, NULL, why);
 }
 
 sr_status run_set_open_each(run_set *set, int count, char **paths, run_opened_fn *opened,
@@ -29,7 +25,7 @@ sr_status run_set_open_each(run_set *set, int count, char **paths, run_opened_fn
         set->run[i] = run_open(paths[i], i ? set->run[0] : NULL, why);
         if (!set->run[i]) return why->status;
         set->count = i + 1;
-        opened(context, i, set->run[i]);
+        if (opened) opened(context, i, set->run[i]);
     }
     return SR_OK;
 }
