@@ -16,8 +16,8 @@ typedef struct run_set {
 
 /* Opens paths[count]; reads RUN.h5.part where RUN.h5 does not exist. */
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why);
-/* The same; calls `opened`, unless NULL, for each run while it is open. Only a few of many runs stay
- * open: reading one later opens its file again. */
+/* The same; calls `opened`, unless NULL, for each run while it is open. Only a few of many runs
+ * stay open: reading one later opens its file again. */
 typedef void run_opened_fn(void *context, int i, const sr_runfile *run);
 sr_status run_set_open_each(run_set *set, int count, char **paths, run_opened_fn *opened,
                             void *context, sr_failure *why);
