@@ -219,6 +219,9 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     const settings *s = t->settings;
     sr_status status = SR_OK;
     t->chosen = (choice){.wanted = {&ratio}, .statistics = 1};
+    if (s->bounds && (s->per_feature || strcmp(s->steps, "last") != 0))
+        return sr_fail(why, SR_USAGE, "%s has no effect with --bounds",
+                       s->per_feature ? "--per-feature" : "--steps");
     if (s->bounds && !declared_find(t->set, "lemma2_max", SR_PER_SITE))
         status = sr_fail(why, SR_FORMAT, "no run has lemma2_max: statrec train --theorems-every N");
     if (s->bounds && status == SR_OK)

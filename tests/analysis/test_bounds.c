@@ -120,6 +120,21 @@ static void not_recorded(void **state) {
     program_free(&r);
 }
 
+static void options_of_the_ratio(void **state) {
+    static const char *const option[][2] = {{"--per-feature", "--per-feature"},
+                                            {"--steps", "--steps all"}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char command[80], told[80];
+        snprintf(command, sizeof command, "stat-gamma --bounds bounds.h5 %s", option[i][1]);
+        snprintf(told, sizeof told, "%s has no effect with --bounds", option[i][0]);
+        program_result r = program_run(command);
+        assert_int_equal(r.status, 2);
+        assert_non_null(strstr(r.err, told));
+        program_free(&r);
+    }
+}
+
 /* A row of stat-lngrad for each statistic; their definitions are those of the run. */
 static void rows_of_lngrad(void **state) {
     (void)state;
@@ -137,6 +152,7 @@ static void rows_of_lngrad(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statements), cmocka_unit_test(backward_alpha),
-        cmocka_unit_test(not_recorded), cmocka_unit_test(rows_of_lngrad)};
+        cmocka_unit_test(not_recorded), cmocka_unit_test(options_of_the_ratio),
+        cmocka_unit_test(rows_of_lngrad)};
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
