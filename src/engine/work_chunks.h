@@ -11,8 +11,16 @@ static inline int64_t lesser(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+static inline int64_t greater(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static inline int64_t ceiling(int64_t n, int64_t by) {
+    return (n + by - 1) / by;
+}
+
 static inline int64_t chunk_count(int64_t count) {
-    return (count + CHUNK - 1) / CHUNK;
+    return ceiling(count, CHUNK);
 }
 
 static inline int64_t chunk_length(int64_t chunk, int64_t count) {

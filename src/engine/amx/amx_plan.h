@@ -45,14 +45,6 @@ typedef struct amx_plan {
 /* Sets all but the memory. sides, count and one are set. */
 void amx_plan_set(amx_plan *k, amx_parts parts, int threads);
 
-static inline int64_t greater(int64_t a, int64_t b) {
-    return a > b ? a : b;
-}
-
-static inline int64_t ceiling(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
-
 static inline int64_t k_block_depth(const amx_plan *k, int64_t k_block) {
     return up(lesser(k->k_size, k->k - k_block * k->k_size), DEPTH);
 }

@@ -40,10 +40,6 @@ typedef struct deep {
     int64_t from, end;
 } deep;
 
-static int64_t ceiling(int64_t n, int64_t by) {
-    return (n + by - 1) / by;
-}
-
 bool gemm_tiles_fit(const gemm_group *p) {
     return TILE_VECTOR_BYTES > 16 && p->m * p->n >= LEAST_SUMS &&
            p->m * p->n * p->k >= LEAST_WORK && p->m >= TILE_ROWS && p->n >= WIDE &&
@@ -53,7 +49,8 @@ bool gemm_tiles_fit(const gemm_group *p) {
 
 /* -- packing of a stage */
 
-/* Copies rows of `columns` numbers into rows of `width`, and zeros after them. */
+/* Copies rows of `columns` numbers into rows of `width`, and zeros after them. Callers give constants
+ * for whole rows, so that the compiler unrolls them. */
 __attribute__((always_inline)) static inline void rows_copy(int64_t rows, int64_t columns,
                                                             int64_t width, const real *restrict x,
                                                             int64_t stride, real *restrict to) {
