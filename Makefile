@@ -384,7 +384,7 @@ SLOW_TESTS := test_abi_structs test_advice test_alpha_figure test_amgm_figure te
   test_running test_shard_groups test_spike test_spoilt test_statplot test_statplot_figures test_swmr \
   test_synth_images test_torture test_torture_checkpoints test_transformer_xl test_translate test_watched test_would_bn
 QUICK_CASES := statrec_help 'list_*' train_same_bytes train_table train_wrong_names info_values check_files figure_steps
-quick: all tests ## the most telling tests, a minute of two cores
+quick: all tests ## the most important tests, a minute of two cores
 	$(Q)sh tests/layers.sh
 	$(Q)sh tests/outputs.sh
 	$(Q)sh tests/citations.sh
