@@ -49,8 +49,8 @@ bool gemm_tiles_fit(const gemm_group *p) {
 
 /* -- packing of a stage */
 
-/* Copies rows of `columns` numbers into rows of `width`, and zeros after them. Callers give constants
- * for whole rows, so that the compiler unrolls them. */
+/* Copies rows of `columns` numbers into rows of `width`, and zeros after them. Callers give
+ * constants for whole rows, so that the compiler unrolls them. */
 __attribute__((always_inline)) static inline void rows_copy(int64_t rows, int64_t columns,
                                                             int64_t width, const real *restrict x,
                                                             int64_t stride, real *restrict to) {
