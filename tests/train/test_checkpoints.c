@@ -90,18 +90,21 @@ static void seconds(void **state) {
     trainer_close(&r, SR_OK, &why);
 }
 
-/* --force: the checkpoints of the run before are no longer there. */
+/* --force: the checkpoints of the run before, the best one too, are no longer there. */
 static void replaced(void **state) {
     (void)state;
-    const char *const longer[] = {"--max-steps=6", "--epochs=2", "--checkpoint-every=1", NULL};
+    const char *const longer[] = {"--max-steps=6", "--epochs=2", "--checkpoint-every=1",
+                                  "--keep-best=valid_loss", NULL};
     const char *const shorter[] = {"--max-steps=2", "--checkpoint-every=1", NULL};
     train_result r;
     clean();
     small_write_pairs(6);
     sr_run_close(small_run(longer, NULL, &r));
     expect_files("6 5");
+    assert_int_equal(access(path_of("small-best.ckpt"), F_OK), 0);
     sr_run_close(small_run(shorter, NULL, &r));
     expect_files("2 1");
+    assert_int_equal(access(path_of("small-best.ckpt"), F_OK), -1);
 }
 
 /* -- the best one */

@@ -58,10 +58,13 @@ sr_status checkpoint_path(const char *prefix, int64_t update, char path[CHECKPOI
 void checkpoint_prefix(const train_config *c, char prefix[CHECKPOINT_PATH]);
 /* Updates of the checkpoints PREFIX-UPDATE.ckpt, newest first; malloc'd, *count of them. */
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why);
-/* Removes PREFIX-UPDATE.ckpt.part, which a killed writer left. For the only writer of PREFIX. */
+/* The best one's name after PREFIX. */
+#define CHECKPOINT_BEST "-best.ckpt"
+/* Removes PREFIX-UPDATE.ckpt.part and PREFIX-best.ckpt.part, which a killed writer left. For the
+ * only writer of PREFIX. */
 sr_status checkpoint_sweep(const char *prefix, sr_failure *why);
-/* Checkpoints of a run that --force replaces are called PREFIX-UPDATE.ckpt.old until the new run
- * has its name. Those of a killed run that had replaced them in vain are removed. */
+/* Checkpoints of a run that --force replaces, the best one too, are called PREFIX-UPDATE.ckpt.old
+ * until the new run has its name. Those of a killed run that had replaced them in vain are removed. */
 sr_status checkpoint_set_aside(const char *prefix, sr_failure *why);
 /* The new run came to nothing. */
 sr_status checkpoint_put_back(const char *prefix, sr_failure *why);

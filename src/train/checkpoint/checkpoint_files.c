@@ -34,10 +34,17 @@ static int64_t update_of(const char *file, const char *base) {
     return strtoll(digits, NULL, 10);
 }
 
+/* Whether it is one of those, or "run-best.ckpt". */
+static bool is_of_run(const char *file, const char *base) {
+    const size_t length = strlen(base);
+    return update_of(file, base) >= 0 ||
+           (!strncmp(file, base, length) && !strcmp(file + length, CHECKPOINT_BEST));
+}
+
 /* What is done with one file: its folder and name, both without the ending. */
 typedef sr_status file_fn(const char *directory, const char *name, sr_failure *why);
 
-/* Regular files PREFIX-UPDATE.ckpt with this ending. */
+/* Regular files PREFIX-UPDATE.ckpt and PREFIX-best.ckpt with this ending. */
 static sr_status each_file(const char *prefix, const char *ending, file_fn *of, sr_failure *why) {
     const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
     const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
@@ -51,7 +58,7 @@ static sr_status each_file(const char *prefix, const char *ending, file_fn *of, 
         const size_t size = strlen(e->d_name), tail = strlen(ending);
         if (size < tail || size >= sizeof name || strcmp(e->d_name + size - tail, ending)) continue;
         memcpy(name, e->d_name, size - tail);
-        if (update_of(name, base) < 0) continue;
+        if (!is_of_run(name, base)) continue;
         snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
         if (lstat(path, &s) == 0 && S_ISREG(s.st_mode)) status = of(directory, name, why);
     }

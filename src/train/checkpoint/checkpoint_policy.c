@@ -77,12 +77,12 @@ static sr_status check_others(const trainer *r, const char *prefix, sr_failure *
     int64_t *update;
     int count;
     char path[CHECKPOINT_PATH];
+    if (r->config->force && checkpoint_sweep(prefix, why) != SR_OK) return why->status;
+    if (r->config->force) return checkpoint_set_aside(prefix, why);
     sr_status status = checkpoint_list(prefix, &update, &count, why);
     if (status == SR_OK && count > 0) status = checkpoint_path(prefix, update[0], path, why);
     free(update);
     if (status != SR_OK || count == 0) return status;
-    if (r->config->force && checkpoint_sweep(prefix, why) != SR_OK) return why->status;
-    if (r->config->force) return checkpoint_set_aside(prefix, why);
     sr_fail(why, SR_EXISTS, "%s: exists", path);
     sr_hint(why,
             "give another name, --force to replace the checkpoints, or `statrec resume` the run");
@@ -213,7 +213,7 @@ sr_status trainer_checkpoint_between(trainer *r, bool epoch_ends, sr_failure *wh
     checkpoint_prefix(r->config, prefix);
     if (!*prefix) return SR_OK;
     const double start = progress_clock();
-    snprintf(best, sizeof best, "%s-best.ckpt", prefix);
+    snprintf(best, sizeof best, "%s" CHECKPOINT_BEST, prefix);
     if (r->better) status = write_one(r, best, &own);
     r->better = false;
     if (status == SR_OK && is_due(r, epoch_ends)) status = write_newest(r, prefix, &own);
