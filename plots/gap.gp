@@ -19,6 +19,10 @@ array high_of[4] = ['t_training_high', 't_generalization_high', 't_discrepancy_h
 array unit_of[1]
 stats t every ::0::0 using (unit_of[1] = strcol(t_unit), 1) nooutput name 'UNIT'
 of_run(r, c) = column(t_given) == r ? cell(c) : NaN
+# A group of pairs is called by what its seeds share.
+unseeded(s) = strstrt(s, ', seed ') > 0 ? s[1:strstrt(s, ', seed ')-1] : s
+pair(r) = run_label[r].' - '.run_label[1]
+group(r, n) = unseeded(run_label[r]).' - '.unseeded(run_label[1]).sprintf(', %d seeds', n)
 eval span('t', 't_epoch')
 x_at = span_count > 0 ? t_epoch : t_step
 eval span('t', 'x_at')
@@ -68,7 +72,8 @@ do for [r=2:runs] {
     eval span_of('t', 't_total', sprintf('of_run(%d, t_total)', r))
     if (span_count > 0) {
         legend_count = legend_count + 1
-        legend_text[legend_count] = run_label[r].' - '.run_label[1].(rows > 1 ? ' ('.unit_of[1].')' : '')
+        eval span_of('t', 't_pairs', sprintf('of_run(%d, t_pairs)', r))
+        legend_text[legend_count] = (span_high > 1 ? group(r, span_high) : pair(r)).(rows > 1 ? ' ('.unit_of[1].')' : '')
         legend_type[legend_count] = r
     }
 }

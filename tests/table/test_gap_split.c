@@ -210,6 +210,20 @@ static void test_common_steps(void **state) {
     program_free(&r);
 }
 
+/* The figure calls a group of pairs by what its seeds share, one pair by its runs. */
+static void check_legend(const char *runs, const char *legend) {
+    program_result r = program_run("statplot gap %s -o gap.svg && grep -o 'bn[^<]*' gap.svg", runs);
+    if (!strstr(r.out, legend)) fail_msg("%s%s: not \"%s\"", r.out, r.err, legend);
+    program_free(&r);
+}
+
+static void test_legend(void **state) {
+    (void)state;
+    if (!have_gnuplot()) skip();
+    check_legend("ln1.h5 ln2.h5 ln3.h5 bn1.h5 bn2.h5 bn3.h5", "bn - ln, 3 seeds\n");
+    check_legend("ln1.h5 bn2.h5", "bn - ln\n");
+}
+
 static void check_refused(const char *command, int status, const char *part) {
     program_result r = program_run("%s", command);
     assert_int_equal(r.status, status);
@@ -229,7 +243,8 @@ int main(void) {
         cmocka_unit_test(test_pairs),        cmocka_unit_test(test_one_pair),
         cmocka_unit_test(test_last_third),   cmocka_unit_test(test_never_loses),
         cmocka_unit_test(test_direction),    cmocka_unit_test(test_not_recorded),
-        cmocka_unit_test(test_common_steps), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_common_steps), cmocka_unit_test(test_legend),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
