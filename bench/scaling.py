@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """scaling.py -- step time and efficiency of training in several processes, predicted.
 
-    scaling.py [--model M,...] [--link L,...] [--ranks N,...] [--speed X] [--cores N] [--parameters FILE]
+    scaling.py [--model M,...] [--link L,...] [--ranks N,...] [--speed X] [--cores N] [--record no|first|shards]
+               [--host-ranks N] [--merge-hosts] [--bounds] [--parameters FILE]
 
 Every rank has its batch to itself, the same for any number of ranks R (the global batch grows). Parameters are in
 scaling.tsv, where each says whether it was measured, counted or assumed. Formulas:
@@ -18,20 +19,34 @@ scaling.tsv, where each says whether it was measured, counted or assumed. Formul
     end           z_k = max(r_k, z_(k-1)) + S_k                 one exchange after the other
     gradients     E = max(0, z_K - T_b)                         what the backward pass does not hide
     synchronised  Y = sum over sites of G(2d+1) + G(2d) + R d m two exchanges of every site, and folding them
-    step          T(R) = c (T_f + T_b + T_u) / x + E + G(3) + Y c = max(1, R / cores), x: --speed; T_b likewise in
+    writing       W = t, or R t with --record shards            rank 0 records one shard or all, the others wait
+    step          T(R) = c (T_f + T_b + T_u) / x + E + G(3) + Y + W
+                                                                c = max(1, R / cores), x: --speed; T_b likewise in
                                                                 r_k and z_k; G(3): losses and the stop flag
     efficiency    T(1) / T(R)                                   T(1) has no exchanges
 
 a, B: latency and bandwidth of a link; o: each further message; A: numbers added a second; m: a feature of a rank
-folded; P: parameters; d: features of a site; T_f, T_b, T_u: forward, backward, update, of one core.
+folded; P: parameters; d: features of a site; T_f, T_b, T_u: forward, backward, update, of one core; t: recording a
+shard, which no core shortens.
 
-Left out: ranks that wait for the slowest one (noise of the machines, uneven sentences), switches that are busy,
-several ranks on one adapter, threads that do not scale, and that a message goes on only when the rank calls MPI,
-which it does after every operation of the backward pass. So it is what can be reached, not what will be.
+The part of E that stays with a = o = 0 is of bandwidth; the rest, and G(3), is of latency. Y is of statistics, W of
+writing. --bounds prints where the largest of these four bounds a model: from the first R of --ranks with an
+efficiency below 0.9.
+
+--host-ranks h: R ranks are on R/h hosts and share adapters, B/h for each. --merge-hosts: as if exchanges merged what
+the h ranks of a host have by link shm, then once between hosts at B, then went back (statrec does not):
+
+    gather(w)     G_shm(h) + G(R/h) + G_shm(h)
+    bucket k      S_shm(h) + S(R/h)
+
+Left out: ranks that wait for the slowest one (noise of the machines, uneven sentences), switches that are busy, the
+way of all shards' statistics to rank 0, threads that do not scale, and that a message goes on only when the rank calls MPI, which it does after every
+operation of the backward pass. So it is what can be reached, not what will be.
 
 Exit status 0; 2 after a mistake in the arguments or parameters.
 """
 import argparse
+import copy
 import os
 import sys
 
@@ -46,6 +61,16 @@ COLUMNS = [
     ("gradients_ms", "E, what the backward pass does not hide of the exchanges of gradients"),
     ("hidden_ms", "sum of S_k less E"),
     ("norm_ms", "Y, 0 without --sync-norm"),
+]
+PARTS = {"bandwidth": "E with a = o = 0", "latency": "the rest of E, and G(3)", "statistics": "Y", "writing": "more of W than one rank's"}
+BOUNDS = [
+    *COLUMNS[:3],
+    ("record", "first: rank 0 records its first shard; shards: all of them"),
+    COLUMNS[4],
+    ("from", "the first R with an efficiency below 0.9; -: none"),
+    ("bound", f"what costs most from there on: {', '.join(PARTS)}"),
+    ("at_last", "efficiency with the most ranks"),
+    ("bound_at_last", "what costs most there"),
 ]
 
 
@@ -77,23 +102,47 @@ def expand(word):
 
 
 class Link:
-    def __init__(self, values, machine):
+    """Exchanges of ranks that share an adapter by `sharing`; with `shm`, merged on each host first."""
+
+    def __init__(self, values, machine, sharing=1, shm=None):
         self.latency = values["latency_us"][0] * 1e-6
         self.message = values["message_us"][0] * 1e-6
-        self.bandwidth = values["gbit"][0] * values["share"][0] * 1e9 / 8
+        self.bandwidth = values["gbit"][0] * values["share"][0] * 1e9 / 8 / (1 if shm else sharing)
         self.look = machine["look_us"][0] * 1e-6
         self.nap = machine["nap_us"][0] * 1e-6
         self.add = machine["add_numbers_per_s"][0]
         self.merge = machine["merge_ns"][0] * 1e-9
+        self.host, self.shm = sharing, shm
+
+    def at_once(self):
+        """The same without latency."""
+        other = copy.copy(self)
+        other.latency = other.message = other.nap = 0.0
+        other.shm = self.shm and self.shm.at_once()
+        return other
 
     def gather(self, ranks, doubles):
         if ranks == 1:
+            return 0.0
+        if self.shm:
+            return 2 * self.shm.gather(min(ranks, self.host), doubles) + self._gather(ranks / self.host, doubles)
+        return self._gather(ranks, doubles)
+
+    def _gather(self, ranks, doubles):
+        if ranks <= 1:
             return 0.0
         time = self.latency + (ranks - 1) * (self.message + 8 * doubles / self.bandwidth)
         return time + (self.nap if time > self.look else 0)
 
     def bucket(self, ranks, numbers):
         if ranks == 1:
+            return 0.0
+        if self.shm:
+            return self.shm.bucket(min(ranks, self.host), numbers) + self._bucket(ranks / self.host, numbers)
+        return self._bucket(ranks, numbers)
+
+    def _bucket(self, ranks, numbers):
+        if ranks <= 1:
             return 0.0
         one_way = self.latency + (ranks - 1) * self.message + 4 * numbers * (ranks - 1) / (ranks * self.bandwidth)
         return 2 * one_way + numbers / self.add
@@ -113,17 +162,22 @@ def exposed(link, ranks, buckets, backward):
     return max(0.0, end - backward), sum(cost)
 
 
-def predict(model, link, ranks, sync, speed, cores):
+def predict(model, link, ranks, sync, speed, cores, record="no"):
     factor = max(1.0, ranks / cores) if cores else 1.0
     forward, backward, update = (model[k][0] * 1e-3 * factor / speed for k in ("forward_ms", "backward_ms", "update_ms"))
     gradients, sent = exposed(link, ranks, model["buckets"], backward)
+    bandwidth, _ = exposed(link.at_once(), ranks, model["buckets"], backward)
+    flags = link.gather(ranks, 3)
     norm = 0.0
     for d in model["sites"] if sync else []:
         norm += link.gather(ranks, 2 * d + 1) + link.gather(ranks, 2 * d) + link.folded(ranks, d)
-    step = forward + backward + update + gradients + link.gather(ranks, 3) + norm
-    alone = (forward + backward + update) / factor
+    recording = 0.0 if record == "no" else model["record_ms"][0] * 1e-3
+    writing = recording * (ranks if record == "shards" else 1)
+    step = forward + backward + update + gradients + flags + norm + writing
+    alone = (forward + backward + update) / factor + recording
+    parts = dict(zip(PARTS, (bandwidth, gradients - bandwidth + flags, norm, writing - recording)))
     return {"step_ms": 1e3 * step, "efficiency": alone / step, "gradients_ms": 1e3 * gradients,
-            "hidden_ms": 1e3 * max(0.0, sent - gradients), "norm_ms": 1e3 * norm}
+            "hidden_ms": 1e3 * max(0.0, round(sent - gradients, 12)), "norm_ms": 1e3 * norm, "bound": max(parts, key=parts.get)}
 
 
 def of_kind(subjects, kind):
@@ -149,20 +203,51 @@ def numbers_of(text, least, kind):
     return values
 
 
-def print_table(arguments, out):
+def print_columns(columns, out):
+    for name, text in columns:
+        out.write(f"# column {name}: {text}\n")
+    out.write("\t".join(name for name, _ in columns) + "\n")
+
+
+def print_table(arguments, cases, ranks, out):
+    print_columns(COLUMNS, out)
+    for names, predicted in cases:
+        for r in ranks:
+            row = predicted(r, arguments.record)
+            numbers = "\t".join(f"{row[name]:.6g}" for name, _ in COLUMNS[5:])
+            out.write(f"{names[0]}\t{names[1]}\t{names[2]}\t{r}\t{names[3]:g}\t{numbers}\n")
+
+
+def print_bounds(cases, ranks, out):
+    print_columns(BOUNDS, out)
+    for names, predicted in cases:
+        for record in "first", "shards":
+            rows = [(r, predicted(r, record)) for r in sorted(ranks)]
+            start, first = next(((r, row["bound"]) for r, row in rows if row["efficiency"] < 0.9), ("-", "-"))
+            last = rows[-1][1]
+            out.write(f"{names[0]}\t{names[1]}\t{names[2]}\t{record}\t{names[3]:g}\t{start}\t{first}\t"
+                      f"{last['efficiency']:.3g}\t{last['bound']}\n")
+
+
+def print_asked(arguments, out):
     subjects = read_parameters(arguments.parameters)
-    models, links = of_kind(subjects, "model"), of_kind(subjects, "link")
-    ranks = numbers_of(arguments.ranks, 1, int)
-    speeds = numbers_of(arguments.speed, 0.001, float)
-    rows = [(m, l, sync, r, x) for x in speeds for m in choose(models, arguments.model, "model")
-            for l in choose(links, arguments.link, "link") for sync in (False, True) for r in ranks]
-    lines = [f"# column {name}: {text}" for name, text in COLUMNS]
-    lines.append("\t".join(name for name, _ in COLUMNS))
-    for m, l, sync, r, x in rows:
-        row = predict(models[m], Link(links[l], subjects["machine"]), r, sync, x, arguments.cores)
-        numbers = "\t".join(f"{row[name]:.6g}" for name, _ in COLUMNS[5:])
-        lines.append(f"{m}\t{l}\t{'yes' if sync else 'no'}\t{r}\t{x:g}\t{numbers}")
-    out.write("\n".join(lines) + "\n")
+    models, links, machine = of_kind(subjects, "model"), of_kind(subjects, "link"), subjects["machine"]
+    ranks, hosts = numbers_of(arguments.ranks, 1, int), arguments.host_ranks
+    if hosts < 1 or any(r > hosts and r % hosts for r in ranks):
+        raise ValueError(f"--host-ranks {hosts}: does not divide every number of ranks")
+    shm = Link(links["shm"], machine) if arguments.merge_hosts else None
+
+    def case(m, l, sync, x):
+        link = Link(links[l], machine, hosts, shm)
+        names = m, l, "yes" if sync else "no", x
+        return names, lambda r, record: predict(models[m], link, r, sync, x, arguments.cores, record)
+    cases = [case(m, l, sync, x) for x in numbers_of(arguments.speed, 0.001, float)
+             for m in choose(models, arguments.model, "model")
+             for l in choose(links, arguments.link, "link") for sync in (False, True)]
+    if arguments.bounds:
+        print_bounds(cases, ranks, out)
+    else:
+        print_table(arguments, cases, ranks, out)
 
 
 def main():
@@ -174,9 +259,13 @@ def main():
     p.add_argument("--ranks", default="1,2,4,8,16,32,64,128,256,512,1024")
     p.add_argument("--speed", default="1", help="cores of a rank, as if each counted in full")
     p.add_argument("--cores", type=int, default=0, help="of the one host that all ranks are on; 0: each has its own")
+    p.add_argument("--record", choices=("no", "first", "shards"), default="no", help="what rank 0 records: its first shard, or all")
+    p.add_argument("--host-ranks", type=int, default=1, metavar="N", help="ranks of a host, which share its adapter")
+    p.add_argument("--merge-hosts", action="store_true", help="as if exchanges were merged on each host first")
+    p.add_argument("--bounds", action="store_true", help="what bounds each model, and from how many ranks on")
     arguments = p.parse_args()
     try:
-        print_table(arguments, sys.stdout)
+        print_asked(arguments, sys.stdout)
     except OSError as failure:
         print(f"scaling.py: {failure.filename}: {failure.strerror}", file=sys.stderr)
         return 2
