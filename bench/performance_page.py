@@ -137,6 +137,11 @@ def check_machine(args, path):
         raise Mistake(f"{path}: measured on {found[1]}, the others on {other[0]}: remove it, or measure them --again")
 
 
+def both(ratio):
+    """Of hosts with AMX; of others."""
+    return "; ".join(map(str, ratio)) if isinstance(ratio, tuple) else str(ratio)
+
+
 def against_torch(args, _):
     path = os.path.join(args.build, "targets.tsv")
     if os.path.exists(path):
@@ -146,7 +151,7 @@ def against_torch(args, _):
     for name, (_, _, threads, _, must, aim) in targets.LINES.items():
         row = found.get(name)
         if row is None:
-            rows.append([name, str(threads), "not measured", "–", "–", "–", str(must), str(aim), "–"])
+            rows.append([name, str(threads), "not measured", "–", "–", "–", both(must), both(aim), "–"])
             continue
         missed += [name] if targets.verdict(row) == "missed" else []
         rows.append([name, row["threads"], f"{row['ours']} {row['unit']}", f"{row['peer']} {row['unit']}", row["which"],
@@ -161,13 +166,13 @@ def least(args, _):
     peak = {row["threads"]: float(row["best"]) for row in read(kept(args, "limits"))[1] if row["limit"] == "fma"}
     found = {row["line"]: row for row in read(os.path.join(args.build, "targets.tsv"))[1]}
     cells = []
-    for name, (kind, case, _, _, must, _) in targets.LINES.items():
+    for name, (kind, case, *_) in targets.LINES.items():
         row = found.get(name)
         if row is None or kind is not targets.step or case not in roofline.LINEAR or row["threads"] not in peak:
             continue
         flop = roofline.linear_layers(*roofline.LINEAR[case])
         ms = flop / 1e6 / peak[row["threads"]]
-        cells.append([name, f"{flop / 1e9:.4g}", f"{ms:.4g}", share(ms, row["ours"]), share(ms, row["peer"]), str(must)])
+        cells.append([name, f"{flop / 1e9:.4g}", f"{ms:.4g}", share(ms, row["ours"]), share(ms, row["peer"]), row["must"]])
     head = ["line", "GFLOP", "at the limit of fma (ms)", "of our step", "of the peer's", "must"]
     return drawn(head, cells) if cells else [NOT_YET]
 

@@ -33,8 +33,9 @@ The part of E that stays with a = o = 0 is of bandwidth; the rest, and G(3), is 
 writing. --bounds prints where the largest of these four bounds a model: from the first R of --ranks with an
 efficiency below 0.9.
 
---host-ranks h: R ranks are on R/h hosts and share adapters, B/h for each. --merge-hosts: as if exchanges merged what
-the h ranks of a host have by link shm, then once between hosts at B, then went back (statrec does not):
+--host-ranks h: R ranks are on R/h hosts and share adapters, B/h for each; of what a rank sends, (R-h)/(R-1) leaves its
+host. --merge-hosts: as if exchanges merged what the h ranks of a host have by link shm, then once between hosts at B,
+then went back (statrec does not):
 
     gather(w)     G_shm(h) + G(R/h) + G_shm(h)
     bucket k      S_shm(h) + S(R/h)
@@ -107,7 +108,7 @@ class Link:
     def __init__(self, values, machine, sharing=1, shm=None):
         self.latency = values["latency_us"][0] * 1e-6
         self.message = values["message_us"][0] * 1e-6
-        self.bandwidth = values["gbit"][0] * values["share"][0] * 1e9 / 8 / (1 if shm else sharing)
+        self.bandwidth = values["gbit"][0] * values["share"][0] * 1e9 / 8
         self.look = machine["look_us"][0] * 1e-6
         self.nap = machine["nap_us"][0] * 1e-6
         self.add = machine["add_numbers_per_s"][0]
@@ -121,6 +122,10 @@ class Link:
         other.shm = self.shm and self.shm.at_once()
         return other
 
+    def crossing(self, ranks):
+        """How much more an adapter sends than one rank."""
+        return 1.0 if self.shm else self.host * max(0, ranks - self.host) / (ranks - 1)
+
     def gather(self, ranks, doubles):
         if ranks == 1:
             return 0.0
@@ -131,7 +136,7 @@ class Link:
     def _gather(self, ranks, doubles):
         if ranks <= 1:
             return 0.0
-        time = self.latency + (ranks - 1) * (self.message + 8 * doubles / self.bandwidth)
+        time = self.latency + (ranks - 1) * (self.message + self.crossing(ranks) * 8 * doubles / self.bandwidth)
         return time + (self.nap if time > self.look else 0)
 
     def bucket(self, ranks, numbers):
@@ -144,7 +149,8 @@ class Link:
     def _bucket(self, ranks, numbers):
         if ranks <= 1:
             return 0.0
-        one_way = self.latency + (ranks - 1) * self.message + 4 * numbers * (ranks - 1) / (ranks * self.bandwidth)
+        sent = self.crossing(ranks) * 4 * numbers * (ranks - 1) / ranks
+        one_way = self.latency + (ranks - 1) * self.message + sent / self.bandwidth
         return 2 * one_way + numbers / self.add
 
     def folded(self, ranks, features):
