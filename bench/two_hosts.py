@@ -89,7 +89,7 @@ def step_of(hosts, build, folder, options, ranks, steps):
     words = options.format(tokens=1024 * ranks, images=64 * ranks).split()
     output = os.path.join(folder, "run.h5")
     hosts.mpirun(ranks, os.path.join(build, "bin", "statrec"), "train", *words, "--threads", "1", "--max-steps", str(steps),
-                 "--record", "none", "--validate-interval", "0", "--quiet", "--force", "-o", output)
+                 "--record", "none", "--quiet", "--force", "-o", output)
     rows = [line for line in run(os.path.join(build, "bin", "stat-curve"), output, "--stat", "seconds").splitlines()
             if not line.startswith("#")]
     place = rows[0].split("\t").index("seconds")
