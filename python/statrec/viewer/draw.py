@@ -159,7 +159,7 @@ def _figure(look, x_range, title, height, **more):
     """An empty figure with the tools of all: box zoom along x, pan, wheel, reset."""
     made = figure(title=plain(title, 100), height=height, sizing_mode="stretch_width",
                   tools="xbox_zoom,xpan,xwheel_zoom,reset", active_drag="xbox_zoom",
-                  active_scroll=None, output_backend="webgl", min_border_left=64,
+                  active_scroll=None, min_border_left=64,
                   **({"x_range": x_range} if x_range is not None else {}), **more)
     made.toolbar.logo = None
     made.toolbar.autohide = True
