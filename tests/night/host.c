@@ -42,7 +42,8 @@ static library load(void) {
 static sr_recorder *begin(const library *l, const char *path) {
     sr_failure why = {0};
     sr_options o = SR_OPTIONS_DEFAULT;
-    o.flush_steps = 4, o.flush_seconds = 1e9, o.overhead = 0, o.sync = SR_SYNC_NONE, o.vectors_every = 1;
+    o.flush_steps = 4, o.flush_seconds = 1e9, o.overhead = 0, o.sync = SR_SYNC_NONE,
+    o.vectors_every = 1;
     sr_recorder *r = l->create(path, &o, &why);
     if (!r) exit((fprintf(stderr, "host: %s\n", why.text), 3));
     sr_site s = SR_INIT(sr_site, .name = "a", .norm = "bn", .kind = "conv", .width = 3,
