@@ -50,6 +50,7 @@ class Hosts:
         os.chmod(self.agent, 0o755)
 
     def __enter__(self):
+        self.remove()  # of a call that was killed
         for name in NAMES:
             run("ip", "netns", "add", name)
         run("ip", "link", "add", "joined", "netns", NAMES[0], "type", "veth", "peer", "name", "joined", "netns", NAMES[1])
@@ -60,6 +61,10 @@ class Hosts:
         return self
 
     def __exit__(self, *_):
+        self.remove()
+
+    @staticmethod
+    def remove():
         for name in NAMES:
             subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
 
