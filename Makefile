@@ -411,6 +411,7 @@ coverage: ## run the tests in a build of its own and print the share of lines an
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete
 	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
+	$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage replay || status=1; \
 	JOBS=$(JOBS) sh tests/run_cli.sh build/coverage || status=1; \
 	sh tests/coverage.sh build/coverage && exit $$status
 .PHONY: coverage
