@@ -22,6 +22,8 @@ $(foreach line,$(shell awk -f tools/modules.awk src/MODULES),$(eval $(subst +, ,
 MAINS     := src/cli/statrec.c src/plot/statplot.c
 # Linked into each program: it runs before the libraries of the program.
 START     := src/base/program/start.c
+# Linked into each program and test of MODE=coverage: processes that end by _exit are counted.
+COUNTED   := $(if $(filter coverage,$(MODE)),tests/coverage/coverage_exit.c)
 SOURCES   := $(filter-out $(MAINS) $(START),$(shell find src -name '*.c' | LC_ALL=C sort))
 # Sources of a module: those of its folder, but for folders that are modules themselves.
 srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(filter src/$(1)/%.c,$(SOURCES)))
@@ -209,13 +211,13 @@ $(BUILD)/lib/libstatrec.a: $(STATREC_OBJS)
 
 LINK = $(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(SHARED_PATH) $(filter %.o,$^) $(filter %.a %.so,$^) $(LIBS) -o $@
 
-$(BUILD)/bin/statrec: $(call objs,$(START) src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli) $(BUILD)/link_flags
+$(BUILD)/bin/statrec: $(call objs,$(START) $(COUNTED) src/cli/statrec.c $(call srcs_of,cli)) $(call program_libs,cli) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
 # A statrec whose calls and allocations fail on demand, for tests.
 FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
-$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
+$(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) $(COUNTED) src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
@@ -229,11 +231,11 @@ $(BUILD)/lib/liblinked.a: $(LINKED)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(BUILD)/bin/statplot: $(call objs,$(START) src/plot/statplot.c) $(LINKED) $(call program_libs,plot) $(BUILD)/link_flags
+$(BUILD)/bin/statplot: $(call objs,$(START) $(COUNTED) src/plot/statplot.c) $(LINKED) $(call program_libs,plot) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
-$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call objs,$(START)) $(call program_libs,table) $(BUILD)/link_flags
+$(addprefix $(BUILD)/bin/,$(ANALYSES)): $(BUILD)/bin/%: $(BUILD)/obj/analyses/%.o $(call objs,$(START) $(COUNTED)) $(call program_libs,table) $(BUILD)/link_flags
 	@mkdir -p $(@D)
 	$(LINK)
 
@@ -249,7 +251,7 @@ RUN_PROGRAMS := hdf5 runfile analysis diagnose table plot
 $(addprefix $(BUILD)/tests/train/,test_torture test_torture_checkpoints): | $(PROGRAMS) $(BUILD)/faulty/statrec
 
 define test_rule
-$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c))) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
+$(BUILD)/tests/$(1)/%: $(BUILD)/obj/tests/$(1)/%.o $(call objs,$(filter-out $(wildcard tests/$(1)/test_*.c),$(wildcard tests/$(1)/*.c)) $(COUNTED)) $(BUILD)/lib/libtesting.a $(if $(filter analysis,$(1)),$(BUILD)/lib/liblinked.a) $(call test_libs_of,$(1)) $(if $(filter $(RUN_PROGRAMS),$(1)),| $(PROGRAMS))
 	@mkdir -p $$(@D)
 	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $$(filter %.o,$$^) $$(filter %.a,$$^) -lcmocka $(LIBS) -o $$@
 endef
@@ -409,6 +411,7 @@ coverage: ## run the tests in a build of its own and print the share of lines an
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage all tests
 	$(Q)find build/coverage -name '*.gcda' -delete
 	$(Q)status=0; $(MAKE) --no-print-directory $(PARALLEL) MODE=coverage unit || status=1; \
+	$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage replay || status=1; \
 	JOBS=$(JOBS) sh tests/run_cli.sh build/coverage || status=1; \
 	sh tests/coverage.sh build/coverage && exit $$status
 .PHONY: coverage

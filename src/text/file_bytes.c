@@ -60,6 +60,11 @@ static int refuse_kind(const char *path, const struct stat *s, int fd) {
     return fd < 0 || S_ISFIFO(s->st_mode) || isatty(fd) ? 0 : EINVAL;
 }
 
+static bool make_blocking(int fd) {
+    const int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
+}
+
 /* Checks the kind before and after opening: a pipe without a writer would block, a device may do
  * anything. */
 sr_status file_open(const char *path, int *fd, sr_failure *why) {
@@ -68,7 +73,7 @@ sr_status file_open(const char *path, int *fd, sr_failure *why) {
     int reason = stat(path, &s) == 0 ? refuse_kind(path, &s, -1) : errno;
     if (!reason && (*fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) reason = errno;
     if (!reason) reason = fstat(*fd, &s) == 0 ? refuse_kind(path, &s, *fd) : errno;
-    if (!reason && fcntl(*fd, F_SETFL, fcntl(*fd, F_GETFL) & ~O_NONBLOCK) != 0) reason = errno;
+    if (!reason && !make_blocking(*fd)) reason = errno;
     if (!reason) return SR_OK;
     if (*fd >= 0) close(*fd);
     *fd = -1;
@@ -93,8 +98,6 @@ static sr_status read_all(int fd, size_t expected, file_bytes *f, sr_failure *wh
     while (status == SR_OK) {
         ssize_t got = read(fd, f->byte + f->size, capacity - f->size);
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0 && errno == EISDIR)
-            return sr_fail(why, SR_IO, "%s: %s", f->path, strerror(errno));
         if (got < 0)
             return sr_fail(why, SR_IO, "%s: byte %zu: %s", f->path, f->size, strerror(errno));
         if (got == 0) break;

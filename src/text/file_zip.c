@@ -91,12 +91,11 @@ file_zip *file_zip_open(const char *path, sr_failure *why) {
     file_zip *z = calloc(1, sizeof *z);
     sr_failure own = {0};
     if (!why) why = &own;
-    if (!z || strlen(path) >= FILE_PATH) {
+    if (!z) {
         sr_fail(why, SR_MEMORY, "%.200s: out of memory", path);
-        free(z);
         return NULL;
     }
-    strcpy(z->path, path);
+    snprintf(z->path, sizeof z->path, "%s", path); /* which both callers have checked */
     if (open_member(z, why) == SR_OK) return z;
     file_zip_close(z);
     return NULL;

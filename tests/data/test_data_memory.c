@@ -1,5 +1,7 @@
-/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. A row of
- * the table without a case here fails. */
+/* Every allocation of opening a data set fails once: SR_MEMORY each time, nothing leaks. So does
+ * every call of the system: it is told, or the data is the same. A row of the table without a case
+ * here fails. */
+#define _GNU_SOURCE 1 /* RTLD_NEXT */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,8 @@
 #include "data/find/data_find.h"
 #include "data_files.h"
 #include "testing/failing_malloc.h"
+/* behind it, since it has no allocations then */
+#include "testing/failing_calls.h"
 
 static char tried[4096]; /* " cifar10 idx ..." */
 
@@ -26,6 +30,44 @@ static bool try_open(const data_options *o, long n) {
     return d != NULL;
 }
 
+/* What a user is told of the data. */
+static void describe(const dataset *d, char text[4096]) {
+    snprintf(text, 4096, "%s; %s; %lld", data_describe(d), data_warnings(d),
+             (long long)data_tokens(d, SPLIT_TRAIN));
+}
+
+/* Opens and closes with call k of the system failing; false when it did not come to that. */
+static bool try_call(const data_options *o, long k, const char *whole) {
+    char text[4096];
+    sr_failure why = {0};
+    const int descriptors = check_descriptors();
+    failing_begin(FAILING_SYSTEM, k);
+    dataset *d = data_open(o, &why);
+    const bool reached = failing_end();
+    if (!d && (why.status != SR_IO || !strstr(why.text, strerror(EIO))))
+        fail_msg("%s, call %ld at 0x%zx: %s: %s", o->name, k, failing_offset,
+                 sr_status_name(why.status), why.text);
+    if (d) describe(d, text);
+    if (d && strcmp(text, whole) != 0)
+        fail_msg("%s, call %ld at 0x%zx: other data: %s", o->name, k, failing_offset, text);
+    data_close(d);
+    assert_int_equal(check_descriptors(), descriptors);
+    return reached;
+}
+
+static void check_calls(const data_options *o) {
+    char whole[4096];
+    sr_failure why = {0};
+    dataset *d = data_open(o, &why);
+    assert_non_null(d);
+    describe(d, whole);
+    data_close(d);
+    long k = 1;
+    while (try_call(o, k, whole)) k++;
+    print_message("%s: %ld calls\n", o->name, k - 1);
+    assert_true(k > 5 || !data_reads_files(o->name));
+}
+
 static void check_allocations(const data_options *o) {
     long n = 0;
     if (!failing_malloc_there()) {
@@ -37,6 +79,7 @@ static void check_allocations(const data_options *o) {
     while (!try_open(o, n)) n++;
     print_message("%s: %ld allocations\n", o->name, n);
     assert_true(n > 5);
+    check_calls(o);
 }
 
 static void images_survive(void **state) {

@@ -36,14 +36,15 @@ static void put_step(sr_recorder *r, const int id[2], int64_t step) {
             if (sample_puts(i, v)) sr_put_vector(r, i, (sr_vector)v, value);
         }
     }
+    sr_put_scalar(r, 3, SR_SCALAR_row_grad_var, (double)step);
     if (step % COPIED_SPECTRA == 0) put_spectra(r, step);
     sr_put_step_scalar(r, id[1], (double)(2 * step));
     const sr_step row = sample_row(step);
-    check_ok(sr_end_step(r, &row), sr_failed(r));
+    sr_end_step(r, &row);
     if (step % 5) return;
     const double singular[SAMPLE_EMBEDDING] = {3 + (double)step, 2, 1};
     sample_put_eval(r, step);
-    check_ok(sr_put_singular_values(r, "shared", step, singular), sr_failed(r));
+    sr_put_singular_values(r, "shared", step, singular);
 }
 
 static void put_end(sr_recorder *r) {
@@ -51,9 +52,9 @@ static void put_end(sr_recorder *r) {
     for (int i = 0; i < SAMPLE_SITES; i++) {
         const float x[COPIED_PAIRS] = {(float)i, 1, 2}, y[COPIED_PAIRS] = {3, (float)i, 5};
         const int32_t feature[COPIED_PAIRS] = {0, 1, 2};
-        check_ok(sr_put_pairs(r, i, x, y, feature), sr_failed(r));
+        sr_put_pairs(r, i, x, y, feature);
     }
-    check_ok(sr_put_final(r, 7, final), sr_failed(r));
+    sr_put_final(r, 7, final);
 }
 
 sr_options copied_options(void) {
@@ -70,14 +71,24 @@ sr_options copied_options(void) {
     return o;
 }
 
+void copied_declare(sr_recorder *r, const run_shape *shape, int id[2]) {
+    id[0] = sr_declare_scalar(r, "own", shape->unit, "of a site", SR_PER_SITE);
+    id[1] = sr_declare_scalar(r, "own too", "1", "of a step", SR_PER_STEP);
+}
+
+void copied_put(sr_recorder *r, const run_shape *shape, const int id[2]) {
+    for (int64_t step = shape->first; step <= shape->last; step++) put_step(r, id, step);
+    if (shape->end) put_end(r);
+}
+
 sr_recorder *copied_begin(const char *name, const run_shape *shape) {
     sr_options o = copied_options();
     o.seed = shape->seed;
     sr_recorder *r = sample_begin(sample_path(name), &o);
-    const int id[2] = {sr_declare_scalar(r, "own", shape->unit, "of a site", SR_PER_SITE),
-                       sr_declare_scalar(r, "own too", "1", "of a step", SR_PER_STEP)};
-    for (int64_t step = shape->first; step <= shape->last; step++) put_step(r, id, step);
-    if (shape->end) put_end(r);
+    int id[2];
+    copied_declare(r, shape, id);
+    copied_put(r, shape, id);
+    if (sr_failed(r)) fail_msg("%s", sr_failed(r)->text);
     return r;
 }
 

@@ -19,6 +19,10 @@ typedef struct run_shape {
 
 /* Options of a run whose texts name people, machines and files. */
 sr_options copied_options(void);
+/* Declares the run's custom scalars, which are beside the sample's; puts its steps. The recorder
+ * keeps a failure. */
+void copied_declare(sr_recorder *r, const run_shape *shape, int id[2]);
+void copied_put(sr_recorder *r, const run_shape *shape, const int id[2]);
 /* The open recorder after the last step; the finished run. */
 sr_recorder *copied_begin(const char *name, const run_shape *shape);
 void copied_write(const char *name, const run_shape *shape);

@@ -4,6 +4,7 @@
 #ifndef TESTS_FAILING_MALLOC_H
 #define TESTS_FAILING_MALLOC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -19,7 +20,9 @@ static bool watching;
 static long made, failing = -1, live;
 
 static bool refuses(void) {
-    return watching && made++ == failing;
+    const bool refused = watching && made++ == failing;
+    if (refused) errno = ENOMEM;
+    return refused;
 }
 
 static void *counted(void *p) {

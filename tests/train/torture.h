@@ -11,7 +11,7 @@ const char *torture_faulty(void);
 long torture_place(long k, long n, long last);
 /* Calls of the system that change files, and allocations, which the command wrote to ./count. */
 void torture_read_count(long *calls, long *allocations);
-/* Files in memory; a process that is killed or fails spoils no counts of coverage. */
+/* Files in memory. */
 void torture_begin(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/file_kind.h"
 #include "base/npz/npz_format.h"
 
-enum { HEAD_BYTES = 1 << 16 };
+enum { HEAD_BYTES = 1 << 16, Z_MEM = -4 /* zlib's Z_MEM_ERROR */ };
 enum { DEFLATE_RATIO = 1032, DEFLATE_LEAST = 64 }; /* bytes that it can make of one, and of few */
 
 struct npz_reader {
@@ -27,19 +27,26 @@ int64_t npz_count(const npz_array *a) {
 
 /* -- failures and names */
 
+static bool is_of_memory(zip_error_t *error) {
+    const int code = zip_error_code_zip(error), below = zip_error_code_system(error);
+    return code == ZIP_ER_MEMORY || below == (code == ZIP_ER_ZLIB ? Z_MEM : ENOMEM);
+}
+
 static sr_status fail_zip(const char *path, const char *name, zip_error_t *error, sr_failure *why) {
-    sr_status status = zip_error_code_zip(error) == ZIP_ER_MEMORY ? SR_MEMORY : SR_IO;
+    const sr_status status = is_of_memory(error) ? SR_MEMORY : SR_IO;
     const char *text = zip_error_strerror(error);
     return sr_fail(why, status, "%s: %s%s%s", path, name, *name ? ": " : "", text);
 }
 
-/* The failure that libzip reports of opening is a number. */
+/* The failure that libzip reports of opening is a number. Without memory for the directory it calls
+ * the file no archive. */
 static zip_t *open_zip(const char *path, sr_failure *why) {
     int code = 0;
+    errno = 0;
     zip_t *zip = zip_open(path, ZIP_RDONLY, &code);
     if (zip) return zip;
     zip_error_t error;
-    zip_error_init_with_code(&error, code);
+    zip_error_init_with_code(&error, errno == ENOMEM ? ZIP_ER_MEMORY : code);
     fail_zip(path, "", &error, why);
     zip_error_fini(&error);
     return NULL;
@@ -155,7 +162,10 @@ static char *read_entry(npz_reader *r, const char *name, int64_t most, int64_t *
         sr_fail(why, SR_MEMORY, "%s: %s: out of memory", r->path, name);
     } else if (zip_fread(file, bytes, (zip_uint64_t)*got) != (zip_int64_t)*got ||
                (*got == *size && zip_fread(file, &beyond, 1) != 0)) {
-        sr_fail(why, SR_FORMAT, "%s: %s: damaged or cut short", r->path, name);
+        if (is_of_memory(zip_file_get_error(file)))
+            sr_fail(why, SR_MEMORY, "%s: %s: out of memory", r->path, name);
+        else
+            sr_fail(why, SR_FORMAT, "%s: %s: damaged or cut short", r->path, name);
         free(bytes);
         bytes = NULL;
     }

@@ -111,27 +111,25 @@ static sr_status read_shape(const char *header, const char *what, npz_array *a, 
     return SR_OK;
 }
 
-/* The dictionary, with a terminator, and where the numbers begin. NULL when malformed. */
-static char *header_text(const char *bytes, int64_t count, int64_t *data) {
+/* Where the dictionary begins, and its bytes. False when malformed. */
+static bool find_header(const char *bytes, int64_t count, int64_t *start, int64_t *length) {
     const unsigned char *b = (const unsigned char *)bytes;
-    if (count < NPY_PREFIX + 2 || memcmp(bytes, "\x93NUMPY", 6) != 0) return NULL;
-    if (b[6] != 1 && b[6] != 2) return NULL;
-    int64_t start = b[6] == 1 ? NPY_PREFIX : NPY_PREFIX + 2;
-    int64_t length = b[8] | b[9] << 8;
-    if (b[6] == 2) length |= (int64_t)b[10] << 16 | (int64_t)b[11] << 24;
-    if (length > count - start) return NULL;
-    char *text = malloc((size_t)length + 1);
-    if (!text) return NULL;
-    memcpy(text, bytes + start, (size_t)length);
-    text[length] = 0;
-    *data = start + length;
-    return text;
+    if (count < NPY_PREFIX + 2 || memcmp(bytes, "\x93NUMPY", 6) != 0) return false;
+    if (b[6] != 1 && b[6] != 2) return false;
+    *start = b[6] == 1 ? NPY_PREFIX : NPY_PREFIX + 2;
+    *length = b[8] | b[9] << 8;
+    if (b[6] == 2) *length |= (int64_t)b[10] << 16 | (int64_t)b[11] << 24;
+    return *length <= count - *start;
 }
 
 sr_status npy_read_header(const char *bytes, int64_t count, const char *what, npz_array *a,
                           int64_t *data, sr_failure *why) {
-    char *text = header_text(bytes, count, data);
-    if (!text) return sr_fail(why, SR_FORMAT, "%s: no .npy header of version 1 or 2", what);
+    int64_t start, length;
+    if (!find_header(bytes, count, &start, &length))
+        return sr_fail(why, SR_FORMAT, "%s: no .npy header of version 1 or 2", what);
+    char *text = strndup(bytes + start, (size_t)length);
+    if (!text) return sr_fail(why, SR_MEMORY, "%s: out of memory for its header", what);
+    *data = start + length;
     const char *order = value_of(text, "'fortran_order'");
     sr_status status = read_type(text, what, a, why);
     if (status == SR_OK) status = read_shape(text, what, a, why);

@@ -226,7 +226,8 @@ static sr_status write_file(const npz_writer *w, sr_failure *why) {
     if (!file && fd >= 0) close(fd);
     if (ok && rename(part, w->path) != 0) ok = false, reason = errno;
     if (!ok && fd >= 0) unlink(part);
-    return ok ? SR_OK : sr_fail(why, SR_IO, "%s: %s", w->path, strerror(reason));
+    if (ok) return SR_OK;
+    return sr_fail(why, reason == ENOMEM ? SR_MEMORY : SR_IO, "%s: %s", w->path, strerror(reason));
 }
 
 sr_status npz_write(npz_writer *w, sr_failure *why) {

@@ -116,8 +116,11 @@ static sr_status create_file(sr_recorder *r, sr_failure *why) {
         return status;
     }
     struct stat s;
-    if (stat(r->part, &s) != 0)
-        return sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
+    if (stat(r->part, &s) != 0) {
+        sr_fail(why, SR_IO, "%s: stat: %s", r->part, strerror(errno));
+        unlink(r->part);
+        return SR_IO;
+    }
     r->device = s.st_dev, r->inode = s.st_ino;
     const int refused = writer_lock_acquire(h5_descriptor(r->writer.file));
     if (!refused) return SR_OK;

@@ -1,0 +1,215 @@
+/* failing_calls.h -- the k-th call of a kind fails, once: an allocation, a call of the system, a call
+ * of HDF5 (failing_hdf5.h). Defines these functions in front of the libraries: for one file of a
+ * test program, with _GNU_SOURCE, never for a library. Calls count that come from the program's own
+ * text, so those of the C library and of HDF5, which are shared libraries, do not.
+ *
+ * A program makes too many calls to fail each. Those of one place in the text are alike: the first,
+ * the second and the last of each place are tried. */
+#ifndef TESTS_FAILING_CALLS_H
+#define TESTS_FAILING_CALLS_H
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef enum {
+    FAILING_ALLOCATIONS, /* none with failing_malloc.h or under the address sanitizer */
+    FAILING_SYSTEM,
+    FAILING_HDF5,
+    FAILING_KINDS
+} failing_kind;
+
+enum { FAILING_PLACES = 2048 };
+
+typedef struct failing_place {
+    const void *caller;
+    long first, second, last; /* 0: none */
+} failing_place;
+
+static bool failing_watches, failing_notes;
+static failing_kind failing_watched;
+static long failing_made, failing_at;
+static size_t failing_offset; /* of the failed call in the program's text, for addr2line */
+static failing_place failing_found[FAILING_PLACES];
+static int failing_places;
+
+extern const char __executable_start, etext;
+
+static void failing_note(const void *caller) {
+    int i = 0;
+    while (i < failing_places && failing_found[i].caller != caller) i++;
+    if (i == FAILING_PLACES) abort();
+    failing_place *p = &failing_found[i];
+    if (i == failing_places) *p = (failing_place){.caller = caller}, failing_places++;
+    if (p->first && !p->second) p->second = failing_made;
+    if (!p->first) p->first = failing_made;
+    p->last = failing_made;
+}
+
+static bool failing_now(failing_kind kind, const void *caller) {
+    const char *at = caller;
+    if (!failing_watches || kind != failing_watched || at < &__executable_start || at >= &etext)
+        return false;
+    failing_made++;
+    if (failing_notes) failing_note(caller);
+    if (failing_made != failing_at) return false;
+    failing_offset = (size_t)(at - &__executable_start);
+    errno = kind == FAILING_ALLOCATIONS ? ENOMEM : EIO;
+    return true;
+}
+
+/* From now on call k of this kind fails; 0: none, and their places are noted. */
+static void failing_begin(failing_kind kind, long k) {
+    failing_watched = kind, failing_made = 0, failing_at = k, failing_notes = k == 0;
+    if (k == 0) failing_places = 0;
+    failing_watches = true;
+}
+
+/* Whether it came to that call. */
+static bool failing_end(void) {
+    failing_watches = failing_notes = false;
+    return failing_at > 0 && failing_made >= failing_at;
+}
+
+static int failing_order(const void *a, const void *b) {
+    const long x = *(const long *)a, y = *(const long *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The calls to try, in their order, [3 * FAILING_PLACES]; how many. */
+static inline int failing_list(long *call) {
+    int count = 0, kept = 0;
+    for (int i = 0; i < failing_places; i++) {
+        const failing_place *p = &failing_found[i];
+        call[count++] = p->first;
+        if (p->second) call[count++] = p->second;
+        call[count++] = p->last;
+    }
+    qsort(call, (size_t)count, sizeof *call, failing_order);
+    for (int i = 0; i < count; i++)
+        if (kept == 0 || call[kept - 1] != call[i]) call[kept++] = call[i];
+    return kept;
+}
+
+/* -- allocations */
+
+#if !defined(TESTS_FAILING_MALLOC_H) && !defined(__SANITIZE_ADDRESS__)
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+
+void *malloc(size_t size) {
+    return failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0)) ? NULL
+                                                                         : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size) {
+    return failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))
+               ? NULL
+               : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size) {
+    return failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))
+               ? NULL
+               : __libc_realloc(old, size);
+}
+
+char *strndup(const char *text, size_t most) {
+    if (failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))) return NULL;
+    const size_t length = strnlen(text, most);
+    char *copy = __libc_malloc(length + 1);
+    if (!copy) return NULL;
+    copy[length] = 0;
+    return memcpy(copy, text, length);
+}
+
+char *strdup(const char *text) {
+    if (failing_now(FAILING_ALLOCATIONS, __builtin_return_address(0))) return NULL;
+    const size_t size = strlen(text) + 1;
+    char *copy = __libc_malloc(size);
+    return copy ? memcpy(copy, text, size) : NULL;
+}
+#endif
+
+/* -- the system */
+
+#define FAILING_TEXT(name) #name
+/* The definition behind this one. ISO C has no cast between a pointer to data and one to a
+ * function. */
+#define FAILING_REAL(type, name, parameters)                                                       \
+    typedef type failing_function parameters;                                                      \
+    static union {                                                                                 \
+        void *symbol;                                                                              \
+        failing_function *call;                                                                    \
+    } original;                                                                                    \
+    if (!original.symbol && !(original.symbol = dlsym(RTLD_NEXT, FAILING_TEXT(name)))) abort()
+
+#define FAILING_CALL(name, parameters, arguments)                                                  \
+    int name parameters {                                                                          \
+        FAILING_REAL(int, name, parameters);                                                       \
+        if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0)))                             \
+            return original.call arguments;                                                        \
+        return -1;                                                                                 \
+    }
+#define FAILING_TRANSFER(name, parameters, arguments)                                              \
+    ssize_t name parameters {                                                                      \
+        FAILING_REAL(ssize_t, name, parameters);                                                   \
+        if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0)))                             \
+            return original.call arguments;                                                        \
+        return -1;                                                                                 \
+    }
+
+FAILING_CALL(access, (const char *a, int b), (a, b))
+FAILING_CALL(fstat, (int a, struct stat *b), (a, b))
+FAILING_CALL(stat, (const char *a, struct stat *b), (a, b))
+FAILING_CALL(lstat, (const char *a, struct stat *b), (a, b))
+FAILING_CALL(ftruncate, (int a, off_t b), (a, b))
+FAILING_CALL(fsync, (int a), (a))
+FAILING_CALL(fdatasync, (int a), (a))
+FAILING_CALL(rename, (const char *a, const char *b), (a, b))
+FAILING_CALL(link, (const char *a, const char *b), (a, b))
+FAILING_CALL(unlink, (const char *a), (a))
+FAILING_CALL(flock, (int a, int b), (a, b))
+FAILING_TRANSFER(read, (int a, void *b, size_t c), (a, b, c))
+FAILING_TRANSFER(pread, (int a, void *b, size_t c, off_t d), (a, b, c, d))
+FAILING_TRANSFER(pwrite, (int a, const void *b, size_t c, off_t d), (a, b, c, d))
+
+int open(const char *path, int flags, ...) {
+    FAILING_REAL(int, open, (const char *, int, ...));
+    va_list arguments;
+    va_start(arguments, flags);
+    const mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0)))
+        return original.call(path, flags, mode);
+    return -1;
+}
+
+int fcntl(int fd, int command, ...) {
+    FAILING_REAL(int, fcntl, (int, int, ...));
+    va_list arguments;
+    va_start(arguments, command);
+    void *argument = va_arg(arguments, void *); /* all kinds of it are passed alike */
+    va_end(arguments);
+    if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0)))
+        return original.call(fd, command, argument);
+    return -1;
+}
+
+/* The descriptor is closed, as after a write error on a network file system. */
+int close(int fd) {
+    FAILING_REAL(int, close, (int));
+    const int result = original.call(fd);
+    if (!failing_now(FAILING_SYSTEM, __builtin_return_address(0))) return result;
+    return -1;
+}
+
+#endif
