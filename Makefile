@@ -270,13 +270,17 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_MAIN) $(
 	$(Q)$(CC) $(ALL_CFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) $(LDFLAGS) $(GOLD) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 FUZZ_SECONDS ?= 60
-fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these
+fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these; then make fuzz-reach
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-targets
-	$(Q)sh tests/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ),$(FUZZERS))
+	$(Q)status=0; sh tests/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ),$(FUZZERS)) || status=1; \
+	$(MAKE) --no-print-directory fuzz-reach && exit $$status
+fuzz-reach: ## percentage of each reader's lines that the corpus of fuzzing and its finds reach
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage fuzz-targets
+	$(Q)sh tests/fuzz_reach.sh build/coverage build/fuzz/fuzz/found $(or $(FUZZ),$(FUZZERS))
 fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(FUZZERS))
 replay: fuzz-targets ## what fuzzing found and began from, once more
 	$(Q)sh tests/replay.sh $(BUILD)/fuzz $(FUZZERS)
-.PHONY: fuzz fuzz-targets replay
+.PHONY: fuzz fuzz-reach fuzz-targets replay
 
 # Where the user did not say -j: a make of ours takes every processor, or JOBS of them.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
@@ -333,7 +337,7 @@ torture: ## every place where a run may be killed, fail or be damaged (an hour o
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)TORTURE_PLACES=100 sh tests/torture.sh build/asan training
 	$(Q)$(MAKE) --no-print-directory torture-ranks
-	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
+	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$$((1200 / $(words $(FUZZERS))))
 torture-ranks:
 	$(Q)command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo 'torture: ranks that die: skipped: no MPI'; exit 0; }; \
 	$(MAKE) --no-print-directory $(PARALLEL) MPI=1 BUILD=build/release-mpi build/release-mpi/bin/statrec && \

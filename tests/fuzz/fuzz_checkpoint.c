@@ -1,4 +1,6 @@
-/* A checkpoint: its card, and the model in it. */
+/* A checkpoint: its card, and the model in it.
+ * Readers: src/train/checkpoint/checkpoint_info.c src/train/checkpoint/state.c
+ *   src/train/loaded_model.c src/hdf5/array_file.c */
 #include "fuzz_hdf5.h"
 #include "train/loaded_model.h"
 

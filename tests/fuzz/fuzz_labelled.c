@@ -1,4 +1,5 @@
-/* Classified texts, a label in front of each line. */
+/* Classified texts, a label in front of each line.
+ * Readers: src/data/readers/read_labelled.c src/data/readers/sentence_lines.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* Classified texts in columns. */
+/* Classified texts in columns.
+ * Readers: src/data/readers/read_labelled.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* Sentence polarity: a file of each class. */
+/* Sentence polarity: a file of each class.
+ * Readers: src/data/readers/read_polarity.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,9 @@
-/* A run file: checked, read, described and recovered; what was recovered passes as a run file. */
+/* A run file: checked, read, described and recovered; what was recovered passes as a run file.
+ * Readers: src/runfile/read/read_open.c src/runfile/read/read_values.c
+ *   src/runfile/read/read_trailer.c src/journal/trailer.c src/runfile/repair/check_run.c
+ *   src/runfile/repair/recover.c src/runfile/repair/copy_run.c src/hdf5/guard/h5_guard.c
+ *   src/hdf5/v1_10/h5_headers.c src/hdf5/v1_10/h5_heaps.c src/hdf5/v1_10/h5_messages.c
+ *   src/hdf5/v1_10/h5_trees.c */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,5 @@
-/* `statrec score conll`: a file of columns. */
+/* `statrec score conll`: a file of columns.
+ * Readers: src/cli/score/score_conll.c src/score/conll_score.c */
 
 #include "cli/score/scores.h"
 #include "fuzz.h"

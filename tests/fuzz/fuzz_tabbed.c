@@ -1,4 +1,5 @@
-/* Sentence pairs in the columns of one file. */
+/* Sentence pairs in the columns of one file.
+ * Readers: src/data/readers/read_tabbed.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* Templates of figures. */
+/* Templates of figures.
+ * Readers: src/plot/template/plot_template.c */
 
 #include "fuzz.h"
 #include "plot/template/plot_template.h"

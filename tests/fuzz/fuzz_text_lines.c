@@ -1,4 +1,6 @@
-/* Lines of a text, and the words of each tokenizer. */
+/* Lines of a text, and the words of each tokenizer.
+ * Readers: src/text/text_lines.c src/score/bleu_tokenize_13a.c
+ *   src/score/bleu_tokenize_intl.c */
 
 #include <stdlib.h>
 

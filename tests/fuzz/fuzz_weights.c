@@ -1,6 +1,7 @@
 /* Weights from elsewhere: entries of an archive (a line with the name, then the bytes of NAME.npy)
  * between lines "%%%%", put into a tiny model. The archive is whole; its entries may be
- * anything. */
+ * anything.
+ * Readers: src/train/checkpoint/weights.c */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
