@@ -1,5 +1,5 @@
-/* Files in the form of gzip, whole and line by line: the same bytes both ways.
- * Readers: src/text/file_bytes.c src/text/text_lines.c */
+/* Files in the form of gzip or ZIP, whole and line by line: the same bytes both ways.
+ * Readers: src/text/file_bytes.c src/text/file_zip.c src/text/text_lines.c */
 
 #include <string.h>
 
