@@ -272,13 +272,19 @@ $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZ_SHARED) $(FUZZ_MAIN) $(
 	$(Q)$(CC) $(ALL_CFLAGS) $(if $(FUZZ_MAIN),,-fsanitize=fuzzer) $(LDFLAGS) $(GOLD) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 FUZZ_SECONDS ?= 60
-fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these
+fuzz: ## clang's libFuzzer on every reader, FUZZ_SECONDS=60 each, FUZZ=NAMES: only these; then make fuzz-reach
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=fuzz fuzz-targets
-	$(Q)sh tests/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ),$(FUZZERS))
+	$(Q)status=0; sh tests/fuzz.sh build/fuzz/fuzz $(FUZZ_SECONDS) $(or $(FUZZ),$(FUZZERS)) || status=1; \
+	$(MAKE) --no-print-directory fuzz-reach && exit $$status
+fuzz-reach: ## percentage of each reader's lines that the corpus of fuzzing and its finds reach
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=coverage fuzz-targets
+	$(Q)sh tests/fuzz_reach.sh build/coverage build/fuzz/fuzz/found $(or $(FUZZ),$(FUZZERS))
+fuzz-merge: ## small finds of make fuzz that reach new code into its corpus
+	$(Q)sh tests/fuzz_merge.sh build/fuzz/fuzz 500 $(or $(FUZZ),$(FUZZERS))
 fuzz-targets: $(addprefix $(BUILD)/fuzz/,$(FUZZERS))
 replay: fuzz-targets ## what fuzzing found and began from, once more
 	$(Q)sh tests/replay.sh $(BUILD)/fuzz $(FUZZERS)
-.PHONY: fuzz fuzz-targets replay
+.PHONY: fuzz fuzz-merge fuzz-reach fuzz-targets replay
 
 # Where the user did not say -j: a make of ours takes every processor, or JOBS of them.
 PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
@@ -323,6 +329,7 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(MAKE) --no-print-directory check-watched
 	$(Q)$(MAKE) --no-print-directory torture
 	$(Q)$(MAKE) --no-print-directory night
+	$(Q)$(MAKE) --no-print-directory check-aarch64
 # Each ends within an hour, and goes on where it was stopped: NIGHT='--seed 7 --percent 10'.
 night: ## hostile files, host programs, losses of power, a world that changes: a seeded script for each (an hour each at most)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
@@ -335,7 +342,7 @@ torture: ## every place where a run may be killed, fail or be damaged (an hour o
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)TORTURE_PLACES=100 sh tests/torture.sh build/asan training
 	$(Q)$(MAKE) --no-print-directory torture-ranks
-	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20
+	$(Q)$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$$((1200 / $(words $(FUZZERS))))
 torture-ranks:
 	$(Q)command -v mpicc >/dev/null && command -v mpirun >/dev/null || { echo 'torture: ranks that die: skipped: no MPI'; exit 0; }; \
 	$(MAKE) --no-print-directory $(PARALLEL) MPI=1 BUILD=build/release-mpi build/release-mpi/bin/statrec && \
@@ -429,7 +436,7 @@ check-torch: ## PyTorch beside both number types, and what watches it (wants pyt
 	$(Q)sh tests/run_python.sh build/release watch
 .PHONY: check-torch
 
-check-aarch64: ## base, engine and norms compiled for aarch64, under an emulator (a quarter of an hour)
+check-aarch64: ## statrec compiled for aarch64, in an emulator: tests, trainings, files of both (an hour at most)
 	$(Q)MAKE='$(MAKE)' sh tests/aarch64.sh
 .PHONY: check-aarch64
 

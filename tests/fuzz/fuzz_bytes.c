@@ -1,4 +1,5 @@
-/* Running text byte by byte. */
+/* Running text byte by byte.
+ * Readers: src/data/readers/read_bytes.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

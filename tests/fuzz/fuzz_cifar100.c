@@ -1,4 +1,5 @@
-/* CIFAR-100: a file of training images, one of test images. */
+/* CIFAR-100: a file of training images, one of test images.
+ * Readers: src/data/readers/read_cifar.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,5 +1,6 @@
 /* Byte-pair encoding: merges, a vocabulary, a glossary, then text. Undone, pieces are the text
-   again. */
+   again.
+ * Readers: src/text/bpe/bpe_codes.c src/text/bpe/bpe_apply.c src/text/bpe/bpe_glossary.c */
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* The configuration that run files and checkpoints keep. */
+/* The configuration that run files and checkpoints keep.
+ * Readers: src/base/options/options_read.c src/train/config/config_read.c
+ *   src/train/config/config_check.c */
 
 #include <stdlib.h>
 #include <string.h>

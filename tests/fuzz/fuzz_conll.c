@@ -1,4 +1,6 @@
-/* Words with tags of entities, in columns. */
+/* Words with tags of entities, in columns.
+ * Readers: src/data/readers/read_conll.c src/text/tag_column.c src/text/tag_scheme.c
+ *   src/text/tag_set.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* A dictionary in fairseq's form; what is written is read again. */
+/* A dictionary in fairseq's form; what is written is read again.
+ * Readers: src/text/vocab_file.c */
 
 #include <stdio.h>
 

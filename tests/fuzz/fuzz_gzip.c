@@ -1,4 +1,5 @@
-/* Files in the form of gzip, whole and line by line: the same bytes both ways. */
+/* Files in the form of gzip or ZIP, whole and line by line: the same bytes both ways.
+ * Readers: src/text/file_bytes.c src/text/file_zip.c */
 
 #include <string.h>
 

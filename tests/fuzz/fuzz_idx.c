@@ -1,4 +1,5 @@
-/* Images and labels in the format of MNIST. */
+/* Images and labels in the format of MNIST.
+ * Readers: src/data/readers/read_idx.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

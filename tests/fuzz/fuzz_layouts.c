@@ -1,4 +1,5 @@
-/* Layouts of tables, as of plots/layouts.tsv. */
+/* Layouts of tables, as of plots/layouts.tsv.
+ * Readers: src/table/table_layout.c src/table/table_lines.c */
 
 #include "fuzz.h"
 #include "table/table.h"

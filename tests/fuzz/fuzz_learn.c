@@ -1,4 +1,5 @@
-/* Merges learnt from a text and from a dictionary; what is written is read again. */
+/* Merges learnt from a text and from a dictionary; what is written is read again.
+ * Readers: src/text/bpe/bpe_counts.c src/text/bpe/bpe_learn.c */
 
 #include <stdio.h>
 #include <stdlib.h>

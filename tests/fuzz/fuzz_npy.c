@@ -1,4 +1,5 @@
-/* The header of an array, which the checksum of an archive keeps from the target npz. */
+/* The header of an array, which the checksum of an archive keeps from the target npz.
+ * Readers: src/base/npz/npz_format.c */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Archives of arrays as NumPy writes them. */
+/* Archives of arrays as NumPy writes them.
+ * Readers: src/base/npz/npz.c */
 
 #include <stdlib.h>
 #include <string.h>

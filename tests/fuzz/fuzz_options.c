@@ -1,4 +1,5 @@
-/* The command line of `statrec train`: an argument a line; `-c` means a file of the second part. */
+/* The command line of `statrec train`: an argument a line; `-c` means a file of the second part.
+ * Readers: src/base/options/options.c src/base/options/options_read.c */
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,7 @@
-/* Sentence pairs, with and without dictionaries and merges of files. */
+/* Sentence pairs, with and without dictionaries and merges of files.
+ * Readers: src/data/readers/read_parallel.c
+ *   src/data/sets/pair_text.c
+ *   src/text/bpe/bpe_step.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* Values that papers print, as of plots/published.tsv. */
+/* Values that papers print, as of plots/published.tsv.
+ * Readers: src/table/table_published.c */
 
 #include "fuzz.h"
 #include "table/table.h"

@@ -1,4 +1,9 @@
-/* A run file: checked, read, described and recovered; what was recovered passes as a run file. */
+/* A run file: checked, read, described and recovered; what was recovered passes as a run file.
+ * Readers: src/runfile/read/read_open.c src/runfile/read/read_values.c
+ *   src/runfile/read/read_trailer.c src/journal/trailer.c src/runfile/repair/check_run.c
+ *   src/runfile/repair/recover.c src/runfile/repair/copy_run.c src/hdf5/guard/h5_guard.c
+ *   src/hdf5/v1_10/h5_headers.c src/hdf5/v1_10/h5_heaps.c src/hdf5/v1_10/h5_messages.c
+ *   src/hdf5/v1_10/h5_trees.c */
 #include <string.h>
 #include <unistd.h>
 
@@ -41,6 +46,29 @@ static void read_embeddings(const sr_runfile *f) {
     }
 }
 
+/* Sites, blocks of columns, and rows that it does not have. */
+static void read_ranges(const sr_runfile *f, const sr_run_info *info) {
+    static float value[ROOM];
+    sr_failure why = {0};
+    int64_t rows, columns;
+    const char *name;
+    for (int64_t i = 0; i < info->sites && i < ROWS; i++) {
+        const int64_t found = sr_run_find_site(f, sr_run_get_site(f, i)->name);
+        fuzz_expect(found >= 0 && found < info->sites, "a site that its name does not find");
+    }
+    for (int i = 0; (name = sr_run_name(f, "vectors", i)); i++) {
+        if (sr_run_vector_block(f, name, &rows, &columns, NULL) == SR_OK)
+            fuzz_expect(rows >= 0 && columns >= 0, "a block of fewer rows than none");
+        if (info->width * ROWS <= ROOM) sr_run_vectors(f, name, 0, info->sites, 0, 1, value, NULL);
+        fuzz_expect(sr_run_vectors(f, name, info->sites, 1, 0, 1, value, &why) != SR_OK,
+                    "a site beyond the last");
+        why = (sr_failure){0};
+        fuzz_expect(sr_run_vector(f, name, -1, info->vectors, 1, value, &why) != SR_OK,
+                    "a row beyond the last");
+    }
+    for (int i = 0; (name = sr_run_name(f, "evals", i)); i++) sr_run_has_eval(f, name);
+}
+
 static void read_all(const char *path) {
     sr_failure why = {0};
     sr_runfile *f = sr_run_open(path, &why);
@@ -53,11 +81,12 @@ static void read_all(const char *path) {
         fuzz_expect(sr_run_get_site(f, i) != NULL, "a site is missing");
     read_rows(f, info);
     read_embeddings(f);
+    read_ranges(f, info);
     sr_run_close(f);
 }
 
-/* A part of it, without names. */
-static void copy_part(const char *path, const char *to) {
+/* A part of it, with names or without. */
+static void copy_part(const char *path, const char *to, bool anonymous) {
     static const int64_t site[] = {0};
     char *const paths[] = {(char *)(uintptr_t)path};
     const run_copy_options o = {.every = 2,
@@ -66,7 +95,7 @@ static void copy_part(const char *path, const char *to) {
                                 .last = INT64_MAX,
                                 .choice = {.site = site, .sites = 1},
                                 .text = "none",
-                                .anonymous = true};
+                                .anonymous = anonymous};
     run_copied result;
     sr_failure why = {0};
     const sr_status status = run_copy(paths, 1, to, &o, &result, &why);
@@ -91,6 +120,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 "a copy is left by a recovery that failed");
     if (status == SR_OK) read_all(copy);
     unlink(copy);
-    copy_part(path, copy);
+    copy_part(path, copy, false);
+    copy_part(path, copy, true);
     return 0;
 }

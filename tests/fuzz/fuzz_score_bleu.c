@@ -1,4 +1,6 @@
-/* `statrec score bleu` and `multi-bleu`: options by a letter, a hypothesis and references. */
+/* `statrec score bleu` and `multi-bleu`: options by a letter, a hypothesis and references.
+ * Readers: src/cli/score/score_bleu.c src/score/bleu_scorer.c src/score/bleu_tokenize_13a.c
+ *   src/score/bleu_tokenize_intl.c */
 
 #include "cli/score/scores.h"
 #include "fuzz.h"

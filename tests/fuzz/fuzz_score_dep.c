@@ -1,4 +1,5 @@
-/* `statrec score dep`: trees and what a parser made of them. */
+/* `statrec score dep`: trees and what a parser made of them.
+ * Readers: src/cli/score/score_dep.c src/parse/attachment.c */
 
 #include "cli/score/scores.h"
 #include "fuzz.h"

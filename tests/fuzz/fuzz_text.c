@@ -1,4 +1,5 @@
-/* Running text word by word. */
+/* Running text word by word.
+ * Readers: src/data/readers/read_text.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,6 @@
-/* Lines of a text, and the words of each tokenizer. */
+/* Lines of a text, and the words of each tokenizer.
+ * Readers: src/text/text_lines.c src/score/bleu_tokenize_13a.c
+ *   src/score/bleu_tokenize_intl.c */
 
 #include <stdlib.h>
 
@@ -21,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t length;
     text_lines *t = text_lines_open(fuzz_store("f.txt", data, size), &why);
     fuzz_expect_reason(!t, &why);
-    while (text_lines_next(t, &line, &length, &why) == SR_OK && line) {
+    while (t && text_lines_next(t, &line, &length, &why) == SR_OK && line) {
         fuzz_expect(length > 0 && text_first_line(line, length) <= length, "a line of no length");
         make_words(line, length - (line[length - 1] == '\n'));
     }

@@ -1,4 +1,6 @@
-/* Dependency trees. */
+/* Dependency trees.
+ * Readers: src/data/readers/read_trees.c src/parse/tree_columns.c src/parse/tree_lines.c
+ *   src/parse/treebank.c src/parse/tree_check.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* Dependency trees of one file. */
+/* Dependency trees of one file.
+ * Readers: src/data/readers/read_trees.c src/parse/treebank.c */
 #include "fuzz_data.h"
 
 static void vary(data_options *o, unsigned bits) {

@@ -1,4 +1,5 @@
-/* Tables that are written: whatever a text holds, a row stays a row of so many cells. */
+/* Tables that are written: whatever a text holds, a row stays a row of so many cells.
+ * Readers: src/base/tsv.c */
 
 #include <stdio.h>
 #include <stdlib.h>

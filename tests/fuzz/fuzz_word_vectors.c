@@ -1,4 +1,5 @@
-/* Pretrained word vectors. */
+/* Pretrained word vectors.
+ * Readers: src/train/word_vectors.c */
 
 #include <math.h>
 #include <string.h>

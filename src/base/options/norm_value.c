@@ -18,9 +18,10 @@ bool norm_value_split(const char *text, int length, norm_value *v) {
 }
 
 bool norm_value_next(const norm_value *v, const char **at, option_line *param) {
+    if (!v->params) return false; /* no offset to a null pointer */
     const char *end = v->params + v->params_length;
     if (!*at) *at = v->params;
-    if (!*at || *at >= end) return false;
+    if (*at >= end) return false;
     const char *stop = memchr(*at, ';', (size_t)(end - *at));
     if (!stop) stop = end;
     const char *equals = memchr(*at, '=', (size_t)(stop - *at)), *name_end = equals ? equals : stop;
