@@ -81,6 +81,7 @@ endif
 LINKER := $(CC)
 ifeq ($(MPI),1)
 MPICC  ?= mpicc
+MPIRUN ?= $(subst mpicc,mpirun,$(MPICC))
 LINKER := OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC)
 endif
 RANKS_CC := $(LINKER) $(if $(filter 1,$(MPI)),-DUSE_MPI)
@@ -217,7 +218,7 @@ $(BUILD)/bin/statrec: $(call objs,$(START) src/cli/statrec.c $(call srcs_of,cli)
 FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
 $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 # The analyses once more, for statplot and tests: stat-NAME's main() is stat_NAME_main() there.
 LINKED := $(patsubst %,$(BUILD)/obj/linked/%.o,$(ANALYSES))
@@ -310,7 +311,7 @@ check-pages:
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' ARCH=native sh tests/install.sh build/release
 .PHONY: check-unit check-double check-replay check-cli check-python check-pages
-check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, and torture (nightly)
+check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, torture, MPICH (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
 	$(Q)JOBS=$(JOBS) sh tests/run_cli.sh build/asan
@@ -321,6 +322,7 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(MAKE) --no-print-directory check-watched
 	$(Q)$(MAKE) --no-print-directory torture
 	$(Q)$(MAKE) --no-print-directory night
+	$(Q)$(MAKE) --no-print-directory check-mpich
 # Each ends within an hour, and goes on where it was stopped: NIGHT='--seed 7 --percent 10'.
 night: ## hostile files, host programs, losses of power, a world that changes: a seeded script for each (an hour each at most)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
@@ -342,9 +344,13 @@ torture-ranks:
 check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
 	$(Q)test '$(MPI)' = 1 || { echo 'make: check-mpi wants MPI=1' >&2; exit 2; }
 	$(Q)sh tests/install_packages.sh mpi
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
-	$(Q)sh tests/run_mpi.sh $(BUILD)
-.PHONY: check-mpi
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance $(BUILD)/faulty/statrec
+	$(Q)MPIRUN='$(MPIRUN)' sh tests/run_mpi.sh $(BUILD)
+check-mpich: ## check-mpi with MPICH (Debian's mpich and libmpich-dev, beside Open MPI)
+	$(Q)command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null || \
+	{ echo 'check-mpich: skipped: no MPICH (apt-get install mpich libmpich-dev)'; exit 0; }; \
+	$(MAKE) --no-print-directory MPI=1 MPICC=mpicc.mpich BUILD=build/release-mpich check-mpi
+.PHONY: check-mpi check-mpich
 # For every submission: the modules whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick
