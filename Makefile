@@ -41,12 +41,17 @@ OPT_asan     := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undef
 OPT_double   := -O2 -g1 -DREAL_DOUBLE
 OPT_coverage := -O1 -g -DNDEBUG --coverage
 OPT_fuzz     := -O1 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_tsan     := -O1 -g1 -fsanitize=thread -fno-omit-frame-pointer
 ifeq ($(OPT_$(MODE)),)
-$(error MODE is one of release, debug, asan, double, coverage, fuzz; got '$(MODE)')
+$(error MODE is one of release, debug, asan, double, coverage, fuzz, tsan; got '$(MODE)')
 endif
-ifeq ($(MODE),fuzz)
-override CC := clang
+ifneq ($(filter fuzz tsan,$(MODE)),)
+override CC := $(filter ccache,$(CC)) clang
 override DNNL := 0
+endif
+# ThreadSanitizer does not see accesses of more than 16 bytes.
+ifeq ($(MODE),tsan)
+override ARCH := x86-64-v2
 endif
 ifeq ($(MODE),double)
 override DNNL := 0
@@ -63,7 +68,7 @@ BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
 BLAS_LIBS   := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2
-ifeq ($(MODE),fuzz)
+ifneq ($(filter fuzz tsan,$(MODE)),)
 WARN     += -Wno-missing-field-initializers -Wno-pass-failed
 endif
 CFLAGS   ?=
@@ -83,6 +88,7 @@ endif
 LINKER := $(CC)
 ifeq ($(MPI),1)
 MPICC  ?= mpicc
+MPIRUN ?= $(subst mpicc,mpirun,$(MPICC))
 LINKER := OMPI_CC='$(CC)' MPICH_CC='$(CC)' $(MPICC)
 endif
 RANKS_CC := $(LINKER) $(if $(filter 1,$(MPI)),-DUSE_MPI)
@@ -219,7 +225,7 @@ $(BUILD)/bin/statrec: $(call objs,$(START) $(COUNTED) src/cli/statrec.c $(call s
 FAULTY_WRAPS := $(foreach f,malloc calloc realloc aligned_alloc strdup,-Wl,--wrap=$(f))
 $(BUILD)/faulty/statrec: $(call objs,tests/faulty/faulty_calls.c $(START) $(COUNTED) src/cli/statrec.c $(call srcs_of,cli)) $(call libs_of,cli)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
+	$(Q)$(LINKER) $(ALL_CFLAGS) $(LDFLAGS) $(GOLD) $(FAULTY_WRAPS) $(filter %.o,$^) $(filter %.a,$^) $(LIBS) -o $@
 
 # The analyses once more, for statplot and tests: stat-NAME's main() is stat_NAME_main() there.
 LINKED := $(patsubst %,$(BUILD)/obj/linked/%.o,$(ANALYSES))
@@ -318,7 +324,7 @@ check-pages:
 	$(Q)bash tests/check_completion.sh build/release
 	$(Q)MAKE='$(MAKE)' PREFIX='$(PREFIX)' ARCH=native sh tests/install.sh build/release
 .PHONY: check-unit check-double check-replay check-cli check-python check-pages
-check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, and torture (nightly)
+check-all: check ## everything of check, the same tests under the address sanitizer, both wheels, torture, ThreadSanitizer, valgrind, MPICH (nightly)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan all tests
 	$(Q)$(MAKE) --no-print-directory MODE=asan unit replay
 	$(Q)JOBS=$(JOBS) sh tests/run_cli.sh build/asan
@@ -330,6 +336,8 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(Q)$(MAKE) --no-print-directory torture
 	$(Q)$(MAKE) --no-print-directory night
 	$(Q)$(MAKE) --no-print-directory check-aarch64
+	$(Q)$(MAKE) --no-print-directory check-sanitizers
+	$(Q)$(MAKE) --no-print-directory check-mpich
 # Each ends within an hour, and goes on where it was stopped: NIGHT='--seed 7 --percent 10'.
 night: ## hostile files, host programs, losses of power, a world that changes: a seeded script for each (an hour each at most)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
@@ -351,9 +359,13 @@ torture-ranks:
 check-mpi: ## with MPI=1: train in 1 to 4 processes under mpirun
 	$(Q)test '$(MPI)' = 1 || { echo 'make: check-mpi wants MPI=1' >&2; exit 2; }
 	$(Q)sh tests/install_packages.sh mpi
-	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance
-	$(Q)sh tests/run_mpi.sh $(BUILD)
-.PHONY: check-mpi
+	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MPI=1 $(BUILD)/bin/statrec $(BUILD)/bin/stat-distance $(BUILD)/faulty/statrec
+	$(Q)MPIRUN='$(MPIRUN)' sh tests/run_mpi.sh $(BUILD)
+check-mpich: ## check-mpi with MPICH (Debian's mpich and libmpich-dev, beside Open MPI)
+	$(Q)command -v mpicc.mpich >/dev/null && command -v mpirun.mpich >/dev/null || \
+	{ echo 'check-mpich: skipped: no MPICH (apt-get install mpich libmpich-dev)'; exit 0; }; \
+	$(MAKE) --no-print-directory MPI=1 MPICC=mpicc.mpich BUILD=build/release-mpich check-mpi
+.PHONY: check-mpi check-mpich
 # For every submission: the modules whose tests are quick, without those that run whole programs.
 check-asan: ## the quicker half of the test programs under the address sanitizer
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=asan unit-quick
@@ -401,6 +413,20 @@ quick: all tests ## the most important tests, a minute of two cores
 	$(Q)sh tests/run_unit.sh $(filter-out $(foreach t,$(SLOW_TESTS),%/$(t)),$(TESTS))
 	$(Q)sh tests/run_cli.sh $(BUILD) $(QUICK_CASES)
 .PHONY: quick
+
+# Of the slow programs those whose threads compute; none that limits its own address space, which the tools take.
+SANITIZED := $(filter-out $(foreach t,test_file_bytes $(filter-out test_conv test_gemm test_every_model test_running test_translate,$(SLOW_TESTS)),%/$(t)),$(TESTS))
+SANITIZER_tsan     := MODE=tsan
+# Without oneDNN: the code that it generates reads beyond its own buffers, and has no name to suppress it by.
+SANITIZER_memcheck := MODE=debug ARCH=x86-64-v3 DNNL=0 BUILD=build/memcheck
+check-sanitizers: check-tsan check-memcheck ## data races (ThreadSanitizer) and uninitialised reads (valgrind) in test programs and trainings (an hour each at most)
+check-tsan check-memcheck: check-%:
+	$(Q)sh tests/sanitizers.sh $* || { [ $$? -eq 77 ] && exit 0; exit 1; }; \
+	$(MAKE) --no-print-directory $(PARALLEL) $(SANITIZER_$*) sanitized-programs && $(MAKE) --no-print-directory $(SANITIZER_$*) sanitize-$*
+sanitized-programs: $(SANITIZED) $(BUILD)/bin/statrec
+sanitize-tsan sanitize-memcheck: sanitize-%: sanitized-programs
+	$(Q)sh tests/sanitizers.sh $* $(BUILD) trainings $(SANITIZED)
+.PHONY: check-sanitizers check-tsan check-memcheck sanitized-programs sanitize-tsan sanitize-memcheck
 
 check-models: all ## train 43 PyTorch models with and without watch (PYTHON=... with torch, timm, transformers)
 	$(Q)STATREC_LIBRARY=$(abspath $(BUILD))/lib/libstatrec.so $(or $(PYTHON),python3) tests/py/check_models.py \
@@ -572,8 +598,8 @@ clean: ## remove build/ and demo/
 .PHONY: install install-programs uninstall clean
 
 help: ## print this list
-	@printf 'usage: make [MODE=release|debug|asan|double|coverage|fuzz] [MPI=1] [ARCH=native|levels|x86-64-v2...] [DNNL=0] [V=1] TARGET\n\n'
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/' | expand -t 18
+	@printf 'usage: make [MODE=release|debug|asan|double|coverage|fuzz|tsan] [MPI=1] [ARCH=native|levels|x86-64-v2...] [DNNL=0] [V=1] TARGET\n\n'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/' | expand -t 20
 .PHONY: help FORCE
 FORCE:
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # shellcheck disable=SC2086,SC2046,SC2015,SC2317,SC2043 # lists of words; tests are chains, called by name
-# usage: run_mpi.sh BUILDDIR [NAME...]
+# usage: [MPIRUN=COMMAND] [LIMIT=SECONDS] run_mpi.sh BUILDDIR [NAME...]
 # Trains in 1 to 4 processes under mpirun, and under srun if it is installed, with the statrec of
-# BUILDDIR. Build that with MPI=1. Each test is a function test_NAME below. A command that takes
-# longer than a minute hangs; its test fails. The script allows root to use mpirun, as containers
-# run as root.
+# BUILDDIR. Build that with MPI=1. MPIRUN is the mpirun of the MPI that it was built with. Each test
+# is a function test_NAME below. A command that takes longer than LIMIT (60 s) hangs; its test fails.
+# The script allows root to use mpirun, as containers run as root.
 [ $# -ge 1 ] || { echo "usage: run_mpi.sh BUILDDIR [NAME...]" >&2; exit 2; }
 TOP=$(cd "$(dirname "$0")/.." && pwd -P) || exit 1
 BIN=$(cd "$1/bin" && pwd -P) || exit 1
@@ -13,21 +13,22 @@ PATH=$BIN:$PATH
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_WAIT_POLICY=passive LC_ALL=C
 export PATH OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMP_WAIT_POLICY LC_ALL
 unset MAKEFLAGS MAKELEVEL
+MPIRUN=${MPIRUN:-mpirun}
 work=$(mktemp -d) && cd "$work" || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-limit=60
+limit=${LIMIT:-60}
 
 # Only Open MPI needs these options: it limits processes to its slots.
-if mpirun --version 2>&1 | grep -q 'Open MPI'; then openmpi=yes over="--oversubscribe --bind-to none"; else openmpi=no over=; fi
+if $MPIRUN --version 2>&1 | grep -q 'Open MPI'; then openmpi=yes over="--oversubscribe --bind-to none"; else openmpi=no over=; fi
 
 # ranks N COMMAND...: runs N processes of the command; output goes to out and err.
 ranks() {
     count=$1
     shift
     # shellcheck disable=SC2086 # options
-    timeout -k 5 "$limit" mpirun $over -n "$count" "$@" >out 2>err
+    timeout -k 5 "$limit" $MPIRUN $over -n "$count" "$@" >out 2>err
     status=$?
     [ $status -ne 124 ] || echo "$count processes hang: $*"
     return $status
@@ -135,13 +136,15 @@ pid_of_rank() {
             grep -Eqx "(OMPI_COMM_WORLD_RANK|PMI_RANK|PMIX_RANK)=$2" && [ "$(readlink "/proc/$p/exe")" = "$BIN/statrec" ] && echo "$p"
     done
 }
+# steps_of FILE: the steps of the run that writes this file.
+steps_of() { statrec info "$1.part" 2>/dev/null | sed -n 's/^steps *\([0-9]*\):.*/\1/p'; }
 # wait_for_updates FILE N: waits until the run file has N steps.
 wait_for_updates() {
-    for _ in $(seq 200); do
-        [ "$(statrec info "$1.part" 2>/dev/null | sed -n 's/^steps *\([0-9]*\):.*/\1/p')0" -ge "${2}0" ] && return 0
+    for _ in $(seq $((limit * 10 / 3))); do
+        [ "$(steps_of "$1")0" -ge "${2}0" ] && return 0
         sleep 0.1
     done
-    echo "$1: fewer than $2 steps after 20 s"
+    echo "$1: fewer than $2 steps after $((limit / 3)) s"
     return 1
 }
 long="--norm pn --max-steps 1500 --validate-interval-updates 500 --checkpoint-every 20 --flush-steps 5"
@@ -231,6 +234,65 @@ test_silent_rank() {
     # MPICH's launcher may exit before it forwards the message
     [ $openmpi = no ] || says "no answer from the other ranks within 2 s"
 }
+brief="--norm pn --max-steps 500 --validate-interval-updates 200 --checkpoint-every 20 --flush-steps 5"
+# A rank that is stopped for some seconds delays the others, and nothing else.
+test_paused_rank() {
+    $pairs $brief --shards 2 -o one.h5 >one || return 1
+    for rank in 0 1; do
+        rm -f many*
+        ranks 2 $pairs $brief --shards 2 -o many.h5 &
+        wait_for_updates many.h5 30 || return 1
+        paused=$(pid_of_rank many.h5 $rank)
+        kill -STOP "$paused" || return 1
+        sleep 2 # what was on its way
+        before=$(steps_of many.h5)
+        sleep 2
+        same "$before" "$(steps_of many.h5)" && kill -CONT "$paused" && wait $! || return 1
+        same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
+    done
+}
+# A rank that is stopped for good: SIGTERM to mpirun ends all of them, and the run resumes.
+test_stopped_rank() {
+    $pairs $brief --shards 2 -o one.h5 >one || return 1
+    for rank in 0 1; do
+        rm -f many*
+        timeout -k 5 "$limit" $MPIRUN $over -n 2 $pairs $brief --shards 2 -o many.h5 >out 2>err &
+        launcher=$!
+        wait_for_updates many.h5 60 || return 1
+        stopped=$(pid_of_rank many.h5 $rank) other=$(pid_of_rank many.h5 $((1 - rank)))
+        kill -STOP "$stopped" && sleep 1 && kill -TERM $launcher || return 1 # timeout sends it on
+        ! wait $launcher 2>/dev/null || return 1
+        for process in "$stopped" "$other"; do
+            for _ in 1 2 3 4 5; do kill -0 "$process" 2>/dev/null && sleep 1; done # the launcher may end first
+            ! kill -0 "$process" 2>/dev/null || { echo "rank $rank was stopped: process $process is there"; return 1; }
+        done
+        statrec check many.h5 >told 2>&1
+        grep -Eq '(interrupted|failed|unfinished), [0-9]+ steps readable' told || { cat told err; return 1; }
+        ranks 2 statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || return 1
+    done
+}
+# Rank 0 alone writes. Its full disk ends all ranks with one line, or costs rows alone.
+test_full_disk() {
+    some="$brief --max-steps 100 --shards 2"
+    $pairs $some -o one.h5 >one || return 1
+    # calls on the files until then: after the first checkpoint
+    for place in .h5.part:1200 .ckpt.part:300; do
+        rm -f many*
+        on_full_disk $place $pairs $some -o many.h5
+        same $status 1 && same "$(grep -c '^statrec' err)" 1 && says "No space left on device" || { cat err; return 1; }
+        ! statrec check many.h5 >told 2>&1 || { echo "$place: check calls it complete"; return 1; }
+        ranks 2 statrec resume many.h5 && same "$(digest one)" "$(digest out)" && $compare one.h5 many.h5 || { cat err; return 1; }
+        rm -f many*
+        on_full_disk $place $pairs $some --on-write-error continue -o many.h5
+        same $status 1 && same "$(digest one)" "$(digest out)" && says "No space left on device" || { cat err; return 1; }
+    done
+}
+# on_full_disk FILES:CALL COMMAND...: two ranks; files with this ending have no space from this call on.
+on_full_disk() {
+    place=$1
+    shift
+    STATREC_FAULT_FILES=${place%:*} STATREC_FAULT=full:${place#*:} PATH=$BIN/../faulty:$PATH ranks 2 "$@"
+}
 test_resume_with_more() {
     ranks 2 $pairs $long --max-steps 40 -o many.h5 || return 1
     ! ranks 3 statrec resume many.h5 --max-steps 60 && says "3 ranks, but batches of 2 shards" || return 1
@@ -268,13 +330,13 @@ test_other_data() {
 # More threads than the cores that a rank is bound to.
 test_binding() {
     [ $openmpi = yes ] && [ "$(nproc)" -ge 2 ] || { echo "skip: not Open MPI, or one core only"; return 77; }
-    timeout -k 5 $limit mpirun --oversubscribe -n 1 --bind-to core true >/dev/null 2>&1 ||
+    timeout -k 5 $limit $MPIRUN --oversubscribe -n 1 --bind-to core true >/dev/null 2>&1 ||
         { echo "skip: mpirun cannot bind processes to cores here"; return 77; }
-    timeout -k 5 $limit mpirun --oversubscribe -n 2 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
+    timeout -k 5 $limit $MPIRUN --oversubscribe -n 2 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
     says "2 threads on 1 core: it is bound to it; mpirun --bind-to none" || return 1
-    timeout -k 5 $limit mpirun -n 1 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
+    timeout -k 5 $limit $MPIRUN -n 1 --bind-to core sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
     says "2 threads on 1 core: it is bound to it; mpirun --bind-to none" || return 1
-    timeout -k 5 $limit mpirun -n 1 --bind-to none sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
+    timeout -k 5 $limit $MPIRUN -n 1 --bind-to none sh -c 'exec "$@" --threads 2' sh $pairs $short -o x.h5 >out 2>err
     [ ! -s err ] || { cat err; return 1; }
 }
 
@@ -341,5 +403,5 @@ for name; do
     *) failed=$((failed + 1)) && printf 'FAILED %s\n%s\n' "$name" "$found" ;;
     esac
 done
-echo "mpi: $passed passed, $failed failed, $skipped skipped ($(mpirun --version 2>/dev/null | head -n 1))"
+echo "mpi: $passed passed, $failed failed, $skipped skipped ($($MPIRUN --version 2>&1 | sed -n "s,^ *Version: *,MPICH ,p; /Open MPI/p"))"
 [ $failed -eq 0 ]

@@ -1,6 +1,6 @@
 /* failing_malloc.h -- the n-th allocation fails, and what is not freed is counted. Defines malloc
- * and its kin: for one file of a test program, never for a library. Under the address sanitizer,
- * which replaces them too, there is none of it. */
+ * and its kin: for one file of a test program, never for a library. Under a sanitizer, which
+ * replaces them too, there is none of it. */
 #ifndef TESTS_FAILING_MALLOC_H
 #define TESTS_FAILING_MALLOC_H
 
@@ -8,7 +8,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(SANITIZED)
 
 void *__libc_malloc(size_t size);
 void *__libc_realloc(void *p, size_t size);
