@@ -18,7 +18,8 @@ static const run_shape first_shape = {1, STEPS, 77, "1", true},
                        resumed_shape = {RESUMED + 1, STEPS, 77, "1", true};
 
 /* Ends this process, a child of the test. */
-static void complain(const char *after, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void complain(const char *after, const char *format,
+                                                           ...) {
     va_list arguments;
     va_start(arguments, format);
     fprintf(stderr, "%s: ", after);
