@@ -161,7 +161,7 @@ def mutate_archive(rng, path):
         head = data[:10] + data[10:].replace(b"(", rng.choice([b"(0, ", b"(-1, ", b"(9223372036854775807, "]), 1)
         entries[i] = (name, head[:8] + struct.pack("<H", len(head) % 65536) + head[10:])
     elif kind == 1:
-        entries[i] = (rng.choice(["../x.npy", "a" * 300, "", "x\n.npy"]), data)
+        entries[i] = (rng.choice(["../x.npy", "a" * 300, ".npy", "x\n.npy"]), data)
     elif kind == 2:
         entries.append(entries[i])
     else:
