@@ -28,8 +28,8 @@ SOURCES   := $(filter-out $(MAINS) $(START),$(shell find src -name '*.c' | LC_AL
 # Sources of a module: those of its folder, but for folders that are modules themselves.
 srcs_of    = $(filter-out $(patsubst %,src/%/%.c,$(filter $(1)/%,$(MODULES))),$(filter src/$(1)/%.c,$(SOURCES)))
 LIBRARIES := $(foreach m,$(filter-out cli,$(MODULES)),$(if $(call srcs_of,$(m)),$(m)))
-# Modules whose loops over numbers take the time of a training. What engine/amx has is for its processors anyway.
-KERNELS   := $(filter moments engine/gemm engine/conv engine/ops norm/kernels train/optim,$(MODULES))
+# Modules whose loops over numbers take the time of a training.
+KERNELS   := $(filter moments engine/amx engine/gemm engine/conv engine/ops norm/kernels train/optim,$(MODULES))
 # Modules that wait for files or print: no loop of theirs over numbers takes the time of a run.
 LIGHT     := $(filter format journal hdf5 hdf5/% runfile runfile/% base/% batch parse score data task ranks train diagnose table plot cli \
   $(filter-out analysis/columns analysis/bootstrap,analysis $(filter analysis/%,$(MODULES))),$(MODULES))
