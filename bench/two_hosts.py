@@ -35,7 +35,8 @@ MODELS = {  # the name in scaling.tsv, --sync-norm or not, options
 def run(*words):
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode:
-        raise OSError(f"{' '.join(words[:4])} ...: exit status {done.returncode}: {done.stderr.strip()[-300:]}")
+        said = next((line for line in done.stderr.splitlines() if line.startswith("statrec")), done.stderr.strip()[-300:])
+        raise OSError(f"{' '.join(words[:4])} ...: exit status {done.returncode}: {said}")
     return done.stdout
 
 
@@ -103,21 +104,27 @@ def step_of(hosts, build, folder, options, ranks, steps):
 
 
 def predicted(parameters, model, sync, gbit, ranks):
-    links, machine = scaling.of_kind(parameters, "link"), parameters["machine"]
-    name = f"{gbit:g}"
-    if name not in links:
-        raise ValueError(f"--gbit {name}: scaling.tsv has no such link")
-    link = scaling.Link(links[name], machine, max(1, ranks // 2))
+    link = scaling.Link(parameters[f"link {gbit:g}"], parameters["machine"], max(1, ranks // 2))
     of = scaling.of_kind(parameters, "model")[model]
     alone, many = (scaling.predict(of, link, r, sync, 1, os.cpu_count())["step_ms"] for r in (1, ranks))
     return many / alone
 
 
-def print_rows(arguments, hosts, folder):
+def checked(arguments):
+    """Parameters, speeds of the link and numbers of ranks, before anything is measured."""
     here = os.path.dirname(os.path.abspath(__file__))
     parameters = scaling.read_parameters(os.path.join(here, "scaling.tsv"))
     gbits, ranks = (scaling.numbers_of(text, least, kind)
                     for text, least, kind in ((arguments.gbit, 0.001, float), (arguments.ranks, 2, int)))
+    scaling.choose(scaling.of_kind(parameters, "link"), ",".join(f"{g:g}" for g in gbits), "link")
+    if any(r % 2 for r in ranks):
+        raise ValueError(f"--ranks {arguments.ranks}: an odd number for two hosts")
+    if arguments.rounds < 1 or arguments.steps < 5:
+        raise ValueError(f"--rounds {arguments.rounds} --steps {arguments.steps}: at least 1 and 5")
+    return parameters, gbits, ranks
+
+
+def print_rows(arguments, hosts, folder, parameters, gbits, ranks):
     seconds = {}
     for _ in range(arguments.rounds):
         for model, (_, _, options) in MODELS.items():
@@ -150,8 +157,9 @@ def main():
         return 1
     with tempfile.TemporaryDirectory() as folder:
         try:
+            asked = checked(arguments)
             with Hosts(folder) as hosts:
-                print_rows(arguments, hosts, folder)
+                print_rows(arguments, hosts, folder, *asked)
         except OSError as failure:
             print(f"two_hosts.py: {failure}", file=sys.stderr)
             return 1
