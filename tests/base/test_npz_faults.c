@@ -11,7 +11,7 @@
 #include "base/npz/npz_format.h"
 #include "testing/check.h"
 #include "testing/failing_malloc.h"
-/* behind it, since it has no allocations then */
+/* after failing_malloc.h, which counts the allocations then */
 #include "testing/failing_calls.h"
 
 enum { COUNT = 5000, SMALL = 3 };
@@ -104,7 +104,7 @@ static void fail_each(sr_status (*deed)(sr_failure *), bool memory) {
         const sr_status status = deed(&why);
         const long left = failing_malloc_end();
         reached = memory ? failing_malloc_reached() : failing_end();
-        /* libzip, which reads, keeps or loses a block of its own */
+        /* not of reading: a block more or less was seen there, and its cause is not known */
         if (memory && deed == try_write && left != 0)
             fail_msg("%ld: %ld blocks are left: %s", k, left, why.text);
         const sr_status wanted = memory ? SR_MEMORY : SR_IO;
