@@ -53,10 +53,12 @@ find_python() {
     exit 77
 }
 
-# until_there FILE: waits for a file that the process $run makes.
+# until_there PATTERN: waits for a file of this name, which the process $run makes. Of checkpoints a run keeps
+# the last ones only, so that a case waits for any of them: until_there 'run-*.ckpt'.
 until_there() {
     tries=0
-    until [ -e "$1" ]; do
+    # shellcheck disable=SC2086 # a pattern
+    until ls $1 >/dev/null 2>&1; do
         tries=$((tries + 1))
         if [ $tries -gt 3000 ] || ! kill -0 "$run" 2>/dev/null; then
             echo "$1 does not come"
