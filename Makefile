@@ -339,9 +339,9 @@ check-all: check ## everything of check, the same tests under the address saniti
 	$(Q)$(MAKE) --no-print-directory check-sanitizers
 	$(Q)$(MAKE) --no-print-directory check-mpich
 # Each ends within an hour, and goes on where it was stopped: NIGHT='--seed 7 --percent 10'.
-night: ## hostile files, host programs, losses of power, a world that changes: a seeded script for each (an hour each at most)
+night: ## hostile files, host programs, losses of power, kills, a world that changes: a seeded script for each (an hour each at most)
 	$(Q)$(MAKE) --no-print-directory $(PARALLEL) MODE=release all
-	$(Q)status=0; for script in hostile hosts worlds powerloss; do sh tests/$$script.sh build/release $(NIGHT) || status=1; done; exit $$status
+	$(Q)status=0; for script in hostile hosts worlds powerloss kills; do sh tests/$$script.sh build/release $(NIGHT) || status=1; done; exit $$status
 .PHONY: night
 # Of asan only the row whose processes are ours: allocations that fail, kills, failing calls.
 torture: ## every place where a run may be killed, fail or be damaged (an hour or two)

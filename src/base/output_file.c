@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -14,6 +15,17 @@ int output_file_create(const char *path) {
         open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
 }
 
+static sr_status refuse_part(const char *part, sr_failure *why) {
+    sr_fail(why, SR_EXISTS, "%s: exists", part);
+    sr_hint(why, "another program is writing it, or one was killed; then remove it");
+    return SR_EXISTS;
+}
+
+sr_status output_file_check(const char *part, sr_failure *why) {
+    struct stat s;
+    return lstat(part, &s) == 0 ? refuse_part(part, why) : SR_OK;
+}
+
 FILE *output_file_open(const char *part, const char *path, sr_failure *why) {
     const int fd = output_file_create(part);
     FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
@@ -21,11 +33,10 @@ FILE *output_file_open(const char *part, const char *path, sr_failure *why) {
     const int reason = errno;
     if (fd >= 0) close(fd), unlink(part);
     if (reason != EEXIST) {
-        sr_fail(why, SR_IO, "%s: %s", path, strerror(reason));
+        sr_fail(why, reason == ENOMEM ? SR_MEMORY : SR_IO, "%s: %s", path, strerror(reason));
         return NULL;
     }
-    sr_fail(why, SR_EXISTS, "%s: exists", part);
-    sr_hint(why, "another program is writing it, or one was killed; then remove it");
+    refuse_part(part, why);
     return NULL;
 }
 
@@ -40,7 +51,7 @@ FILE *output_file_device(const char *path, sr_failure *why) {
 
 sr_status output_file_publish(FILE *out, const char *part, const char *path, sr_status so_far,
                               sr_failure *why) {
-    errno = 0;
+    /* after a failed write errno is still the one of it */
     bool written = !ferror(out) && fflush(out) == 0;
     if (written && so_far == SR_OK)
         written = fsync(fileno(out)) == 0 || errno == EINVAL || errno == ENOSYS;

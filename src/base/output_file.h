@@ -14,6 +14,8 @@
 int output_file_create(const char *path);
 /* The same for the new file `part` of the output `path`, as a stream; NULL and *why on failure. */
 FILE *output_file_open(const char *part, const char *path, sr_failure *why);
+/* SR_EXISTS where something has the name `part`: before long work that would end in its refusal. */
+sr_status output_file_check(const char *part, sr_failure *why);
 /* Opens a device or pipe, which is written in place; NULL and *why on failure. */
 FILE *output_file_device(const char *path, sr_failure *why);
 /* Writes, syncs and closes `out`, and gives it the name `path`. so_far: a failure of the caller.

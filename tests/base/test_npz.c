@@ -42,11 +42,11 @@ static npz_array array(npz_type type, void *data, int rank, const int64_t *dim) 
 
 static struct {
     int synchronised, named; /* how many had been when a file got its name */
-    int error;               /* of fdatasync; 0: none */
+    int error;               /* of fsync; 0: none */
 } seen;
 
 /* These stand before the system's own. */
-int fdatasync(int fd) {
+int fsync(int fd) {
     struct stat s;
     seen.synchronised += fstat(fd, &s) == 0 && s.st_size > 0;
     errno = seen.error;
@@ -273,7 +273,17 @@ static void places(void **state) {
     write_samples(path_of("place/a.npz"), false);
     refuses(path_of("place/a.npz"), false, SR_EXISTS, "a.npz: exists");
     check_samples(path_of("place/a.npz"));
-    assert_int_equal(files_in(directory), 2);
+    write_bytes(path_of("place/b.npz.part"), "killed", 6);
+    refuses(path_of("place/b.npz"), true, SR_EXISTS, "b.npz.part: exists");
+    assert_int_equal(files_in(directory), 3);
+}
+
+static void check_bytes(const char *path, const char *want, size_t length) {
+    size_t size;
+    char *text = file_bytes(path, &size);
+    assert_int_equal(size, length);
+    assert_memory_equal(text, want, length);
+    free(text);
 }
 
 /* A file that came while the arrays were gathered stays as it is. */
@@ -287,10 +297,19 @@ static void appeared(void **state) {
     write_bytes(path, "precious", 8);
     npz_write(w, &why);
     check_failure(&why, SR_EXISTS, "later.npz: exists");
-    size_t size;
-    char *text = file_bytes(path, &size);
-    assert_int_equal(size, 8);
-    free(text);
+    check_bytes(path, "precious", 8);
+}
+
+/* The same of the file that would be written first. */
+static void part_appeared(void **state) {
+    (void)state;
+    sr_failure why = {0};
+    npz_writer *w = npz_create(path_of("soon.npz"), true, &why);
+    write_bytes(path_of("soon.npz.part"), "precious", 8);
+    npz_write(w, &why);
+    check_failure(&why, SR_EXISTS, "soon.npz.part: exists");
+    check_bytes(path_of("soon.npz.part"), "precious", 8);
+    assert_int_equal(access(path_of("soon.npz"), F_OK), -1);
 }
 
 static void names(void **state) {
@@ -467,13 +486,14 @@ static void no_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_trip),    cmocka_unit_test(same_bytes),
-        cmocka_unit_test(header_bytes),  cmocka_unit_test(numpy_reads),
-        cmocka_unit_test(numpy_writes),  cmocka_unit_test(places),
-        cmocka_unit_test(appeared),      cmocka_unit_test(names),
-        cmocka_unit_test(full_disks),    cmocka_unit_test(synchronised),
-        cmocka_unit_test(damaged),       cmocka_unit_test(no_archive),
-        cmocka_unit_test(claimed_sizes), cmocka_unit_test(no_file),
+        cmocka_unit_test(round_trip),   cmocka_unit_test(same_bytes),
+        cmocka_unit_test(header_bytes), cmocka_unit_test(numpy_reads),
+        cmocka_unit_test(numpy_writes), cmocka_unit_test(places),
+        cmocka_unit_test(appeared),     cmocka_unit_test(part_appeared),
+        cmocka_unit_test(names),        cmocka_unit_test(full_disks),
+        cmocka_unit_test(synchronised), cmocka_unit_test(damaged),
+        cmocka_unit_test(no_archive),   cmocka_unit_test(claimed_sizes),
+        cmocka_unit_test(no_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,6 @@
  * 200,000 arrays; libzip needs a kilobyte for each.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +67,16 @@ sr_status npz_check_path(const char *path, bool force, sr_failure *why) {
 
 /* -- entries --------------------------------------------------------------------------------- */
 
+/* path: shorter than NPZ_PATH */
+static void part_of(const char *path, char part[NPZ_PART]) {
+    snprintf(part, NPZ_PART, "%s.part", path);
+}
+
 npz_writer *npz_create(const char *path, bool force, sr_failure *why) {
+    char part[NPZ_PART];
     if (npz_check_path(path, force, why) != SR_OK) return NULL;
+    part_of(path, part);
+    if (output_file_check(part, why) != SR_OK) return NULL;
     npz_writer *w = calloc(1, sizeof *w);
     if (!w) {
         sr_fail(why, SR_MEMORY, "%s: out of memory", path);
@@ -195,39 +202,22 @@ static void put_end(output *o, uint64_t count, uint64_t directory) {
     put(o, 4, short_of(size, long_most)), put(o, 4, short_of(directory, long_most)), put(o, 2, 0);
 }
 
-/* Writes and syncs the whole archive. False with errno. */
-static bool put_archive(const npz_writer *w, FILE *file) {
+static void put_archive(const npz_writer *w, FILE *file) {
     output o = {file, 0};
     const int64_t count = w->names.count;
     for (int64_t i = 0; i < count && !ferror(file); i++) put_entry(&o, w->entry[i]);
     const uint64_t directory = o.at;
     for (int64_t i = 0; i < count && !ferror(file); i++) put_directory_entry(&o, w->entry[i]);
     put_end(&o, (uint64_t)count, directory);
-    if (ferror(file) || fflush(file) != 0) return false;
-    return fdatasync(fileno(file)) == 0 || errno == EINVAL || errno == ENOSYS;
-}
-
-/* Creates a new file beside the archive. part: its name. */
-static int open_part(const npz_writer *w, char part[NPZ_PART]) {
-    for (int i = 0;; i++) {
-        snprintf(part, NPZ_PART, "%s.%06ld", w->path, ((long)getpid() + i) % 1000000);
-        const int fd = output_file_create(part);
-        if (fd >= 0 || errno != EEXIST || i == 1000) return fd;
-    }
 }
 
 static sr_status write_file(const npz_writer *w, sr_failure *why) {
     char part[NPZ_PART];
-    const int fd = open_part(w, part);
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "wb");
-    bool ok = file && put_archive(w, file);
-    int reason = errno;
-    if (file && fclose(file) != 0 && ok) ok = false, reason = errno;
-    if (!file && fd >= 0) close(fd);
-    if (ok && rename(part, w->path) != 0) ok = false, reason = errno;
-    if (!ok && fd >= 0) unlink(part);
-    if (ok) return SR_OK;
-    return sr_fail(why, reason == ENOMEM ? SR_MEMORY : SR_IO, "%s: %s", w->path, strerror(reason));
+    part_of(w->path, part);
+    FILE *file = output_file_open(part, w->path, why);
+    if (!file) return why->status;
+    put_archive(w, file);
+    return output_file_publish(file, part, w->path, SR_OK, why);
 }
 
 sr_status npz_write(npz_writer *w, sr_failure *why) {
