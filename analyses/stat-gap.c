@@ -20,7 +20,9 @@
  *
  * --split prints where runs lose (gap_split.c): training, generalization and discrepancy, whose sum
  * is the difference of the metric. The first run and its replicates are the references; each other
- * run is paired with the reference of its seed. Groups of replicates have one row per evaluation,
+ * run is paired with the reference of its seed. With --same-settings, for runs of several tasks or
+ * settings, the references are all runs with the first run's normalization; a run goes with the one
+ * that differs in normalization and seed alone. Groups of replicates have one row per evaluation,
  * or one for the last third of the evaluations.
  */
 #include <math.h>
@@ -37,6 +39,7 @@
 
 typedef struct settings {
     option_text metric, phase, startup, split, pick;
+    bool same_settings;
 } settings;
 
 #define AT(field) offsetof(settings, field)
@@ -50,6 +53,9 @@ static const option rows[] = {
                 "print where runs lose against the first: training, generalization, discrepancy; "
                 "for each of the evaluations or the mean of their last third",
                 .value = "evaluations|last-third"),
+    FLAG_OPTION("Output", "same-settings", AT(same_settings), "no",
+                "with --split: compare each run with the one that has the first run's "
+                "normalization and otherwise its own task and settings"),
     TEXT_OPTION(
         "Steps", "phase", AT(phase), "auto",
         "auto: discrepancies of the final pass, else of the last tenth of the steps; or use these "
@@ -284,7 +290,10 @@ static sr_status compare_runs(stat_table *t, sr_failure *why) {
     const run_set *set = t->set;
     comparison *c = t->state;
     bool any = false;
-    if (s->split[0]) return gap_splits_make(&c->splits, t, s->metric, s->split, why);
+    if (s->same_settings && !s->split[0])
+        return sr_fail(why, SR_USAGE, "--same-settings goes with --split");
+    if (s->split[0])
+        return gap_splits_make(&c->splits, t, s->metric, s->split, s->same_settings, why);
     result *r = c->result = calloc((size_t)set->count, sizeof *r);
     sr_status status = r ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     if (status == SR_OK && strcmp(s->phase, "auto") != 0)
@@ -332,7 +341,8 @@ int main(int argc, char **argv) {
     static const stat_program p = {
         .name = "stat-gap",
         .usage = "RUN.h5... [--metric NAME[,NAME...]] [--phase PHASE]\n"
-                 "REFERENCE.h5 RUN.h5... --split evaluations|last-third [--metric NAME]",
+                 "REFERENCE.h5 RUN.h5... --split evaluations|last-third [--same-settings] "
+                 "[--metric NAME]",
         .does = "A validation metric of each run against the reference run of its task, with the\n"
                 "training-inference discrepancy of the last BN layer (tid_site). A batch site is "
                 "one whose\n"

@@ -20,7 +20,6 @@ array unit_of[1]
 stats t every ::0::0 using (unit_of[1] = strcol(t_unit), 1) nooutput name 'UNIT'
 of_run(r, c) = column(t_given) == r ? cell(c) : NaN
 # A group of pairs is called by what its seeds share.
-unseeded(s) = strstrt(s, ', seed ') > 0 ? s[1:strstrt(s, ', seed ')-1] : s
 pair(r) = run_label[r].' - '.run_label[1]
 group(r, n) = unseeded(run_label[r]).' - '.unseeded(run_label[1]).sprintf(', %d seeds', n)
 eval span('t', 't_epoch')

@@ -117,6 +117,10 @@ own_unit(u) = u eq 'percent' ? ' (%)' : u eq '1' || u eq '' ? '' : ' ('.u.')'
 # Long labels lose their middle: what tells two runs apart is mostly at the end.
 cut(text, most) = strlen(text) <= most ? text : text[1:most/3].'…'.text[strlen(text)-(most-most/3)+2:*]
 
+# A run's label without its seed: what the runs of a group share.
+from_comma(text) = strstrt(text, ',') > 0 ? text[strstrt(text, ','):*] : ''
+unseeded(label) = strstrt(label, ', seed ') > 0 ? label[1:strstrt(label, ', seed ')-1].from_comma(label[strstrt(label, ', seed ')+2:*]) : label
+
 # eval keep_apart('SHORT', 'TEXT', count, 'SHORTEN', 'TAIL'): SHORT[i] = SHORTEN(TEXT[i]) for i = 1 .. count. Where this makes two texts alike that
 # are not, what they begin with is left out up to the part (between commas) in which one of them differs first, and TAIL shortens the
 # end; what is alike even then has its number.

@@ -7,11 +7,13 @@
 #include "analysis/gap_split_table.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/bootstrap/bootstrap.h"
 #include "analysis/columns/column_summary.h"
+#include "analysis/runs/run_identity.h"
 #include "analysis/runs/run_metrics.h"
 
 static bool is_last_third(const char *rows) {
@@ -27,9 +29,10 @@ void gap_splits_columns(tsv *t, const char *rows) {
         {"total_low", "total_high"}};
     tsv_column(t, "run", "first run of the group");
     tsv_column(t, "given", "its number among the runs given, from 1");
-    tsv_column(t, "reference", "first run of the reference group");
+    tsv_column(t, "reference", "what this run is compared with");
     tsv_column(t, "norm", "the first normalization among its sites");
-    tsv_column(t, "pairs", "runs of the group, each with a reference of its seed");
+    tsv_column(t, "pairs",
+               "runs of the group that have a reference, of their seed if there is one");
     tsv_column(t, "metric", "name below /evals");
     tsv_column(t, "unit", "its unit");
     tsv_column(t, "step",
@@ -49,17 +52,82 @@ void gap_splits_columns(tsv *t, const char *rows) {
                    "the end");
 }
 
-/* The reference of a run's seed, else the first. */
-static int reference_of(const stat_table *t, const run_groups *groups, int run) {
-    for (int k = 0; k < t->set->count; k++)
-        if (groups->of[k] == groups->of[0] &&
-            sr_run_get_info(t->set->run[k])->seed == sr_run_get_info(t->set->run[run])->seed)
-            return k;
-    return 0;
+/* Of the runs that may be the reference of one: that of its seed, else the first of them. */
+static int of_its_seed(const run_set *set, int run, const bool *may) {
+    int best = NO_REFERENCE;
+    for (int k = set->count - 1; k >= 0; k--)
+        if (may[k]) best = k;
+    for (int k = set->count - 1; k >= 0; k--)
+        if (may[k] && sr_run_get_info(set->run[k])->seed == sr_run_get_info(set->run[run])->seed)
+            best = k;
+    return best;
+}
+
+/* A model without a decoder has no normalization of it that could differ. */
+static bool same_norm(const run_identity *a, const run_identity *b) {
+    const bool decoders = a->decoder[0] && b->decoder[0];
+    return strcmp(a->norm, b->norm) == 0 && (!decoders || strcmp(a->decoder, b->decoder) == 0);
+}
+
+/* Whether two runs differ in their normalization and seed alone. */
+static bool same_otherwise(const run_identity *a, const run_identity *b) {
+    return strcmp(a->info->model, b->info->model) == 0 &&
+           strcmp(a->info->data, b->info->data) == 0 && strcmp(a->task, b->task) == 0 &&
+           strcmp(a->placement, b->placement) == 0 && run_distance(a, b) == 0 &&
+           run_distance(b, a) == 0;
+}
+
+/* may [runs], scratch */
+static void find_references(gap_splits *g, stat_table *t, const run_identity *run, bool by_settings,
+                            bool *may) {
+    const run_set *set = t->set;
+    for (int i = 0; i < set->count; i++) {
+        const bool own = by_settings ? same_norm(&run[i], &run[0]) : g->groups.of[i] == 0;
+        for (int k = 0; k < set->count; k++)
+            may[k] = by_settings ? same_norm(&run[k], &run[0]) && same_otherwise(&run[k], &run[i])
+                                 : g->groups.of[k] == 0;
+        g->reference[i] = own ? NO_REFERENCE : of_its_seed(set, i, may);
+        if (!own && g->reference[i] == NO_REFERENCE)
+            tsv_note(&t->table, "alone", "%s: no run of %s has its task and settings", set->path[i],
+                     run[0].norm);
+    }
+}
+
+static sr_status make_references(gap_splits *g, stat_table *t, bool by_settings, sr_failure *why) {
+    const run_set *set = t->set;
+    run_identity *run = malloc((size_t)set->count * sizeof *run);
+    bool *may = malloc((size_t)set->count * sizeof *may);
+    g->reference = malloc((size_t)set->count * sizeof *g->reference);
+    const bool ok = run && may && g->reference;
+    for (int i = 0; ok && i < set->count; i++) run_identify(&run[i], set->run[i], set->path[i]);
+    if (ok) find_references(g, t, run, by_settings, may);
+    free(may);
+    free(run);
+    return ok ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
+}
+
+/* Reads the pairs; an error where there is none. */
+static sr_status read_pairs(gap_splits *g, stat_table *t, bool by_settings, sr_failure *why) {
+    const run_set *set = t->set;
+    int pairs = 0;
+    sr_status status = make_references(g, t, by_settings, why);
+    for (int i = 0; i < set->count && status == SR_OK; i++) {
+        const int reference = g->reference[i];
+        if (reference == NO_REFERENCE) continue;
+        pairs++;
+        tsv_note(&t->table, "pair", "%s against %s", set->path[i], set->path[reference]);
+        status = gap_split_read(&g->split[i], set->run[i], set->run[reference], g->metric, why);
+    }
+    if (status != SR_OK || pairs) return status;
+    return sr_fail(why, SR_USAGE,
+                   by_settings ? "--same-settings: no run has the settings of another with the "
+                                 "normalization of the first run"
+                               : "--split compares other runs with the first one and its "
+                                 "replicates: no other run is given");
 }
 
 sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, const char *rows,
-                          sr_failure *why) {
+                          bool by_settings, sr_failure *why) {
     const run_set *set = t->set;
     if (!is_last_third(rows) && strcmp(rows, GAP_SPLIT_EVALUATIONS) != 0)
         return sr_fail(why, SR_USAGE, "--split: %s or %s, not '%s'", GAP_SPLIT_EVALUATIONS,
@@ -76,21 +144,14 @@ sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, cons
     if (!g->metric || g->metric->better == SR_BETTER_NEITHER)
         return sr_fail(why, SR_FORMAT, "%s declares no metric of --metric %s with a direction",
                        set->path[0], metric);
-    if (run_groups_size(&g->groups, set, 0) == set->count)
-        return sr_fail(
-            why, SR_USAGE,
-            "--split compares other runs with the first one and its replicates: no other run "
-            "is given");
     tsv_note(&t->table, "metric", "%s (%s, %s)", g->metric->name, g->metric->unit,
              metric_direction(g->metric));
     run_groups_describe(&g->groups, set, &t->table);
-    for (int i = 0; i < set->count && status == SR_OK; i++) {
-        if (g->groups.of[i] == g->groups.of[0]) continue;
-        const int reference = reference_of(t, &g->groups, i);
-        tsv_note(&t->table, "pair", "%s against %s", set->path[i], set->path[reference]);
-        status = gap_split_read(&g->split[i], set->run[i], set->run[reference], g->metric, why);
-    }
-    return status;
+    return read_pairs(g, t, by_settings, why);
+}
+
+static bool is_pair_of(const gap_splits *g, int run, int group) {
+    return g->groups.of[run] == group && g->reference[run] != NO_REFERENCE;
 }
 
 /* A group's mean over pairs of what each has, with an interval. */
@@ -107,7 +168,7 @@ static split_row split_row_of(const gap_splits *g, const stat_table *t, int grou
     for (int p = 0; p < GAP_PARTS; p++) {
         row.pairs = 0;
         for (int i = 0; i < t->set->count; i++) {
-            if (g->groups.of[i] != group) continue;
+            if (!is_pair_of(g, i, group)) continue;
             if (!only) only = &g->split[i];
             scratch[row.pairs++] = column_mean(g->split[i].part[p] + first, end - first);
         }
@@ -129,7 +190,7 @@ static int common_evaluations(const gap_splits *g, const stat_table *t, int grou
     int common = 0;
     for (int i = 0; i < t->set->count; i++) {
         const gap_split *pair = &g->split[i];
-        if (g->groups.of[i] != group) continue;
+        if (!is_pair_of(g, i, group)) continue;
         if (!*of) *of = pair, common = pair->count;
         if (pair->count < common) common = pair->count;
         for (int e = 0; e < common; e++)
@@ -152,14 +213,16 @@ static double loses_from(const gap_splits *g, const stat_table *t, int group, in
 
 static void print_split_row(const gap_splits *g, stat_table *t, int group, const split_row *row) {
     int run = 0;
-    while (g->groups.of[run] != group) run++;
+    while (!is_pair_of(g, run, group)) run++;
+    const sr_run_metric *of_run =
+        metric_named(t->set->run[run], g->metric->name, strlen(g->metric->name));
     tsv_text(&t->table, t->set->path[run]);
     tsv_int(&t->table, run + 1);
-    tsv_text(&t->table, t->set->path[0]);
+    tsv_text(&t->table, t->set->path[g->reference[run]]);
     tsv_text(&t->table, sr_run_main_norm(t->set->run[run]));
     tsv_int(&t->table, row->pairs);
     tsv_text(&t->table, g->metric->name);
-    tsv_text(&t->table, g->metric->unit);
+    tsv_text(&t->table, of_run ? of_run->unit : g->metric->unit);
     tsv_real(&t->table, row->step);
     tsv_real(&t->table, row->epoch);
     for (int p = 0; p < GAP_PARTS; p++) {
@@ -175,7 +238,6 @@ sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, 
     if (!scratch) return sr_fail(why, SR_MEMORY, "out of memory");
     for (int group = 0; group < g->groups.count; group++) {
         const gap_split *first;
-        if (group == g->groups.of[0]) continue;
         const int count = common_evaluations(g, t, group, &first), third = (count + 2) / 3;
         for (int e = 0; e < count && !thirds; e++) {
             const split_row row = split_row_of(g, t, group, e, e + 1, scratch);
@@ -193,5 +255,6 @@ sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, 
 void gap_splits_free(gap_splits *g, int runs) {
     for (int i = 0; g->split && i < runs; i++) gap_split_free(&g->split[i]);
     free(g->split);
+    free(g->reference);
     run_groups_free(&g->groups);
 }

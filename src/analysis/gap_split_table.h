@@ -8,18 +8,22 @@
 
 #define GAP_SPLIT_EVALUATIONS "evaluations"
 #define GAP_SPLIT_LAST_THIRD  "last-third"
+enum { NO_REFERENCE = -1 };
 
 typedef struct gap_splits {
     run_groups groups;
     const sr_run_metric *metric; /* of the first run */
-    gap_split *split;            /* [runs], against the references; empty for these */
+    int *reference;              /* [runs]; NO_REFERENCE of references and of runs without one */
+    gap_split *split;            /* [runs], against the reference; empty without one */
 } gap_splits;
 
-/* Pairs each run with the reference of its seed: the first run and its replicates are the
- * references. metric: names, of which the first that the first run declares is used. rows: one of
- * the two words above. Free it after a failure too. */
+/* metric: names, of which the first that the first run declares is used. rows: one of the two words
+ * above. References are the first run and its replicates, by the seed. by_settings: they are all
+ * runs with the normalization of the first run, and each other run has the one whose task,
+ * placement and settings are its own, by the seed; runs without one are told of in a `#` line.
+ * Free it after a failure too. */
 sr_status gap_splits_make(gap_splits *g, stat_table *t, const char *metric, const char *rows,
-                          sr_failure *why);
+                          bool by_settings, sr_failure *why);
 void gap_splits_columns(tsv *t, const char *rows);
 sr_status gap_splits_rows(const gap_splits *g, stat_table *t, const char *rows, sr_failure *why);
 void gap_splits_free(gap_splits *g, int runs);

@@ -23,7 +23,8 @@
     X(quantiles)                                                                                   \
     X(fig5)                                                                                        \
     X(fig6)                                                                                        \
-    X(fig7) X(pairs) X(batchmix) X(alpha) X(results) X(ablation) X(replaced) X(tidgap) X(gap)
+    X(fig7)                                                                                        \
+    X(pairs) X(batchmix) X(alpha) X(results) X(ablation) X(replaced) X(tidgap) X(gap) X(parts)
 
 #define SAMPLE(name) "\"$STATREC_SAMPLES\"/" name ".h5"
 

@@ -191,6 +191,26 @@ static void test_gap(void **state) {
     program_free(&t);
 }
 
+/* Two tasks, and no training loss: a row a run, the discrepancy 0.2 above the difference. */
+static void test_parts(void **state) {
+    (void)state;
+#define TASKS SAMPLE("nlp_ln") " " SAMPLE("nlp_bn") " " SAMPLE("cv_ln") " " SAMPLE("cv_bn")
+    const drawing *d = drawing_make("statplot parts " TASKS);
+    program_result t = table_of("stat-gap " TASKS " --split last-third --same-settings");
+    const reading above = place_plus(-0.1), below = place_plus(0.1);
+    assert_int_equal(table_rows(t.out), 2);
+    check_rows(d, 1, MARK_POINT, 3, &t, "", cell("discrepancy"), above);
+    check_rows(d, 1, MARK_LINE, 3, &t, "", cell("discrepancy_low"), above);
+    check_rows(d, 1, MARK_LINE, 3, &t, "", cell("discrepancy_high"), above);
+    check_rows(d, 1, MARK_POINT, 1, &t, "", cell("total"), below);
+    check_rows(d, 1, MARK_LINE, 1, &t, "", cell("total_low"), below);
+    check_rows(d, 1, MARK_LINE, 1, &t, "", cell("total_high"), below);
+    check_axes(d, 1, "worse by (nats)", "");
+    check_says(d, "cifar10");
+    program_free(&t);
+    check_says(drawing_make("statplot parts --xrange -3:3 " TASKS), "-3");
+}
+
 static void test_fig5(void **state) {
     (void)state;
 #define FOUR SAMPLE("nlp_bn_256") " " SAMPLE("nlp_bn") " " SAMPLE("nlp_ln_256") " " SAMPLE("nlp_ln")

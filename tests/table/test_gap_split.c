@@ -14,6 +14,7 @@ typedef struct split_run {
     uint64_t seed;
     bool train, batch; /* declares train_loss_batch, valid_loss_batch */
     int without;       /* makes no evaluation after this step; 0: all */
+    int lr;            /* a setting, which adds itself to all losses */
 } split_run;
 
 /* Training and validation loss of a run after evaluation e, from 1. Validation with running
@@ -32,7 +33,7 @@ static void write_run(const split_run *run) {
     const bool bn = strcmp(run->norm, "bn") == 0;
     sr_options o = run_options();
     char config[64];
-    snprintf(config, sizeof config, "norm = %s\n", run->norm);
+    snprintf(config, sizeof config, "norm = %s\nlr = %d\n", run->norm, run->lr);
     o.config = config, o.seed = run->seed;
     sr_recorder *r = run_create(program_file(run->path), o);
     sr_add_site(r, &(sr_site){.size = sizeof(sr_site),
@@ -49,23 +50,27 @@ static void write_run(const split_run *run) {
     if (run->batch) sr_add_metric(r, "valid_share_batch", "1", "", SR_BETTER_MORE);
     if (run->train) sr_add_metric(r, "train_loss_batch", "nats", "", SR_BETTER_LESS);
     for (int e = 1; e <= EVALUATIONS; e++) {
-        const double v = valid_loss(bn, run->seed, e), b = batch_loss(bn, run->seed, e);
+        const double v = valid_loss(bn, run->seed, e) + run->lr,
+                     b = batch_loss(bn, run->seed, e) + run->lr,
+                     t = train_loss(bn, run->seed, e) + run->lr;
         sr_begin_step(r, e);
         run_end_step(r, e);
         if (e == run->without) continue;
         run_put_eval(r, e, e, "valid_loss valid_share size", v, -2 * v, 5.0);
         if (run->batch) run_put_eval(r, e, e, "valid_loss_batch valid_share_batch", b, -2 * b);
-        if (run->train) run_put_eval(r, e, e, "train_loss_batch", train_loss(bn, run->seed, e));
+        if (run->train) run_put_eval(r, e, e, "train_loss_batch", t);
     }
     run_finish(r);
 }
 
 static int write_runs(void **state) {
     static const split_run run[] = {
-        {"ln1.h5", "ln", 1, true, false, 0},    {"ln2.h5", "ln", 2, true, false, 0},
-        {"ln3.h5", "ln", 3, true, false, 0},    {"bn1.h5", "bn", 1, true, true, 0},
-        {"bn2.h5", "bn", 2, true, true, 0},     {"bn3.h5", "bn", 3, true, true, 0},
-        {"plain.h5", "bn", 1, false, false, 0}, {"late.h5", "bn", 1, true, true, 3},
+        {"ln1.h5", "ln", 1, true, false, 0, 0},     {"ln2.h5", "ln", 2, true, false, 0, 0},
+        {"ln3.h5", "ln", 3, true, false, 0, 0},     {"bn1.h5", "bn", 1, true, true, 0, 0},
+        {"bn2.h5", "bn", 2, true, true, 0, 0},      {"bn3.h5", "bn", 3, true, true, 0, 0},
+        {"plain.h5", "bn", 1, false, false, 0, 0},  {"late.h5", "bn", 1, true, true, 3, 0},
+        {"ln1_far.h5", "ln", 1, true, false, 0, 2}, {"bn1_far.h5", "bn", 1, true, true, 0, 2},
+        {"bn2_lone.h5", "bn", 2, true, true, 0, 4},
     };
     (void)state;
     for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) write_run(&run[i]);
@@ -119,7 +124,7 @@ static void test_pairs(void **state) {
     assert_int_equal(table_rows(r.out), EVALUATIONS);
     check_text(&r, 0, "run", "bn1.h5");
     check_text(&r, 0, "given", "2");
-    check_text(&r, 0, "reference", "ln2.h5");
+    check_text(&r, 0, "reference", "ln1.h5");
     check_text(&r, 0, "unit", "nats");
     assert_non_null(strstr(r.out, "# pair: bn3.h5 against ln3.h5\n"));
     for (int e = 1; e <= EVALUATIONS; e++) {
@@ -170,6 +175,30 @@ static void test_last_third(void **state) {
     assert_in_range(first_loss(), 2, EVALUATIONS); /* else the next line would test nothing */
     check_cell(&r, 0, "loses_from", first_loss());
     program_free(&r), program_free(&all);
+}
+
+/* Of several settings each run goes with the run of its own ones, by the seed. */
+static void test_same_settings(void **state) {
+    (void)state;
+    program_result r = program_run("stat-gap ln2.h5 bn1_far.h5 ln1.h5 bn1.h5 bn2_lone.h5 bn2.h5 "
+                                   "ln1_far.h5 --split last-third --same-settings");
+    assert_int_equal(r.status, 0);
+    assert_int_equal(table_rows(r.out), 2);
+    check_text(&r, 0, "run", "bn1_far.h5");
+    check_text(&r, 0, "reference", "ln1_far.h5");
+    check_cell(&r, 0, "pairs", 1);
+    check_text(&r, 1, "run", "bn1.h5");
+    check_text(&r, 1, "reference", "ln1.h5");
+    check_cell(&r, 1, "pairs", 2);
+    assert_non_null(strstr(r.out, "# pair: bn2.h5 against ln2.h5\n"));
+    assert_non_null(strstr(r.out, "# alone: bn2_lone.h5: no run of ln has its task and settings"));
+    for (int p = 0; p < PARTS; p++) {
+        const double one = (part_of(p, 1, 5) + part_of(p, 1, 6)) / 2,
+                     two = (part_of(p, 2, 5) + part_of(p, 2, 6)) / 2;
+        check_cell(&r, 0, part_name[p], one);
+        check_cell(&r, 1, part_name[p], (one + two) / 2);
+    }
+    program_free(&r);
 }
 
 /* The other way round the first run is the worse one. */
@@ -236,15 +265,18 @@ static void test_refusals(void **state) {
     check_refused("stat-gap ln1.h5 bn1.h5 --split thirds", 2, "not 'thirds'");
     check_refused("stat-gap ln1.h5 ln2.h5 --split evaluations", 2, "no other run is given");
     check_refused("stat-gap ln1.h5 bn1.h5 --split evaluations --metric size", 1, "direction");
+    check_refused("stat-gap ln1.h5 bn1_far.h5 --split last-third --same-settings", 2,
+                  "no run has the settings of another");
+    check_refused("stat-gap ln1.h5 bn1.h5 --same-settings", 2, "goes with --split");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pairs),        cmocka_unit_test(test_one_pair),
-        cmocka_unit_test(test_last_third),   cmocka_unit_test(test_never_loses),
-        cmocka_unit_test(test_direction),    cmocka_unit_test(test_not_recorded),
-        cmocka_unit_test(test_common_steps), cmocka_unit_test(test_legend),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_last_third),   cmocka_unit_test(test_same_settings),
+        cmocka_unit_test(test_never_loses),  cmocka_unit_test(test_direction),
+        cmocka_unit_test(test_not_recorded), cmocka_unit_test(test_common_steps),
+        cmocka_unit_test(test_legend),       cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, write_runs, NULL);
 }
