@@ -115,8 +115,9 @@ sr_status array_writer_put_int(array_writer *w, const char *name, int64_t value,
 sr_status array_writer_finish(array_writer *w, sr_failure *why) {
     if (w->failure.status == SR_OK) keep(w, h5_flush(w->file, &w->failure), NULL);
     if (w->failure.status == SR_OK) {
-        keep(w, h5_close(w->file, &w->failure), NULL);
-        w->file = 0;
+        const h5_id file = w->file;
+        w->file = 0; /* closed, also by a failure */
+        keep(w, h5_close(file, &w->failure), NULL);
     }
     if (w->failure.status == SR_OK && file_sync(w->part, &w->failure) == SR_OK) {
         if (rename(w->part, w->path) != 0)
@@ -276,6 +277,10 @@ sr_status array_reader_text(const array_reader *r, const char *name, char **text
 sr_status array_reader_int(const array_reader *r, const char *name, int64_t *value,
                            sr_failure *why) {
     return without_hint(h5_get_attribute(r->file, "/", name, H5_INT64, NULL, value, why), why);
+}
+
+bool array_reader_has_attribute(const array_reader *r, const char *name) {
+    return h5_has_attribute(r->file, "/", name);
 }
 
 sr_status array_reader_count(const array_reader *r, const char *group, int64_t *count,

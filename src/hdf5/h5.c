@@ -255,6 +255,15 @@ bool h5_has(h5_id file, const char *path) {
     return there != 0;
 }
 
+bool h5_has_attribute(h5_id file, const char *object, const char *name) {
+    h5_errors q = h5_quiet();
+    const h5_way way = h5_reach(file, object);
+    const bool there = way.found < 0 || (way.found > 0 && H5Aexists_by_name(way.at, way.name, name,
+                                                                            H5P_DEFAULT) != 0);
+    h5_unquiet(q);
+    return there;
+}
+
 sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *set, h5_shape *shape,
                           bool *there, sr_failure *why) {
     h5_errors q = h5_quiet();

@@ -129,6 +129,8 @@ int64_t h5_end_of(h5_id file);
 bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]);
 /* Also true if damage prevents the search; opening the object then reports the damage. */
 bool h5_has(h5_id file, const char *path);
+/* The same of an attribute: what is not read may not be taken for what is not there. */
+bool h5_has_attribute(h5_id file, const char *object, const char *name);
 /* cache: bytes of chunks that are kept between two reads; below 0: HDF5's default. 0: chunks go to
  * the reader's memory without a copy. That is faster for whole chunks of contiguous rows, and slow
  * otherwise. *shape: its type and extent; an extent beyond int64 gives rank -1 and H5_OTHER.

@@ -21,10 +21,12 @@ static sr_status read_head(loaded_model *t, const array_reader *f, sr_failure *w
     if (status == SR_OK) status = array_reader_int(f, "updates", &t->updates, why);
     if (status != SR_OK) return status;
     t->shape.task = model_find(t->config.model.name)->task;
-    array_reader_int(f, "meaning", &t->shape.meaning, NULL); /* older ones do not have it */
+    if (array_reader_has_attribute(f, "meaning")) /* older ones do not have it */
+        status = array_reader_int(f, "meaning", &t->shape.meaning, why);
     for (int i = 0; status == SR_OK && (name = checkpoint_size(&t->shape, i, &size)); i++)
         status = array_reader_int(f, name, size, why);
-    if (status == SR_FORMAT && size == &t->shape.target_vocabulary) {
+    if (status == SR_FORMAT && size == &t->shape.target_vocabulary &&
+        !array_reader_has_attribute(f, "target_vocabulary")) {
         *why = (sr_failure){0};
         sr_fail(why, SR_FORMAT, "%s: has no target_vocabulary, so only its weights can be read",
                 t->path);
@@ -122,10 +124,8 @@ static sr_status check_progress(const array_reader *f, sr_failure *why) {
 
 /* The first format revision with checkpoints had joint dictionaries alone. */
 static bool is_oldest(const array_reader *f) {
-    int64_t size;
-    sr_failure unheard = {0};
-    return f && array_reader_int(f, "target_vocabulary", &size, &unheard) == SR_FORMAT &&
-           array_reader_int(f, "vocabulary", &size, &unheard) == SR_OK;
+    return f && !array_reader_has_attribute(f, "target_vocabulary") &&
+           array_reader_has_attribute(f, "vocabulary");
 }
 
 sr_status loaded_model_check(const char *path, bool *weights_only, sr_failure *why) {

@@ -87,8 +87,9 @@ static sr_status fill_item(void *context, const state_item *item, sr_failure *wh
 sr_status checkpoint_check_meaning(const array_reader *f, const data_shape *shape,
                                    sr_failure *why) {
     int64_t meaning = 0;
-    const bool stored = array_reader_int(f, "meaning", &meaning, NULL) == SR_OK && meaning != 0;
-    if (!stored || meaning == shape->meaning) return SR_OK;
+    if (!array_reader_has_attribute(f, "meaning")) return SR_OK;
+    const sr_status status = array_reader_int(f, "meaning", &meaning, why);
+    if (status != SR_OK || meaning == 0 || meaning == shape->meaning) return status;
     sr_fail(why, SR_USAGE, "%s: made with other words or classes than the data have: other data",
             array_reader_path(f));
     sr_hint(why, "its dictionary comes from its own training text");

@@ -41,18 +41,31 @@ static bool is_of_run(const char *file, const char *base) {
            (!strncmp(file, base, length) && !strcmp(file + length, CHECKPOINT_BEST));
 }
 
+/* Opens the folder of PREFIX-UPDATE.ckpt; *base: what their names begin with. NULL with a reason
+ * in *why, or alone where there is no such folder. */
+static DIR *open_folder(const char *prefix, char directory[CHECKPOINT_PATH], const char **base,
+                        sr_failure *why) {
+    const char *slash = strrchr(prefix, '/');
+    const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
+    *base = slash ? slash + 1 : prefix;
+    snprintf(directory, CHECKPOINT_PATH, "%.*s", length, slash ? prefix : ".");
+    DIR *d = opendir(directory);
+    if (!d && errno != ENOENT) sr_fail(why, SR_IO, "%s: %s", directory, strerror(errno));
+    return d;
+}
+
 /* What is done with one file: its folder and name, both without the ending. */
 typedef sr_status file_fn(const char *directory, const char *name, sr_failure *why);
 
 /* Regular files PREFIX-UPDATE.ckpt and PREFIX-best.ckpt with this ending. */
 static sr_status each_file(const char *prefix, const char *ending, file_fn *of, sr_failure *why) {
-    const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
-    const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
+    const char *base;
     char directory[CHECKPOINT_PATH], path[2 * CHECKPOINT_PATH];
     struct stat s;
-    sr_status status = SR_OK;
-    snprintf(directory, sizeof directory, "%.*s", length, slash ? prefix : ".");
-    DIR *d = opendir(directory);
+    sr_failure own = {0};
+    DIR *d = open_folder(prefix, directory, &base, &own);
+    sr_status status = own.status;
+    if (status != SR_OK) return sr_fail(why, status, "%s", own.text);
     for (const struct dirent *e; d && status == SR_OK && (e = readdir(d));) {
         char name[256] = "";
         const size_t size = strlen(e->d_name), tail = strlen(ending);
@@ -60,7 +73,10 @@ static sr_status each_file(const char *prefix, const char *ending, file_fn *of, 
         memcpy(name, e->d_name, size - tail);
         if (!is_of_run(name, base)) continue;
         snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
-        if (lstat(path, &s) == 0 && S_ISREG(s.st_mode)) status = of(directory, name, why);
+        if (lstat(path, &s) == 0)
+            status = S_ISREG(s.st_mode) ? of(directory, name, why) : SR_OK;
+        else if (errno != ENOENT)
+            status = sr_fail(why, SR_IO, "%s: %s", path, strerror(errno));
     }
     if (d) closedir(d);
     return status;
@@ -115,8 +131,9 @@ static sr_status is_one(const char *directory, const char *name, sr_failure *why
 }
 
 sr_status checkpoint_set_aside(const char *prefix, sr_failure *why) {
-    const bool killed = each_file(prefix, ".old", is_one, NULL) == SR_EXISTS;
-    return each_file(prefix, "", killed ? remove_new : set_aside, why);
+    const sr_status status = each_file(prefix, ".old", is_one, why);
+    if (status != SR_OK && status != SR_EXISTS) return status;
+    return each_file(prefix, "", status == SR_EXISTS ? remove_new : set_aside, why);
 }
 
 sr_status checkpoint_put_back(const char *prefix, sr_failure *why) {
@@ -133,16 +150,15 @@ static int newest_first(const void *a, const void *b) {
 }
 
 sr_status checkpoint_list(const char *prefix, int64_t **update, int *count, sr_failure *why) {
-    const char *slash = strrchr(prefix, '/'), *base = slash ? slash + 1 : prefix;
-    const int length = slash == prefix ? 1 : slash ? (int)(slash - prefix) : 1;
+    const char *base;
     char directory[CHECKPOINT_PATH];
     bool whole = true;
     int64_t capacity = 0;
+    sr_failure own = {0};
     *update = NULL, *count = 0;
-    snprintf(directory, sizeof directory, "%.*s", length, slash ? prefix : ".");
-    DIR *d = opendir(directory);
-    if (!d && errno == ENOENT) return SR_OK;
-    if (!d) return sr_fail(why, SR_IO, "%s: %s", directory, strerror(errno));
+    DIR *d = open_folder(prefix, directory, &base, &own);
+    if (own.status != SR_OK) return sr_fail(why, own.status, "%s", own.text);
+    if (!d) return SR_OK;
     for (const struct dirent *e; (e = readdir(d));) {
         const int64_t u = update_of(e->d_name, base);
         if (u < 0) continue;

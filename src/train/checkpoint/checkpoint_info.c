@@ -43,13 +43,16 @@ static sr_status read_texts(const array_reader *f, checkpoint_card *c, sr_failur
     } of[] = {{"version", &c->version}, {"model", &c->model},
               {"data", &c->data},       {"task", &c->task},
               {"config", &c->config},   {"weights_digest", &c->weights_digest}};
-    sr_failure unheard = {0};
     sr_status status = SR_OK;
     for (size_t i = 0; i < sizeof of / sizeof of[0] && status == SR_OK; i++)
         status = array_reader_text(f, of[i].name, of[i].text, why);
-    if (array_reader_text(f, "origin", &c->origin, &unheard) != SR_OK) c->origin = calloc(1, 1);
-    if (array_reader_int(f, "steps", &c->steps, &unheard) != SR_OK) c->steps = -1;
-    if (status == SR_OK && !c->origin) return sr_fail(why, SR_MEMORY, "out of memory");
+    if (status == SR_OK && array_reader_has_attribute(f, "origin"))
+        status = array_reader_text(f, "origin", &c->origin, why);
+    else if (status == SR_OK && !(c->origin = calloc(1, 1)))
+        status = sr_fail(why, SR_MEMORY, "%s: out of memory", array_reader_path(f));
+    c->steps = -1;
+    if (status == SR_OK && array_reader_has_attribute(f, "steps"))
+        status = array_reader_int(f, "steps", &c->steps, why);
     return status == SR_OK ? array_reader_int(f, "updates", &c->updates, why) : status;
 }
 

@@ -1,0 +1,351 @@
+/* test_failing_checkpoints.c -- checkpoints are written, kept, read and averaged while one call
+ * fails: an allocation, a call of the system, a call of HDF5. What succeeds is what it is without
+ * the failure; what fails says why, and the checkpoint that was there stays whole. */
+#define _GNU_SOURCE 1 /* RTLD_NEXT */
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "small_run.h"
+#include "testing/check.h"
+#include "testing/failing_hdf5.h"
+#include "testing/failing_streams.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/loaded_model.h"
+
+enum { RESULT = 4096, TOGETHER = 16, MOST = 20000 };
+
+static trainer run;
+
+/* Ends this process, a child of the test. */
+__attribute__((format(printf, 2, 3))) static void complain(const char *after, const char *format,
+                                                           ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", after);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    va_end(arguments);
+    _exit(1);
+}
+
+static char *path_of(const char *name) {
+    static char path[8][600];
+    static int used;
+    char *p = path[used++ % 8];
+    snprintf(p, 600, "%s/%s", check_temporary(), name);
+    return p;
+}
+
+/* -- what is done: result is a text of what came of it ------------------------------------------ */
+
+static const loaded_model_options plain = {"", NULL, 1};
+static loaded_model opened;
+
+static sr_status open_model(char *result, sr_failure *why) {
+    loaded_model_text text = {0};
+    char digest[32] = "";
+    sr_status status = loaded_model_open(&opened, path_of("small-0000006.ckpt"), &plain, why);
+    if (status == SR_OK) status = loaded_model_open_text(&opened, &text, why);
+    if (status == SR_OK) {
+        const text_codec codec = loaded_model_codec(&text);
+        trainer_digest(opened.model, digest);
+        snprintf(result, RESULT, "%s, %lld updates, %lld and %lld words, %d steps", digest,
+                 (long long)opened.updates, (long long)vocab_size(codec.dictionary[0]),
+                 (long long)vocab_size(codec.dictionary[1]), codec.steps);
+    }
+    loaded_model_close_text(&text);
+    loaded_model_close(&opened);
+    return status;
+}
+
+static sr_status inspect(char *result, sr_failure *why) {
+    checkpoint_card card;
+    bool weights_only = false;
+    sr_status status = checkpoint_info_read(path_of("small-0000006.ckpt"), &card, why);
+    if (status == SR_OK)
+        status = loaded_model_check(path_of("small-0000006.ckpt"), &weights_only, why);
+    if (status == SR_OK)
+        snprintf(result, RESULT, "%s, %s, %lld steps, %lld arrays of %lld, %d, '%s'", card.model,
+                 card.weights_digest, (long long)card.steps, (long long)card.arrays,
+                 (long long)card.parameters, weights_only, card.origin);
+    checkpoint_info_free(&card);
+    return status;
+}
+
+static sr_status average(char *result, sr_failure *why) {
+    char *const names[] = {path_of("small-0000002.ckpt"), path_of("small-0000006.ckpt")};
+    char digest[32];
+    sr_status status = loaded_model_open(&opened, names[1], &plain, why);
+    if (status == SR_OK) status = loaded_model_average(&opened, names, 2, why);
+    if (status == SR_OK)
+        status = loaded_model_write(&opened, path_of("written.ckpt"), "two", true, why);
+    if (status == SR_OK)
+        snprintf(result, RESULT, "%s", (trainer_digest(opened.model, digest), digest));
+    loaded_model_close(&opened);
+    return status;
+}
+
+static sr_status archive(char *result, sr_failure *why) {
+    char digest[32];
+    sr_status status = loaded_model_open(&opened, path_of("small-0000002.ckpt"), &plain, why);
+    if (status == SR_OK)
+        status = weights_write_npz(opened.model, path_of("written.npz"), true, why);
+    if (status == SR_OK) opened.model->params.item[0]->t.value[0] = 99;
+    if (status == SR_OK) status = weights_read(opened.model, path_of("written.npz"), why);
+    if (status == SR_OK)
+        snprintf(result, RESULT, "%s", (trainer_digest(opened.model, digest), digest));
+    loaded_model_close(&opened);
+    return status;
+}
+
+static sr_status find_resumed(char *result, sr_failure *why) {
+    static train_config c;
+    train_resume from;
+    sr_status status = train_resume_find(path_of("small.h5"), "", &from, &c, why);
+    /* where the newest cannot be read, an older one is taken, and that is told */
+    if (status == SR_OK && *from.passed_over)
+        snprintf(result, RESULT, "%.0s", from.passed_over);
+    else if (status == SR_OK)
+        snprintf(result, RESULT, "%lld updates, %s, %s", (long long)from.updates, from.command,
+                 from.parent);
+    train_resume_free(&from);
+    return status;
+}
+
+static sr_status restore(char *result, sr_failure *why) {
+    char digest[32];
+    run.model->params.item[0]->t.value[0] = 99;
+    const sr_status status = checkpoint_restore(&run, path_of("small-0000006.ckpt"), why);
+    if (status == SR_OK)
+        snprintf(result, RESULT, "%s, %lld updates", (trainer_digest(run.model, digest), digest),
+                 (long long)run.result->updates);
+    return status;
+}
+
+static sr_status write_one(char *result, sr_failure *why) {
+    char digest[32];
+    const sr_status status = checkpoint_write(&run, path_of("written.ckpt"), why);
+    if (status == SR_OK)
+        snprintf(result, RESULT, "%s", (trainer_digest(run.model, digest), digest));
+    return status;
+}
+
+/* A best one and a newest one, and the older ones go. */
+static sr_status keep_two(char *result, sr_failure *why) {
+    run.better = true, run.result->updates = 8, run.checkpoint_newest = run.checkpoint_update = 6;
+    const sr_status status = trainer_checkpoint_between(&run, false, why);
+    if (status == SR_OK) snprintf(result, RESULT, "%lld", (long long)run.checkpoint_update);
+    return status;
+}
+
+/* A run with --force that comes to nothing, and one that ends well. */
+static sr_status replace(char *result, sr_failure *why) {
+    const char *prefix = path_of("small");
+    sr_status status = checkpoint_sweep(prefix, why);
+    if (status == SR_OK) status = checkpoint_set_aside(prefix, why);
+    if (status == SR_OK) status = checkpoint_put_back(prefix, why);
+    if (status == SR_OK) status = checkpoint_set_aside(prefix, why);
+    if (status == SR_OK) status = checkpoint_drop_old(prefix, why);
+    if (status == SR_OK) snprintf(result, RESULT, "replaced");
+    return status;
+}
+
+/* -- what must be left -------------------------------------------------------------------------- */
+
+/* A file of this name is whole. */
+static void expect_whole(const char *after, const char *name) {
+    checkpoint_card card;
+    sr_failure why = {0};
+    bool weights_only;
+    if (access(path_of(name), F_OK) != 0) complain(after, "%s is not there", name);
+    if (checkpoint_info_read(path_of(name), &card, &why) != SR_OK ||
+        loaded_model_check(path_of(name), &weights_only, &why) != SR_OK)
+        complain(after, "%s", why.text);
+    checkpoint_info_free(&card);
+}
+
+static void look_at_written(const char *after, sr_status status) {
+    (void)status;
+    expect_whole(after, "written.ckpt");
+}
+
+/* One of the checkpoints at least, and the newest one where nothing failed. */
+static void look_at_kept(const char *after, sr_status status) {
+    int64_t *update;
+    int count;
+    char name[64];
+    sr_failure why = {0};
+    if (checkpoint_list(path_of("small"), &update, &count, &why) != SR_OK || count == 0)
+        complain(after, "no checkpoint is left: %s", why.text);
+    if (status == SR_OK && (update[0] != 8 || count != 2))
+        complain(after, "%d checkpoints, the newest of %lld", count, (long long)update[0]);
+    snprintf(name, sizeof name, "small-%07lld.ckpt", (long long)update[0]);
+    free(update);
+    expect_whole(after, name);
+}
+
+static int count_files(const char *pattern) {
+    glob_t found;
+    const int count = glob(path_of(pattern), 0, NULL, &found) == 0 ? (int)found.gl_pathc : 0;
+    globfree(&found);
+    return count;
+}
+
+/* They are under one of their names, until the run that replaces them has its own: then those that
+ * are left are all set aside. */
+static void look_at_replaced(const char *after, sr_status status) {
+    const int named = count_files("small-*.ckpt"), aside = count_files("small-*.ckpt.old");
+    if (status == SR_OK && named + aside != 0) complain(after, "%d are left", named + aside);
+    if (status != SR_OK && named > 0 && named + aside != 3)
+        complain(after, "%d and %d of 3", named, aside);
+}
+
+typedef struct deed {
+    const char *name;
+    sr_status (*run)(char *result, sr_failure *why);
+    void (*look)(const char *after, sr_status status); /* NULL: it writes nothing */
+    bool each; /* every call fails, not only three of each place; of HDF5 there are thousands */
+} deed;
+
+static const deed deeds[] = {
+    {"open", open_model, NULL, true},
+    {"inspect", inspect, NULL, false},
+    {"find the one to resume", find_resumed, NULL, false},
+    {"average", average, look_at_written, false},
+    {"archive", archive, NULL, false},
+    {"restore", restore, NULL, false},
+    {"write", write_one, look_at_written, false},
+    {"keep", keep_two, look_at_kept, false},
+    {"replace", replace, look_at_replaced, true},
+};
+
+/* -- failing ------------------------------------------------------------------------------------ */
+
+static void prepare(void) {
+    char command[3000];
+    const char *at = check_temporary();
+    snprintf(command, sizeof command,
+             "cd '%s' && rm -f small*.ckpt* written* && cp keep/small-* . && "
+             "cp keep/small-0000004.ckpt written.ckpt && cp keep/small-0000004.ckpt "
+             "small-0000004.ckpt.part",
+             at);
+    assert_int_equal(system(command), 0);
+}
+
+static const char *const kind_names[] = {"allocation", "call of the system", "call of HDF5"};
+
+static void fail_one(const deed *d, failing_kind kind, long k, const char *whole) {
+    char after[400], result[RESULT] = "";
+    sr_failure why = {0};
+    if (d->look) prepare();
+    const int descriptors = check_descriptors();
+    failing_begin(kind, k);
+    const sr_status status = d->run(result, &why);
+    const bool reached = failing_end();
+    snprintf(after, sizeof after, "%s, %s %ld at 0x%zx of the text: %s: %.200s", d->name,
+             kind_names[kind], k, failing_offset, sr_status_name(status), why.text);
+    if (status != SR_OK && (strlen(why.text) < 10 || strchr(why.text, '\n')))
+        complain(after, "no reason");
+    if (status != SR_OK && kind == FAILING_ALLOCATIONS && !strstr(why.text, "memory"))
+        complain(after, "nothing of memory");
+    if (!reached && status != SR_OK) complain(after, "not reached");
+    if (status == SR_OK && *result && strcmp(result, whole) != 0)
+        complain(after, "%s, not %s", result, whole);
+    if (kind != FAILING_HDF5 && check_descriptors() != descriptors)
+        complain(after, "%d files are open", check_descriptors() - descriptors);
+    if (d->look) d->look(after, status);
+}
+
+/* HDF5 keeps what it could not close, so each process has its part of the calls. */
+static void fail_some(const deed *d, failing_kind kind, const long *call, int count,
+                      const char *whole) {
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        for (int i = 0; i < count; i++) fail_one(d, kind, call[i], whole);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (status != 0) fail_msg("%s, after %s %ld: %d", d->name, kind_names[kind], call[0], status);
+}
+
+static void fail_each(const deed *d, failing_kind kind) {
+    static long call[MOST];
+    static char whole[RESULT];
+    sr_failure why = {0};
+    prepare();
+    check_ok(d->run(whole, &why), &why); /* libraries keep what they allocate first */
+    prepare();
+    failing_begin(kind, 0);
+    check_ok(d->run(whole, &why), &why);
+    failing_end();
+    const bool each = d->each && kind != FAILING_HDF5;
+    int count = each ? 0 : failing_list(call);
+    while (each && count < failing_made && count < MOST) call[count] = count + 1, count++;
+    for (int i = 0; i < count; i += TOGETHER)
+        fail_some(d, kind, call + i, count - i < TOGETHER ? count - i : TOGETHER, whole);
+    printf("%s: %d places, %d of %ld calls failed: %s\n", d->name, failing_places, count,
+           failing_made, kind_names[kind]);
+}
+
+static void fail_all(failing_kind kind) {
+    for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++) fail_each(&deeds[i], kind);
+}
+
+static void test_allocations(void **state) {
+    (void)state;
+    fail_all(FAILING_ALLOCATIONS);
+}
+
+static void test_system(void **state) {
+    (void)state;
+    fail_all(FAILING_SYSTEM);
+}
+
+static void test_hdf5(void **state) {
+    (void)state;
+    fail_all(FAILING_HDF5);
+}
+
+/* -- the run whose checkpoints these are -------------------------------------------------------- */
+
+static int train(void **state) {
+    (void)state;
+    const char *const args[] = {
+        "--max-steps=6", "--checkpoint-every=2", "--keep=9", "--bpe-merges=3", "--norm=bn", NULL};
+    const char *const alone[] = {
+        "--epochs=9",    "--checkpoint-every=1",   "--keep=2", "--bpe-merges=3", "--norm=bn",
+        "--record=none", "--keep-best=valid_loss", NULL};
+    static train_config c;
+    static train_result result;
+    static const train_events silent;
+    train_result ended;
+    char command[3000];
+    sr_failure why = {0};
+    small_write_pairs(6);
+    sr_run_close(small_run(args, NULL, &ended));
+    snprintf(command, sizeof command, "cd '%s' && mkdir keep && mv small-*.ckpt keep",
+             check_temporary());
+    assert_int_equal(system(command), 0);
+    small_parse(&c, alone);
+    *c.output = 0; /* a run file writes in the process that began it alone */
+    snprintf(c.checkpoint, sizeof c.checkpoint, "%s", path_of("small"));
+    run = (trainer){.config = &c, .events = &silent, .result = &result};
+    check_ok(trainer_open(&run, "test", &why), &why);
+    return 0;
+}
+
+int main(void) {
+    /* hundreds of files, each with an fsync: in memory where that is possible */
+    if (access("/dev/shm", W_OK) == 0) setenv("TMPDIR", "/dev/shm", 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_system),
+        cmocka_unit_test(test_hdf5),
+    };
+    return cmocka_run_group_tests(tests, train, NULL);
+}
