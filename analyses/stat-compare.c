@@ -403,7 +403,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
     p->runs.window = t->window;
     choice_note_own(p->runs.c, t->set, true, p->table);
     note_units(p);
-    comparable_warn(p->runs.c, t->set, p->table);
+    comparable_warn(p->runs.c, p->table);
     p->pair = list_pairs(p, &p->pairs, why);
     if (!p->pair) return SR_MEMORY;
     const int64_t pairs = count_pairs(p, p->pair, p->pairs);

@@ -52,9 +52,14 @@ typedef struct other_metrics {
     int count;
 } other_metrics;
 
+static bool is_usual(const sr_run_metric *m) {
+    return globs_match("valid_loss,valid_ppl,valid_accuracy", m->name);
+}
+
 static sr_status add_other(other_metrics *o, const sr_runfile *run, const sr_run_metric *m,
                            sr_failure *why) {
     double value;
+    if (is_usual(m)) return SR_OK;
     for (int i = 0; i < o->count; i++)
         if (strcmp(o->metric[i]->name, m->name) == 0) return SR_OK;
     sr_status status = metric_read_last(run, m->name, &value, why);
@@ -65,23 +70,24 @@ static sr_status add_other(other_metrics *o, const sr_runfile *run, const sr_run
     return SR_OK;
 }
 
-/* Free o->metric after a failure too. */
-static sr_status find_others(other_metrics *o, const run_set *set, sr_failure *why) {
-    const sr_run_metric *m;
-    sr_status status = SR_OK;
-    for (int r = 0; r < set->count; r++)
-        for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(set->run[r], i)); i++)
-            if (!globs_match("valid_loss,valid_ppl,valid_accuracy", m->name))
-                status = add_other(o, set->run[r], m, why);
-    if (status == SR_OK && OWN_COLUMNS + o->count > TSV_COLUMNS)
-        status = sr_fail(why, SR_FORMAT, "%d metrics are too many for one table", o->count);
-    return status;
-}
+typedef struct evaluations {
+    double loss, ppl, accuracy, best, best_step;
+} evaluations;
+
+/* What a run has in its row, read while its file was open. */
+typedef struct row {
+    double epoch, seconds, loss, discrepancy[2];
+    evaluations e;
+    int64_t site;  /* of the discrepancy; -1: none */
+    double *other; /* [metrics of the run] of the last evaluation */
+} row;
 
 /* What a table has besides the usual columns. */
 typedef struct columns {
     other_metrics others;
     published_values published; /* empty without --published-table */
+    row *row;                   /* [rows] in the order of the runs */
+    int64_t rows, capacity;
 } columns;
 
 /* -- columns --------------------------------------------------------------------------------- */
@@ -140,10 +146,6 @@ static sr_status end_of_steps(const sr_runfile *run, double *epoch, double *seco
     return status;
 }
 
-typedef struct evaluations {
-    double loss, ppl, accuracy, best, best_step;
-} evaluations;
-
 static sr_status find_best(const sr_runfile *run, evaluations *e, sr_failure *why) {
     const int64_t evals = sr_run_get_info(run)->evals;
     int64_t best = -1;
@@ -191,21 +193,54 @@ static void published_cells(const settings *s, const published_values *p, const 
     tsv_text(t, v ? v->source : "-");
 }
 
-static sr_status print_run(stat_table *table, int r, sr_failure *why) {
+static sr_status read_others(other_metrics *o, const sr_runfile *run, double **value,
+                             sr_failure *why) {
+    const sr_run_metric *m;
+    int64_t count = 0;
+    sr_status status = SR_OK;
+    while (sr_run_get_metric(run, count)) count++;
+    *value = malloc((size_t)(count + 1) * sizeof **value);
+    if (!*value) return sr_fail(why, SR_MEMORY, "out of memory");
+    for (int64_t i = 0; status == SR_OK && (m = sr_run_get_metric(run, i)); i++) {
+        status = add_other(o, run, m, why);
+        if (status == SR_OK) status = table_last_value(run, m->name, &(*value)[i], why);
+    }
+    return status;
+}
+
+static sr_status read_run(stat_table *table, int r, sr_failure *why) {
+    columns *c = table->state;
+    const settings *s = table->settings;
+    const sr_runfile *run = table->set->run[r];
+    if (s->layout[0]) return SR_OK;
+    if (!vector_reserve(&c->row, &c->capacity, c->rows + 1, sizeof *c->row))
+        return sr_fail(why, SR_MEMORY, "out of memory");
+    row *at = &c->row[c->rows++];
+    evaluations *e = &at->e;
+    *at = (row){.site = -1};
+    sr_status status = end_of_steps(run, &at->epoch, &at->seconds, &at->loss, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_loss", &e->loss, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_ppl", &e->ppl, why);
+    if (status == SR_OK) status = table_last_value(run, "valid_accuracy", &e->accuracy, why);
+    if (status == SR_OK) status = find_best(run, e, why);
+    if (status == SR_OK) status = table_tid_site(run, false, &at->site, why);
+    if (status == SR_OK) status = table_tid_of_steps(run, at->site, at->discrepancy, why);
+    return status == SR_OK ? read_others(&c->others, run, &at->other, why) : status;
+}
+
+static double other_value(const sr_runfile *run, const row *at, const char *name) {
+    const sr_run_metric *m;
+    for (int64_t i = 0; (m = sr_run_get_metric(run, i)); i++)
+        if (strcmp(m->name, name) == 0) return at->other[i];
+    return NAN;
+}
+
+static void print_run(stat_table *table, int r) {
     const columns *c = table->state;
     const sr_runfile *run = table->set->run[r];
+    const row *at = &c->row[r];
+    const evaluations *e = &at->e;
     tsv *t = &table->table;
-    double epoch, seconds, loss, discrepancy[2];
-    evaluations e;
-    int64_t site;
-    sr_status status = end_of_steps(run, &epoch, &seconds, &loss, why);
-    if (status == SR_OK) status = table_last_value(run, "valid_loss", &e.loss, why);
-    if (status == SR_OK) status = table_last_value(run, "valid_ppl", &e.ppl, why);
-    if (status == SR_OK) status = table_last_value(run, "valid_accuracy", &e.accuracy, why);
-    if (status == SR_OK) status = find_best(run, &e, why);
-    if (status == SR_OK) status = table_tid_site(run, false, &site, why);
-    if (status == SR_OK) status = table_tid_of_steps(run, site, discrepancy, why);
-    if (status != SR_OK) return status;
     const sr_run_info *info = sr_run_get_info(run);
     char norms[256];
     list_norms(run, norms, sizeof norms);
@@ -216,25 +251,21 @@ static sr_status print_run(stat_table *table, int r, sr_failure *why) {
     tsv_int(t, (int64_t)info->seed);
     tsv_text(t, info->status);
     tsv_int(t, info->steps);
-    const double real[] = {epoch, seconds, loss, e.loss, e.ppl, e.accuracy, e.best};
+    const double real[] = {at->epoch, at->seconds, at->loss, e->loss, e->ppl, e->accuracy, e->best};
     for (size_t i = 0; i < sizeof real / sizeof real[0]; i++) tsv_real(t, real[i]);
-    tsv_int(t, (int64_t)e.best_step);
-    tsv_real(t, discrepancy[0]);
-    tsv_real(t, discrepancy[1]);
-    tsv_text(t, site >= 0 ? sr_run_get_site(run, site)->name : "-");
-    for (int i = 0; i < c->others.count && status == SR_OK; i++) {
-        double value;
-        status = table_last_value(run, c->others.metric[i]->name, &value, why);
-        tsv_real(t, value);
-    }
-    if (status == SR_OK) published_cells(table->settings, &c->published, run, t);
-    return status;
+    tsv_int(t, (int64_t)e->best_step);
+    tsv_real(t, at->discrepancy[0]);
+    tsv_real(t, at->discrepancy[1]);
+    tsv_text(t, at->site >= 0 ? sr_run_get_site(run, at->site)->name : "-");
+    for (int i = 0; i < c->others.count; i++)
+        tsv_real(t, other_value(run, at, c->others.metric[i]->name));
+    published_cells(table->settings, &c->published, run, t);
 }
 
 static sr_status print_rows(stat_table *t, sr_failure *why) {
-    sr_status status = SR_OK;
-    for (int r = 0; r < t->set->count && status == SR_OK; r++) status = print_run(t, r, why);
-    return status;
+    (void)why;
+    for (int r = 0; r < t->set->count; r++) print_run(t, r);
+    return SR_OK;
 }
 
 static sr_status find_columns(stat_table *t, sr_failure *why) {
@@ -248,7 +279,8 @@ static sr_status find_columns(stat_table *t, sr_failure *why) {
     if (status == SR_OK && s->published_table[0] &&
         !published_has_table(&c->published, s->published_table))
         return sr_fail(why, SR_FORMAT, "%s has no table %s", c->published.path, s->published_table);
-    if (status == SR_OK) status = find_others(&c->others, t->set, why);
+    if (status == SR_OK && OWN_COLUMNS + c->others.count > TSV_COLUMNS)
+        status = sr_fail(why, SR_FORMAT, "%d metrics are too many for one table", c->others.count);
     if (status != SR_OK) return status;
     table_note_steps(t->set, &t->table);
     for (int i = 0; i < 3; i++) metric_warn(t->set, usual[i], strlen(usual[i]), &t->table);
@@ -260,6 +292,8 @@ static sr_status find_columns(stat_table *t, sr_failure *why) {
 
 static void release(stat_table *t) {
     columns *c = t->state;
+    for (int64_t i = 0; i < c->rows; i++) free(c->row[i].other);
+    free(c->row);
     free(c->others.metric);
     published_free(&c->published);
 }
@@ -303,6 +337,7 @@ int main(int argc, char **argv) {
                        "searched first.",
         .without_runs = true,
         .state = sizeof(columns),
+        .opened = read_run,
         .other = print_other,
         .head = find_columns,
         .columns = declare_columns,

@@ -444,7 +444,7 @@ static sr_status choose(feature_table *t, sr_failure *why) {
     if (status == SR_OK)
         status = windows_make(&t->windows, t->set, q->startup, q->phase,
                               q->step[0] ? NULL : &t->table, why);
-    if (status == SR_OK) comparable_warn(c, t->set, &t->table);
+    if (status == SR_OK) comparable_warn(c, &t->table);
     if (status == SR_OK && q->step[0]) tsv_note(&t->table, "steps", "%s, of each run", q->step);
     for (int64_t k = 0; k < c->sites && status == SR_OK; k++) { /* before a line is printed */
         feature_rows r;

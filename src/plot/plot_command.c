@@ -7,6 +7,7 @@
 #include "plot/plot_command.h"
 #include "plot/plot_curves.h"
 #include "plot/plot_process.h"
+#include "plot/plot_table_cache.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
 
@@ -147,7 +148,8 @@ static void list_judge(const job_list *l, const plot_table *t, const plot_source
 
 static sr_status list_run(job_list *l, const plot_sources *from, bool waiting, sr_failure *why) {
     sr_status status = list_fill(l, from, waiting, why);
-    return status == SR_OK ? plot_process_run_all(l->process, l->count, l->each, why) : status;
+    if (status != SR_OK) return status;
+    return plot_table_cache_run(from->kept, l->process, l->count, l->each, why);
 }
 
 /* Whether a table that is drawn over epochs has a row without one. */

@@ -11,8 +11,9 @@ typedef struct plot_sources {
     plot_template *template;
     const plot_run *run; /* [runs] */
     int runs;
-    const char *directory; /* for tables and data files */
-    sr_failure *refusal;   /* [runs] zeroed: set for runs that an analysis refused; or NULL */
+    const char *directory;               /* for tables and data files */
+    const struct plot_table_cache *kept; /* NULL: none */
+    sr_failure *refusal; /* [runs] zeroed: set for runs that an analysis refused; or NULL */
 } plot_sources;
 
 /* Whether the table has an analysis for each run, and none of all at once. */

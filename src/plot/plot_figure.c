@@ -88,7 +88,7 @@ sr_status plot_figure_choose(plot_template *t, const plot_request *r, int runs, 
 
 sr_status plot_figure(plot_template *t, const plot_request *r, sr_failure *why) {
     plot_scratch scratch = {.path = ""};
-    plot_sources from = {t, r->run, r->runs, scratch.path, r->refusal};
+    plot_sources from = {t, r->run, r->runs, scratch.path, r->kept, r->refusal};
     plot_labels labels = {0};
     sr_status status = plot_labels_make(&labels, r->run, r->runs, r->labels, why);
     if (status == SR_OK) {

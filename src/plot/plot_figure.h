@@ -11,9 +11,10 @@
 typedef struct plot_request {
     const plot_run *run; /* [runs] */
     int runs;
-    sr_failure *refusal;         /* as in plot_sources */
-    const char *output, *labels; /* as the options; "" for the default */
-    const char *earlier;         /* as in plot_job */
+    sr_failure *refusal;                 /* as in plot_sources */
+    const struct plot_table_cache *kept; /* as in plot_sources */
+    const char *output, *labels;         /* as the options; "" for the default */
+    const char *earlier;                 /* as in plot_job */
     plot_warnings warnings;
     plot_choice choice;
     plot_controls controls;

@@ -231,6 +231,21 @@ static sr_status choice_add(choice *c, const site_search *s, sr_failure *why) {
     return SR_OK;
 }
 
+/* Compares one site of the run, its first, with that of the first run. Here, while the file of the
+ * run is open: of many runs each pass opens every file again. */
+static void choice_compare(choice *c, const run_set *set, int64_t from) {
+    for (int i = 0; i < c->statistics; i++) {
+        const site_choice *here = &c->site[from], *end = c->site + c->sites;
+        while (here < end && !here->has[i]) here++;
+        if (here == end) continue;
+        site_choice *first = &c->first[i];
+        if (!first->has[0])
+            *first = (site_choice){.run = here->run, .site = here->site, .has = {true}};
+        c->differences[i] |=
+            sr_differences(set->run[first->run], first->site, set->run[here->run], here->site);
+    }
+}
+
 /* "ln at 3 sites, bn at 1 site", as many as fit. */
 static void list_norms(const sr_runfile *run, char *text, size_t size) {
     const sr_run_site *site, *other;
@@ -263,8 +278,11 @@ static sr_status nothing_left(const choice *c, const run_set *set, sr_failure *w
 
 sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, series_source source,
                            tsv *table, sr_failure *why) {
+    memset(c->differences, 0, sizeof c->differences);
+    memset(c->first, 0, sizeof c->first);
     for (int i = 0; i < set->count; i++) {
         site_search s;
+        const int64_t before = c->sites;
         sr_status status = search_create(&s, c, set, i, source, why);
         if (status != SR_OK) return status;
         char missed[GLOBS_WORD], names[200];
@@ -279,29 +297,18 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
         if (status == SR_OK) note_missing(&s, c, table);
         if (status == SR_OK) note_observed(&s, c, table);
         if (status == SR_OK) status = choice_add(c, &s, why);
+        if (status == SR_OK) choice_compare(c, set, before);
         search_free(&s);
         if (status != SR_OK) return status;
     }
     return c->sites ? SR_OK : nothing_left(c, set, why);
 }
 
-void comparable_warn(const choice *c, const run_set *set, tsv *table) {
-    for (int i = 0; i < c->statistics; i++) {
-        const site_choice *first = NULL;
-        unsigned differences = 0;
-        int run = -1;
-        char text[512];
-        for (int64_t k = 0; k < c->sites; k++) {
-            const site_choice *here = &c->site[k];
-            if (!here->has[i] || here->run == run) continue; /* one site of each run */
-            run = here->run;
-            if (!first) first = here;
-            differences |=
-                sr_differences(set->run[first->run], first->site, set->run[here->run], here->site);
-        }
-        if (!sr_comparable(c->wanted[i]->name, differences, text, sizeof text))
+void comparable_warn(const choice *c, tsv *table) {
+    char text[512];
+    for (int i = 0; i < c->statistics; i++)
+        if (!sr_comparable(c->wanted[i]->name, c->differences[i], text, sizeof text))
             tsv_note(table, "warning", "%s", text);
-    }
 }
 
 void choice_free(choice *c) {

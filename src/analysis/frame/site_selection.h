@@ -19,6 +19,9 @@ typedef struct choice {
     int statistics;
     site_choice *site; /* [sites], runs in their order, sites in forward order */
     int64_t sites, capacity;
+    /* of each statistic: sr_differences of the first run that has it and of all others, joined */
+    unsigned differences[ANALYSIS_STATISTICS];
+    site_choice first[ANALYSIS_STATISTICS]; /* that run's first site with it, where has[0] */
 } choice;
 
 /* words: comma-separated `word`s of stats[count], or custom scalars per site of a run of the set
@@ -45,7 +48,7 @@ sr_status choice_set_sites(choice *c, const run_set *set, const char *pattern, s
                            tsv *table, sr_failure *why);
 /* Writes a `# warning:` line for each wanted statistic that depends on a setting in which a run
  * differs from the first run that has it. The line names a statistic that may be compared. */
-void comparable_warn(const choice *c, const run_set *set, tsv *table);
+void comparable_warn(const choice *c, tsv *table);
 void choice_free(choice *c);
 
 #endif

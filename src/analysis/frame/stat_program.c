@@ -84,7 +84,7 @@ sr_status table_choose(stat_table *t, const table_choice *c, sr_failure *why) {
     if (status == SR_OK) choice_note_own(&t->chosen, t->set, true, &t->table);
     if (status == SR_OK && c->phase)
         status = windows_make(&t->window, t->set, c->startup, c->phase, &t->table, why);
-    if (status == SR_OK && c->compares) comparable_warn(&t->chosen, t->set, &t->table);
+    if (status == SR_OK && c->compares) comparable_warn(&t->chosen, &t->table);
     return status;
 }
 
@@ -114,9 +114,8 @@ static sr_status print_table(stat_table *t, const char *command, sr_failure *why
     const stat_program *p = t->program;
     table_head head;
     bool done = false;
-    t->state = calloc(1, p->state + 1);
-    sr_status status = t->state ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
-    if (status == SR_OK && p->other) status = p->other(t, command, &done, why);
+    sr_status status = SR_OK;
+    if (p->other) status = p->other(t, command, &done, why);
     if (status == SR_OK && !done) {
         status = table_head_begin(&head, &t->table, p->name, command, t->set, why);
         if (status == SR_OK) status = table_head_end(&head, &t->table, p->head(t, why), why);
@@ -128,11 +127,38 @@ static sr_status print_table(stat_table *t, const char *command, sr_failure *why
             status = p->site(t, &t->chosen.site[k], why);
         if (status == SR_OK && p->rows) status = p->rows(t, why);
     }
-    if (p->release && t->state) p->release(t);
+    return status;
+}
+
+typedef struct reading {
+    stat_table *table;
+    sr_failure first;
+} reading;
+
+/* What is wrong with a run is reported after all runs were opened. */
+static void read_opened(void *context, int r, const sr_runfile *run) {
+    reading *of = context;
+    const stat_program *p = of->table->program;
+    (void)run;
+    if (p->opened && of->first.status == SR_OK) p->opened(of->table, r, &of->first);
+}
+
+static sr_status open_runs(stat_table *t, run_set *set, int count, char **paths, sr_failure *why) {
+    reading of = {.table = t};
+    t->state = calloc(1, t->program->state + 1);
+    if (!t->state) return sr_fail(why, SR_MEMORY, "out of memory");
+    sr_status status = SR_OK;
+    if (count || !t->program->without_runs)
+        status = run_set_open_each(set, count, paths, read_opened, &of, why);
+    if (status == SR_OK && of.first.status != SR_OK) *why = of.first, status = why->status;
+    return status;
+}
+
+static void close_table(stat_table *t) {
+    if (t->program->release && t->state) t->program->release(t);
     choice_free(&t->chosen);
     free(t->window);
     free(t->state);
-    return status;
 }
 
 static sr_status run_program(const stat_program *p, const tool *t, const char *command,
@@ -148,11 +174,11 @@ static sr_status run_program(const stat_program *p, const tool *t, const char *c
         status = options_parse(a.all, settings, t->argc, t->argv, 1, &positional, why);
     }
     if (status == SR_OK && a.added) tsv_set_format(a.format);
-    if (status == SR_OK && (positional || !p->without_runs))
-        status = run_set_open(&set, positional, t->argv + 1, why);
-    for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
     stat_table table = {.program = p, .settings = settings, .set = &set};
+    if (status == SR_OK) status = open_runs(&table, &set, positional, t->argv + 1, why);
+    for (int i = 0; i < set.count; i++) run_warn_mended(t, set.run[i]);
     if (status == SR_OK) status = print_table(&table, command, why);
+    close_table(&table);
     if (status == SR_OK) tsv_finish(stdout);
     run_set_close(&set);
     free((void *)a.all.row);

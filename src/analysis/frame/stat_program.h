@@ -38,6 +38,9 @@ typedef struct stat_program {
     size_t state;            /* size of the struct that t->state points to */
     /* Prints another table and sets *done; NULL: there is none. */
     sr_status (*other)(stat_table *t, const char *command, bool *done, sr_failure *why);
+    /* Reads what the table needs of run `r` while its file is open: of many runs each later pass
+     * opens all files again. Called before `other` and `head`; NULL: nothing. */
+    sr_status (*opened)(stat_table *t, int r, sr_failure *why);
     /* Chooses, checks, and writes the notes above the header. */
     sr_status (*head)(stat_table *t, sr_failure *why);
     /* Declares the columns; NULL: `rows` does. */

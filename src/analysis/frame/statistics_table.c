@@ -175,6 +175,7 @@ static void note_other_definitions(const choice *c, const run_set *set, tsv *tab
             if (c->own[i]) continue; /* declared_warn reports it */
             snprintf(dataset, sizeof dataset, "scalars/%s", c->wanted[i]->name);
             const char *theirs = sr_run_definition(set->run[r], dataset);
+            sr_run_has_scalar(set->run[r], c->wanted[i]->name); /* kept for choice_set_sites */
             if (!theirs[0] || strcmp(theirs, statistic_definition(c->wanted[i])) == 0) continue;
             tsv_note(table, "note", "%s defines %s as: %s", set->path[r], c->wanted[i]->name,
                      theirs);
@@ -324,7 +325,7 @@ static sr_status choose(stat_table *t, sr_failure *why) {
                  statistic_definition(c->wanted[i]));
     if (status == SR_OK)
         status = windows_make(&t->window, t->set, keep ? "0" : s->startup, s->phase, j->table, why);
-    if (status == SR_OK) comparable_warn(c, t->set, j->table);
+    if (status == SR_OK) comparable_warn(c, j->table);
     j->window = t->window;
     return status;
 }

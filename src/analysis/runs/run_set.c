@@ -7,6 +7,8 @@
 
 #include "analysis/runs/run_cache.h"
 
+enum { RUN_SET_OPEN = 32 }; /* files that stay open: open_file_cache.c */
+
 sr_status run_set_open(run_set *set, int count, char **paths, sr_failure *why) {
     return run_set_open_each(set, count, paths, NULL, NULL, why);
 }
@@ -25,6 +27,8 @@ sr_status run_set_open_each(run_set *set, int count, char **paths, run_opened_fn
         set->run[i] = run_open(paths[i], i ? set->run[0] : NULL, why);
         if (!set->run[i]) return why->status;
         set->count = i + 1;
+        int64_t last; /* tables ask for it before they read; the run keeps the answer */
+        if (count > RUN_SET_OPEN) run_last_step(set->run[i], &last, NULL);
         if (opened) opened(context, i, set->run[i]);
     }
     return SR_OK;

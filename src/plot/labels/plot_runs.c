@@ -59,6 +59,7 @@ static void take_run(void *context, int i, const sr_runfile *run) {
     plot_runs *r = context;
     r->run[i] = (plot_run){.file = run, .path = r->path[i], .look = i};
     describe(&r->run[i]);
+    r->run[i].known = reader_identify(run, r->run[i].identity);
     run_warn_mended(&program, run);
 }
 

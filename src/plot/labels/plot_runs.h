@@ -3,6 +3,7 @@
 #define PLOT_LABELS_PLOT_RUNS_H
 
 #include "analysis/runs/run_set.h"
+#include "runfile/read/read_trailer.h"
 #include "statrec/runfile.h"
 
 enum { RUN_MODEL, RUN_NORM, RUN_DATA, RUN_SEED, RUN_PARTS, RUN_PART = 80 };
@@ -10,14 +11,16 @@ enum { RUN_MODEL, RUN_NORM, RUN_DATA, RUN_SEED, RUN_PARTS, RUN_PART = 80 };
 /* Copies share the file, which plot_runs owns. */
 typedef struct plot_run {
     const sr_runfile *file;
-    char *path;                     /* as the user gave it; "./" before a dash */
-    int look;                       /* of its lines, from 0 */
-    char text[RUN_PARTS][RUN_PART]; /* model, norm, data, seed */
-    char task[2 * RUN_PART + 8];    /* "model, data" */
-    const char *config;             /* "" if the run has none */
-    char norms[RUN_PART];           /* methods of all sites, a blank after each */
-    char uses[SR_KIND_SIZE];        /* statistics that its main method takes from the batch */
-    double startup;                 /* burn-in in percent of training */
+    char *path;                         /* as the user gave it; "./" before a dash */
+    int look;                           /* of its lines, from 0 */
+    char text[RUN_PARTS][RUN_PART];     /* model, norm, data, seed */
+    char task[2 * RUN_PART + 8];        /* "model, data" */
+    const char *config;                 /* "" if the run has none */
+    char norms[RUN_PART];               /* methods of all sites, a blank after each */
+    char uses[SR_KIND_SIZE];            /* statistics that its main method takes from the batch */
+    double startup;                     /* burn-in in percent of training */
+    bool known;                         /* the file is finished, and `identity` identifies it */
+    uint64_t identity[READER_IDENTITY]; /* reader_identify */
 } plot_run;
 
 typedef struct plot_runs {

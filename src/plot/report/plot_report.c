@@ -98,6 +98,7 @@ static sr_status make_report(report *r, sr_failure *why) {
     sr_status status = report_folder_open(&folder, r->request->output, r->request->force, why);
     r->folder = folder.build.path;
     r->earlier = folder.target;
+    r->kept = (plot_table_cache){r->folder, r->earlier, r->request->run, r->request->runs};
     if (status == SR_OK) status = plot_scratch_create(&r->scratch, why);
     if (status == SR_OK) status = report_diagnose(r, why);
     /* without it the report is as ever, and the failure is told at the end */

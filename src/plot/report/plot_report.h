@@ -6,6 +6,7 @@
 #include "plot/labels/plot_labels.h"
 #include "plot/labels/plot_runs.h"
 #include "plot/plot_figure.h"
+#include "plot/plot_table_cache.h"
 #include "plot/template/plot_scratch.h"
 #include "plot/template/plot_sizes.h"
 #include "plot/template/plot_template.h"
@@ -36,6 +37,7 @@ typedef struct report {
     const char *folder;      /* that is being made */
     const char *earlier;     /* which it will replace, or which is not there */
     plot_scratch scratch;    /* for what is not for the folder */
+    plot_table_cache kept;   /* tables of this report and of the one before */
     report_verdict *verdict; /* [report_own] */
     report_finding *finding; /* [findings] of all these runs, the weightiest first */
     int findings;

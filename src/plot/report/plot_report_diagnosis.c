@@ -111,7 +111,7 @@ sr_status report_diagnose(report *r, sr_failure *why) {
     sr_status status =
         j && p && each && r->verdict ? SR_OK : sr_fail(why, SR_MEMORY, "out of memory");
     for (int i = 0; i < count && status == SR_OK; i++) make_job(r, i, &j[i], &p[i]);
-    if (status == SR_OK) status = plot_process_run_all(p, count, each, why);
+    if (status == SR_OK) status = plot_table_cache_run(&r->kept, p, count, each, why);
     for (int i = 0; i < count && status == SR_OK; i++) {
         r->verdict[i].failure = each[i];
         status = take_result(r, i, &j[i], why);

@@ -89,6 +89,9 @@ sr_status report_draw(report *r, const report_drawing *d, sr_failure *why) {
         request.run = chosen;
         request.runs = d->runs;
         request.refusal = d->refusal;
+        plot_table_cache kept = r->kept;
+        kept.run = chosen, kept.runs = d->runs;
+        request.kept = &kept;
         request.warnings = d->warnings;
         request.output = output;
         request.earlier = earlier;

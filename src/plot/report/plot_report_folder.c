@@ -76,12 +76,13 @@ static char *read_page(const char *folder) {
     return NULL;
 }
 
-/* The page itself, and the figures and tables that it names. */
+/* The page itself, kept tables, and the figures and tables that it names. */
 static bool is_own(const char *page, const char *name) {
     char quoted[LONG];
     const char *dot = strrchr(name, '.');
     if (!page) return false;
     if (strcmp(name, PAGE) == 0) return true;
+    if (strncmp(name, PLOT_TABLE_PREFIX, strlen(PLOT_TABLE_PREFIX)) == 0) return true;
     if (!dot || (strcmp(dot, ".svg") != 0 && strcmp(dot, ".tsv") != 0 && strcmp(dot, ".html") != 0))
         return false;
     snprintf(quoted, sizeof quoted, "=\"%s\"", name);

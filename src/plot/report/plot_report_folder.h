@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "plot/plot_table_cache.h"
 #include "plot/template/plot_scratch.h"
 #include "statrec/base.h"
 

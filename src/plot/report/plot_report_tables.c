@@ -43,7 +43,9 @@ static sr_status run_table(const report *r, const report_table *t, char **path, 
     snprintf(output, sizeof output, "%s/%s", r->folder, name);
     snprintf(errors, sizeof errors, "%s/%s.stderr", r->scratch.path, name);
     const plot_process p = {.argv = argv, .output = output, .errors = errors};
-    sr_status status = plot_process_run(&p, why);
+    sr_failure one = {0};
+    sr_status status = plot_table_cache_run(&r->kept, &p, 1, &one, why);
+    if (status == SR_OK && one.status != SR_OK) *why = one, status = one.status;
     if (status != SR_OK) unlink(output);
     free(argv);
     return status;

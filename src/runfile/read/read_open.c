@@ -443,6 +443,7 @@ static sr_runfile *open_once(const char *path, sr_failure *why) {
         return NULL;
     }
     f->info.size = sizeof f->info;
+    shelf->last_step = -1;
     f->path = chosen, f->info.path = chosen, f->texts = texts, f->shelf = shelf;
     if (read_file(f, &own) == SR_OK) return f;
     if (own.status == SR_FORMAT && f->cut_at)

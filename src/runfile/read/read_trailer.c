@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "journal/trailer.h"
 #include "journal/writer_lock.h"
@@ -68,6 +69,18 @@ bool sr_run_has_checksums(const sr_runfile *f) {
 
 bool reader_is_intact(const sr_runfile *f) {
     return sr_run_has_checksums(f) && f->end->map.count == 0;
+}
+
+bool reader_identify(const sr_runfile *f, uint64_t identity[READER_IDENTITY]) {
+    struct stat st;
+    const trailer *e = f->end;
+    if (!reader_is_intact(f) || f->damages || stat(f->path, &st) != 0 ||
+        (uint64_t)st.st_size != e->size)
+        return false;
+    identity[0] = e->size;
+    identity[1] = (uint64_t)st.st_mtim.tv_sec, identity[2] = (uint64_t)st.st_mtim.tv_nsec;
+    identity[3] = (uint64_t)e->checksum << 32 | e->gaps;
+    return true;
 }
 
 void reader_verify_trailer(const sr_runfile *f, void (*report)(void *context, sr_failure *why),

@@ -47,6 +47,7 @@ typedef struct reader_shelf {
     int64_t answers, answer_capacity;
     reader_looks looks[4];
     int next_looks;
+    int64_t last_step; /* of a file that no longer grows; -1: not read yet */
 } reader_shelf;
 
 /* The open file; opens it again if necessary. 0 when that fails. */
