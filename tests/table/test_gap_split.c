@@ -70,7 +70,7 @@ static int write_runs(void **state) {
         {"bn2.h5", "bn", 2, true, true, 0, 0},      {"bn3.h5", "bn", 3, true, true, 0, 0},
         {"plain.h5", "bn", 1, false, false, 0, 0},  {"late.h5", "bn", 1, true, true, 3, 0},
         {"ln1_far.h5", "ln", 1, true, false, 0, 2}, {"bn1_far.h5", "bn", 1, true, true, 0, 2},
-        {"bn2_lone.h5", "bn", 2, true, true, 0, 4},
+        {"bn2_lone.h5", "bn", 2, true, true, 0, 4}, {"bn2_far.h5", "bn", 2, true, true, 0, 2},
     };
     (void)state;
     for (size_t i = 0; i < sizeof run / sizeof run[0]; i++) write_run(&run[i]);
@@ -251,6 +251,7 @@ static void test_legend(void **state) {
     if (!have_gnuplot()) skip();
     check_legend("ln1.h5 ln2.h5 ln3.h5 bn1.h5 bn2.h5 bn3.h5", "bn - ln, 3 seeds\n");
     check_legend("ln1.h5 bn2.h5", "bn - ln\n");
+    check_legend("ln1.h5 ln2.h5 bn1.h5 bn2.h5 bn1_far.h5 bn2_far.h5", "bn, lr 2 - ln, 2 seeds\n");
 }
 
 static void check_refused(const char *command, int status, const char *part) {
