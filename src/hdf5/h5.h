@@ -129,6 +129,8 @@ int64_t h5_end_of(h5_id file);
 bool h5_name_of(h5_id file, int64_t at, int64_t length, char name[H5_PATH_SIZE]);
 /* Also true if damage prevents the search; opening the object then reports the damage. */
 bool h5_has(h5_id file, const char *path);
+/* The same of an attribute: what is not read may not be taken for what is not there. */
+bool h5_has_attribute(h5_id file, const char *object, const char *name);
 /* cache: bytes of chunks that are kept between two reads; below 0: HDF5's default. 0: chunks go to
  * the reader's memory without a copy. That is faster for whole chunks of contiguous rows, and slow
  * otherwise. *shape: its type and extent; an extent beyond int64 gives rank -1 and H5_OTHER.
@@ -138,9 +140,8 @@ sr_status h5_open_dataset(h5_id file, const char *path, int64_t cache, h5_id *se
 void h5_close_dataset(h5_id set);
 /* Rows and columns of a chunk; 0 without chunks. */
 void h5_get_chunk(h5_id set, int64_t chunk[2]);
-int64_t h5_stored_bytes(h5_id set);
-/* As h5_stored_bytes; -1 and *why if the index of its chunks is unreadable. */
-int64_t h5_stored_bytes_or(h5_id set, sr_failure *why);
+/* Bytes in the file; -1 and *why if the index of its chunks is unreadable. */
+int64_t h5_stored_bytes(h5_id set, sr_failure *why);
 /* How many of the first `rows` come before the first chunk that is not within `end` bytes. HDF5
  * reads the missing bytes of a truncated file as zeros. */
 int64_t h5_whole_rows(h5_id set, int64_t rows, int64_t end);

@@ -214,7 +214,7 @@ static bool read_extent(hid_t set, extent *e, h5_shape *shape) {
     } else if (ok && class != H5S_SCALAR)
         ok = refuse("without a shape");
     ok = ok && check_type(type);
-    if (ok) e->bytes = H5Tget_size(type);
+    if (ok) ok = (e->bytes = H5Tget_size(type)) > 0;
     ok = ok && (e->rank <= H5_RANK || refuse("of more dimensions than a run file has"));
     if (ok) fill_shape(e, type, shape);
     h5_release(type), h5_release(space);
@@ -289,5 +289,5 @@ bool h5_guard_attribute(hid_t attribute, H5T_class_t class, int64_t file_bytes, 
         ok = refuse(class == H5T_STRING ? "not one text of fixed length" : "not one whole number");
     *size = ok ? H5Tget_size(type) : 0;
     h5_release(type), h5_release(space);
-    return ok && ((int64_t)*size <= file_bytes || refuse("longer than the file"));
+    return *size > 0 && ((int64_t)*size <= file_bytes || refuse("longer than the file"));
 }
